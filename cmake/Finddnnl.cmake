@@ -1,0 +1,15 @@
+# oneDNN as DNNL::dnnl. Debian's own package file asks for the OpenCL headers, which only oneDNN's GPU part needs and we
+# never use; so header and library are enough here.
+find_path(DNNL_INCLUDE_DIR NAMES oneapi/dnnl/dnnl.hpp)
+find_library(DNNL_LIBRARY NAMES dnnl)
+mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY)
+if(DNNL_INCLUDE_DIR)
+  file(STRINGS ${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h version_lines REGEX "define DNNL_VERSION_(MAJOR|MINOR|PATCH) ")
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*PATCH ([0-9]+).*" "\\1.\\2.\\3" dnnl_VERSION "${version_lines}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(dnnl REQUIRED_VARS DNNL_LIBRARY DNNL_INCLUDE_DIR VERSION_VAR dnnl_VERSION)
+if(dnnl_FOUND AND NOT TARGET DNNL::dnnl)
+  add_library(DNNL::dnnl UNKNOWN IMPORTED)
+  set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+endif()

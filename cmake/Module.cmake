@@ -1,0 +1,27 @@
+# tprimat_module(name LEVEL n SOURCES ... HEADERS ... DEPS modules... LIBS libraries...)
+#
+# One folder under src/ is one module. DEPS names the modules whose headers it may include: each must
+# be declared already (so there is no cycle) and sit at the same level or below (so nothing looks up).
+# The test layer.<name> holds the sources to that list.
+function(tprimat_module name)
+  cmake_parse_arguments(M "" "LEVEL" "SOURCES;HEADERS;DEPS;LIBS" ${ARGN})
+  foreach(dep IN LISTS M_DEPS)
+    if(NOT TARGET tprimat_${dep})
+      message(FATAL_ERROR "module ${name} depends on ${dep}, which is not declared before it")
+    endif()
+    get_target_property(dep_level tprimat_${dep} TPRIMAT_LEVEL)
+    if(dep_level GREATER M_LEVEL)
+      message(FATAL_ERROR "module ${name} (level ${M_LEVEL}) may not depend on ${dep} (level ${dep_level})")
+    endif()
+  endforeach()
+
+  add_library(tprimat_${name} STATIC ${M_SOURCES})
+  target_sources(tprimat_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/src FILES ${M_HEADERS})
+  set_target_properties(tprimat_${name} PROPERTIES TPRIMAT_LEVEL ${M_LEVEL})
+  list(TRANSFORM M_DEPS PREPEND tprimat_ OUTPUT_VARIABLE dep_targets)
+  target_link_libraries(tprimat_${name} PUBLIC tprimat_options ${dep_targets} ${M_LIBS})
+  add_test(NAME layer.${name}
+    COMMAND ${CMAKE_COMMAND} -DDIR=${CMAKE_CURRENT_SOURCE_DIR} "-DALLOWED=${name};${M_DEPS}"
+            -P ${CMAKE_SOURCE_DIR}/cmake/CheckLayer.cmake)
+  set_tests_properties(layer.${name} PROPERTIES LABELS layer)
+endfunction()

@@ -1,0 +1,28 @@
+# How every translation unit of the project is compiled.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+
+add_library(tprimat_options INTERFACE)
+target_compile_options(tprimat_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms inside std::string at -O3 (GCC bugs 105329 and 105562).
+  target_compile_options(tprimat_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+endif()
+if(TPRIMAT_WERROR)
+  target_compile_options(tprimat_options INTERFACE -Werror)
+endif()
+if(TPRIMAT_NATIVE)
+  target_compile_options(tprimat_options INTERFACE -march=native)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # One binary runs on any x86-64-v2 machine; faster kernels are chosen at run time.
+  target_compile_options(tprimat_options INTERFACE -march=x86-64-v2)
+endif()
+if(TPRIMAT_SANITIZE)
+  target_compile_options(tprimat_options INTERFACE
+    -fsanitize=${TPRIMAT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(tprimat_options INTERFACE -fsanitize=${TPRIMAT_SANITIZE})
+endif()

@@ -1,0 +1,46 @@
+# Sourced by benchmark.sh and test.sh: installs what is missing, then builds a preset.
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+[ -t 2 ] || say() { printf '==> %s\n' "$*" >&2; }
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+missing_packages() {
+  local package
+  sed -e 's/#.*//' -e '/^[[:space:]]*$/d' dependencies.txt | while read -r package _; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
+  done
+}
+
+install_dependencies() {
+  command -v apt-get >/dev/null || fail "this script installs Debian packages; elsewhere install what dependencies.txt lists, then: cmake --preset release && cmake --build --preset release"
+  local packages
+  packages=$(missing_packages)
+  [ -n "$packages" ] || return 0
+  say "Installing $(echo "$packages" | wc -w) packages: $(echo $packages)"
+  [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "run this as root, or install sudo"
+  as_root apt-get update -qq || fail "apt-get update failed; is the network there?"
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends $packages >build/apt.log 2>&1 ||
+    fail "apt-get install failed; see build/apt.log"
+}
+
+# build PRESET [TARGET...]
+build() {
+  local preset=$1
+  shift
+  [ -f "build/$preset/build.ninja" ] || { say "Configuring $preset"; cmake --preset "$preset" >"build/configure-$preset.log" 2>&1; } ||
+    { cat "build/configure-$preset.log" >&2; fail "configuring $preset failed"; }
+  say "Building $preset${*:+ ($*)}"
+  if [ -t 2 ]; then cmake --build --preset "$preset" --target "${@:-all}" >&2; else cmake --build --preset "$preset" --target "${@:-all}" >"build/build-$preset.log" 2>&1; fi ||
+    { [ -t 2 ] || tail -n 60 "build/build-$preset.log" >&2; fail "building $preset failed"; }
+}
+
+mkdir -p build

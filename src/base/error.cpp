@@ -1,0 +1,25 @@
+#include "base/error.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace tprimat {
+
+std::string to_string(const Problem& problem) {
+  std::string text = problem.where.empty() ? problem.what : problem.where + ": " + problem.what;
+  if (!problem.hint.empty()) text += "\n  " + problem.hint;
+  return text;
+}
+
+Error::Error(Problem problem, ExitStatus status) : Error(std::vector{std::move(problem)}, status) {}
+
+Error::Error(std::vector<Problem> problems, ExitStatus status) : problems_(std::move(problems)), status_(status) {
+  CHECK(!problems_.empty());
+  for (const Problem& problem : problems_) {
+    if (!text_.empty()) text_ += '\n';
+    text_ += to_string(problem);
+  }
+}
+
+}  // namespace tprimat

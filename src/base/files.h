@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace tprimat {
+
+// The whole file. Throws Error that names the path and the system's reason.
+std::string read_file(const std::filesystem::path& path);
+
+// Writes the file whole or not at all: temporary file beside it, fsync, rename, fsync of the folder. Creates missing
+// folders. Throws Error (ExitStatus::work_failed) when the disk is full or the path cannot be written; the old file is
+// then untouched.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+// Appends whole lines to a file as they come: each write() holds complete lines, so a kill leaves no half line
+// but possibly a short last one after a crash of the machine.
+class LineWriter {
+ public:
+  explicit LineWriter(const std::filesystem::path& path);  // truncates; throws Error
+  ~LineWriter();
+  LineWriter(const LineWriter&) = delete;
+  LineWriter& operator=(const LineWriter&) = delete;
+  void write_line(std::string_view line);  // adds the newline; throws Error when the disk is full
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace tprimat

@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "cli/verbs.h"
+#include "config/load.h"
+#include "text/format.h"
+#include "text/json.h"
+
+namespace tprimat {
+namespace {
+
+ConfigSources sources_of(const Session& session) {
+  ConfigSources sources;
+  if (!session.config_path.empty()) sources.path = session.config_path;
+  sources.overrides = session.overrides;
+  sources.environment = current_environment();
+  return sources;
+}
+
+LoadedExperiment load_loudly(const Session& session) {
+  LoadedExperiment loaded = load_experiment(sources_of(session));
+  for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
+  return loaded;
+}
+
+Json json_of_scalar(const YamlNode& node) {
+  if (node.quoted) return node.scalar;
+  if (node.scalar == "true" || node.scalar == "false") return node.scalar == "true";
+  const char* end = node.scalar.data() + node.scalar.size();
+  int64_t whole = 0;
+  if (std::from_chars(node.scalar.data(), end, whole).ptr == end) return whole;
+  double number = 0;
+  if (std::from_chars(node.scalar.data(), end, number).ptr == end) return number;
+  return node.scalar;
+}
+
+Json json_of(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::null: return nullptr;
+    case YamlNode::Kind::scalar: return json_of_scalar(node);
+    case YamlNode::Kind::list: {
+      Json list = Json::array();
+      for (const YamlNode& item : node.items) list.push_back(json_of(item));
+      return list;
+    }
+    case YamlNode::Kind::map: break;
+  }
+  Json object = Json::object();
+  for (const YamlEntry& entry : node.entries) object[entry.key] = json_of(entry.value);
+  return object;
+}
+
+void list_origins(const YamlNode& node, const std::string& path, Json& origins) {
+  if (!node.is_map()) origins[path] = node.origin;
+  for (const YamlEntry& entry : node.entries)
+    list_origins(entry.value, path.empty() ? entry.key : path + "." + entry.key, origins);
+}
+
+ExitStatus show(const Session& session) {
+  const LoadedExperiment loaded = load_loudly(session);
+  if (!session.json) {
+    print_result(print_yaml(loaded.settings, true));
+    return ExitStatus::done;
+  }
+  Json origins = Json::object();
+  list_origins(loaded.settings, "", origins);
+  print_result(print_json(
+      Json{{"origin", loaded.origin}, {"settings", json_of(loaded.settings)}, {"origins", std::move(origins)}}));
+  return ExitStatus::done;
+}
+
+Json json_of(const std::vector<Problem>& problems) {
+  Json list = Json::array();
+  for (const Problem& problem : problems)
+    list.push_back(Json{{"where", problem.where}, {"what", problem.what}, {"hint", problem.hint}});
+  return list;
+}
+
+ExitStatus validate_as_json(const Session& session) {
+  try {
+    const LoadedExperiment loaded = load_experiment(sources_of(session));
+    print_result(print_json(Json{{"valid", true},
+                                 {"origin", loaded.origin},
+                                 {"errors", Json::array()},
+                                 {"warnings", json_of(loaded.warnings)}}));
+    return ExitStatus::done;
+  } catch (const Error& error) {
+    print_result(print_json(Json{{"valid", false}, {"errors", json_of(error.problems())}}));
+    return error.status();
+  }
+}
+
+ExitStatus validate(const Session& session) {
+  if (session.json) return validate_as_json(session);
+  const LoadedExperiment loaded = load_loudly(session);
+  const size_t count = loaded.warnings.size();
+  const std::string warnings = count == 0 ? "" : fmt::format(", {} warning{}", count, count == 1 ? "" : "s");
+  print_result(fmt::format("{}: valid{}\n", loaded.origin, warnings));
+  return ExitStatus::done;
+}
+
+const YamlNode* find_setting(const YamlNode& settings, const std::string& path) {
+  const YamlNode* node = &settings;
+  for (size_t at = 0; node != nullptr && at < path.size();) {
+    const size_t dot = std::min(path.find('.', at), path.size());
+    node = node->find(path.substr(at, dot - at));
+    at = dot + 1;
+  }
+  return node;
+}
+
+ExitStatus get(const Session& session, const std::string& key) {
+  const std::string path = canonical_key_path(key);
+  const LoadedExperiment loaded = load_loudly(session);
+  const YamlNode* node = find_setting(loaded.settings, path);
+  if (node == nullptr) throw Error(Problem{fmt::format("{} has no value in {}", path, loaded.origin), "", ""});
+  if (session.json)
+    print_result(print_json(json_of(*node)));
+  else if (node->is_scalar())
+    print_result(node->scalar + "\n");
+  else
+    print_result(print_yaml(*node, false));
+  return ExitStatus::done;
+}
+
+ExitStatus export_shell(const Session& session) {
+  const LoadedExperiment loaded = load_loudly(session);
+  for (const ExportedVariable& variable : list_exports(loaded.settings)) {
+    const std::string quoted = quote_shell(variable.value);
+    const bool bare = quoted == variable.value;  // a value that needs no quotes gets them all the same
+    print_result(bare ? fmt::format("export {}='{}'\n", variable.name, quoted)
+                      : fmt::format("export {}={}\n", variable.name, quoted));
+  }
+  return ExitStatus::done;
+}
+
+ExitStatus init(const Session& session, bool force) {
+  const std::string path = session.config_path.empty() ? "config.yaml" : session.config_path;
+  std::error_code error;
+  if (!force && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
+    throw Error(Problem{"exists already", path, "--force overwrites it; --config FILE writes elsewhere"});
+  write_file_atomically(path, default_config_text());
+  log_note(fmt::format("wrote {}; tprimat config validate checks it", path));
+  return ExitStatus::done;
+}
+
+// The verbs of `config` accept the options of `config` behind them.
+CLI::App* add_part(CLI::App& verb, const std::string& name, const std::string& summary) {
+  return verb.add_subcommand(name, summary)->fallthrough();
+}
+
+}  // namespace
+
+void add_config_verb(CLI::App& program, Session& session) {
+  CLI::App* verb =
+      add_verb(program, session, "config", "Show, check and export the configuration",
+               "  tprimat config show                                  every setting and where it comes from\n"
+               "  tprimat config validate --config my.yaml             all mistakes at once; exit status 2\n"
+               "  tprimat config get training.data.seq_length\n"
+               "  eval \"$(tprimat config export --shell)\"\n"
+               "  tprimat config init                                  writes config.yaml to start from\n");
+  add_config_options(*verb, session);
+  add_json_option(*verb, session);
+  verb->require_subcommand(1);
+
+  add_part(*verb, "show", "Print the resolved configuration with the origin of each value")->callback([&session] {
+    session.action = [&session] { return show(session); };
+  });
+  add_part(*verb, "validate", "Print all errors and warnings")->callback([&session] {
+    session.action = [&session] { return validate(session); };
+  });
+
+  CLI::App* get_part = add_part(*verb, "get", "Print one setting or one section");
+  auto key = std::make_shared<std::string>();
+  get_part->add_option("KEY", *key, "Key, such as training.data.seq_length")->required();
+  get_part->callback([&session, key] { session.action = [&session, key] { return get(session, *key); }; });
+
+  CLI::App* export_part = add_part(*verb, "export", "Print the configuration as shell variables");
+  auto shell = std::make_shared<bool>(false);
+  export_part->add_flag("--shell", *shell, "As export lines that eval accepts (the only form)");
+  export_part->callback([&session, shell] { session.action = [&session] { return export_shell(session); }; });
+
+  CLI::App* init_part = add_part(*verb, "init", "Write the built-in default to config.yaml, or to --config FILE");
+  auto force = std::make_shared<bool>(false);
+  init_part->add_flag("--force", *force, "Overwrite the file");
+  init_part->callback([&session, force] { session.action = [&session, force] { return init(session, *force); }; });
+}
+
+}  // namespace tprimat

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/verbs.h"
+#include "launch/frameworks.h"
+#include "telemetry/gpu_libraries.h"
+#include "telemetry/machine.h"
+#include "text/format.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+constexpr const char* k_examples =
+    "  tprimat detect            what this machine is, for people\n"
+    "  tprimat detect --json     the same for programs\n";
+
+Json frameworks_to_json() {
+  Json list = Json::array();
+  for (const FrameworkModule& module : framework_modules()) {
+    const auto found = module.find();
+    Json entry = {{"id", enum_name(module.id)},
+                  {"name", module.long_name},
+                  {"platforms", to_json(module.platforms)},
+                  {"installed", found.has_value()}};
+    if (found) entry["version"] = found->version, entry["place"] = found->place;
+    list.push_back(entry);
+  }
+  return list;
+}
+
+std::string describe_cores(const CpuFacts& cpu) {
+  std::string text;
+  if (cpu.sockets) text += fmt::format("{} socket{}, ", *cpu.sockets, *cpu.sockets == 1 ? "" : "s");
+  if (cpu.cores) text += fmt::format("{} core{}, ", *cpu.cores, *cpu.cores == 1 ? "" : "s");
+  return text + fmt::format("{} hardware thread{}, {} usable", cpu.logical_processors,
+                            cpu.logical_processors == 1 ? "" : "s", cpu.usable_threads);
+}
+
+std::string describe_memory(const MachineFacts& machine) {
+  std::string text = machine.memory_bytes ? format_gb(*machine.memory_bytes) : "not known";
+  if (machine.memory_limit_bytes) text += fmt::format(", limited to {}", format_gb(*machine.memory_limit_bytes));
+  if (machine.numa_nodes)
+    text += fmt::format(", {} NUMA node{}", *machine.numa_nodes, *machine.numa_nodes == 1 ? "" : "s");
+  return text;
+}
+
+void add_gpu_rows(TextTable& table, const MachineFacts& machine) {
+  if (machine.gpus.empty()) table.rows.push_back({"GPUs", "none that a management library sees"});
+  for (const GpuFacts& gpu : machine.gpus) {
+    std::string text = gpu.name;
+    if (gpu.memory_bytes) text += ", " + format_gb(*gpu.memory_bytes);
+    if (gpu.power_limit_watts) text += fmt::format(", limit {:.0f} W", *gpu.power_limit_watts);
+    table.rows.push_back({fmt::format("GPU {}", gpu.index), text});
+  }
+  for (const auto& [library, version] : machine.drivers) table.rows.push_back({"driver (" + library + ")", version});
+  for (const auto& [stack, version] : machine.stacks) table.rows.push_back({stack, version});
+}
+
+void add_framework_rows(TextTable& table) {
+  for (const FrameworkModule& module : framework_modules()) {
+    const auto found = module.find();
+    table.rows.push_back({"framework", fmt::format("{} ({}): {}", enum_name(module.id), module.long_name,
+                                                   found ? found->version + ", " + found->place : "not installed")});
+  }
+}
+
+std::string render(const MachineFacts& machine) {
+  TextTable table;
+  table.header = {"fact", "this machine"};
+  table.rows = {{"platform", std::string(display_name(machine.platform))},
+                {"processor", machine.cpu.model_name},
+                {"threads", describe_cores(machine.cpu)},
+                {"instruction sets", fmt::format("{}", fmt::join(machine.cpu.instruction_sets, " "))},
+                {"governor", machine.cpu.governor.value_or("not known")},
+                {"memory", describe_memory(machine)},
+                {"transparent huge pages", machine.transparent_huge_pages.value_or("not known")},
+                {"kernel", machine.kernel + " " + machine.architecture},
+                {"system", machine.distribution.value_or("not known")},
+                {"container", machine.container.value_or("none seen")},
+                {"virtual machine", machine.virtual_machine.value_or("none seen")}};
+  add_gpu_rows(table, machine);
+  add_framework_rows(table);
+  return render_text(table);
+}
+
+ExitStatus detect(const Session& session) {
+  const MachineFacts machine = read_machine(open_gpu_libraries());
+  if (session.json) {
+    Json json = to_json(machine);
+    json["frameworks"] = frameworks_to_json();
+    print_result(print_json(json));
+  } else {
+    print_result(render(machine));
+  }
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_detect_verb(CLI::App& program, Session& session) {
+  CLI::App* verb =
+      add_verb(program, session, "detect", "What this machine is: platform, devices, drivers, frameworks", k_examples);
+  add_json_option(*verb, session);
+  verb->callback([&session] { session.action = [&session] { return detect(session); }; });
+}
+
+}  // namespace tprimat

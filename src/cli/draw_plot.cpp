@@ -1,0 +1,60 @@
+#include "cli/draw_plot.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "process/captured.h"
+#include "report/gnuplot_panels.h"
+#include "report/report.h"
+
+namespace tprimat {
+namespace {
+
+constexpr double k_time_limit_seconds = 120;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "tprimat-plot-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr)
+      throw Error(Problem{"cannot create a temporary folder", path_, "set TMPDIR to a folder that can be written"},
+                  ExitStatus::work_failed);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::filesystem::path file(const char* name) const { return std::filesystem::path(path_) / name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+Drawn draw_plot(ProcessRunner& runner, const Comparison& comparison, const std::filesystem::path& path,
+                std::string& complaint) {
+  const TemporaryFolder folder;
+  const auto script = folder.file("plot.gp"), image = folder.file("image");
+  write_file_atomically(script,
+                        render_gnuplot(comparison, path.extension() == ".svg" ? PlotFormat::svg : PlotFormat::png));
+  const auto run = run_captured(
+      runner, {"gnuplot", "-e", "set output " + quote_gnuplot(image.string()), script.string()}, k_time_limit_seconds);
+  if (!run) {
+    complaint = fmt::format("{} is not drawn: gnuplot is not installed\n  install it: sudo apt-get install gnuplot-nox",
+                            path.string());
+    return Drawn::gnuplot_missing;
+  }
+  if (!run->exit.success() || !std::filesystem::exists(image)) {
+    complaint = fmt::format("{} is not drawn: gnuplot ended with {}\n  {}", path.string(), to_string(run->exit),
+                            run->output.substr(0, 400));
+    return Drawn::failed;
+  }
+  write_file_atomically(path, read_file(image));
+  return Drawn::yes;
+}
+
+}  // namespace tprimat

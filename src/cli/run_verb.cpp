@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+#include <oneapi/dnnl/dnnl_version.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/verbs.h"
+#include "config/load.h"
+#include "launch/dry_run.h"
+#include "probe/gemm_probe.h"
+#include "process/interrupt.h"
+#include "process/local_runner.h"
+#include "run/reporters.h"
+#include "run/run.h"
+#include "telemetry/gpu_libraries.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+constexpr const char* k_examples =
+    "  tprimat run                                       everything the configuration names, on this machine\n"
+    "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
+    "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
+    "  tprimat run --resume --timeout 30m                goes on where an earlier suite ended\n";
+
+struct RunOptions {
+  std::string platform = "auto";
+  std::vector<std::string> frameworks, models, strategies;
+  int64_t runs = 0, steps = 0;  // 0: as the configuration says
+  std::string dataset, output;
+  double time_limit_seconds = 0.0;
+  bool dry_run = false, resume = false;
+};
+
+LoadedExperiment load(const Session& session, const RunOptions& options) {
+  ConfigSources sources;
+  if (!session.config_path.empty()) sources.path = session.config_path;
+  sources.overrides = session.overrides;
+  if (options.steps > 0) sources.overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
+  sources.environment = current_environment();
+  LoadedExperiment loaded = load_experiment(sources);
+  for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
+  log_detail("configuration: " + loaded.origin);
+  if (options.runs > 0) loaded.experiment.runs = options.runs;
+  if (!options.output.empty()) loaded.experiment.output_directory = options.output;
+  return loaded;
+}
+
+template <NamedEnum E>
+E parse_choice(const std::string& text, const std::string& option) {
+  if (const auto value = parse_enum<E>(text)) return *value;
+  std::vector<std::string> names;
+  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
+  const std::string near = nearest_word(text.substr(0, 64), names);
+  throw Error(Problem{fmt::format("'{}' is none of {}", text, enum_choices<E>()), option,
+                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+}
+
+SuiteRequest request_of(const RunOptions& options) {
+  SuiteRequest request;
+  if (options.platform != "auto") request.platform = parse_choice<Platform>(options.platform, "--platform");
+  for (const std::string& name : options.frameworks)
+    request.frameworks.push_back(parse_choice<Framework>(name, "--framework"));
+  request.models = options.models;
+  request.strategies = options.strategies;
+  if (!options.dataset.empty()) request.dataset = options.dataset;
+  request.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
+  return request;
+}
+
+std::optional<MeasuredPeak> measure_cpu_peak(Precision precision, int64_t threads) {
+  const auto peak = measure_gemm_peak(precision, static_cast<int>(threads));
+  if (!peak) return std::nullopt;
+  MeasuredPeak measured{{fmt::format("measured:cpu:{}", enum_name(precision)), peak->flops_per_second, peak->how}, {}};
+  constexpr double k_undisturbed_share = 0.95;
+  if (peak->cpu_share < k_undisturbed_share)
+    measured.warning =
+        fmt::format("while the matmul peak was measured, other processes took {} of the CPU time: MFU is too high",
+                    format_percent(1.0 - peak->cpu_share));
+  return measured;
+}
+
+size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void write_progress(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+std::unique_ptr<Reporter> make_reporter(const Session& session) {
+  if (session.quiet) return std::make_unique<SilentReporter>();
+  if (::isatty(STDERR_FILENO) != 0) return std::make_unique<TerminalReporter>(write_progress, terminal_width);
+  return std::make_unique<PlainReporter>(write_progress);
+}
+
+Json plan_to_json(const PlannedRun& run) {
+  Json files = Json::array();
+  for (const GeneratedFile& file : run.plan.files) files.push_back({{"path", file.path}, {"content", file.content}});
+  return Json{{"run", describe(run)},
+              {"command", run.plan.command},
+              {"environment", run.plan.environment},
+              {"working_directory", run.plan.working_directory},
+              {"files", files},
+              {"log", run.plan.log_path},
+              {"steps_file", run.plan.steps_path},
+              {"result", run.plan.result_path},
+              {"config_hash", run.config_hash}};
+}
+
+ExitStatus print_plan(const SuitePlan& suite, bool as_json) {
+  for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
+  Json list = Json::array();
+  for (const PlannedRun& run : suite.runs) {
+    if (as_json)
+      list.push_back(plan_to_json(run));
+    else
+      print_result(fmt::format("# {}; result: {}\n{}\n", describe(run), run.plan.result_path, render_shell(run.plan)));
+  }
+  if (as_json) print_result(print_json(list));
+  return ExitStatus::done;
+}
+
+Surroundings surroundings_of(ProcessRunner& processes, const InterruptGuard& interrupts) {
+  const auto libraries = open_gpu_libraries();
+  return {processes,
+          read_machine(libraries),
+          libraries,
+          measure_cpu_peak,
+          [&interrupts] { return interrupts.count(); },
+          {{"onednn", fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH)}}};
+}
+
+ExitStatus run(const Session& session, const RunOptions& options) {
+  const Experiment experiment = load(session, options).experiment;
+  LocalRunner processes;
+  const InterruptGuard interrupts;
+  const Surroundings around = surroundings_of(processes, interrupts);
+  const SuitePlan suite = plan_suite(experiment, request_of(options), around.machine);
+  if (options.dry_run) return print_plan(suite, session.json);
+
+  SuiteOptions suite_options;
+  suite_options.resume = options.resume;
+  suite_options.fixed_warmup_steps = experiment.fixed_warmup_steps;
+  if (options.time_limit_seconds > 0.0) suite_options.time_limit_seconds = options.time_limit_seconds;
+  const SuiteReport report = run_suite(suite, suite_options, around, *make_reporter(session));
+  print_result(session.json ? print_json(report_to_json(report)) : render_report(report));
+  return exit_status_of(report);
+}
+
+void add_choices(CLI::App& verb, RunOptions& options) {
+  verb.add_option("--platform", options.platform, "auto (what this machine is), nvd, amd or cpu")
+      ->capture_default_str();
+  verb.add_option("--framework", options.frameworks, "Frameworks to run, separated by commas")
+      ->delimiter(',')
+      ->type_name("LIST");
+  verb.add_option("--model", options.models, "Models of the configuration, separated by commas (default: all)")
+      ->delimiter(',')
+      ->type_name("LIST");
+  verb.add_option("--strategy", options.strategies, "Parallel layouts of the configuration (default: its methodology)")
+      ->delimiter(',')
+      ->type_name("LIST");
+  verb.add_option("--dataset", options.dataset, "Prefix of a Megatron .bin/.idx pair, or synthetic")
+      ->type_name("PREFIX");
+  verb.add_option("--output", options.output, "Folder for results and logs")->type_name("DIR");
+}
+
+void add_limits(CLI::App& verb, RunOptions& options) {
+  const std::map<std::string, double> units = {{"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}};
+  verb.add_option("--runs", options.runs, "Repeat every run this often")->check(CLI::Range(1, 1000));
+  verb.add_option("--steps", options.steps, "Optimizer steps of every run")->check(CLI::PositiveNumber);
+  verb.add_option("--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h")
+      ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_OPTIONAL))
+      ->check(CLI::Range(0.0, 1e9))
+      ->type_name("TIME");
+  verb.add_flag("--dry-run", options.dry_run, "Print commands, environment and files, ready to paste; start nothing");
+  verb.add_flag("--resume", options.resume, "Skip runs whose complete result for the same configuration is there");
+}
+
+}  // namespace
+
+void add_run_verb(CLI::App& program, Session& session) {
+  CLI::App* verb =
+      add_verb(program, session, "run", "Train what the configuration names on this machine, and measure", k_examples);
+  auto options = std::make_shared<RunOptions>();
+  add_json_option(*verb, session);
+  add_config_options(*verb, session);
+  add_choices(*verb, *options);
+  add_limits(*verb, *options);
+  verb->callback([&session, options] { session.action = [&session, options] { return run(session, *options); }; });
+}
+
+}  // namespace tprimat

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/exit_status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tprimat {
+
+// What every verb shares: the common options, and what to do once the command line is parsed.
+struct Session {
+  std::string config_path;             // --config; empty: ./config.yaml, else the built-in default
+  std::vector<std::string> overrides;  // --set key=value
+  bool json = false, quiet = false, verbose = false, no_color = false;
+  std::function<ExitStatus()> action;  // set by the verb that was named; may throw Error
+};
+
+// Declares a verb with the options that all verbs have (--quiet, --verbose, --no-color, --help with examples).
+// `examples` is printed under the options.
+CLI::App* add_verb(CLI::App& program, Session& session, const std::string& name, const std::string& summary,
+                   const std::string& examples);
+
+void add_json_option(CLI::App& verb, Session& session);     // --json
+void add_config_options(CLI::App& verb, Session& session);  // --config, --set
+
+// The only way to stdout.
+void print_result(std::string_view text);
+
+}  // namespace tprimat

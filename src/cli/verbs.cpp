@@ -1,0 +1,15 @@
+#include "cli/verbs.h"
+
+namespace tprimat {
+
+void add_verbs(CLI::App& program, Session& session) {
+  add_run_verb(program, session);
+  add_train_verb(program, session);
+  add_compare_verb(program, session);
+  add_probe_verb(program, session);
+  add_data_verb(program, session);
+  add_config_verb(program, session);
+  add_detect_verb(program, session);
+}
+
+}  // namespace tprimat

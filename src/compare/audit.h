@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/comparison.h"
+
+namespace tprimat {
+
+// The rules are data: what to look for, how bad it is, what to say and what to do. `check` returns the figures that
+// show it
+// ("8192 against 2048"), or nothing when all is well or the facts are missing (for which there are rules of their own).
+struct RunRule {
+  std::string_view code;
+  Severity severity;
+  std::string_view sentence, remedy;
+  std::optional<std::string> (*check)(const Contender& contender);
+};
+struct PairRule {
+  std::string_view code;
+  Severity severity;
+  std::string_view sentence, remedy;
+  std::optional<std::string> (*check)(const RunResult& reference, const RunResult& subject);
+};
+std::span<const RunRule> run_rules();    // run_rules.cpp
+std::span<const PairRule> pair_rules();  // pair_rules.cpp
+
+std::vector<Finding> audit_contender(const Contender& contender);
+std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject);
+
+bool has_error(const std::vector<Finding>& findings);
+
+}  // namespace tprimat

@@ -1,0 +1,146 @@
+#include "compare/contender.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+
+#include "result/summary.h"
+#include "stats/descriptive.h"
+#include "stats/distribution.h"
+
+namespace tprimat {
+namespace {
+
+std::string file_stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+// "out/train_nvd_nemo_qwen_r2.json" -> "out/train_nvd_nemo_qwen"; other names stay whole.
+std::string repetition_key(const std::string& path) {
+  const std::string stem = file_stem(path);
+  const size_t mark = stem.rfind("_r");
+  const std::string folder = std::filesystem::path(path).parent_path().string() + "/";
+  const bool numbered = mark != std::string::npos && mark + 2 < stem.size() &&
+                        std::all_of(stem.begin() + static_cast<std::ptrdiff_t>(mark) + 2, stem.end(),
+                                    [](unsigned char c) { return std::isdigit(c); });
+  return numbered ? folder + stem.substr(0, mark) : path;
+}
+
+std::string base_label(const Contender& contender) {
+  const RunResult& run = contender.first();
+  return std::string(display_name(run.platform)) +
+         (run.framework ? " " + std::string(display_name(*run.framework)) : "");
+}
+
+template <class T>
+std::string text_of(const std::optional<T>& value, const char* format) {
+  return value ? fmt::format(fmt::runtime(format), *value) : "";
+}
+
+// What may tell two participants apart, most telling first.
+using Distinction = std::function<std::string(const Contender&)>;
+const std::vector<Distinction>& distinctions() {
+  static const std::vector<Distinction> list = {
+      [](const Contender& c) { return c.first().parallelism_config.strategy_name.value_or(""); },
+      [](const Contender& c) { return c.first().precision ? std::string(enum_name(*c.first().precision)) : ""; },
+      [](const Contender& c) { return text_of(c.first().training_config.global_batch_size, "GBS {}"); },
+      [](const Contender& c) { return text_of(c.first().training_config.sequence_length, "SL {}"); },
+      [](const Contender& c) { return c.first().gpu_info.device_name; },
+      [](const Contender& c) { return text_of(device_count(c.first()), "{} devices"); },
+      [](const Contender& c) { return c.first().dataset.value_or(""); },
+      [](const Contender& c) { return file_stem(c.runs.front().path); },
+      [](const Contender& c) { return std::filesystem::path(c.runs.front().path).parent_path().filename().string(); },
+  };
+  return list;
+}
+
+bool shares_label(const std::vector<Contender>& contenders, const Contender& contender) {
+  return std::count_if(contenders.begin(), contenders.end(),
+                       [&](const Contender& each) { return each.label == contender.label; }) > 1;
+}
+
+// Adds `distinction` to labels that several participants share, where it differs among those.
+void apply_distinction(std::vector<Contender>& contenders, const Distinction& distinction) {
+  const std::vector<Contender> before = contenders;
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    if (!shares_label(before, before[i])) continue;
+    const std::string own = distinction(before[i]);
+    const bool differs = std::any_of(before.begin(), before.end(), [&](const Contender& each) {
+      return each.label == before[i].label && distinction(each) != own;
+    });
+    if (differs && !own.empty()) contenders[i].label += " " + own;
+  }
+}
+
+std::optional<Estimate> span_of_intervals(double value, const std::vector<Estimate>& estimates) {
+  Estimate result{value, {}, {}};
+  for (const Estimate& each : estimates) {
+    if (!each.low || !each.high) return Estimate{value, {}, {}};
+    result.low = std::min(result.low.value_or(*each.low), *each.low);
+    result.high = std::max(result.high.value_or(*each.high), *each.high);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
+  std::vector<Contender> contenders;
+  std::vector<std::string> keys;
+  for (LoadedRun& run : runs) {
+    const std::string key = repetition_key(run.path);
+    const auto index = static_cast<size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
+    if (index == keys.size()) keys.push_back(key), contenders.emplace_back();
+    contenders[index].runs.push_back(std::move(run));
+  }
+  return contenders;
+}
+
+void name_contenders(std::vector<Contender>& contenders) {
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    contenders[i].letter = i < 26 ? std::string(1, static_cast<char>('A' + i)) : fmt::format("{}", i + 1);
+    contenders[i].label = base_label(contenders[i]);
+  }
+  for (const Distinction& distinction : distinctions()) apply_distinction(contenders, distinction);
+}
+
+std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric) {
+  std::vector<Estimate> estimates;
+  std::vector<double> values;
+  for (const LoadedRun& run : contender.runs) {
+    auto estimate = metric.read(run.result);
+    if (!estimate || !std::isfinite(estimate->value)) continue;
+    if (!std::isfinite(estimate->low.value_or(0)) || !std::isfinite(estimate->high.value_or(0)))
+      estimate->low.reset(), estimate->high.reset();
+    estimates.push_back(*estimate);
+    values.push_back(estimate->value);
+  }
+  if (estimates.size() < 2) return estimates.empty() ? std::nullopt : std::optional(estimates.front());
+  const double centre = mean(values), n = static_cast<double>(values.size());
+  if (values.size() < 3) return span_of_intervals(centre, estimates);
+  const double half_width = student_t_quantile(0.975, n - 1) * stddev(values) / std::sqrt(n);
+  return Estimate{centre, centre - half_width, centre + half_width};
+}
+
+std::string describe_layout(const RunResult& result) {
+  const ParallelismConfig& p = result.parallelism_config;
+  std::string text;
+  const auto add = [&](const char* name, const std::optional<int64_t>& size) {
+    if (size) text += fmt::format("{}{}{}", text.empty() ? "" : " ", name, *size);
+  };
+  add("TP", p.tensor_model_parallel_size);
+  add("PP", p.pipeline_model_parallel_size);
+  add("DP", p.data_parallel_size);
+  if (p.context_parallel_size.value_or(1) != 1) add("CP", p.context_parallel_size);
+  return text;
+}
+
+std::string describe_device(const RunResult& result) {
+  const std::string name = result.gpu_info.device_name.empty() ? "unknown device" : result.gpu_info.device_name;
+  const auto count = device_count(result);
+  return count && *count != 1 ? fmt::format("{} x {}", *count, name) : name;
+}
+
+}  // namespace tprimat

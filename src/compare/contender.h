@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "result/metrics.h"
+
+namespace tprimat {
+
+// Runs of one model to participants: repetitions (same folder and name but for _r<k>) become one. Letters are not yet
+// given.
+std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs);
+
+// Gives each the shortest label that tells it from the others, and letters A, B, C ... in the present order.
+void name_contenders(std::vector<Contender>& contenders);
+
+// A metric over all runs of the participant. One run: its own figure. Several: the mean over runs; from three runs on
+// with Student's 95 % interval of that mean, which holds the spread between runs, below that with the span of the runs'
+// own intervals.
+std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric);
+
+// "TP1 PP2 DP4", only what is known; empty when nothing is.
+std::string describe_layout(const RunResult& result);
+
+// "8 x NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3", "unknown device"
+std::string describe_device(const RunResult& result);
+
+}  // namespace tprimat

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compare/comparison.h"
+
+namespace tprimat {
+
+struct LoadedRuns {
+  std::vector<LoadedRun> runs;  // in the order of the paths, directories sorted by name; a file named twice counts once
+  std::vector<SkippedFile> skipped;
+};
+
+// Files and directories (their *.json that are results; the rest is named in `skipped`). Throws Error for a path that
+// does not exist and for a file that was named itself and is no result.
+LoadedRuns load_runs(const std::vector<std::string>& paths);
+
+}  // namespace tprimat

@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "compare/audit.h"
+#include "compare/series.h"
+#include "result/summary.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+using Figures = std::optional<std::string>;
+
+constexpr std::string_view k_work_keys[] = {"tokens_per_step", "global_batch_size", "sequence_length", "precision",
+                                            "steps",           "max_steps"};
+
+bool decides_the_work(const AuditEntry& entry) {
+  return std::find(std::begin(k_work_keys), std::end(k_work_keys), entry.key) != std::end(k_work_keys);
+}
+
+template <bool work>
+Figures check_effective_settings(const Contender& c) {
+  std::string text;
+  for (const AuditEntry& entry : c.first().config_audit)
+    if (decides_the_work(entry) == work)
+      text += fmt::format("{}{} {} asked for, {} effective", text.empty() ? "" : "; ", entry.key, entry.asked,
+                          entry.effective);
+  return text.empty() ? Figures() : text;
+}
+
+Figures check_status(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (run.result.status != RunStatus::complete)
+      return fmt::format("{}{}{}", enum_name(run.result.status), run.result.status_reason ? ", " : "",
+                         run.result.status_reason.value_or(""));
+  return std::nullopt;
+}
+
+Figures check_impossible(const Contender& c) {
+  for (const LoadedRun& run : c.runs) {
+    const Derived& derived = run.result.derived;
+    if (derived.mfu && derived.mfu->value > 1) return fmt::format("MFU {}", format_percent(derived.mfu->value));
+    if (derived.tokens_per_second && !(derived.tokens_per_second->value > 0))
+      return fmt::format("{} tokens/s", derived.tokens_per_second->value);
+  }
+  return std::nullopt;
+}
+
+Figures check_model_name(const Contender& c) { return c.first().model_info.name.empty() ? Figures("") : std::nullopt; }
+
+Figures check_rate(const Contender& c) {
+  const RunResult& run = c.first();
+  if (run.derived.tokens_per_second_per_gpu) return std::nullopt;
+  std::string missing;
+  const auto name = [&](bool known, const char* what) {
+    missing += known ? "" : (missing.empty() ? "" : ", ") + std::string(what);
+  };
+  name(tokens_per_step(run).has_value(), "global batch size and sequence length");
+  name(device_count(run).has_value(), "device count");
+  name(!steady_step_times(run).empty(), "times of steady steps");
+  return missing.empty() ? Figures("") : "not known: " + missing;
+}
+
+Figures check_collapse(const Contender& c) {
+  const auto loss = find_loss_collapse(c.first().loss_values);
+  return loss ? Figures(fmt::format("{} nats at the end", format_significant(*loss, 2))) : std::nullopt;
+}
+
+Figures check_steady(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (!run.result.warmup.steady) return run.result.warmup.reason;
+  return std::nullopt;
+}
+
+template <bool many>
+Figures check_outliers(const Contender& c) {
+  constexpr double k_many_share = 0.05, k_many = 3;
+  const auto& statistics = c.first().statistics;
+  if (!statistics || statistics->outliers.empty()) return std::nullopt;
+  const auto count = static_cast<double>(statistics->outliers.size());
+  const bool is_many = count >= k_many && count > k_many_share * static_cast<double>(statistics->count);
+  if (is_many != many) return std::nullopt;
+  return fmt::format("{:.0f} of {} steady steps, the first is step {}", count, statistics->count,
+                     statistics->outliers.front());
+}
+
+Figures check_few_steps(const Contender& c) {
+  constexpr int64_t k_enough = 20;
+  const auto& statistics = c.first().statistics;
+  if (!statistics || statistics->count >= k_enough) return std::nullopt;
+  return fmt::format("{} steady steps, {} are wanted", statistics->count, k_enough);
+}
+
+Figures check_few_runs(const Contender& c) {
+  constexpr size_t k_enough = 3;
+  if (c.runs.size() >= k_enough) return std::nullopt;
+  return fmt::format("{} run{}, {} are wanted", c.runs.size(), c.runs.size() == 1 ? "" : "s", k_enough);
+}
+
+Figures check_precision(const Contender& c) { return c.first().precision ? std::nullopt : Figures(""); }
+Figures check_shape(const Contender& c) { return c.first().model_info.shape ? std::nullopt : Figures(""); }
+Figures check_losses(const Contender& c) { return c.first().loss_values.empty() ? Figures("") : std::nullopt; }
+Figures check_learning_rates(const Contender& c) {
+  return c.first().learning_rates.empty() ? Figures("") : std::nullopt;
+}
+Figures check_framework(const Contender& c) { return c.first().framework ? std::nullopt : Figures(""); }
+
+constexpr const char* k_extract_again = "extract the run again from its log, which records it";
+
+using enum Severity;
+constexpr std::array k_rules = {
+    RunRule{"status", error, "the run is not a complete, valid one", "run it again, or leave it out with a filter",
+            check_status},
+    RunRule{"impossible", error, "a figure is impossible",
+            "check the peak, the device count and the batch size in the file", check_impossible},
+    RunRule{"effective_work", error, "other work was done than the file states",
+            "correct the batch size or sequence length from the run's log", check_effective_settings<true>},
+    RunRule{"model_missing", error, "the model is not named", "add model_info.name to the file", check_model_name},
+    RunRule{"rate_missing", error, "there is no rate to compare", "add the missing facts from the run's log",
+            check_rate},
+    RunRule{"loss_collapse", warning, "the loss collapses, which real text does not allow",
+            "check that the data is not one repeated sample", check_collapse},
+    RunRule{"effective_settings", warning, "the framework used other settings than asked for",
+            "make the framework's configuration agree", check_effective_settings<false>},
+    RunRule{"never_steady", warning, "the step times never settle",
+            "run longer; look for throttling, checkpoints or other users", check_steady},
+    RunRule{"outliers", warning, "many steps are outliers", "look for checkpoints, garbage collection or other users",
+            check_outliers<true>},
+    RunRule{"few_steps", warning, "few steps", "run at least 30 steps", check_few_steps},
+    RunRule{"few_runs", warning, "few runs, so the interval knows only the noise within a run",
+            "repeat with --runs 3 or more", check_few_runs},
+    RunRule{"precision_missing", warning, "the precision is not known, so equal numerics cannot be shown",
+            k_extract_again, check_precision},
+    RunRule{"shape_missing", warning, "the model's shape is not known, so there are no FLOPs and no MFU",
+            k_extract_again, check_shape},
+    RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_extract_again,
+            check_losses},
+    RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_extract_again, check_learning_rates},
+    RunRule{"framework_missing", note, "the framework is not known", "add \"framework\" to the file", check_framework},
+    RunRule{"outlier", note, "some steps are outliers; they count", "", check_outliers<false>},
+};
+
+}  // namespace
+
+std::span<const RunRule> run_rules() { return k_rules; }
+
+}  // namespace tprimat

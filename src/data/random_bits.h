@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+// Random numbers that are the same on every machine: integers only, no library generator.
+namespace tprimat {
+
+// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+uint64_t scramble_bits(uint64_t bits);
+
+// One independent stream per (seed, index).
+class RandomStream {
+ public:
+  RandomStream(uint64_t seed, uint64_t index) : state_(scramble_bits(scramble_bits(seed) ^ index)) {}
+  uint64_t next_bits();
+  uint64_t next_below(uint64_t limit);  // uniform in [0, limit), limit > 0; bias below limit / 2^64
+  bool next_chance(uint32_t numerator, uint32_t denominator) { return next_below(denominator) < numerator; }
+
+ private:
+  uint64_t state_;
+};
+
+// A random bijection of [0, count) that is computed per index, in constant memory: a Feistel network over the next
+// power of four, walked until it lands inside.
+class Permutation {
+ public:
+  Permutation(int64_t count, uint64_t seed);  // count > 0
+  int64_t operator()(int64_t index) const;    // index in [0, count)
+
+ private:
+  uint64_t shuffle_once(uint64_t value) const;
+
+  uint64_t count_;
+  uint64_t seed_;
+  int half_bits_;
+};
+
+}  // namespace tprimat

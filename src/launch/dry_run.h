@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "launch/launch_plan.h"
+
+namespace tprimat {
+
+// The plan as a shell script: writes the generated files, then runs the command in its working directory with its
+// environment.
+std::string render_shell(const LaunchPlan& plan);
+
+}  // namespace tprimat

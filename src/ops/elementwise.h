@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/element.h"
+
+namespace tprimat {
+
+// y[i] = a[i] + b[i]; y may be a or b.
+template <class T>
+void add(int64_t count, const T* a, const T* b, T* y);
+
+// x[r,c] += bias[c]. x: rows×cols.
+template <class T>
+void add_bias(int64_t rows, int64_t cols, const T* bias, T* x);
+
+// sums[c] += Σ_r x[r,c]: the gradient of a bias. x: rows×cols.
+template <class T>
+void add_column_sums(int64_t rows, int64_t cols, const T* x, Accum<T>* sums);
+
+// Σ x², added up in double in a fixed order.
+template <class A>
+double sum_of_squares(int64_t count, const A* x);
+
+// to[i] = from[i] in the number format T.
+template <class T>
+void convert(int64_t count, const Accum<T>* from, T* to);
+
+}  // namespace tprimat

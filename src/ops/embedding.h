@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/element.h"
+
+namespace tprimat {
+
+struct EmbeddingShape {
+  int64_t rows = 0;  // tokens
+  int64_t cols = 0;  // hidden size
+};
+
+// y[r] = table[tokens[r]].  table: vocab×cols; y: rows×cols.
+template <class T>
+void embedding_forward(const EmbeddingShape& shape, const int32_t* tokens, const T* table, T* y);
+
+// dtable[tokens[r]] += dy[r], in the order of the rows.
+template <class T>
+void embedding_backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable);
+
+}  // namespace tprimat

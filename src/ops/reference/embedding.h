@@ -1,0 +1,29 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/embedding.h"
+
+namespace tprimat::reference {
+
+template <class T>
+void embedding_forward(const EmbeddingShape& shape, const int32_t* tokens, const T* table, T* y) {
+  for (int64_t r = 0; r < shape.rows; ++r) std::copy_n(table + tokens[r] * shape.cols, shape.cols, y + r * shape.cols);
+}
+
+// Columns begin..end only, so that threads can share the work without sharing a sum.
+template <class T>
+void embedding_backward_columns(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable,
+                                std::pair<int64_t, int64_t> columns) {
+  for (int64_t r = 0; r < shape.rows; ++r)
+    for (int64_t c = columns.first; c < columns.second; ++c)
+      dtable[tokens[r] * shape.cols + c] += widen(dy[r * shape.cols + c]);
+}
+
+template <class T>
+void embedding_backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable) {
+  embedding_backward_columns(shape, tokens, dy, dtable, {0, shape.cols});
+}
+
+}  // namespace tprimat::reference

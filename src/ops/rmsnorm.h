@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/element.h"
+
+namespace tprimat {
+
+// Root mean square layer normalisation (Zhang & Sennrich, arXiv 1910.07467, eq. 4).
+struct RmsNormShape {
+  int64_t rows = 0;  // tokens
+  int64_t cols = 0;  // hidden size
+  double eps = 1e-5;
+};
+
+// y[r,c] = x[r,c] · rstd[r] · weight[c],  rstd[r] = 1 / sqrt(mean_c x² + eps).  x, y: rows×cols; rstd: rows.
+template <class T>
+void rmsnorm_forward(const RmsNormShape& shape, const T* x, const T* weight, T* y, Accum<T>* rstd);
+
+template <class T>
+struct RmsNormGradient {
+  const T* x;
+  const T* weight;
+  const Accum<T>* rstd;
+  const T* dy;
+  T* dx;              // rows×cols, added to
+  Accum<T>* dweight;  // cols, added to
+};
+
+// dx[r,c] += rstd·(dy·w)[r,c] − x[r,c]·rstd³/cols·Σ_j (dy·w·x)[r,j];   dweight[c] += Σ_r dy·x·rstd
+template <class T>
+void rmsnorm_backward(const RmsNormShape& shape, const RmsNormGradient<T>& gradient);
+
+}  // namespace tprimat

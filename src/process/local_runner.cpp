@@ -1,0 +1,262 @@
+#include "process/local_runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "process/pipes.h"
+#include "process/warden.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t k_read_size = 64 * 1024;
+constexpr int k_reads_per_poll = 16;  // a child that floods us must not keep poll() from returning
+
+std::string search_path(const Command& command) {
+  const auto own = command.environment.find("PATH");
+  if (own != command.environment.end()) return own->second;
+  const char* path = std::getenv("PATH");
+  return path == nullptr ? "/usr/bin:/bin" : path;
+}
+
+bool is_program(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string find_program(const Command& command) {
+  const std::string& name = command.argv.front();
+  if (name.find('/') != std::string::npos) return name;
+  const std::string path = search_path(command);
+  for (size_t start = 0; start <= path.size();) {
+    const size_t end = std::min(path.find(':', start), path.size());
+    const fs::path candidate = fs::path(path.substr(start, end - start)) / name;
+    if (is_program(candidate)) return candidate.string();
+    start = end + 1;
+  }
+  throw Error(
+      Problem{fmt::format("the program '{}' is not in PATH", name), "", "install it, or add its folder to PATH"},
+      ExitStatus::missing_component);
+}
+
+[[noreturn]] void fail_to_start(const Command& command, int reason) {
+  const ExitStatus status = reason == ENOENT ? ExitStatus::missing_component : ExitStatus::work_failed;
+  const std::string where = command.working_directory.empty() ? "" : " in " + command.working_directory;
+  throw Error(Problem{fmt::format("cannot start {}{}: {}", command.argv.front(), where, std::strerror(reason)), "", ""},
+              status);
+}
+
+// Our environment with the command's additions, and pointers into it as execve wants them.
+class EnvironmentBlock {
+ public:
+  explicit EnvironmentBlock(const std::map<std::string, std::string>& additions) {
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry;
+      if (!additions.contains(text.substr(0, text.find('=')))) entries_.push_back(text);
+    }
+    for (const auto& [name, value] : additions) entries_.push_back(name + "=" + value);
+    for (std::string& entry : entries_) pointers_.push_back(entry.data());
+    pointers_.push_back(nullptr);
+  }
+  char* const* data() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> entries_;
+  std::vector<char*> pointers_;
+};
+
+Descriptor open_log(const std::string& path) {
+  if (path.empty()) return Descriptor();
+  std::error_code ignored;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, ignored);  // open() below says what is wrong
+  Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  if (!log.is_open())
+    throw Error(Problem{std::string("cannot write the log: ") + std::strerror(errno), path, ""},
+                ExitStatus::work_failed);
+  return log;
+}
+
+pid_t reap(pid_t process) {
+  int ignored = 0;
+  pid_t result = 0;
+  while ((result = ::waitpid(process, &ignored, 0)) < 0 && errno == EINTR) {
+  }
+  return result;
+}
+
+class LocalChild : public ChildProcess {
+ public:
+  explicit LocalChild(const Command& command)
+      : log_path_(command.log_path), log_(open_log(command.log_path)), time_limit_(command.time_limit_seconds) {
+    start(command);
+  }
+  LocalChild(const LocalChild&) = delete;
+  LocalChild& operator=(const LocalChild&) = delete;
+
+  ~LocalChild() override {
+    if (exit_) return;
+    order(k_order_kill);
+    orders_.close();
+    reap(warden_);  // ends once the tree is gone
+  }
+
+  pid_t pid() const override { return leader_; }
+
+  std::optional<ExitReason> poll(double seconds, const LineSink& sink) override {
+    if (exit_) return exit_;
+    wait_for_event(seconds);
+    read_output(sink, k_reads_per_poll);
+    if (read_report())
+      finish(sink);
+    else
+      enforce_time_limit();
+    return exit_;
+  }
+
+  void stop() override {
+    if (exit_) return;
+    if (!stop_cause_) stop_cause_ = ExitReason::Kind::interrupted;
+    order(std::exchange(stop_ordered_, true) ? k_order_kill : k_order_stop);
+  }
+
+ private:
+  void start(const Command& command) {
+    const std::string program = find_program(command);
+    const EnvironmentBlock environment(command.environment);
+    std::vector<std::string> arguments = command.argv;
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    Pipe output = make_pipe(), orders = make_pipe(), reports = make_pipe();
+    const WardenJob job{
+        program.c_str(),         argv.data(),
+        environment.data(),      command.working_directory.empty() ? nullptr : command.working_directory.c_str(),
+        output.write_end.get(),  orders.read_end.get(),
+        reports.write_end.get(), command.grace_seconds};
+    warden_ = ::fork();
+    if (warden_ == 0) run_warden(job);
+    if (warden_ < 0) fail_to_start(command, errno);
+    output_ = std::move(output.read_end);
+    orders_ = std::move(orders.write_end);
+    reports_ = std::move(reports.read_end);
+    reports.write_end.close();  // or the end of the warden would go unseen
+    await_start(command);
+    set_nonblocking(output_);
+    set_nonblocking(reports_);
+  }
+
+  void await_start(const Command& command) {
+    WardenReport report{WardenReport::What::failed_to_start, EIO};
+    while (::read(reports_.get(), &report, sizeof report) < 0 && errno == EINTR) {
+    }
+    if (report.what != WardenReport::What::started) {
+      reap(warden_);
+      fail_to_start(command, report.value);
+    }
+    leader_ = report.value;
+  }
+
+  void wait_for_event(double seconds) const {
+    double wait = seconds;
+    if (time_limit_ && !stop_ordered_) wait = std::min(wait, *time_limit_ - seconds_since(started_));
+    pollfd events[2] = {{output_.get(), POLLIN, 0}, {reports_.get(), POLLIN, 0}};
+    ::poll(events, 2, static_cast<int>(std::max(0.0, wait) * 1000.0));
+  }
+
+  // Reads what is there, at most `reads` times.
+  void read_output(const LineSink& sink, int reads) {
+    char bytes[k_read_size];
+    for (int i = 0; i < reads && output_.is_open(); ++i) {
+      const ssize_t count = ::read(output_.get(), bytes, sizeof bytes);
+      if (count < 0 && errno == EINTR) continue;
+      if (count == 0) output_.close();
+      if (count <= 0) return;
+      const std::string_view text(bytes, static_cast<size_t>(count));
+      write_log(text);
+      lines_.add(text, sink);
+    }
+  }
+
+  void write_log(std::string_view bytes) {
+    while (log_.is_open() && !bytes.empty()) {
+      const ssize_t written = ::write(log_.get(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0)
+        throw Error(Problem{std::string("cannot write the log: ") + std::strerror(errno), log_path_,
+                            errno == ENOSPC ? "free some space, or choose another folder with --output" : ""},
+                    ExitStatus::work_failed);
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+
+  // True when the tree has ended.
+  bool read_report() {
+    WardenReport report{};
+    const ssize_t count = ::read(reports_.get(), &report, sizeof report);
+    if (count < 0) return false;
+    if (count == 0) {  // the warden was killed; the kernel kills the program, its group is ours to kill
+      ::kill(-leader_, SIGKILL);
+      wait_status_ = SIGKILL;
+    } else {
+      wait_status_ = report.value;
+    }
+    return true;
+  }
+
+  void finish(const LineSink& sink) {
+    reap(warden_);
+    exit_ = stop_cause_ ? ExitReason{*stop_cause_, 0, time_limit_.value_or(0.0)} : exit_reason_of(wait_status_);
+    constexpr int all_that_a_pipe_holds = 64;
+    read_output(sink, all_that_a_pipe_holds);
+    lines_.finish(sink);
+    output_.close();
+  }
+
+  void enforce_time_limit() {
+    if (!time_limit_ || stop_cause_ || seconds_since(started_) < *time_limit_) return;
+    stop_cause_ = ExitReason::Kind::timed_out;
+    stop_ordered_ = true;
+    order(k_order_stop);
+  }
+
+  void order(char what) {
+    struct sigaction ignore = {}, before = {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGPIPE, &ignore, &before);  // the warden may just have ended
+    [[maybe_unused]] const ssize_t written = ::write(orders_.get(), &what, 1);
+    ::sigaction(SIGPIPE, &before, nullptr);
+  }
+
+  std::string log_path_;
+  Descriptor log_, output_, orders_, reports_;
+  pid_t warden_ = -1, leader_ = -1;
+  SteadyClock::time_point started_ = SteadyClock::now();
+  std::optional<double> time_limit_;
+  std::optional<ExitReason::Kind> stop_cause_;
+  bool stop_ordered_ = false;
+  int wait_status_ = 0;
+  LineSplitter lines_;
+  std::optional<ExitReason> exit_;
+};
+
+}  // namespace
+
+std::unique_ptr<ChildProcess> LocalRunner::start(const Command& command) {
+  return std::make_unique<LocalChild>(command);
+}
+
+}  // namespace tprimat

@@ -1,0 +1,38 @@
+#pragma once
+
+namespace tprimat {
+
+// A warden is a small process between us and a program that we start. It is the parent of that program and adopts every
+// descendant that loses its own parent (PR_SET_CHILD_SUBREAPER), so it can end them all: when told to, when the program
+// leaves something behind, and when the pipe from us closes because we are gone, even by SIGKILL. If the warden itself
+// is killed, the kernel kills the program (PR_SET_PDEATHSIG).
+
+// Everything is prepared before fork(): afterwards only async-signal-safe calls are allowed.
+struct WardenJob {
+  const char* program = nullptr;  // path to execute
+  char* const* argv = nullptr;
+  char* const* environment = nullptr;
+  const char* working_directory = nullptr;  // null: ours
+  int output = -1;                          // becomes stdout and stderr of the program
+  int orders = -1;                          // read end: k_order_stop, k_order_kill; end of file means that we are gone
+  int reports = -1;                         // write end: WardenReport
+  double grace_seconds = 10.0;
+};
+
+inline constexpr char k_order_stop = 'T';  // SIGTERM, then SIGKILL after the grace time
+inline constexpr char k_order_kill = 'K';
+
+struct WardenReport {
+  enum class What : int {
+    started,          // value: process id of the program
+    failed_to_start,  // value: errno
+    ended,            // value: wait status of the program; nothing of its tree is left
+  };
+  What what;
+  int value;
+};
+
+// Runs in the forked child and never returns.
+[[noreturn]] void run_warden(const WardenJob& job);
+
+}  // namespace tprimat

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "text/format.h"
+
+namespace tprimat {
+
+enum class Tone { plain, good, doubtful, bad, faint };
+
+struct Line {
+  std::string text;
+  Tone tone = Tone::plain;
+  std::string aside;  // a second, fainter sentence: what to do about it
+};
+
+// A report before it takes on a format: the words and their order are decided once, in build_document.
+struct Block {
+  enum class Kind { title, heading, lines, table };
+  Kind kind = Kind::lines;
+  std::string text;         // title, heading
+  std::vector<Line> lines;  // lines
+  TextTable table;          // table
+};
+using Document = std::vector<Block>;
+
+Document build_document(const Comparison& comparison);
+
+}  // namespace tprimat

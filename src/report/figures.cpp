@@ -1,0 +1,93 @@
+#include "report/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compare/contender.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+constexpr const char* k_unknown = "not known";
+
+template <class T>
+std::string number_or_unknown(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : k_unknown;
+}
+
+std::string or_unknown(const std::string& text) { return text.empty() ? k_unknown : text; }
+
+std::string describe_steps(const RunResult& run) {
+  const auto asked = run.training_config.max_steps;
+  std::string text = run.step_times.empty() ? number_or_unknown(asked) : fmt::format("{}", run.step_times.size());
+  if (asked && !run.step_times.empty() && static_cast<size_t>(*asked) != run.step_times.size())
+    text += fmt::format(" of {}", *asked);
+  return text;
+}
+
+}  // namespace
+
+std::string format_figure(const Metric& metric, double value) {
+  switch (metric.format) {
+    case MetricFormat::count: return format_count(value);
+    case MetricFormat::seconds: return format_duration(value);
+    case MetricFormat::gigabytes: return format_gb(value * 1e9);
+    case MetricFormat::percent: return format_percent(value);
+    case MetricFormat::significant: return format_significant(value, 4);
+  }
+  return "";
+}
+
+std::string format_estimate(const Metric& metric, const std::optional<Estimate>& estimate) {
+  if (!estimate) return "-";
+  std::string text = format_figure(metric, estimate->value);
+  if (estimate->low && estimate->high)
+    text += fmt::format(" [{} to {}]", format_figure(metric, *estimate->low), format_figure(metric, *estimate->high));
+  return text;
+}
+
+std::vector<const Metric*> present_metrics(const ModelGroup& group) {
+  std::vector<const Metric*> present;
+  for (const Metric& metric : metrics())
+    if (std::any_of(group.contenders.begin(), group.contenders.end(),
+                    [&](const Contender& c) { return read_figure(c, metric).has_value(); }))
+      present.push_back(&metric);
+  return present;
+}
+
+std::vector<std::pair<std::string, std::string>> list_facts(const Contender& contender) {
+  const RunResult& run = contender.first();
+  const TrainingConfig& training = run.training_config;
+  return {{"platform", std::string(display_name(run.platform))},
+          {"framework", run.framework ? std::string(display_name(*run.framework)) : k_unknown},
+          {"device", describe_device(run)},
+          {"precision", run.precision ? std::string(enum_name(*run.precision)) : k_unknown},
+          {"strategy", or_unknown(run.parallelism_config.strategy_name.value_or(""))},
+          {"layout", or_unknown(describe_layout(run))},
+          {"GBS", number_or_unknown(training.global_batch_size)},
+          {"SL", number_or_unknown(training.sequence_length)},
+          {"steps", describe_steps(run)},
+          {"warm-up", fmt::format("{}{}", run.warmup.steps_excluded, run.warmup.steady ? "" : ", never steady")},
+          {"runs", fmt::format("{}", contender.runs.size())},
+          {"status", std::string(enum_name(run.status))}};
+}
+
+std::string pair_name(const ModelGroup& group, const Pair& pair) {
+  return group.contenders[pair.subject].letter + " / " + group.contenders[pair.reference].letter;
+}
+
+std::string count_verdicts(const ModelGroup& group) {
+  const auto count = [&](auto&& matches) { return std::count_if(group.pairs.begin(), group.pairs.end(), matches); };
+  const auto with = [&](Verdict verdict) {
+    return count([&](const Pair& pair) { return pair.comparable && pair.verdict == verdict; });
+  };
+  return fmt::format("{} pairs: {} decided, {} the same, {} inconclusive, {} not comparable", group.pairs.size(),
+                     with(Verdict::faster) + with(Verdict::slower), with(Verdict::same), with(Verdict::inconclusive),
+                     count([](const Pair& pair) { return !pair.comparable; }));
+}
+
+bool shows_verdict(const Comparison& comparison, const Pair& pair) { return pair.comparable || comparison.force; }
+
+}  // namespace tprimat

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "result/metrics.h"
+
+namespace tprimat {
+
+// "13 425", "1.604 s", "34.29 GB", "41.2 %": the value alone, without the metric's unit where the title says it.
+std::string format_figure(const Metric& metric, double value);
+
+// "13 425 [13 380 to 13 470]"; "-" when not known.
+std::string format_estimate(const Metric& metric, const std::optional<Estimate>& estimate);
+
+// Metrics that at least one participant has, in the registry's order.
+std::vector<const Metric*> present_metrics(const ModelGroup& group);
+
+// What a reader must know of a run: name of the fact, value ("not known" where it is). The same list serves every
+// format.
+std::vector<std::pair<std::string, std::string>> list_facts(const Contender& contender);
+
+// "B / A"
+std::string pair_name(const ModelGroup& group, const Pair& pair);
+
+// "28 pairs: 20 decided, 2 the same, 6 inconclusive, 0 not comparable"
+std::string count_verdicts(const ModelGroup& group);
+
+// Whether the verdict and the ratio may be shown.
+bool shows_verdict(const Comparison& comparison, const Pair& pair);
+
+}  // namespace tprimat

@@ -1,0 +1,78 @@
+#include "compare/compare_runs.h"
+#include "compare/contender.h"
+#include "report/figures.h"
+#include "report/report.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+Json findings_to_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& each : findings)
+    list.push_back({{"code", each.code},
+                    {"severity", enum_name(each.severity)},
+                    {"sentence", each.sentence},
+                    {"remedy", each.remedy}});
+  return list;
+}
+
+Json figures_to_json(const Contender& contender) {
+  Json figures = Json::object();
+  for (const Metric& metric : metrics()) {
+    const auto estimate = read_figure(contender, metric);
+    if (!estimate) continue;
+    Json figure = to_json(*estimate);
+    figure["unit"] = std::string(metric.unit);
+    figures[std::string(metric.key)] = figure;
+  }
+  return figures;
+}
+
+Json contender_to_json(const Contender& contender) {
+  Json facts = Json::object(), files = Json::array(), warnings = Json::array();
+  for (const auto& [name, value] : list_facts(contender)) facts[name] = value;
+  for (const LoadedRun& run : contender.runs) {
+    files.push_back(run.path);
+    for (const std::string& warning : run.result.warnings) warnings.push_back(warning);
+  }
+  return {{"letter", contender.letter},
+          {"label", contender.label},
+          {"files", files},
+          {"facts", facts},
+          {"figures", figures_to_json(contender)},
+          {"findings", findings_to_json(contender.findings)},
+          {"warnings", warnings}};
+}
+
+// Verdict and ratios are null where they are withheld: a reader of JSON must not find a winner either.
+Json pair_to_json(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
+  const bool shown = shows_verdict(comparison, pair);
+  return {{"subject", group.contenders[pair.subject].letter},
+          {"reference", group.contenders[pair.reference].letter},
+          {"comparable", pair.comparable},
+          {"verdict", shown ? Json(enum_name(pair.verdict)) : Json(nullptr)},
+          {"ratio", shown && pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
+          {"explanation", shown ? Json(pair.explanation) : Json(nullptr)},
+          {"ratios", shown ? to_json(pair.ratios) : Json(nullptr)},
+          {"headline", headline(comparison, group, pair)},
+          {"findings", findings_to_json(pair.findings)}};
+}
+
+}  // namespace
+
+Json comparison_to_json(const Comparison& comparison) {
+  Json groups = Json::array(), skipped = Json::array();
+  for (const ModelGroup& group : comparison.groups) {
+    Json contenders = Json::array(), pairs = Json::array();
+    for (const Contender& contender : group.contenders) contenders.push_back(contender_to_json(contender));
+    for (const Pair& pair : group.pairs) pairs.push_back(pair_to_json(comparison, group, pair));
+    groups.push_back({{"model", group.model}, {"contenders", contenders}, {"pairs", pairs}});
+  }
+  for (const SkippedFile& file : comparison.skipped) skipped.push_back({{"path", file.path}, {"reason", file.reason}});
+  return {{"comparison_version", 1},    {"smallest_effect", comparison.smallest_effect},
+          {"forced", comparison.force}, {"exit_status", static_cast<int>(comparison_status(comparison))},
+          {"groups", groups},           {"skipped", skipped}};
+}
+
+}  // namespace tprimat

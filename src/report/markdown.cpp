@@ -1,0 +1,57 @@
+#include "report/document.h"
+#include "report/report.h"
+
+namespace tprimat {
+namespace {
+
+// File names and labels hold underscores and asterisks that Markdown would take for emphasis, and angle brackets for
+// HTML.
+std::string escape(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') {
+      out += "&lt;";
+      continue;
+    }
+    if (c == '_' || c == '*' || c == '`' || c == '[' || c == ']' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+TextTable escape(TextTable table) {
+  for (auto& row : table.rows)
+    for (std::string& cell : row) cell = escape(cell);
+  return table;
+}
+
+std::string render_line(const Line& line) {
+  const bool strong = line.tone == Tone::good || line.tone == Tone::bad;
+  const bool is_headline = strong && line.aside.empty() && line.text.ends_with('.');
+  std::string text = is_headline ? "**" + escape(line.text) + "**" : escape(line.text);
+  if (!line.aside.empty()) text += " — *" + escape(line.aside) + "*";
+  return (line.tone == Tone::faint ? text : "- " + text) + '\n';
+}
+
+std::string render_block(const Block& block) {
+  switch (block.kind) {
+    case Block::Kind::title: return "## " + escape(block.text) + "\n\n";
+    case Block::Kind::heading: return "### " + escape(block.text) + "\n\n";
+    case Block::Kind::table: return render_markdown(escape(block.table)) + "\n";
+    case Block::Kind::lines: break;
+  }
+  std::string out;
+  for (const Line& line : block.lines) out += render_line(line);
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string render_markdown(const Comparison& comparison) {
+  std::string out = "# Comparison\n\n";
+  for (const Block& block : build_document(comparison)) out += render_block(block);
+  out.pop_back();
+  return out;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "result/run_result.h"
+
+namespace tprimat {
+
+enum class Direction { higher_is_better, lower_is_better, neither };
+template <>
+struct EnumNames<Direction> {
+  static constexpr std::pair<Direction, std::string_view> values[] = {{Direction::higher_is_better, "higher is better"},
+                                                                      {Direction::lower_is_better, "lower is better"},
+                                                                      {Direction::neither, "neither"}};
+};
+
+// How a value is shown; the stored value is always in the metric's unit.
+enum class MetricFormat { count, seconds, gigabytes, percent, significant };
+
+// One figure of a run that people compare. docs/metrics.md derives each under a heading with its key.
+struct Metric {
+  std::string_view key;    // "tokens_per_second_per_gpu": JSON, CSV
+  std::string_view title;  // "tokens/s per GPU": tables
+  std::string_view unit;
+  Direction better;
+  MetricFormat format;
+  std::string_view formula;  // in words
+  std::optional<Estimate> (*read)(const RunResult& result);
+};
+
+// All of them, in the order in which they are shown. The first is the headline.
+std::span<const Metric> metrics();
+
+// nullptr for an unknown key.
+const Metric* find_metric(std::string_view key);
+
+}  // namespace tprimat

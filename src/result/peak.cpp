@@ -1,0 +1,17 @@
+#include "result/peak.h"
+
+#include <fmt/format.h>
+
+#include "spec/hardware_catalogue.h"
+
+namespace tprimat {
+
+std::optional<PeakInfo> catalogue_peak(std::string_view device_name, Precision precision) {
+  const auto hardware = find_hardware(device_name);
+  if (!hardware) return std::nullopt;
+  const auto peak = hardware->dense_peak_flops.find(precision);
+  if (peak == hardware->dense_peak_flops.end()) return std::nullopt;
+  return PeakInfo{fmt::format("catalogue:{}:{}", hardware->id, enum_name(precision)), peak->second, hardware->source};
+}
+
+}  // namespace tprimat

@@ -1,0 +1,116 @@
+#include "result/result_file.h"
+
+#include "base/files.h"
+#include "result/summary.h"
+#include "result/upgrade.h"
+#include "text/format.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+// A file's own throughput against what its step times say. They differ when one of them was edited, or warm-up was
+// averaged in.
+void cross_check(RunResult& result, const PerformanceMetrics& stored) {
+  const auto& derived = result.derived.tokens_per_second;
+  if (!stored.tokens_per_second || !derived || derived->value <= 0) return;
+  const double deviation = *stored.tokens_per_second / derived->value - 1;
+  if (std::fabs(deviation) <= 0.01) return;
+  add_warning(result, fmt::format("the file says {} tokens/s, its step times say {}: the latter is used",
+                                  format_count(*stored.tokens_per_second), format_count(derived->value)));
+}
+
+// Tokens of one step as the file's own averages imply them, where they deny its batch and sequence length.
+std::optional<double> contradicting_tokens_per_step(const RunResult& result, const PerformanceMetrics& stored) {
+  const auto stated = tokens_per_step(result);
+  if (!stated || !stored.tokens_per_second || !stored.avg_step_time_seconds) return std::nullopt;
+  const double implied = *stored.tokens_per_second * *stored.avg_step_time_seconds;
+  if (std::fabs(implied / static_cast<double>(*stated) - 1) <= 0.05) return std::nullopt;
+  return implied;
+}
+
+// The trainer's own rate was measured on what it really did; the batch may have been typed in beside it. So the rate
+// stays, and the contradiction is on record for the audit, which lets no such run win.
+void record_contradiction(RunResult& result, const PerformanceMetrics& stored, double implied) {
+  const auto stated = static_cast<double>(*tokens_per_step(result));
+  result.config_audit.push_back({"tokens_per_step", format_count(stated), format_count(implied)});
+  add_warning(
+      result,
+      fmt::format(
+          "the file contradicts itself: {} tokens/s at {} per step are {} tokens per step, but global batch x sequence "
+          "length is {} ({:.2f}x); its own rate is shown, without an interval",
+          format_count(*stored.tokens_per_second), format_duration(*stored.avg_step_time_seconds),
+          format_count(implied), format_count(stated), implied / stated));
+}
+
+// Older files may hold only averages: they are shown without an interval.
+void adopt_stored_rates(RunResult& result, const PerformanceMetrics& stored) {
+  result.derived.tokens_per_second.reset();
+  result.derived.tokens_per_second_per_gpu.reset();
+  if (stored.tokens_per_second) result.derived.tokens_per_second = Estimate{*stored.tokens_per_second, {}, {}};
+  if (stored.tokens_per_second_per_gpu)
+    result.derived.tokens_per_second_per_gpu = Estimate{*stored.tokens_per_second_per_gpu, {}, {}};
+  result.performance_metrics->tokens_per_second = stored.tokens_per_second;
+  result.performance_metrics->tokens_per_second_per_gpu = stored.tokens_per_second_per_gpu;
+}
+
+void summarise_older_result(RunResult& result, const std::optional<PerformanceMetrics>& stored) {
+  summarise_run(result, stored_options(result));
+  if (!stored) return;
+  if (const auto implied = contradicting_tokens_per_step(result, *stored)) {
+    record_contradiction(result, *stored, *implied);
+    adopt_stored_rates(result, *stored);
+  } else {
+    cross_check(result, *stored);
+  }
+}
+
+void complete_older_result(RunResult& result) {
+  const auto stored = result.performance_metrics;
+  if (!result.step_times.empty()) {
+    summarise_older_result(result, stored);
+  } else if (stored && result.status == RunStatus::complete) {
+    adopt_stored_rates(result, *stored);
+    add_warning(result, "the file holds no step times: its own averages are shown, without an interval");
+  }
+}
+
+}  // namespace
+
+Json run_result_to_json(const RunResult& result) { return to_json(result); }
+
+RunResult run_result_from_json(const Json& json, const std::string& file_name) {
+  std::vector<std::string> notes;
+  RunResult result = from_json<RunResult>(upgrade_result(json, file_name, notes), file_name);
+  for (const std::string& note : notes) add_warning(result, note);
+  if (!result.statistics) complete_older_result(result);
+  check_validity(result);
+  return result;
+}
+
+void write_run_result(const std::filesystem::path& path, const RunResult& result) {
+  write_file_atomically(path, print_json(run_result_to_json(result)));
+}
+
+RunResult load_run_result(const std::filesystem::path& path) {
+  const Json json = parse_json(read_file(path), path.string());
+  try {
+    return run_result_from_json(json, path.filename().string());
+  } catch (const Error& error) {
+    Problem problem = error.problems().front();
+    problem.where = path.parent_path().empty() || problem.where.empty() ? path.string()
+                                                                        : (path.parent_path() / problem.where).string();
+    throw Error(std::move(problem), error.status());
+  }
+}
+
+std::string result_file_name(const RunResult& result, const ResultNaming& naming) {
+  std::string name = fmt::format("train_{}_{}_{}", enum_name(result.platform),
+                                 result.framework ? enum_name(*result.framework) : "unknown", result.model_info.name);
+  for (const std::string& part : {naming.strategy, naming.dataset})
+    if (!part.empty()) name += '_' + part;
+  if (naming.run > 0) name += fmt::format("_r{}", naming.run);
+  return name + ".json";
+}
+
+}  // namespace tprimat

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "result/run_result.h"
+#include "text/json.h"
+
+namespace tprimat {
+
+Json run_result_to_json(const RunResult& result);
+
+// Accepts older files too: `file_name` ("train_amd_prim_qwen.json") tells what they leave out, and each assumption
+// becomes a warning. A result without statistics is summarised from its raw series. Throws Error for what is no result.
+RunResult run_result_from_json(const Json& json, const std::string& file_name);
+
+// The file is there whole or not at all. Throws Error (work_failed) when it cannot be written.
+void write_run_result(const std::filesystem::path& path, const RunResult& result);
+
+// Throws Error that names the path: unreadable, no JSON, no result.
+RunResult load_run_result(const std::filesystem::path& path);
+
+// "train_amd_prim_qwen.json"; what is not asked for (strategy, dataset, run number) is left out of the name.
+struct ResultNaming {
+  std::string strategy, dataset;
+  int64_t run = 0;  // 1 is the first of several; 0: there is only one
+};
+std::string result_file_name(const RunResult& result, const ResultNaming& naming);
+
+}  // namespace tprimat

@@ -1,0 +1,207 @@
+#include "result/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "stats/bootstrap.h"
+#include "stats/descriptive.h"
+#include "stats/steady_state.h"
+
+namespace tprimat {
+namespace {
+
+bool is_valid_time(double seconds) { return std::isfinite(seconds) && seconds > 0; }
+
+std::vector<double> finite_values(const std::vector<double>& values) {
+  std::vector<double> kept;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(kept), [](double v) { return std::isfinite(v); });
+  return kept;
+}
+
+Warmup find_warmup(const RunResult& result, const std::optional<int64_t>& fixed) {
+  const auto steps = static_cast<int64_t>(result.step_times.size());
+  if (fixed) {
+    const int64_t excluded = std::min(steps, std::max<int64_t>(1, *fixed));
+    return {excluded, "fixed",
+            fmt::format("the configuration leaves out {} step{}", excluded, excluded == 1 ? "" : "s"), true};
+  }
+  const bool all_valid = std::all_of(result.step_times.begin(), result.step_times.end(), is_valid_time);
+  if (!all_valid)
+    return {std::min<int64_t>(1, steps), "first_step", "not every step has a valid time, so no shift was looked for",
+            true};
+  const SteadyState found = find_steady_state(result.step_times);
+  return {static_cast<int64_t>(found.excluded), found.excluded <= 1 ? "first_step" : "change_point", found.reason,
+          found.steady};
+}
+
+PerformanceMetrics measure_performance(const RunResult& result, const std::vector<double>& steady) {
+  PerformanceMetrics metrics;
+  metrics.total_steps = static_cast<int64_t>(result.step_times.size());
+  for (const double seconds : result.step_times) metrics.total_time_seconds += is_valid_time(seconds) ? seconds : 0;
+  if (steady.empty()) return metrics;
+  metrics.avg_step_time_seconds = mean(steady);
+  metrics.min_step_time_seconds = *std::min_element(steady.begin(), steady.end());
+  metrics.max_step_time_seconds = *std::max_element(steady.begin(), steady.end());
+  metrics.steps_per_second = 1 / *metrics.avg_step_time_seconds;
+  return metrics;
+}
+
+// Steps are counted over the whole series, from 1, so that a reader finds them in the log.
+std::vector<int64_t> outlier_steps(const RunResult& result) {
+  std::vector<double> times;
+  std::vector<int64_t> numbers;
+  for (size_t i = static_cast<size_t>(result.warmup.steps_excluded); i < result.step_times.size(); ++i) {
+    if (!is_valid_time(result.step_times[i])) continue;
+    times.push_back(result.step_times[i]);
+    numbers.push_back(static_cast<int64_t>(i) + 1);
+  }
+  std::vector<int64_t> steps;
+  for (const size_t index : find_outliers(times)) steps.push_back(numbers[index]);
+  return steps;
+}
+
+StepStatistics describe_steps(const RunResult& result, const std::vector<double>& steady) {
+  StepStatistics s;
+  s.count = static_cast<int64_t>(steady.size());
+  s.median = median(steady);
+  s.mean = mean(steady);
+  s.stddev = stddev(steady);
+  s.p5 = quantile(steady, 0.05);
+  s.p95 = quantile(steady, 0.95);
+  s.cv = s.stddev / s.mean;
+  if (const auto interval = bootstrap_mean(steady)) s.ci95_low = interval->low, s.ci95_high = interval->high;
+  s.outliers = outlier_steps(result);
+  return s;
+}
+
+void measure_memory(RunResult& result) {
+  const std::vector<double> values = finite_values(result.memory_values);
+  MemoryMetrics& memory = result.memory_metrics;
+  if (!values.empty()) {
+    memory.avg_memory_allocated_gb = mean(values);
+    memory.peak_memory_allocated_gb =
+        std::max(memory.peak_memory_allocated_gb.value_or(0), *std::max_element(values.begin(), values.end()));
+  }
+  for (const TelemetrySummary& each : result.telemetry)
+    if (each.peak_memory_used_gb)
+      memory.peak_device_used_gb = std::max(memory.peak_device_used_gb.value_or(0), *each.peak_memory_used_gb);
+}
+
+Estimate scaled(const Estimate& estimate, double factor) {
+  Estimate result{estimate.value * factor, {}, {}};
+  if (estimate.low && estimate.high) result.low = *estimate.low * factor, result.high = *estimate.high * factor;
+  return result;
+}
+
+// `amount` per second where one step takes as long as the statistics say; a long step is a low rate.
+Estimate rate_of(double amount, const StepStatistics& s) {
+  Estimate rate{amount / s.mean, {}, {}};
+  if (s.ci95_low && s.ci95_high && *s.ci95_low > 0) rate.low = amount / *s.ci95_high, rate.high = amount / *s.ci95_low;
+  return rate;
+}
+
+Estimate cost_of(double usd_per_hour, const Estimate& tokens_per_second) {
+  const double usd = usd_per_hour / 3600 * 1e12;  // per second, for 1e12 tokens
+  Estimate cost{usd / tokens_per_second.value, {}, {}};
+  if (tokens_per_second.low && tokens_per_second.high)
+    cost.low = usd / *tokens_per_second.high, cost.high = usd / *tokens_per_second.low;
+  return cost;
+}
+
+std::map<std::string, double> count_flops(const RunResult& result) {
+  std::map<std::string, double> flops;
+  const auto& shape = result.model_info.shape;
+  const auto length = result.training_config.sequence_length;
+  if (!shape || !length || *length <= 0 || !check_model(*shape, "").empty()) return flops;
+  for (const FlopFormula formula : {FlopFormula::causal, FlopFormula::full, FlopFormula::six_n})
+    flops[formula_id(formula)] = flops_per_token(*shape, *length, formula);
+  return flops;
+}
+
+void derive_energy(RunResult& result, double steady_tokens) {
+  for (const TelemetrySummary& each : result.telemetry) {
+    if (!each.energy_joules || !each.energy_valid.value_or(false)) continue;
+    result.derived.joules_per_token = Estimate{*each.energy_joules / steady_tokens, {}, {}};
+    return;
+  }
+}
+
+void derive_utilisation(Derived& derived) {
+  if (derived.flops_per_token.empty() || !derived.tokens_per_second_per_gpu) return;
+  derived.headline_formula = formula_id(FlopFormula::causal);
+  const double flops = derived.flops_per_token.at(derived.headline_formula);
+  derived.tflops_per_gpu = scaled(*derived.tokens_per_second_per_gpu, flops / 1e12);
+  if (!derived.peak || derived.peak->flops_per_second <= 0) return;
+  derived.mfu = scaled(*derived.tokens_per_second_per_gpu, flops / derived.peak->flops_per_second);
+  for (const auto& [formula, each] : derived.flops_per_token)
+    derived.mfu_by_formula[formula] = derived.tokens_per_second_per_gpu->value * each / derived.peak->flops_per_second;
+}
+
+void derive_figures(RunResult& result, const SummaryOptions& options) {
+  Derived derived;
+  derived.flops_per_token = count_flops(result);
+  derived.peak = options.peak;
+  derived.usd_per_hour = options.usd_per_hour;
+  const auto tokens = tokens_per_step(result);
+  if (tokens && result.statistics) {
+    derived.tokens_per_second = rate_of(static_cast<double>(*tokens), *result.statistics);
+    if (const auto devices = device_count(result))
+      derived.tokens_per_second_per_gpu = scaled(*derived.tokens_per_second, 1.0 / static_cast<double>(*devices));
+    if (options.usd_per_hour) derived.usd_per_1e12_tokens = cost_of(*options.usd_per_hour, *derived.tokens_per_second);
+    derive_utilisation(derived);
+  }
+  result.derived = std::move(derived);
+  if (tokens && result.statistics)
+    derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(result.statistics->count));
+}
+
+}  // namespace
+
+SummaryOptions stored_options(const RunResult& result) {
+  SummaryOptions options{{}, result.derived.peak, result.derived.usd_per_hour};
+  if (result.warmup.method == "fixed") options.fixed_warmup_steps = result.warmup.steps_excluded;
+  return options;
+}
+
+std::optional<int64_t> device_count(const RunResult& result) {
+  for (const auto& count : {result.training_config.num_gpus, result.gpu_info.device_count})
+    if (count && *count > 0) return count;
+  return std::nullopt;
+}
+
+std::optional<int64_t> tokens_per_step(const RunResult& result) {
+  const auto& batch = result.training_config.global_batch_size;
+  const auto& length = result.training_config.sequence_length;
+  if (!batch || !length || *batch <= 0 || *length <= 0) return std::nullopt;
+  constexpr int64_t k_most = int64_t{1} << 50;  // beyond any training: a broken file must not overflow
+  if (*batch > k_most / *length) return std::nullopt;
+  return *batch * *length;
+}
+
+std::vector<double> steady_step_times(const RunResult& result) {
+  std::vector<double> steady;
+  for (size_t i = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded)); i < result.step_times.size();
+       ++i)
+    if (is_valid_time(result.step_times[i])) steady.push_back(result.step_times[i]);
+  return steady;
+}
+
+void summarise_run(RunResult& result, const SummaryOptions& options) {
+  result.warmup = find_warmup(result, options.fixed_warmup_steps);
+  const std::vector<double> steady = steady_step_times(result);
+  result.performance_metrics = measure_performance(result, steady);
+  result.statistics.reset();
+  if (!steady.empty()) result.statistics = describe_steps(result, steady);
+  measure_memory(result);
+  derive_figures(result, options);
+  if (result.derived.tokens_per_second)
+    result.performance_metrics->tokens_per_second = result.derived.tokens_per_second->value;
+  if (result.derived.tokens_per_second_per_gpu)
+    result.performance_metrics->tokens_per_second_per_gpu = result.derived.tokens_per_second_per_gpu->value;
+  check_validity(result);
+}
+
+}  // namespace tprimat

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+
+#include "result/run_result.h"
+
+namespace tprimat {
+
+struct SummaryOptions {
+  std::optional<int64_t> fixed_warmup_steps = std::nullopt;  // nothing: the end of the warm-up is detected
+  std::optional<PeakInfo> peak = std::nullopt;               // nothing: no MFU
+  std::optional<double> usd_per_hour = std::nullopt;         // price of all devices of the run
+};
+
+// The options under which `result` was summarised before, to derive it again from its raw series.
+SummaryOptions stored_options(const RunResult& result);
+
+// Devices that share the work; nothing when neither the training nor the device says.
+std::optional<int64_t> device_count(const RunResult& result);
+
+// Sequences per step x tokens per sequence; nothing when one is unknown.
+std::optional<int64_t> tokens_per_step(const RunResult& result);
+
+// Step times of the steady state, s: what remains after the warm-up, without steps that have no valid time.
+std::vector<double> steady_step_times(const RunResult& result);
+
+// Adds a warning unless it stands there already.
+void add_warning(RunResult& result, const std::string& sentence);
+
+// Fails closed: a run that says it is complete but did not reach its last step, has a step without a valid time, or a
+// loss that is no number from some step on becomes `invalid` (`failed` without any step), with the reason. Series of
+// unequal length are warned about.
+void check_validity(RunResult& result);
+
+// Fills warmup, performance_metrics, memory_metrics, statistics and derived from the raw series (step_times,
+// memory_values ...) and the facts that already stand in `result` (model shape, batch, devices). What cannot be known
+// stays absent. Idempotent, so that a stored result can be derived again when a formula changes. Calls check_validity;
+// an MFU over 1 makes the run invalid.
+void summarise_run(RunResult& result, const SummaryOptions& options);
+
+}  // namespace tprimat

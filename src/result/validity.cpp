@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "result/summary.h"
+
+namespace tprimat {
+namespace {
+
+void condemn(RunResult& result, RunStatus status, std::string reason) {
+  if (result.status != RunStatus::complete) return;
+  result.status = status;
+  result.status_reason = std::move(reason);
+}
+
+void check_steps(RunResult& result) {
+  const auto steps = static_cast<int64_t>(result.step_times.size());
+  const auto asked = result.training_config.max_steps;
+  if (steps == 0) {
+    if (!result.derived.tokens_per_second) condemn(result, RunStatus::failed, "no step was recorded");
+    return;
+  }
+  if (asked && steps < *asked)
+    condemn(result, RunStatus::invalid, fmt::format("stopped after step {} of {}", steps, *asked));
+  if (asked && steps > *asked)
+    add_warning(result, fmt::format("{} steps recorded where {} were asked for", steps, *asked));
+  const auto bad = std::find_if(result.step_times.begin(), result.step_times.end(),
+                                [](double t) { return !std::isfinite(t) || t <= 0; });
+  if (bad != result.step_times.end())
+    condemn(result, RunStatus::invalid, fmt::format("step {} has no valid time", bad - result.step_times.begin() + 1));
+}
+
+// A logger that speaks every k steps leaves gaps; a loss that went NaN never comes back. So NaNs at the end that are
+// longer than every gap before them are a NaN loss.
+void check_losses(RunResult& result) {
+  const std::vector<double>& losses = result.loss_values;
+  if (losses.empty()) return;
+  size_t gap = 0, longest_gap = 0, missing = 0;
+  for (const double loss : losses) {
+    if (std::isinf(loss)) return condemn(result, RunStatus::invalid, "the loss is infinite");
+    missing += std::isnan(loss);
+    if (!std::isnan(loss)) longest_gap = std::max(longest_gap, gap);
+    gap = std::isnan(loss) ? gap + 1 : 0;
+  }
+  if (gap > longest_gap)
+    condemn(result, RunStatus::invalid,
+            fmt::format("the loss is not a number from step {} on", losses.size() - gap + 1));
+  else if (missing > 0)
+    add_warning(result, fmt::format("the loss is missing at {} of {} steps", missing, losses.size()));
+}
+
+void check_length(RunResult& result, size_t length, const char* what) {
+  const size_t steps = result.step_times.size();
+  if (length == 0 || steps == 0 || length == steps) return;
+  add_warning(result,
+              fmt::format("{} {} for {} steps: which step lacks one is not known, so the series may be off by {}",
+                          length, what, steps, length > steps ? length - steps : steps - length));
+}
+
+}  // namespace
+
+void add_warning(RunResult& result, const std::string& sentence) {
+  if (std::find(result.warnings.begin(), result.warnings.end(), sentence) == result.warnings.end())
+    result.warnings.push_back(sentence);
+}
+
+void check_validity(RunResult& result) {
+  check_steps(result);
+  check_losses(result);
+  check_length(result, result.loss_values.size(), "losses");
+  check_length(result, result.learning_rates.size(), "learning rates");
+  check_length(result, result.grad_norms.size(), "gradient norms");
+  check_length(result, result.memory_values.size(), "memory values");
+  if (result.derived.mfu && result.derived.mfu->value > 1) {
+    const std::string reason =
+        fmt::format("MFU of {:.0f} % is impossible: the peak, the device count or the step times are wrong",
+                    result.derived.mfu->value * 100);
+    condemn(result, RunStatus::invalid, reason);
+    add_warning(result, reason);
+  }
+}
+
+}  // namespace tprimat

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "spec/train_spec.h"
+
+namespace tprimat {
+
+// Names one training: two runs with the same hash were asked for the same thing. 64-bit FNV-1a of the TrainSpec's
+// one-line JSON, a newline, the platform, a newline and the framework: "fnv1a64:00d2a64f9c1b7e35". It tells
+// configurations apart; it is no protection against forgery.
+std::string hash_config(const TrainSpec& spec, Platform platform, Framework framework);
+
+}  // namespace tprimat

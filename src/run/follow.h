@@ -1,0 +1,31 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/reporter.h"
+#include "run/surroundings.h"
+#include "telemetry/sampler.h"
+
+namespace tprimat {
+
+// Everything that is known of one training once it is over.
+struct TrainingTrace {
+  std::string timestamp;  // of the start, UTC
+  ExitReason exit;
+  std::optional<std::string> problem;  // it could not be started, or its log could not be written: in a sentence
+  std::vector<StepRecord> steps;       // as they came
+  int64_t unreadable_lines = 0;        // in the file of step records
+  std::vector<SensorTrace> sensors;
+  std::deque<std::string> last_lines;  // of its log
+  bool memory_kill = false;            // the kernel killed some process for want of memory meanwhile
+};
+
+// Starts the run, follows it to its end and stops it when asked. Never throws Error: whatever goes wrong is in the
+// trace, with the steps so far.
+TrainingTrace follow_training(const PlannedRun& run, const SuiteOptions& options, const Surroundings& around,
+                              Reporter& reporter);
+
+}  // namespace tprimat

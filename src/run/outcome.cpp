@@ -1,0 +1,88 @@
+#include "run/outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+std::string status_text(const RunOutcome& outcome) {
+  return outcome.resumed ? "complete (resumed)" : std::string(enum_name(outcome.status));
+}
+
+std::string or_dash(const std::optional<double>& value, std::string (*format)(double)) {
+  return value ? format(*value) : "-";
+}
+std::string percent(double fraction) { return format_percent(fraction); }
+
+bool needs_explaining(const RunOutcome& outcome) { return outcome.status != RunStatus::complete; }
+
+std::string name_of(const RunOutcome& outcome) {
+  return fmt::format("{} {} ({}, run {})", enum_name(outcome.framework), outcome.model, outcome.strategy, outcome.run);
+}
+
+std::string explain(const RunOutcome& outcome) {
+  return fmt::format("{} {}: {}\n  log: {}\n", name_of(outcome), enum_name(outcome.status),
+                     outcome.reason.value_or("no reason is known"), outcome.log_path);
+}
+
+}  // namespace
+
+RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string reason) {
+  RunOutcome outcome;
+  outcome.platform = run.platform;
+  outcome.framework = run.framework;
+  outcome.model = run.spec.model.name;
+  outcome.strategy = run.spec.parallel.strategy;
+  outcome.run = run.run;
+  outcome.status = status;
+  if (!reason.empty()) outcome.reason = std::move(reason);
+  outcome.log_path = run.plan.log_path;
+  return outcome;
+}
+
+RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
+  RunOutcome outcome = make_outcome(run, result.status, result.status_reason.value_or(""));
+  outcome.result_path = run.plan.result_path;
+  if (result.derived.tokens_per_second) outcome.tokens_per_second = result.derived.tokens_per_second->value;
+  if (result.derived.mfu) outcome.mfu = result.derived.mfu->value;
+  outcome.steps = static_cast<int64_t>(result.step_times.size());
+  outcome.warnings = result.warnings;
+  return outcome;
+}
+
+ExitStatus exit_status_of(const SuiteReport& report) {
+  if (report.interrupted) return ExitStatus::interrupted;
+  const bool all_done =
+      report.unavailable.empty() && std::none_of(report.outcomes.begin(), report.outcomes.end(), needs_explaining);
+  return all_done ? ExitStatus::done : ExitStatus::work_failed;
+}
+
+std::string render_report(const SuiteReport& report) {
+  TextTable table;
+  table.header = {"platform", "framework", "model", "strategy", "run", "status", "steps", "tokens/s", "MFU", "result"};
+  table.right = {4, 6, 7, 8};
+  std::string sentences;
+  for (const RunOutcome& each : report.outcomes) {
+    table.rows.push_back({std::string(enum_name(each.platform)), std::string(enum_name(each.framework)), each.model,
+                          each.strategy, fmt::format("{}", each.run), status_text(each),
+                          each.steps ? fmt::format("{}", *each.steps) : "-",
+                          or_dash(each.tokens_per_second, format_count), or_dash(each.mfu, percent),
+                          each.result_path.empty() ? "-" : each.result_path});
+    if (needs_explaining(each)) sentences += explain(each);
+    for (const std::string& warning : each.warnings) sentences += name_of(each) + ": " + warning + "\n";
+  }
+  for (const Problem& problem : report.unavailable) sentences += "not run: " + to_string(problem) + "\n";
+  return render_text(table) + (sentences.empty() ? "" : "\n" + sentences);
+}
+
+Json report_to_json(const SuiteReport& report) {
+  Json unavailable = Json::array();
+  for (const Problem& problem : report.unavailable) unavailable.push_back(to_string(problem));
+  return Json{{"interrupted", report.interrupted}, {"runs", to_json(report.outcomes)}, {"unavailable", unavailable}};
+}
+
+}  // namespace tprimat

@@ -1,0 +1,50 @@
+#include "run/peak_source.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "result/peak.h"
+
+namespace tprimat {
+namespace {
+
+std::optional<MeasuredPeak> without_warning(const std::optional<PeakInfo>& peak) {
+  if (!peak) return std::nullopt;
+  return MeasuredPeak{*peak, std::nullopt};
+}
+
+}  // namespace
+
+std::optional<MeasuredPeak> PeakSource::find(const PlannedRun& run) {
+  const Precision precision = run.spec.precision;
+  const auto stated = run.setup.peak_flops_override.find(precision);
+  if (stated != run.setup.peak_flops_override.end())
+    return MeasuredPeak{{fmt::format("config:{}:{}", run.setup.device_model, enum_name(precision)), stated->second,
+                         "the configuration"},
+                        {}};
+  if (run.platform == Platform::cpu) return find_measured(precision, run.spec.threads);
+  for (const GpuFacts& gpu : around_.machine.gpus)
+    if (gpu.platform == run.platform) return without_warning(catalogue_peak(gpu.name, precision));
+  return without_warning(catalogue_peak(run.setup.device_model, precision));
+}
+
+std::optional<MeasuredPeak> PeakSource::find_measured(Precision precision, int64_t threads) {
+  const auto known = measured_.find({precision, threads});
+  if (known != measured_.end()) return known->second;
+  return measured_[{precision, threads}] = measure(precision, threads);
+}
+
+std::optional<MeasuredPeak> PeakSource::measure(Precision precision, int64_t threads) {
+  if (!around_.measure_peak) return std::nullopt;
+  reporter_.noted(fmt::format("measuring the {} matmul peak of this processor", enum_name(precision)));
+  try {
+    const std::optional<MeasuredPeak> peak = around_.measure_peak(precision, threads);
+    if (!peak) reporter_.noted(fmt::format("no MFU: this processor has no {} matrix products", enum_name(precision)));
+    return peak;
+  } catch (const Error& error) {
+    reporter_.noted(fmt::format("no MFU: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
+}  // namespace tprimat

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "run/reporter.h"
+#include "run/surroundings.h"
+
+namespace tprimat {
+
+// Finds the denominator of MFU for a run: what the configuration says, else the catalogue, else for a processor a
+// measurement, which is made once per precision. An unknown device has no peak.
+class PeakSource {
+ public:
+  PeakSource(const Surroundings& around, Reporter& reporter) : around_(around), reporter_(reporter) {}
+  std::optional<MeasuredPeak> find(const PlannedRun& run);
+
+ private:
+  std::optional<MeasuredPeak> find_measured(Precision precision, int64_t threads);
+  std::optional<MeasuredPeak> measure(Precision precision, int64_t threads);
+
+  const Surroundings& around_;
+  Reporter& reporter_;
+  std::map<std::pair<Precision, int64_t>, std::optional<MeasuredPeak>> measured_;  // by precision and threads
+};
+
+}  // namespace tprimat

@@ -1,0 +1,162 @@
+#include "run/run_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "run/environment.h"
+#include "run/failure.h"
+#include "spec/model_spec.h"
+
+namespace tprimat {
+namespace {
+
+constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
+
+DeviceInfo describe_device(const PlannedRun& run, const MachineFacts& machine) {
+  DeviceInfo device;
+  device.device_count = run.spec.parallel.ranks();
+  device.software_stack = run.platform == Platform::nvd ? "cuda" : run.platform == Platform::amd ? "rocm" : "cpu";
+  if (run.platform == Platform::cpu) {
+    device.device_name = machine.cpu.model_name;
+    if (machine.memory_bytes)
+      device.total_memory_gb =
+          std::min(*machine.memory_bytes, machine.memory_limit_bytes.value_or(*machine.memory_bytes)) * 1e-9;
+    return device;
+  }
+  device.device_name = run.setup.device_model;
+  for (const GpuFacts& gpu : machine.gpus) {
+    if (gpu.platform != run.platform) continue;
+    device.device_name = gpu.name;
+    if (gpu.memory_bytes) device.total_memory_gb = *gpu.memory_bytes * 1e-9;
+    device.gpu_cores = gpu.cores;
+    break;
+  }
+  const auto stack = machine.stacks.find(*device.software_stack);
+  if (stack != machine.stacks.end()) device.software_version = stack->second;
+  return device;
+}
+
+TrainingConfig describe_training(const TrainSpec& spec) {
+  TrainingConfig config;
+  config.max_steps = spec.steps;
+  config.global_batch_size = spec.global_batch_size;
+  config.micro_batch_size = spec.micro_batch_size;
+  config.sequence_length = spec.sequence_length;
+  config.num_gpus = spec.parallel.ranks();
+  config.parallel_strategy = spec.parallel.strategy;
+  config.learning_rate = spec.optimizer.learning_rate;
+  config.min_learning_rate = spec.optimizer.min_learning_rate;
+  config.weight_decay = spec.optimizer.weight_decay;
+  config.clip_grad_norm = spec.optimizer.clip_grad_norm;
+  config.warmup_steps = spec.optimizer.warmup_steps;
+  config.seed = spec.seed;
+  config.optimizer = spec.optimizer.type;
+  config.schedule = std::string(enum_name(spec.optimizer.schedule));
+  return config;
+}
+
+ParallelismConfig describe_layout(const TrainSpec& spec) {
+  ParallelismConfig layout;
+  layout.strategy_name = spec.parallel.strategy;
+  layout.tensor_model_parallel_size = spec.parallel.tensor;
+  layout.pipeline_model_parallel_size = spec.parallel.pipeline;
+  layout.data_parallel_size = spec.parallel.data;
+  layout.context_parallel_size = spec.parallel.context;
+  layout.gradient_accumulation_steps = spec.gradient_accumulation_steps();
+  return layout;
+}
+
+void describe_ending(RunResult& result, const TrainingTrace& trace) {
+  result.status = RunStatus::complete;
+  if (trace.problem) {
+    result.status = RunStatus::failed;
+    result.status_reason = *trace.problem;
+  } else if (!trace.exit.success()) {
+    const bool interrupted = trace.exit.kind == ExitReason::Kind::interrupted;
+    result.status = interrupted ? RunStatus::interrupted : RunStatus::failed;
+    result.status_reason = explain_failure(trace.exit, trace.last_lines);
+    const bool killed = trace.exit.kind == ExitReason::Kind::signalled && trace.memory_kill;
+    if (killed) *result.status_reason += ": the kernel ran out of memory";
+  }
+}
+
+// One value per step, NaN where the step has none; nothing at all when no step has it.
+std::vector<double> series(const std::vector<StepRecord>& steps, std::optional<double> StepRecord::*member) {
+  if (std::none_of(steps.begin(), steps.end(), [&](const StepRecord& step) { return (step.*member).has_value(); }))
+    return {};
+  std::vector<double> values;
+  for (const StepRecord& step : steps) values.push_back((step.*member).value_or(k_nan));
+  return values;
+}
+
+// Step k at place k-1. A step that was written twice (a trainer that resumed) counts as it was last; one that is
+// missing leaves a hole without a time, which makes the result invalid.
+std::vector<StepRecord> in_order(const TrainingTrace& trace, int64_t steps_asked, std::vector<std::string>& warnings) {
+  std::vector<StepRecord> ordered;
+  int64_t repeated = 0, beyond = 0;
+  for (const StepRecord& step : trace.steps) {
+    if (step.step > 2 * steps_asked + 1000) {
+      ++beyond;
+      continue;
+    }
+    const auto place = static_cast<size_t>(step.step - 1);
+    while (ordered.size() <= place) {
+      ordered.emplace_back();
+      ordered.back().time_seconds = k_nan;
+    }
+    repeated += ordered[place].step != 0;
+    ordered[place] = step;
+  }
+  if (repeated > 0)
+    warnings.push_back(fmt::format("{} steps were recorded more than once; the last record counts", repeated));
+  if (beyond > 0) warnings.push_back(fmt::format("{} records with impossible step numbers were left out", beyond));
+  if (trace.unreadable_lines > 0)
+    warnings.push_back(fmt::format("{} lines of the step file could not be read", trace.unreadable_lines));
+  return ordered;
+}
+
+void describe_steps(RunResult& result, const TrainingTrace& trace, int64_t steps_asked) {
+  const std::vector<StepRecord> steps = in_order(trace, steps_asked, result.warnings);
+  for (const StepRecord& step : steps) result.step_times.push_back(step.time_seconds);
+  result.loss_values = series(steps, &StepRecord::loss);
+  result.learning_rates = series(steps, &StepRecord::learning_rate);
+  result.grad_norms = series(steps, &StepRecord::grad_norm);
+  result.memory_values = series(steps, &StepRecord::memory_allocated_gb);
+}
+
+}  // namespace
+
+RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const Surroundings& around) {
+  RunResult result;
+  result.platform = run.platform;
+  result.framework = run.framework;
+  result.framework_version = run.framework_version;
+  result.timestamp = trace.timestamp;
+  result.model_info = {run.spec.model.name, run.spec.model.full_name, count_parameters(run.spec.model).total(),
+                       run.spec.model};
+  result.precision = run.spec.precision;
+  result.dataset = run.spec.data.dataset;
+  result.gpu_info = describe_device(run, around.machine);
+  result.training_config = describe_training(run.spec);
+  result.parallelism_config = describe_layout(run.spec);
+  result.environment = describe_environment(around.machine, around.libraries);
+  result.config_hash = run.config_hash;
+  result.source = {run.plan.log_path, run.plan.steps_path, "tprimat-steps"};
+  describe_ending(result, trace);
+  describe_steps(result, trace, run.spec.steps);
+  return result;
+}
+
+std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t steps_excluded) {
+  std::optional<TimeWindow> window;
+  for (const StepRecord& step : trace.steps) {
+    if (step.step <= steps_excluded || !step.unix_time || !(step.time_seconds > 0.0)) continue;
+    if (!window) window = TimeWindow{*step.unix_time - step.time_seconds, *step.unix_time};
+    window->end = *step.unix_time;
+  }
+  return window;
+}
+
+}  // namespace tprimat

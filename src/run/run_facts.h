@@ -1,0 +1,15 @@
+#pragma once
+
+#include "result/run_result.h"
+#include "run/follow.h"
+#include "telemetry/sensor_summary.h"
+
+namespace tprimat {
+
+// What is known of a run before any figure is computed: what was asked, on what, and how it ended, with the raw series.
+RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const Surroundings& around);
+
+// From the start of the first steady step to the end of the last, or nothing when there is no steady step.
+std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t steps_excluded);
+
+}  // namespace tprimat

@@ -1,0 +1,176 @@
+#include "run/suite_plan.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+#include "run/config_hash.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string fill(std::string pattern, const std::string& placeholder, std::string_view value) {
+  for (size_t at = pattern.find(placeholder); at != std::string::npos;
+       at = pattern.find(placeholder, at + value.size()))
+    pattern.replace(at, placeholder.size(), value);
+  return pattern;
+}
+
+class SuitePlanner {
+ public:
+  SuitePlanner(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine)
+      : experiment_(experiment), request_(request), machine_(machine) {}
+
+  SuitePlan plan() {
+    platform_ = choose_platform();
+    choose_models();
+    strategies_ = request_.strategies.empty() ? std::vector{experiment_.methodology} : request_.strategies;
+    SuitePlan suite;
+    for (const FrameworkModule* module : choose_frameworks(suite.unavailable))
+      for (const std::string& model : models_)
+        for (const std::string& strategy : strategies_) add_runs(suite, *module, model, strategy);
+    return suite;
+  }
+
+ private:
+  std::vector<Framework> frameworks_asked(Platform platform) const {
+    if (!request_.frameworks.empty()) return request_.frameworks;
+    if (!experiment_.frameworks.empty()) return experiment_.frameworks;
+    return {experiment_.platforms.at(platform).framework};
+  }
+
+  bool can_run_something(Platform platform) const {
+    if (!experiment_.platforms.contains(platform)) return false;
+    for (const Framework framework : frameworks_asked(platform))
+      for (const FrameworkModule& module : framework_modules())
+        if (module.id == framework && runs_on(module, platform)) return true;
+    return false;
+  }
+
+  // On a machine with GPUs the trainers that need none can still be asked for: they run on its processor.
+  Platform choose_platform() const {
+    if (request_.platform) return configured(*request_.platform, "--platform");
+    for (const Platform platform : {machine_.platform, Platform::cpu})
+      if (can_run_something(platform)) return platform;
+    return configured(machine_.platform, "--platform auto");
+  }
+
+  Platform configured(Platform platform, const std::string& where) const {
+    if (experiment_.platforms.contains(platform)) return platform;
+    std::string known;
+    for (const auto& [each, setup] : experiment_.platforms)
+      known += (known.empty() ? "" : ", ") + std::string(enum_name(each));
+    throw Error(Problem{
+        fmt::format("the configuration says nothing of the platform {}; it describes {}", enum_name(platform), known),
+        where, fmt::format("add hardware.platforms.{}, or name another platform", enum_name(platform))});
+  }
+
+  void choose_models() {
+    models_ = request_.models;
+    if (models_.empty())
+      for (const ModelEntry& entry : experiment_.models) models_.push_back(entry.spec.name);
+    for (const std::string& model : models_) check_model_is_known(model);
+  }
+
+  void check_model_is_known(const std::string& model) const {
+    if (experiment_.find_model_entry(model) != nullptr) return;
+    std::vector<std::string> names;
+    for (const ModelEntry& entry : experiment_.models) names.push_back(entry.spec.name);
+    const std::string near = nearest_word(model, names);
+    throw Error(Problem{fmt::format("the configuration has no model '{}'; it has {}", model, fmt::join(names, ", ")),
+                        "--model", near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+  }
+
+  std::vector<const FrameworkModule*> choose_frameworks(std::vector<Problem>& unavailable) const {
+    std::vector<const FrameworkModule*> modules;
+    for (const Framework framework : frameworks_asked(platform_)) {
+      try {
+        modules.push_back(&require_framework(framework, platform_));
+      } catch (const Error& error) {
+        unavailable.insert(unavailable.end(), error.problems().begin(), error.problems().end());
+      }
+    }
+    if (modules.empty()) throw Error(unavailable, ExitStatus::missing_component);
+    return modules;
+  }
+
+  void add_runs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,
+                const std::string& strategy) {
+    for (int64_t run = 1; run <= experiment_.runs; ++run) {
+      PlannedRun planned;
+      planned.platform = platform_;
+      planned.setup = experiment_.platforms.at(platform_);
+      planned.framework = module.id;
+      if (const auto installation = module.find()) planned.framework_version = installation->version;
+      planned.spec = make_spec(model, strategy);
+      planned.run = run;
+      planned.runs = experiment_.runs;
+      planned.config_hash = hash_config(planned.spec, platform_, module.id);
+      planned.plan = module.plan({planned.spec, platform_, paths_of(planned), request_.own_program});
+      claim(planned.plan.result_path);
+      suite.runs.push_back(std::move(planned));
+    }
+  }
+
+  TrainSpec make_spec(const std::string& model, const std::string& strategy) const {
+    TrainSpec spec = make_train_spec(experiment_, platform_, model, strategy);
+    if (request_.dataset) spec.data.dataset = *request_.dataset;
+    if (platform_ == Platform::cpu && spec.threads == 0) spec.threads = machine_.cpu.usable_threads;
+    return spec;
+  }
+
+  // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; what there is only one of is left out.
+  std::string file_name(const std::string& pattern, const PlannedRun& run) const {
+    std::string name = fill(pattern, "{platform}", enum_name(run.platform));
+    name = fill(name, "{framework}", enum_name(run.framework));
+    name = fill(name, "{model}", run.spec.model.name);
+    for (char& c : name)
+      if (c == '/') c = '_';
+    std::string suffix;
+    if (strategies_.size() > 1) suffix += "_" + run.spec.parallel.strategy;
+    if (run.runs > 1) suffix += fmt::format("_r{}", run.run);
+    const fs::path path(name);
+    return path.stem().string() + suffix + path.extension().string();
+  }
+
+  RunPaths paths_of(const PlannedRun& run) const {
+    const fs::path output = fs::absolute(experiment_.output_directory).lexically_normal();
+    const std::string result = file_name(experiment_.result_filename, run);
+    return {(output / "runs" / fs::path(result).stem()).string(),
+            (output / file_name(experiment_.log_filename, run)).string(), (output / result).string(),
+            fs::current_path().string()};
+  }
+
+  void claim(const std::string& result_path) {
+    if (claimed_.insert(result_path).second) return;
+    throw Error(Problem{fmt::format("two runs would write the same file {}", result_path),
+                        "benchmarking.output.filename_format",
+                        "use {platform}, {framework} and {model} in it, and name nothing twice"});
+  }
+
+  const Experiment& experiment_;
+  const SuiteRequest& request_;
+  const MachineFacts& machine_;
+  Platform platform_ = Platform::cpu;
+  std::vector<std::string> models_, strategies_;
+  std::set<std::string> claimed_;
+};
+
+}  // namespace
+
+std::string describe(const PlannedRun& run) {
+  std::string text = fmt::format("{} {} on {}, strategy {}", enum_name(run.framework), run.spec.model.name,
+                                 enum_name(run.platform), run.spec.parallel.strategy);
+  if (run.runs > 1) text += fmt::format(", run {} of {}", run.run, run.runs);
+  return text;
+}
+
+SuitePlan plan_suite(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine) {
+  return SuitePlanner(experiment, request, machine).plan();
+}
+
+}  // namespace tprimat

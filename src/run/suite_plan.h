@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "config/experiment.h"
+#include "launch/frameworks.h"
+#include "launch/launch_plan.h"
+#include "telemetry/machine.h"
+
+namespace tprimat {
+
+// What is asked for beyond the configuration. Empty lists mean: as the configuration says.
+struct SuiteRequest {
+  std::optional<Platform> platform;  // nothing: what this machine is
+  std::vector<Framework> frameworks;
+  std::vector<std::string> models, strategies;
+  std::optional<std::string> dataset;
+  std::string own_program;  // path of this program
+};
+
+// One training process group, from launch to exit.
+struct PlannedRun {
+  Platform platform = Platform::cpu;
+  PlatformSetup setup;
+  Framework framework = Framework::native;
+  std::optional<std::string> framework_version;
+  TrainSpec spec;
+  int64_t run = 1, runs = 1;  // the k-th of how many repetitions
+  std::string config_hash;
+  LaunchPlan plan;
+};
+
+// "native gpt on cpu, strategy single, run 2 of 3"
+std::string describe(const PlannedRun& run);
+
+struct SuitePlan {
+  std::vector<PlannedRun> runs;      // in the order in which they start
+  std::vector<Problem> unavailable;  // frameworks asked for that cannot run here, when others can
+};
+
+// Pure: looks at nothing but its arguments and writes nothing. Throws Error when the request contradicts the
+// configuration or when no framework asked for can run (ExitStatus::missing_component).
+SuitePlan plan_suite(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine);
+
+}  // namespace tprimat

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "process/process.h"
+#include "result/run_result.h"
+#include "telemetry/machine.h"
+
+namespace tprimat {
+
+// A peak measured on this machine, and what makes it doubtful.
+struct MeasuredPeak {
+  PeakInfo peak;
+  std::optional<std::string> warning;
+};
+
+// The world that a suite runs in. Tests put fakes in its place.
+struct Surroundings {
+  ProcessRunner& processes;
+  MachineFacts machine;
+  std::vector<std::shared_ptr<const GpuLibrary>> gpu_libraries;
+  // The dense matmul peak of this machine's processor, measured now; used where no catalogue states one. Nothing
+  // for a precision that it has no instructions for. May throw Error.
+  std::function<std::optional<MeasuredPeak>(Precision precision, int64_t threads)> measure_peak;
+  std::function<int()> interrupts;               // requests to stop so far
+  std::map<std::string, std::string> libraries;  // "onednn" -> "2.7.2": versions built in, for the record
+};
+
+struct SuiteOptions {
+  bool resume = false;
+  std::optional<double> time_limit_seconds;  // of one run
+  double grace_seconds = 10.0;               // between SIGTERM and SIGKILL
+  std::optional<int64_t> fixed_warmup_steps;
+};
+
+}  // namespace tprimat

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "spec/model_spec.h"
+#include "spec/names.h"
+#include "text/fields.h"
+#include "text/json.h"
+
+namespace tprimat {
+
+enum class ScheduleKind { constant, linear, cosine };
+template <>
+struct EnumNames<ScheduleKind> {
+  static constexpr std::pair<ScheduleKind, std::string_view> values[] = {
+      {ScheduleKind::constant, "constant"}, {ScheduleKind::linear, "linear"}, {ScheduleKind::cosine, "cosine"}};
+};
+
+struct OptimizerSpec {
+  std::string type = "adamw";  // decoupled decay; "adam" in a config means the same, as in Megatron
+  double learning_rate = 3e-4;
+  double min_learning_rate = 0.0;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+  double clip_grad_norm = 1.0;  // 0: no clipping
+  ScheduleKind schedule = ScheduleKind::cosine;
+  int64_t warmup_steps = 0;
+
+  static constexpr auto fields() {
+    using O = OptimizerSpec;
+    return std::tuple{
+        field("type", &O::type, "optimizer"),
+        field("learning_rate", &O::learning_rate, "peak learning rate"),
+        field("min_learning_rate", &O::min_learning_rate, "learning rate at the end of the decay"),
+        field("beta1", &O::beta1, "decay of the first moment"),
+        field("beta2", &O::beta2, "decay of the second moment"),
+        field("epsilon", &O::epsilon, "added to the root of the second moment"),
+        field("weight_decay", &O::weight_decay, "decoupled decay of matrices; norms and biases have none"),
+        field("clip_grad_norm", &O::clip_grad_norm, "global gradient norm is clipped to this; 0 means never"),
+        field("schedule", &O::schedule, "shape of the learning rate after the warm-up"),
+        field("warmup_steps", &O::warmup_steps, "steps of linear warm-up")};
+  }
+  bool operator==(const OptimizerSpec&) const = default;
+};
+
+struct ParallelSpec {
+  std::string strategy = "single";
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  int64_t virtual_pipeline = 1;
+  int64_t data = 1;
+  int64_t context = 1;
+  bool sequence_parallel = false;  // norms and dropout split over the tensor-parallel group
+  int64_t ranks() const { return tensor * pipeline * data * context; }
+
+  static constexpr auto fields() {
+    using P = ParallelSpec;
+    return std::tuple{field("strategy_name", &P::strategy, "name of the layout"),
+                      field("tensor_model_parallel_size", &P::tensor, "TP"),
+                      field("pipeline_model_parallel_size", &P::pipeline, "PP"),
+                      field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline, "pipeline stages per rank"),
+                      field("data_parallel_size", &P::data, "DP"),
+                      field("context_parallel_size", &P::context, "CP"),
+                      field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group")};
+  }
+  bool operator==(const ParallelSpec&) const = default;
+};
+
+// "synthetic", or the prefix of a Megatron .bin/.idx pair.
+struct DataSpec {
+  std::string dataset = "synthetic";
+  static constexpr auto fields() {
+    return std::tuple{field("dataset", &DataSpec::dataset, "\"synthetic\" or the prefix of a Megatron .bin/.idx pair")};
+  }
+  bool is_synthetic() const { return dataset == "synthetic"; }
+  bool operator==(const DataSpec&) const = default;
+};
+
+// One training, complete: what the suite hands to every framework, and what the native trainer reads. Written as JSON.
+struct TrainSpec {
+  ModelSpec model;
+  DataSpec data;
+  OptimizerSpec optimizer;
+  ParallelSpec parallel;
+  Precision precision = Precision::bf16;
+  int64_t sequence_length = 0;
+  int64_t micro_batch_size = 1;
+  int64_t global_batch_size = 1;
+  int64_t steps = 0;
+  int64_t seed = 42;
+  int64_t threads = 0;  // CPU threads; 0: all that this process may use
+
+  int64_t gradient_accumulation_steps() const { return global_batch_size / (micro_batch_size * parallel.data); }
+  int64_t tokens_per_step() const { return global_batch_size * sequence_length; }
+
+  static constexpr auto fields() {
+    using T = TrainSpec;
+    return std::tuple{field("model", &T::model, "shape of the model"),
+                      field("data", &T::data, "where tokens come from"),
+                      field("optimizer", &T::optimizer, "optimizer and learning-rate schedule"),
+                      field("parallel", &T::parallel, "layout over ranks"),
+                      field("precision", &T::precision, "number format of the matrix products"),
+                      field("sequence_length", &T::sequence_length, "SL, tokens"),
+                      field("micro_batch_size", &T::micro_batch_size, "MBS, sequences"),
+                      field("global_batch_size", &T::global_batch_size, "GBS, sequences per step"),
+                      field("steps", &T::steps, "optimizer updates"),
+                      field("seed", &T::seed, "seed of weights and data order"),
+                      field("threads", &T::threads, "CPU threads; 0 for all")};
+  }
+  bool operator==(const TrainSpec&) const = default;
+};
+
+// What is wrong with the numbers taken together (GBS = MBS·DP·GA, SL within the model ...); empty when sound.
+std::vector<Problem> check_train_spec(const TrainSpec& spec, const std::string& where);
+
+// Learning rate of step s = 1..total_steps, N = total_steps, W = warmup_steps, with the formulas of Megatron-LM's
+// OptimizerParamScheduler (init_lr 0, one scheduler step per update, lr_decay_iters = N):
+//   s <= W    peak · s / W
+//   s > W     constant  peak
+//             linear    min + (peak − min) · (1 − r)                 r = (s − W) / (N − W)
+//             cosine    min + (peak − min) · (1 + cos(π·r)) / 2
+// So the last step runs at min, and no step runs at 0 during warm-up. These are the rates that Megatron-LM's log shows
+// for iteration s; its optimizer itself lags by one update (iteration s applies the rate of s − 1, the first 0). Beyond
+// N the rate stays at min (constant: at peak).
+double learning_rate_at(const OptimizerSpec& optimizer, int64_t step, int64_t total_steps);
+
+Json train_spec_to_json(const TrainSpec& spec);
+TrainSpec train_spec_from_json(const Json& json, const std::string& where);  // throws Error
+
+}  // namespace tprimat

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace tprimat {
+
+// All take finite values in any order. An empty series is a bug of the caller (CHECK), except where said.
+
+double mean(std::span<const double> values);
+double median(std::span<const double> values);
+
+// Type 7 of Hyndman and Fan (The American Statistician 50, 1996), the default of R and NumPy: linear between order
+// statistics, position (n - 1)·p. `probability` in 0..1.
+double quantile(std::span<const double> values, double probability);
+
+// Sample standard deviation, divisor n - 1; 0 for one value.
+double stddev(std::span<const double> values);
+
+// exp of the mean logarithm; for ratios, where the ordinary mean favours whichever run is the numerator
+// (Fleming and Wallace, CACM 29, 1986). Values must be positive.
+double geometric_mean(std::span<const double> values);
+
+// Median of |x - median|, not scaled.
+double median_absolute_deviation(std::span<const double> values);
+
+// 1 / Φ⁻¹(3/4): times this, the MAD of normal data estimates their standard deviation (Rousseeuw and Croux, JASA 88,
+// 1993).
+inline constexpr double k_mad_to_sigma = 1.4826;
+
+// Indices with |x - median| / (1.4826·MAD) > threshold, ascending. Where half of the values are equal the MAD is 0 and
+// says nothing, so it is never taken as less than 0.1 % of the median.
+std::vector<size_t> find_outliers(std::span<const double> values, double threshold = 10.0);
+
+}  // namespace tprimat

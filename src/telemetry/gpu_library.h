@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/names.h"
+#include "telemetry/sensor.h"
+#include "text/fields.h"
+
+namespace tprimat {
+
+// One GPU as its driver describes it.
+struct GpuFacts {
+  Platform platform = Platform::nvd;
+  int64_t index = 0;
+  std::string name;
+  std::optional<double> memory_bytes;
+  std::optional<double> power_limit_watts;
+  std::optional<int64_t> cores;
+  static constexpr auto fields() {
+    using G = GpuFacts;
+    return std::tuple{field("platform", &G::platform, "nvd or amd"),
+                      field("index", &G::index, "number of the device"),
+                      field("name", &G::name, "as the driver gives it"),
+                      field("memory_bytes", &G::memory_bytes, "bytes"),
+                      field("power_limit_watts", &G::power_limit_watts, "W, as enforced now"),
+                      field("cores", &G::cores, "shader cores")};
+  }
+};
+
+// A vendor's management library, loaded at run time. A machine without it is normal.
+class GpuLibrary {
+ public:
+  virtual ~GpuLibrary() = default;
+  virtual std::string name() const = 0;  // "nvml", "rocm_smi"
+  virtual std::vector<GpuFacts> devices() const = 0;
+  virtual std::optional<std::string> driver_version() const = 0;
+  virtual std::optional<std::string> stack_version() const = 0;  // of CUDA or ROCm, the newest that the driver serves
+  virtual Reading read(int64_t device) const = 0;
+};
+
+// dlopen, closed at the end.
+class SharedLibrary {
+ public:
+  static std::optional<SharedLibrary> open(const char* name);
+  SharedLibrary(SharedLibrary&& other) noexcept;
+  SharedLibrary& operator=(SharedLibrary&&) = delete;
+  ~SharedLibrary();
+
+  // Null when the library has no such function.
+  template <class Function>
+  Function* find(const char* symbol) const {
+    return reinterpret_cast<Function*>(address(symbol));
+  }
+
+ private:
+  explicit SharedLibrary(void* handle) : handle_(handle) {}
+  void* address(const char* symbol) const;
+  void* handle_;
+};
+
+}  // namespace tprimat

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "telemetry/gpu_library.h"
+#include "telemetry/sensor.h"
+
+namespace tprimat {
+
+// What to watch while a run's process tree lives.
+struct WatchRequest {
+  pid_t root = 0;                                            // first process of the run
+  int64_t threads = 1;                                       // that the run may use: the capacity behind "utilisation"
+  std::vector<std::shared_ptr<const GpuLibrary>> libraries;  // every device of these is watched
+};
+
+// All sensors that this machine has, in the order in which they appear in a result: "proc" (the tree), "proc:machine",
+// "rapl", one per GPU.
+std::vector<std::unique_ptr<Sensor>> open_sensors(const WatchRequest& request);
+
+}  // namespace tprimat

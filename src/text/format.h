@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// How figures look to people. GB = 1e9 bytes.
+namespace tprimat {
+
+std::string format_si(double value, std::string_view unit);     // 4.13e11, "FLOP/s" -> "413 GFLOP/s"
+std::string format_gb(double bytes);                            // "34.29 GB"
+std::string format_duration(double seconds);                    // "1.604 s", "3 min 12 s", "2 h 05 min"
+std::string format_percent(double fraction, int decimals = 1);  // 0.4213 -> "42.1 %"
+std::string format_count(double value);                    // 13425.1 -> "13 425"; below 100 three significant digits
+std::string format_significant(double value, int digits);  // 1.602, never scientific between 1e-4 and 1e7
+
+// The candidate nearest to `word` by edit distance, or "" when none is near enough for "did you mean".
+std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
+
+// Quotes for a POSIX shell where needed: a b -> 'a b'.
+std::string quote_shell(std::string_view word);
+
+// Aligned columns for a terminal, two spaces apart. Numbers are the caller's to format; `right` lists the columns
+// aligned right. Cell width counts code points, not bytes.
+struct TextTable {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<size_t> right;
+};
+std::string render_text(const TextTable& table);
+std::string render_markdown(const TextTable& table);  // GitHub pipe table; | in cells is escaped
+
+}  // namespace tprimat

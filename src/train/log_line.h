@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "result/step_record.h"
+#include "spec/train_spec.h"
+
+namespace tprimat {
+
+// One line per step in the form of Megatron-LM's training log, so that the tools people have can read it.
+std::string render_log_line(const StepRecord& record, const TrainSpec& spec);
+
+}  // namespace tprimat

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and passes the tests.
+#   ./test.sh            everything that fits into 20 minutes on 2 cores from scratch
+#   ./test.sh --all      also the long stages: thread sanitizer, longer fuzzing
+#   ./test.sh --again    also when nothing changed since the last pass
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+# shellcheck source=scripts/build.sh
+source scripts/build.sh
+
+all=no again=no
+for argument in "$@"; do
+  case "$argument" in
+    --all) all=yes ;;
+    --again) again=yes ;;
+    *) fail "unknown option $argument; see the head of test.sh" ;;
+  esac
+done
+
+# A hash of every source file: a pass stays valid until one of them changes.
+tree_hash() {
+  git ls-files -z --cached --others --exclude-standard | sort -z | xargs -0 sha256sum 2>/dev/null | sha256sum | cut -c1-64
+}
+
+stamp=build/passed-$all
+install_dependencies
+hash=$(tree_hash)
+if [ "$again" = no ] && [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$hash" ]; then
+  say "Nothing changed since these tests passed ($(sed -n 2p "$stamp")); ./test.sh --again runs them again"
+  sed -n '3,$p' "$stamp"
+  exit 0
+fi
+
+passed=0 failed=0
+# stage PRESET LABEL-EXPRESSION: runs ctest and counts its tests.
+stage() {
+  local preset=$1 log="build/ctest-$1.log"
+  shift
+  say "Testing $preset${*:+ ($*)}"
+  ctest --preset "$preset" "$@" >"$log" 2>&1 || true
+  local line
+  line=$(grep -E '^[0-9]+% tests passed' "$log") || { tail -n 40 "$log" >&2; fail "ctest did not finish; see $log"; }
+  local bad total
+  bad=$(sed -E 's/.*, ([0-9]+) tests? failed out of.*/\1/' <<<"$line")
+  total=$(sed -E 's/.*out of ([0-9]+)$/\1/' <<<"$line")
+  passed=$((passed + total - bad)) failed=$((failed + bad))
+  [ "$bad" -eq 0 ] || { grep -vE '^ +[0-9]+/[0-9]+ .* Passed ' "$log" | tail -n 150 >&2; }
+  printf '%s: %s\n' "$preset" "$line"
+}
+
+build release all all_verify_interface_header_sets
+stage release
+build asan
+ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 stage asan
+if [ "$all" = yes ]; then
+  build tsan process_tests telemetry_tests run_tests
+  stage tsan -L unit -R '^(process|telemetry|run)\.'
+  TPRIMAT_FUZZ_ROUNDS=20 stage asan -R '[Ff]uzz'
+fi
+
+printf '%s passed, %s failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ] || exit 1
+{ echo "$hash"; date -u +%Y-%m-%dT%H:%M:%SZ; printf '%s passed, %s failed\n' "$passed" "$failed"; } >"$stamp"

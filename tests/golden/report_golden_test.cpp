@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/files.h"
+#include "compare/compare_runs.h"
+#include "report/report.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> list_cases() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(fs::path(TPRIMAT_GOLDEN_DIR) / "compare"))
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Compiled elsewhere, the last digits of a figure may differ.
+bool nearly_equal(const Json& a, const Json& b) {
+  if (a.is_number() && b.is_number())
+    return std::fabs(a.get<double>() - b.get<double>()) <= 1e-9 * std::fabs(a.get<double>());
+  if (a.type() != b.type() || a.size() != b.size()) return false;
+  if (!a.is_structured()) return a == b;
+  auto other = b.begin();
+  for (auto each = a.begin(); each != a.end(); ++each, ++other)
+    if ((a.is_object() && each.key() != other.key()) || !nearly_equal(*each, *other)) return false;
+  return true;
+}
+
+// Runs in the case's folder, so that the paths in the report are the same everywhere.
+class GoldenReport : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    before_ = fs::current_path();
+    fs::current_path(fs::path(TPRIMAT_GOLDEN_DIR) / "compare" / GetParam());
+  }
+  void TearDown() override { fs::current_path(before_); }
+
+  static std::string expected(const std::string& name, const std::string& text) {
+    if (std::getenv("TPRIMAT_UPDATE_GOLDEN") != nullptr) write_file_atomically(name, text);
+    return read_file(name);
+  }
+
+ private:
+  fs::path before_;
+};
+
+TEST_P(GoldenReport, IsAsWritten) {
+  const Comparison comparison = compare_runs(load_runs({"runs"}), {});
+  const std::string terminal = render_terminal(comparison, false), markdown = render_markdown(comparison);
+  EXPECT_EQ(terminal, expected("expected.txt", terminal));
+  EXPECT_EQ(markdown, expected("expected.md", markdown));
+  const std::string json = print_json(comparison_to_json(comparison));
+  const Json wanted = parse_json(expected("expected.json", json), "expected.json");
+  EXPECT_TRUE(nearly_equal(parse_json(json, "report"), wanted)) << json;
+}
+INSTANTIATE_TEST_SUITE_P(Compare, GoldenReport, ::testing::ValuesIn(list_cases()),
+                         [](const auto& each) { return each.param; });
+
+}  // namespace
+}  // namespace tprimat

@@ -1,0 +1,146 @@
+#include "compare/audit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "unit/compare/sample_runs.h"
+
+namespace tprimat {
+namespace {
+
+const Finding* find_code(const std::vector<Finding>& findings, const std::string& code) {
+  const auto found =
+      std::find_if(findings.begin(), findings.end(), [&](const Finding& each) { return each.code == code; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+Contender participant(LoadedRun run) { return {"A", "label", {std::move(run)}, {}}; }
+LoadedRun plain() { return sample_run("a.json", Platform::nvd, Framework::nemo, 1.0); }
+
+TEST(Audit, EqualRunsHaveNoErrors) {
+  EXPECT_FALSE(has_error(audit_contender(participant(plain()))));
+  EXPECT_TRUE(audit_pair(participant(plain()), participant(plain())).empty());
+}
+
+TEST(Audit, EveryRuleHasItsOwnCodeAndErrorsSayWhatToDo) {
+  std::set<std::string_view> codes;
+  const auto check = [&](const auto& rule) {
+    EXPECT_TRUE(codes.insert(rule.code).second) << rule.code;
+    if (rule.severity != Severity::note) {
+      EXPECT_FALSE(rule.remedy.empty()) << rule.code;
+    }
+  };
+  for (const RunRule& rule : run_rules()) check(rule);
+  for (const PairRule& rule : pair_rules()) check(rule);
+}
+
+// One change to the subject, and the finding that it must bring.
+struct PairCase {
+  const char* code;
+  Severity severity;
+  void (*change)(RunResult& subject);
+};
+class PairRules : public ::testing::TestWithParam<PairCase> {};
+TEST_P(PairRules, FindTheDifference) {
+  LoadedRun subject = plain();
+  GetParam().change(subject.result);
+  const auto findings = audit_pair(participant(plain()), participant(subject));
+  const Finding* finding = find_code(findings, GetParam().code);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, GetParam().severity);
+}
+using enum Severity;
+INSTANTIATE_TEST_SUITE_P(
+    Cases, PairRules,
+    ::testing::Values(PairCase{"model_shape", error, [](RunResult& r) { r.model_info.shape->num_layers = 5; }},
+                      PairCase{"sequence_length", error,
+                               [](RunResult& r) { r.training_config.sequence_length = 8192; }},
+                      PairCase{"precision", error, [](RunResult& r) { r.precision = Precision::fp8; }},
+                      PairCase{"learning_rate", error,
+                               [](RunResult& r) {
+                                 for (double& rate : r.learning_rates) rate *= 0.5;
+                               }},
+                      PairCase{"loss", error,
+                               [](RunResult& r) {
+                                 for (double& loss : r.loss_values) loss *= 0.5;
+                               }},
+                      PairCase{"steps", warning, [](RunResult& r) { r.training_config.max_steps = 61; }},
+                      PairCase{"device_count", warning, [](RunResult& r) { r.training_config.num_gpus = 16; }},
+                      PairCase{"batch", note, [](RunResult& r) { r.training_config.global_batch_size = 128; }},
+                      PairCase{"memory_meaning", warning,
+                               [](RunResult& r) {
+                                 r.memory_metrics = {};
+                                 r.memory_metrics.peak_device_used_gb = 70;
+                               }}),
+    [](const auto& each) { return std::string(each.param.code); });
+
+TEST(Audit, AnotherBatchOnlyIsANoteAndLossesAreNotJudged) {
+  LoadedRun subject = plain();
+  subject.result.training_config.global_batch_size = 128;
+  for (double& loss : subject.result.loss_values) loss *= 0.8;
+  const auto findings = audit_pair(participant(plain()), participant(subject));
+  EXPECT_FALSE(has_error(findings));
+  EXPECT_NE(find_code(findings, "batch")->sentence.find("rates per token stay comparable"), std::string::npos);
+}
+
+TEST(Audit, UnknownFactsAreNotDifferences) {
+  LoadedRun subject = plain();
+  subject.result.precision.reset();
+  subject.result.model_info.shape.reset();
+  subject.result.learning_rates.clear();
+  subject.result.loss_values.clear();
+  EXPECT_TRUE(audit_pair(participant(plain()), participant(subject)).empty());
+}
+
+struct RunCase {
+  const char* code;
+  Severity severity;
+  void (*change)(RunResult& run);
+};
+class RunRules : public ::testing::TestWithParam<RunCase> {};
+TEST_P(RunRules, FindTheFault) {
+  LoadedRun run = plain();
+  GetParam().change(run.result);
+  const auto findings = audit_contender(participant(run));
+  const Finding* finding = find_code(findings, GetParam().code);
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, GetParam().severity);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Cases, RunRules,
+    ::testing::Values(RunCase{"status", error, [](RunResult& r) { r.status = RunStatus::interrupted; }},
+                      RunCase{"impossible", error,
+                              [](RunResult& r) {
+                                r.derived.mfu = Estimate{1.5, {}, {}};
+                              }},
+                      RunCase{"effective_work", error,
+                              [](RunResult& r) {
+                                r.config_audit.push_back({"global_batch_size", "64", "32"});
+                              }},
+                      RunCase{"effective_settings", warning,
+                              [](RunResult& r) {
+                                r.config_audit.push_back({"attention", "flash", "eager"});
+                              }},
+                      RunCase{"model_missing", error, [](RunResult& r) { r.model_info.name.clear(); }},
+                      RunCase{"rate_missing", error, [](RunResult& r) { r.derived.tokens_per_second_per_gpu.reset(); }},
+                      RunCase{"loss_collapse", warning,
+                              [](RunResult& r) {
+                                for (size_t i = 30; i < r.loss_values.size(); ++i) r.loss_values[i] = 0.001;
+                              }},
+                      RunCase{"never_steady", warning, [](RunResult& r) { r.warmup.steady = false; }},
+                      RunCase{"outliers", warning,
+                              [](RunResult& r) {
+                                r.statistics->outliers = {10, 20, 30, 40};
+                              }},
+                      RunCase{"outlier", note, [](RunResult& r) { r.statistics->outliers = {10}; }},
+                      RunCase{"few_steps", warning, [](RunResult& r) { r.statistics->count = 19; }},
+                      RunCase{"few_runs", warning, [](RunResult&) {}},
+                      RunCase{"precision_missing", warning, [](RunResult& r) { r.precision.reset(); }},
+                      RunCase{"loss_missing", warning, [](RunResult& r) { r.loss_values.clear(); }},
+                      RunCase{"framework_missing", note, [](RunResult& r) { r.framework.reset(); }}),
+    [](const auto& each) { return std::string(each.param.code); });
+
+}  // namespace
+}  // namespace tprimat

@@ -1,0 +1,199 @@
+#include "compare/compare_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "compare/contender.h"
+#include "compare/verdict.h"
+#include "result/result_file.h"
+#include "unit/compare/sample_runs.h"
+
+namespace tprimat {
+namespace {
+
+LoadedRuns two_runs(double ratio) {
+  return {{sample_run("a.json", Platform::nvd, Framework::nemo, ratio),
+           sample_run("b.json", Platform::amd, Framework::prim, 1.0)},
+          {}};
+}
+
+TEST(Judge, IsByTheWholeInterval) {
+  const auto verdict = [](double low, double high) { return judge(Estimate{(low + high) / 2, low, high}, 0.01); };
+  EXPECT_EQ(verdict(1.02, 1.05), Verdict::faster);
+  EXPECT_EQ(verdict(0.90, 0.95), Verdict::slower);
+  EXPECT_EQ(verdict(0.995, 1.005), Verdict::same);
+  EXPECT_EQ(verdict(1.005, 1.05), Verdict::inconclusive);
+  EXPECT_EQ(verdict(0.97, 1.03), Verdict::inconclusive);
+  EXPECT_EQ(judge(Estimate{2.0, {}, {}}, 0.01), Verdict::inconclusive) << "no interval, no verdict";
+  EXPECT_EQ(judge({}, 0.01), Verdict::inconclusive);
+}
+
+TEST(CompareRuns, FasterWithRatioAndInterval) {
+  const Comparison comparison = compare_runs(two_runs(1.5), {});
+  ASSERT_EQ(comparison.groups.size(), 1u);
+  ASSERT_EQ(comparison.groups[0].pairs.size(), 1u);
+  const Pair& pair = comparison.groups[0].pairs[0];
+  EXPECT_TRUE(pair.comparable);
+  EXPECT_EQ(pair.verdict, Verdict::faster);
+  EXPECT_NEAR(pair.ratio->value, 1.5, 1e-3);
+  EXPECT_LT(*pair.ratio->low, 1.5);
+  EXPECT_GT(*pair.ratio->high, 1.5);
+  EXPECT_EQ(comparison_status(comparison), ExitStatus::done);
+  EXPECT_EQ(headline(comparison, comparison.groups[0], pair).find("AMD Primus is 1.500x faster than NVIDIA NeMo"), 0u);
+}
+
+TEST(CompareRuns, SlowerSubjectIsToldFromTheFasterSide) {
+  const Comparison comparison = compare_runs(two_runs(0.5), {});
+  EXPECT_EQ(comparison.groups[0].pairs[0].verdict, Verdict::slower);
+  EXPECT_EQ(headline(comparison, comparison.groups[0], comparison.groups[0].pairs[0])
+                .find("NVIDIA NeMo is 2.000x faster than AMD Primus"),
+            0u);
+}
+
+TEST(CompareRuns, EqualRunsAreTheSame) {
+  EXPECT_EQ(compare_runs(two_runs(1.0), {}).groups[0].pairs[0].verdict, Verdict::same);
+}
+
+TEST(CompareRuns, NeverNamesAWinnerOfDifferentWork) {
+  LoadedRuns runs = two_runs(3.0);
+  runs.runs[0].result.training_config.sequence_length = 8192;
+  runs.runs[0] = again(runs.runs[0]);
+  const Comparison comparison = compare_runs(runs, {});
+  const std::string text = headline(comparison, comparison.groups[0], comparison.groups[0].pairs[0]);
+  EXPECT_EQ(text.find("faster"), std::string::npos) << text;
+  EXPECT_NE(text.find("8192 against 2048"), std::string::npos) << text;
+  EXPECT_EQ(comparison_status(comparison), ExitStatus::not_comparable);
+}
+
+TEST(CompareRuns, StepTimesOfDifferentBatchesHaveNoRatio) {
+  LoadedRuns runs = two_runs(1.5);
+  runs.runs[0].result.training_config.global_batch_size = 128;
+  runs.runs[0] = again(runs.runs[0]);
+  const Pair pair = compare_runs(runs, {}).groups[0].pairs[0];
+  EXPECT_TRUE(pair.comparable);
+  EXPECT_NEAR(pair.ratio->value, 0.75, 1e-3);
+  EXPECT_TRUE(pair.ratios.contains("tokens_per_second"));
+  EXPECT_FALSE(pair.ratios.contains("mean_step_time"));
+}
+
+TEST(CompareRuns, ForceTellsTheWinnerWithTheReasonBesideIt) {
+  LoadedRuns runs = two_runs(3.0);
+  runs.runs[0].result.precision = Precision::fp8;
+  const Comparison comparison = compare_runs(runs, {.force = true});
+  const std::string text = headline(comparison, comparison.groups[0], comparison.groups[0].pairs[0]);
+  EXPECT_NE(text.find("3.000x faster"), std::string::npos) << text;
+  EXPECT_NE(text.find("precisions differ"), std::string::npos) << text;
+  EXPECT_EQ(comparison_status(comparison), ExitStatus::not_comparable);
+}
+
+TEST(CompareRuns, DifferentModelsAreNoPair) {
+  LoadedRuns runs = two_runs(2.0);
+  runs.runs[1].result.model_info.name = "qwen";
+  const Comparison comparison = compare_runs(runs, {});
+  ASSERT_EQ(comparison.groups.size(), 2u);
+  EXPECT_TRUE(comparison.groups[0].pairs.empty());
+  EXPECT_EQ(comparison_status(comparison), ExitStatus::done);
+}
+
+TEST(CompareRuns, OneInvalidRunAloneIsWorkFailed) {
+  LoadedRuns runs{{sample_run("a.json", Platform::nvd, Framework::nemo, 1.0)}, {}};
+  runs.runs[0].result.status = RunStatus::failed;
+  EXPECT_EQ(comparison_status(compare_runs(runs, {})), ExitStatus::work_failed);
+}
+
+TEST(CompareRuns, RepetitionsAreOneParticipant) {
+  LoadedRuns runs;
+  for (const char* file : {"x/t_r1.json", "x/t_r2.json", "x/t_r3.json", "y/t_r1.json"})
+    runs.runs.push_back(sample_run(file, Platform::nvd, Framework::nemo, 1.0));
+  const Comparison comparison = compare_runs(runs, {});
+  ASSERT_EQ(comparison.groups[0].contenders.size(), 2u);
+  EXPECT_EQ(comparison.groups[0].contenders[0].runs.size(), 3u);
+}
+
+TEST(CompareRuns, FiltersLeaveTheRestOut) {
+  const Comparison comparison = compare_runs(two_runs(1.5), {.platforms = {Platform::amd}});
+  ASSERT_EQ(comparison.groups[0].contenders.size(), 1u);
+  EXPECT_EQ(comparison.groups[0].contenders[0].label, "AMD Primus");
+  EXPECT_THROW(compare_runs(two_runs(1.5), {.models = {"gpt"}}), Error);
+  EXPECT_THROW(compare_runs({}, {}), Error);
+}
+
+TEST(CompareRuns, BaselineIsAAndTheOnlyReference) {
+  LoadedRuns runs = two_runs(1.5);
+  runs.runs.push_back(sample_run("c.json", Platform::amd, Framework::mega, 1.2));
+  for (const char* name : {"c.json", "c", "mega", "AMD Megatron-LM"}) {
+    const Comparison comparison = compare_runs(runs, {.baseline = name});
+    EXPECT_EQ(comparison.groups[0].contenders[0].label, "AMD Megatron-LM") << name;
+    EXPECT_EQ(comparison.groups[0].pairs.size(), 2u);
+  }
+  EXPECT_THROW(compare_runs(runs, {.baseline = "nothing"}), Error);
+}
+
+TEST(CompareRuns, SortsByAMetric) {
+  const Comparison comparison = compare_runs(two_runs(1.5), {.sort = "tokens_per_second"});
+  EXPECT_EQ(comparison.groups[0].contenders[0].label, "AMD Primus");
+  try {
+    compare_runs(two_runs(1.5), {.sort = "tokens_per_secnd"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean tokens_per_second"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Contender, LabelsGrowUntilTheyDiffer) {
+  LoadedRuns runs = two_runs(1.0);
+  runs.runs.push_back(sample_run("c.json", Platform::nvd, Framework::nemo, 1.0));
+  runs.runs.push_back(sample_run("d.json", Platform::nvd, Framework::nemo, 1.0));
+  runs.runs[0].result.precision = Precision::fp8;
+  const auto contenders = compare_runs(runs, {}).groups[0].contenders;
+  EXPECT_EQ(contenders[0].label, "NVIDIA NeMo fp8");
+  EXPECT_EQ(contenders[1].label, "AMD Primus");
+  EXPECT_EQ(contenders[2].label, "NVIDIA NeMo bf16 c");
+  EXPECT_EQ(contenders[3].label, "NVIDIA NeMo bf16 d");
+}
+
+TEST(Contender, FigureOfRunsIsTheirMeanWithStudentsInterval) {
+  Contender contender{"A", "", {}, {}};
+  for (const double time : {1.0, 1.1, 1.2})
+    contender.runs.push_back(sample_run("a", Platform::nvd, Framework::nemo, time));
+  const auto figure = read_figure(contender, *find_metric("mean_step_time"));
+  EXPECT_NEAR(figure->value, 1.1, 1e-3);
+  EXPECT_NEAR(*figure->high - figure->value, 4.303 * 0.1 / std::sqrt(3), 2e-3);
+}
+
+TEST(LoadRuns, DirectoryNamesWhatItSkips) {
+  const auto folder = std::filesystem::temp_directory_path() / "tprimat_load_runs_test";
+  std::filesystem::remove_all(folder);
+  write_run_result(folder / "train_nvd_nemo_llama.json", sample_run("", Platform::nvd, Framework::nemo, 1).result);
+  write_file_atomically(folder / "notes.json", "{\"a\": 1}");
+  write_file_atomically(folder / "broken.json", "{");
+  write_file_atomically(folder / "log.txt", "step 1");
+  const LoadedRuns loaded = load_runs({folder.string(), (folder / "train_nvd_nemo_llama.json").string()});
+  EXPECT_EQ(loaded.runs.size(), 1u) << "a file named twice counts once";
+  ASSERT_EQ(loaded.skipped.size(), 2u);
+  EXPECT_NE(loaded.skipped[0].reason.find("JSON"), std::string::npos);
+  EXPECT_THROW(load_runs({(folder / "notes.json").string()}), Error);
+  EXPECT_THROW(load_runs({(folder / "missing").string()}), Error);
+  std::filesystem::remove_all(folder);
+}
+
+// Real pairs that were once headlined: none may have a winner.
+TEST(CompareRuns, RealFilesOfDifferentWorkHaveNoWinner) {
+  const std::string folder = std::string(TPRIMAT_SHARED_DATA) + "/results";
+  if (!std::filesystem::exists(folder))
+    GTEST_SKIP() << folder << " is not on this machine; it belongs to the example data set";
+  const Comparison comparison = compare_runs(load_runs({folder}), {});
+  ASSERT_EQ(comparison.groups.size(), 2u);
+  for (const ModelGroup& group : comparison.groups) {
+    ASSERT_EQ(group.pairs.size(), 1u);
+    EXPECT_FALSE(group.pairs[0].comparable) << group.model;
+    EXPECT_EQ(headline(comparison, group, group.pairs[0]).find("faster"), std::string::npos);
+  }
+  EXPECT_EQ(comparison_status(comparison), ExitStatus::not_comparable);
+}
+
+}  // namespace
+}  // namespace tprimat

@@ -1,0 +1,93 @@
+#include "config/layout_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "spec/model_catalogue.h"
+
+namespace tprimat {
+namespace {
+
+const ModelSpec& qwen() {
+  static const ModelSpec model = *find_model("qwen2.5_7b");  // 28 layers, 28 heads, 4 KV heads
+  return model;
+}
+
+ParallelSpec sizes(int64_t tensor, int64_t pipeline, int64_t data, int64_t context = 1, int64_t stages = 1) {
+  ParallelSpec layout;
+  layout.tensor = tensor;
+  layout.pipeline = pipeline;
+  layout.data = data;
+  layout.context = context;
+  layout.virtual_pipeline = stages;
+  return layout;
+}
+
+LayoutTask task(int64_t devices = 8) { return {qwen(), devices, 1, 128, 2048}; }
+
+TEST(LayoutRules, ASoundLayoutBreaksNone) {
+  EXPECT_TRUE(list_broken_rules(task(), sizes(4, 2, 1), 128).empty());
+  EXPECT_TRUE(list_broken_rules(task(), sizes(1, 1, 8), 16).empty());
+  EXPECT_TRUE(list_broken_rules(task(), sizes(1, 4, 1, 2, 7)).empty());
+}
+
+TEST(LayoutRules, EveryBrokenRuleIsASentenceWithItsNumbers) {
+  const auto only = [](const std::vector<std::string>& rules) {
+    return rules.size() == 1 ? rules[0] : std::to_string(rules.size()) + " rules";
+  };
+  EXPECT_EQ(only(list_broken_rules(task(), sizes(4, 2, 2))),
+            "TP 4 x PP 2 x DP 2 x CP 1 = 16 is not the number of devices 8");
+  EXPECT_EQ(only(list_broken_rules(task(), sizes(8, 1, 1))), "TP 8 does not divide the 28 attention heads");
+  ModelSpec wide = qwen();
+  wide.ffn_hidden_size = 7 * 4096;
+  EXPECT_EQ(only(list_broken_rules({wide, 7, 1, 128, 2048}, sizes(7, 1, 1))),
+            "TP 7 neither divides the 4 KV heads nor is a multiple of them");
+  EXPECT_EQ(only(list_broken_rules(task(), sizes(1, 8, 1))), "PP 8 x VP 1 = 8 does not divide the 28 layers");
+  EXPECT_EQ(only(list_broken_rules(task(), sizes(4, 1, 2, 1, 2))), "VP 2 needs PP above 1");
+  EXPECT_EQ(only(list_broken_rules(task(), sizes(4, 1, 2), 63)), "GA 63 contradicts GBS 128 / (MBS 1 x DP 2) = 64");
+  EXPECT_EQ(only(list_broken_rules(task(3), sizes(1, 1, 3))), "GBS 128 is not a multiple of MBS 1 x DP 3 = 3");
+  LayoutTask odd = task();
+  odd.sequence_length = 2050;
+  EXPECT_EQ(only(list_broken_rules(odd, sizes(1, 1, 2, 4))), "SL 2050 is not a multiple of 2 x CP = 8");
+}
+
+TEST(LayoutRules, TensorParallelMayExceedTheKeyValueHeads) {
+  ModelSpec model = qwen();
+  model.num_attention_heads = 32;
+  model.num_key_value_heads = 4;
+  EXPECT_TRUE(list_broken_rules({model, 8, 1, 128, 2048}, sizes(8, 1, 1)).empty());
+}
+
+TEST(LayoutRules, ProductsBeyond64BitsAreNoProblem) {
+  EXPECT_FALSE(list_broken_rules(task(), sizes(65536, 65536, 65536, 65536, 10000)).empty());
+}
+
+TEST(LayoutRules, EverySuggestionPasses) {
+  for (int64_t devices = 1; devices <= 64; ++devices)
+    for (const ParallelSpec& wanted : {sizes(8, 1, 1), sizes(3, 5, 7), sizes(1, 1, 64, 4), sizes(2, 7, 1, 1, 3)})
+      if (const auto found = find_sound_layout(task(devices), wanted)) {
+        EXPECT_TRUE(list_broken_rules(task(devices), *found).empty()) << devices;
+      }
+}
+
+TEST(LayoutRules, SuggestsTheNearestLayout) {
+  EXPECT_EQ(suggest_layout(task(), sizes(4, 2, 2)), "a layout that passes: {TP: 4, PP: 2, DP: 1, GA: 128}");
+  EXPECT_EQ(suggest_layout(task(), sizes(8, 1, 1)), "a layout that passes: {TP: 4, PP: 1, DP: 2, GA: 64}");
+}
+
+TEST(LayoutRules, SuggestsAnotherBatchWhenThatIsWhatIsWrong) {
+  LayoutTask small = task(11);
+  small.global_batch_size = 100;
+  EXPECT_EQ(suggest_layout(small, sizes(1, 1, 11)),
+            "with global_batch_size: 110, a layout that passes: {TP: 1, PP: 1, DP: 11, GA: 10}");
+}
+
+TEST(StateBytes, FollowFromTheCount) {
+  const double parameters = static_cast<double>(count_parameters(qwen()).total());
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 8), Precision::bf16, false), 18 * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, false), 18 * parameters / 4);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, true), 18 * parameters / 8);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::fp32, false), 16 * parameters);
+}
+
+}  // namespace
+}  // namespace tprimat

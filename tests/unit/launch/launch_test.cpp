@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "launch/dry_run.h"
+#include "launch/frameworks.h"
+#include "launch/native.h"
+#include "text/json.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Frameworks, EveryModuleIsCompleteAndListedOnce) {
+  std::vector<Framework> seen;
+  for (const FrameworkModule& module : framework_modules()) {
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), module.id), 0);
+    seen.push_back(module.id);
+    EXPECT_FALSE(module.platforms.empty());
+    EXPECT_FALSE(module.long_name.empty());
+    EXPECT_NE(module.find, nullptr);
+    EXPECT_NE(module.plan, nullptr);
+  }
+}
+
+TEST(Frameworks, AnUnavailableOneSaysWhatIs) {
+  for (const auto& [framework, platform] :
+       {std::pair{Framework::nemo, Platform::cpu}, {Framework::native, Platform::nvd}}) {
+    try {
+      require_framework(framework, platform);
+      FAIL() << "was found";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::missing_component);
+      EXPECT_NE(std::string(error.what()).find("native (on cpu)"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(require_framework(Framework::native, Platform::cpu).id, Framework::native);
+}
+
+LaunchRequest example_request(const fs::path& folder) {
+  LaunchRequest request;
+  request.spec.model.name = "tiny";
+  request.spec.steps = 7;
+  request.paths = {(folder / "runs" / "a b").string(), (folder / "x.log").string(), (folder / "train.json").string(),
+                   "/"};
+  request.own_program = "/opt/it's here/tprimat";
+  return request;
+}
+
+TEST(Native, PlansACompleteLaunch) {
+  const LaunchPlan plan = plan_native(example_request("/out"));
+  EXPECT_EQ(plan.command,
+            (std::vector<std::string>{"/opt/it's here/tprimat", "train", "--spec", "/out/runs/a b/train_spec.json"}));
+  EXPECT_EQ(plan.environment.at("TPRIMAT_STEPS"), "/out/runs/a b/steps.jsonl");
+  ASSERT_EQ(plan.files.size(), 1u);
+  const TrainSpec spec = train_spec_from_json(parse_json(plan.files[0].content, "spec"), "spec");
+  EXPECT_EQ(spec, example_request("/out").spec);
+  EXPECT_FALSE(find_native()->version.empty());
+}
+
+// What --dry-run prints must do what `run` would do, so the test pastes it.
+TEST(DryRun, TheScriptRunsAsItStands) {
+  const fs::path folder = fs::temp_directory_path() / ("launch test " + std::to_string(::getpid()));
+  LaunchPlan plan = plan_native(example_request(folder));
+  plan.command = {"sh", "-c", "pwd; echo \"$TPRIMAT_STEPS\"; cat \"$0\"", plan.files[0].path};
+  plan.files.push_back({(folder / "other").string(), "a\nEND_OF_FILE\n$HOME `x`"});
+  fs::create_directories(folder);
+  write_file_atomically(folder / "script.sh", render_shell(plan));
+  ASSERT_EQ(std::system(("sh '" + (folder / "script.sh").string() + "'").c_str()), 0);
+  EXPECT_EQ(read_file(plan.log_path), "/\n" + plan.steps_path + "\n" + plan.files[0].content);
+  EXPECT_EQ(read_file(folder / "other"), plan.files[1].content + "\n");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace tprimat

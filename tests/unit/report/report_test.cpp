@@ -1,0 +1,114 @@
+#include "report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/files.h"
+#include "compare/compare_runs.h"
+#include "report/gnuplot_panels.h"
+#include "result/metrics.h"
+#include "text/json_fields.h"
+#include "unit/compare/sample_runs.h"
+
+namespace tprimat {
+namespace {
+
+Comparison different_work() {
+  LoadedRuns runs{{sample_run("a.json", Platform::nvd, Framework::nemo, 3.0),
+                   sample_run("b.json", Platform::amd, Framework::prim, 1.0)},
+                  {}};
+  runs.runs[0].result.training_config.sequence_length = 8192;
+  runs.runs[0] = again(runs.runs[0]);
+  return compare_runs(runs, {});
+}
+
+Comparison many_runs(size_t count) {
+  LoadedRuns runs;
+  for (size_t i = 0; i < count; ++i)
+    runs.runs.push_back(sample_run("run_" + std::to_string(i) + ".json", Platform::nvd, Framework::nemo,
+                                   1.0 + 0.1 * static_cast<double>(i)));
+  return compare_runs(runs, {});
+}
+
+TEST(Report, NoFormatNamesAWinnerOfDifferentWork) {
+  const Comparison comparison = different_work();
+  for (const std::string& text :
+       {render_terminal(comparison, true), render_markdown(comparison), print_json(comparison_to_json(comparison)),
+        render_csv(comparison), render_gnuplot(comparison, PlotFormat::png)}) {
+    EXPECT_EQ(text.find("x faster"), std::string::npos) << text;
+    EXPECT_FALSE(text.empty());
+  }
+  const Json pair = comparison_to_json(comparison)["groups"][0]["pairs"][0];
+  EXPECT_TRUE(pair["verdict"].is_null());
+  EXPECT_TRUE(pair["ratio"].is_null());
+  EXPECT_FALSE(pair["comparable"].get<bool>());
+}
+
+TEST(Report, ColourOnlyWhenAsked) {
+  EXPECT_EQ(render_terminal(different_work(), false).find('\033'), std::string::npos);
+  EXPECT_NE(render_terminal(different_work(), true).find('\033'), std::string::npos);
+}
+
+TEST(Report, CsvHasOneLinePerRunAndOneCellPerColumn) {
+  const std::string csv = render_csv(many_runs(3));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
+  const auto cells = [&](size_t begin) {
+    return std::count(csv.begin() + static_cast<std::ptrdiff_t>(begin),
+                      csv.begin() + static_cast<std::ptrdiff_t>(csv.find('\n', begin)), ',');
+  };
+  EXPECT_EQ(cells(0), cells(csv.find('\n') + 1));
+}
+
+TEST(Report, SkippedFilesAreNamed) {
+  Comparison comparison = many_runs(2);
+  comparison.skipped.push_back({"odd.json", "is no result"});
+  EXPECT_NE(render_markdown(comparison).find("odd.json: is no result"), std::string::npos);
+  EXPECT_EQ(comparison_to_json(comparison)["skipped"][0]["path"], "odd.json");
+}
+
+TEST(Gnuplot, QuotesCannotBeEscaped) {
+  EXPECT_EQ(quote_gnuplot("a'b"), "'a''b'");
+  EXPECT_EQ(quote_gnuplot("a\nsystem('x')"), "'a system(''x'')'");
+}
+
+// gnuplot itself is the judge of the script.
+class Plots : public ::testing::TestWithParam<size_t> {};
+TEST_P(Plots, GnuplotDrawsThem) {
+  if (std::system("command -v gnuplot >/dev/null") != 0)
+    GTEST_SKIP() << "gnuplot is missing: apt-get install gnuplot-nox";
+  Comparison comparison = many_runs(GetParam());
+  RunResult& first = comparison.groups[0].contenders[0].runs[0].result;
+  first.loss_values.clear();
+  first.gpu_info.device_name = "it's `date` \"$HOME\" with an exceedingly long name that must not break the page";
+  const auto folder = std::filesystem::temp_directory_path() / ("tprimat_plot_test_" + std::to_string(GetParam()));
+  for (const PlotFormat format : {PlotFormat::png, PlotFormat::svg}) {
+    write_file_atomically(folder / "plot.gp", render_gnuplot(comparison, format));
+    const std::string command = "cd " + folder.string() + " && gnuplot plot.gp >image 2>errors";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    EXPECT_EQ(read_file(folder / "errors"), "");
+    EXPECT_EQ(read_file(folder / "image").substr(0, 4), format == PlotFormat::png ? "\x89PNG" : "<?xm");
+  }
+  std::filesystem::remove_all(folder);
+}
+INSTANTIATE_TEST_SUITE_P(Runs, Plots, ::testing::Values(1, 2, 5, 8, 11));
+
+TEST(Gnuplot, NothingRecordedStillDraws) {
+  Comparison comparison = many_runs(1);
+  comparison.groups[0].contenders[0].runs[0].result = RunResult{};
+  const std::string script = render_gnuplot(comparison, PlotFormat::png);
+  size_t panels = 0;
+  for (size_t at = 0; (at = script.find("'not recorded'", at)) != std::string::npos; ++at) ++panels;
+  EXPECT_EQ(panels, 5u);
+}
+
+TEST(Docs, EveryMetricIsDerived) {
+  const std::string page = read_file(std::string(TPRIMAT_SOURCE_DIR) + "/docs/metrics.md");
+  for (const Metric& metric : metrics())
+    EXPECT_NE(page.find("`" + std::string(metric.key) + "`"), std::string::npos) << metric.key;
+}
+
+}  // namespace
+}  // namespace tprimat

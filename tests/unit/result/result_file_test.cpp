@@ -1,0 +1,153 @@
+#include "result/result_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "result/summary.h"
+#include "sample_result.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+bool warns_of(const RunResult& result, const std::string& words) {
+  for (const std::string& warning : result.warnings)
+    if (warning.find(words) != std::string::npos) return true;
+  return false;
+}
+
+RunResult load_text(const std::string& text, const std::string& file_name) {
+  return run_result_from_json(parse_json(text, file_name), file_name);
+}
+
+TEST(ResultFile, WhatIsWrittenIsRead) {
+  const auto path = std::filesystem::temp_directory_path() / "tprimat_result_file_test" / "train_nvd_native_tiny.json";
+  RunResult result = sample_result();
+  result.loss_values[5] = std::numeric_limits<double>::quiet_NaN();
+  summarise_run(result, {.peak = PeakInfo{"test", 1e12, "by hand"}});
+  write_run_result(path, result);
+  const RunResult loaded = load_run_result(path);
+  EXPECT_EQ(print_json(run_result_to_json(loaded)), print_json(run_result_to_json(result)));
+  EXPECT_TRUE(std::isnan(loaded.loss_values[5]));
+  std::filesystem::remove_all(path.parent_path());
+}
+
+TEST(ResultFile, NameHasOptionalParts) {
+  const RunResult result = sample_result();
+  EXPECT_EQ(result_file_name(result, {}), "train_nvd_native_tiny.json");
+  EXPECT_EQ(result_file_name(result, {"balanced", "wiki", 2}), "train_nvd_native_tiny_balanced_wiki_r2.json");
+}
+
+constexpr const char* k_older =
+    R"({"platform": "cuda", "gpu_info": {"device_name": "H100", "device_count": "N/A", "software_stack": "nemo"},
+  "training_config": {"max_steps": 8, "global_batch_size": 4, "sequence_length": 16, "num_gpus": 2, "parallel_strategy": "balanced"},
+  "parallelism_config": {"strategy_name": "unknown"},
+  "raw_step_times": [9, 1, 1, 1, 1, 1, 1, 1], "learning_rates": [1, 1, 1, 1, 1, 1, 1]})";
+
+TEST(ResultFile, OlderVariantLoadsAndSaysWhatWasAssumed) {
+  const RunResult result = load_text(k_older, "train_nvd_nemo_llama.json");
+  EXPECT_EQ(result.platform, Platform::nvd);
+  EXPECT_EQ(result.framework, Framework::nemo);
+  EXPECT_EQ(result.gpu_info.software_stack, "cuda");
+  EXPECT_EQ(result.gpu_info.device_count, 2);
+  EXPECT_EQ(result.model_info.name, "llama");
+  EXPECT_EQ(result.parallelism_config.strategy_name, "balanced");
+  EXPECT_EQ(result.status, RunStatus::complete);
+  EXPECT_DOUBLE_EQ(result.derived.tokens_per_second_per_gpu->value, 32);
+  EXPECT_TRUE(warns_of(result, "raw_step_times"));
+  EXPECT_TRUE(warns_of(result, "device_count"));
+  EXPECT_TRUE(warns_of(result, "software_stack"));
+  EXPECT_TRUE(warns_of(result, "file name"));
+  EXPECT_TRUE(warns_of(result, "7 learning rates for 8 steps"));
+}
+
+TEST(ResultFile, OlderFileThatStoppedEarlyIsInvalid) {
+  std::string text = k_older;
+  text.replace(text.find("\"max_steps\": 8"), 14, "\"max_steps\": 9");
+  EXPECT_EQ(load_text(text, "x_llama.json").status, RunStatus::invalid);
+}
+
+TEST(ResultFile, AveragesWithoutStepsAreShownWithoutInterval) {
+  const RunResult result = load_text(
+      R"({"platform": "amd", "performance_metrics": {"total_steps": 10, "total_time_seconds": 20, "tokens_per_second": 800}})",
+      "m.json");
+  EXPECT_EQ(result.status, RunStatus::complete);
+  EXPECT_DOUBLE_EQ(result.derived.tokens_per_second->value, 800);
+  EXPECT_FALSE(result.derived.tokens_per_second->low);
+  EXPECT_TRUE(warns_of(result, "no step times"));
+}
+
+TEST(ResultFile, FigureThatContradictsItsStepsIsWarnedAbout) {
+  std::string text = k_older;
+  text.insert(1, R"("performance_metrics": {"total_steps": 8, "total_time_seconds": 16, "tokens_per_second": 9999},)");
+  EXPECT_TRUE(warns_of(load_text(text, "x_llama.json"), "its step times say"));
+}
+
+// 800 tokens/s at 0.5 s per step are 400 tokens per step, not 4 x 16.
+TEST(ResultFile, FileThatContradictsItsBatchKeepsItsOwnRateAndIsMarked) {
+  std::string text = k_older;
+  text.insert(1, R"("performance_metrics": {"total_steps": 8, "total_time_seconds": 16, "avg_step_time_seconds": 0.5,
+                 "tokens_per_second": 800, "tokens_per_second_per_gpu": 400},)");
+  const RunResult result = load_text(text, "x_llama.json");
+  EXPECT_DOUBLE_EQ(result.derived.tokens_per_second_per_gpu->value, 400);
+  EXPECT_FALSE(result.derived.tokens_per_second_per_gpu->low);
+  ASSERT_EQ(result.config_audit.size(), 1u);
+  EXPECT_EQ(result.config_audit[0].key, "tokens_per_step");
+  EXPECT_EQ(result.config_audit[0].asked, "64.0");
+  EXPECT_EQ(result.config_audit[0].effective, "400");
+  EXPECT_TRUE(warns_of(result, "contradicts itself"));
+}
+
+TEST(ResultFile, WhatIsNoResultIsRefusedWithTheFileNamed) {
+  for (const char* text :
+       {"[]", "3", "{}", R"({"platform": "nvd"})", R"({"step_times": [1]})",
+        R"({"platform": "nvd", "step_times": "fast"})", R"({"platform": "warp", "step_times": [1]})"}) {
+    try {
+      load_text(text, "odd.json");
+      FAIL() << text;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("odd.json"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(ResultFile, NewerSchemaIsReadWithAWarning) {
+  Json json = run_result_to_json(sample_result());
+  json["schema_version"] = 99;
+  EXPECT_TRUE(warns_of(run_result_from_json(json, "x.json"), "schema version 99"));
+}
+
+struct RealFile {
+  const char* name;
+  const char* model;
+  std::optional<Framework> framework;
+  double tokens_per_second_per_gpu;
+  bool contradicts_itself = false;  // its rate belongs to 8192 tokens per sequence, it states 2048
+};
+class RealFiles : public ::testing::TestWithParam<RealFile> {};
+TEST_P(RealFiles, Load) {
+  const std::filesystem::path path = std::filesystem::path(TPRIMAT_SHARED_DATA) / "results" / GetParam().name;
+  if (!std::filesystem::exists(path))
+    GTEST_SKIP() << path << " is not on this machine; it belongs to the example data set";
+  const RunResult result = load_run_result(path);
+  EXPECT_EQ(result.model_info.name, GetParam().model);
+  EXPECT_EQ(result.framework, GetParam().framework);
+  EXPECT_EQ(result.status, RunStatus::complete) << result.status_reason.value_or("");
+  EXPECT_NEAR(result.derived.tokens_per_second_per_gpu->value / GetParam().tokens_per_second_per_gpu, 1, 0.01);
+  EXPECT_EQ(result.derived.tokens_per_second_per_gpu->low.has_value(), !GetParam().contradicts_itself);
+  EXPECT_EQ(result.config_audit.size(), GetParam().contradicts_itself ? 1u : 0u);
+  EXPECT_FALSE(result.derived.mfu);
+  EXPECT_FALSE(result.warnings.empty());
+}
+INSTANTIATE_TEST_SUITE_P(Shared, RealFiles,
+                         ::testing::Values(RealFile{"benchmark_cuda_llama.json", "llama", {}, 5114.8},
+                                           RealFile{"benchmark_rocm_llama.json", "llama", Framework::prim, 13425.1,
+                                                    true},
+                                           RealFile{"train_nvd_nemo_qwen.json", "qwen", Framework::nemo, 4203.3},
+                                           RealFile{"train_amd_prim_qwen.json", "qwen", Framework::prim, 6519.8}));
+
+}  // namespace
+}  // namespace tprimat

@@ -1,0 +1,181 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include "run/environment.h"
+#include "run/failure.h"
+#include "run/progress.h"
+#include "run/reporters.h"
+#include "run/step_follower.h"
+#include "run/telemetry_report.h"
+#include "suite_fixture.h"
+
+namespace tprimat {
+namespace {
+
+constexpr ExitReason k_exit_one{ExitReason::Kind::exited, 1};
+
+TEST(Failure, NamesTheCauseBehindAnExitStatus) {
+  EXPECT_EQ(explain_failure(k_exit_one, {}), "exit status 1, without a word");
+  EXPECT_EQ(explain_failure(k_exit_one, {"error: loss of step 3 is not finite", "bye"}),
+            "NaN loss: error: loss of step 3 is not finite");
+  EXPECT_EQ(explain_failure(k_exit_one, {"ValueError: bad", "  cleaning up  ", ""}), "exit status 1: ValueError: bad");
+  EXPECT_EQ(explain_failure(k_exit_one, {"terminate called", "  what():  std::bad_alloc"}),
+            "out of memory: what():  std::bad_alloc");
+  EXPECT_EQ(explain_failure({ExitReason::Kind::signalled, 11}, {"out of memory"}), "killed by signal 11 (SIGSEGV)");
+}
+
+TEST(Failure, QuotesBinaryAndLongLinesSafely) {
+  const std::string text = explain_failure(k_exit_one, {"error \x1b[31m\xff" + std::string(5000, 'x')});
+  EXPECT_LT(text.size(), 300u);
+  for (const char c : text) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
+}
+
+TEST(StepFollower, ReadsAFileThatGrows) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("follower" + std::to_string(::getpid()))).string();
+  std::filesystem::remove(path);
+  StepFollower follower(path);
+  EXPECT_FALSE(follower.read_new(1.0));
+  const auto append = [&](const std::string& text) { std::ofstream(path, std::ios::app) << text; };
+  append("{\"step\": 1, \"time_seconds\": 0.5, \"loss\": null}\n{\"step\": 2, \"time_");
+  EXPECT_TRUE(follower.read_new(7.0));
+  ASSERT_EQ(follower.steps().size(), 1u);
+  EXPECT_TRUE(std::isnan(follower.steps()[0].loss.value()));
+  EXPECT_EQ(follower.steps()[0].unix_time, 7.0);
+  append("seconds\": 0.25, \"unix_time\": 3}\nnonsense\n{\"step\": 0, \"time_seconds\": 1}\n");
+  EXPECT_TRUE(follower.read_new(8.0));
+  ASSERT_EQ(follower.steps().size(), 2u);
+  EXPECT_EQ(follower.steps()[1].unix_time, 3.0);
+  EXPECT_EQ(follower.unreadable_lines(), 2);
+  EXPECT_FALSE(follower.read_new(9.0));
+  std::ofstream(path, std::ios::trunc) << "{\"step\": 1, \"time_seconds\": 9}\n";  // the trainer began anew
+  EXPECT_TRUE(follower.read_new(10.0));
+  ASSERT_EQ(follower.steps().size(), 1u);
+  EXPECT_EQ(follower.steps()[0].time_seconds, 9.0);
+  std::filesystem::remove(path);
+}
+
+std::vector<StepRecord> steps_of(const std::vector<double>& seconds) {
+  std::vector<StepRecord> steps;
+  for (const double each : seconds) {
+    steps.emplace_back();
+    steps.back().step = static_cast<int64_t>(steps.size());
+    steps.back().time_seconds = each;
+  }
+  return steps;
+}
+
+TEST(Progress, LeavesTheFirstStepOutOfTheRate) {
+  const Progress progress = measure_progress(steps_of({9.0, 0.5, 0.5}), 13, 100);
+  EXPECT_EQ(progress.step, 3);
+  EXPECT_DOUBLE_EQ(progress.tokens_per_second.value(), 200.0);
+  EXPECT_DOUBLE_EQ(progress.remaining_seconds.value(), 5.0);
+  EXPECT_DOUBLE_EQ(measure_progress(steps_of({2.0}), 2, 100).tokens_per_second.value(), 50.0);
+  EXPECT_FALSE(measure_progress({}, 10, 100).tokens_per_second.has_value());
+  EXPECT_FALSE(measure_progress(steps_of({0.0}), 10, 100).tokens_per_second.has_value());
+}
+
+TEST(Progress, SaysWhatIsKnown) {
+  Progress progress;
+  progress.step = 5;
+  progress.steps = 10;
+  EXPECT_EQ(render_progress_line(progress), "step 5/10");
+  progress.loss = 4.5;
+  progress.power_watts = 212.4;
+  EXPECT_EQ(render_progress_line(progress), "step 5/10  loss 4.5000  212 W");
+  EXPECT_EQ(render_progress_bar(progress, 80), "[##########..........] step 5/10  loss 4.5000  212 W");
+  EXPECT_EQ(render_progress_bar(progress, 12), "step 5/10  l");
+}
+
+TEST(PlainReporter, SpeaksNowAndThen) {
+  std::string text;
+  PlainReporter reporter([&](std::string_view more) { text += more; }, 0.0);
+  Progress progress;
+  progress.step = 1;
+  progress.steps = 2;
+  reporter.progressed(progress);
+  reporter.progressed(progress);  // nothing new
+  EXPECT_EQ(text, "      step 1/2\n");
+}
+
+TEST(Environment, HoldsFactsAndNoSecrets) {
+  ::setenv("HF_TOKEN", "hf_secret_value", 1);
+  ::setenv("OMP_NUM_THREADS", "3", 1);
+  const auto environment = describe_environment(MachineFacts{}, {{"onednn", "2.7.2"}});
+  ::unsetenv("OMP_NUM_THREADS");
+  EXPECT_EQ(environment.at("env.OMP_NUM_THREADS"), "3");
+  EXPECT_EQ(environment.at("onednn"), "2.7.2");
+  EXPECT_TRUE(environment.contains("compiler"));
+  for (const auto& [key, value] : environment) {
+    EXPECT_EQ(value.find("hf_secret_value"), std::string::npos) << key;
+    EXPECT_EQ(key.find("TOKEN"), std::string::npos);
+  }
+  ::unsetenv("HF_TOKEN");
+}
+
+SensorTrace trace_of(const std::string& source, double watts) {
+  SensorTrace trace{source, {}};
+  for (int i = 0; i <= 10; ++i) {
+    trace.readings.emplace_back();
+    trace.readings.back().unix_time = i;
+    trace.readings.back().power_watts = watts;
+    trace.readings.back().memory_used_bytes = 1e9 * watts;
+  }
+  return trace;
+}
+
+TEST(TelemetryReport, AddsUpTheDevicesOfAGpuRun) {
+  const auto report = report_telemetry({trace_of("proc", 1.0), trace_of("nvml:0", 300.0), trace_of("nvml:1", 500.0)},
+                                       {2.0, 8.0}, Platform::nvd);
+  ASSERT_EQ(report.size(), 4u);
+  EXPECT_EQ(report[0].source, "nvml");
+  EXPECT_NEAR(report[0].energy_joules.value(), 4800.0, 1e-9);
+  EXPECT_NEAR(report[0].mean_power_watts.value(), 800.0, 1e-9);
+  EXPECT_TRUE(report[0].energy_valid.value());
+  EXPECT_EQ(report[3].source, "proc");
+  EXPECT_FALSE(report[3].peak_memory_used_gb.has_value());
+}
+
+TEST(TelemetryReport, OneDeviceWithoutEnergyLeavesTheSumWithoutIt) {
+  const auto report = report_telemetry({trace_of("nvml:0", 300.0), {"nvml:1", {}}}, {2.0, 8.0}, Platform::nvd);
+  EXPECT_FALSE(report[0].energy_joules.has_value());
+  EXPECT_FALSE(report[0].energy_valid.has_value());
+}
+
+TEST(TelemetryReport, ACpuRunLeavesOutIdleGpus) {
+  const auto report = report_telemetry({trace_of("proc", 1.0), trace_of("nvml:0", 300.0)}, {2.0, 8.0}, Platform::cpu);
+  ASSERT_EQ(report.size(), 1u);
+  EXPECT_EQ(report[0].source, "proc");
+}
+
+TelemetrySummary utilisation(const std::string& source, double share) {
+  TelemetrySummary summary;
+  summary.source = source;
+  summary.mean_utilisation = share;
+  return summary;
+}
+
+TEST(Disturbance, IsWhatOthersTakeFromABusyMachine) {
+  const auto found = [](double machine, double own) {
+    return find_disturbance({utilisation("proc", own), utilisation("proc:machine", machine)}, {8, 4}).has_value();
+  };
+  EXPECT_TRUE(found(1.0, 0.8));    // 4.8 of 8 threads belong to others
+  EXPECT_FALSE(found(0.55, 1.0));  // others have room of their own
+  EXPECT_FALSE(found(0.5, 1.0));
+  EXPECT_FALSE(find_disturbance({utilisation("proc", 1.0)}, {8, 8}).has_value());
+}
+
+TEST(MemorySources, NameWhoMeasured) {
+  RunResult result;
+  EXPECT_FALSE(describe_memory_sources(result).has_value());
+  result.memory_values = {1.0};
+  result.telemetry = {utilisation("nvml", 1.0)};
+  result.telemetry[0].peak_memory_used_gb = 3.0;
+  EXPECT_EQ(describe_memory_sources(result), "allocated: the trainer's own count; used: device memory from nvml");
+}
+
+}  // namespace
+}  // namespace tprimat

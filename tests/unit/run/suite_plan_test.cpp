@@ -1,0 +1,120 @@
+#include "run/suite_plan.h"
+
+#include "run/config_hash.h"
+#include "suite_fixture.h"
+
+namespace tprimat {
+namespace {
+
+class SuitePlanTest : public ::testing::Test {
+ protected:
+  SuitePlan plan() { return plan_suite(experiment_, request_, machine_); }
+  std::vector<std::string> result_names() {
+    std::vector<std::string> names;
+    for (const PlannedRun& run : plan().runs)
+      names.push_back(std::filesystem::path(run.plan.result_path).filename().string());
+    return names;
+  }
+  Experiment experiment_ = tiny_experiment("/nowhere/out");
+  SuiteRequest request_;
+  MachineFacts machine_;
+};
+
+TEST_F(SuitePlanTest, NamesFilesByWhatThereIsMoreThanOneOf) {
+  EXPECT_EQ(result_names(), std::vector<std::string>{"train_cpu_native_gpt.json"});
+  experiment_.runs = 2;
+  EXPECT_EQ(result_names(), (std::vector<std::string>{"train_cpu_native_gpt_r1.json", "train_cpu_native_gpt_r2.json"}));
+  ModelEntry second;
+  second.spec = tiny_model("llama");
+  experiment_.models.push_back(second);
+  experiment_.runs = 1;
+  EXPECT_EQ(result_names(), (std::vector<std::string>{"train_cpu_native_gpt.json", "train_cpu_native_llama.json"}));
+  experiment_.strategies["a"]["gpt"][Platform::cpu].strategy = "a";
+  experiment_.strategies["b"]["gpt"][Platform::cpu].strategy = "b";
+  request_.models = {"gpt"};
+  request_.strategies = {"a", "b"};
+  EXPECT_EQ(result_names(), (std::vector<std::string>{"train_cpu_native_gpt_a.json", "train_cpu_native_gpt_b.json"}));
+}
+
+TEST_F(SuitePlanTest, FollowsThePatternOfTheConfiguration) {
+  experiment_.result_filename = "{model}-{framework}.{platform}.json";
+  experiment_.log_filename = "log-{model}.txt";
+  experiment_.runs = 2;
+  const SuitePlan suite = plan();
+  EXPECT_EQ(suite.runs[1].plan.result_path, "/nowhere/out/gpt-native.cpu_r2.json");
+  EXPECT_EQ(suite.runs[1].plan.log_path, "/nowhere/out/log-gpt_r2.txt");
+  experiment_.result_filename = "same.json";
+  experiment_.runs = 1;
+  ModelEntry second;
+  second.spec = tiny_model("llama");
+  experiment_.models.push_back(second);
+  EXPECT_THROW(plan(), Error);
+}
+
+TEST_F(SuitePlanTest, UsesEveryThreadThatTheProcessMayUse) {
+  machine_.cpu.usable_threads = 6;
+  EXPECT_EQ(plan().runs[0].spec.threads, 6);
+}
+
+TEST_F(SuitePlanTest, TheRequestOverridesTheDataset) {
+  request_.dataset = "/data/tokens";
+  EXPECT_EQ(plan().runs[0].spec.data.dataset, "/data/tokens");
+}
+
+ExitStatus status_of_error(const std::function<void()>& action, std::string& text) {
+  try {
+    action();
+  } catch (const Error& error) {
+    text = error.what();
+    return error.status();
+  }
+  return ExitStatus::done;
+}
+
+TEST_F(SuitePlanTest, RefusesWhatItDoesNotKnow) {
+  std::string text;
+  request_.models = {"gtp"};
+  EXPECT_EQ(status_of_error([&] { plan(); }, text), ExitStatus::usage);
+  EXPECT_NE(text.find("did you mean 'gpt'"), std::string::npos) << text;
+  request_ = {};
+  request_.platform = Platform::amd;
+  EXPECT_EQ(status_of_error([&] { plan(); }, text), ExitStatus::usage);
+  EXPECT_NE(text.find("platform amd; it describes cpu"), std::string::npos) << text;
+  request_ = {};
+  request_.strategies = {"no_such_strategy"};
+  experiment_.strategies["balanced"]["gpt"][Platform::cpu] = {};
+  EXPECT_EQ(status_of_error([&] { plan(); }, text), ExitStatus::usage);
+  request_ = {};
+  request_.frameworks = {Framework::nemo};
+  EXPECT_EQ(status_of_error([&] { plan(); }, text), ExitStatus::missing_component);
+  EXPECT_NE(text.find("'nemo'"), std::string::npos) << text;
+}
+
+TEST_F(SuitePlanTest, AFrameworkThatIsNotThereDoesNotStopTheOthers) {
+  request_.frameworks = {Framework::nemo, Framework::native};
+  const SuitePlan suite = plan();
+  EXPECT_EQ(suite.runs.size(), 1u);
+  EXPECT_EQ(suite.unavailable.size(), 1u);
+}
+
+TEST_F(SuitePlanTest, OnAGpuMachineTheProcessorStillServesWhatNeedsNoGpu) {
+  machine_.platform = Platform::nvd;
+  experiment_.platforms[Platform::nvd].framework = Framework::nemo;
+  EXPECT_EQ(plan().runs[0].platform, Platform::cpu);
+}
+
+TEST(ConfigHash, ChangesWithEverythingThatIsAskedFor) {
+  TrainSpec spec;
+  spec.model = tiny_model("gpt");
+  const std::string hash = hash_config(spec, Platform::cpu, Framework::native);
+  EXPECT_EQ(hash, hash_config(spec, Platform::cpu, Framework::native));
+  EXPECT_TRUE(hash.starts_with("fnv1a64:"));
+  EXPECT_EQ(hash.size(), 24u);
+  EXPECT_NE(hash, hash_config(spec, Platform::nvd, Framework::native));
+  EXPECT_NE(hash, hash_config(spec, Platform::cpu, Framework::fsdp));
+  spec.optimizer.beta2 = 0.951;
+  EXPECT_NE(hash, hash_config(spec, Platform::cpu, Framework::native));
+}
+
+}  // namespace
+}  // namespace tprimat

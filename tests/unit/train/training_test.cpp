@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "train/log_line.h"
+#include "train/loop.h"
+
+namespace tprimat {
+namespace {
+
+TrainSpec small_training(Precision precision) {
+  TrainSpec spec;
+  ModelSpec& model = spec.model;
+  model.name = model.full_name = "small";
+  model.num_layers = 2;
+  model.hidden_size = 128;
+  model.ffn_hidden_size = 256;
+  model.num_attention_heads = 4;
+  model.num_key_value_heads = 2;
+  model.head_dim = 32;
+  model.vocab_size = 512;
+  model.max_position_embeddings = 256;
+  spec.optimizer.learning_rate = 3e-3;
+  spec.optimizer.warmup_steps = 4;
+  spec.precision = precision;
+  spec.sequence_length = 64;
+  spec.micro_batch_size = 4;
+  spec.global_batch_size = 16;
+  spec.steps = 40;
+  return spec;
+}
+
+std::vector<double> losses_of(const TrainSpec& spec) {
+  const auto engine = make_engine(spec);
+  std::vector<double> losses;
+  run_training(spec, *engine, [&](const StepRecord& record) { losses.push_back(record.loss.value()); });
+  return losses;
+}
+
+TEST(TrainingTest, LossFallsWellBelowTheUniformGuess) {
+  const auto losses = losses_of(small_training(Precision::fp32));
+  ASSERT_EQ(losses.size(), 40u);
+  EXPECT_NEAR(losses.front(), std::log(512.0), 0.2);
+  EXPECT_LT(losses.back(), losses.front() - 1.0);
+}
+
+TEST(TrainingTest, SameSeedGivesTheSameLosses) {
+  TrainSpec spec = small_training(Precision::bf16);
+  spec.steps = 8;
+  const auto first = losses_of(spec);
+  EXPECT_EQ(losses_of(spec), first);
+  spec.seed = 43;
+  EXPECT_NE(losses_of(spec), first);
+}
+
+TEST(TrainingTest, Bf16TracksFp32WithinTwoPercent) {
+  const auto precise = losses_of(small_training(Precision::fp32));
+  const auto rounded = losses_of(small_training(Precision::bf16));
+  for (size_t i = 0; i < precise.size(); ++i) EXPECT_NEAR(rounded[i] / precise[i], 1.0, 0.02) << "step " << i + 1;
+}
+
+// The gradient of a step must not depend on how its sequences are cut into micro batches.
+TEST(TrainingTest, GradientAccumulationIsTheLargerBatch) {
+  TrainSpec spec = small_training(Precision::fp32);
+  spec.steps = 3;
+  spec.optimizer.warmup_steps = 1;
+  const auto accumulated = losses_of(spec);
+  spec.micro_batch_size = spec.global_batch_size;
+  const auto whole = losses_of(spec);
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(accumulated[i], whole[i], 1e-5 * whole[i]);
+}
+
+TEST(TrainingTest, RecordsWhatWasDone) {
+  TrainSpec spec = small_training(Precision::fp32);
+  spec.steps = 5;
+  const auto engine = make_engine(spec);
+  std::vector<StepRecord> records;
+  run_training(spec, *engine, [&](const StepRecord& record) { records.push_back(record); });
+  ASSERT_EQ(records.size(), 5u);
+  EXPECT_EQ(records[0].step, 1);
+  EXPECT_DOUBLE_EQ(records[0].learning_rate.value(), learning_rate_at(spec.optimizer, 1, 5));
+  EXPECT_EQ(records[4].tokens, 16 * 64);
+  EXPECT_GT(records[4].grad_norm.value(), 0.0);
+  EXPECT_GT(records[4].memory_allocated_gb.value(), 0.0);
+  EXPECT_EQ(engine->parameter_count(), count_parameters(spec.model).total());
+  const std::string line = render_log_line(records[4], spec);
+  EXPECT_NE(line.find("iteration        5/       5"), std::string::npos) << line;
+}
+
+TEST(TrainingTest, DivergenceEndsWithTheStepNamed) {
+  TrainSpec spec = small_training(Precision::fp32);
+  spec.optimizer.learning_rate = 1e30;
+  spec.optimizer.clip_grad_norm = 0;
+  spec.optimizer.warmup_steps = 0;
+  const auto engine = make_engine(spec);
+  int64_t recorded = 0;
+  try {
+    run_training(spec, *engine, [&](const StepRecord& record) { recorded = record.step; });
+    FAIL() << "a learning rate of 1e30 should not survive";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::work_failed);
+    EXPECT_NE(std::string(error.what()).find("step " + std::to_string(recorded)), std::string::npos) << error.what();
+  }
+}
+
+TEST(TrainingTest, RefusesWhatItCannotTrain) {
+  TrainSpec spec = small_training(Precision::fp16);
+  spec.parallel.tensor = 2;
+  try {
+    make_engine(spec);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.problems().size(), 2u) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tprimat
