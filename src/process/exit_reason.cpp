@@ -24,14 +24,11 @@ ExitReason exit_reason_of(int wait_status) {
 
 std::string to_string(const ExitReason& reason) {
   switch (reason.kind) {
-    case ExitReason::Kind::exited:
-      return fmt::format("exit status {}", reason.code);
-    case ExitReason::Kind::signalled:
-      return "killed by " + signal_name(reason.code);
+    case ExitReason::Kind::exited: return fmt::format("exit status {}", reason.code);
+    case ExitReason::Kind::signalled: return "killed by " + signal_name(reason.code);
     case ExitReason::Kind::timed_out:
       return "stopped after its time limit of " + format_duration(reason.time_limit_seconds);
-    case ExitReason::Kind::interrupted:
-      return "stopped by the user";
+    case ExitReason::Kind::interrupted: return "stopped by the user";
   }
   return "unknown";
 }
