@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/build_info.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/verbs.h"
@@ -17,8 +18,6 @@
 
 namespace tprimat {
 namespace {
-
-constexpr const char* k_version = "0.1.0";
 
 LogSettings log_settings_for(const Session& session) {
   const bool colour = ::isatty(STDERR_FILENO) != 0 && !session.no_color && std::getenv("NO_COLOR") == nullptr;
@@ -69,7 +68,7 @@ int run_action(const Session& session) {
 int run_program(int argc, char** argv) {
   CLI::App program("How fast, how cheaply and how close to the limit does this hardware train this language model?",
                    "tprimat");
-  program.set_version_flag("--version", std::string("tprimat ") + k_version);
+  program.set_version_flag("--version", "tprimat " + std::string(build_info().version));
   program.require_subcommand(1);
   Session session;
   add_verbs(program, session);

@@ -2,11 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/build_info.h"
 #include "text/json.h"
 
 namespace tprimat {
 
-std::optional<Installation> find_native() { return Installation{TPRIMAT_VERSION, "built in"}; }
+std::optional<Installation> find_native() { return Installation{std::string(build_info().version), "built in"}; }
 
 LaunchPlan plan_native(const LaunchRequest& request) {
   const std::string spec_path = request.paths.folder + "/train_spec.json";

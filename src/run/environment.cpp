@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "base/build_info.h"
+
 namespace tprimat {
 namespace {
 
@@ -78,12 +80,11 @@ void describe_system(Environment& environment, const MachineFacts& machine) {
   for (const auto& [stack, version] : machine.stacks) environment[stack] = version;
 }
 
-std::string compiler() {
-#if defined(__clang__)
-  return std::string("clang ") + __clang_version__;
-#else
-  return std::string("gcc ") + __VERSION__;
-#endif
+void describe_build(Environment& environment, const BuildInfo& build) {
+  environment["tprimat"] = build.version;
+  environment["build"] = build.type;
+  environment["compiler"] = build.compiler;
+  if (!build.revision.empty()) environment["git_revision"] = build.revision;
 }
 
 }  // namespace
@@ -92,9 +93,7 @@ Environment describe_environment(const MachineFacts& machine, const Environment&
   Environment environment;
   describe_cpu(environment, machine.cpu);
   describe_system(environment, machine);
-  environment["tprimat"] = TPRIMAT_VERSION;
-  environment["build"] = TPRIMAT_BUILD_TYPE;
-  environment["compiler"] = compiler();
+  describe_build(environment, build_info());
   for (const auto& [library, version] : libraries) environment[library] = version;
   for (const char* variable : k_variables)
     if (const char* value = std::getenv(variable)) environment["env." + std::string(variable)] = value;

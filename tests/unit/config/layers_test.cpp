@@ -78,7 +78,7 @@ TEST(Layers, AFewStepsByHandShortenTheWarmUp) {
   ConfigCase config{"experiment: {name: x}\n", {{"TRAIN_ITERS", "3"}}};
   EXPECT_EQ(config.load().experiment.optimizer.warmup_steps, 0);
   EXPECT_TRUE(
-      mention(config.load().warnings, "environment TRAIN_ITERS: training.optimizer.warmup_steps 5 is not below"));
+      mention(config.load().warnings, "environment TRAIN_ITERS: training.optimizer.warmup_steps 10 is not below"));
   EXPECT_EQ(setting(config.load(), "training.optimizer.warmup_steps"), "0 <- shortened to fit max_steps");
   config.overrides = {"training.optimizer.warmup_steps=3"};
   EXPECT_TRUE(mention(config.errors(), "--set training.optimizer.warmup_steps: warm-up < steps"));
