@@ -87,7 +87,7 @@ TEST(Layers, AFewStepsByHandShortenTheWarmUp) {
 TEST(Layers, AnEmptyVariableIsUnset) {
   ConfigCase config{"", {{"TRAIN_ITERS", ""}, {"CONFIG_TRAINING_DATA_SEQ_LENGTH", ""}}};
   config.text = "experiment: {name: x}\n";
-  EXPECT_EQ(config.load().experiment.steps, 40);
+  EXPECT_EQ(config.load().experiment.steps, 60);
 }
 
 TEST(Layers, AVariableOfAnAbsentPlatformIsAWarning) {
