@@ -145,8 +145,9 @@ void add_compare_verb(CLI::App& program, Session& session) {
   verb->add_flag("--plot", request->plot, "Fail when the plot cannot be drawn, instead of warning");
   verb->add_flag("--force", request->force,
                  "Tell verdicts and ratios of runs that are not comparable, with the reasons");
-  verb->add_option("--smallest-effect", request->smallest_effect_percent,
-                   "Smallest difference of interest, in percent (default: 1)")
+  verb->add_option("--smallest-effect", request->smallest_effect_percent, "Smallest difference of interest, in percent")
+      ->type_name("PERCENT")
+      ->capture_default_str()
       ->check(CLI::Range(0.01, 50.0));
   verb->add_option("--output", request->output,
                    "Directory for compare.md, compare.png and compare.svg (default: ./output)")

@@ -152,7 +152,10 @@ ExitStatus init(const Session& session, bool force) {
 
 // The verbs of `config` accept the options of `config` behind them.
 CLI::App* add_part(CLI::App& verb, const std::string& name, const std::string& summary) {
-  return verb.add_subcommand(name, summary)->fallthrough();
+  CLI::App* part = verb.add_subcommand(name, summary)->fallthrough();
+  part->footer("The options of `tprimat config` hold here too: --config, --set, --json, -q, -v, --no-color.\n\n" +
+               verb.get_footer());
+  return part;
 }
 
 }  // namespace

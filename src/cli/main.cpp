@@ -13,6 +13,7 @@
 #include "base/build_info.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/help_layout.h"
 #include "cli/verbs.h"
 #include "text/format.h"
 
@@ -70,6 +71,8 @@ int run_program(int argc, char** argv) {
                    "tprimat");
   program.set_version_flag("--version", "tprimat " + std::string(build_info().version));
   program.require_subcommand(1);
+  program.footer("tprimat COMMAND --help explains a command and shows examples.");
+  lay_out_help(program);
   Session session;
   add_verbs(program, session);
   try {

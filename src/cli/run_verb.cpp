@@ -44,11 +44,13 @@ LoadedExperiment load(const Session& session, const RunOptions& options) {
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
   if (options.steps > 0) sources.overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
-  // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
-  if (options.strategies.size() == 1)
-    sources.overrides.push_back("experiment.methodology=" + options.strategies.front());
   sources.environment = current_environment();
   LoadedExperiment loaded = load_experiment(sources);
+  // The strategy decides which fairness rules hold, so a single known one becomes the methodology of this run.
+  if (options.strategies.size() == 1 && loaded.experiment.strategies.contains(options.strategies.front())) {
+    sources.overrides.push_back("experiment.methodology=" + options.strategies.front());
+    loaded = load_experiment(sources);
+  }
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
   log_detail("configuration: " + loaded.origin);
   if (options.runs > 0) loaded.experiment.runs = options.runs;
@@ -159,8 +161,9 @@ ExitStatus run(const Session& session, const RunOptions& options) {
 
 void add_choices(CLI::App& verb, RunOptions& options) {
   verb.add_option("--platform", options.platform, "auto (what this machine is), nvd, amd or cpu")
+      ->type_name("NAME")
       ->capture_default_str();
-  verb.add_option("--framework", options.frameworks, "Frameworks to run, separated by commas")
+  verb.add_option("--framework", options.frameworks, "Frameworks to run, separated by commas (default: as configured)")
       ->delimiter(',')
       ->type_name("LIST");
   verb.add_option("--model", options.models, "Models of the configuration, separated by commas (default: all)")
@@ -171,13 +174,16 @@ void add_choices(CLI::App& verb, RunOptions& options) {
       ->type_name("LIST");
   verb.add_option("--dataset", options.dataset, "Prefix of a Megatron .bin/.idx pair, or synthetic")
       ->type_name("PREFIX");
-  verb.add_option("--output", options.output, "Folder for results and logs")->type_name("DIR");
+  verb.add_option("--output", options.output, "Directory for results and logs (default: as configured, ./output)")
+      ->type_name("DIR");
 }
 
 void add_limits(CLI::App& verb, RunOptions& options) {
   const std::map<std::string, double> units = {{"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}};
-  verb.add_option("--runs", options.runs, "Repeat every run this often")->check(CLI::Range(1, 1000));
-  verb.add_option("--steps", options.steps, "Optimizer steps of every run")->check(CLI::PositiveNumber);
+  verb.add_option("--runs", options.runs, "Repeat every run this often (default: as configured)")
+      ->check(CLI::Range(1, 1000));
+  verb.add_option("--steps", options.steps, "Optimizer steps of every run (default: as configured)")
+      ->check(CLI::PositiveNumber);
   verb.add_option("--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h")
       ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_OPTIONAL))
       ->check(CLI::Range(0.0, 1e9))

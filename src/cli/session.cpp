@@ -23,7 +23,8 @@ void add_config_options(CLI::App& verb, Session& session) {
   verb.add_option("--config", session.config_path,
                   "Configuration file (default: ./config.yaml, else the built-in default)")
       ->type_name("FILE");
-  verb.add_option("--set", session.overrides, "Override one key, e.g. --set training.data.seq_length=4096")
+  verb.add_option("--set", session.overrides,
+                  "Override one key, e.g. --set training.data.seq_length=4096; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }

@@ -96,6 +96,15 @@ Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, dou
   return pair;
 }
 
+// Pairs grow with the square: beyond this many nobody reads them, and they take minutes.
+void check_group_size(const ModelGroup& group) {
+  constexpr size_t k_most = 100;
+  if (group.contenders.size() <= k_most) return;
+  throw Error(Problem{fmt::format("{} participants are too many to compare each with each; {} is the limit",
+                                  group.contenders.size(), k_most),
+                      group.model, "name one with --baseline, or give fewer files"});
+}
+
 void compare_group(ModelGroup& group, bool only_against_first, double smallest_effect) {
   name_contenders(group.contenders);
   for (Contender& contender : group.contenders) contender.findings = audit_contender(contender);
@@ -171,6 +180,7 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     name_contenders(group.contenders);
     const bool has_baseline = !options.baseline.empty() && move_baseline_first(group, options.baseline);
     baseline_found = baseline_found || has_baseline;
+    if (options.baseline.empty()) check_group_size(group);
     compare_group(group, has_baseline, options.smallest_effect);
   }
   if (!baseline_found)

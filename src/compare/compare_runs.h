@@ -21,7 +21,7 @@ struct CompareOptions {
 };
 
 // Groups by model, audits, judges each pair. Throws Error (usage) when nothing is left to compare, for an unknown
-// metric, and for a baseline that names nothing.
+// metric, for a baseline that names nothing, and for too many participants without a baseline.
 Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options);
 
 // not_comparable when a pair is, work_failed when a run is invalid, otherwise done. Force does not change what is true.

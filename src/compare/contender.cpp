@@ -7,6 +7,8 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <tuple>
 
 #include "result/summary.h"
 #include "stats/descriptive.h"
@@ -26,6 +28,16 @@ std::string repetition_key(const std::string& path) {
                         std::all_of(stem.begin() + static_cast<std::ptrdiff_t>(mark) + 2, stem.end(),
                                     [](unsigned char c) { return std::isdigit(c); });
   return numbered ? folder + stem.substr(0, mark) : path;
+}
+
+// Numbered alike is not enough: files of other work under such names are participants of their own.
+bool does_same_work(const RunResult& a, const RunResult& b) {
+  const auto work = [](const RunResult& run) {
+    return std::tuple(run.platform, run.framework, run.precision, run.training_config.global_batch_size,
+                      run.training_config.sequence_length, device_count(run), run.parallelism_config.strategy_name,
+                      run.dataset, run.config_hash);
+  };
+  return work(a) == work(b);
 }
 
 std::string base_label(const Contender& contender) {
@@ -88,11 +100,14 @@ std::optional<Estimate> span_of_intervals(double value, const std::vector<Estima
 
 std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
   std::vector<Contender> contenders;
-  std::vector<std::string> keys;
+  std::multimap<std::string, size_t> by_key;
   for (LoadedRun& run : runs) {
     const std::string key = repetition_key(run.path);
-    const auto index = static_cast<size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
-    if (index == keys.size()) keys.push_back(key), contenders.emplace_back();
+    const auto [begin, end] = by_key.equal_range(key);
+    const auto found = std::find_if(
+        begin, end, [&](const auto& each) { return does_same_work(contenders[each.second].first(), run.result); });
+    const size_t index = found == end ? contenders.size() : found->second;
+    if (found == end) by_key.emplace(key, index), contenders.emplace_back();
     contenders[index].runs.push_back(std::move(run));
   }
   return contenders;

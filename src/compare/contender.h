@@ -9,8 +9,8 @@
 
 namespace tprimat {
 
-// Runs of one model to participants: repetitions (same folder and name but for _r<k>) become one. Letters are not yet
-// given.
+// Runs of one model to participants: repetitions (same folder and name but for _r<k>, same work) become one. Letters
+// are not yet given.
 std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs);
 
 // Gives each the shortest label that tells it from the others, and letters A, B, C ... in the present order.

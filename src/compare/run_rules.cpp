@@ -48,6 +48,15 @@ Figures check_impossible(const Contender& c) {
   return std::nullopt;
 }
 
+Figures check_device_counts(const Contender& c) {
+  for (const LoadedRun& run : c.runs) {
+    const auto &of_training = run.result.training_config.num_gpus, &of_machine = run.result.gpu_info.device_count;
+    if (of_training && of_machine && *of_training != *of_machine)
+      return fmt::format("training_config.num_gpus is {}, gpu_info.device_count is {}", *of_training, *of_machine);
+  }
+  return std::nullopt;
+}
+
 Figures check_model_name(const Contender& c) { return c.first().model_info.name.empty() ? Figures("") : std::nullopt; }
 
 Figures check_rate(const Contender& c) {
@@ -71,6 +80,14 @@ Figures check_collapse(const Contender& c) {
 Figures check_steady(const Contender& c) {
   for (const LoadedRun& run : c.runs)
     if (!run.result.warmup.steady) return run.result.warmup.reason;
+  return std::nullopt;
+}
+
+Figures check_disturbance(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    for (const TelemetrySummary& each : run.result.telemetry)
+      if (each.others_busy_threads)
+        return fmt::format("other processes kept {:.1f} hardware threads busy", *each.others_busy_threads);
   return std::nullopt;
 }
 
@@ -117,6 +134,8 @@ constexpr std::array k_rules = {
             "check the peak, the device count and the batch size in the file", check_impossible},
     RunRule{"effective_work", error, "other work was done than the file states",
             "correct the batch size or sequence length from the run's log", check_effective_settings<true>},
+    RunRule{"device_counts", error, "the file names two numbers of devices, so its rate per device is in doubt",
+            "correct the number of devices from the run's log", check_device_counts},
     RunRule{"model_missing", error, "the model is not named", "add model_info.name to the file", check_model_name},
     RunRule{"rate_missing", error, "there is no rate to compare", "add the missing facts from the run's log",
             check_rate},
@@ -126,6 +145,8 @@ constexpr std::array k_rules = {
             "make the framework's configuration agree", check_effective_settings<false>},
     RunRule{"never_steady", warning, "the step times never settle",
             "run longer; look for throttling, checkpoints or other users", check_steady},
+    RunRule{"disturbed", warning, "the machine was not quiet, so the run was slower than it is alone",
+            "stop what else runs there, and run again", check_disturbance},
     RunRule{"outliers", warning, "many steps are outliers", "look for checkpoints, garbage collection or other users",
             check_outliers<true>},
     RunRule{"few_steps", warning, "few steps", "run at least 30 steps", check_few_steps},

@@ -26,7 +26,7 @@ int64_t head_weight(const ModelSpec& model, const Plan& plan, int64_t embedding)
 }  // namespace
 
 std::vector<Problem> check_trainable(const ModelSpec& model, const std::string& where) {
-  std::vector<Problem> problems = check_model(model, where);
+  std::vector<Problem> problems;
   const auto refuse = [&](bool present, const std::string& what) {
     if (present)
       problems.push_back(

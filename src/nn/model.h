@@ -9,7 +9,8 @@
 
 namespace tprimat {
 
-// What this engine cannot train yet, as problems that name the setting; empty when it can.
+// What this engine cannot train yet of a sound model (check_model), as problems that name the setting; empty when it
+// can.
 std::vector<Problem> check_trainable(const ModelSpec& model, const std::string& where);
 
 // A decoder-only Transformer (Llama, Qwen 2.5, Mistral): embedding, blocks, norm, head with loss.

@@ -196,6 +196,13 @@ void add_group(const Comparison& comparison, const ModelGroup& group, Document& 
   document.push_back(list_files(group));
 }
 
+void make_printable(Block& block) {
+  block.text = printable(block.text);
+  for (Line& line : block.lines) line.text = printable(line.text), line.aside = printable(line.aside);
+  for (auto& row : block.table.rows)
+    for (std::string& cell : row) cell = printable(cell);
+}
+
 }  // namespace
 
 Document build_document(const Comparison& comparison) {
@@ -215,6 +222,7 @@ Document build_document(const Comparison& comparison) {
             "device: the whole interval beyond {0} is faster or slower, within {0} is the same. GB is 1e9 bytes.",
             format_percent(comparison.smallest_effect, 0)),
         Tone::faint, ""}}));
+  for (Block& block : document) make_printable(block);
   return document;
 }
 

@@ -1,8 +1,12 @@
 #include "result/result_file.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/files.h"
 #include "result/summary.h"
 #include "result/upgrade.h"
+#include "stats/descriptive.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -75,6 +79,35 @@ void complete_older_result(RunResult& result) {
   }
 }
 
+bool is_off(double figure, double expected) { return !(std::fabs(figure / expected - 1) <= 0.01); }
+
+// False for a file whose figures were edited or lost, so that they no longer say what its own steps say.
+bool follows_from_steps(const RunResult& result) {
+  const std::vector<double> steady = steady_step_times(result);
+  if (steady.empty()) return true;
+  const double seconds = mean(steady);
+  if (is_off(result.statistics->mean, seconds)) return false;
+  const auto tokens = tokens_per_step(result), devices = device_count(result);
+  if (!tokens) return true;
+  const double rate = static_cast<double>(*tokens) / seconds;
+  const Derived& derived = result.derived;
+  if (!derived.tokens_per_second || is_off(derived.tokens_per_second->value, rate)) return false;
+  return !devices || (derived.tokens_per_second_per_gpu &&
+                      !is_off(derived.tokens_per_second_per_gpu->value, rate / static_cast<double>(*devices)));
+}
+
+// A rate of its own that was adopted with its contradiction on record (see above) stands.
+bool is_contradiction_recorded(const RunResult& result) {
+  return std::any_of(result.config_audit.begin(), result.config_audit.end(),
+                     [](const AuditEntry& entry) { return entry.key == "tokens_per_step"; });
+}
+
+void check_stored_figures(RunResult& result) {
+  if (is_contradiction_recorded(result) || follows_from_steps(result)) return;
+  summarise_run(result, stored_options(result));
+  add_warning(result, "the file's figures do not follow from its step times: they were derived from these again");
+}
+
 }  // namespace
 
 Json run_result_to_json(const RunResult& result) { return to_json(result); }
@@ -83,7 +116,10 @@ RunResult run_result_from_json(const Json& json, const std::string& file_name) {
   std::vector<std::string> notes;
   RunResult result = from_json<RunResult>(upgrade_result(json, file_name, notes), file_name);
   for (const std::string& note : notes) add_warning(result, note);
-  if (!result.statistics) complete_older_result(result);
+  if (result.statistics)
+    check_stored_figures(result);
+  else
+    complete_older_result(result);
   check_validity(result);
   return result;
 }

@@ -223,7 +223,8 @@ struct Derived {
 struct TelemetrySummary {
   std::string source;  // "proc", "rapl", "nvml" ...
   int64_t samples = 0;
-  std::optional<double> interval_seconds, mean_utilisation, mean_power_watts, energy_joules, peak_memory_used_gb;
+  std::optional<double> interval_seconds, mean_utilisation, others_busy_threads;
+  std::optional<double> mean_power_watts, energy_joules, peak_memory_used_gb;
   std::optional<bool> energy_valid;
   std::optional<std::string> energy_note;
   static constexpr auto fields() {
@@ -233,6 +234,8 @@ struct TelemetrySummary {
         field("samples", &T::samples, "number of samples"),
         field("interval_seconds", &T::interval_seconds, "time between samples, s"),
         field("mean_utilisation", &T::mean_utilisation, "share of the device's capacity, 0..1"),
+        field("others_busy_threads", &T::others_busy_threads,
+              "hardware threads that other processes kept busy on a machine that had none to spare"),
         field("mean_power_watts", &T::mean_power_watts, "W"),
         field("energy_joules", &T::energy_joules, "J over the steady steps"),
         field("peak_memory_used_gb", &T::peak_memory_used_gb, "resident memory of the run's processes, GB"),

@@ -13,9 +13,9 @@ std::string step_record_to_line(const StepRecord& record) {
 }
 
 std::optional<StepRecord> parse_step_record(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("step") || !json.contains("time_seconds")) return std::nullopt;
   try {
+    const Json json = parse_json(line, "step record");
+    if (!json.is_object() || !json.contains("step") || !json.contains("time_seconds")) return std::nullopt;
     StepRecord record = from_json<StepRecord>(json, "step record");
     // A null loss is a trainer that saw NaN; a missing one is a trainer that did not say.
     if (json.contains("loss") && json["loss"].is_null()) record.loss = std::numeric_limits<double>::quiet_NaN();

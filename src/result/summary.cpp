@@ -13,8 +13,6 @@
 namespace tprimat {
 namespace {
 
-bool is_valid_time(double seconds) { return std::isfinite(seconds) && seconds > 0; }
-
 std::vector<double> finite_values(const std::vector<double>& values) {
   std::vector<double> kept;
   std::copy_if(values.begin(), values.end(), std::back_inserter(kept), [](double v) { return std::isfinite(v); });
@@ -28,7 +26,7 @@ Warmup find_warmup(const RunResult& result, const std::optional<int64_t>& fixed)
     return {excluded, "fixed",
             fmt::format("the configuration leaves out {} step{}", excluded, excluded == 1 ? "" : "s"), true};
   }
-  const bool all_valid = std::all_of(result.step_times.begin(), result.step_times.end(), is_valid_time);
+  const bool all_valid = std::all_of(result.step_times.begin(), result.step_times.end(), is_valid_step_time);
   if (!all_valid)
     return {std::min<int64_t>(1, steps), "first_step", "not every step has a valid time, so no shift was looked for",
             true};
@@ -40,7 +38,8 @@ Warmup find_warmup(const RunResult& result, const std::optional<int64_t>& fixed)
 PerformanceMetrics measure_performance(const RunResult& result, const std::vector<double>& steady) {
   PerformanceMetrics metrics;
   metrics.total_steps = static_cast<int64_t>(result.step_times.size());
-  for (const double seconds : result.step_times) metrics.total_time_seconds += is_valid_time(seconds) ? seconds : 0;
+  for (const double seconds : result.step_times)
+    metrics.total_time_seconds += is_valid_step_time(seconds) ? seconds : 0;
   if (steady.empty()) return metrics;
   metrics.avg_step_time_seconds = mean(steady);
   metrics.min_step_time_seconds = *std::min_element(steady.begin(), steady.end());
@@ -54,7 +53,7 @@ std::vector<int64_t> outlier_steps(const RunResult& result) {
   std::vector<double> times;
   std::vector<int64_t> numbers;
   for (size_t i = static_cast<size_t>(result.warmup.steps_excluded); i < result.step_times.size(); ++i) {
-    if (!is_valid_time(result.step_times[i])) continue;
+    if (!is_valid_step_time(result.step_times[i])) continue;
     times.push_back(result.step_times[i]);
     numbers.push_back(static_cast<int64_t>(i) + 1);
   }
@@ -160,6 +159,11 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
 
 }  // namespace
 
+bool is_valid_step_time(double seconds) {
+  constexpr double k_shortest = 1e-9, k_longest = 1e8;  // three years
+  return seconds >= k_shortest && seconds <= k_longest;
+}
+
 SummaryOptions stored_options(const RunResult& result) {
   SummaryOptions options{{}, result.derived.peak, result.derived.usd_per_hour};
   if (result.warmup.method == "fixed") options.fixed_warmup_steps = result.warmup.steps_excluded;
@@ -185,7 +189,7 @@ std::vector<double> steady_step_times(const RunResult& result) {
   std::vector<double> steady;
   for (size_t i = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded)); i < result.step_times.size();
        ++i)
-    if (is_valid_time(result.step_times[i])) steady.push_back(result.step_times[i]);
+    if (is_valid_step_time(result.step_times[i])) steady.push_back(result.step_times[i]);
   return steady;
 }
 

@@ -21,6 +21,9 @@ std::optional<int64_t> device_count(const RunResult& result);
 // Sequences per step x tokens per sequence; nothing when one is unknown.
 std::optional<int64_t> tokens_per_step(const RunResult& result);
 
+// Between a nanosecond and 1e8 s: what no clock of a training can have said is not a time.
+bool is_valid_step_time(double seconds);
+
 // Step times of the steady state, s: what remains after the warm-up, without steps that have no valid time.
 std::vector<double> steady_step_times(const RunResult& result);
 

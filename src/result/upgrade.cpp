@@ -231,12 +231,21 @@ void require_result(const Json& json, const std::string& file_name) {
               file_name, ""});
 }
 
+// What a result of ours always says: a default in its place would pass for a fact.
+void require_facts(const Json& json, const std::string& file_name) {
+  for (const char* key : {"platform", "status"})
+    if (!json.contains(key))
+      throw Error(Problem{fmt::format("has a schema_version but no {}", key), file_name,
+                          "the file was cut or edited: take it from the run again"});
+}
+
 }  // namespace
 
 Json upgrade_result(const Json& json, const std::string& file_name, std::vector<std::string>& notes) {
   require_result(json, file_name);
   const auto version = json.find("schema_version");
   if (version == json.end()) return Upgrade(json, file_name, notes).run();
+  require_facts(json, file_name);
   if (version->is_number_integer() && version->get<int64_t>() > k_schema_version)
     notes.push_back(
         fmt::format("written with schema version {}; this program knows version {} and reads what it understands",

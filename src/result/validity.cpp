@@ -26,7 +26,7 @@ void check_steps(RunResult& result) {
   if (asked && steps > *asked)
     add_warning(result, fmt::format("{} steps recorded where {} were asked for", steps, *asked));
   const auto bad = std::find_if(result.step_times.begin(), result.step_times.end(),
-                                [](double t) { return !std::isfinite(t) || t <= 0; });
+                                [](double seconds) { return !is_valid_step_time(seconds); });
   if (bad != result.step_times.end())
     condemn(result, RunStatus::invalid, fmt::format("step {} has no valid time", bad - result.step_times.begin() + 1));
 }

@@ -50,8 +50,7 @@ class Suite {
     if (const auto window = steady_window(trace, result.warmup.steps_excluded)) {
       result.telemetry = report_telemetry(trace.sensors, *window, run.platform);
       result.memory_metrics.measurement_method = describe_memory_sources(result);
-      const ThreadCounts threads{around_.machine.cpu.logical_processors, run.spec.threads};
-      if (const auto warning = find_disturbance(result.telemetry, threads)) add_warning(result, *warning);
+      note_disturbance(result, {around_.machine.cpu.logical_processors, run.spec.threads});
       summarise_run(result, options);
     }
   }

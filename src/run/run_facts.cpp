@@ -117,8 +117,21 @@ std::vector<StepRecord> in_order(const TrainingTrace& trace, int64_t steps_asked
   return ordered;
 }
 
-void describe_steps(RunResult& result, const TrainingTrace& trace, int64_t steps_asked) {
-  const std::vector<StepRecord> steps = in_order(trace, steps_asked, result.warnings);
+// Rates follow from the tokens asked for; where the trainer itself counted others, they would be wrong.
+void check_tokens(RunResult& result, const std::vector<StepRecord>& steps, int64_t tokens_asked) {
+  const auto other = std::find_if(steps.begin(), steps.end(),
+                                  [&](const StepRecord& step) { return step.tokens && *step.tokens != tokens_asked; });
+  if (other == steps.end()) return;
+  result.config_audit.push_back({"tokens_per_step", std::to_string(tokens_asked), std::to_string(*other->tokens)});
+  if (result.status != RunStatus::complete) return;
+  result.status = RunStatus::invalid;
+  result.status_reason =
+      fmt::format("step {} trained on {} tokens where {} were asked for", other->step, *other->tokens, tokens_asked);
+}
+
+void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
+  const std::vector<StepRecord> steps = in_order(trace, spec.steps, result.warnings);
+  check_tokens(result, steps, spec.tokens_per_step());
   for (const StepRecord& step : steps) result.step_times.push_back(step.time_seconds);
   result.loss_values = series(steps, &StepRecord::loss);
   result.learning_rates = series(steps, &StepRecord::learning_rate);
@@ -145,7 +158,7 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   result.config_hash = run.config_hash;
   result.source = {run.plan.log_path, run.plan.steps_path, "tprimat-steps"};
   describe_ending(result, trace);
-  describe_steps(result, trace, run.spec.steps);
+  describe_steps(result, trace, run.spec);
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "result/step_record.h"
@@ -22,6 +23,7 @@ class StepFollower {
   int64_t unreadable_lines() const { return unreadable_lines_; }
 
  private:
+  void take_text(std::string_view text, double now);
   void take_line(const std::string& line, double now);
 
   std::string path_, partial_;

@@ -116,9 +116,22 @@ class SuitePlanner {
     }
   }
 
+  // Its content is the trainer's to judge; that it is there at all can be said before anything starts.
+  void require_dataset(const DataSpec& data, const std::string& model) const {
+    if (data.is_synthetic()) return;
+    for (const char* ending : {".bin", ".idx"}) {
+      std::error_code unreadable;
+      if (std::filesystem::exists(data.dataset + ending, unreadable)) continue;
+      throw Error(Problem{fmt::format("there is no {}{}", data.dataset, ending),
+                          request_.dataset ? "--dataset" : fmt::format("models.{}.dataset_path", model),
+                          "give the prefix of a .bin/.idx pair, or make one: tprimat data make --prefix P --tokens N"});
+    }
+  }
+
   TrainSpec make_spec(const std::string& model, const std::string& strategy) const {
     TrainSpec spec = make_train_spec(experiment_, platform_, model, strategy);
     if (request_.dataset) spec.data.dataset = *request_.dataset;
+    require_dataset(spec.data, model);
     if (platform_ == Platform::cpu && spec.threads == 0) spec.threads = machine_.cpu.usable_threads;
     return spec;
   }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 
+#include "result/summary.h"
+
 namespace tprimat {
 namespace {
 
+constexpr std::string_view k_machine_source = "proc:machine";
 // Other processes disturb when they take a tenth of the machine and leave less than a tenth of it idle.
 constexpr double k_disturbing_share = 0.1;
 constexpr double k_busy_share = 0.9;
@@ -84,21 +87,28 @@ std::optional<std::string> describe_memory_sources(const RunResult& result) {
   return text;
 }
 
-std::optional<std::string> find_disturbance(const std::vector<TelemetrySummary>& telemetry,
-                                            const ThreadCounts& threads) {
+std::optional<double> count_others_threads(const std::vector<TelemetrySummary>& telemetry,
+                                           const ThreadCounts& threads) {
   const auto all = static_cast<double>(threads.machine);
   std::optional<double> machine, own;  // busy hardware threads
   for (const TelemetrySummary& each : telemetry) {
-    if (each.source == "proc:machine" && each.mean_utilisation) machine = *each.mean_utilisation * all;
+    if (each.source == k_machine_source && each.mean_utilisation) machine = *each.mean_utilisation * all;
     if (each.source == "proc" && each.mean_utilisation) own = *each.mean_utilisation * static_cast<double>(threads.run);
   }
   if (!machine || !own) return std::nullopt;
   const double others = *machine - *own;
   if (others < k_disturbing_share * all || *machine < k_busy_share * all) return std::nullopt;
-  return fmt::format(
-      "other processes kept {:.1f} of {} hardware threads busy during the steady steps: the run was slower than it is "
-      "alone",
-      others, threads.machine);
+  return others;
+}
+
+void note_disturbance(RunResult& result, const ThreadCounts& threads) {
+  const auto others = count_others_threads(result.telemetry, threads);
+  if (!others) return;
+  for (TelemetrySummary& each : result.telemetry)
+    if (each.source == k_machine_source) each.others_busy_threads = others;
+  add_warning(result, fmt::format("other processes kept {:.1f} of {} hardware threads busy during the steady steps: "
+                                  "the run was slower than it is alone",
+                                  *others, threads.machine));
 }
 
 }  // namespace tprimat

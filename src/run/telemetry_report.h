@@ -24,9 +24,11 @@ struct ThreadCounts {
   int64_t machine = 1, run = 1;
 };
 
-// A sentence when other processes kept a busy machine busy during the steady steps, so that the run was slower than it
-// would be alone.
-std::optional<std::string> find_disturbance(const std::vector<TelemetrySummary>& telemetry,
-                                            const ThreadCounts& threads);
+// How many hardware threads other processes kept busy during the steady steps, when the machine had none to spare for
+// them and the run was therefore slower than it would be alone; nothing otherwise.
+std::optional<double> count_others_threads(const std::vector<TelemetrySummary>& telemetry, const ThreadCounts& threads);
+
+// Writes that count into the machine's entry, for the audit, and a warning into the result.
+void note_disturbance(RunResult& result, const ThreadCounts& threads);
 
 }  // namespace tprimat

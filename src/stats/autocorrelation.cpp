@@ -41,6 +41,12 @@ double autocorrelation(std::span<const double> values, size_t lag) {
   return variance > 0 ? autocovariance(values, centre, lag) / variance : 0;
 }
 
+double first_order_memory(std::span<const double> values) {
+  if (values.size() < 5) return 0;
+  const double n = static_cast<double>(values.size());
+  return std::clamp((n * autocorrelation(values, 1) + 1) / (n - 3), 0.0, 0.9);
+}
+
 size_t block_length(std::span<const double> values) {
   const size_t count = values.size();
   if (count < 8) return 1;

@@ -23,6 +23,8 @@ class BlockSampler {
   explicit BlockSampler(std::span<const double> values)
       : count_(values.size()), block_(block_length(values)), prefix_{0.0} {
     for (size_t i = 0; i < 2 * count_; ++i) prefix_.push_back(prefix_.back() + values[i % count_]);
+    const double resampled = variance_of_mean(), modelled = first_order_variance(values);
+    if (resampled > 0) stretch_ = std::max(1.0, std::sqrt(modelled / resampled));
   }
 
   double draw_mean(std::mt19937_64& random) const {
@@ -33,7 +35,7 @@ class BlockSampler {
       sum += prefix_[start + length] - prefix_[start];
       done += length;
     }
-    return sum / static_cast<double>(count_);
+    return series_mean() + stretch_ * (sum / static_cast<double>(count_) - series_mean());
   }
 
   double series_mean() const { return prefix_[count_] / static_cast<double>(count_); }
@@ -50,7 +52,17 @@ class BlockSampler {
   }
 
  private:
+  // Few blocks of a short series that remembers show too little variance: their own means lie close together, and the
+  // estimated memory is too short. What a first-order process of the same memory would have is the least we believe.
+  double first_order_variance(std::span<const double> values) const {
+    const double memory = first_order_memory(values);
+    if (memory <= 0) return 0;
+    const double deviation = stddev(values);
+    return deviation * deviation / static_cast<double>(count_) * (1 + memory) / (1 - memory);
+  }
+
   size_t count_, block_;
+  double stretch_ = 1;  // of a draw's distance from the mean
   std::vector<double> prefix_;
 };
 

@@ -23,7 +23,8 @@ inline constexpr size_t k_min_values_for_interval = 5;
 
 // Interval of the mean of one autocorrelated series: circular moving-block bootstrap (Künsch 1989; Politis and Romano
 // 1992), block length from stats/autocorrelation.h, expanded percentile interval (Hesterberg, The American Statistician
-// 69, 2015) so that few blocks give an honestly wide interval. Nothing for fewer than k_min_values_for_interval values.
+// 69, 2015) so that few blocks give an honestly wide interval, and never narrower than a first-order process with the
+// series' own lag-1 correlation would make it. Nothing for fewer than k_min_values_for_interval values.
 std::optional<Interval> bootstrap_mean(std::span<const double> values, const BootstrapOptions& options = {});
 
 // Several runs of the same thing: the outer level resamples runs, the inner one blocks of steps within each (Kalibera

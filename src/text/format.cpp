@@ -107,6 +107,17 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_c1 = byte >= 0x80 && byte < 0xa0 && !out.empty() && out.back() == '\xc2';  // U+0080 to U+009F
+    if (is_c1) out.pop_back();
+    out += byte < 0x20 || byte == 0x7f || is_c1 ? ' ' : c;
+  }
+  return out;
+}
+
 std::string quote_shell(std::string_view word) {
   constexpr std::string_view k_plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+";
   if (!word.empty() && word.find_first_not_of(k_plain) == std::string_view::npos) return std::string(word);

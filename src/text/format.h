@@ -15,6 +15,9 @@ std::string format_percent(double fraction, int decimals = 1);  // 0.4213 -> "42
 std::string format_count(double value);                    // 13425.1 -> "13 425"; below 100 three significant digits
 std::string format_significant(double value, int digits);  // 1.602, never scientific between 1e-4 and 1e7
 
+// Control characters become spaces: what a file says must not steer the terminal.
+std::string printable(std::string_view text);
+
 // The candidate nearest to `word` by edit distance, or "" when none is near enough for "did you mean".
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -17,6 +17,9 @@ std::string line_and_column(std::string_view text, size_t byte) {
   return fmt::format("{}:{}", line, before.size() - line_start + 1);
 }
 
+// No file of ours nests this deeply. Copying and printing a value recurse, so a deeper one would end the program.
+constexpr int k_deepest_nesting = 200;
+
 bool is_flat_array(const Json& value) {
   return value.is_array() &&
          std::none_of(value.begin(), value.end(), [](const Json& item) { return item.is_structured(); });
@@ -50,14 +53,21 @@ void print_indented(const Json& value, int depth, std::string& out) {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view where) {
+  const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > k_deepest_nesting)
+      throw Error(Problem{fmt::format("is nested more than {} deep", k_deepest_nesting), std::string(where), ""});
+    return true;
+  };
   try {
-    return Json::parse(text);
+    return Json::parse(text, check_depth);
   } catch (const Json::parse_error& error) {
     const std::string_view full = error.what();
     const size_t colon = full.rfind(": ");
     throw Error(
         Problem{fmt::format("is not valid JSON: {}", colon == std::string_view::npos ? full : full.substr(colon + 2)),
                 fmt::format("{}:{}", where, line_and_column(text, error.byte)), ""});
+  } catch (const Json::out_of_range&) {
+    throw Error(Problem{"holds a number that is too large", std::string(where), ""});
   }
 }
 

@@ -52,6 +52,14 @@ class TypedEngine final : public Engine {
   MemoryReport memory() const override { return {static_cast<int64_t>(arena_.bytes()), plan_.bytes_by_component()}; }
   int64_t parameter_count() const override { return parameters_.count(); }
 
+  void visit_weights(const WeightVisitor& visit) const override {
+    for (const Parameter& parameter : parameters_.all()) {
+      const Accum<T>* const first = master() + parameter.offset;
+      const std::vector<double> values(first, first + parameter.count());
+      visit(parameter, values);
+    }
+  }
+
  private:
   static constexpr bool k_has_master = !std::is_same_v<T, Accum<T>>;
 
@@ -150,6 +158,14 @@ std::unique_ptr<Engine> make_engine(const TrainSpec& spec) {
   set_thread_count(spec.threads);
   if (spec.precision == Precision::bf16) return std::make_unique<TypedEngine<bf16>>(spec);
   return std::make_unique<TypedEngine<float>>(spec);
+}
+
+std::unique_ptr<Engine> make_reference_engine(const TrainSpec& spec) {
+  TrainSpec in_double = spec;
+  in_double.precision = Precision::fp32;  // the nearest that a specification can name
+  refuse_untrainable(in_double);
+  set_thread_count(in_double.threads);
+  return std::make_unique<TypedEngine<double>>(in_double);
 }
 
 }  // namespace tprimat

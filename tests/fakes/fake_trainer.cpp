@@ -7,6 +7,7 @@
 //     hang@3       never goes on                      nan@3        losses are NaN from here on
 //     half@3       writes half a record and ends      say@3=TEXT   prints a line on stderr
 //     noise@3      a long line and binary bytes       deaf@0       ignores SIGTERM
+//     tokens@3=64  says that steps from here on train on so many tokens
 //     family@0     starts a child that leaves the process group, and says its number
 #include <unistd.h>
 
@@ -62,6 +63,7 @@ class Trainer {
     if (event.what == "family") start_family();
     if (event.what == "deaf") std::signal(SIGTERM, SIG_IGN);
     if (event.what == "nan") nan_ = true;
+    if (event.what == "tokens") tokens_ = ", \"tokens\": " + event.value;
     std::fflush(stdout);
     if (event.what == "exit") std::exit(number);
     if (event.what == "signal") std::raise(number);
@@ -77,8 +79,8 @@ class Trainer {
     const std::string loss = nan_ ? "null" : std::to_string(10.0 / (1.0 + step));
     std::fprintf(steps_,
                  "{\"step\": %d, \"time_seconds\": %.6f, \"loss\": %s, \"learning_rate\": 0.001, "
-                 "\"memory_allocated_gb\": 0.5}\n",
-                 step, milliseconds * 1e-3 + 1e-5 * (step % 7), loss.c_str());
+                 "\"memory_allocated_gb\": 0.5%s}\n",
+                 step, milliseconds * 1e-3 + 1e-5 * (step % 7), loss.c_str(), tokens_.c_str());
     std::fflush(steps_);
     std::printf(" iteration %8d | lm loss: %s |\n", step, loss.c_str());
     std::fflush(stdout);
@@ -87,6 +89,7 @@ class Trainer {
  private:
   std::FILE* steps_;
   bool nan_ = false;
+  std::string tokens_;  // member of each record, with its comma
 };
 
 }  // namespace

@@ -94,6 +94,13 @@ TEST(Audit, UnknownFactsAreNotDifferences) {
   EXPECT_TRUE(audit_pair(participant(plain()), participant(subject)).empty());
 }
 
+TelemetrySummary machine_with_others(double threads) {
+  TelemetrySummary machine;
+  machine.source = "proc:machine";
+  machine.others_busy_threads = threads;
+  return machine;
+}
+
 struct RunCase {
   const char* code;
   Severity severity;
@@ -123,12 +130,14 @@ INSTANTIATE_TEST_SUITE_P(
                               [](RunResult& r) {
                                 r.config_audit.push_back({"attention", "flash", "eager"});
                               }},
+                      RunCase{"device_counts", error, [](RunResult& r) { r.training_config.num_gpus = 1; }},
                       RunCase{"model_missing", error, [](RunResult& r) { r.model_info.name.clear(); }},
                       RunCase{"rate_missing", error, [](RunResult& r) { r.derived.tokens_per_second_per_gpu.reset(); }},
                       RunCase{"loss_collapse", warning,
                               [](RunResult& r) {
                                 for (size_t i = 30; i < r.loss_values.size(); ++i) r.loss_values[i] = 0.001;
                               }},
+                      RunCase{"disturbed", warning, [](RunResult& r) { r.telemetry = {machine_with_others(1.0)}; }},
                       RunCase{"never_steady", warning, [](RunResult& r) { r.warmup.steady = false; }},
                       RunCase{"outliers", warning,
                               [](RunResult& r) {

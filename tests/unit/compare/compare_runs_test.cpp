@@ -113,6 +113,26 @@ TEST(CompareRuns, RepetitionsAreOneParticipant) {
   EXPECT_EQ(comparison.groups[0].contenders[0].runs.size(), 3u);
 }
 
+TEST(CompareRuns, FilesOfOtherWorkAreNoRepetitionsWhateverTheirNames) {
+  LoadedRuns runs;
+  runs.runs.push_back(sample_run("x/t_r1.json", Platform::nvd, Framework::nemo, 1.0));
+  runs.runs.push_back(sample_run("x/t_r2.json", Platform::amd, Framework::prim, 1.0));
+  runs.runs.push_back(sample_run("x/t_r3.json", Platform::nvd, Framework::nemo, 1.0));
+  runs.runs.back().result.training_config.sequence_length = 1024;
+  runs.runs.push_back(sample_run("x/t_r4.json", Platform::nvd, Framework::nemo, 1.0));
+  const auto contenders = compare_runs(runs, {}).groups[0].contenders;
+  ASSERT_EQ(contenders.size(), 3u);
+  EXPECT_EQ(contenders[0].runs.size(), 2u);
+}
+
+TEST(CompareRuns, TooManyToPairNeedABaseline) {
+  LoadedRuns runs;
+  const LoadedRun run = sample_run("", Platform::nvd, Framework::nemo, 1.0, 3);
+  for (int i = 0; i < 101; ++i) runs.runs.push_back({"m" + std::to_string(i) + ".json", run.result});
+  EXPECT_THROW(compare_runs(runs, {}), Error);
+  EXPECT_EQ(compare_runs(runs, {.baseline = "m5.json"}).groups[0].pairs.size(), 100u);
+}
+
 TEST(CompareRuns, FiltersLeaveTheRestOut) {
   const Comparison comparison = compare_runs(two_runs(1.5), {.platforms = {Platform::amd}});
   ASSERT_EQ(comparison.groups[0].contenders.size(), 1u);
@@ -171,6 +191,9 @@ TEST(LoadRuns, DirectoryNamesWhatItSkips) {
   write_file_atomically(folder / "notes.json", "{\"a\": 1}");
   write_file_atomically(folder / "broken.json", "{");
   write_file_atomically(folder / "log.txt", "step 1");
+  std::filesystem::create_symlink("loop.json", folder / "loop.json");
+  std::filesystem::create_symlink("nowhere", folder / "dangling.json");
+  std::filesystem::create_symlink("train_nvd_nemo_llama.json", folder / "once_more.json");
   const LoadedRuns loaded = load_runs({folder.string(), (folder / "train_nvd_nemo_llama.json").string()});
   EXPECT_EQ(loaded.runs.size(), 1u) << "a file named twice counts once";
   ASSERT_EQ(loaded.skipped.size(), 2u);

@@ -52,6 +52,16 @@ TEST(Report, ColourOnlyWhenAsked) {
   EXPECT_NE(render_terminal(different_work(), true).find('\033'), std::string::npos);
 }
 
+TEST(Report, AFileCannotSteerTheTerminal) {
+  LoadedRuns runs{{sample_run("a\033[2J.json", Platform::nvd, Framework::nemo, 1.0)}, {}};
+  RunResult& run = runs.runs[0].result;
+  run.model_info.name = "llama\033[31m\n\x07";
+  run.gpu_info.device_name = "fast\x7f";
+  run.warnings = {"\033]0;evil\x07"};
+  const std::string text = render_terminal(compare_runs(runs, {}), false);
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c != 0x7f) || c < 0) << static_cast<int>(c);
+}
+
 TEST(Report, CsvHasOneLinePerRunAndOneCellPerColumn) {
   const std::string csv = render_csv(many_runs(3));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);

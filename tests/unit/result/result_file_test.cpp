@@ -114,6 +114,33 @@ TEST(ResultFile, WhatIsNoResultIsRefusedWithTheFileNamed) {
   }
 }
 
+TEST(ResultFile, OwnFileWithoutItsFactsIsRefused) {
+  for (const char* key : {"platform", "status"}) {
+    Json json = run_result_to_json(sample_result());
+    json.erase(key);
+    EXPECT_THROW(run_result_from_json(json, "cut.json"), Error) << key;
+  }
+}
+
+TEST(ResultFile, FiguresThatTheStepsDenyAreDerivedAgain) {
+  RunResult honest = sample_result();
+  summarise_run(honest, {});
+  const auto load_with = [&](const char* section, const char* key, const Json& value) {
+    Json json = run_result_to_json(honest);
+    json[section][key] = value;
+    const RunResult result = run_result_from_json(json, "edited.json");
+    EXPECT_DOUBLE_EQ(result.statistics->mean, honest.statistics->mean) << key;
+    EXPECT_DOUBLE_EQ(result.derived.tokens_per_second->value, honest.derived.tokens_per_second->value) << key;
+    return warns_of(result, "do not follow from its step times");
+  };
+  const Json fast{{"value", 1e9}, {"low", 1e9}, {"high", 1e9}};
+  EXPECT_TRUE(load_with("derived", "tokens_per_second", fast));
+  EXPECT_TRUE(load_with("derived", "tokens_per_second_per_gpu", fast));
+  EXPECT_TRUE(load_with("statistics", "mean", 1e-3));
+  EXPECT_TRUE(load_with("statistics", "mean", nullptr));
+  EXPECT_FALSE(load_with("model_info", "full_name", "Sample"));
+}
+
 TEST(ResultFile, NewerSchemaIsReadWithAWarning) {
   Json json = run_result_to_json(sample_result());
   json["schema_version"] = 99;

@@ -58,6 +58,22 @@ TEST(StepFollower, ReadsAFileThatGrows) {
   std::filesystem::remove(path);
 }
 
+TEST(StepFollower, GarbageIsCountedAndDoesNoHarm) {
+  const std::string path = (std::filesystem::temp_directory_path() / ("garbage" + std::to_string(::getpid()))).string();
+  std::ofstream file(path, std::ios::binary);
+  file << "{\"step\": 1, \"time_seconds\": " << std::string(500'000, '[') << std::string(500'000, ']') << "}\n"
+       << std::string(3'000'000, 'x') << '\n'
+       << "{\"step\": 2, \"time_seconds\": 1e999}\n"
+       << std::string("\0\xff\n", 3) << "{\"step\": 3, \"time_seconds\": 1}\n";
+  file.close();
+  StepFollower follower(path);
+  EXPECT_TRUE(follower.read_new(1.0));
+  ASSERT_EQ(follower.steps().size(), 1u);
+  EXPECT_EQ(follower.steps()[0].step, 3);
+  EXPECT_EQ(follower.unreadable_lines(), 4);
+  std::filesystem::remove(path);
+}
+
 std::vector<StepRecord> steps_of(const std::vector<double>& seconds) {
   std::vector<StepRecord> steps;
   for (const double each : seconds) {
@@ -160,12 +176,21 @@ TelemetrySummary utilisation(const std::string& source, double share) {
 
 TEST(Disturbance, IsWhatOthersTakeFromABusyMachine) {
   const auto found = [](double machine, double own) {
-    return find_disturbance({utilisation("proc", own), utilisation("proc:machine", machine)}, {8, 4}).has_value();
+    return count_others_threads({utilisation("proc", own), utilisation("proc:machine", machine)}, {8, 4}).has_value();
   };
   EXPECT_TRUE(found(1.0, 0.8));    // 4.8 of 8 threads belong to others
   EXPECT_FALSE(found(0.55, 1.0));  // others have room of their own
   EXPECT_FALSE(found(0.5, 1.0));
-  EXPECT_FALSE(find_disturbance({utilisation("proc", 1.0)}, {8, 8}).has_value());
+  EXPECT_FALSE(count_others_threads({utilisation("proc", 1.0)}, {8, 8}).has_value());
+}
+
+TEST(Disturbance, IsStoredWithTheMachineAndSaid) {
+  RunResult result;
+  result.telemetry = {utilisation("proc", 0.5), utilisation("proc:machine", 1.0)};
+  note_disturbance(result, {2, 2});
+  EXPECT_FALSE(result.telemetry[0].others_busy_threads.has_value());
+  EXPECT_DOUBLE_EQ(result.telemetry[1].others_busy_threads.value(), 1.0);
+  ASSERT_EQ(result.warnings.size(), 1u);
 }
 
 TEST(MemorySources, NameWhoMeasured) {

@@ -92,6 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
         Failure{{"exit@0=0"}, RunStatus::failed, "no step was recorded", 0},
         Failure{{"exit@6=0"}, RunStatus::invalid, "stopped after step 6 of 20", 6},
         Failure{{"half@6"}, RunStatus::invalid, "stopped after step 6 of 20", 6},
+        Failure{{"tokens@4=64"}, RunStatus::invalid, "step 5 trained on 64 tokens where 128 were asked for", 20},
         Failure{{"nan@10"}, RunStatus::invalid, "the loss is not a number from step 11 on", 20}));
 
 TEST_F(SuiteTest, NoiseInTheLogDoesNoHarm) {

@@ -1,5 +1,7 @@
 #include "run/suite_plan.h"
 
+#include "base/error.h"
+#include "base/files.h"
 #include "run/config_hash.h"
 #include "suite_fixture.h"
 
@@ -57,8 +59,23 @@ TEST_F(SuitePlanTest, UsesEveryThreadThatTheProcessMayUse) {
 }
 
 TEST_F(SuitePlanTest, TheRequestOverridesTheDataset) {
-  request_.dataset = "/data/tokens";
-  EXPECT_EQ(plan().runs[0].spec.data.dataset, "/data/tokens");
+  const std::string prefix = testing::TempDir() + "suite_plan_tokens";
+  write_file_atomically(prefix + ".bin", "");
+  write_file_atomically(prefix + ".idx", "");
+  request_.dataset = prefix;
+  EXPECT_EQ(plan().runs[0].spec.data.dataset, prefix);
+}
+
+TEST_F(SuitePlanTest, AMissingDatasetIsNamedBeforeAnythingStarts) {
+  request_.dataset = "/nowhere/tokens";
+  try {
+    plan();
+    FAIL() << "nothing can train on a dataset that is not there";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::usage);
+    EXPECT_EQ(error.problems().front().where, "--dataset");
+    EXPECT_NE(std::string(error.what()).find("/nowhere/tokens.bin"), std::string::npos);
+  }
 }
 
 ExitStatus status_of_error(const std::function<void()>& action, std::string& text) {

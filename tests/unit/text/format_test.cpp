@@ -57,6 +57,13 @@ TEST(NearestWord, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(nearest_word("seed", {}), "");
 }
 
+TEST(Printable, OnlyControlCharactersGo) {
+  EXPECT_EQ(printable("a\033[1m\tb\x7f\n"), "a [1m b  ");
+  EXPECT_EQ(printable("é µ \xc2\x9b"
+                      "2J"),
+            "é µ  2J");
+}
+
 TEST(QuoteShell, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(quote_shell("plain-1.0/x=y"), "plain-1.0/x=y");
   EXPECT_EQ(quote_shell("a b"), "'a b'");

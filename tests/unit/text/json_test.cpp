@@ -120,5 +120,17 @@ TEST(EnumNames, FirstNameIsPrinted) {
   EXPECT_EQ(parse_enum<Colour>("blue"), std::nullopt);
 }
 
+TEST(Json, WhatCannotBeHeldIsRefused) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const std::string& text : {deep, "{\"a\": " + deep + "}", std::string("[1e400]")}) {
+    try {
+      parse_json(text, "odd.json");
+      ADD_FAILURE() << text.substr(0, 20);
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("odd.json"), std::string::npos) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tprimat
