@@ -31,8 +31,8 @@ if [ "$again" = no ] && [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$hash" ]
   exit 0
 fi
 
-passed=0 failed=0
-# stage PRESET LABEL-EXPRESSION: runs ctest and counts its tests.
+passed=0 failed=0 skipped=0
+# stage PRESET [CTEST-OPTION...]: runs ctest and counts its tests.
 stage() {
   local preset=$1 log="build/ctest-$1.log"
   shift
@@ -40,12 +40,14 @@ stage() {
   ctest --preset "$preset" "$@" >"$log" 2>&1 || true
   local line
   line=$(grep -E '^[0-9]+% tests passed' "$log") || { tail -n 40 "$log" >&2; fail "ctest did not finish; see $log"; }
-  local bad total
+  local bad total unrun
+  unrun=$(grep -cE '^ +[0-9]+/[0-9]+ .*\*\*\*Skipped' "$log") || true
   bad=$(sed -E 's/.*, ([0-9]+) tests? failed out of.*/\1/' <<<"$line")
   total=$(sed -E 's/.*out of ([0-9]+)$/\1/' <<<"$line")
-  passed=$((passed + total - bad)) failed=$((failed + bad))
+  passed=$((passed + total - bad - unrun)) failed=$((failed + bad)) skipped=$((skipped + unrun))
   [ "$bad" -eq 0 ] || { grep -vE '^ +[0-9]+/[0-9]+ .* Passed ' "$log" | tail -n 150 >&2; }
   printf '%s: %s\n' "$preset" "$line"
+  [ "$unrun" -eq 0 ] || sed -n '/did not run:/,/^$/p' "$log" | grep Skipped
 }
 
 build release all all_verify_interface_header_sets
@@ -58,6 +60,7 @@ if [ "$all" = yes ]; then
   TPRIMAT_FUZZ_ROUNDS=20 stage asan -R '[Ff]uzz'
 fi
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
+summary="$passed passed, $failed failed, $skipped skipped"
+echo "$summary"
 [ "$failed" -eq 0 ] || exit 1
-{ echo "$hash"; date -u +%Y-%m-%dT%H:%M:%SZ; printf '%s passed, %s failed\n' "$passed" "$failed"; } >"$stamp"
+{ echo "$hash"; date -u +%Y-%m-%dT%H:%M:%SZ; echo "$summary"; } >"$stamp"
