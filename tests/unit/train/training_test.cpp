@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <span>
 
 #include "base/error.h"
 #include "train/log_line.h"
@@ -86,6 +88,31 @@ TEST(TrainingTest, RecordsWhatWasDone) {
   EXPECT_EQ(engine->parameter_count(), count_parameters(spec.model).total());
   const std::string line = render_log_line(records[4], spec);
   EXPECT_NE(line.find("iteration        5/       5"), std::string::npos) << line;
+}
+
+TEST(TrainingTest, WeightsCanBeReadAndMoveWithTraining) {
+  TrainSpec spec = small_training(Precision::bf16);
+  spec.steps = 2;
+  spec.optimizer.warmup_steps = 1;
+  const auto engine = make_engine(spec), reference = make_reference_engine(spec);
+  const auto weights_of = [](const Engine& each) {
+    std::map<std::string, std::vector<double>> weights;
+    each.visit_weights([&](const Parameter& parameter, std::span<const double> values) {
+      weights[parameter.name].assign(values.begin(), values.end());
+    });
+    return weights;
+  };
+  const auto before = weights_of(*engine);
+  int64_t count = 0;
+  for (const auto& [name, values] : before) count += static_cast<int64_t>(values.size());
+  EXPECT_EQ(count, engine->parameter_count());
+  // The reference starts from the same draws, in double.
+  const auto exact = weights_of(*reference);
+  for (const auto& [name, values] : before)
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(values[i], static_cast<double>(static_cast<float>(exact.at(name)[i])));
+  run_training(spec, *engine, [](const StepRecord&) {});
+  for (const auto& [name, values] : weights_of(*engine)) EXPECT_NE(values, before.at(name)) << name;
 }
 
 TEST(TrainingTest, DivergenceEndsWithTheStepNamed) {
