@@ -41,11 +41,11 @@ stage() {
   local line
   line=$(grep -E '^[0-9]+% tests passed' "$log") || { tail -n 40 "$log" >&2; fail "ctest did not finish; see $log"; }
   local bad total unrun
-  unrun=$(grep -cE '^ +[0-9]+/[0-9]+ .*\*\*\*Skipped' "$log") || true
+  unrun=$(grep -cE '^ *[0-9]+/[0-9]+ .*\*\*\*Skipped' "$log") || true
   bad=$(sed -E 's/.*, ([0-9]+) tests? failed out of.*/\1/' <<<"$line")
   total=$(sed -E 's/.*out of ([0-9]+)$/\1/' <<<"$line")
   passed=$((passed + total - bad - unrun)) failed=$((failed + bad)) skipped=$((skipped + unrun))
-  [ "$bad" -eq 0 ] || { grep -vE '^ +[0-9]+/[0-9]+ .* Passed ' "$log" | tail -n 150 >&2; }
+  [ "$bad" -eq 0 ] || { grep -vE '^ *[0-9]+/[0-9]+ .* Passed ' "$log" | tail -n 150 >&2; }
   printf '%s: %s\n' "$preset" "$line"
   [ "$unrun" -eq 0 ] || sed -n '/did not run:/,/^$/p' "$log" | grep Skipped
 }
