@@ -44,13 +44,10 @@ LoadedExperiment load(const Session& session, const RunOptions& options) {
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
   if (options.steps > 0) sources.overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
+  // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
+  if (options.strategies.size() == 1) sources.strategy = options.strategies.front();
   sources.environment = current_environment();
   LoadedExperiment loaded = load_experiment(sources);
-  // The strategy decides which fairness rules hold, so a single known one becomes the methodology of this run.
-  if (options.strategies.size() == 1 && loaded.experiment.strategies.contains(options.strategies.front())) {
-    sources.overrides.push_back("experiment.methodology=" + options.strategies.front());
-    loaded = load_experiment(sources);
-  }
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
   log_detail("configuration: " + loaded.origin);
   if (options.runs > 0) loaded.experiment.runs = options.runs;

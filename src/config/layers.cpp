@@ -196,6 +196,19 @@ void refuse_near_names(const YamlNode& tree, const std::string& path, const std:
   }
 }
 
+// Sets one key; `origin` is what errors name.
+void apply_value(YamlNode& tree, const std::string& key, const std::string& text, const std::string& origin,
+                 Diagnosis& diagnosis) {
+  try {
+    const std::string path = canonical_path(key, origin);
+    const YamlNode value = read_override(schema_at(path), text, origin, diagnosis);
+    if (!value.is_map()) refuse_near_names(tree, path, origin);
+    assign(tree, path, value);
+  } catch (const Error& error) {
+    for (const Problem& problem : error.problems()) diagnosis.add_error(problem);
+  }
+}
+
 void apply_set(YamlNode& tree, const std::string& text, Diagnosis& diagnosis) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -203,15 +216,8 @@ void apply_set(YamlNode& tree, const std::string& text, Diagnosis& diagnosis) {
         {fmt::format("'{}' must be KEY=VALUE", text), "--set", "for example --set training.data.seq_length=4096"});
     return;
   }
-  const std::string origin = "--set " + text.substr(0, equals);
-  try {
-    const std::string path = canonical_path(text.substr(0, equals), origin);
-    const YamlNode value = read_override(schema_at(path), text.substr(equals + 1), origin, diagnosis);
-    if (!value.is_map()) refuse_near_names(tree, path, origin);
-    assign(tree, path, value);
-  } catch (const Error& error) {
-    for (const Problem& problem : error.problems()) diagnosis.add_error(problem);
-  }
+  const std::string key = text.substr(0, equals);
+  apply_value(tree, key, text.substr(equals + 1), "--set " + key, diagnosis);
 }
 
 }  // namespace
@@ -241,6 +247,7 @@ YamlNode merge_layers(const ConfigLayers& layers, Diagnosis& diagnosis) {
   if (layers.has_file) merge_file(config_schema(), tree, read_file_layer(layers, diagnosis));
   EnvironmentLayer(tree, layers.environment, diagnosis).apply();
   for (const std::string& text : layers.overrides) apply_set(tree, text, diagnosis);
+  if (layers.strategy) apply_value(tree, "experiment.methodology", *layers.strategy, "--strategy", diagnosis);
   expand_variables(tree, layers.environment, diagnosis);
   return tree;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,13 +11,14 @@
 
 namespace tprimat {
 
-// The strengths of a configuration, weakest first: built-in default, file, environment, --set.
+// The strengths of a configuration, weakest first: built-in default, file, environment, --set, --strategy.
 struct ConfigLayers {
   std::string_view file_text;  // empty view with `has_file` false: the built-in default alone
   std::string file_name;       // for origins
   bool has_file = false;
   const Environment& environment;
-  const std::vector<std::string>& overrides;  // "a.b=c"
+  const std::vector<std::string>& overrides;   // "a.b=c"
+  const std::optional<std::string>& strategy;  // experiment.methodology
 };
 
 // One tree with canonical keys, ${...} expanded, every value with its own origin. What the file names itself (models,

@@ -92,13 +92,13 @@ std::map<std::string, std::string> current_environment() {
 LoadedExperiment load_experiment(const ConfigSources& sources) {
   std::error_code error;
   if (!sources.path && !fs::exists(k_usual_file, error))
-    return load_layers({"", "", false, sources.environment, sources.overrides});
+    return load_layers({"", "", false, sources.environment, sources.overrides, sources.strategy});
   const std::string path = sources.path.value_or(k_usual_file);
   return load_experiment_text(read_config_file(path), path, sources);
 }
 
 LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources) {
-  return load_layers({text, name, true, sources.environment, sources.overrides});
+  return load_layers({text, name, true, sources.environment, sources.overrides, sources.strategy});
 }
 
 std::string canonical_key_path(const std::string& path) { return canonical_path(path, "key " + path); }

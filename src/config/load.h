@@ -13,9 +13,10 @@ namespace tprimat {
 
 // Where a configuration comes from, strongest first: --set, environment, file, built-in default.
 struct ConfigSources {
-  std::optional<std::string> path;                 // nothing: ./config.yaml if it exists, else the built-in default
-  std::vector<std::string> overrides;              // "training.data.seq_length=4096"
-  std::map<std::string, std::string> environment;  // normally current_environment()
+  std::optional<std::string> path;                     // nothing: ./config.yaml if it exists, else the built-in default
+  std::vector<std::string> overrides;                  // "training.data.seq_length=4096"
+  std::map<std::string, std::string> environment;      // normally current_environment()
+  std::optional<std::string> strategy = std::nullopt;  // --strategy: the methodology, stronger than all else
 };
 std::map<std::string, std::string> current_environment();
 
