@@ -14,5 +14,6 @@ double unix_time_seconds();
 
 // "2026-11-20T22:43:53Z"
 std::string utc_timestamp();
+std::string format_utc(double unix_seconds);  // empty for a moment that has no calendar year of four digits
 
 }  // namespace tprimat

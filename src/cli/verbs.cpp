@@ -5,7 +5,9 @@ namespace tprimat {
 void add_verbs(CLI::App& program, Session& session) {
   add_run_verb(program, session);
   add_train_verb(program, session);
+  add_extract_verb(program, session);
   add_compare_verb(program, session);
+  add_profile_verb(program, session);
   add_probe_verb(program, session);
   add_data_verb(program, session);
   add_config_verb(program, session);

@@ -50,7 +50,7 @@ void sort_contenders(std::vector<Contender>& contenders, const std::string& key)
 
 bool is_baseline(const Contender& contender, const std::string& wanted) {
   const RunResult& run = contender.first();
-  if (parse_enum<Platform>(wanted) == run.platform) return true;
+  if (run.platform && parse_enum<Platform>(wanted) == run.platform) return true;
   if (run.framework && parse_enum<Framework>(wanted) == run.framework) return true;
   if (contender.label == wanted) return true;
   return std::any_of(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {

@@ -24,8 +24,8 @@ template <bool work>
 Figures check_effective_settings(const Contender& c) {
   std::string text;
   for (const AuditEntry& entry : c.first().config_audit)
-    if (decides_the_work(entry) == work)
-      text += fmt::format("{}{} {} asked for, {} effective", text.empty() ? "" : "; ", entry.key, entry.asked,
+    if (entry.asked && decides_the_work(entry) == work)
+      text += fmt::format("{}{} {} asked for, {} effective", text.empty() ? "" : "; ", entry.key, *entry.asked,
                           entry.effective);
   return text.empty() ? Figures() : text;
 }

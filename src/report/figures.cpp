@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compare/contender.h"
+#include "result/summary.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -21,8 +22,8 @@ std::string or_unknown(const std::string& text) { return text.empty() ? k_unknow
 
 std::string describe_steps(const RunResult& run) {
   const auto asked = run.training_config.max_steps;
-  std::string text = run.step_times.empty() ? number_or_unknown(asked) : fmt::format("{}", run.step_times.size());
-  if (asked && !run.step_times.empty() && static_cast<size_t>(*asked) != run.step_times.size())
+  std::string text = run.step_times.empty() ? number_or_unknown(asked) : fmt::format("{}", steps_reached(run));
+  if (asked && !run.step_times.empty() && *asked != steps_reached(run))
     text += fmt::format(" of {}", *asked);
   return text;
 }
@@ -60,7 +61,7 @@ std::vector<const Metric*> present_metrics(const ModelGroup& group) {
 std::vector<std::pair<std::string, std::string>> list_facts(const Contender& contender) {
   const RunResult& run = contender.first();
   const TrainingConfig& training = run.training_config;
-  return {{"platform", std::string(display_name(run.platform))},
+  return {{"platform", run.platform ? std::string(display_name(*run.platform)) : k_unknown},
           {"framework", run.framework ? std::string(display_name(*run.framework)) : k_unknown},
           {"device", describe_device(run)},
           {"precision", run.precision ? std::string(enum_name(*run.precision)) : k_unknown},

@@ -1,6 +1,7 @@
 #include "result/result_file.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "base/files.h"
@@ -108,9 +109,20 @@ void check_stored_figures(RunResult& result) {
   add_warning(result, "the file's figures do not follow from its step times: they were derived from these again");
 }
 
+// A name out of a log must not choose the folder.
+std::string file_word(std::string word) {
+  for (char& c : word)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_') c = '_';
+  return word;
+}
+
 }  // namespace
 
-Json run_result_to_json(const RunResult& result) { return to_json(result); }
+Json run_result_to_json(const RunResult& result) {
+  Json json = to_json(result);
+  if (!result.platform) json["platform"] = nullptr;  // said to be unknown: a file without the key was cut
+  return json;
+}
 
 RunResult run_result_from_json(const Json& json, const std::string& file_name) {
   std::vector<std::string> notes;
@@ -141,10 +153,12 @@ RunResult load_run_result(const std::filesystem::path& path) {
 }
 
 std::string result_file_name(const RunResult& result, const ResultNaming& naming) {
-  std::string name = fmt::format("train_{}_{}_{}", enum_name(result.platform),
-                                 result.framework ? enum_name(*result.framework) : "unknown", result.model_info.name);
+  std::string name =
+      fmt::format("train_{}_{}_{}", result.platform ? enum_name(*result.platform) : "unknown",
+                  result.framework ? enum_name(*result.framework) : result.source.format.value_or("unknown"),
+                  result.model_info.name.empty() ? "unknown" : file_word(result.model_info.name));
   for (const std::string& part : {naming.strategy, naming.dataset})
-    if (!part.empty()) name += '_' + part;
+    if (!part.empty()) name += '_' + file_word(part);
   if (naming.run > 0) name += fmt::format("_r{}", naming.run);
   return name + ".json";
 }

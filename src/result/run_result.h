@@ -245,21 +245,110 @@ struct TelemetrySummary {
 };
 
 struct SourceInfo {
-  std::optional<std::string> log, steps_file, format;
+  std::optional<std::string> log = {}, steps_file = {}, format = {};
+  std::optional<double> confidence = {};
+  std::optional<std::string> step_time = {};
+  std::optional<int64_t> lines = {}, first_line = {}, last_line = {}, records = {}, attempts = {};
   static constexpr auto fields() {
     using S = SourceInfo;
-    return std::tuple{field("log", &S::log, "path of the log"),
-                      field("steps_file", &S::steps_file, "path of the step records"),
-                      field("format", &S::format, "format that was read")};
+    return std::tuple{
+        field("log", &S::log, "path of the log"),
+        field("steps_file", &S::steps_file, "path of the step records"),
+        field("format", &S::format, "format that was read"),
+        field("confidence", &S::confidence, "that the log is of that format, 0..1; absent: it was not detected"),
+        field("step_time", &S::step_time, "printed, from_rate or from_timestamps: whether step times are derived"),
+        field("lines", &S::lines, "lines of the log"),
+        field("first_line", &S::first_line, "line of the first step record, from 1"),
+        field("last_line", &S::last_line, "line of the last step record"),
+        field("records", &S::records, "lines that report a step, copies by other ranks included"),
+        field("attempts", &S::attempts, "1 + restarts that repeated steps")};
   }
 };
 
+// What was asked for against what the framework reports it did. `asked` is absent where only the log is known.
 struct AuditEntry {
-  std::string key, asked, effective;
+  std::string key;
+  std::optional<std::string> asked;
+  std::string effective;
   static constexpr auto fields() {
     using A = AuditEntry;
     return std::tuple{field("key", &A::key, "setting"), field("asked", &A::asked, "value asked for"),
                       field("effective", &A::effective, "value the framework reported")};
+  }
+};
+
+// Something that the log reports beside its steps.
+struct RunEvent {
+  std::string kind;  // out_of_memory, collective_timeout, nan, skipped_update, evaluation, checkpoint, killed, failed,
+                     // restart, timeout, device_error
+  std::optional<int64_t> line, step, rank;
+  std::optional<double> seconds, value;
+  std::string text;
+  static constexpr auto fields() {
+    using E = RunEvent;
+    return std::tuple{field("kind", &E::kind, "what happened"),
+                      field("line", &E::line, "line of the log, from 1"),
+                      field("step", &E::step, "last step before it, or the one it names"),
+                      field("rank", &E::rank, "rank that reported it"),
+                      field("seconds", &E::seconds, "how long it took, s"),
+                      field("value", &E::value, "loss of an evaluation, nats"),
+                      field("text", &E::text, "in words")};
+  }
+};
+
+// A step that is left out of the steady state, because its time is not that of a training step alone.
+struct LabelledStep {
+  int64_t step = 0;
+  std::string label;  // evaluation, checkpoint, restart, mean_of_two, skipped
+  static constexpr auto fields() {
+    using L = LabelledStep;
+    return std::tuple{field("step", &L::step, "number of the step"), field("label", &L::label, "what its time holds")};
+  }
+};
+
+struct RankMemoryEntry {
+  std::optional<int64_t> rank;
+  std::string kind;  // allocated, peak_allocated, reserved, peak_reserved, device_used, device_total
+  double gb = 0.0;
+  static constexpr auto fields() {
+    using M = RankMemoryEntry;
+    return std::tuple{field("rank", &M::rank, "rank; absent: the log does not say"),
+                      field("kind", &M::kind, "what was measured"), field("gb", &M::gb, "highest value, GB")};
+  }
+};
+
+// Figures that the framework itself printed, one per entry of step_times; null where it did not. They follow its own
+// formulas and its own peak, and nothing is derived from them unless source.step_time says so.
+struct ReportedFigures {
+  std::optional<std::vector<double>> tflops_per_gpu, mfu, tokens_per_second, tokens_per_second_per_gpu,
+      samples_per_second, loss_scale, unix_time;
+  static constexpr auto fields() {
+    using R = ReportedFigures;
+    return std::tuple{
+        field("tflops_per_gpu", &R::tflops_per_gpu, "1e12 FLOP/s per device, by the framework's formula"),
+        field("mfu", &R::mfu, "fraction, by the framework's formula and peak"),
+        field("tokens_per_second", &R::tokens_per_second, "of all devices"),
+        field("tokens_per_second_per_gpu", &R::tokens_per_second_per_gpu, "of one device"),
+        field("samples_per_second", &R::samples_per_second, "sequences/s of all devices"),
+        field("loss_scale", &R::loss_scale, "loss scale of fp16 training"),
+        field("unix_time", &R::unix_time, "time stamp of the record, s since 1970; the log's clock read as UTC")};
+  }
+};
+
+// What belongs to the entries of step_times when these are not simply steps 1, 2, 3 ...
+struct StepSeries {
+  int64_t counts_from = 1;
+  std::optional<std::vector<int64_t>> numbers, mean_of;
+  std::optional<std::vector<double>> time_low, time_high;
+  std::vector<LabelledStep> labelled;
+  static constexpr auto fields() {
+    using S = StepSeries;
+    return std::tuple{field("counts_from", &S::counts_from, "number of a training's first step, 0 or 1"),
+                      field("numbers", &S::numbers, "number of each step as the log counts it"),
+                      field("mean_of", &S::mean_of, "steps that each entry is the mean of"),
+                      field("time_low", &S::time_low, "the log rounds its step times: the least that each can be, s"),
+                      field("time_high", &S::time_high, "the most that each can be, s"),
+                      field("labelled", &S::labelled, "steps left out of the steady state")};
   }
 };
 
@@ -268,7 +357,7 @@ struct RunResult {
   int64_t schema_version = k_schema_version;
   RunStatus status = RunStatus::complete;
   std::optional<std::string> status_reason;  // for every status but complete
-  Platform platform = Platform::cpu;
+  std::optional<Platform> platform;
   std::optional<Framework> framework;
   std::optional<std::string> framework_version;
   std::string timestamp;
@@ -287,7 +376,13 @@ struct RunResult {
   std::map<std::string, std::string> environment;
   std::optional<std::string> config_hash;
   std::vector<AuditEntry> config_audit;
+  std::optional<std::map<std::string, std::string>> effective_config;
   SourceInfo source;
+  std::optional<StepSeries> steps;
+  std::optional<ReportedFigures> reported;
+  std::optional<std::vector<RankMemoryEntry>> memory_by_rank;
+  std::optional<std::vector<RunEvent>> events;
+  std::optional<std::map<std::string, int64_t>> event_counts;
   std::vector<std::string> warnings;
   std::vector<double> step_times;   // s, one per step, warm-up included
   std::vector<double> loss_values;  // NaN (null) where a step had none or saw a NaN
@@ -301,7 +396,7 @@ struct RunResult {
         field("schema_version", &R::schema_version, "version of this schema"),
         field("status", &R::status, "how the run ended"),
         field("status_reason", &R::status_reason, "why it did not complete"),
-        field("platform", &R::platform, "nvd, amd or cpu"),
+        field("platform", &R::platform, "nvd, amd or cpu; null where a log does not say"),
         field("framework", &R::framework, "what trained"),
         field("framework_version", &R::framework_version, "its version"),
         field("timestamp", &R::timestamp, "when the run started, UTC"),
@@ -319,8 +414,15 @@ struct RunResult {
         field("telemetry", &R::telemetry, "what the machine's sensors said"),
         field("environment", &R::environment, "fingerprint of machine and software"),
         field("config_hash", &R::config_hash, "hash of the training asked for"),
-        field("config_audit", &R::config_audit, "settings where the framework did something else than asked"),
+        field("config_audit", &R::config_audit,
+              "settings where the framework did something else than asked; of a log alone, what it reports"),
+        field("effective_config", &R::effective_config, "settings as the framework printed them"),
         field("source", &R::source, "files these figures came from"),
+        field("steps", &R::steps, "numbers and labels of the entries of step_times"),
+        field("reported", &R::reported, "figures by the framework's own formulas"),
+        field("memory_by_rank", &R::memory_by_rank, "highest memory of each rank, by meaning"),
+        field("events", &R::events, "what the log reports beside its steps; at most a thousand of a kind"),
+        field("event_counts", &R::event_counts, "how often each kind of event was reported"),
         field("warnings", &R::warnings, "what a reader must know before trusting the figures"),
         field("step_times", &R::step_times, "duration of each step, s"),
         field("loss_values", &R::loss_values, "loss of each step, nats"),

@@ -14,6 +14,8 @@ std::string print_schema() {
   const Json fields = json_schema<RunResult>();
   for (const auto& [key, value] : fields.items()) schema[key] = value;
   schema["properties"]["schema_version"] = {{"const", k_schema_version}, {"description", "version of this schema"}};
+  schema["properties"]["platform"]["enum"].push_back(nullptr);  // a log that does not say
+  schema["required"].push_back("platform");
   return print_json(schema);
 }
 

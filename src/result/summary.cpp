@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "stats/bootstrap.h"
 #include "stats/descriptive.h"
@@ -19,27 +20,65 @@ std::vector<double> finite_values(const std::vector<double>& values) {
   return kept;
 }
 
-Warmup find_warmup(const RunResult& result, const std::optional<int64_t>& fixed) {
-  const auto steps = static_cast<int64_t>(result.step_times.size());
+// Entries of step_times that tell the time of training steps: those without a label, and with a time where a log leaves
+// some out.
+std::vector<size_t> plain_entries(const RunResult& result) {
+  std::vector<size_t> entries;
+  std::set<int64_t> labelled;
+  if (result.steps)
+    for (const LabelledStep& each : result.steps->labelled) labelled.insert(each.step);
+  for (size_t i = 0; i < result.step_times.size(); ++i) {
+    if (labelled.count(step_number(result, i)) > 0) continue;
+    if (result.steps && std::isnan(result.step_times[i])) continue;
+    entries.push_back(i);
+  }
+  return entries;
+}
+
+// The warm-up of the plain entries, as a count of all entries.
+Warmup spread_warmup(const Warmup& plain, const std::vector<size_t>& entries, size_t all) {
+  Warmup warmup = plain;
+  const auto excluded = static_cast<size_t>(plain.steps_excluded);
+  warmup.steps_excluded = static_cast<int64_t>(excluded < entries.size() ? entries[excluded] : all);
+  return warmup;
+}
+
+int64_t entry_span(const RunResult& result, size_t entry) {
+  if (!result.steps || !result.steps->mean_of || entry >= result.steps->mean_of->size()) return 1;
+  return std::max<int64_t>(1, (*result.steps->mean_of)[entry]);
+}
+
+Warmup find_warmup_of(const std::vector<double>& times, const std::optional<int64_t>& fixed) {
+  const auto steps = static_cast<int64_t>(times.size());
   if (fixed) {
     const int64_t excluded = std::min(steps, std::max<int64_t>(1, *fixed));
     return {excluded, "fixed",
             fmt::format("the configuration leaves out {} step{}", excluded, excluded == 1 ? "" : "s"), true};
   }
-  const bool all_valid = std::all_of(result.step_times.begin(), result.step_times.end(), is_valid_step_time);
+  const bool all_valid = std::all_of(times.begin(), times.end(), is_valid_step_time);
   if (!all_valid)
     return {std::min<int64_t>(1, steps), "first_step", "not every step has a valid time, so no shift was looked for",
             true};
-  const SteadyState found = find_steady_state(result.step_times);
+  const SteadyState found = find_steady_state(times);
   return {static_cast<int64_t>(found.excluded), found.excluded <= 1 ? "first_step" : "change_point", found.reason,
           found.steady};
 }
 
+Warmup find_warmup(const RunResult& result, const std::optional<int64_t>& fixed) {
+  const std::vector<size_t> entries = plain_entries(result);
+  std::vector<double> times;
+  for (const size_t entry : entries) times.push_back(result.step_times[entry]);
+  return spread_warmup(find_warmup_of(times, fixed), entries, result.step_times.size());
+}
+
 PerformanceMetrics measure_performance(const RunResult& result, const std::vector<double>& steady) {
   PerformanceMetrics metrics;
-  metrics.total_steps = static_cast<int64_t>(result.step_times.size());
-  for (const double seconds : result.step_times)
-    metrics.total_time_seconds += is_valid_step_time(seconds) ? seconds : 0;
+  for (size_t i = 0; i < result.step_times.size(); ++i) {
+    const double seconds = result.step_times[i];
+    metrics.total_steps += entry_span(result, i);
+    metrics.total_time_seconds +=
+        is_valid_step_time(seconds) ? seconds * static_cast<double>(entry_span(result, i)) : 0;
+  }
   if (steady.empty()) return metrics;
   metrics.avg_step_time_seconds = mean(steady);
   metrics.min_step_time_seconds = *std::min_element(steady.begin(), steady.end());
@@ -48,14 +87,14 @@ PerformanceMetrics measure_performance(const RunResult& result, const std::vecto
   return metrics;
 }
 
-// Steps are counted over the whole series, from 1, so that a reader finds them in the log.
+// Steps are counted as the log counts them, so that a reader finds them there.
 std::vector<int64_t> outlier_steps(const RunResult& result) {
   std::vector<double> times;
   std::vector<int64_t> numbers;
-  for (size_t i = static_cast<size_t>(result.warmup.steps_excluded); i < result.step_times.size(); ++i) {
-    if (!is_valid_step_time(result.step_times[i])) continue;
+  for (const size_t i : plain_entries(result)) {
+    if (static_cast<int64_t>(i) < result.warmup.steps_excluded || !is_valid_step_time(result.step_times[i])) continue;
     times.push_back(result.step_times[i]);
-    numbers.push_back(static_cast<int64_t>(i) + 1);
+    numbers.push_back(step_number(result, i));
   }
   std::vector<int64_t> steps;
   for (const size_t index : find_outliers(times)) steps.push_back(numbers[index]);
@@ -139,6 +178,39 @@ void derive_utilisation(Derived& derived) {
     derived.mfu_by_formula[formula] = derived.tokens_per_second_per_gpu->value * each / derived.peak->flops_per_second;
 }
 
+// Tokens of equal steps / their time is the harmonic mean of their rates. The first step never counts.
+std::optional<Estimate> reported_rate(const RunResult& result, const std::optional<std::vector<double>>& series) {
+  if (!series) return std::nullopt;
+  std::set<int64_t> labelled;
+  for (const LabelledStep& each : result.steps ? result.steps->labelled : std::vector<LabelledStep>())
+    labelled.insert(each.step);
+  double inverse = 0;
+  size_t count = 0;
+  for (size_t i = std::max<size_t>(1, static_cast<size_t>(result.warmup.steps_excluded)); i < series->size(); ++i) {
+    const double rate = (*series)[i];
+    if (!std::isfinite(rate) || rate <= 0 || labelled.count(step_number(result, i)) > 0) continue;
+    inverse += 1 / rate;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return Estimate{static_cast<double>(count) / inverse, {}, {}};
+}
+
+// Where the tokens of a step are not known, the framework's own rate is all there is: shown without an interval.
+void adopt_reported_rates(RunResult& result, Derived& derived) {
+  if (!result.reported || derived.tokens_per_second) return;
+  derived.tokens_per_second = reported_rate(result, result.reported->tokens_per_second);
+  derived.tokens_per_second_per_gpu = reported_rate(result, result.reported->tokens_per_second_per_gpu);
+  const auto devices = device_count(result);
+  if (devices && derived.tokens_per_second && !derived.tokens_per_second_per_gpu)
+    derived.tokens_per_second_per_gpu = scaled(*derived.tokens_per_second, 1.0 / static_cast<double>(*devices));
+  if (devices && derived.tokens_per_second_per_gpu && !derived.tokens_per_second)
+    derived.tokens_per_second = scaled(*derived.tokens_per_second_per_gpu, static_cast<double>(*devices));
+  if (!derived.tokens_per_second_per_gpu) return;
+  derive_utilisation(derived);
+  add_warning(result, "tokens/s is the rate that the framework reports: the log does not tell the tokens of a step");
+}
+
 void derive_figures(RunResult& result, const SummaryOptions& options) {
   Derived derived;
   derived.flops_per_token = count_flops(result);
@@ -152,6 +224,7 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
     if (options.usd_per_hour) derived.usd_per_1e12_tokens = cost_of(*options.usd_per_hour, *derived.tokens_per_second);
     derive_utilisation(derived);
   }
+  if (!derived.tokens_per_second_per_gpu) adopt_reported_rates(result, derived);
   result.derived = std::move(derived);
   if (tokens && result.statistics)
     derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(result.statistics->count));
@@ -187,10 +260,16 @@ std::optional<int64_t> tokens_per_step(const RunResult& result) {
 
 std::vector<double> steady_step_times(const RunResult& result) {
   std::vector<double> steady;
-  for (size_t i = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded)); i < result.step_times.size();
-       ++i)
-    if (is_valid_step_time(result.step_times[i])) steady.push_back(result.step_times[i]);
+  for (const size_t i : plain_entries(result))
+    if (static_cast<int64_t>(i) >= result.warmup.steps_excluded && is_valid_step_time(result.step_times[i]))
+      steady.push_back(result.step_times[i]);
   return steady;
+}
+
+int64_t step_number(const RunResult& result, size_t entry) {
+  if (result.steps && result.steps->numbers && entry < result.steps->numbers->size())
+    return (*result.steps->numbers)[entry];
+  return static_cast<int64_t>(entry) + 1;
 }
 
 void summarise_run(RunResult& result, const SummaryOptions& options) {

@@ -24,7 +24,13 @@ std::optional<int64_t> tokens_per_step(const RunResult& result);
 // Between a nanosecond and 1e8 s: what no clock of a training can have said is not a time.
 bool is_valid_step_time(double seconds);
 
-// Step times of the steady state, s: what remains after the warm-up, without steps that have no valid time.
+// The number of the step that an entry of step_times (from 0) is about, as its log counts it.
+int64_t step_number(const RunResult& result, size_t entry);
+
+// Where the training stood after its last entry, counted from 1; 0 without any.
+int64_t steps_reached(const RunResult& result);
+
+// Step times of the steady state, s: what remains after the warm-up, without steps that have no valid time or a label.
 std::vector<double> steady_step_times(const RunResult& result);
 
 // Adds a warning unless it stands there already.

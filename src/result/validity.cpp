@@ -14,17 +14,34 @@ void condemn(RunResult& result, RunStatus status, std::string reason) {
   result.status_reason = std::move(reason);
 }
 
+// A log may not tell every step's time: then less is known, but what is known stays true.
+void check_extracted_times(RunResult& result) {
+  const auto missing = std::count_if(result.step_times.begin(), result.step_times.end(),
+                                     [](double seconds) { return !is_valid_step_time(seconds); });
+  if (missing == std::ssize(result.step_times))
+    add_warning(result, "the log tells no step times");
+  else if (missing > 0)
+    add_warning(result, fmt::format("the log tells no time for {} of {} steps", missing, result.step_times.size()));
+}
+
+// A log that reports every tenth step says nothing of the last nine.
+int64_t report_interval(const RunResult& result) {
+  if (!result.steps || !result.steps->mean_of || result.steps->mean_of->empty()) return 1;
+  return std::max<int64_t>(1, result.steps->mean_of->back());
+}
+
 void check_steps(RunResult& result) {
-  const auto steps = static_cast<int64_t>(result.step_times.size());
+  const auto steps = steps_reached(result);
   const auto asked = result.training_config.max_steps;
-  if (steps == 0) {
+  if (result.step_times.empty()) {
     if (!result.derived.tokens_per_second) condemn(result, RunStatus::failed, "no step was recorded");
     return;
   }
-  if (asked && steps < *asked)
+  if (asked && *asked - steps >= report_interval(result))
     condemn(result, RunStatus::invalid, fmt::format("stopped after step {} of {}", steps, *asked));
   if (asked && steps > *asked)
     add_warning(result, fmt::format("{} steps recorded where {} were asked for", steps, *asked));
+  if (result.steps) return check_extracted_times(result);
   const auto bad = std::find_if(result.step_times.begin(), result.step_times.end(),
                                 [](double seconds) { return !is_valid_step_time(seconds); });
   if (bad != result.step_times.end())
@@ -45,7 +62,7 @@ void check_losses(RunResult& result) {
   }
   if (gap > longest_gap)
     condemn(result, RunStatus::invalid,
-            fmt::format("the loss is not a number from step {} on", losses.size() - gap + 1));
+            fmt::format("the loss is not a number from step {} on", step_number(result, losses.size() - gap)));
   else if (missing > 0)
     add_warning(result, fmt::format("the loss is missing at {} of {} steps", missing, losses.size()));
 }
@@ -59,6 +76,12 @@ void check_length(RunResult& result, size_t length, const char* what) {
 }
 
 }  // namespace
+
+int64_t steps_reached(const RunResult& result) {
+  if (result.step_times.empty()) return 0;
+  const int64_t last = step_number(result, result.step_times.size() - 1);
+  return result.steps ? last + 1 - result.steps->counts_from : last;
+}
 
 void add_warning(RunResult& result, const std::string& sentence) {
   if (std::find(result.warnings.begin(), result.warnings.end(), sentence) == result.warnings.end())

@@ -14,7 +14,11 @@ constexpr std::string_view k_machine_source = "proc:machine";
 constexpr double k_disturbing_share = 0.1;
 constexpr double k_busy_share = 0.9;
 
-bool is_gpu(const std::string& source) { return source.starts_with("nvml:") || source.starts_with("rocm_smi:"); }
+bool is_gpu(const std::string& source) {
+  constexpr std::string_view k_gpu_sources[] = {"nvml:", "rocm_smi:", "nvidia-smi:", "rocm-smi:", "amd-smi:"};
+  return std::any_of(std::begin(k_gpu_sources), std::end(k_gpu_sources),
+                     [&](std::string_view start) { return source.starts_with(start); });
+}
 
 TelemetrySummary to_telemetry(const SensorSummary& from) {
   TelemetrySummary to;
@@ -54,6 +58,16 @@ TelemetrySummary combine(const std::vector<TelemetrySummary>& devices) {
 }
 
 }  // namespace
+
+std::optional<TimeWindow> steady_window(const RunResult& result) {
+  if (!result.reported || !result.reported->unix_time) return std::nullopt;
+  const std::vector<double>& ends = *result.reported->unix_time;
+  const auto first = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded));
+  if (first >= ends.size() || first >= result.step_times.size()) return std::nullopt;
+  const double start = first > 0 ? ends[first - 1] : ends[first] - result.step_times[first];
+  if (!(ends.back() > start)) return std::nullopt;
+  return TimeWindow{start, ends.back()};
+}
 
 std::vector<TelemetrySummary> report_telemetry(const std::vector<SensorTrace>& traces, const TimeWindow& window,
                                                Platform platform) {

@@ -16,6 +16,10 @@ namespace tprimat {
 std::vector<TelemetrySummary> report_telemetry(const std::vector<SensorTrace>& traces, const TimeWindow& window,
                                                Platform platform);
 
+// From the end of the warm-up to the last step, by the time stamps of the log that the result came from; nothing where
+// it has none.
+std::optional<TimeWindow> steady_window(const RunResult& result);
+
 // Who measured the memory figures, in words; nothing when nobody did.
 std::optional<std::string> describe_memory_sources(const RunResult& result);
 

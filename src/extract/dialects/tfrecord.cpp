@@ -1,0 +1,159 @@
+#include "extract/dialects/tfrecord.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace tprimat {
+namespace {
+
+constexpr std::array<uint32_t, 256> make_table() {
+  constexpr uint32_t k_castagnoli_reversed = 0x82f63b78;
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? k_castagnoli_reversed : 0);
+    table[i] = value;
+  }
+  return table;
+}
+
+constexpr std::array<uint32_t, 256> k_table = make_table();
+
+uint64_t little_endian(std::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) value |= static_cast<uint64_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
+  return value;
+}
+
+std::string_view take_bytes(std::string_view& text, size_t count) {
+  const std::string_view taken = text.substr(0, count);
+  text.remove_prefix(count);
+  return taken;
+}
+
+std::optional<uint64_t> take_varint(std::string_view& message) {
+  uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64 && !message.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(message.front());
+    message.remove_prefix(1);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) return value;
+  }
+  return std::nullopt;
+}
+
+double as_float(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
+
+enum TensorType : uint64_t { k_float = 1, k_double = 2, k_int32 = 3, k_int64 = 9 };
+
+Figure number_from_bytes(uint64_t type, std::string_view bytes) {
+  if (type == k_float && bytes.size() >= 4) return as_float(little_endian(bytes.substr(0, 4)));
+  if (type == k_double && bytes.size() >= 8) return std::bit_cast<double>(little_endian(bytes.substr(0, 8)));
+  if (type == k_int32 && bytes.size() >= 4)
+    return static_cast<double>(static_cast<int32_t>(little_endian(bytes.substr(0, 4))));
+  if (type == k_int64 && bytes.size() >= 8)
+    return static_cast<double>(static_cast<int64_t>(little_endian(bytes.substr(0, 8))));
+  return {};
+}
+
+// TensorProto: 1 dtype, 4 tensor_content, 5 float_val, 6 double_val, 7 int_val, 10 int64_val. The first element.
+Figure parse_tensor(std::string_view message) {
+  uint64_t type = 0;
+  Figure value;
+  while (const auto field = take_proto_field(message)) {
+    if (field->number == 1) type = field->value;
+    if (value) continue;
+    const bool packed = !field->bytes.empty();
+    if (field->number == 4) value = number_from_bytes(type, field->bytes);
+    if (field->number == 5) value = packed ? number_from_bytes(k_float, field->bytes) : Figure(as_float(field->value));
+    if (field->number == 6)
+      value = packed ? number_from_bytes(k_double, field->bytes) : Figure(std::bit_cast<double>(field->value));
+    if (field->number == 7 || field->number == 10) {
+      std::string_view bytes = field->bytes;
+      const auto first = packed ? take_varint(bytes) : std::optional<uint64_t>(field->value);
+      if (first) value = static_cast<double>(static_cast<int64_t>(*first));
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+uint32_t masked_crc32c(std::string_view bytes) {
+  uint32_t crc = ~uint32_t{0};
+  for (const char c : bytes) crc = k_table[(crc ^ static_cast<uint8_t>(c)) & 0xff] ^ (crc >> 8);
+  crc = ~crc;
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
+}
+
+std::optional<std::string_view> TfRecords::next() {
+  if (end_ != End::none) return std::nullopt;
+  const auto stop = [&](End end) {
+    end_ = end;
+    return std::optional<std::string_view>();
+  };
+  if (rest_.empty()) return stop(End::clean);
+  if (rest_.size() < 12) return stop(End::cut);
+  const std::string_view length_bytes = take_bytes(rest_, 8);
+  if (masked_crc32c(length_bytes) != little_endian(take_bytes(rest_, 4))) return stop(End::corrupt);
+  const uint64_t length = little_endian(length_bytes);
+  if (rest_.size() < 4 || length > rest_.size() - 4) return stop(End::cut);
+  const std::string_view data = take_bytes(rest_, length);
+  if (masked_crc32c(data) != little_endian(take_bytes(rest_, 4))) return stop(End::corrupt);
+  return data;
+}
+
+std::optional<ProtoField> take_proto_field(std::string_view& message) {
+  const auto key = take_varint(message);
+  if (!key || *key >> 3 == 0 || *key >> 3 > 0x1fffffff) return std::nullopt;
+  ProtoField field{static_cast<uint32_t>(*key >> 3), 0, {}};
+  const uint64_t wire_type = *key & 7;
+  if (wire_type == 0) {
+    const auto value = take_varint(message);
+    if (!value) return std::nullopt;
+    field.value = *value;
+  } else if (wire_type == 1 || wire_type == 5) {
+    const size_t size = wire_type == 1 ? 8 : 4;
+    if (message.size() < size) return std::nullopt;
+    field.value = little_endian(take_bytes(message, size));
+  } else if (wire_type == 2) {
+    const auto size = take_varint(message);
+    if (!size || *size > message.size()) return std::nullopt;
+    field.bytes = take_bytes(message, *size);
+  } else {
+    return std::nullopt;  // groups, which nobody writes any more
+  }
+  return field;
+}
+
+// Event: 1 wall_time (double), 2 step (int64), 3 file_version, 5 summary.
+std::optional<TfEvent> parse_tf_event(std::string_view message) {
+  TfEvent event;
+  bool any = false;
+  while (const auto field = take_proto_field(message)) {
+    any = true;
+    if (field->number == 1) event.wall_time = std::bit_cast<double>(field->value);
+    if (field->number == 2) event.step = static_cast<int64_t>(field->value);
+    if (field->number == 5) event.summary = field->bytes;
+  }
+  return any ? std::optional(event) : std::nullopt;
+}
+
+// Summary: 1 value, of which 1 tag, 2 simple_value (float), 8 tensor.
+std::optional<TfScalar> take_scalar(std::string_view& summary) {
+  while (const auto field = take_proto_field(summary)) {
+    if (field->number != 1) continue;
+    TfScalar scalar;
+    std::string_view value = field->bytes;
+    while (const auto part = take_proto_field(value)) {
+      if (part->number == 1) scalar.tag = part->bytes;
+      if (part->number == 2 && part->bytes.empty()) scalar.value = as_float(part->value);
+      if (part->number == 8) scalar.value = parse_tensor(part->bytes);
+    }
+    return scalar;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "extract/figure.h"
+#include "spec/names.h"
+#include "text/enum_names.h"
+
+namespace tprimat {
+
+// Where a step's duration comes from: the log prints it, or it is work / reported rate, or the distance of two time
+// stamps.
+enum class TimeSource : uint8_t { none, printed, from_rate, from_timestamps };
+template <>
+struct EnumNames<TimeSource> {
+  static constexpr std::pair<TimeSource, std::string_view> values[] = {
+      {TimeSource::none, "none"},
+      {TimeSource::printed, "printed"},
+      {TimeSource::from_rate, "from_rate"},
+      {TimeSource::from_timestamps, "from_timestamps"}};
+};
+
+// What a log says of one optimizer update (or of the mean of several). All figures as reported, in the units given
+// here; what the log does not say is absent.
+struct ExtractedStep {
+  int64_t step = 0;     // as the log counts it
+  int64_t line = 0;     // of the first line that reports it, from 1
+  int32_t rank = -1;    // of that line; -1: no prefix tells
+  int32_t mean_of = 1;  // steps that time and loss are means of (log interval)
+  bool single = false;  // time and loss are of this step alone, though steps before it may not be reported
+  int32_t reports = 1;  // lines merged into this record: other ranks, copies
+  int16_t attempt = 0;  // 0 is the first; each restart begins the next
+  TimeSource time_source = TimeSource::none;
+  bool skipped = false;          // the update was left out (overflow)
+  bool with_evaluation = false;  // its time holds an evaluation
+  bool with_checkpoint = false;  // its time holds the saving of a checkpoint
+  Figure time_seconds;           // of one step
+  Figure time_low, time_high;    // s; the printed figure is rounded so that the truth is between these
+  Figure unix_time;              // of the line, s since 1970, as if its clock were UTC
+  Figure loss;                   // nats; NaN when the log shows one, or says so by leaving it out
+  Figure learning_rate, grad_norm, loss_scale;
+  Figure global_batch_size;          // sequences of this step
+  Figure tokens;                     // of this step, all ranks
+  Figure samples_seen, tokens_seen;  // since the start of training
+  Figure tflops_per_gpu;             // 1e12 FLOP/s, by the framework's own formula
+  Figure mfu;                        // fraction, against the framework's own peak
+  Figure tokens_per_second, tokens_per_second_per_gpu, samples_per_second;
+  Figure power_watts_per_gpu, energy_joules_per_gpu;
+  Figure memory_allocated_gb, memory_reserved_gb, memory_used_gb;  // GB = 1e9 bytes; used: as the driver counts it
+};
+
+// Three different things, and the peaks of two of them; never compared with each other.
+enum class MemoryKind : uint8_t { allocated, peak_allocated, reserved, peak_reserved, device_used, device_total };
+template <>
+struct EnumNames<MemoryKind> {
+  static constexpr std::pair<MemoryKind, std::string_view> values[] = {
+      {MemoryKind::allocated, "allocated"},     {MemoryKind::peak_allocated, "peak_allocated"},
+      {MemoryKind::reserved, "reserved"},       {MemoryKind::peak_reserved, "peak_reserved"},
+      {MemoryKind::device_used, "device_used"}, {MemoryKind::device_total, "device_total"}};
+};
+
+enum class EventKind : uint8_t {
+  out_of_memory,
+  collective_timeout,  // NCCL or RCCL watchdog
+  nan,                 // a loss or gradient that is no number
+  skipped_update,      // overflow: the optimizer left the step out
+  evaluation,
+  checkpoint,
+  killed,   // a rank ended by a signal
+  failed,   // a rank ended with an error
+  restart,  // steps are repeated
+  timeout,  // the scheduler's or launcher's time was over
+  device_error,
+};
+template <>
+struct EnumNames<EventKind> {
+  static constexpr std::pair<EventKind, std::string_view> values[] = {
+      {EventKind::out_of_memory, "out_of_memory"},
+      {EventKind::collective_timeout, "collective_timeout"},
+      {EventKind::nan, "nan"},
+      {EventKind::skipped_update, "skipped_update"},
+      {EventKind::evaluation, "evaluation"},
+      {EventKind::checkpoint, "checkpoint"},
+      {EventKind::killed, "killed"},
+      {EventKind::failed, "failed"},
+      {EventKind::restart, "restart"},
+      {EventKind::timeout, "timeout"},
+      {EventKind::device_error, "device_error"}};
+};
+
+struct LogEvent {
+  EventKind kind = EventKind::failed;
+  int64_t line = 0;
+  int32_t rank = -1;                // -1: not known
+  int64_t step = -1;                // the last one reported before it, or the one it names; -1: none
+  Figure seconds;                   // how long it took
+  Figure value;                     // of an evaluation: its loss
+  std::string text;                 // in words, from the log; one line, printable
+  int32_t reports = 1;              // lines that tell of it, other ranks' included
+  int64_t last_line = 0;            // of the last of those; 0: there is one only
+  std::vector<int32_t> ranks = {};  // that tell of it, ascending, where any is known; no more than a hundred
+};
+
+// Facts of the whole run, as far as the log states them.
+struct LoggedFacts {
+  std::optional<Platform> platform;
+  std::optional<Framework> framework;
+  std::optional<std::string> framework_version, model, gpu_name, pytorch_version, stack_version, optimizer, schedule,
+      dataset;
+  std::optional<Precision> precision;
+  std::optional<int64_t> gpu_count;     // all devices of the run
+  std::optional<double> gpu_memory_gb;  // of one device, GB = 1e9 bytes
+  std::optional<int64_t> parameters;    // of the whole model
+  std::optional<int64_t> max_steps, global_batch_size, micro_batch_size, sequence_length, tensor_parallel,
+      pipeline_parallel, data_parallel, context_parallel, accumulation_steps, warmup_steps, seed;
+  std::optional<double> learning_rate, min_learning_rate, weight_decay, clip_grad_norm;
+  std::optional<double> peak_flops;  // per device, as the framework assumes it, FLOP/s
+};
+
+struct RankMemory {
+  int32_t rank = -1;
+  MemoryKind kind = MemoryKind::allocated;
+  bool operator<(const RankMemory& o) const { return rank != o.rank ? rank < o.rank : kind < o.kind; }
+};
+
+// Everything that one log says, before any of it is judged.
+struct ExtractedLog {
+  std::vector<ExtractedStep> steps;  // one per step and attempt, in the order of the log
+  int64_t records = 0;               // lines (or events) that reported a step, copies included
+  LoggedFacts facts;
+  std::map<std::string, std::string> settings;  // effective configuration, by the framework's own names
+  std::map<RankMemory, double> memory_gb;       // the highest value of each kind on each rank, GB = 1e9 bytes
+  std::vector<LogEvent> events;                 // in the order of the log
+  std::map<EventKind, int64_t> event_counts;    // events beyond the first thousand of a kind are counted only
+  std::vector<std::string> notes;               // sentences a reader must know before trusting the figures
+};
+
+}  // namespace tprimat

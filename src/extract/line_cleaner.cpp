@@ -1,0 +1,188 @@
+#include "extract/line_cleaner.h"
+
+#include <cstring>
+#include <optional>
+
+#include "extract/scan_text.h"
+
+namespace tprimat {
+namespace {
+
+constexpr size_t k_most_digits = 7;  // of a rank
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
+
+// The digits at the start, cut off; nothing without any, or when they are no rank.
+std::optional<int32_t> take_rank(std::string_view& text) {
+  size_t length = 0;
+  int32_t value = 0;
+  while (length < text.size() && is_digit(text[length])) {
+    if (++length > k_most_digits) return std::nullopt;
+    value = value * 10 + (text[length - 1] - '0');
+  }
+  if (length == 0) return std::nullopt;
+  text.remove_prefix(length);
+  return value;
+}
+
+bool take(std::string_view& text, std::string_view literal) {
+  if (text.substr(0, literal.size()) != literal) return false;
+  text.remove_prefix(literal.size());
+  return true;
+}
+
+void skip_blanks(std::string_view& text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+}
+
+// Each of these cuts its prefix off `line.text` and notes the rank; false, and nothing changes, where it does not
+// stand.
+
+bool take_srun_label(LogLine& line) {  // " 12: "
+  std::string_view rest = line.text;
+  skip_blanks(rest);
+  const auto rank = take_rank(rest);
+  if (!rank || !take(rest, ":") || (!rest.empty() && rest.front() != ' ')) return false;
+  if (!rest.empty()) rest.remove_prefix(1);
+  line.text = rest, line.rank = *rank;
+  return true;
+}
+
+bool take_bracket_label(LogLine& line) {  // "[default3]:", "[rank7]:", "[0434:0]:", "[1,4]<stdout>:"
+  std::string_view rest = line.text;
+  if (!take(rest, "[")) return false;
+  size_t letters = 0;
+  while (letters < rest.size() && letters < 16 && is_letter(rest[letters])) ++letters;
+  rest.remove_prefix(letters);
+  auto rank = take_rank(rest);
+  if (!rank) return false;
+  const bool pair = letters == 0 && !rest.empty() && (rest.front() == ',' || rest.front() == ':');
+  if (pair) {
+    rest.remove_prefix(1);
+    rank = take_rank(rest);
+  }
+  if (!rank || !take(rest, "]") || (letters == 0 && !pair)) return false;
+  if (pair && (take(rest, "<stdout>") || take(rest, "<stderr>"))) line.rank = *rank;
+  if (!take(rest, ":")) return false;
+  line.text = rest, line.rank = *rank;
+  return true;
+}
+
+bool take_job_name(LogLine& line) {  // "my-job/0 "
+  std::string_view rest = line.text;
+  size_t length = 0;
+  bool has_letter = false;
+  while (length < rest.size() && length < 64 &&
+         (is_letter(rest[length]) || is_digit(rest[length]) || std::strchr("-_.", rest[length]) != nullptr) &&
+         rest[length] != '\0')
+    has_letter |= is_letter(rest[length++]);
+  if (!has_letter) return false;
+  rest.remove_prefix(length);
+  if (!take(rest, "/") || !take_rank(rest) || !take(rest, " ")) return false;
+  line.text = rest;
+  return true;
+}
+
+// "[20251030 07:25:36][rank-7/8][INFO ] [--------trainer.py:2509] : "; the time stamp is cut already.
+bool take_primus_prefix(LogLine& line) {
+  std::string_view rest = line.text;
+  if (!take(rest, "[rank-")) return false;
+  const auto rank = take_rank(rest);
+  if (!rank || !take(rest, "/")) return false;
+  const auto ranks = take_rank(rest);
+  if (!ranks || !take(rest, "]")) return false;
+  line.rank = *rank, line.ranks = *ranks;
+  line.text = rest;
+  if (!take(rest, "[")) {  // the level without brackets: "INFO "
+    const size_t at = rest.find('[');
+    if (at > 16) return true;
+    rest.remove_prefix(at);
+  } else {
+    if (!skip_past(rest, "]")) return true;
+  }
+  skip_blanks(rest);
+  line.text = rest;
+  if (!rest.empty() && rest.front() == '[') {
+    const size_t colon = rest.find("] : ");
+    if (colon < 100) line.text = rest.substr(colon + 4);
+  }
+  return true;
+}
+
+bool take_stamp(LogLine& line) {
+  std::string_view rest = line.text;
+  const Figure stamp = take_timestamp(rest);
+  if (!stamp) return false;
+  line.text = rest, line.unix_time = stamp;
+  return true;
+}
+
+// "[titan] 2025-03-12 11:10:21,511 - root - INFO - ": a short name in brackets, then the stamp.
+bool take_named_stamp(LogLine& line) {
+  std::string_view rest = line.text;
+  if (!take(rest, "[")) return false;
+  const size_t end = rest.find("] ");
+  if (end > 24) return false;
+  rest.remove_prefix(end + 2);
+  const Figure stamp = take_timestamp(rest);
+  if (!stamp) return false;
+  line.text = rest, line.unix_time = stamp;
+  return true;
+}
+
+bool may_have_prefix(char first) { return first == '[' || first == ' ' || is_digit(first) || is_letter(first); }
+
+// Length of the colour code at the start of the text, its escape byte aside: "[32m", "[0m", "[38;2;180;60;0m", "[K".
+size_t colour_code_length(std::string_view text) {
+  if (text.empty() || text.front() != '[') return 0;
+  size_t at = 1;
+  while (at < text.size() && at < 32 && (is_digit(text[at]) || text[at] == ';' || text[at] == '?')) ++at;
+  return at < text.size() && is_letter(text[at]) ? at + 1 : 0;
+}
+
+// Where the escape byte is lost only the codes that set colours are taken for such: "[32m".
+bool is_lost_colour_code(std::string_view text, size_t length) {
+  return length >= 3 && text[length - 1] == 'm' && is_digit(text[1]);
+}
+
+std::string_view strip_colours(std::string_view raw, bool escapes_lost, std::string& storage) {
+  storage.clear();
+  for (size_t at = 0; at < raw.size();) {
+    const bool escape = raw[at] == '\x1b';
+    const size_t length = escape || escapes_lost ? colour_code_length(raw.substr(at + escape)) : 0;
+    if (escape) {
+      at += 1 + length;
+    } else if (length > 0 && is_lost_colour_code(raw.substr(at), length)) {
+      at += length;
+    } else {
+      storage += raw[at++];
+    }
+  }
+  return storage;
+}
+
+}  // namespace
+
+LineCleaner::RankPrefix LineCleaner::rank_prefix(std::string_view raw) {
+  LogLine line{raw, 0, -1, -1, {}};
+  if (raw.empty() || !(raw.front() == '[' ? take_bracket_label(line) : take_srun_label(line))) return {};
+  return {line.rank, raw.size() - line.text.size()};
+}
+
+LogLine LineCleaner::clean(std::string_view raw, int64_t number) {
+  LogLine line{raw, number, -1, -1, {}};
+  const bool has_escape = std::memchr(raw.data(), '\x1b', raw.size()) != nullptr;
+  const bool escapes_lost = !has_escape && contains(raw.substr(0, 256), "[0m");
+  if (has_escape || escapes_lost) line.text = strip_colours(raw, escapes_lost, without_colours_);
+  for (int round = 0; round < 6 && !line.text.empty() && may_have_prefix(line.text.front()); ++round) {
+    if (line.text.front() == '[') {
+      if (!take_bracket_label(line) && !take_primus_prefix(line) && !take_stamp(line) && !take_named_stamp(line)) break;
+    } else if (!take_srun_label(line) && !take_stamp(line) && !take_job_name(line)) {
+      break;
+    }
+  }
+  return line;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,334 @@
+#include "extract/to_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "extract/common/failure_cause.h"
+#include "extract/common/setting_names.h"
+#include "extract/model_shape.h"
+#include "result/peak.h"
+#include "result/summary.h"
+#include "spec/hardware_catalogue.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
+
+using Course = std::vector<const ExtractedStep*>;
+
+// The steps as the training finally took them: a restart takes back what it repeats.
+Course final_course(const ExtractedLog& log) {
+  Course course;
+  for (const ExtractedStep& step : log.steps) {
+    while (!course.empty() && course.back()->step >= step.step) course.pop_back();
+    course.push_back(&step);
+  }
+  return course;
+}
+
+template <class Read>
+std::vector<double> series(const Course& course, Read&& read) {
+  std::vector<double> values;
+  bool any = false;
+  for (const ExtractedStep* step : course) {
+    const Figure figure = read(*step);
+    any |= figure.known();
+    values.push_back(figure.known() ? *figure : k_nan);
+  }
+  if (!any) values.clear();
+  return values;
+}
+
+std::vector<double> series(const Course& course, Figure ExtractedStep::*member) {
+  return series(course, [member](const ExtractedStep& step) { return step.*member; });
+}
+
+std::optional<std::vector<double>> optional_series(const Course& course, Figure ExtractedStep::*member) {
+  std::vector<double> values = series(course, member);
+  return values.empty() ? std::nullopt : std::optional(std::move(values));
+}
+
+void fill_series(RunResult& result, const Course& course) {
+  result.step_times = series(course, &ExtractedStep::time_seconds);
+  if (result.step_times.empty()) result.step_times.assign(course.size(), k_nan);
+  result.loss_values = series(course, &ExtractedStep::loss);
+  result.learning_rates = series(course, &ExtractedStep::learning_rate);
+  result.grad_norms = series(course, &ExtractedStep::grad_norm);
+  result.memory_values = series(course, &ExtractedStep::memory_allocated_gb);
+  ReportedFigures reported;
+  reported.tflops_per_gpu = optional_series(course, &ExtractedStep::tflops_per_gpu);
+  reported.mfu = optional_series(course, &ExtractedStep::mfu);
+  reported.tokens_per_second = optional_series(course, &ExtractedStep::tokens_per_second);
+  reported.tokens_per_second_per_gpu = optional_series(course, &ExtractedStep::tokens_per_second_per_gpu);
+  reported.samples_per_second = optional_series(course, &ExtractedStep::samples_per_second);
+  reported.loss_scale = optional_series(course, &ExtractedStep::loss_scale);
+  reported.unix_time = optional_series(course, &ExtractedStep::unix_time);
+  result.reported = std::move(reported);
+}
+
+// The second step's time is the mean of both where the clock was not started anew.
+bool is_mean_with_first(const ExtractedStep& step, const ExtractedStep* before) {
+  return before != nullptr && step.mean_of == 2 && step.step - before->step == 1;
+}
+
+std::string label_of(const ExtractedStep& step, const ExtractedStep* before) {
+  if (step.with_evaluation) return "evaluation";
+  if (step.with_checkpoint) return "checkpoint";
+  if (before != nullptr && before->attempt != step.attempt) return "restart";
+  if (is_mean_with_first(step, before)) return "mean_of_two";
+  return "";
+}
+
+void number_steps(RunResult& result, const Course& course, int64_t counts_from) {
+  StepSeries steps;
+  steps.counts_from = counts_from;
+  std::vector<int64_t> numbers, mean_of;
+  for (size_t i = 0; i < course.size(); ++i) {
+    const ExtractedStep* before = i > 0 ? course[i - 1] : nullptr;
+    numbers.push_back(course[i]->step);
+    mean_of.push_back(is_mean_with_first(*course[i], before) ? 1 : course[i]->mean_of);
+    const std::string label = label_of(*course[i], before);
+    if (!label.empty()) steps.labelled.push_back({course[i]->step, label});
+  }
+  if (std::any_of(mean_of.begin(), mean_of.end(), [](int64_t n) { return n != 1; })) steps.mean_of = mean_of;
+  for (size_t i = 0; i < numbers.size() && !steps.numbers; ++i)
+    if (numbers[i] != static_cast<int64_t>(i) + 1) steps.numbers = numbers;
+  steps.time_low = optional_series(course, &ExtractedStep::time_low);
+  steps.time_high = optional_series(course, &ExtractedStep::time_high);
+  result.steps = std::move(steps);
+}
+
+std::optional<Platform> platform_of(const LoggedFacts& facts, const std::optional<HardwareSpec>& part) {
+  if (facts.platform) return facts.platform;
+  if (part) return part->platform;
+  if (facts.framework == Framework::prim) return Platform::amd;  // Primus trains on nothing else
+  return std::nullopt;
+}
+
+void fill_device(RunResult& result, const LoggedFacts& facts) {
+  DeviceInfo& device = result.gpu_info;
+  device.device_name = facts.gpu_name.value_or("");
+  device.device_count = facts.gpu_count;
+  device.total_memory_gb = facts.gpu_memory_gb;
+  device.pytorch_version = facts.pytorch_version;
+  device.software_version = facts.stack_version;
+  const auto part = facts.gpu_name ? find_hardware(*facts.gpu_name) : std::nullopt;
+  result.platform = platform_of(facts, part);
+  if (result.platform)
+    device.software_stack = *result.platform == Platform::nvd   ? "cuda"
+                            : *result.platform == Platform::amd ? "rocm"
+                                                                : "cpu";
+}
+
+void fill_training(RunResult& result, const LoggedFacts& facts) {
+  TrainingConfig& training = result.training_config;
+  training.max_steps = facts.max_steps;
+  training.global_batch_size = facts.global_batch_size;
+  training.micro_batch_size = facts.micro_batch_size;
+  training.sequence_length = facts.sequence_length;
+  training.num_gpus = facts.gpu_count;
+  training.learning_rate = facts.learning_rate;
+  training.min_learning_rate = facts.min_learning_rate;
+  training.weight_decay = facts.weight_decay;
+  training.clip_grad_norm = facts.clip_grad_norm;
+  training.warmup_steps = facts.warmup_steps;
+  training.seed = facts.seed;
+  training.optimizer = facts.optimizer;
+  training.schedule = facts.schedule;
+  ParallelismConfig& layout = result.parallelism_config;
+  layout.tensor_model_parallel_size = facts.tensor_parallel;
+  layout.pipeline_model_parallel_size = facts.pipeline_parallel;
+  layout.data_parallel_size = facts.data_parallel;
+  layout.context_parallel_size = facts.context_parallel;
+  layout.gradient_accumulation_steps = facts.accumulation_steps;
+  result.precision = facts.precision;
+  result.dataset = facts.dataset;
+  result.model_info.name = facts.model.value_or("");
+  result.model_info.num_parameters = facts.parameters;
+}
+
+// The batch that most steps report.
+void settle_batch(LoggedFacts& facts, const Course& course) {
+  if (facts.global_batch_size || course.empty()) return;
+  const Figure batch = course[course.size() / 2]->global_batch_size;
+  if (batch.finite() && *batch >= 1 && *batch < 1e12) facts.global_batch_size = static_cast<int64_t>(*batch);
+}
+
+template <class T, class Show>
+void use_known(std::optional<T>& fact, const std::optional<T>& known, Show&& show, RunResult& result) {
+  if (!known) return;
+  if (fact && *fact != *known) add_warning(result, show(*fact, *known));
+  if (!fact) fact = known;
+}
+
+void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& result) {
+  const auto contradicts = [](const char* option) {
+    return [option](const auto& said, const auto& given) {
+      return fmt::format("the log says {}, {} says {}: the log's figure is used", said, option, given);
+    };
+  };
+  use_known(facts.gpu_count, known.devices, contradicts("--devices"), result);
+  use_known(facts.global_batch_size, known.global_batch_size, contradicts("--global-batch-size"), result);
+  use_known(facts.sequence_length, known.sequence_length, contradicts("--sequence-length"), result);
+  const auto text = [](const std::string& word) { return word.empty() ? std::nullopt : std::optional(word); };
+  use_known(facts.gpu_name, text(known.device), contradicts("--device"), result);
+  if (!facts.model || !known.model.empty()) facts.model = text(known.model) ? text(known.model) : facts.model;
+  const auto names = [](const char* option) {
+    return [option](auto said, auto given) {
+      return fmt::format("the log says {}, {} says {}: the log's word is used", enum_name(said), option,
+                         enum_name(given));
+    };
+  };
+  use_known(facts.platform, known.platform, names("--platform"), result);
+  use_known(facts.precision, known.precision, names("--precision"), result);
+}
+
+std::optional<double> highest(const ExtractedLog& log, std::initializer_list<MemoryKind> kinds) {
+  std::optional<double> gb;
+  for (const auto& [key, value] : log.memory_gb)
+    if (std::find(kinds.begin(), kinds.end(), key.kind) != kinds.end()) gb = std::max(gb.value_or(0), value);
+  return gb;
+}
+
+void raise(std::optional<double>& kept, const std::vector<double>& values) {
+  for (const double value : values)
+    if (std::isfinite(value)) kept = std::max(kept.value_or(0), value);
+}
+
+void fill_memory(RunResult& result, const ExtractedLog& log, const Course& course) {
+  MemoryMetrics& memory = result.memory_metrics;
+  memory.peak_memory_allocated_gb = highest(log, {MemoryKind::allocated, MemoryKind::peak_allocated});
+  memory.peak_memory_reserved_gb = highest(log, {MemoryKind::reserved, MemoryKind::peak_reserved});
+  memory.peak_device_used_gb = highest(log, {MemoryKind::device_used});
+  raise(memory.peak_memory_reserved_gb, series(course, &ExtractedStep::memory_reserved_gb));
+  raise(memory.peak_device_used_gb, series(course, &ExtractedStep::memory_used_gb));
+  if (!log.memory_gb.empty()) result.memory_by_rank.emplace();
+  for (const auto& [key, gb] : log.memory_gb) {
+    const auto rank = key.rank >= 0 ? std::optional<int64_t>(key.rank) : std::nullopt;
+    result.memory_by_rank->push_back({rank, std::string(enum_name(key.kind)), gb});
+  }
+  const bool any = memory.peak_memory_allocated_gb || memory.peak_memory_reserved_gb || memory.peak_device_used_gb ||
+                   !result.memory_values.empty();
+  if (any) memory.measurement_method = "as the log reports it";
+}
+
+std::optional<int64_t> known_number(int64_t number) {
+  return number >= 0 ? std::optional<int64_t>(number) : std::nullopt;
+}
+
+void fill_events(RunResult& result, const ExtractedLog& log) {
+  if (log.events.empty()) return;
+  result.events.emplace();
+  result.event_counts.emplace();
+  for (const LogEvent& event : log.events)
+    result.events->push_back({std::string(enum_name(event.kind)), event.line, known_number(event.step),
+                              known_number(event.rank), event.seconds.to_optional(), event.value.to_optional(),
+                              event.text});
+  for (const auto& [kind, count] : log.event_counts) (*result.event_counts)[std::string(enum_name(kind))] = count;
+}
+
+std::string time_source_of(const Course& course) {
+  std::array<size_t, 4> counts{};
+  for (const ExtractedStep* step : course) ++counts[static_cast<size_t>(step->time_source)];
+  const auto most = std::max_element(counts.begin() + 1, counts.end());
+  return *most == 0 ? "none" : std::string(enum_name(static_cast<TimeSource>(most - counts.begin())));
+}
+
+void fill_source(RunResult& result, const ReadLog& read, const std::string& path, const Course& course) {
+  SourceInfo& source = result.source;
+  source.log = path == "-" ? "standard input" : path;
+  if (read.dialect != nullptr) {
+    source.format = std::string(read.dialect->id);
+    source.confidence = read.confidence;
+  }
+  source.lines = read.lines;
+  source.records = read.log.records;
+  if (course.empty()) return;
+  source.step_time = time_source_of(course);
+  source.first_line = course.front()->line;
+  source.last_line = course.back()->line;
+  source.attempts = int64_t{1} + read.log.steps.back().attempt;
+}
+
+void warn_about_times(RunResult& result, const ReadLog& read) {
+  const std::string source = result.source.step_time.value_or("");
+  if (source == "from_rate")
+    add_warning(result, "step times are not in the log: they are derived from the rate it reports");
+  if (source == "from_timestamps")
+    add_warning(result, "step times are not in the log: they are the distances of its time stamps");
+  if (result.source.attempts.value_or(1) > 1)
+    add_warning(result, fmt::format("the training was restarted {} time{}: of repeated steps the last attempt counts",
+                                    *result.source.attempts - 1, *result.source.attempts == 2 ? "" : "s"));
+  if (read.confidence > 0 && read.confidence < 0.9)
+    add_warning(result,
+                fmt::format("the format was recognised as {} with a confidence of {:.2f}{}; --format forces one",
+                            read.dialect->title, read.confidence,
+                            read.runner_up.empty() ? "" : fmt::format(" ({} is next)", read.runner_up)));
+}
+
+void judge_end(RunResult& result, const ReadLog& read) {
+  result.status = RunStatus::complete;
+  if (const auto cause = explain_end(read.log)) {
+    result.status = RunStatus::failed;
+    result.status_reason = *cause;
+  } else if (!read.why_nothing.empty()) {
+    result.status = RunStatus::failed;
+    result.status_reason = read.why_nothing;
+  } else if (const auto evaluations = read.log.event_counts.find(EventKind::evaluation);
+             read.log.steps.empty() && evaluations != read.log.event_counts.end()) {
+    result.status = RunStatus::invalid;
+    result.status_reason = fmt::format("the log reports no training step, only {} evaluation{}", evaluations->second,
+                                       evaluations->second == 1 ? "" : "s");
+  }
+}
+
+std::string start_of(const Course& course) {
+  for (const ExtractedStep* step : course)
+    if (step->unix_time.finite()) return format_utc(*step->unix_time - step->time_seconds.value_or(0));
+  return "";
+}
+
+void audit_settings(RunResult& result, const LoggedFacts& facts, const ExtractedLog& log) {
+  for (const EffectiveSetting& setting : effective_settings(facts))
+    result.config_audit.push_back({setting.key, std::nullopt, setting.value});
+  if (!log.settings.empty()) result.effective_config = log.settings;
+}
+
+}  // namespace
+
+RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known) {
+  RunResult result;
+  const Course course = final_course(read.log);
+  LoggedFacts facts = read.log.facts;
+  if (!facts.framework && read.dialect != nullptr) facts.framework = read.dialect->framework;
+  settle_batch(facts, course);
+  use_known_facts(facts, known, result);
+  result.framework = facts.framework;
+  result.framework_version = facts.framework_version;
+  result.timestamp = start_of(course);
+  fill_device(result, facts);
+  fill_training(result, facts);
+  result.model_info.shape = find_model_shape(read.log.settings, facts);
+  fill_series(result, course);
+  number_steps(result, course, read.dialect != nullptr ? read.dialect->counts_from : 1);
+  fill_memory(result, read.log, course);
+  fill_events(result, read.log);
+  fill_source(result, read, path, course);
+  audit_settings(result, facts, read.log);
+  for (const std::string& note : read.log.notes) add_warning(result, note);
+  warn_about_times(result, read);
+  judge_end(result, read);
+  SummaryOptions options{known.fixed_warmup_steps, {}, {}};
+  if (facts.gpu_name && facts.precision) options.peak = catalogue_peak(*facts.gpu_name, *facts.precision);
+  summarise_run(result, options);
+  return result;
+}
+
+}  // namespace tprimat

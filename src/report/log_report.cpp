@@ -1,0 +1,221 @@
+#include "report/log_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "result/summary.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+void add(Rows& rows, const char* name, const std::string& text) {
+  if (!text.empty()) rows.push_back({name, text});
+}
+
+template <class T>
+std::string labelled(const char* name, const std::optional<T>& value) {
+  return value ? fmt::format("{} {}", name, *value) : "";
+}
+
+std::string joined(std::initializer_list<std::string> parts) {
+  std::string text;
+  for (const std::string& part : parts)
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+std::string describe_format(const RunResult& result) {
+  if (!result.source.format) return "not recognised";
+  std::string text = *result.source.format;
+  if (result.source.confidence) text += fmt::format(" (confidence {:.2f})", *result.source.confidence);
+  return text;
+}
+
+std::string describe_devices(const RunResult& result) {
+  const DeviceInfo& device = result.gpu_info;
+  std::string text = device.device_count ? fmt::format("{} x ", *device.device_count) : "";
+  text += device.device_name.empty() ? device.device_count ? "device not named" : "" : printable(device.device_name);
+  if (device.total_memory_gb) text += fmt::format(", {:.2f} GB each", *device.total_memory_gb);
+  return text;
+}
+
+std::string describe_layout(const RunResult& result) {
+  const ParallelismConfig& layout = result.parallelism_config;
+  return joined({labelled("TP", layout.tensor_model_parallel_size), labelled("PP", layout.pipeline_model_parallel_size),
+                 labelled("DP", layout.data_parallel_size), labelled("CP", layout.context_parallel_size)});
+}
+
+std::string describe_batch(const RunResult& result) {
+  const TrainingConfig& training = result.training_config;
+  return joined({labelled("GBS", training.global_batch_size), labelled("MBS", training.micro_batch_size),
+                 labelled("SL", training.sequence_length),
+                 result.precision ? std::string(enum_name(*result.precision)) : ""});
+}
+
+std::string describe_range(const RunResult& result) {
+  if (result.step_times.empty()) return "none";
+  const size_t entries = result.step_times.size();
+  std::string text = fmt::format("{} to {}", step_number(result, 0), step_number(result, entries - 1));
+  if (result.training_config.max_steps) text += fmt::format(" of {}", *result.training_config.max_steps);
+  text += fmt::format(", {} record{}", entries, entries == 1 ? "" : "s");
+  const int64_t lines = result.source.records.value_or(0);
+  if (lines > static_cast<int64_t>(entries)) text += fmt::format(" from {} reports", lines);
+  return text;
+}
+
+std::string describe_step_time(const RunResult& result) {
+  if (!result.statistics) return "not known";
+  const StepStatistics& s = *result.statistics;
+  std::string text = fmt::format("median {}", format_duration(s.median));
+  if (s.ci95_low && s.ci95_high)
+    text += fmt::format(", mean {} [{}, {}]", format_duration(s.mean), format_duration(*s.ci95_low),
+                        format_duration(*s.ci95_high));
+  text += fmt::format(" over {} steady record{}", s.count, s.count == 1 ? "" : "s");
+  const std::string source = result.source.step_time.value_or("printed");
+  if (source != "printed") text += source == "from_rate" ? "; derived from rates" : "; derived from time stamps";
+  return text;
+}
+
+std::string describe_left_out(const RunResult& result) {
+  std::string text = fmt::format("{} at the start", result.warmup.steps_excluded);
+  std::map<std::string, int> labels;
+  if (result.steps)
+    for (const LabelledStep& step : result.steps->labelled) ++labels[step.label];
+  for (const auto& [label, count] : labels) text += fmt::format(", {} with {}", count, label);
+  return text;
+}
+
+std::string describe_rate(const std::optional<Estimate>& estimate) {
+  if (!estimate) return "";
+  std::string text = format_count(estimate->value);
+  if (estimate->low && estimate->high)
+    text += fmt::format(" [{}, {}]", format_count(*estimate->low), format_count(*estimate->high));
+  return text;
+}
+
+// Of the entries after the warm-up, the middle one: a reported figure needs no more than its usual size here.
+std::string usual_value(const RunResult& result, const std::optional<std::vector<double>>& series, const char* format,
+                        double factor) {
+  if (!series) return "";
+  std::vector<double> values;
+  const auto start = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded));
+  for (size_t i = std::min(start, series->size() - 1); i < series->size(); ++i)
+    if (std::isfinite((*series)[i])) values.push_back((*series)[i]);
+  if (values.empty()) return "";
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return fmt::format(fmt::runtime(format), values[values.size() / 2] * factor);
+}
+
+std::string describe_reported(const RunResult& result) {
+  if (!result.reported) return "";
+  const ReportedFigures& r = *result.reported;
+  return joined({usual_value(result, r.tflops_per_gpu, "{:.1f} TFLOP/s per device", 1),
+                 usual_value(result, r.tokens_per_second_per_gpu, "{:.1f} tokens/s per device", 1),
+                 usual_value(result, r.tokens_per_second, "{:.1f} tokens/s", 1),
+                 usual_value(result, r.samples_per_second, "{:.3f} samples/s", 1),
+                 usual_value(result, r.mfu, "{:.2f} % MFU", 100)});
+}
+
+std::string describe_losses(const RunResult& result) {
+  const auto finite = [](double v) { return std::isfinite(v); };
+  const auto& losses = result.loss_values;
+  const auto first = std::find_if(losses.begin(), losses.end(), finite);
+  const auto last = std::find_if(losses.rbegin(), losses.rend(), finite);
+  if (first == losses.end()) return losses.empty() ? "" : "never a number";
+  return fmt::format("{:.4f} to {:.4f}", *first, *last);
+}
+
+std::string describe_memory(const RunResult& result) {
+  const MemoryMetrics& memory = result.memory_metrics;
+  const auto part = [](const char* name, const std::optional<double>& gb) {
+    return gb ? fmt::format("{} {:.2f} GB", name, *gb) : "";
+  };
+  return joined({part("allocated", memory.peak_memory_allocated_gb), part("reserved", memory.peak_memory_reserved_gb),
+                 part("device used", memory.peak_device_used_gb)});
+}
+
+std::string describe_status(const RunResult& result) {
+  std::string text(enum_name(result.status));
+  if (result.status_reason) text += ": " + printable(*result.status_reason);
+  return text;
+}
+
+void add_events(Rows& rows, const RunResult& result) {
+  if (!result.events) return;
+  for (const auto& [kind, count] : *result.event_counts) {
+    const auto found = std::find_if(result.events->begin(), result.events->end(),
+                                    [&kind = kind](const RunEvent& event) { return event.kind == kind; });
+    std::string text = fmt::format("{} x", count);
+    if (found != result.events->end()) {
+      if (found->line) text += fmt::format(", line {}", *found->line);
+      if (!found->text.empty()) text += ": " + printable(found->text).substr(0, 100);
+    }
+    std::string name = kind;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    rows.push_back({name, text});
+  }
+}
+
+std::string short_figure(const std::optional<double>& value, const char* format) {
+  return value ? fmt::format(fmt::runtime(format), *value) : "-";
+}
+
+}  // namespace
+
+std::string render_log_summary(const RunResult& result) {
+  Rows rows;
+  add(rows, "log", printable(result.source.log.value_or("")));
+  add(rows, "format", describe_format(result));
+  add(rows, "status", describe_status(result));
+  add(rows, "model", printable(result.model_info.name));
+  if (result.model_info.num_parameters)
+    add(rows, "parameters", format_count(static_cast<double>(*result.model_info.num_parameters)));
+  add(rows, "devices", describe_devices(result));
+  add(rows, "layout", describe_layout(result));
+  add(rows, "batch", describe_batch(result));
+  add(rows, "steps", describe_range(result));
+  if (!result.step_times.empty()) {
+    add(rows, "step time", describe_step_time(result));
+    add(rows, "left out", describe_left_out(result));
+  }
+  add(rows, "tokens/s", describe_rate(result.derived.tokens_per_second));
+  add(rows, "tokens/s per device", describe_rate(result.derived.tokens_per_second_per_gpu));
+  if (result.derived.mfu) add(rows, "MFU (causal)", format_percent(result.derived.mfu->value));
+  add(rows, "as reported", describe_reported(result));
+  add(rows, "loss", describe_losses(result));
+  add(rows, "peak memory", describe_memory(result));
+  for (const TelemetrySummary& each : result.telemetry)
+    if (each.mean_power_watts)
+      add(rows, each.source.c_str(), fmt::format("{:.1f} W on average", *each.mean_power_watts));
+  add_events(rows, result);
+  return render_text({{}, rows, {}});
+}
+
+std::string render_extracted_files(const std::vector<ExtractedFile>& files) {
+  TextTable table{{"file", "format", "steps", "step time", "tokens/s/device", "last loss", "status"}, {}, {2, 3, 4, 5}};
+  std::string nothing;
+  for (const ExtractedFile& file : files) {
+    if (!file.why_nothing.empty()) {
+      nothing += fmt::format("  {}: {}\n", printable(file.path), printable(file.why_nothing));
+      continue;
+    }
+    const RunResult& r = file.result;
+    const auto median = r.statistics ? std::optional(r.statistics->median) : std::nullopt;
+    const auto rate = r.derived.tokens_per_second_per_gpu;
+    const auto last_loss = r.loss_values.empty() ? std::nullopt : std::optional(r.loss_values.back());
+    table.rows.push_back({printable(file.path), r.source.format.value_or("-"),
+                          r.performance_metrics ? fmt::format("{}", r.performance_metrics->total_steps) : "0",
+                          median ? format_duration(*median) : "-", rate ? format_count(rate->value) : "-",
+                          short_figure(last_loss, "{:.4f}"), describe_status(r).substr(0, 90)});
+  }
+  std::string text = table.rows.empty() ? "" : render_text(table);
+  if (!nothing.empty()) text += (text.empty() ? "" : "\n") + std::string("Nothing was taken out of:\n") + nothing;
+  return text;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "telemetry/json_documents.h"
+#include "telemetry/telemetry_rows.h"
+
+namespace tprimat {
+namespace {
+
+// Columns of --csv and keys of the flat --json of `monitor`, and columns of `metric --csv`. Times are seconds since
+// 1970.
+constexpr KnownColumn k_csv_columns[] = {
+    {"timestamp", CellMeaning::time},
+    {"Timestamp", CellMeaning::time},  // of scripts that print it themselves
+    {"gpu", CellMeaning::device},
+    {"xcp", CellMeaning::partition},
+    {"power_usage", CellMeaning::power, "W"},
+    {"socket_power", CellMeaning::power, "W"},
+    {"current_socket_power", CellMeaning::power, "W"},
+    {"average_socket_power", CellMeaning::power, "W"},
+    {"total_energy_consumption", CellMeaning::energy, "J"},
+    {"gfx_activity", CellMeaning::utilisation, "%"},
+    {"gfx_usage", CellMeaning::utilisation, "%"},
+    {"gfx", CellMeaning::utilisation, "%"},
+    {"vram_used", CellMeaning::memory_used, "MB"},
+    {"used_vram", CellMeaning::memory_used, "MB"},
+    {"vram_total", CellMeaning::memory_total, "MB"},
+    {"total_vram", CellMeaning::memory_total, "MB"},
+    {"hotspot_temperature", CellMeaning::temperature, "C"},
+    {"hotspot", CellMeaning::temperature, "C"},
+    {"edge", CellMeaning::temperature, "C"},
+    {"gfx_clk", CellMeaning::frequency, "MHz"},
+    {"gfx_clock", CellMeaning::frequency, "MHz"},
+    {"gfx_0_clk", CellMeaning::frequency, "MHz"},
+    {"pviol", CellMeaning::power_throttling, "%"},
+    {"tviol", CellMeaning::thermal_throttling, "%"},
+    {"tviol_active", CellMeaning::thermal_active},
+};
+
+// Paths of `metric --json`.
+constexpr KnownColumn k_metric_paths[] = {
+    {"power.socket_power", CellMeaning::power, "W"},
+    {"power.current_socket_power", CellMeaning::power, "W"},
+    {"power.average_socket_power", CellMeaning::power, "W"},
+    {"energy.total_energy_consumption", CellMeaning::energy, "J"},
+    {"usage.gfx_activity", CellMeaning::utilisation, "%"},
+    {"usage.gfx_usage", CellMeaning::utilisation, "%"},
+    {"mem_usage.used_vram", CellMeaning::memory_used, "MB"},
+    {"mem_usage.total_vram", CellMeaning::memory_total, "MB"},
+    {"temperature.hotspot", CellMeaning::temperature, "C"},
+    {"temperature.edge", CellMeaning::temperature, "C"},
+    {"clock.gfx_0.clk", CellMeaning::frequency, "MHz"},
+    {"clock.gfx.clk", CellMeaning::frequency, "MHz"},
+};
+
+// Columns of the table of `monitor`; names were shortened in ROCm 6.4.
+constexpr KnownColumn k_table_columns[] = {
+    {"TIMESTAMP", CellMeaning::time},
+    {"GPU", CellMeaning::device},
+    {"XCP", CellMeaning::partition},
+    {"POWER", CellMeaning::power, "W"},
+    {"GFX_UTIL", CellMeaning::utilisation, "%"},
+    {"GFX%", CellMeaning::utilisation, "%"},
+    {"VRAM_USED", CellMeaning::memory_used, "MB"},
+    {"VRAM_TOTAL", CellMeaning::memory_total, "MB"},
+    {"VRAM_USAGE", CellMeaning::memory_pair, "GB"},
+    {"GPU_TEMP", CellMeaning::temperature, "C"},
+    {"GPU_T", CellMeaning::temperature, "C"},
+    {"GFX_CLOCK", CellMeaning::frequency, "MHz"},
+    {"GFX_CLK", CellMeaning::frequency, "MHz"},
+    {"PVIOL", CellMeaning::power_throttling, "%"},
+    {"TVIOL", CellMeaning::thermal_throttling, "%"},
+    {"TVIOL_ACTIVE", CellMeaning::thermal_active},
+};
+
+bool is_csv(std::string_view head) {
+  for (const std::string_view mark : {"power", "gfx", "vram", "hotspot"})
+    if (holds(head, mark)) return holds(head, "gpu,") && has_csv_header(head, k_csv_columns);
+  return false;
+}
+
+void read_amd_csv(std::string_view text, std::string_view, TelemetryRows& rows) { read_csv(text, k_csv_columns, rows); }
+
+// 171, "171 W", "N/A" or {"value": 171, "unit": "W"}
+void set_json(TelemetryRow& row, const KnownColumn& column, const Json& value) {
+  if (value.is_string()) return row.set(column, value.get_ref<const std::string&>());
+  if (value.is_number()) return row.set(column, value.dump());
+  if (!value.is_object() || !value.contains("value")) return;
+  const Json& number = value["value"];
+  const std::string unit = value.contains("unit") && value["unit"].is_string() ? value["unit"].get<std::string>() : "";
+  if (number.is_number()) row.set(column, fmt::format("{} {}", number.dump(), unit));
+}
+
+const Json* find_path(const Json& object, std::string_view path) {
+  const Json* at = &object;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    const auto found = at->is_object() ? at->find(std::string(path.substr(begin, end - begin))) : at->end();
+    if (found == at->end()) return nullptr;
+    at = &*found;
+    begin = end + 1;
+  }
+  return at;
+}
+
+void read_gpu(const Json& gpu, TelemetryRows& rows) {
+  TelemetryRow row;
+  for (const auto& vocabulary :
+       {std::span<const KnownColumn>(k_csv_columns), std::span<const KnownColumn>(k_metric_paths)})
+    for (const KnownColumn& column : vocabulary)
+      if (const Json* value = find_path(gpu, column.name)) set_json(row, column, *value);
+  rows.add(row);
+}
+
+// An array of GPUs, the same inside {"gpu_data": ...}, or arrays of them when watched. Nesting is bounded by
+// parse_json.
+void read_gpus(const Json& value, TelemetryRows& rows) {
+  if (value.is_object() && value.contains("gpu")) return read_gpu(value, rows);
+  if (value.is_object() && value.contains("gpu_data")) return read_gpus(value["gpu_data"], rows);
+  if (value.is_array())
+    for (const Json& each : value) read_gpus(each, rows);
+}
+
+bool is_json(std::string_view head) { return holds(head, "\"gpu\"") && (holds(head, "{") || holds(head, "[")); }
+
+void read_json(std::string_view text, std::string_view where, TelemetryRows& rows) {
+  const bool whole = for_each_json_document(text, where, [&](const Json& document) { read_gpus(document, rows); });
+  if (!whole) rows.note("the last JSON document is cut off and left out");
+}
+
+bool is_unit(std::string_view word) {
+  constexpr std::string_view k_units[] = {"W",  "mW", "\u00b0C", "C",    "%",  "MHz", "MB",
+                                          "GB", "KB", "B",       "Mb/s", "ns", "mV"};
+  return std::find(std::begin(k_units), std::end(k_units), word) != std::end(k_units);
+}
+
+// Cells of a row: a unit, and what follows a slash, belong to the number before: "171 W", "0.3/ 192.0 GB". Columns are
+// aligned differently from release to release, so only the count of cells tells whether a row fits.
+std::vector<std::string_view> table_cells(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (const std::string_view word : split_words(line)) {
+    const bool goes_on = !cells.empty() && (is_unit(word) || cells.back().ends_with('/'));
+    if (!goes_on) {
+      cells.push_back(word);
+      continue;
+    }
+    const char* begin = cells.back().data();
+    cells.back() = {begin, static_cast<size_t>(word.data() + word.size() - begin)};
+  }
+  return cells;
+}
+
+bool is_table_header(const std::vector<std::string_view>& words) {
+  const auto has = [&](std::string_view name) { return std::find(words.begin(), words.end(), name) != words.end(); };
+  return words.size() >= 2 && (words[0] == "GPU" || words[0] == "TIMESTAMP") && has("GPU");
+}
+
+bool is_process_header(const std::vector<std::string_view>& words) {
+  return std::find(words.begin(), words.end(), "PID") != words.end();
+}
+
+// The names that `monitor` alone has, so that other tables with a column GPU are not taken for it.
+bool is_table(std::string_view head) {
+  for (std::string_view line; next_line(head, line);) {
+    const auto words = split_words(line);
+    if (!is_table_header(words) || is_process_header(words)) continue;
+    for (const std::string_view word : words)
+      if (word == "POWER" || word.ends_with("VIOL") || word.starts_with("GFX") || word.starts_with("VRAM") ||
+          word.starts_with("GPU_T") || word.starts_with("MEM_"))
+        return true;
+  }
+  return false;
+}
+
+void read_table(std::string_view text, std::string_view, TelemetryRows& rows) {
+  std::vector<HeaderColumn> columns;
+  size_t width = 0, number = 0;
+  for (std::string_view line; next_line(text, line);) {
+    ++number;
+    const auto words = split_words(line);
+    if (is_table_header(words)) {
+      columns = is_process_header(words) ? std::vector<HeaderColumn>{} : match_header(k_table_columns, words);
+      width = words.size();
+      continue;
+    }
+    const bool begins_with_number =
+        !words.empty() && words[0].find_first_not_of("0123456789") == std::string_view::npos;
+    if (columns.empty() || !begins_with_number) continue;
+    const auto cells = table_cells(line);
+    if (cells.size() != width) {
+      rows.skip_line(number);
+      continue;
+    }
+    TelemetryRow row;
+    for (const HeaderColumn& each : columns) row.set(*each.column, cells[each.at]);
+    rows.add(row);
+  }
+}
+
+constexpr TelemetryFormat k_formats[] = {
+    {"amd-smi json", is_json, read_json},
+    {"amd-smi csv", is_csv, read_amd_csv},
+    {"amd-smi monitor", is_table, read_table},
+};
+
+}  // namespace
+
+std::span<const TelemetryFormat> amd_smi_formats() { return k_formats; }
+
+}  // namespace tprimat

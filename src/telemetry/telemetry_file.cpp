@@ -1,0 +1,50 @@
+#include "telemetry/telemetry_file.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "telemetry/telemetry_rows.h"
+
+namespace tprimat {
+namespace {
+
+constexpr size_t k_head_bytes = 65536;
+
+// Tried in this order. A table without a header is looked for last: it has no mark of its own.
+struct Tool {
+  std::string_view name;
+  std::span<const TelemetryFormat> (*formats)();
+};
+constexpr Tool k_tools[] = {
+    {"nvidia-smi", nvidia_smi_formats},
+    {"rocm-smi", rocm_smi_formats},
+    {"amd-smi", amd_smi_formats},
+    {"nvidia-smi", bare_formats},
+};
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
+}
+
+}  // namespace
+
+TelemetryFile read_telemetry_text(std::string_view text, std::string_view where) {
+  text = without_byte_order_mark(text);
+  const std::string_view head = text.substr(0, k_head_bytes);
+  for (const Tool& tool : k_tools)
+    for (const TelemetryFormat& format : tool.formats()) {
+      if (!format.fits(head)) continue;
+      TelemetryRows rows(tool.name);
+      format.read(text, where, rows);
+      return rows.finish(format.name, where);
+    }
+  throw Error(
+      Problem{"is no output of nvidia-smi, rocm-smi or amd-smi that this program knows", std::string(where),
+              "read are: nvidia-smi --query-gpu --format=csv and dmon; rocm-smi (table, --json, --csv); amd-smi "
+              "monitor and metric (table, --json, --csv)"});
+}
+
+TelemetryFile load_telemetry_file(const std::filesystem::path& path) {
+  return read_telemetry_text(read_file(path), path.string());
+}
+
+}  // namespace tprimat
