@@ -59,9 +59,10 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   void write(std::string_view content) { write_all(descriptor_, content, target_); }
-  void move_into_place() {
+  void move_into_place(Survives survives) {
     ::fchmod(descriptor_, 0644);
-    if (::fsync(descriptor_) != 0) fail(target_, "write", errno, ExitStatus::work_failed);
+    if (survives == Survives::power_loss && ::fsync(descriptor_) != 0)
+      fail(target_, "write", errno, ExitStatus::work_failed);
     if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "replace", errno, ExitStatus::work_failed);
     moved_ = true;
   }
@@ -87,13 +88,13 @@ std::string read_file(const fs::path& path) {
   return std::move(content).str();
 }
 
-void write_file_atomically(const fs::path& path, std::string_view content) {
+void write_file_atomically(const fs::path& path, std::string_view content, Survives survives) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   create_folder(folder);
   TemporaryFile file(path);
   file.write(content);
-  file.move_into_place();
-  sync_folder(folder);
+  file.move_into_place(survives);
+  if (survives == Survives::power_loss) sync_folder(folder);
 }
 
 LineWriter::LineWriter(const fs::path& path) : path_(path.string()) {

@@ -9,10 +9,15 @@ namespace tprimat {
 // The whole file. Throws Error that names the path and the system's reason.
 std::string read_file(const std::filesystem::path& path);
 
+// What a file survives once it is written. `power_loss` waits for the disk, which takes milliseconds; `kill` is for
+// what can be made again from a file that is still there.
+enum class Survives { power_loss, kill };
+
 // Writes the file whole or not at all: temporary file beside it, fsync, rename, fsync of the folder. Creates missing
 // folders. Throws Error (ExitStatus::work_failed) when the disk is full or the path cannot be written; the old file is
 // then untouched.
-void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+void write_file_atomically(const std::filesystem::path& path, std::string_view content,
+                           Survives survives = Survives::power_loss);
 
 // Appends whole lines to a file as they come: each write() holds complete lines, so a kill leaves no half line
 // but possibly a short last one after a crash of the machine.

@@ -1,29 +1,20 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <set>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/extract_request.h"
 #include "cli/verbs.h"
 #include "config/load.h"
 #include "extract/dialects.h"
-#include "extract/to_result.h"
-#include "process/interrupt.h"
 #include "report/log_report.h"
 #include "result/result_file.h"
-#include "result/summary.h"
-#include "run/telemetry_report.h"
-#include "telemetry/telemetry_file.h"
 #include "text/format.h"
 #include "text/json.h"
 
@@ -44,14 +35,6 @@ constexpr const char* k_examples =
     "path, the files named by LLAMA_LOG, QWEN_LOG ... (<MODEL>_LOG) are read. Exit status 1: a log gave no step, or "
     "tells\n"
     "of a run that failed or did not reach its last step.\n";
-
-struct ExtractRequest {
-  std::vector<std::string> paths, telemetry;
-  std::string output = "./output", format, platform, precision;
-  KnownFacts known;
-  int64_t devices = 0, batch = 0, length = 0, warmup = -1;
-  bool list_formats = false, follow = false;
-};
 
 template <NamedEnum E>
 std::optional<E> parse_choice(const std::string& word, const char* option) {
@@ -85,186 +68,41 @@ std::vector<fs::path> logs_of_environment(const Session& session) {
   return paths;
 }
 
-// Steps and telemetry meet in time: what the sensors said while the steady steps ran.
-void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
-  for (const std::string& path : files) {
-    const TelemetryFile file = load_telemetry_file(path);
-    for (const std::string& note : file.notes) add_warning(result, fmt::format("{}: {}", path, note));
-    const auto window = steady_window(result);
-    if (!file.timed || !window) {
-      add_warning(result, fmt::format("{} cannot be joined to the steps: {} no time stamps", path,
-                                      file.timed ? "the log has" : "it has"));
-      continue;
-    }
-    for (TelemetrySummary& each : report_telemetry(file.traces, *window, result.platform.value_or(Platform::nvd)))
-      result.telemetry.push_back(std::move(each));
-  }
-  if (!files.empty()) summarise_run(result, stored_options(result));
-}
-
-RunResult extract_log(const std::string& path, const ExtractRequest& request) {
-  RunResult result = make_result(read_log(path, {request.format}), path, request.known);
-  join_telemetry(result, request.telemetry);
-  return result;
-}
-
-std::string result_name(const RunResult& result, const std::string& log) {
-  if (!result.model_info.name.empty() && result.platform) return result_file_name(result, {});
-  return (log == "-" ? std::string("stdin") : fs::path(log).filename().string()) + ".json";
-}
-
-fs::path result_path(const RunResult& result, const std::string& log, const ExtractRequest& request) {
-  const fs::path output = request.output;
-  return output.extension() == ".json" ? output : output / result_name(result, log);
-}
-
-void print_log(const RunResult& result, const Session& session) {
-  if (session.json)
-    print_result(print_json(run_result_to_json(result)));
-  else
-    print_result(render_log_summary(result));
-}
+// What goes to stdout at the end, and the files that are written already.
+struct Output {
+  bool json = false;
+  std::vector<Json> documents;
+  std::set<std::filesystem::path> taken;
+};
 
 ExitStatus tell_outcome(const RunResult& result, const std::string& path) {
   for (const std::string& warning : result.warnings) log_warning(printable(warning));
   if (result.status == RunStatus::complete) return ExitStatus::done;
-  log_error(fmt::format("{}: {}{}", printable(path), enum_name(result.status),
+  log_error(fmt::format("{}: {}{}", path == "-" ? "standard input" : printable(path), enum_name(result.status),
                         result.status_reason ? ", " + printable(*result.status_reason) : ""));
   return ExitStatus::work_failed;
 }
 
-ExitStatus extract_one(const std::string& path, const ExtractRequest& request, const Session& session) {
-  const RunResult result = extract_log(path, request);
-  print_log(result, session);
+// Two logs of the same training would get the same name.
+fs::path free_path(const fs::path& wanted, std::set<fs::path>& taken) {
+  fs::path path = wanted;
+  for (int k = 2; !taken.insert(path).second; ++k)
+    path = wanted.parent_path() / fmt::format("{}_{}.json", wanted.stem().string(), k);
+  return path;
+}
+
+ExitStatus extract_one(const std::string& path, const ExtractRequest& request, Output& output) {
+  RunResult result = extract_log(path, request);
+  if (output.json)
+    output.documents.push_back(run_result_to_json(result));
+  else
+    print_result(render_log_summary(result));
   if (!result.step_times.empty() || result.events) {
-    const fs::path target = result_path(result, path, request);
-    write_run_result(target, result);
+    const fs::path target = free_path(result_path(result, path, request), output.taken);
+    write_run_result(target, result, Survives::kill);
     log_note(fmt::format("wrote {}", target.string()));
   }
   return tell_outcome(result, path);
-}
-
-void list_files(const fs::path& folder, const fs::path& output, std::vector<fs::path>& files) {
-  std::error_code error;
-  for (auto each = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
-       !error && each != fs::recursive_directory_iterator(); each.increment(error)) {
-    const bool hidden = each->path().filename().string().starts_with('.');
-    std::error_code ignored;
-    if (hidden || (each->is_directory(ignored) && fs::equivalent(each->path(), output, ignored))) {
-      if (each->is_directory(ignored)) each.disable_recursion_pending();
-      continue;
-    }
-    if (each->is_regular_file(ignored)) files.push_back(each->path());
-  }
-  if (error) log_warning(fmt::format("{}: not everything could be listed: {}", folder.string(), error.message()));
-  std::sort(files.begin(), files.end());
-}
-
-ExtractedFile extract_file(const fs::path& path, const fs::path& folder, const ExtractRequest& request) {
-  ExtractedFile file{fs::relative(path, folder).string(), "", "", {}};
-  try {
-    file.result = extract_log(path.string(), request);
-    const bool nothing = file.result.step_times.empty() && !file.result.events;
-    if (nothing) {
-      file.why_nothing = file.result.status_reason.value_or("no step was found");
-    } else {
-      const fs::path target = fs::path(request.output) / (file.path + ".json");
-      write_run_result(target, file.result);
-      file.result_path = target.string();
-    }
-  } catch (const Error& error) {
-    if (error.status() == ExitStatus::work_failed) throw;  // the results cannot be written
-    file.why_nothing = error.problems().front().what;
-  }
-  RunResult& result = file.result;
-  const double last_loss = result.loss_values.empty() ? 0 : result.loss_values.back();
-  result.step_times.clear(), result.learning_rates.clear(), result.grad_norms.clear(), result.memory_values.clear();
-  if (!result.loss_values.empty()) result.loss_values = {last_loss};
-  result.reported.reset(), result.steps.reset(), result.events.reset(), result.effective_config.reset();
-  return file;
-}
-
-void show_progress(size_t done, size_t all, SteadyClock::time_point start) {
-  if (::isatty(STDERR_FILENO) == 0 || log_settings().level == LogLevel::quiet) return;
-  const double seconds = seconds_since(start);
-  const double left = done > 0 ? seconds / static_cast<double>(done) * static_cast<double>(all - done) : 0;
-  fmt::print(stderr, "\r\033[K{} of {} files, {} left", done, all, format_duration(left));
-  if (done == all) fmt::print(stderr, "\r\033[K");
-}
-
-Json file_to_json(const ExtractedFile& file) {
-  Json entry = {{"file", file.path}};
-  if (!file.why_nothing.empty()) {
-    entry["nothing"] = file.why_nothing;
-    return entry;
-  }
-  entry["result"] = file.result_path;
-  entry["format"] = file.result.source.format.value_or("");
-  entry["status"] = std::string(enum_name(file.result.status));
-  if (file.result.status_reason) entry["status_reason"] = *file.result.status_reason;
-  if (file.result.performance_metrics) entry["steps"] = file.result.performance_metrics->total_steps;
-  if (file.result.statistics) entry["median_step_time_seconds"] = file.result.statistics->median;
-  return entry;
-}
-
-ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request, const Session& session) {
-  if (fs::path(request.output).extension() == ".json")
-    throw Error(Problem{"a folder of logs gives many results", "--output", "name a directory"});
-  std::vector<fs::path> paths;
-  list_files(folder, request.output, paths);
-  if (paths.empty()) throw Error(Problem{"holds no files", folder.string(), ""});
-  InterruptGuard interrupt;
-  std::vector<ExtractedFile> files;
-  const auto start = SteadyClock::now();
-  for (const fs::path& path : paths) {
-    if (interrupt.count() > 0) return ExitStatus::interrupted;
-    files.push_back(extract_file(path, folder, request));
-    if (files.size() % 16 == 0 || files.size() == paths.size()) show_progress(files.size(), paths.size(), start);
-  }
-  if (session.json) {
-    Json list = Json::array();
-    for (const ExtractedFile& file : files) list.push_back(file_to_json(file));
-    print_result(print_json(list));
-  } else {
-    print_result(render_extracted_files(files));
-  }
-  const auto given = std::count_if(files.begin(), files.end(), [](const auto& f) { return f.why_nothing.empty(); });
-  log_note(fmt::format("{} of {} files gave a result, written below {}", given, files.size(), request.output));
-  return given > 0 ? ExitStatus::done : ExitStatus::work_failed;
-}
-
-int64_t file_size(const std::string& path) {
-  struct stat facts {};
-  return ::stat(path.c_str(), &facts) == 0 ? static_cast<int64_t>(facts.st_size) : -1;
-}
-
-// Reads the log anew whenever it grew: at a gigabyte per second that is cheaper than being wrong about a restart. No
-// more than a tenth of the time is spent reading.
-ExitStatus follow_log(const std::string& path, const ExtractRequest& request) {
-  InterruptGuard interrupt;
-  int64_t seen = -1;
-  double pause = 0.5;
-  while (interrupt.count() == 0) {
-    if (const int64_t size = file_size(path); size != seen) {
-      const auto start = SteadyClock::now();
-      const RunResult result = extract_log(path, request);
-      if (!result.step_times.empty() || result.events) write_run_result(result_path(result, path, request), result);
-      seen = size;
-      pause = std::clamp(10 * seconds_since(start), 0.5, 60.0);
-      const size_t entries = result.step_times.size();
-      if (entries > 0) {
-        const double seconds = result.step_times.back();
-        log_note(
-            fmt::format("step {}{}{}{}", step_number(result, entries - 1),
-                        result.training_config.max_steps ? fmt::format("/{}", *result.training_config.max_steps) : "",
-                        seconds > 0 ? ", " + format_duration(seconds) : "",
-                        result.loss_values.empty() ? "" : fmt::format(", loss {:.4f}", result.loss_values.back())));
-      }
-    }
-    for (double waited = 0; waited < pause && interrupt.count() == 0; waited += 0.1)
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-  return ExitStatus::interrupted;
 }
 
 Json dialect_to_json(const Dialect& dialect) {
@@ -296,6 +134,24 @@ ExitStatus list_formats(const Session& session) {
   return ExitStatus::done;
 }
 
+// Before anything is read: what is missing, and what does not go together.
+void check_paths(const std::vector<std::string>& paths, const ExtractRequest& request) {
+  std::vector<Problem> problems;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (path == "-") continue;
+    if (!fs::exists(path, ignored))
+      problems.push_back({"no such file or folder", path, ""});
+    else if (paths.size() > 1 && fs::is_directory(path, ignored))
+      problems.push_back({"a folder is read alone", path, "name the folder, or logs, but not both"});
+  }
+  if (paths.size() > 1 && fs::path(request.output).extension() == ".json")
+    problems.push_back({"several logs give several results", "--output", "name a directory"});
+  if (problems.empty() && request.follow && (paths.size() != 1 || !fs::is_regular_file(paths.front())))
+    problems.push_back({"one growing file can be followed", "--follow", "name one log file"});
+  if (!problems.empty()) throw Error(std::move(problems));
+}
+
 ExitStatus extract(const Session& session, ExtractRequest& request) {
   if (request.list_formats) return list_formats(session);
   settle_known_facts(request);
@@ -305,16 +161,16 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
     for (const fs::path& path : logs_of_environment(session)) paths.push_back(path.string());
   if (paths.empty())
     throw Error(Problem{"no log is named", "PATH", "name a log or a folder, or set LLAMA_LOG, QWEN_LOG ..."});
-  if (request.follow && (paths.size() != 1 || paths.front() == "-" || !fs::is_regular_file(paths.front())))
-    throw Error(Problem{"one growing file can be followed", "--follow", "name one log file"});
+  check_paths(paths, request);
   if (request.follow) return follow_log(paths.front(), request);
+  if (paths.size() == 1 && fs::is_directory(paths.front())) return extract_folder(paths.front(), request, session);
   ExitStatus worst = ExitStatus::done;
+  Output output{session.json, {}, {}};
   for (const std::string& path : paths) {
-    const ExitStatus status =
-        fs::is_directory(path) ? extract_folder(path, request, session) : extract_one(path, request, session);
-    if (status == ExitStatus::interrupted) return status;
+    const ExitStatus status = extract_one(path, request, output);
     if (status != ExitStatus::done) worst = status;
   }
+  if (session.json) print_result(print_json(paths.size() == 1 ? output.documents.front() : Json(output.documents)));
   return worst;
 }
 

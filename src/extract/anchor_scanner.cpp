@@ -5,6 +5,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/check.h"
@@ -18,62 +19,67 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR
 
 // Without vectors, byte by byte.
-template <class Found>
-void find_windows(const AnchorScanner::Tables& tables, const uint8_t* text, size_t count, const Found& found) {
+size_t FindWindows(const AnchorScanner::Tables& tables, const uint8_t* text, size_t count, uint32_t* positions) {
+  size_t found = 0;
   for (size_t i = 0; i < count; ++i) {
-    unsigned buckets = 0xff;
-    for (size_t k = 0; k < AnchorScanner::k_window && buckets != 0; ++k)
-      buckets &= tables.low[k][text[i + k] & 15] & tables.high[k][text[i + k] >> 4];
-    if (buckets != 0) found(i);
+    unsigned any = 0;
+    for (size_t set = 0; set < AnchorScanner::k_sets; ++set) {
+      unsigned buckets = 0xff;
+      for (size_t k = 0; k < AnchorScanner::k_window && buckets != 0; ++k)
+        buckets &= tables.low[set][k][text[i + k] & 15] & tables.high[set][k][text[i + k] >> 4];
+      any |= buckets;
+    }
+    if (any != 0) positions[found++] = static_cast<uint32_t>(i);
   }
+  return found;
 }
 
 #else
 
-// Bits of the buckets whose literals may have their window at each byte from `text` on.
+// Not zero where a literal may have its window, for each byte from `text` on.
 template <class D, class V>
-V window_buckets(D d, const uint8_t* text, const V* low, const V* high) {
+HWY_INLINE V window_buckets(D d, const uint8_t* text, const V (&low)[2][4], const V (&high)[2][4]) {
   const hn::Repartition<uint16_t, D> d16;
   const V nibble = hn::Set(d, 0x0f);
-  V buckets = hn::Set(d, 0xff);
+  V first = hn::Set(d, 0xff), second = first;
   for (size_t k = 0; k < AnchorScanner::k_window; ++k) {
     const V bytes = hn::LoadU(d, text + k);
+    const V lower = hn::And(bytes, nibble);
     const V upper = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, bytes))), nibble);
-    buckets = hn::And(
-        buckets, hn::And(hn::TableLookupBytes(low[k], hn::And(bytes, nibble)), hn::TableLookupBytes(high[k], upper)));
+    first = hn::And(first, hn::And(hn::TableLookupBytes(low[0][k], lower), hn::TableLookupBytes(high[0][k], upper)));
+    second = hn::And(second, hn::And(hn::TableLookupBytes(low[1][k], lower), hn::TableLookupBytes(high[1][k], upper)));
   }
-  return buckets;
+  return hn::Or(first, second);
 }
 
-// Calls `found(position)` for positions 0 .. count - 1; reads k_window - 1 bytes and a vector beyond them.
-template <class Found>
-void find_windows(const AnchorScanner::Tables& tables, const uint8_t* text, size_t count, const Found& found) {
+// Writes those of the positions 0 .. count - 1, and maybe some beyond, where a window may be; gives their number. Reads
+// k_window - 1 bytes and a vector beyond them.
+size_t FindWindows(const AnchorScanner::Tables& tables, const uint8_t* text, size_t count, uint32_t* positions) {
   const hn::ScalableTag<uint8_t> d;
   using V = hn::Vec<decltype(d)>;
   const size_t lanes = hn::Lanes(d);
-  V low[AnchorScanner::k_window], high[AnchorScanner::k_window];
-  for (size_t k = 0; k < AnchorScanner::k_window; ++k) {
-    low[k] = hn::LoadDup128(d, tables.low[k].data());
-    high[k] = hn::LoadDup128(d, tables.high[k].data());
+  V low[2][4], high[2][4];
+  for (size_t set = 0; set < AnchorScanner::k_sets; ++set) {
+    for (size_t k = 0; k < AnchorScanner::k_window; ++k) {
+      low[set][k] = hn::LoadDup128(d, tables.low[set][k].data());
+      high[set][k] = hn::LoadDup128(d, tables.high[set][k].data());
+    }
   }
+  uint32_t* next = positions;
   for (size_t i = 0; i < count; i += lanes) {
     const V buckets = window_buckets(d, text + i, low, high);
     const auto none = hn::Eq(buckets, hn::Zero(d));
     if (HWY_LIKELY(hn::AllTrue(d, none))) continue;
-    uint8_t bits[HWY_MAX_BYTES];
-    hn::StoreMaskBits(d, hn::Not(none), bits);
-    for (size_t lane = 0; lane < std::min(lanes, count - i); ++lane)
-      if ((bits[lane / 8] >> (lane % 8) & 1) != 0) found(i + lane);
+    HWY_ALIGN uint64_t bits[HWY_MAX_BYTES / 64 + 1] = {};
+    hn::StoreMaskBits(d, hn::Not(none), reinterpret_cast<uint8_t*>(bits));
+    for (size_t word = 0; word * 64 < lanes; ++word)
+      for (uint64_t rest = bits[word]; rest != 0; rest &= rest - 1)
+        *next++ = static_cast<uint32_t>(i + word * 64 + static_cast<size_t>(std::countr_zero(rest)));
   }
+  return static_cast<size_t>(next - positions);
 }
 
 #endif
-
-void CollectWindows(const AnchorScanner::Tables& tables, const uint8_t* text, size_t count,
-                    std::vector<uint32_t>& windows) {
-  find_windows(tables, text, count,
-               [&windows](size_t position) { windows.push_back(static_cast<uint32_t>(position)); });
-}
 
 int64_t CountNewlines(const uint8_t* text, size_t size) {
   const hn::ScalableTag<uint8_t> d;
@@ -95,14 +101,14 @@ HWY_AFTER_NAMESPACE();
 namespace tprimat {
 namespace {
 
-HWY_EXPORT(CollectWindows);
+HWY_EXPORT(FindWindows);
 HWY_EXPORT(CountNewlines);
 
 // How common a byte is in logs, roughly, in parts of 256.
 int commonness(char c) {
   if (std::strchr(" eatinosr0", c) != nullptr) return 16;
-  if (std::strchr("ldcmupg1_.:", c) != nullptr) return 8;
-  if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) return 4;
+  if (std::strchr("ldcmupg1_.:hGPU|", c) != nullptr) return 8;
+  if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || std::strchr("FLOTS/()", c) != nullptr) return 4;
   return 2;
 }
 
@@ -118,35 +124,40 @@ size_t rarest_window(std::string_view text) {
 }
 
 constexpr size_t k_piece = size_t{1} << 16;  // windows of one piece stay in the first cache
-constexpr size_t k_widest_vector = 256;  // bytes, of any instruction set
+constexpr size_t k_widest_vector = 256;      // bytes, of any instruction set
 constexpr size_t k_overread = k_widest_vector + AnchorScanner::k_window;
 
 }  // namespace
 
-size_t AnchorScanner::slot_of(const char* window) {
+uint32_t AnchorScanner::load_window(const char* text) {
   uint32_t bytes = 0;
-  std::memcpy(&bytes, window, k_window);
-  return (bytes * 2654435761u) >> 20;  // Knuth's multiplicative hash, 12 bits
+  std::memcpy(&bytes, text, k_window);
+  return bytes;
 }
+
+// Knuth's multiplicative hash, 12 bits.
+size_t AnchorScanner::slot_of(uint32_t window) { return (window * 2654435761u) >> 20; }
 
 AnchorScanner::AnchorScanner(const std::vector<std::string_view>& anchors) {
   for (uint32_t i = 0; i < anchors.size(); ++i) {
     CHECK(anchors[i].size() >= k_window);
-    literals_.push_back({std::string(anchors[i]), rarest_window(anchors[i]), i});
+    const size_t at = rarest_window(anchors[i]);
+    literals_.push_back({std::string(anchors[i]), at, load_window(anchors[i].data() + at), i});
   }
   // Windows that look alike share a bucket, so that its tables let little else through.
   std::sort(literals_.begin(), literals_.end(), [](const Literal& a, const Literal& b) {
     return a.text.substr(a.window, k_window) < b.text.substr(b.window, k_window);
   });
   for (size_t i = 0; i < literals_.size(); ++i) {
-    const auto bucket = static_cast<uint8_t>(1 << (i * 8 / literals_.size()));
+    const size_t bucket = i * 8 * k_sets / literals_.size();
+    const auto bit = static_cast<uint8_t>(1 << bucket % 8);
     for (size_t k = 0; k < k_window; ++k) {
       const auto byte = static_cast<uint8_t>(literals_[i].text[literals_[i].window + k]);
-      tables_.low[k][byte & 15] |= bucket;
-      tables_.high[k][byte >> 4] |= bucket;
+      tables_.low[bucket / 8][k][byte & 15] |= bit;
+      tables_.high[bucket / 8][k][byte >> 4] |= bit;
     }
   }
-  const auto slot = [](const Literal& literal) { return slot_of(literal.text.data() + literal.window); };
+  const auto slot = [](const Literal& literal) { return slot_of(literal.bytes); };
   std::sort(literals_.begin(), literals_.end(), [&](const Literal& a, const Literal& b) { return slot(a) < slot(b); });
   for (const Literal& literal : literals_) ++first_[slot(literal) + 1];
   for (size_t i = 0; i < k_slots; ++i) first_[i + 1] = static_cast<uint16_t>(first_[i + 1] + first_[i]);
@@ -154,10 +165,13 @@ AnchorScanner::AnchorScanner(const std::vector<std::string_view>& anchors) {
 
 void AnchorScanner::verify(std::string_view text, size_t position, std::vector<AnchorHit>& hits) const {
   if (text.size() - position < k_window) return;
-  const size_t slot = slot_of(text.data() + position);
+  const uint32_t bytes = load_window(text.data() + position);
+  const size_t slot = slot_of(bytes);
   for (size_t i = first_[slot]; i < first_[slot + 1]; ++i) {
     const Literal& literal = literals_[i];
-    if (position < literal.window || text.size() - (position - literal.window) < literal.text.size()) continue;
+    if (bytes != literal.bytes || position < literal.window ||
+        text.size() - (position - literal.window) < literal.text.size())
+      continue;
     const size_t start = position - literal.window;
     if (std::memcmp(text.data() + start, literal.text.data(), literal.text.size()) == 0)
       hits.push_back({start, literal.anchor});
@@ -166,7 +180,7 @@ void AnchorScanner::verify(std::string_view text, size_t position, std::vector<A
 
 void AnchorScanner::scan(std::string_view text, std::vector<AnchorHit>& hits) const {
   hits.clear();
-  thread_local std::vector<uint32_t> windows;
+  thread_local std::vector<uint32_t> windows(k_piece + k_widest_vector);
   std::array<uint8_t, 2 * k_overread> tail{};
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   for (size_t begin = 0; begin < text.size();) {
@@ -179,12 +193,12 @@ void AnchorScanner::scan(std::string_view text, std::vector<AnchorHit>& hits) co
       std::fill(tail.begin() + static_cast<std::ptrdiff_t>(left), tail.end(), uint8_t{0});
       piece = tail.data();
     }
-    windows.clear();
-    HWY_DYNAMIC_DISPATCH(CollectWindows)(tables_, piece, count, windows);
-    for (const uint32_t position : windows) verify(text, begin + position, hits);
+    const size_t found = HWY_DYNAMIC_DISPATCH(FindWindows)(tables_, piece, count, windows.data());
+    for (size_t i = 0; i < found && windows[i] < count; ++i) verify(text, begin + windows[i], hits);
     begin += count;
   }
-  std::sort(hits.begin(), hits.end(), [](const AnchorHit& a, const AnchorHit& b) { return a.position < b.position; });
+  const auto by_position = [](const AnchorHit& a, const AnchorHit& b) { return a.position < b.position; };
+  if (!std::is_sorted(hits.begin(), hits.end(), by_position)) std::sort(hits.begin(), hits.end(), by_position);
 }
 
 int64_t count_newlines(std::string_view text) {

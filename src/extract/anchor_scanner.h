@@ -25,18 +25,21 @@ class AnchorScanner {
   void scan(std::string_view text, std::vector<AnchorHit>& hits) const;
 
   static constexpr size_t k_window = 4;
-  struct Tables {  // by byte of the window, then by nibble: the buckets that allow it
-    alignas(16) std::array<std::array<uint8_t, 16>, k_window> low{}, high{};
+  static constexpr size_t k_sets = 2;  // of eight buckets, a bit each
+  struct Tables {                      // by set, byte of the window and nibble: the buckets that allow it
+    alignas(16) std::array<std::array<std::array<uint8_t, 16>, k_window>, k_sets> low{}, high{};
   };
 
  private:
   struct Literal {
     std::string text;
-    size_t window = 0;  // where in the text its rarest four bytes begin
+    size_t window = 0;   // where in the text its rarest four bytes begin
+    uint32_t bytes = 0;  // these
     uint32_t anchor = 0;
   };
   static constexpr size_t k_slots = 4096;
-  static size_t slot_of(const char* window);
+  static uint32_t load_window(const char* text);
+  static size_t slot_of(uint32_t window);
   void verify(std::string_view text, size_t position, std::vector<AnchorHit>& hits) const;
 
   Tables tables_;

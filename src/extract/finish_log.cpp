@@ -71,16 +71,23 @@ void label_pauses(ExtractedLog& log, EventKind kind, bool ExtractedStep::*label)
   for (const size_t index : labelled) log.steps[index].*label = true;
 }
 
-// Every loss that is no number is an event, whether or not the dialect says so.
+// Every loss or gradient norm that is no number is an event, whether or not the dialect says so.
 void add_nan_events(ExtractedLog& log) {
   std::set<int64_t> told;
   for (const LogEvent& event : log.events)
     if (event.kind == EventKind::nan) told.insert(event.step);
   std::vector<LogEvent> events;
   for (const ExtractedStep& step : log.steps) {
-    if (!step.loss.known() || !std::isnan(*step.loss) || told.count(step.step) > 0) continue;
+    const bool nan_loss = step.loss && std::isnan(*step.loss), nan_norm = step.grad_norm && std::isnan(*step.grad_norm);
+    if ((!nan_loss && !nan_norm) || told.count(step.step) > 0) continue;
     if (++log.event_counts[EventKind::nan] <= 1000)
-      events.push_back({EventKind::nan, step.line, step.rank, step.step, {}, {}, "the loss is no number"});
+      events.push_back({EventKind::nan,
+                        step.line,
+                        step.rank,
+                        step.step,
+                        {},
+                        {},
+                        nan_loss ? "the loss is no number" : "the gradient norm is no number"});
   }
   const auto middle = static_cast<std::ptrdiff_t>(log.events.size());
   std::move(events.begin(), events.end(), std::back_inserter(log.events));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "extract/container_prefix.h"
 #include "extract/scan_text.h"
 
 namespace tprimat {
@@ -114,6 +115,7 @@ bool take_stamp(LogLine& line) {
   std::string_view rest = line.text;
   const Figure stamp = take_timestamp(rest);
   if (!stamp) return false;
+  skip_stream_name(rest);
   line.text = rest, line.unix_time = stamp;
   return true;
 }
@@ -131,7 +133,9 @@ bool take_named_stamp(LogLine& line) {
   return true;
 }
 
-bool may_have_prefix(char first) { return first == '[' || first == ' ' || is_digit(first) || is_letter(first); }
+bool may_have_prefix(char first) {
+  return first == '[' || first == '(' || first == ' ' || is_digit(first) || is_letter(first);
+}
 
 // Length of the colour code at the start of the text, its escape byte aside: "[32m", "[0m", "[38;2;180;60;0m", "[K".
 size_t colour_code_length(std::string_view text) {
@@ -177,8 +181,11 @@ LogLine LineCleaner::clean(std::string_view raw, int64_t number) {
   if (has_escape || escapes_lost) line.text = strip_colours(raw, escapes_lost, without_colours_);
   for (int round = 0; round < 6 && !line.text.empty() && may_have_prefix(line.text.front()); ++round) {
     if (line.text.front() == '[') {
-      if (!take_bracket_label(line) && !take_primus_prefix(line) && !take_stamp(line) && !take_named_stamp(line)) break;
-    } else if (!take_srun_label(line) && !take_stamp(line) && !take_job_name(line)) {
+      if (!take_bracket_label(line) && !take_primus_prefix(line) && !take_stamp(line) && !take_named_stamp(line) &&
+          !take_container_prefix(line.text))
+        break;
+    } else if (!take_srun_label(line) && !take_stamp(line) && !take_job_name(line) &&
+               !take_container_prefix(line.text)) {
       break;
     }
   }

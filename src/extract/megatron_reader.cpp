@@ -102,6 +102,7 @@ class MegatronReader : public LogReader {
       if (end != std::string::npos) clocks_.emplace_back(at + key.size(), end);
     }
     std::sort(clocks_.begin(), clocks_.end());
+    if (clocks_.size() == 2 && clocks_[1].first < clocks_[0].second) clocks_.clear();  // a broken line
   }
 
   // Piece by piece the same as the original, but for the figures of each rank's own clock.
@@ -149,8 +150,14 @@ class MegatronReader : public LogReader {
   }
 
   void add_record(IterationRecord& record, LogBuilder& log) {
+    if (record.fields == 0) return;  // words that only look like a record
     for (size_t i = 0; i < k_megatron_flavours; ++i) marks_[i] += record.marks[i];
     ExtractedStep& step = record.step;
+    if (!record.has_loss && record.other_loss) {
+      step.loss = record.other_loss;
+      record.has_loss = true;
+      log.note(fmt::format("the loss is what the log calls \"{}\"", record.other_loss_name));
+    }
     step.skipped = record.skipped > 0 && !record.has_loss;
     // Megatron prints a loss only when it is above 0: without one, and with no step left out, it was NaN.
     if (record.closed && !record.has_loss && !step.skipped) step.loss = std::numeric_limits<double>::quiet_NaN();

@@ -119,6 +119,10 @@ constexpr Rule k_rules[] = {
     {"mfu", store_mfu_percent, of(Flavour::primus)},
     {"tokens per second", store_figure<&ExtractedStep::tokens_per_second>, of(Flavour::native)},
     {"loss", store_loss, -1},
+    {"grad_norm", store_figure<&ExtractedStep::grad_norm>, -1},
+    {"throughput (token/sec/GPU)", store_figure<&ExtractedStep::tokens_per_second_per_gpu>, -1},
+    {"flop throughput (TFLOP/sec/GPU)", store_figure<&ExtractedStep::tflops_per_gpu>, -1},
+    {"TGS", store_figure<&ExtractedStep::tokens_per_second_per_gpu>, -1},
 };
 constexpr auto k_rule_count = static_cast<int32_t>(std::size(k_rules));
 
@@ -140,6 +144,31 @@ bool store_rank_memory(std::string_view key, std::string_view value, IterationRe
   return true;
 }
 
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// Some models train on a loss of another name: "nll loss: 2.5". The additions to a loss are none.
+void store_other_loss(std::string_view key, std::string_view value, IterationRecord& record) {
+  if (record.other_loss || !ends_with(key, "loss")) return;
+  for (const std::string_view addition : {"balanc", "aux", "z_loss", "z loss", "mtp"})
+    if (contains(key, addition)) return;
+  record.other_loss = parse_number(value);
+  record.other_loss_name = key;
+}
+
+// "lm loss 9.1E+00": until 2020 Megatron-LM printed some fields without a colon.
+void read_bare_field(std::string_view segment, IterationRecord& record) {
+  segment = trim(segment);
+  const size_t blank = segment.rfind(' ');
+  if (blank == std::string_view::npos || !parse_number(segment.substr(blank))) return;
+  const std::string_view key = trim(segment.substr(0, blank));
+  const int32_t rule = find_rule(key);
+  if (rule < 0) return store_other_loss(key, segment.substr(blank), record);
+  k_rules[rule].store(segment.substr(blank), record);
+  ++record.fields;
+}
+
 // Where "iteration", a whole number, "/", a whole number and "|" follow; the text is cut behind the bar.
 bool take_iteration(std::string_view& text, int64_t& step, std::optional<int64_t>& total) {
   std::string_view rest = text;
@@ -151,13 +180,20 @@ bool take_iteration(std::string_view& text, int64_t& step, std::optional<int64_t
     scan.remove_prefix(1);
     const Figure last = take_number(scan);
     scan = scan.substr(std::min(scan.size(), scan.find_first_not_of(' ')));
-    if (!last.finite() || scan.empty() || scan.front() != '|') continue;
+    if (!last || scan.empty() || scan.front() != '|') continue;
     step = static_cast<int64_t>(*number);
     if (*last >= 1 && *last <= 1e15) total = static_cast<int64_t>(*last);
     text = scan.substr(1);
     return true;
   }
   return false;
+}
+
+// "[default3]: [2025-11-02 10:00:05] iteration 5/ 10", unlike "elapsed time per iteration (ms)".
+bool begins_record(std::string_view segment) {
+  const auto after = text_after(segment, "iteration ");
+  const size_t at = after ? after->find_first_not_of(' ') : std::string_view::npos;
+  return at != std::string_view::npos && (*after)[at] >= '0' && (*after)[at] <= '9' && contains(*after, "/");
 }
 
 }  // namespace
@@ -169,11 +205,12 @@ void IterationScanner::read_field(std::string_view segment, IterationRecord& rec
   if (segment.size() <= expected.size() || segment[expected.size()] != ':' ||
       segment.substr(0, expected.size()) != expected) {
     const size_t colon = segment.find(':');
-    if (colon == std::string_view::npos) return;
+    if (colon == std::string_view::npos) return read_bare_field(segment, record);
     const std::string_view key = trim(segment.substr(0, colon));
     const int32_t rule = find_rule(key);
     if (rule < 0) {
-      store_rank_memory(key, segment.substr(colon + 1), record);
+      if (!store_rank_memory(key, segment.substr(colon + 1), record))
+        store_other_loss(key, segment.substr(colon + 1), record);
       return;
     }
     hint = rule;
@@ -198,11 +235,15 @@ bool IterationScanner::scan(const LogLine& line, std::string_view& text, Iterati
     record.step.samples_per_second = rate;
     mark(record, Flavour::gpt_neox);
   }
+  if (const size_t bracket = before.rfind('['); bracket != std::string_view::npos) {  // of a record that is glued on
+    std::string_view stamp = before.substr(bracket);
+    if (const Figure time = take_timestamp(stamp)) record.step.unix_time = time;
+  }
   position_ = 0;
   while (!text.empty()) {
     const size_t bar = text.find('|');
     const std::string_view segment = text.substr(0, bar);
-    if (contains(segment, "iteration ") && !contains(segment, ":")) break;  // the next record, glued to this one
+    if (begins_record(segment)) break;  // the next one, glued to this one
     if (bar == std::string_view::npos) {
       const std::string_view last = trim(segment);
       const bool whole_field = record.closed && !last.empty() && last.back() == '%';

@@ -19,6 +19,8 @@ constexpr Kind k_kinds[] = {
      "a zip container (.xlsx, .pt, .npz): `tprimat profile --summarise` reads performance reports in .xlsx"},
     {[](std::string_view head) { return contains(head, "\"traceEvents\"") || contains(head, "\"deviceProperties\""); },
      "a Chrome trace: `tprimat profile --summarise` reads it"},
+    {[](std::string_view head) { return starts_with(head, "\xff\xfe") || starts_with(head, "\xfe\xff"); },
+     "text in UTF-16: `iconv -f utf-16 -t utf-8` makes it readable"},
     {[](std::string_view head) { return starts_with(head, "MMIDIDX"); },
      "the index of a Megatron dataset: `tprimat data info` reads it"},
     {[](std::string_view head) { return contains(head, "ROCm System Management Interface"); },

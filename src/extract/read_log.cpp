@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "extract/common/failure_cause.h"
 #include "extract/common/setting_names.h"
 #include "extract/dialects.h"
 #include "extract/finish_log.h"
@@ -34,11 +35,23 @@ size_t line_begin(std::string_view text, size_t floor, size_t position) {
   return rewrite == nullptr ? from : static_cast<size_t>(rewrite - text.data()) + 1;
 }
 
+// Looks a little further each time: a progress bar may rewrite itself a million times before the next newline.
 size_t line_end(std::string_view text, size_t position) {
-  const auto* newline = static_cast<const char*>(std::memchr(text.data() + position, '\n', text.size() - position));
-  const size_t end = newline == nullptr ? text.size() : static_cast<size_t>(newline - text.data());
-  const auto* rewrite = static_cast<const char*>(std::memchr(text.data() + position, '\r', end - position));
-  return rewrite == nullptr ? end : static_cast<size_t>(rewrite - text.data());
+  for (size_t length = 256; position < text.size(); length *= 2) {
+    const std::string_view window = text.substr(position, length);
+    const size_t newline = std::min(window.find('\n'), window.size());
+    const size_t end = std::min(window.substr(0, newline).find('\r'), newline);
+    if (end < window.size()) return position + end;
+    position += window.size();
+  }
+  return text.size();
+}
+
+// A log that is still written, or was cut, may end within a number: "tps: 6,5".
+std::string_view without_cut_number(std::string_view text) {
+  const size_t end = text.find_last_not_of("0123456789.,+-eE");
+  const std::string_view tail = text.substr(end == std::string_view::npos ? 0 : end + 1);
+  return tail.find_first_of("0123456789") == std::string_view::npos ? text : text.substr(0, text.size() - tail.size());
 }
 
 }  // namespace
@@ -104,10 +117,11 @@ void LogReading::settle() {
 }
 
 void LogReading::show(std::string_view raw, uint64_t readers) {
-  const LogLine line = cleaner_.clean(raw, line_number_);
+  LogLine line = cleaner_.clean(raw, line_number_);
   if (line.ranks > 0 && !common_log_->facts().gpu_count) common_log_->facts().gpu_count = line.ranks;
   for (size_t i = 0; i < candidates_.size(); ++i) {
     Candidate& candidate = candidates_[i];
+    if (i == common_count_ && is_cut_) line.text = without_cut_number(line.text);
     const bool continued = candidate.wants_more && (candidate.wanted_rank == line.rank || line.rank < 0);
     if (!continued && (readers >> i & 1) == 0) {
       if (candidate.wants_more && --candidate.patience <= 0) candidate.wants_more = false;
@@ -153,6 +167,7 @@ void LogReading::add_lines(std::string_view lines) {
     line_number_ += count_newlines(lines.substr(counted, begin - counted));
     counted = begin;
     const std::string_view raw = lines.substr(begin, end - begin);
+    is_cut_ = end == lines.size();
     if (!read_copy(raw, readers) && !raw.empty()) read_line(raw, readers);
     cursor = end + 1;
   }
@@ -207,12 +222,13 @@ std::string explain_nothing(const ReadLog& read) {
   if (read.bytes == 0) return "the file is empty";
   if (!read.log.events.empty()) return "";  // its events tell more
   if (read.dialect != nullptr) return fmt::format("it looks like {}, but reports no step", read.dialect->title);
+  if (read.forced) return "it holds nothing of the format that was named";
   return "no known log format was recognised";
 }
 
 ReadLog read_source(LogSource& source, const ReadOptions& options) {
   std::string_view lines = source.next_lines();
-  std::string other_kind = describe_other_kind(lines.substr(0, k_head));
+  std::string other_kind = describe_other_kind(lines.substr(0, k_head)), last_words;
   ReadLog result;
   if (const Dialect* document = find_document(lines.substr(0, k_head), options.format)) {
     std::string whole(lines);
@@ -223,8 +239,14 @@ ReadLog read_source(LogSource& source, const ReadOptions& options) {
     for (; !lines.empty(); lines = source.next_lines()) reading.add_lines(lines);
     result = reading.finish();
   }
+  result.forced = !options.format.empty();
   if (!source.complaint().empty()) result.log.notes.push_back(source.complaint());
+  if (result.dialect == nullptr && !speaks_of_training(result.log)) {
+    if (const auto end = explain_end(result.log)) last_words = fmt::format(" (its last words: {})", *end);
+    result.log.events.clear(), result.log.event_counts.clear();
+  }
   result.why_nothing = explain_nothing(result);
+  if (result.dialect == nullptr && !result.why_nothing.empty()) result.why_nothing += last_words;
   if (!result.why_nothing.empty() && !other_kind.empty() && result.dialect == nullptr)
     result.why_nothing = "it is " + other_kind;
   return result;

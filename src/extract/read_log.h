@@ -22,6 +22,7 @@ struct ReadOptions {
 struct ReadLog {
   ExtractedLog log;
   const Dialect* dialect = nullptr;
+  bool forced = false;      // by --format: nothing was detected
   double confidence = 0.0;  // see LogReader::confidence
   std::string runner_up;    // the dialect that fitted second best; empty: none did
   std::string why_nothing;  // for a log without a single step
@@ -66,6 +67,7 @@ class LogReading {
   LineCleaner cleaner_;
   std::string runner_up_;
   bool settled_ = false, anybody_waits_ = false;
+  bool is_cut_ = false;      // the line at hand has no end
   int64_t line_number_ = 1;  // of the line at the cursor
   int64_t bytes_ = 0;
 };

@@ -125,6 +125,21 @@ Figure take_clock(std::string_view& text) {
   return *hour * 3600.0 + *minute * 60.0 + *second + fraction;
 }
 
+// Seconds that the clock is ahead of UTC, from "Z", "+09:00" or "-0700" at the start, cut off; 0 without one.
+double take_zone(std::string_view& text) {
+  if (take_char(text, 'Z')) return 0;
+  std::string_view rest = text;
+  const bool behind = !rest.empty() && rest.front() == '-';
+  if (!behind && (rest.empty() || rest.front() != '+')) return 0;
+  rest.remove_prefix(1);
+  const auto hours = take_digits(rest, 2);
+  take_char(rest, ':');
+  const auto minutes = take_digits(rest, 2);
+  if (!hours || !minutes || *hours > 14 || *minutes > 59) return 0;
+  text = rest;
+  return (behind ? -60.0 : 60.0) * (*hours * 60 + *minutes);
+}
+
 double unit_factor(char suffix) {
   switch (suffix) {
     case 'k':
@@ -237,12 +252,13 @@ Figure take_timestamp(std::string_view& text) {
   rest.remove_prefix(1);
   const Figure clock = take_clock(rest);
   if (!clock) return {};
+  const double zone = take_zone(rest);
   if (bracket && !take_char(rest, ']')) return {};
   using namespace std::chrono;
   const sys_days days =
       year(date->year) / month(static_cast<unsigned>(date->month)) / day(static_cast<unsigned>(date->day));
   text = rest;
-  return static_cast<double>(days.time_since_epoch().count()) * 86400.0 + *clock;
+  return static_cast<double>(days.time_since_epoch().count()) * 86400.0 + *clock - zone;
 }
 
 Figure parse_bytes_gb(std::string_view text) {

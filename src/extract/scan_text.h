@@ -36,7 +36,7 @@ struct RoundedNumber {
 std::optional<RoundedNumber> parse_human_number(std::string_view text);
 
 // The time stamp at the start (after "[" or blanks), cut off with its closing "]", s since 1970 read as UTC:
-// "2024-09-03 15:54:54[.123|,123]", "2024-09-03T15:54:54", "20251030 07:25:36", "01/17/2024 14:02:16".
+// "2024-09-03 15:54:54[.123|,123]", "2024-09-03T15:54:54[Z|+09:00]", "20251030 07:25:36", "01/17/2024 14:02:16".
 Figure take_timestamp(std::string_view& text);
 
 inline constexpr double k_gib = 1073741824.0;

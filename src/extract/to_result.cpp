@@ -11,9 +11,11 @@
 #include "extract/common/failure_cause.h"
 #include "extract/common/setting_names.h"
 #include "extract/model_shape.h"
+#include "extract/scan_text.h"
 #include "result/peak.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
+#include "stats/descriptive.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -69,6 +71,8 @@ void fill_series(RunResult& result, const Course& course) {
   reported.tokens_per_second_per_gpu = optional_series(course, &ExtractedStep::tokens_per_second_per_gpu);
   reported.samples_per_second = optional_series(course, &ExtractedStep::samples_per_second);
   reported.loss_scale = optional_series(course, &ExtractedStep::loss_scale);
+  reported.power_watts_per_gpu = optional_series(course, &ExtractedStep::power_watts_per_gpu);
+  reported.energy_joules_per_gpu = optional_series(course, &ExtractedStep::energy_joules_per_gpu);
   reported.unix_time = optional_series(course, &ExtractedStep::unix_time);
   result.reported = std::move(reported);
 }
@@ -112,11 +116,36 @@ std::optional<Platform> platform_of(const LoggedFacts& facts, const std::optiona
   return std::nullopt;
 }
 
-void fill_device(RunResult& result, const LoggedFacts& facts) {
+std::optional<double> highest(const ExtractedLog& log, std::initializer_list<MemoryKind> kinds) {
+  std::optional<double> gb;
+  for (const auto& [key, value] : log.memory_gb)
+    if (std::find(kinds.begin(), kinds.end(), key.kind) != kinds.end()) gb = std::max(gb.value_or(0), value);
+  return gb;
+}
+
+// A size of memory is no name. Where it fits one part of the catalogue alone, that part is worth a hint.
+void hint_at_device(RunResult& result) {
+  constexpr double k_tolerance_gib = 0.6;
+  const DeviceInfo& device = result.gpu_info;
+  if (!device.device_name.empty() || !device.total_memory_gb || !result.platform) return;
+  const double gib = *device.total_memory_gb * 1e9 / k_gib;
+  std::vector<std::string> fitting;
+  for (const HardwareSpec& part : hardware_catalogue())
+    if (part.platform == *result.platform && part.memory_bytes &&
+        std::abs(*part.memory_bytes / 1e9 - gib) < k_tolerance_gib)
+      fitting.push_back(part.id);
+  if (fitting.size() == 1)
+    add_warning(result,
+                fmt::format("the log names no GPU; of the parts known, {:.2f} GiB of memory fit {} alone: --device {} "
+                            "says that it was one",
+                            gib, fitting.front(), fitting.front()));
+}
+
+void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog& log) {
   DeviceInfo& device = result.gpu_info;
   device.device_name = facts.gpu_name.value_or("");
   device.device_count = facts.gpu_count;
-  device.total_memory_gb = facts.gpu_memory_gb;
+  device.total_memory_gb = facts.gpu_memory_gb ? facts.gpu_memory_gb : highest(log, {MemoryKind::device_total});
   device.pytorch_version = facts.pytorch_version;
   device.software_version = facts.stack_version;
   const auto part = facts.gpu_name ? find_hardware(*facts.gpu_name) : std::nullopt;
@@ -125,6 +154,7 @@ void fill_device(RunResult& result, const LoggedFacts& facts) {
     device.software_stack = *result.platform == Platform::nvd   ? "cuda"
                             : *result.platform == Platform::amd ? "rocm"
                                                                 : "cpu";
+  hint_at_device(result);
 }
 
 void fill_training(RunResult& result, const LoggedFacts& facts) {
@@ -161,6 +191,18 @@ void settle_batch(LoggedFacts& facts, const Course& course) {
   if (batch.finite() && *batch >= 1 && *batch < 1e12) facts.global_batch_size = static_cast<int64_t>(*batch);
 }
 
+// Tokens of a step as the log states them, where every step has as many.
+std::optional<int64_t> stated_tokens(const Course& course) {
+  std::optional<int64_t> tokens;
+  for (const ExtractedStep* step : course) {
+    if (!step->tokens.finite() || *step->tokens < 1 || *step->tokens > 1e15) return std::nullopt;
+    const auto each = static_cast<int64_t>(*step->tokens);
+    if (tokens && *tokens != each) return std::nullopt;
+    tokens = each;
+  }
+  return tokens;
+}
+
 template <class T, class Show>
 void use_known(std::optional<T>& fact, const std::optional<T>& known, Show&& show, RunResult& result) {
   if (!known) return;
@@ -188,13 +230,6 @@ void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& res
   };
   use_known(facts.platform, known.platform, names("--platform"), result);
   use_known(facts.precision, known.precision, names("--precision"), result);
-}
-
-std::optional<double> highest(const ExtractedLog& log, std::initializer_list<MemoryKind> kinds) {
-  std::optional<double> gb;
-  for (const auto& [key, value] : log.memory_gb)
-    if (std::find(kinds.begin(), kinds.end(), key.kind) != kinds.end()) gb = std::max(gb.value_or(0), value);
-  return gb;
 }
 
 void raise(std::optional<double>& kept, const std::vector<double>& values) {
@@ -246,7 +281,7 @@ void fill_source(RunResult& result, const ReadLog& read, const std::string& path
   source.log = path == "-" ? "standard input" : path;
   if (read.dialect != nullptr) {
     source.format = std::string(read.dialect->id);
-    source.confidence = read.confidence;
+    if (!read.forced) source.confidence = read.confidence;
   }
   source.lines = read.lines;
   source.records = read.log.records;
@@ -266,7 +301,7 @@ void warn_about_times(RunResult& result, const ReadLog& read) {
   if (result.source.attempts.value_or(1) > 1)
     add_warning(result, fmt::format("the training was restarted {} time{}: of repeated steps the last attempt counts",
                                     *result.source.attempts - 1, *result.source.attempts == 2 ? "" : "s"));
-  if (read.confidence > 0 && read.confidence < 0.9)
+  if (!read.forced && read.confidence > 0 && read.confidence < 0.9)
     add_warning(result,
                 fmt::format("the format was recognised as {} with a confidence of {:.2f}{}; --format forces one",
                             read.dialect->title, read.confidence,
@@ -301,6 +336,23 @@ void audit_settings(RunResult& result, const LoggedFacts& facts, const Extracted
   if (!log.settings.empty()) result.effective_config = log.settings;
 }
 
+// Two ways to the same figure: what the framework prints by its own formula, and what follows from the model's shape.
+void compare_with_reported(RunResult& result) {
+  constexpr double k_tolerance = 0.15;  // formulas differ by the attention term
+  if (!result.derived.tflops_per_gpu || !result.reported || !result.reported->tflops_per_gpu) return;
+  std::vector<double> reported;
+  const auto& series = *result.reported->tflops_per_gpu;
+  for (auto i = static_cast<size_t>(result.warmup.steps_excluded); i < series.size(); ++i)
+    if (std::isfinite(series[i])) reported.push_back(series[i]);
+  if (reported.empty()) return;
+  const double usual = median(reported), ours = result.derived.tflops_per_gpu->value;
+  if (!(usual > 0) || std::abs(ours / usual - 1) <= k_tolerance) return;
+  add_warning(result,
+              fmt::format("the framework reports {:.1f} TFLOP/s per device, from the model's shape {:.1f} follow: one "
+                          "of model, sequence length, batch and device count is not what ran",
+                          usual, ours));
+}
+
 }  // namespace
 
 RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known) {
@@ -313,8 +365,9 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   result.framework = facts.framework;
   result.framework_version = facts.framework_version;
   result.timestamp = start_of(course);
-  fill_device(result, facts);
+  fill_device(result, facts, read.log);
   fill_training(result, facts);
+  if (!tokens_per_step(result)) result.training_config.tokens_per_step = stated_tokens(course);
   result.model_info.shape = find_model_shape(read.log.settings, facts);
   fill_series(result, course);
   number_steps(result, course, read.dialect != nullptr ? read.dialect->counts_from : 1);
@@ -328,6 +381,7 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   SummaryOptions options{known.fixed_warmup_steps, {}, {}};
   if (facts.gpu_name && facts.precision) options.peak = catalogue_peak(*facts.gpu_name, *facts.precision);
   summarise_run(result, options);
+  compare_with_reported(result);
   return result;
 }
 

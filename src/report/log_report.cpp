@@ -211,7 +211,8 @@ std::string render_extracted_files(const std::vector<ExtractedFile>& files) {
     table.rows.push_back({printable(file.path), r.source.format.value_or("-"),
                           r.performance_metrics ? fmt::format("{}", r.performance_metrics->total_steps) : "0",
                           median ? format_duration(*median) : "-", rate ? format_count(rate->value) : "-",
-                          short_figure(last_loss, "{:.4f}"), describe_status(r).substr(0, 90)});
+                          last_loss && std::isnan(*last_loss) ? "NaN" : short_figure(last_loss, "{:.4f}"),
+                          describe_status(r).substr(0, 90)});
   }
   std::string text = table.rows.empty() ? "" : render_text(table);
   if (!nothing.empty()) text += (text.empty() ? "" : "\n") + std::string("Nothing was taken out of:\n") + nothing;

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cmath>
 
-#include "base/files.h"
 #include "result/summary.h"
 #include "result/upgrade.h"
 #include "stats/descriptive.h"
@@ -136,8 +135,8 @@ RunResult run_result_from_json(const Json& json, const std::string& file_name) {
   return result;
 }
 
-void write_run_result(const std::filesystem::path& path, const RunResult& result) {
-  write_file_atomically(path, print_json(run_result_to_json(result)));
+void write_run_result(const std::filesystem::path& path, const RunResult& result, Survives survives) {
+  write_file_atomically(path, print_json(run_result_to_json(result)), survives);
 }
 
 RunResult load_run_result(const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/files.h"
 #include "result/run_result.h"
 #include "text/json.h"
 
@@ -15,7 +16,8 @@ Json run_result_to_json(const RunResult& result);
 RunResult run_result_from_json(const Json& json, const std::string& file_name);
 
 // The file is there whole or not at all. Throws Error (work_failed) when it cannot be written.
-void write_run_result(const std::filesystem::path& path, const RunResult& result);
+void write_run_result(const std::filesystem::path& path, const RunResult& result,
+                      Survives survives = Survives::power_loss);
 
 // Throws Error that names the path: unreadable, no JSON, no result.
 RunResult load_run_result(const std::filesystem::path& path);

@@ -55,7 +55,7 @@ struct DeviceInfo {
 };
 
 struct TrainingConfig {
-  std::optional<int64_t> max_steps, global_batch_size, micro_batch_size, sequence_length, num_gpus;
+  std::optional<int64_t> max_steps, global_batch_size, micro_batch_size, sequence_length, num_gpus, tokens_per_step;
   std::optional<std::string> parallel_strategy;
   std::optional<double> learning_rate, min_learning_rate, weight_decay, clip_grad_norm;
   std::optional<int64_t> warmup_steps, seed;
@@ -67,6 +67,8 @@ struct TrainingConfig {
                       field("micro_batch_size", &T::micro_batch_size, "sequences per forward pass and rank"),
                       field("sequence_length", &T::sequence_length, "tokens per sequence"),
                       field("num_gpus", &T::num_gpus, "devices of the run"),
+                      field("tokens_per_step", &T::tokens_per_step,
+                            "tokens of a step over all ranks, where batch and sequence length are not both known"),
                       field("parallel_strategy", &T::parallel_strategy, "name of the layout"),
                       field("learning_rate", &T::learning_rate, "peak learning rate asked for"),
                       field("min_learning_rate", &T::min_learning_rate, "final learning rate asked for"),
@@ -299,7 +301,7 @@ struct RunEvent {
 // A step that is left out of the steady state, because its time is not that of a training step alone.
 struct LabelledStep {
   int64_t step = 0;
-  std::string label;  // evaluation, checkpoint, restart, mean_of_two, skipped
+  std::string label;  // evaluation, checkpoint, restart, mean_of_two
   static constexpr auto fields() {
     using L = LabelledStep;
     return std::tuple{field("step", &L::step, "number of the step"), field("label", &L::label, "what its time holds")};
@@ -321,7 +323,7 @@ struct RankMemoryEntry {
 // formulas and its own peak, and nothing is derived from them unless source.step_time says so.
 struct ReportedFigures {
   std::optional<std::vector<double>> tflops_per_gpu, mfu, tokens_per_second, tokens_per_second_per_gpu,
-      samples_per_second, loss_scale, unix_time;
+      samples_per_second, loss_scale, power_watts_per_gpu, energy_joules_per_gpu, unix_time;
   static constexpr auto fields() {
     using R = ReportedFigures;
     return std::tuple{
@@ -331,6 +333,8 @@ struct ReportedFigures {
         field("tokens_per_second_per_gpu", &R::tokens_per_second_per_gpu, "of one device"),
         field("samples_per_second", &R::samples_per_second, "sequences/s of all devices"),
         field("loss_scale", &R::loss_scale, "loss scale of fp16 training"),
+        field("power_watts_per_gpu", &R::power_watts_per_gpu, "W of one device"),
+        field("energy_joules_per_gpu", &R::energy_joules_per_gpu, "J of one device and step"),
         field("unix_time", &R::unix_time, "time stamp of the record, s since 1970; the log's clock read as UTC")};
   }
 };

@@ -159,6 +159,15 @@ std::map<std::string, double> count_flops(const RunResult& result) {
   return flops;
 }
 
+// Energy is measured from the end of the warm-up to the last step, whatever these steps hold.
+int64_t steps_after_warmup(const RunResult& result) {
+  int64_t steps = 0;
+  for (auto i = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded)); i < result.step_times.size();
+       ++i)
+    steps += entry_span(result, i);
+  return steps;
+}
+
 void derive_energy(RunResult& result, double steady_tokens) {
   for (const TelemetrySummary& each : result.telemetry) {
     if (!each.energy_joules || !each.energy_valid.value_or(false)) continue;
@@ -227,7 +236,7 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
   if (!derived.tokens_per_second_per_gpu) adopt_reported_rates(result, derived);
   result.derived = std::move(derived);
   if (tokens && result.statistics)
-    derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(result.statistics->count));
+    derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(steps_after_warmup(result)));
 }
 
 }  // namespace
@@ -252,7 +261,10 @@ std::optional<int64_t> device_count(const RunResult& result) {
 std::optional<int64_t> tokens_per_step(const RunResult& result) {
   const auto& batch = result.training_config.global_batch_size;
   const auto& length = result.training_config.sequence_length;
-  if (!batch || !length || *batch <= 0 || *length <= 0) return std::nullopt;
+  if (!batch || !length || *batch <= 0 || *length <= 0) {
+    const auto& stated = result.training_config.tokens_per_step;
+    return stated && *stated > 0 ? stated : std::nullopt;
+  }
   constexpr int64_t k_most = int64_t{1} << 50;  // beyond any training: a broken file must not overflow
   if (*batch > k_most / *length) return std::nullopt;
   return *batch * *length;

@@ -18,7 +18,8 @@ SummaryOptions stored_options(const RunResult& result);
 // Devices that share the work; nothing when neither the training nor the device says.
 std::optional<int64_t> device_count(const RunResult& result);
 
-// Sequences per step x tokens per sequence; nothing when one is unknown.
+// Sequences per step x tokens per sequence, else what training_config.tokens_per_step states; nothing when neither is
+// known.
 std::optional<int64_t> tokens_per_step(const RunResult& result);
 
 // Between a nanosecond and 1e8 s: what no clock of a training can have said is not a time.

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Holds docs/cli.md to what the program says of itself.
+"""Holds docs/cli.md and docs/formats.md to what the program says of itself.
 
 Every command and every option that --help prints stands in that command's section, no option stands in its table that
-does not exist, and every exit status of src/base/exit_status.h is in the list.
+does not exist, and every exit status of src/base/exit_status.h is in the list. Likewise docs/formats.md: its table of
+dialects is the list of `extract --list-formats`, and every figure that a dialect reads is explained.
 
 usage: check_docs.py PROGRAM SOURCE_DIR
 """
 
+import json
 import pathlib
 import re
 import subprocess
@@ -68,6 +70,29 @@ def check_statuses(source, page):
             if not re.search(rf"^\| {status} \|", page, re.MULTILINE)]
 
 
+def first_names(section):
+    """What stands in backticks in the first column of its table."""
+    rows = [row for row in section.splitlines() if row.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+
+
+def check_formats(program, source):
+    done = subprocess.run([program, "extract", "--list-formats", "--json"], capture_output=True, text=True, timeout=30)
+    dialects = json.loads(done.stdout)
+    page = (source / "docs/formats.md").read_text(encoding="utf-8")
+    sections = sections_of(page)
+    told, known = first_names(sections["Dialects"]), [dialect["id"] for dialect in dialects]
+    failures = [f"formats.md: the dialect {name} is not in the table" for name in known if name not in told]
+    failures += [f"formats.md: there is no dialect {name}" for name in told if name not in known]
+    explained = first_names(sections["Figures"])
+    fields = {field for dialect in dialects for field in dialect["fields"]}
+    failures += [f"formats.md: the figure {field} is not explained" for field in sorted(fields)
+                 if field not in explained]
+    texts = "".join(text for title, text in sections.items() if title != "Dialects")
+    failures += [f"formats.md: nothing is said of {name}" for name in known if f"`{name}`" not in texts]
+    return failures
+
+
 def main():
     program, source = sys.argv[1], pathlib.Path(sys.argv[2])
     page = (source / "docs/cli.md").read_text(encoding="utf-8")
@@ -76,8 +101,8 @@ def main():
         raise SystemExit("tprimat --help lists no commands")
     sections = sections_of(page)
     failures = [failure for command in commands for failure in check_command(program, command, sections)]
-    failures += check_statuses(source, page)
-    print("\n".join(failures) or f"docs/cli.md explains {len(commands)} commands")
+    failures += check_statuses(source, page) + check_formats(program, source)
+    print("\n".join(failures) or f"docs/cli.md explains {len(commands)} commands, docs/formats.md every dialect")
     sys.exit(1 if failures else 0)
 
 

@@ -224,7 +224,11 @@ const LogEvent* find_earlier_error(const ExtractedLog& log, int64_t before_line)
 // A training that goes on without a loss has failed too.
 std::optional<std::string> explain_nan(const std::vector<ExtractedStep>& steps) {
   constexpr size_t k_fewest = 3;
-  const auto is_nan = [](const ExtractedStep& step) { return !step.skipped && step.loss && std::isnan(*step.loss); };
+  const auto is_nan = [](const ExtractedStep& step) {
+    if (step.skipped || !step.loss) return false;
+    // The Trainer of Hugging Face shows a loss that is no number as 0.
+    return std::isnan(*step.loss) || (*step.loss == 0 && step.grad_norm && std::isnan(*step.grad_norm));
+  };
   const auto last_good = std::find_if_not(steps.rbegin(), steps.rend(), is_nan);
   const auto first = last_good.base();
   const auto count = static_cast<size_t>(steps.end() - first);
@@ -246,6 +250,18 @@ std::optional<std::string> explain_end(const ExtractedLog& log) {
   if (const LogEvent* earlier = find_earlier_error(log, last_step_line + 1))
     sentence += fmt::format("; before its last step the log shows: {}", describe_end(*earlier, {}));
   return sentence;
+}
+
+bool speaks_of_training(const ExtractedLog& log) {
+  const LoggedFacts& facts = log.facts;
+  if (!log.steps.empty() || facts.gpu_name || facts.pytorch_version || facts.gpu_count) return true;
+  return std::any_of(log.events.begin(), log.events.end(), [](const LogEvent& event) {
+    if (role_of(event) == Role::none) return false;
+    if (event.rank >= 0 || starts_with(event.text, k_root_cause) || contains(event.text, "local rank")) return true;
+    for (const std::string_view mark : {"CUDA", "HIP", "NCCL", "torch", "deepspeed", "slurm", "srun"})
+      if (contains(event.text, mark)) return true;
+    return false;
+  });
 }
 
 }  // namespace tprimat

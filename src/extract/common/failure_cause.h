@@ -15,4 +15,8 @@ inline constexpr std::string_view k_root_cause = "root cause: ";
 // failure after its last step.
 std::optional<std::string> explain_end(const ExtractedLog& log);
 
+// Whether a log of no known format is that of a training all the same: it names GPUs or PyTorch, or a failure is one
+// that only a job on GPUs can have.
+bool speaks_of_training(const ExtractedLog& log);
+
 }  // namespace tprimat

@@ -117,10 +117,16 @@ void read_details(std::string_view line, FailureSign& sign) {
     if (const auto rank = rank_after(line, key)) sign.rank = *rank;
 }
 
+// PyTorch says how much it tried to allocate; a text about such messages does not.
+bool has_amount(std::string_view text) {
+  const auto rest = text_after(text.substr(0, 60), "Tried to allocate ");
+  return !rest || parse_number(*rest);
+}
+
 std::optional<FailureSign> find_phrase(std::string_view line) {
   for (const Phrase& phrase : k_line_phrases) {
     const size_t at = line.find(phrase.text);
-    if (at == std::string_view::npos) continue;
+    if (at == std::string_view::npos || !has_amount(line.substr(at))) continue;
     FailureSign sign{phrase.kind, line.substr(start_of_phrase(line, at)), {}, -1};
     read_details(line, sign);
     return sign;

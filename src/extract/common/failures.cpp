@@ -26,8 +26,9 @@ struct RankState {
   std::string cause;              // its text
   std::string thrown;             // by a C++ program that is about to say what()
   int lines_to_what = 0;
-  int64_t line = 0;  // the last one of the rank
-  bool is_open() const { return traceback.is_open() || report.is_open() || lines_to_what > 0; }
+  bool is_ignored = false;  // the traceback that follows ended nothing
+  int64_t line = 0;         // the last one of the rank
+  bool is_open() const { return traceback.is_open() || report.is_open() || lines_to_what > 0 || is_ignored; }
 };
 
 std::string describe_exit(const ProcessFailure& failure) {
@@ -83,9 +84,17 @@ class FailuresReader : public LogReader {
       return true;
     }
     if (state.lines_to_what > 0 && read_what(line, state, log)) return true;
-    if (!state.traceback.is_open() || opens_report(line.text)) return false;
+    if (!state.traceback.is_open() || opens_report(line.text)) {
+      state.is_ignored &= starts_with(trim(line.text), "Traceback (most");
+      return false;
+    }
     const TracebackReader::Exception exception = state.traceback.read(line.text);
-    if (!exception.text.empty()) add_exception(exception, line, state, log);
+    if (!exception.text.empty() && state.is_ignored) {
+      state.traceback = {};
+      state.is_ignored = false;
+    } else if (!exception.text.empty()) {
+      add_exception(exception, line, state, log);
+    }
     return starts_with(line.text, "  ") || !exception.text.empty();
   }
 
@@ -112,6 +121,8 @@ class FailuresReader : public LogReader {
     } else if (starts_with(trim(text), "Root Cause (first")) {
       state.report.open();
       state.report.read(text);
+    } else if (contains(text, "Exception ignored in")) {  // by the garbage collector, or at the end of the program
+      state.is_ignored = true;
     } else if (starts_with(trim(text), "Traceback (most recent call last)")) {
       state.traceback.open();
     } else if (const auto thrown = text_between(text, "terminate called after throwing an instance of '", "'")) {
@@ -217,6 +228,7 @@ Dialect failures_reader() {
                       "Traceback (most",
                       "Error:",
                       "Exception:",
+                      "Exception ignored in",
                       "Root Cause (first",
                       "terminate called",
                       "MPI_ABORT",

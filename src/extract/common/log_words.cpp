@@ -10,10 +10,10 @@ namespace tprimat {
 namespace {
 
 constexpr std::string_view k_source_starts[] = {
-    "raise ",  "if ",     "elif ",   "while ",   "print", "assert ",   "#",      "def ",    "class ",
-    "except ", "return ", "logger.", "logging.", "log.",  "warnings.", "f\"",    "f'",      "\"",
-    "'",       "//",      "/*",      "--",       "help=", "help:",     "usage:", "echo ",   "+ ",
-    "++",      "fprintf", "printf",  "import ",  "from ", "with ",     "for ",   "parser.", "try:",
+    "raise ",  "if ",     "elif ",    "while ", "print",     "assert ", "#",   "def ", "class ",  "except ",
+    "return ", "logger.", "logging.", "log.",   "warnings.", "f\"",     "f'",  "\"",   "'",       "//",
+    "/*",      "--",      "help=",    "help:",  "usage:",    "echo ",   "+ ",  "++",   "fprintf", "printf",
+    "import ", "from ",   "with ",    "for ",   "parser.",   "try:",    "r\"", "{\"",  "`",       "| ",
 };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -47,7 +47,7 @@ bool looks_like_source(std::string_view text) {
   text = trim(text);
   for (const std::string_view start : k_source_starts)
     if (starts_with(text, start)) return true;
-  for (const std::string_view mark : {" = \"", " = '", " = f\"", " .....", "help=\""})
+  for (const std::string_view mark : {" = \"", " = '", " = f\"", " .....", "help=\"", "(\"", "(r\"", "{\"", ": \""})
     if (contains(text, mark)) return true;
   return false;
 }

@@ -71,7 +71,9 @@ class DeepspeedReader : public LogReader {
     loss_ = {};
     const StepGap gap = meter_.measure(step);
     const Figure skipped = number_after(line.text, "skipped=");
-    step.skipped = gap.steps > 0 && skipped && skipped_ && *skipped - *skipped_ == static_cast<double>(gap.steps);
+    const bool all_since =
+        gap.steps > 0 && skipped && skipped_ && *skipped - *skipped_ == static_cast<double>(gap.steps);
+    step.skipped = all_since || (skipped && *skipped == static_cast<double>(*number));
     skipped_ = skipped;
     set_time_from_gap(step, gap, stamp_resolution(step, gap));
     from_stamps_ += step.time_source == TimeSource::from_timestamps;
@@ -129,8 +131,9 @@ class DeepspeedReader : public LogReader {
   }
 
   void read_pipeline(const LogLine& line, LogBuilder& log) {
-    const auto number = step_after(line.text, "steps: ");
-    const Figure seconds = number_after(line.text, " iter time (s): ");
+    auto number = step_after(line.text, "steps: ");
+    if (!number) number = step_after(line.text, "step: ");
+    Figure seconds = number_after(line.text, " iter time (s): ");
     if (!number || !seconds.finite() || *seconds <= 0) return;
     ExtractedStep* step = log.find(*number);
     if (step == nullptr) {
@@ -138,14 +141,34 @@ class DeepspeedReader : public LogReader {
       record.mean_of = mean_of_gap(meter_.measure(record));
       step = &log.add(record);
     }
-    constexpr double k_half = 0.0005;  // three decimals are printed
     from_stamps_ -= step->time_source == TimeSource::from_timestamps;
-    step->time_source = TimeSource::printed;
-    step->time_seconds = seconds;
-    step->time_low = *seconds - k_half;
-    step->time_high = *seconds + k_half;
-    step->loss = number_after(line.text, " loss: ");
+    look_for_milliseconds(*step, *seconds, log);
     step->samples_per_second = number_after(line.text, "samples/sec: ");
+    step->loss = number_after(line.text, " loss: ");
+    set_pipeline_time(*step, *seconds);
+    if (untold_pipeline_step_ < 0) untold_pipeline_step_ = *number;
+  }
+
+  // Three decimals are printed.
+  void set_pipeline_time(ExtractedStep& step, double printed) const {
+    const double unit = in_milliseconds_ ? 1e-3 : 1.0, half = 0.0005 * unit;
+    step.time_source = TimeSource::printed;
+    step.time_seconds = printed * unit;
+    step.time_low = printed * unit - half;
+    step.time_high = printed * unit + half;
+    if (step.samples_per_second) step.samples_per_second = *step.samples_per_second / unit;
+  }
+
+  // DeepSpeed of early 2022 prints milliseconds there, whatever it says. The time stamps tell; the first record, which
+  // has none before it, is set right afterwards.
+  void look_for_milliseconds(const ExtractedStep& step, double printed, LogBuilder& log) {
+    if (in_milliseconds_ || step.time_source != TimeSource::from_timestamps || !step.time_seconds.finite()) return;
+    constexpr double k_far_too_long = 100, k_tolerance = 1.1;
+    if (printed < k_far_too_long * *step.time_seconds || printed / 1e3 > k_tolerance * *step.time_seconds) return;
+    in_milliseconds_ = true;
+    log.note("\"iter time (s)\" is in milliseconds in this log, as its time stamps show");
+    if (ExtractedStep* first = log.find(untold_pipeline_step_); first != nullptr && first->time_seconds)
+      set_pipeline_time(*first, *first->time_seconds);
   }
 
   // "ppl: 4998.3" or "ppl: 4998.3, loss: 8.5": exp(loss) over the evaluation set.
@@ -171,6 +194,8 @@ class DeepspeedReader : public LogReader {
   Figure skipped_, loss_;
   int64_t from_rate_ = 0, from_stamps_ = 0, from_mean_ = 0;  // steps by the source of their time
   int32_t marks_ = 0;
+  int64_t untold_pipeline_step_ = -1;  // the first
+  bool in_milliseconds_ = false;
   bool has_progress_ = false, evaluated_ = false, timer_is_apart_ = false, micro_batch_loss_ = false;
 };
 

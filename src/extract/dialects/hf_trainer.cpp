@@ -27,7 +27,8 @@ std::optional<std::string_view> dict_with(std::string_view text, std::string_vie
   const size_t open = text.rfind('{', at);
   if (open == std::string_view::npos) return std::nullopt;
   const size_t close = text.find('}', at);
-  return text.substr(open, close == std::string_view::npos ? close : close - open + 1);
+  if (close == std::string_view::npos) return std::nullopt;  // cut short, perhaps within a number
+  return text.substr(open, close - open + 1);
 }
 
 constexpr std::string_view k_loss = "'loss':", k_runtime = "'train_runtime':", k_evaluation = "'eval_";
@@ -104,7 +105,7 @@ class HfTrainerReader : public LogReader {
   double confidence(const ExtractedLog& log) const override {
     if (records_ > 0 || waiting_ || !summary_.empty()) return 0.95;
     if (bar_steps_ == 0 || log.steps.empty()) return settings_.starts() > 0 && log.facts.max_steps ? 0.5 : 0.0;
-    return settings_.starts() > 0 ? 0.8 : 0.3;
+    return settings_.starts() > 0 ? 0.8 : 0.0;  // a bar alone may be of anything
   }
 
  private:

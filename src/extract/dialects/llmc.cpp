@@ -24,8 +24,9 @@ class LlmcReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
     const std::string_view text = line.text;
-    if (text.substr(0, k_table_edge.size()) == k_table_edge) return true;
-    if (!text.empty() && text.front() == '|') return read_table_row(text, log);
+    if (text.substr(0, k_table_edge.size()) == k_table_edge) return in_table_ = true;
+    if (!text.empty() && text.front() == '|') return in_table_ && read_table_row(text, log);
+    in_table_ = false;
     if (contains(text, " tok/s")) {
       add_step(line, log);
     } else if (contains(text, "skipping update due to")) {
@@ -164,7 +165,7 @@ class LlmcReader : public LogReader {
   }
 
   std::optional<double> tokens_per_step_;
-  bool skip_next_ = false, smoothed_ = false, unknown_peak_ = false;
+  bool in_table_ = false, skip_next_ = false, smoothed_ = false, unknown_peak_ = false;
   int64_t marks_ = 0;
 };
 

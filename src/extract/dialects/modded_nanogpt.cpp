@@ -39,19 +39,33 @@ class ModdedNanogptReader : public LogReader {
     std::string_view text = line.text;
     if (!skip_past(text, "step:")) return;
     const auto step = parse_whole(text.substr(0, text.find('/')));
-    const Figure clock = number_after(text, "train_time:");
+    const Figure clock = read_clock(text);
     if (!step || *step < 0 || !clock.finite()) return;
     keep_first(log.facts().max_steps, count_after(text, "/"));
-    if (const Figure loss = number_after(text, "val_loss:")) {
+    if (contains(text, "val_")) {  // val_loss:, val_bpb:
       ++evaluations_;
-      log.add_event({EventKind::evaluation, line.number, line.rank, *step, {}, loss, std::string(line.text)});
+      log.add_event({EventKind::evaluation,
+                     line.number,
+                     line.rank,
+                     *step,
+                     {},
+                     number_after(text, "val_loss:"),
+                     std::string(line.text)});
       move_clock(line.rank, *step, *clock);
       return;
     }
     ExtractedStep record = LogBuilder::start_step(line, *step);
     record.loss = number_after(text, "train_loss:");
+    record.tokens_per_second = number_after(text, "tok_s:");
     set_time(record, *clock);
     log.add(record);
+  }
+
+  // In milliseconds: "train_time:204113ms"; some copies print seconds: "train_time:204.113s".
+  static Figure read_clock(std::string_view text) {
+    if (!skip_past(text, "train_time:")) return {};
+    const Figure clock = take_number(text);
+    return clock && !text.empty() && text.front() == 's' ? Figure(*clock * 1e3) : clock;
   }
 
   // The clock stands still during evaluations; after one it also holds what was left of the step before.

@@ -30,10 +30,12 @@ class TitanReader : public LogReader {
     if (line.ranks > 0) keep_first(log.facts().gpu_count, int64_t{line.ranks});
     if (contains(text, "validate step:")) {
       add_validation(line, log);
-    } else if (contains(text, "step:") && contains(text, "memory:")) {
+    } else if (contains(text, "step:") && (contains(text, "memory:") || contains(text, "tflops:"))) {
       add_plain_step(line, log);
     } else if (contains(text, "memory usage/free/total:")) {
       add_rewritten_step(line, log);
+    } else if (contains(text, " capacity: ") && !contains(text, "iB memory")) {
+      return false;  // of something else
     } else if (read_titan_header(text, log) && !contains(text, "arguments ")) {
       ++header_lines_;
     }
@@ -79,6 +81,10 @@ class TitanReader : public LogReader {
     record.tokens_per_second_per_gpu = tps ? tps : number_after(*after, "wps:");
     record.tflops_per_gpu = number_after(*after, "tflops:");
     record.mfu = percent_after(*after, "mfu:");
+    if (const Figure seconds = number_after(*after, "step_time:"); seconds.finite() && *seconds > 0) {
+      record.time_source = TimeSource::printed;
+      record.time_seconds = seconds;
+    }
     add_step(record, 0.5, log);
   }
 
