@@ -1,5 +1,7 @@
 #include "extract/finish_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -94,6 +96,18 @@ void add_nan_events(ExtractedLog& log) {
   std::inplace_merge(log.events.begin(), log.events.begin() + middle, log.events.end(), by_line);
 }
 
+// No step takes less than no time: such a figure is damage, or a clock that was set back.
+void drop_impossible_times(ExtractedLog& log) {
+  int64_t dropped = 0;
+  for (ExtractedStep& step : log.steps) {
+    if (!(*step.time_seconds < 0)) continue;
+    step.time_seconds = step.time_low = step.time_high = {};
+    step.time_source = TimeSource::none;
+    ++dropped;
+  }
+  if (dropped > 0) log.notes.push_back(fmt::format("{} step times below zero were left out", dropped));
+}
+
 }  // namespace
 
 void merge_common(ExtractedLog& log, ExtractedLog common) {
@@ -115,6 +129,7 @@ void merge_common(ExtractedLog& log, ExtractedLog common) {
 }
 
 void label_steps(ExtractedLog& log, bool evaluation_in_times) {
+  drop_impossible_times(log);
   set_intervals(log);
   add_nan_events(log);
   if (evaluation_in_times) label_pauses(log, EventKind::evaluation, &ExtractedStep::with_evaluation);

@@ -60,6 +60,19 @@ TEST(ReadLog, ANumberCutAtTheEndIsNotKnown) {
 }
 
 // A loop over the rest of the text for each rewrite took minutes.
+TEST(ReadLog, ANegativeTimeIsNoTime) {
+  std::string log;
+  for (int step = 1; step <= 3; ++step)
+    log += " iteration " + std::to_string(step) + "/ 3 | consumed samples: " + std::to_string(step * 32) +
+           " | elapsed time per iteration (ms): " + (step == 2 ? "-501.1" : "501.1") +
+           " | learning rate: 1.0E-04 | global batch size: 32 | lm loss: 2.5E+00 |\n";
+  const ReadLog read = read_log_text(log, {});
+  ASSERT_EQ(read.log.steps.size(), 3u);
+  EXPECT_TRUE(read.log.steps[0].time_seconds.known());
+  EXPECT_FALSE(read.log.steps[1].time_seconds.known());
+  EXPECT_EQ(read.log.steps[1].time_source, TimeSource::none);
+}
+
 TEST(ReadLog, ABarMayRewriteItselfVeryOften) {
   std::string text = "***** Running training *****\n  Total optimization steps = 200,000\n";
   for (int i = 0; i < 200000; ++i)
