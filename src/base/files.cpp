@@ -31,48 +31,13 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // the rename has happened; durability of the entry is the best we can try for
-  ::fsync(descriptor);
-  ::close(descriptor);
-}
-
 void create_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) fail(folder, "create the folder", error.value(), ExitStatus::work_failed);
 }
 
-// A temporary file that vanishes unless it is moved into place.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const fs::path& target)
-      : target_(target), path_(target.string() + ".XXXXXX.tmp"), descriptor_(::mkostemps(path_.data(), 4, O_CLOEXEC)) {
-    if (descriptor_ < 0) fail(target, "write", errno, ExitStatus::work_failed);
-  }
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!moved_) ::unlink(path_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  void write(std::string_view content) { write_all(descriptor_, content, target_); }
-  void move_into_place(Survives survives) {
-    ::fchmod(descriptor_, 0644);
-    if (survives == Survives::power_loss && ::fsync(descriptor_) != 0)
-      fail(target_, "write", errno, ExitStatus::work_failed);
-    if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "replace", errno, ExitStatus::work_failed);
-    moved_ = true;
-  }
-
- private:
-  fs::path target_;
-  std::string path_;
-  int descriptor_;
-  bool moved_ = false;
-};
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 }  // namespace
 
@@ -89,12 +54,38 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content, Survives survives) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  create_folder(folder);
-  TemporaryFile file(path);
+  NewFile file(path);
   file.write(content);
-  file.move_into_place(survives);
-  if (survives == Survives::power_loss) sync_folder(folder);
+  file.finish(survives);
+}
+
+NewFile::NewFile(const fs::path& path) : target_(path), path_(path.string() + ".XXXXXX.tmp") {
+  create_folder(folder_of(path));
+  descriptor_ = ::mkostemps(path_.data(), 4, O_CLOEXEC);
+  if (descriptor_ < 0) fail(target_, "write", errno, ExitStatus::work_failed);
+}
+
+NewFile::~NewFile() {
+  ::close(descriptor_);
+  if (!finished_) ::unlink(path_.c_str());
+}
+
+void NewFile::write(std::string_view bytes) { write_all(descriptor_, bytes, target_); }
+
+void NewFile::finish(Survives survives) {
+  ::fchmod(descriptor_, 0644);
+  if (survives == Survives::power_loss && ::fsync(descriptor_) != 0)
+    fail(target_, "write", errno, ExitStatus::work_failed);
+  if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "replace", errno, ExitStatus::work_failed);
+  finished_ = true;
+  if (survives == Survives::power_loss) sync_folder(folder_of(target_));
+}
+
+void sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // the rename has happened; durability of the entry is the best we can try for
+  ::fsync(descriptor);
+  ::close(descriptor);
 }
 
 LineWriter::LineWriter(const fs::path& path) : path_(path.string()) {

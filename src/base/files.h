@@ -19,6 +19,28 @@ enum class Survives { power_loss, kill };
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            Survives survives = Survives::power_loss);
 
+// The same for content that comes in parts: the file stands under a temporary name ("<path>.XXXXXX.tmp") until
+// finish(). Throws Error as write_file_atomically does.
+class NewFile {
+ public:
+  explicit NewFile(const std::filesystem::path& path);  // creates missing folders
+  ~NewFile();                                           // without finish(), removes what was written
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write(std::string_view bytes);
+  void finish(Survives survives = Survives::power_loss);
+
+ private:
+  std::filesystem::path target_;
+  std::string path_;
+  int descriptor_ = -1;
+  bool finished_ = false;
+};
+
+// Makes the folder's entries (files created, renamed, removed) survive a power loss, as far as the system can.
+void sync_folder(const std::filesystem::path& folder);
+
 // Appends whole lines to a file as they come: each write() holds complete lines, so a kill leaves no half line
 // but possibly a short last one after a crash of the machine.
 class LineWriter {

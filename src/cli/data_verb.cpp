@@ -3,42 +3,58 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
+#include "cli/data_encode.h"
+#include "cli/data_field_table.h"
 #include "cli/verbs.h"
 #include "data/dataset_summary.h"
 #include "data/dataset_writer.h"
-#include "text/format.h"
-#include "text/json_fields.h"
 
 namespace tprimat {
 namespace {
 
 constexpr const char* k_examples =
-    "  tprimat data make --prefix corpus/synthetic --tokens 1000000 --vocab 50257\n"
-    "  tprimat data info corpus/synthetic --json\n";
+    "  tprimat data encode corpus.jsonl --tokenizer tokenizer.json --output corpus/text --append-eod\n"
+    "  tprimat data info corpus/text --split 949,50,1 --seq-length 1024\n"
+    "  tprimat data make --prefix corpus/synthetic --tokens 1000000 --vocab 50257\n";
 
-std::string render_summary(const DatasetSummary& summary) {
-  TextTable table{{"fact", "value", "meaning"}, {}, {1}};
-  const Json json = to_json(summary);
-  for_each_field<DatasetSummary>([&](const auto& each) {
-    const auto found = json.find(std::string(each.key));
-    if (found == json.end()) return;
-    table.rows.push_back({std::string(each.key),
-                          found->is_string() ? found->template get<std::string>() : found->dump(),
-                          std::string(each.doc)});
-  });
+struct InfoOptions {
+  std::string prefix, split;
+  int64_t sequence_length = 0;
+  std::optional<int64_t> samples;
+};
+
+std::string render_splits(const std::vector<SplitSummary>& splits) {
+  TextTable table{{"split", "sequences", "from", "to", "tokens", "samples", "epochs"}, {}, {1, 2, 3, 4, 5, 6}};
+  const auto cell = [](const auto& value) { return value ? fmt::format("{}", *value) : std::string("-"); };
+  for (const SplitSummary& each : splits)
+    table.rows.push_back({std::string(enum_name(each.split)), fmt::format("{}", each.sequences),
+                          fmt::format("{}", each.first_sequence), fmt::format("{}", each.end_sequence),
+                          fmt::format("{}", each.tokens), cell(each.samples), cell(each.epochs)});
   return render_text(table);
 }
 
-ExitStatus print_info(const Session& session, const std::string& prefix) {
-  const DatasetSummary summary = summarise_dataset(prefix);
-  print_result(session.json ? print_json(to_json(summary)) : render_summary(summary));
+ExitStatus print_info(const Session& session, const InfoOptions& options) {
+  std::vector<SplitSummary> splits;
+  if (!options.split.empty())
+    splits = summarise_splits(options.prefix, {options.split, options.sequence_length, options.samples});
+  const DatasetSummary summary = summarise_dataset(options.prefix);
+  if (session.json) {
+    Json json = to_json(summary);
+    if (!splits.empty()) json["splits"] = to_json(splits);
+    print_result(print_json(json));
+  } else {
+    print_result(render_text(field_table(summary)));
+    if (!splits.empty()) print_result("\n" + render_splits(splits));
+  }
   return ExitStatus::done;
 }
 
 ExitStatus make_dataset(const Session& session, const SyntheticDatasetSpec& spec) {
   write_synthetic_dataset(spec);
-  return print_info(session, spec.prefix);
+  return print_info(session, {spec.prefix, "", 0, std::nullopt});
 }
 
 void add_make(CLI::App& verb, Session& session) {
@@ -58,11 +74,21 @@ void add_make(CLI::App& verb, Session& session) {
 
 void add_info(CLI::App& verb, Session& session) {
   CLI::App* info = verb.add_subcommand("info", "Check a pair from end to end and say what it holds");
-  auto prefix = std::make_shared<std::string>();
-  info->add_option("PREFIX", *prefix, "Path of the pair, without .bin and .idx")->required();
+  auto options = std::make_shared<InfoOptions>();
+  info->add_option("PREFIX", options->prefix, "Path of the pair, without .bin and .idx")->required();
+  CLI::Option* split =
+      info->add_option("--split", options->split, "Say what training, validation and test get, e.g. 949,50,1");
+  CLI::Option* length =
+      info->add_option("--seq-length", options->sequence_length, "... and how many samples of so many tokens")
+          ->needs(split)
+          ->check(CLI::Range(int64_t{1}, int64_t{1} << 29));
+  info->add_option("--samples", options->samples, "... and the epochs that so many samples take")
+      ->needs(length)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
   add_json_option(*info, session);
   info->fallthrough();
-  info->callback([&session, prefix] { session.action = [&session, prefix] { return print_info(session, *prefix); }; });
+  info->callback(
+      [&session, options] { session.action = [&session, options] { return print_info(session, *options); }; });
 }
 
 }  // namespace
@@ -70,6 +96,7 @@ void add_info(CLI::App& verb, Session& session) {
 void add_data_verb(CLI::App& program, Session& session) {
   CLI::App* verb = add_verb(program, session, "data", "Token data sets (Megatron .bin/.idx)", k_examples);
   verb->require_subcommand(1);
+  add_data_encode(*verb, session);
   add_make(*verb, session);
   add_info(*verb, session);
 }

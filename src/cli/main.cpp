@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cli/help_layout.h"
 #include "cli/verbs.h"
+#include "comm/communicator.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -86,6 +87,7 @@ int run_program(int argc, char** argv) {
     log_error("cannot write to standard output");
     return to_int(ExitStatus::work_failed);
   }
+  if (status != to_int(ExitStatus::done)) abort_ranks(status);  // those of the same training would wait for this one
   return status;
 }
 

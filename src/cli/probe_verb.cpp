@@ -4,9 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/log.h"
+#include "cli/probe_report.h"
 #include "cli/verbs.h"
-#include "probe/probes.h"
+#include "config/load.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -14,54 +16,92 @@ namespace tprimat {
 namespace {
 
 constexpr const char* k_examples =
-    "  tprimat probe\n"
-    "  tprimat probe --threads 1 --json\n";
+    "  tprimat probe                                     matrix products and memory, about 12 s\n"
+    "  tprimat probe --threads 1 --json\n"
+    "  tprimat probe --model llama                       the products of a model of the configuration\n"
+    "  mpirun -n 2 tprimat probe --collectives           what MPI achieves between ranks, about 10 s\n";
 
-std::string render_report(const ProbeReport& report) {
-  TextTable table{{"probe", "shape (m x n x k)", "rate"}, {}, {2}};
-  for (const GemmPeak& peak : report.matmul) {
-    for (const GemmRate& shape : peak.shapes)
-      table.rows.push_back({fmt::format("{} matmul", enum_name(peak.precision)),
-                            fmt::format("{} x {} x {}", shape.m, shape.n, shape.k),
-                            format_si(shape.flops_per_second, "FLOP/s")});
-    table.rows.push_back(
-        {fmt::format("{} matmul peak", enum_name(peak.precision)), "", format_si(peak.flops_per_second, "FLOP/s")});
-  }
-  table.rows.push_back({"memory read", "", format_si(report.memory.read_bytes_per_second, "B/s")});
-  table.rows.push_back({"memory triad", "", format_si(report.memory.triad_bytes_per_second, "B/s")});
-  std::string text = fmt::format("{}, {} threads\n\n{}\n", report.cpu, report.threads, render_text(table));
-  for (const GemmPeak& peak : report.matmul)
-    text += fmt::format("{} matmul: {}\n", enum_name(peak.precision), peak.how);
-  return text + fmt::format("memory: {}\n", report.memory.how);
-}
+struct ProbeOptions {
+  int threads = 0;
+  std::string model;
+  bool collectives = false;
+};
 
-// A figure that others disturbed is printed, but not silently.
-void warn_of_disturbance(const ProbeReport& report) {
-  for (const GemmPeak& peak : report.matmul)
-    if (peak.cpu_share < 0.95)
-      log_warning(
-          fmt::format("{} matmul: other processes took {} of the CPU time, so the machine can do more than this figure",
-                      enum_name(peak.precision), format_percent(1 - peak.cpu_share)));
-}
-
-ExitStatus probe(const Session& session, int threads) {
-  log_note("measuring for about 8 seconds; other work on this machine lowers the figures");
-  const ProbeReport report = run_cpu_probes(threads);
-  warn_of_disturbance(report);
-  print_result(session.json ? print_json(to_json(report)) : render_report(report));
+template <class Report>
+ExitStatus print_report(const Session& session, const Report& report, std::string (*render)(const Report&)) {
+  print_result(session.json ? print_json(to_json(report)) : render(report));
   return ExitStatus::done;
+}
+
+void warn(const std::vector<std::string>& disturbances) {
+  for (const std::string& sentence : disturbances) log_warning(sentence);
+}
+
+ExitStatus probe_machine(const Session& session, const ProbeOptions& options) {
+  log_note("measuring for about 12 seconds; other work on this machine lowers the figures");
+  const ProbeReport report = run_cpu_probes(options.threads);
+  warn(list_disturbances(report));
+  return print_report(session, report, render_probe);
+}
+
+const ModelEntry& require_model(const Experiment& experiment, const std::string& name) {
+  if (const ModelEntry* entry = experiment.find_model_entry(name)) return *entry;
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : experiment.models) names.push_back(entry.spec.name);
+  const std::string near = nearest_word(name, names);
+  throw Error(Problem{fmt::format("the configuration has no model '{}'; it has {}", name, fmt::join(names, ", ")),
+                      "--model", near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+}
+
+ExitStatus probe_model(const Session& session, const ProbeOptions& options) {
+  ConfigSources sources;
+  if (!session.config_path.empty()) sources.path = session.config_path;
+  sources.overrides = session.overrides;
+  sources.environment = current_environment();
+  const Experiment experiment = load_experiment(sources).experiment;
+  const ModelSpec& model = require_model(experiment, options.model).spec;
+  const int64_t tokens = experiment.micro_batch_size * experiment.sequence_length;
+  log_note(
+      fmt::format("measuring the products of {} over {} tokens; large ones take seconds each", model.name, tokens));
+  const ModelProbeReport report = run_model_probes(model, tokens, options.threads);
+  warn(list_disturbances(report));
+  return print_report(session, report, render_model_probe);
+}
+
+ExitStatus probe_collectives(const Session& session) {
+  const auto world = make_world_communicator();
+  if (world->size() == 1)
+    throw Error(Problem{"collectives need several ranks, and this program runs alone", "--collectives",
+                        "mpirun -n 2 tprimat probe --collectives"});
+  const bool speaks = world->rank() == 0;
+  if (speaks) log_note("measuring for about 10 seconds");
+  const CollectiveReport report = measure_collectives(*world);
+  if (!speaks) return ExitStatus::done;
+  warn(list_disturbances(report));
+  return print_report(session, report, render_collectives);
+}
+
+ExitStatus probe(const Session& session, const ProbeOptions& options) {
+  if (options.collectives) return probe_collectives(session);
+  return options.model.empty() ? probe_machine(session, options) : probe_model(session, options);
 }
 
 }  // namespace
 
 void add_probe_verb(CLI::App& program, Session& session) {
   CLI::App* verb = add_verb(program, session, "probe",
-                            "Measure what this CPU achieves: matrix products and memory bandwidth", k_examples);
+                            "Measure what this machine achieves: matrix products, memory, collectives", k_examples);
   add_json_option(*verb, session);
-  auto threads = std::make_shared<int>(0);
-  verb->add_option("--threads", *threads, "CPU threads (default: all that this process may use)")
+  add_config_options(*verb, session);
+  auto options = std::make_shared<ProbeOptions>();
+  verb->add_option("--threads", options->threads, "CPU threads (default: all that this process may use)")
       ->check(CLI::Range(0, 4096));
-  verb->callback([&session, threads] { session.action = [&session, threads] { return probe(session, *threads); }; });
+  auto* model = verb->add_option("--model", options->model,
+                                 "Measure the products of this model of the configuration, over MBS x SL tokens")
+                    ->type_name("NAME");
+  verb->add_flag("--collectives", options->collectives, "Measure collectives between the ranks that mpirun started")
+      ->excludes(model);
+  verb->callback([&session, options] { session.action = [&session, options] { return probe(session, *options); }; });
 }
 
 }  // namespace tprimat

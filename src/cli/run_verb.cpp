@@ -14,6 +14,7 @@
 #include "config/load.h"
 #include "launch/dry_run.h"
 #include "probe/gemm_probe.h"
+#include "probe/memory_probe.h"
 #include "process/interrupt.h"
 #include "process/local_runner.h"
 #include "run/reporters.h"
@@ -81,6 +82,9 @@ std::optional<MeasuredPeak> measure_cpu_peak(Precision precision, int64_t thread
   const auto peak = measure_gemm_peak(precision, static_cast<int>(threads));
   if (!peak) return std::nullopt;
   MeasuredPeak measured{{fmt::format("measured:cpu:{}", enum_name(precision)), peak->flops_per_second, peak->how}, {}};
+  const MemoryBandwidth memory = measure_memory_bandwidth(static_cast<int>(threads), {MemoryKind::triad});
+  measured.peak.memory_bytes_per_second = memory.rate(MemoryKind::triad);
+  measured.peak.memory_source = "triad: " + memory.how;
   constexpr double k_undisturbed_share = 0.95;
   if (peak->cpu_share < k_undisturbed_share)
     measured.warning =

@@ -6,13 +6,22 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "cli/verbs.h"
+#include "device/parallel.h"
+#include "model_files/checkpoint_folder.h"
+#include "model_files/export_checkpoint.h"
+#include "probe/gemm_probe.h"
 #include "spec/train_spec.h"
 #include "text/json.h"
+#include "train/checkpoints.h"
+#include "train/event_file.h"
 #include "train/log_line.h"
 #include "train/loop.h"
+#include "train/op_report.h"
 
 namespace tprimat {
 namespace {
@@ -20,35 +29,135 @@ namespace {
 constexpr const char* k_examples =
     "  tprimat train --spec train_spec.json\n"
     "  TPRIMAT_STEPS=steps.jsonl tprimat train --spec train_spec.json\n"
-    "  tprimat run --framework native --dry-run     shows how `run` calls it\n";
+    "  tprimat train --spec train_spec.json --save ckpt --save-interval 100      resumes from ckpt when started again\n"
+    "  tprimat train --spec train_spec.json --initial-weights hf_model --save ckpt --export hf_trained\n"
+    "  tprimat train --spec train_spec.json --profile                            where the time of a step goes\n"
+    "  mpirun -n 4 tprimat train --spec train_spec.json                          a layout of four ranks\n"
+    "  tprimat run --framework native --dry-run                                  shows how `run` calls it\n";
 
 struct TrainOptions {
-  std::string spec_path;
-  int64_t steps = 0;
+  std::string spec_path, save, initial_weights, export_folder, tensorboard;
+  int64_t steps = 0, save_interval = 0, keep = 0;
+  bool no_resume = false, profile = false;
 };
+
+TrainSpec read_spec(const TrainOptions& options) {
+  TrainSpec spec = train_spec_from_json(parse_json(read_file(options.spec_path), options.spec_path), options.spec_path);
+  if (options.steps > 0) spec.steps = options.steps;
+  if (!options.save.empty()) spec.checkpoint.directory = options.save;
+  if (options.save_interval > 0) spec.checkpoint.save_interval = options.save_interval;
+  if (options.keep > 0) spec.checkpoint.keep_last_n = options.keep;
+  if (options.no_resume) spec.checkpoint.resume = false;
+  if (!options.initial_weights.empty()) spec.checkpoint.initial_weights = options.initial_weights;
+  if (!options.export_folder.empty() && spec.checkpoint.directory.empty())
+    throw Error(Problem{"--export takes the weights from the last checkpoint", "--export", "give --save DIR too"});
+  if (spec.threads == 0) {
+    const LauncherPlace place = launcher_place();  // ranks of one machine share its processors
+    set_thread_count(0);
+    if (place.local_size > 1) spec.threads = std::max(1, thread_count() / place.local_size);
+  }
+  return spec;
+}
 
 void print_summary(const TrainSpec& spec, const Engine& engine) {
   const MemoryReport memory = engine.memory();
   print_result(fmt::format("model {} | parameters {} | precision {} | threads {} | allocated {:.3f} GB\n",
-                           spec.model.name, engine.parameter_count(), enum_name(spec.precision), spec.threads,
-                           static_cast<double>(memory.bytes) / 1e9));
+                           spec.model.name, count_parameters(spec.model).total(), enum_name(spec.precision),
+                           spec.threads, static_cast<double>(memory.bytes) / 1e9));
+  const ParallelSpec& p = spec.parallel;
+  if (p.ranks() > 1)
+    print_result(fmt::format("layout TP {} PP {} VP {} DP {} CP {} ZeRO-{}{} | rank 0: {} parameters\n",
+                             p.tensor, p.pipeline, p.virtual_pipeline, p.data, p.context, p.zero_stage,
+                             p.sequence_parallel ? " SP" : "", engine.parameter_count()));
   for (const auto& [component, bytes] : memory.by_component)
     print_result(fmt::format("  memory {:<15} {:8.3f} GB\n", component, static_cast<double>(bytes) / 1e9));
 }
 
-ExitStatus train(const TrainOptions& options) {
-  TrainSpec spec = train_spec_from_json(parse_json(read_file(options.spec_path), options.spec_path), options.spec_path);
-  if (options.steps > 0) spec.steps = options.steps;
-  const std::unique_ptr<Engine> engine = make_engine(spec);
-  print_summary(spec, *engine);
-
-  std::optional<LineWriter> steps_file;
-  if (const char* path = std::getenv("TPRIMAT_STEPS")) steps_file.emplace(path);
-  run_training(spec, *engine, [&](const StepRecord& record) {
-    print_result(render_log_line(record, spec) + "\n");
+// What rank 0 shows of each step: a line, the record file, TensorBoard's events.
+class StepOutput {
+ public:
+  StepOutput(const TrainSpec& spec, const std::string& tensorboard, int64_t first_step) : spec_(spec) {
+    if (const char* path = std::getenv("TPRIMAT_STEPS")) steps_file_.emplace(path);
+    if (tensorboard.empty()) return;
+    const auto resumed = first_step > 1 ? std::optional<int64_t>(first_step) : std::nullopt;
+    events_.emplace(tensorboard, unix_time_seconds(), resumed);
+  }
+  void show(const StepRecord& record) {
+    print_result(render_log_line(record, spec_) + "\n");
+    if (record.validation_loss) print_result(render_validation_line(record) + "\n");
     std::fflush(stdout);
-    if (steps_file) steps_file->write_line(step_record_to_line(record));
-  });
+    if (steps_file_) steps_file_->write_line(step_record_to_line(record));
+    if (events_) write_events(record);
+  }
+
+ private:
+  void write_events(const StepRecord& record) {
+    std::vector<EventScalar> scalars{{"train/seconds_per_step", record.time_seconds}};
+    const auto add = [&](std::string_view tag, const std::optional<double>& value) {
+      if (value) scalars.push_back({tag, *value});
+    };
+    add("train/loss", record.loss);
+    add("train/learning_rate", record.learning_rate);
+    add("train/grad_norm", record.grad_norm);
+    add("train/loss_scale", record.loss_scale);
+    add("validation/loss", record.validation_loss);
+    scalars.push_back({"train/tokens_per_second", static_cast<double>(spec_.tokens_per_step()) / record.time_seconds});
+    events_->write_step(record.step, record.unix_time.value_or(unix_time_seconds()), scalars);
+  }
+
+  const TrainSpec& spec_;
+  std::optional<LineWriter> steps_file_;
+  std::optional<EventFile> events_;
+};
+
+// Times all steps but the first, which also warms caches up.
+class Profile {
+ public:
+  Profile(Engine& engine, int64_t first_step) : engine_(engine), first_step_(first_step) {}
+  void note(const StepRecord& record) {
+    if (record.step == first_step_) engine_.use_clock(&clock_);
+    if (record.step > first_step_) ++steps_, seconds_ += record.time_seconds;
+  }
+  void print(const TrainSpec& spec) const {
+    if (steps_ == 0) return log_warning("--profile needs at least two steps: the first is left out");
+    const std::optional<GemmPeak> peak = measure_gemm_peak(spec.precision, thread_count());
+    const auto achievable = peak ? std::optional<double>(peak->flops_per_second) : std::nullopt;
+    print_result(render_op_report(make_op_report(clock_, steps_, seconds_, achievable)));
+  }
+
+ private:
+  Engine& engine_;
+  int64_t first_step_, steps_ = 0;
+  double seconds_ = 0;
+  OpClock clock_;
+};
+
+ExitStatus train(const TrainOptions& options) {
+  const TrainSpec spec = read_spec(options);
+  const std::unique_ptr<Engine> engine =
+      spec.parallel.ranks() > 1 ? make_engine(spec, make_world_communicator()) : make_engine(spec);
+  const bool speaks = engine->ranks().world->rank() == 0;
+  if (speaks) print_summary(spec, *engine);
+  Checkpoints checkpoints(spec, *engine, [](const std::string& note) { log_note(note); });
+  const int64_t first_step = checkpoints.restore();
+
+  std::optional<StepOutput> output;
+  if (speaks) output.emplace(spec, options.tensorboard, first_step);
+  Profile profile(*engine, first_step);
+  TrainingHooks hooks;
+  hooks.step = [&](const StepRecord& record) {
+    if (output) output->show(record);
+    if (options.profile) profile.note(record);
+  };
+  hooks.note = [&](const std::string& note) {
+    if (speaks) log_warning(note);
+  };
+  hooks.after_step = [&](int64_t step) { checkpoints.after_step(step); };
+  run_training(spec, *engine, first_step, hooks);
+  checkpoints.finish();
+  if (options.profile && speaks) profile.print(spec);
+  if (!options.export_folder.empty() && speaks)
+    export_checkpoint_to_hugging_face(step_folder(spec.checkpoint.directory, spec.steps), {options.export_folder});
   return ExitStatus::done;
 }
 
@@ -63,6 +172,20 @@ void add_train_verb(CLI::App& program, Session& session) {
       ->type_name("FILE");
   verb->add_option("--steps", options->steps, "Stop after this many steps instead of those in the specification")
       ->check(CLI::PositiveNumber);
+  verb->add_option("--save", options->save, "Directory of checkpoints; a later start resumes from the newest sound one")
+      ->type_name("DIR");
+  verb->add_option("--save-interval", options->save_interval,
+                   "Steps between two checkpoints (default: at the end only)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--keep", options->keep, "Checkpoints to keep (default: 2)")->check(CLI::PositiveNumber);
+  verb->add_flag("--no-resume", options->no_resume, "Begin anew even where there are checkpoints");
+  verb->add_option("--initial-weights", options->initial_weights,
+                   "Hugging Face folder (config.json, safetensors) to start from instead of random weights")
+      ->type_name("DIR");
+  verb->add_option("--export", options->export_folder, "Write the trained weights as a Hugging Face folder")
+      ->type_name("DIR");
+  verb->add_option("--tensorboard", options->tensorboard, "Write TensorBoard event files here")->type_name("DIR");
+  verb->add_flag("--profile", options->profile, "Show at the end which operations took the time");
   verb->callback([&session, options] { session.action = [options] { return train(*options); }; });
 }
 

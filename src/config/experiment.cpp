@@ -61,6 +61,32 @@ ParallelSpec choose_layout(const Experiment& experiment, Platform platform, cons
   refuse_choice(fmt::format("strategy for {} on {}", model, enum_name(platform)), strategy, choices);
 }
 
+CheckpointSpec make_checkpoint_spec(const CheckpointSetup& setup, const std::string& initial_weights) {
+  CheckpointSpec spec;
+  spec.initial_weights = initial_weights;
+  if (!setup.enabled) return spec;
+  spec.directory = "checkpoints";
+  spec.save_interval = setup.save_interval;
+  spec.keep_last_n = setup.keep_last;
+  spec.resume = false;
+  return spec;
+}
+
+// What is the same for every model, platform and strategy.
+void take_training(const Experiment& experiment, TrainSpec& spec) {
+  spec.data.split = experiment.data_split;
+  spec.optimizer = experiment.optimizer;
+  spec.sequence_length = experiment.sequence_length;
+  spec.micro_batch_size = experiment.micro_batch_size;
+  spec.global_batch_size = experiment.global_batch_size;
+  spec.steps = experiment.steps;
+  spec.seed = experiment.seed;
+  spec.loss_scale = experiment.loss_scale;
+  spec.anomalies = experiment.anomalies;
+  spec.evaluation = experiment.evaluation;
+  spec.deterministic = experiment.deterministic;
+}
+
 void require_sound(const TrainSpec& spec, int64_t devices, const std::string& where) {
   const LayoutTask task{spec.model, devices, spec.micro_batch_size, spec.global_batch_size, spec.sequence_length};
   const std::vector<std::string> broken = list_broken_rules(task, spec.parallel);
@@ -86,14 +112,11 @@ TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const
   TrainSpec spec;
   spec.model = entry.spec;
   spec.data.dataset = entry.dataset;
-  spec.optimizer = experiment.optimizer;
   spec.parallel = choose_layout(experiment, platform, model, strategy);
   spec.precision = setup.precision;
-  spec.sequence_length = experiment.sequence_length;
-  spec.micro_batch_size = experiment.micro_batch_size;
-  spec.global_batch_size = experiment.global_batch_size;
-  spec.steps = experiment.steps;
-  spec.seed = experiment.seed;
+  spec.recompute = setup.recompute;
+  spec.checkpoint = make_checkpoint_spec(experiment.checkpoints, entry.initial_weights);
+  take_training(experiment, spec);
   require_sound(spec, setup.num_devices, fmt::format("strategy {} of {} on {}", strategy, model, enum_name(platform)));
   return spec;
 }

@@ -14,6 +14,7 @@ struct ModelEntry {
   ModelSpec spec;                     // complete: what the config leaves out comes from the model catalogue
   std::string given_name;             // models.<key>.name: "llama3.1_8b"; the key when absent
   std::string dataset = "synthetic";  // or the prefix of a Megatron .bin/.idx pair
+  std::string initial_weights;        // folder of a Hugging Face model; empty: random weights
   std::optional<std::string> tokenizer_path, nemo_recipe, primus_config;
 };
 
@@ -28,7 +29,8 @@ struct PlatformSetup {
   std::optional<double> usd_per_hour;  // of all devices together
   std::map<Precision, double> peak_flops_override;
   std::optional<double> tdp_watts;
-  bool activation_checkpointing = false;
+  Recompute recompute = Recompute::none;
+  bool activation_checkpointing = false;       // recompute is not none
   std::map<std::string, std::string> options;  // further platform_optimizations, as written
 };
 
@@ -50,7 +52,12 @@ struct Experiment {
   std::map<std::string, std::map<std::string, std::map<Platform, ParallelSpec>>> strategies;
 
   OptimizerSpec optimizer;
+  LossScaleSpec loss_scale;
+  AnomalySpec anomalies;
+  EvaluationSpec evaluation;
+  std::string data_split = DataSpec().split;
   int64_t seed = 42;
+  bool deterministic = true;
   int64_t micro_batch_size = 1, global_batch_size = 1, sequence_length = 0, steps = 0;
   int64_t runs = 1;
   std::optional<int64_t> fixed_warmup_steps;  // nothing: detect
@@ -68,7 +75,9 @@ struct Experiment {
 
 // The training of one model on one platform under one strategy. Throws Error that lists the choices for an unknown
 // model, platform or strategy, and that names the broken rule and a layout that passes when the layout cannot run. A
-// single-device platform needs no entry under `strategies`.
+// single-device platform needs no entry under `strategies`. Where checkpoints are enabled, checkpoint.directory is
+// "checkpoints", relative to the run's own folder, which only the launcher knows; a run of the suite is a measurement
+// and begins anew (checkpoint.resume is false).
 TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
                           const std::string& strategy);
 

@@ -14,8 +14,9 @@ struct Difference {
 };
 
 std::string print_sizes(const ParallelSpec& layout) {
-  return fmt::format("TP {} PP {} VP {} DP {} CP {}", layout.tensor, layout.pipeline, layout.virtual_pipeline,
-                     layout.data, layout.context);
+  const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(" ZeRO {}", layout.zero_stage);
+  return fmt::format("TP {} PP {} VP {} DP {} CP {}{}", layout.tensor, layout.pipeline, layout.virtual_pipeline,
+                     layout.data, layout.context, zero);
 }
 
 std::string flag_of(const PlatformSetup& setup, const std::string& key) {
@@ -38,6 +39,8 @@ class PairAudit {
     add("precision", std::string(enum_name(a_.precision)), std::string(enum_name(b_.precision)), path + "precision");
     add("activation_checkpointing", a_.activation_checkpointing ? "true" : "false",
         b_.activation_checkpointing ? "true" : "false", path + "activation_checkpointing");
+    if (a_.activation_checkpointing && b_.activation_checkpointing)
+      add("recompute", std::string(enum_name(a_.recompute)), std::string(enum_name(b_.recompute)), path + "recompute");
     return std::move(differences_);
   }
 

@@ -66,6 +66,12 @@ class RuleList {
                         stages, task_.model.num_layers));
     require(layout_.virtual_pipeline == 1 || layout_.pipeline > 1,
             fmt::format("VP {} needs PP above 1", layout_.virtual_pipeline));
+    const int64_t unit = task_.micro_batch_size * layout_.data;
+    if (layout_.virtual_pipeline == 1 || !divides(unit, task_.global_batch_size)) return;
+    const int64_t micro_batches = task_.global_batch_size / unit;
+    require(divides(layout_.pipeline, micro_batches),
+            fmt::format("VP {} interleaves the stages, which needs PP {} to divide GA {}", layout_.virtual_pipeline,
+                        layout_.pipeline, micro_batches));
   }
 
   // Megatron-LM balances causal work by giving each rank two chunks of the sequence, one from each end.
@@ -73,6 +79,12 @@ class RuleList {
     const int64_t chunks = layout_.context == 1 ? 1 : 2 * layout_.context;
     require(divides(chunks, task_.sequence_length),
             fmt::format("SL {} is not a multiple of 2 x CP = {}", task_.sequence_length, chunks));
+    if (!layout_.sequence_parallel || !divides(chunks, task_.sequence_length)) return;
+    const int64_t tokens = task_.micro_batch_size * (task_.sequence_length / layout_.context);
+    require(
+        divides(layout_.tensor, tokens),
+        fmt::format("SP splits the MBS {} x SL {} / CP {} = {} tokens of a micro batch, which TP {} does not divide",
+                    task_.micro_batch_size, task_.sequence_length, layout_.context, tokens, layout_.tensor));
   }
 
   const LayoutTask& task_;
@@ -137,8 +149,9 @@ std::string print_layout(const LayoutTask& task, const ParallelSpec& layout) {
   std::string text = fmt::format("TP: {}, PP: {}, ", layout.tensor, layout.pipeline);
   if (layout.virtual_pipeline != 1) text += fmt::format("VP: {}, ", layout.virtual_pipeline);
   if (layout.context != 1) text += fmt::format("CP: {}, ", layout.context);
-  return fmt::format("{{{}DP: {}, GA: {}}}", text, layout.data,
-                     task.global_batch_size / (task.micro_batch_size * layout.data));
+  const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(", ZeRO: {}", layout.zero_stage);
+  return fmt::format("{{{}DP: {}, GA: {}{}}}", text, layout.data,
+                     task.global_batch_size / (task.micro_batch_size * layout.data), zero);
 }
 
 std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted) {
@@ -152,12 +165,15 @@ std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted) {
   return fmt::format("no layout of {} devices fits this model; change the number of devices", task.devices);
 }
 
-double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision, bool sharded) {
+double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision,
+                            int64_t zero_stage) {
   const bool full = precision == Precision::fp32 || precision == Precision::tf32;
-  const double per_parameter = full ? 4 + 4 + 8 : 2 + 4 + 12;
-  const double shards = static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline) *
-                        (sharded ? static_cast<double>(layout.data) : 1.0);
-  return static_cast<double>(count_parameters(model).total()) * per_parameter / shards;
+  const auto shared_from = [&](int64_t stage) { return zero_stage >= stage ? static_cast<double>(layout.data) : 1.0; };
+  const double states = (full ? 8 : 12) / shared_from(1);
+  const double gradients = 4 / shared_from(2);
+  const double weights = (full ? 4 : 2) / shared_from(3);
+  const double shards = static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline);
+  return static_cast<double>(count_parameters(model).total()) * (states + gradients + weights) / shards;
 }
 
 }  // namespace tprimat

@@ -20,8 +20,10 @@ struct LayoutTask {
 //   TP x PP x DP x CP = devices
 //   GBS = MBS x DP x GA
 //   TP divides heads and FFN, and divides the KV heads or is a multiple of them
-//   PP x VP divides the layers; VP needs PP
+//   PP x VP divides the layers; VP needs PP, and PP divides GA (the interleaved schedule takes micro batches by PP)
 //   2 x CP divides SL
+//   with SP, TP divides the tokens of a micro batch, MBS x SL / CP
+// A layout and a batch that break none pass the rules of check_train_spec on them.
 std::vector<std::string> list_broken_rules(const LayoutTask& task, const ParallelSpec& layout,
                                            std::optional<int64_t> stated_accumulation = {});
 
@@ -36,7 +38,9 @@ std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted);
 
 // Bytes of weights, gradients and optimizer state on one device, without activations. Mixed precision: 2 bytes of
 // weights, 4 of gradients and 12 of FP32 master weights and two moments per parameter (Rajbhandari et al., arXiv
-// 1910.02054, with FP32 gradients); FP32: 4 + 4 + 8. `sharded` spreads all of it over the DP ranks (ZeRO-3, FSDP).
-double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision, bool sharded);
+// 1910.02054, with FP32 gradients); FP32: 4 + 4 + 8. The DP ranks share the master weights and moments from
+// `zero_stage` 1 on, the gradients from 2 on, the weights at 3 (ZeRO-3, FSDP).
+double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision,
+                            int64_t zero_stage);
 
 }  // namespace tprimat

@@ -20,6 +20,7 @@ ParallelSpec spec_of(const raw::Layout& layout, const std::string& strategy) {
   spec.data = layout.data.value_or(1);
   spec.context = layout.context.value_or(1);
   spec.sequence_parallel = layout.sequence_parallel.value_or(false);
+  spec.zero_stage = layout.zero_stage.value_or(0);
   return spec;
 }
 
@@ -99,6 +100,7 @@ class LayoutResolver {
     take_or(draft_, layout.data, path_ + ".data_parallel_size", spec.data, "follows from the number of devices");
     take_or(draft_, layout.accumulation, path_ + ".gradient_accumulation_steps",
             task_.global_batch_size / (task_.micro_batch_size * spec.data), "follows from the batch sizes");
+    take_or(draft_, layout.zero_stage, path_ + ".zero_stage", spec.zero_stage);
   }
 
   void report(const std::string& strategy, const ParallelSpec& spec, const std::vector<std::string>& broken) {
@@ -119,16 +121,16 @@ class LayoutResolver {
   void warn_memory(const ParallelSpec& spec) {
     if (!setup_.memory_per_device_gb) return;
     const double room = *setup_.memory_per_device_gb * 1e9;
-    const double whole = estimate_state_bytes(model_, spec, setup_.precision, false);
+    const double whole = estimate_state_bytes(model_, spec, setup_.precision, spec.zero_stage);
     if (whole <= room) return;
-    const double sharded = estimate_state_bytes(model_, spec, setup_.precision, true);
+    const double sharded = estimate_state_bytes(model_, spec, setup_.precision, 3);
     const std::string what = fmt::format(
         "{}: weights, gradients and optimizer state of {} take {} per device, {} more than its {}, before any "
         "activation",
         path_, model_.name, format_gb(whole), format_gb(whole - room), format_gb(room));
     const std::string hint =
         spec.data > 1 && sharded <= room
-            ? fmt::format("sharded over the {} data-parallel ranks (ZeRO, FSDP) it takes {}, with {} to spare",
+            ? fmt::format("sharded over the {} data-parallel ranks (zero_stage: 3, FSDP) it takes {}, with {} to spare",
                           spec.data, format_gb(sharded), format_gb(room - sharded))
             : std::string("use more devices, or more TP and PP");
     draft_.diagnosis.add_warning({what, origin_of(draft_.tree, path_), hint});

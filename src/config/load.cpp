@@ -25,6 +25,7 @@ LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, std::string
   Draft draft{tree, diagnosis, read_raw(tree), {}, {}};
   resolve_training(draft);
   resolve_models(draft);
+  resolve_loop(draft);
   resolve_platforms(draft);
   resolve_figures(draft);
   resolve_layouts(draft);

@@ -24,6 +24,15 @@ std::optional<ModelSpec> look_up(const raw::Model& model) {
   return std::nullopt;
 }
 
+constexpr const char* k_rope_example =
+    "for example  rope_scaling: {type: llama3, factor: 8, original_max_position_embeddings: 8192}";
+
+bool is_of_type(std::string_view key, RopeScalingKind type) {
+  if (key == "type" || key == "factor") return true;
+  if (key == "original_max_position_embeddings") return type != RopeScalingKind::linear;
+  return type == (key.starts_with("beta") ? RopeScalingKind::yarn : RopeScalingKind::llama3);
+}
+
 bool is_name(std::string_view key) { return key == "name" || key == "full_name"; }
 
 template <class T>
@@ -44,6 +53,7 @@ class ModelResolver {
   void resolve() {
     take_stated();
     fill_head_dim();
+    resolve_rope_scaling();
     const bool complete = check_complete();
     name_spec();
     if (complete) check_shape();
@@ -80,6 +90,40 @@ class ModelResolver {
     if (spec_.hidden_size % spec_.num_attention_heads != 0) return;
     spec_.head_dim = spec_.hidden_size / spec_.num_attention_heads;
     draft_.derived[path_ + ".head_dim"] = "hidden_size / num_attention_heads";
+  }
+
+  void resolve_rope_scaling() {
+    raw::RopeScalingSection& from = model_.rope_scaling;
+    const std::string path = path_ + ".rope_scaling";
+    if (find_path(draft_.tree, path) == nullptr || !draft_.diagnosis.is_sound(path)) return;
+    std::vector<std::string> missing;
+    if (!from.type) missing.emplace_back("type");
+    if (!from.factor) missing.emplace_back("factor");
+    if (from.type && *from.type != RopeScalingKind::linear && !from.original_max_position_embeddings)
+      missing.emplace_back("original_max_position_embeddings");
+    if (!missing.empty()) {
+      draft_.diagnosis.add_error(
+          {fmt::format("{} lacks {}", path, fmt::join(missing, ", ")), origin_of(draft_.tree, path), k_rope_example},
+          path);
+      return;
+    }
+    take_rope_scaling(path);
+  }
+
+  // What the type does not use is neither filled in nor silently ignored.
+  void take_rope_scaling(const std::string& path) {
+    RopeScaling scaling;
+    const RopeScalingKind type = *model_.rope_scaling.type;
+    for_each_pair(model_.rope_scaling, scaling, [&](std::string_view key, auto& stated, auto& value) {
+      const std::string place = join_path(path, std::string(key));
+      if (is_of_type(key, type)) {
+        value = take_or(draft_, stated, place, value);
+      } else if (stated) {
+        draft_.diagnosis.add_warning(
+            {fmt::format("{} has no effect with type {}", place, enum_name(type)), origin_of(draft_.tree, place), ""});
+      }
+    });
+    spec_.rope_scaling = scaling;
   }
 
   bool check_complete() {
@@ -137,6 +181,7 @@ class ModelResolver {
     entry.spec = spec_;
     entry.given_name = model_.name.value_or(key_);
     if (model_.dataset_path && !model_.dataset_path->empty()) entry.dataset = *model_.dataset_path;
+    entry.initial_weights = model_.initial_weights.value_or("");
     entry.tokenizer_path = model_.tokenizer_path;
     entry.nemo_recipe = model_.nemo_recipe;
     entry.primus_config = model_.primus_config;

@@ -125,7 +125,7 @@ class PlatformResolver {
     const raw::PrecisionSection& common = draft_.raw.training.precision;
     const raw::Optimizations none;
     const raw::Optimizations& from = own != nullptr ? *own : none;
-    resolve_checkpointing(from);
+    resolve_recompute(from);
     add_flag("fp8_hybrid", from.fp8_hybrid ? from.fp8_hybrid : common.fp8_hybrid);
     add_flag("fp8_param", from.fp8_param ? from.fp8_param : common.fp8_param);
     add_flag("gradient_checkpointing", from.gradient_checkpointing);
@@ -136,16 +136,30 @@ class PlatformResolver {
              fmt::format("{} is true on {}, but has no effect at precision {}", flag, key_, enum_name(to_.precision)));
   }
 
-  // Two names of one technique; the first one counts where both are stated.
-  void resolve_checkpointing(const raw::Optimizations& from) {
-    to_.activation_checkpointing = from.activation_checkpointing.value_or(from.gradient_checkpointing.value_or(false));
-    if (!from.activation_checkpointing || !from.gradient_checkpointing) return;
-    if (*from.activation_checkpointing == *from.gradient_checkpointing) return;
+  // Two names of one technique, which is `recompute: full`; the first one counts where both are stated.
+  void resolve_recompute(const raw::Optimizations& from) {
+    const raw::Flag& flag = from.activation_checkpointing ? from.activation_checkpointing : from.gradient_checkpointing;
+    to_.recompute = from.recompute.value_or(flag.value_or(false) ? Recompute::full : Recompute::none);
+    to_.activation_checkpointing = to_.recompute != Recompute::none;
+    if (from.recompute) {
+      warn_recompute("activation_checkpointing", from.activation_checkpointing);
+      warn_recompute("gradient_checkpointing", from.gradient_checkpointing);
+      return;
+    }
+    if (!from.gradient_checkpointing || *from.gradient_checkpointing == *flag) return;
     warn("platform_optimizations." + key_ + ".gradient_checkpointing",
          fmt::format(
              "on {}, activation_checkpointing is {} and gradient_checkpointing is {}: two names of one technique", key_,
-             *from.activation_checkpointing, *from.gradient_checkpointing),
-         fmt::format("activation_checkpointing: {} is used", *from.activation_checkpointing));
+             *flag, *from.gradient_checkpointing),
+         fmt::format("activation_checkpointing: {} is used", *flag));
+  }
+
+  void warn_recompute(const std::string& name, const raw::Flag& flag) {
+    if (!flag || *flag == to_.activation_checkpointing) return;
+    const std::string_view used = enum_name(to_.recompute);
+    warn("platform_optimizations." + key_ + "." + name,
+         fmt::format("on {}, recompute is {} and {} is {}: they contradict each other", key_, used, name, *flag),
+         fmt::format("recompute: {} is used", used));
   }
 
   void add_flag(const std::string& key, const raw::Flag& value) {

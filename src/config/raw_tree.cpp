@@ -49,8 +49,8 @@ class TreeWriter {
 
   template <Described S>
   void write(const S& section, const std::string& path, YamlNode& node) const {
-    node.kind = YamlNode::Kind::map;
     for_each_field<S>([&](const auto& each) { write_entry(std::string(each.key), section.*each.member, path, node); });
+    if (!node.entries.empty()) node.kind = YamlNode::Kind::map;
   }
 
  private:

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "config/draft.h"
 #include "config/paired_fields.h"
@@ -36,6 +38,34 @@ void resolve_frameworks(Draft& draft) {
                                origin_of(draft.tree, "experiment.frameworks"),
                                meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
   }
+}
+
+bool is_stated(const Draft& draft, const std::string& path) {
+  return find_path(draft.tree, path) != nullptr && origin_of(draft.tree, path) != "built-in default";
+}
+
+// Whether warmup_fraction counts: an override beats what is stated in the file, and both in one place are a mistake.
+bool is_fraction_chosen(Draft& draft, const std::string& fraction, const std::string& steps) {
+  if (!is_stated(draft, steps)) return true;
+  const bool chosen = is_overridden(draft.tree, fraction);
+  if (chosen == is_overridden(draft.tree, steps))
+    draft.diagnosis.add_error(
+        {fmt::format("{} and warmup_steps are both stated", fraction), origin_of(draft.tree, fraction),
+         fmt::format("keep one of them; warmup_steps stands at {}", origin_of(draft.tree, steps))},
+        fraction);
+  return chosen;
+}
+
+// The settings show the steps that follow.
+void resolve_warmup_fraction(Draft& draft) {
+  raw::Optimizer& from = draft.raw.training.optimizer;
+  const std::string path = "training.optimizer.warmup_fraction", steps_path = "training.optimizer.warmup_steps";
+  const std::optional<double> fraction = std::exchange(from.warmup_fraction, std::nullopt);
+  if (!fraction || !draft.diagnosis.are_sound({path, steps_path, "training.duration"})) return;
+  if (!is_fraction_chosen(draft, path, steps_path)) return;
+  const int64_t steps = draft.experiment.steps;
+  from.warmup_steps = std::min<int64_t>(std::llround(*fraction * static_cast<double>(steps)), steps - 1);
+  draft.derived[steps_path] = fmt::format("warmup_fraction {} of max_steps {}", *fraction, steps);
 }
 
 void resolve_optimizer(Draft& draft) {
@@ -81,12 +111,12 @@ void shorten_warmup(Draft& draft, const std::string& path) {
                                origin_of(draft.tree, "training.duration.max_steps"), ""});
 }
 
-void resolve_duration(Draft& draft) {
-  Experiment& to = draft.experiment;
-  to.steps = take_or<int64_t>(draft, draft.raw.training.duration.max_steps, "training.duration.max_steps", 100);
+void check_warmup(Draft& draft) {
+  const Experiment& to = draft.experiment;
   const int64_t warmup = to.optimizer.warmup_steps;
   const std::string path = "training.optimizer.warmup_steps";
-  if (warmup < to.steps || !draft.diagnosis.are_sound({path, "training.duration"})) return;
+  if (warmup < to.steps) return;
+  if (!draft.diagnosis.are_sound({path, "training.optimizer.warmup_fraction", "training.duration"})) return;
   if (is_overridden(draft.tree, "training.duration.max_steps") && !is_overridden(draft.tree, path))
     return shorten_warmup(draft, path);
   draft.diagnosis.add_error(
@@ -172,9 +202,12 @@ void resolve_paths(Draft& draft) {
 void resolve_training(Draft& draft) {
   resolve_experiment(draft);
   resolve_frameworks(draft);
+  draft.experiment.steps =
+      take_or<int64_t>(draft, draft.raw.training.duration.max_steps, "training.duration.max_steps", 100);
+  resolve_warmup_fraction(draft);
   resolve_optimizer(draft);
   resolve_batch(draft);
-  resolve_duration(draft);
+  check_warmup(draft);
   resolve_checkpointing(draft);
   draft.experiment.runs = take_or<int64_t>(draft, draft.raw.benchmarking.runs, "benchmarking.runs", 1);
   resolve_warmup(draft);

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "data/data_split.h"
 #include "data/megatron_index.h"
 #include "text/fields.h"
 
@@ -38,5 +40,30 @@ struct DatasetSummary {
   }
 };
 DatasetSummary summarise_dataset(const std::string& prefix);  // throws Error
+
+// What one split of a pair holds.
+struct SplitSummary {
+  DataSplit split = DataSplit::train;
+  int64_t first_sequence = 0, end_sequence = 0, sequences = 0;
+  int64_t tokens = 0;
+  std::optional<int64_t> samples, epochs;  // absent without a sequence length, and where there is no whole sample
+
+  static constexpr auto fields() {
+    using S = SplitSummary;
+    return std::tuple{field("split", &S::split, "train, valid or test"),
+                      field("first_sequence", &S::first_sequence, "first of its sequences"),
+                      field("end_sequence", &S::end_sequence, "the sequence behind its last"),
+                      field("sequences", &S::sequences, "sequences"),
+                      field("tokens", &S::tokens, "tokens of its sequences"),
+                      field("samples", &S::samples, "samples that lie ready"),
+                      field("epochs", &S::epochs, "rounds over the sequences that these samples take")};
+  }
+};
+struct SplitQuestion {
+  std::string weights;
+  int64_t sequence_length = 0;     // 0: samples are not asked about
+  std::optional<int64_t> samples;  // how many are wanted; absent: one epoch
+};
+std::vector<SplitSummary> summarise_splits(const std::string& prefix, const SplitQuestion& question);  // throws Error
 
 }  // namespace tprimat

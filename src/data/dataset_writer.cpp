@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "data/synthetic_corpus.h"
+#include "data/token_format.h"
 
 namespace tprimat {
 namespace {
@@ -21,12 +22,6 @@ constexpr int64_t k_max_document = int64_t{1} << 30;
 Error cannot_write(const std::filesystem::path& path) {
   return Error(Problem{fmt::format("cannot write the file: {}", std::strerror(errno)), path.string(), ""},
                ExitStatus::work_failed);
-}
-
-template <class T>
-bool write_as(std::FILE* file, std::span<const int32_t> tokens) {
-  std::vector<T> converted(tokens.begin(), tokens.end());
-  return std::fwrite(converted.data(), sizeof(T), converted.size(), file) == converted.size();
 }
 
 void check_spec(const SyntheticDatasetSpec& spec) {
@@ -43,9 +38,13 @@ void check_spec(const SyntheticDatasetSpec& spec) {
 
 }  // namespace
 
-DatasetWriter::DatasetWriter(std::string prefix, int64_t vocab_size)
+TokenType default_token_type(int64_t vocab_size) {
+  return vocab_size < k_uint16_vocabulary ? TokenType::uint16 : TokenType::int32;
+}
+
+DatasetWriter::DatasetWriter(std::string prefix, TokenType type)
     : prefix_(std::move(prefix)), temporary_(fmt::format("{}.bin.{}.tmp", prefix_, ::getpid())) {
-  index_.type = vocab_size < k_uint16_vocabulary ? TokenType::uint16 : TokenType::int32;
+  index_.type = type;
   index_.documents.push_back(0);
   const std::filesystem::path folder = temporary_.parent_path();
   std::error_code failure;
@@ -64,14 +63,39 @@ DatasetWriter::~DatasetWriter() {
   std::filesystem::remove(temporary_, ignored);
 }
 
-void DatasetWriter::append_document(std::span<const int32_t> tokens) {
-  const bool narrow = index_.type == TokenType::uint16;
-  if (!(narrow ? write_as<uint16_t>(bin_.get(), tokens) : write_as<int32_t>(bin_.get(), tokens)))
-    throw cannot_write(temporary_);
-  index_.sizes.push_back(static_cast<int32_t>(tokens.size()));
+void DatasetWriter::write(std::span<const std::byte> bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), bin_.get()) != bytes.size()) throw cannot_write(temporary_);
+}
+
+void DatasetWriter::index_sequence(int64_t length) {
+  index_.sizes.push_back(static_cast<int32_t>(length));
   index_.pointers.push_back(bytes_);
-  index_.documents.push_back(static_cast<int64_t>(index_.sizes.size()));
-  bytes_ += static_cast<int64_t>(tokens.size()) * token_bytes(index_.type);
+  bytes_ += length * token_bytes(index_.type);
+}
+
+void DatasetWriter::append_sequence(std::span<const int32_t> tokens) {
+  converted_.clear();
+  if (!append_tokens(index_.type, tokens, converted_))
+    throw Error(Problem{
+        fmt::format("a token of sequence {} does not fit the type {}", index_.sizes.size(), enum_name(index_.type)),
+        prefix_ + ".bin", "choose a wider type"});
+  write(converted_);
+  index_sequence(static_cast<int64_t>(tokens.size()));
+}
+
+void DatasetWriter::end_document() { index_.documents.push_back(static_cast<int64_t>(index_.sizes.size())); }
+
+void DatasetWriter::append_document(std::span<const int32_t> tokens) {
+  append_sequence(tokens);
+  end_document();
+}
+
+void DatasetWriter::append_documents(std::span<const std::byte> tokens, std::span<const int32_t> lengths) {
+  write(tokens);
+  for (const int32_t length : lengths) {
+    if (length > 0) index_sequence(length);
+    end_document();
+  }
 }
 
 void DatasetWriter::finish() {
@@ -90,7 +114,7 @@ void DatasetWriter::finish() {
 void write_synthetic_dataset(const SyntheticDatasetSpec& spec) {
   check_spec(spec);
   const SyntheticCorpus corpus(spec.vocab_size, spec.seed);
-  DatasetWriter writer(spec.prefix, spec.vocab_size);
+  DatasetWriter writer(spec.prefix, spec.type.value_or(default_token_type(spec.vocab_size)));
   std::vector<int32_t> document;
   for (int64_t written = 0, index = 0; written < spec.tokens; written += spec.document_length, ++index) {
     document.resize(static_cast<size_t>(std::min(spec.document_length, spec.tokens - written)));

@@ -148,6 +148,7 @@ MegatronIndex load_megatron_index(const std::filesystem::path& path, int64_t bin
   index.documents = reader.read_array<int64_t>(borders);
   if (reader.left() != 0 && reader.left() != sequences)
     throw damaged(path, reader.offset(), fmt::format("{} bytes follow the end of the index", reader.left()));
+  index.has_modes = reader.left() > 0;
   check_sequences(path, index, bin_bytes);
   check_documents(path, index);
   return index;

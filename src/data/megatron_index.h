@@ -22,12 +22,13 @@ int64_t token_bytes(TokenType type);
 
 // A .idx file: "MMIDIDX\0\0", version 1 (uint64), token type (uint8), number of sequences n (uint64), of document
 // borders d (uint64), sizes (int32 × n), pointers (int64 × n), borders (int64 × d); all little-endian. Multimodal files
-// end with n more bytes, which are ignored.
+// end with n more bytes, the mode of each sequence, which are not read.
 struct MegatronIndex {
   TokenType type = TokenType::uint16;
   std::vector<int32_t> sizes;      // tokens of each sequence
   std::vector<int64_t> pointers;   // byte offset of each sequence in the .bin file
   std::vector<int64_t> documents;  // document k is the sequences [documents[k], documents[k+1])
+  bool has_modes = false;          // the file ends with modes
 
   int64_t num_documents() const { return static_cast<int64_t>(documents.size()) - 1; }
 };

@@ -20,19 +20,4 @@ class RandomStream {
   uint64_t state_;
 };
 
-// A random bijection of [0, count) that is computed per index, in constant memory: a Feistel network over the next
-// power of four, walked until it lands inside.
-class Permutation {
- public:
-  Permutation(int64_t count, uint64_t seed);  // count > 0
-  int64_t operator()(int64_t index) const;    // index in [0, count)
-
- private:
-  uint64_t shuffle_once(uint64_t value) const;
-
-  uint64_t count_;
-  uint64_t seed_;
-  int half_bits_;
-};
-
 }  // namespace tprimat

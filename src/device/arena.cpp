@@ -16,10 +16,12 @@ size_t round_up(size_t bytes, size_t step) { return (bytes + step - 1) / step * 
 }  // namespace
 
 size_t ArenaPlan::reserve_bytes(const std::string& component, size_t bytes) {
-  const size_t offset = total_;
-  const size_t rounded = round_up(bytes, k_alignment);
-  total_ += rounded;
-  by_component_[component] += rounded;
+  const size_t offset = next_;
+  next_ += round_up(bytes, k_alignment);
+  if (next_ > total_) {
+    by_component_[component] += next_ - total_;
+    total_ = next_;
+  }
   return offset;
 }
 

@@ -21,6 +21,7 @@ struct LaunchPlan {
   std::vector<GeneratedFile> files;  // written before the start
   std::string log_path;              // stdout and stderr
   std::string steps_path;            // StepRecords, one JSON per line
+  std::string checkpoints_path;      // folder of checkpoints; empty where none are written
   std::string result_path;
 };
 

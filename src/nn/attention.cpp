@@ -1,17 +1,60 @@
 #include "nn/attention.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "ops/elementwise.h"
 
 namespace tprimat {
 namespace {
 
-AttentionShape attention_shape(const ModelSpec& model, const BatchShape& batch) {
-  return {batch.sequences,           batch.sequence_length, model.num_attention_heads,
-          model.num_key_value_heads, model.head_dim,        model.sliding_window.value_or(0)};
+RopeFrequencies rope_frequencies(const ModelSpec& model) {
+  RopeFrequencies frequencies{model.head_dim, model.rope_theta, std::nullopt};
+  if (!model.rope_scaling) return frequencies;
+  const RopeScaling& given = *model.rope_scaling;
+  RopeStretch stretch;
+  stretch.kind = given.type == RopeScalingKind::linear   ? RopeStretch::Kind::linear
+                 : given.type == RopeScalingKind::llama3 ? RopeStretch::Kind::llama3
+                                                         : RopeStretch::Kind::yarn;
+  stretch.factor = given.factor;
+  stretch.original_length = given.original_max_position_embeddings;
+  stretch.low_frequency = given.low_freq_factor;
+  stretch.high_frequency = given.high_freq_factor;
+  stretch.beta_fast = given.beta_fast;
+  stretch.beta_slow = given.beta_slow;
+  frequencies.stretch = stretch;
+  return frequencies;
 }
 
-RopeShape rope_shape(const AttentionShape& s) {
-  return {s.batch, s.sequence, s.heads + s.kv_heads, s.head_dim, s.row_width()};
+// Query, key and value rows of the whole weight stand one after the other.
+LinearShape qkv_shape(const ModelSpec& model, const LocalHeads& heads) {
+  const int64_t width = model.head_dim;
+  const int64_t keys = model.num_attention_heads * width, values = keys + model.num_key_value_heads * width;
+  const int64_t kv_first = heads.key_value.first * width, kv_count = heads.key_value_width();
+  LinearShape shape;
+  shape.weight = output_shard(
+      {{heads.query.first * width, heads.query_width()}, {keys + kv_first, kv_count}, {values + kv_first, kv_count}},
+      values + model.num_key_value_heads * width, model.hidden_size);
+  shape.bias = model.qkv_bias || model.linear_bias;
+  shape.init_stddev = k_init_stddev;
+  shape.shared_outputs = heads.shared_key_value ? 2 * kv_count : 0;
+  return shape;
+}
+
+LinearShape output_shape(const ModelSpec& model, const LocalHeads& heads) {
+  const int64_t width = model.head_dim;
+  return {input_shard(model.hidden_size, {heads.query.first * width, heads.query_width()},
+                      model.num_attention_heads * width),
+          model.linear_bias, residual_init_stddev(model), true, 0};
+}
+
+// One weight for all heads: each tensor-parallel rank has the part of its gradient that comes from its own heads.
+std::optional<int64_t> add_head_norm(const ModelSpec& model, const Plan& plan, const std::string& name) {
+  if (!model.qk_norm) return std::nullopt;
+  Parameter parameter{name, Shard::whole(model.head_dim, 1), 1.0};
+  parameter.counts_in_norm = plan.sharing.tensor_rank == 0;
+  parameter.partial_gradient = plan.sharing.tensor_size > 1;
+  return plan.parameters.add(parameter);
 }
 
 }  // namespace
@@ -20,55 +63,198 @@ double residual_init_stddev(const ModelSpec& model) {
   return k_init_stddev / std::sqrt(2.0 * static_cast<double>(model.num_layers));
 }
 
+LocalHeads::LocalHeads(const ModelSpec& model, const Sharing& sharing)
+    : query(share_of(0, model.num_attention_heads, sharing.tensor_rank, sharing.tensor_size)),
+      key_value(share_of(0, model.num_key_value_heads, sharing.tensor_rank, sharing.tensor_size)),
+      shared_key_value(sharing.tensor_size > model.num_key_value_heads),
+      head_dim(model.head_dim) {
+  if (shared_key_value) key_value = {query.first * model.num_key_value_heads / model.num_attention_heads, 1};
+}
+
 template <class T>
-AttentionShared<T>::AttentionShared(const ModelSpec& model, const Plan& plan) {
-  const AttentionShape shape = attention_shape(model, plan.batch);
-  const int64_t angles = plan.batch.sequence_length * model.head_dim / 2;
-  cosine = plan.arena.reserve<Accum<T>>("activations", angles);
-  sine = plan.arena.reserve<Accum<T>>("activations", angles);
-  dqkv = plan.arena.reserve<T>("workspace", plan.batch.tokens() * shape.row_width());
-  dcontext = plan.arena.reserve<T>("workspace", plan.batch.tokens() * shape.heads * shape.head_dim);
+AttentionShared<T>::AttentionShared(const ModelSpec& model, const Plan& plan)
+    : frequencies(rope_frequencies(model)),
+      positions(local_positions(plan.batch.sequence_length, plan.sharing.context_rank, plan.sharing.context_size)),
+      exchange(plan, 2 * LocalHeads(model, plan.sharing).key_value_width()) {
+  const LocalHeads heads(model, plan.sharing);
+  if (model.position == PositionKind::rope) {
+    const int64_t angles = plan.batch.local_length * model.head_dim / 2;
+    cosine = plan.workspace.reserve<Accum<T>>("workspace", angles);
+    sine = plan.workspace.reserve<Accum<T>>("workspace", angles);
+  }
+  dqkv = plan.workspace.reserve<T>("workspace", plan.tokens() * heads.row_width());
+  dcontext = plan.workspace.reserve<T>("workspace", plan.tokens() * heads.query_width());
+}
+
+template <class T>
+void AttentionShared<T>::prepare(const Pass<T>& pass) const {
+  if (cosine.count > 0)
+    fill_rope_table<Accum<T>>(frequencies, positions.data(), static_cast<int64_t>(positions.size()), rope(pass));
 }
 
 template <class T>
 Attention<T>::Attention(const ModelSpec& model, const Plan& plan, const std::string& name)
-    : shape_(attention_shape(model, plan.batch)),
-      rope_(rope_shape(shape_)),
-      qkv_(plan, name + ".qkv", {model.hidden_size, shape_.row_width(), model.qkv_bias, k_init_stddev}),
-      out_(plan, name + ".out",
-           {shape_.heads * shape_.head_dim, model.hidden_size, false, residual_init_stddev(model)}),
-      qkv_values_(plan.arena.reserve<T>("activations", plan.batch.tokens() * shape_.row_width())),
-      context_(plan.arena.reserve<T>("activations", plan.batch.tokens() * shape_.heads * shape_.head_dim)),
-      logsumexp_(plan.arena.reserve<Accum<T>>("activations", plan.batch.tokens() * shape_.heads)) {}
+    : heads_(model, plan.sharing),
+      batch_(plan.batch),
+      window_(model.sliding_window.value_or(0)),
+      norm_eps_(model.norm_eps),
+      rotary_(model.position == PositionKind::rope),
+      pieces_(context_pieces(plan.batch.sequence_length, plan.sharing.context_rank, plan.sharing.context_size)),
+      context_size_(plan.sharing.context_size),
+      qkv_(plan, name + ".qkv", qkv_shape(model, heads_)),
+      query_norm_(add_head_norm(model, plan, name + ".query_norm.weight")),
+      key_norm_(add_head_norm(model, plan, name + ".key_norm.weight")),
+      out_(plan, name + ".out", output_shape(model, heads_)),
+      qkv_values_(plan.kept.reserve<T>("activations", plan.tokens() * heads_.row_width())),
+      context_(plan.kept.reserve<T>("activations", plan.tokens() * heads_.query_width())),
+      logsumexp_(plan.kept.reserve<Accum<T>>("activations", plan.tokens() * heads_.query.count)) {
+  if (!query_norm_) return;
+  normed_ = plan.kept.reserve<T>("activations", plan.tokens() * heads_.row_width());
+  query_rstd_ = plan.kept.reserve<Accum<T>>("activations", plan.tokens() * heads_.query.count);
+  key_rstd_ = plan.kept.reserve<Accum<T>>("activations", plan.tokens() * heads_.key_value.count);
+}
+
+template <class T>
+RopeShape Attention<T>::rope_shape() const {
+  return {batch_.sequences, batch_.local_length, heads_.query.count + heads_.key_value.count, heads_.head_dim,
+          heads_.row_width()};
+}
+
+template <class T>
+HeadNormShape Attention<T>::norm_shape(int64_t heads) const {
+  return {batch_.tokens(), heads, heads_.head_dim, heads_.row_width(), heads_.row_width(), norm_eps_};
+}
+
+template <class T>
+AttentionShape Attention<T>::shape_of(const ContextPiece& piece) const {
+  const int64_t keys = context_size_ > 1 ? batch_.sequence_length : batch_.local_length;
+  return {batch_.sequences,       piece.length,    keys,   piece.first_position, heads_.query.count,
+          heads_.key_value.count, heads_.head_dim, window_};
+}
+
+template <class T>
+HeadRows<T> Attention<T>::context_rows(T* data, const ContextPiece& piece) const {
+  const int64_t width = heads_.query_width();
+  return {data + piece.first_local * width, width, batch_.local_length * width};
+}
+
+template <class T>
+typename Attention<T>::Rows Attention<T>::rows_of(T* local, T* everywhere, const ContextPiece& piece) const {
+  const int64_t row = heads_.row_width(), keys = heads_.key_value_width();
+  const HeadRows<T> query{local + piece.first_local * row, row, batch_.local_length * row};
+  if (everywhere != nullptr) {
+    const HeadRows<T> key{everywhere, 2 * keys, batch_.sequence_length * 2 * keys};
+    return {query, key, {key.data + keys, key.row_stride, key.sequence_stride}};
+  }
+  const HeadRows<T> key{local + heads_.query_width(), row, batch_.local_length * row};
+  return {query, key, {key.data + keys, row, key.sequence_stride}};
+}
+
+template <class T>
+void Attention<T>::norm_heads(const Pass<T>& pass) const {
+  const OpTimer timer(pass.clock, "attention.head norm forward", {});
+  const T* const from = pass.at(qkv_values_);
+  T* const to = pass.at(normed_);
+  const int64_t keys = heads_.query_width(), values = keys + heads_.key_value_width(), row = heads_.row_width();
+  head_norm_forward<T>(norm_shape(heads_.query.count), from, pass.weight(*query_norm_), to, pass.at(query_rstd_));
+  head_norm_forward<T>(norm_shape(heads_.key_value.count), from + keys, pass.weight(*key_norm_), to + keys,
+                       pass.at(key_rstd_));
+  for (int64_t token = 0; token < batch_.tokens(); ++token)
+    std::copy_n(from + token * row + values, heads_.key_value_width(), to + token * row + values);
+}
+
+template <class T>
+void Attention<T>::norm_heads_backward(const Pass<T>& pass, T* dqkv) const {
+  const OpTimer timer(pass.clock, "attention.head norm backward", {});
+  const T* const x = pass.at(qkv_values_);
+  const int64_t keys = heads_.query_width();
+  head_norm_backward<T>(norm_shape(heads_.query.count),
+                        {x, pass.weight(*query_norm_), pass.at(query_rstd_), dqkv, dqkv, pass.gradient(*query_norm_)});
+  head_norm_backward<T>(norm_shape(heads_.key_value.count), {x + keys, pass.weight(*key_norm_), pass.at(key_rstd_),
+                                                             dqkv + keys, dqkv + keys, pass.gradient(*key_norm_)});
+}
+
+template <class T>
+void Attention<T>::attend(const Pass<T>& pass, const AttentionShared<T>& shared) const {
+  T* const local = heads_of(pass);
+  T* const everywhere =
+      context_size_ > 1 ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
+  const OpTimer timer(pass.clock, "attention forward", {});
+  for (const ContextPiece& piece : pieces_) {
+    const Rows rows = rows_of(local, everywhere, piece);
+    attention_forward<T>(shape_of(piece),
+                         {{rows.query.data, rows.query.row_stride, rows.query.sequence_stride},
+                          {rows.key.data, rows.key.row_stride, rows.key.sequence_stride},
+                          {rows.value.data, rows.value.row_stride, rows.value.sequence_stride}},
+                         context_rows(pass.at(context_), piece),
+                         pass.at(logsumexp_) + piece.first_local * batch_.sequences * heads_.query.count);
+  }
+}
+
+template <class T>
+void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>& shared) const {
+  T *const local = heads_of(pass), *const dlocal = pass.at(shared.dqkv);
+  const bool split = context_size_ > 1;
+  T* const everywhere =
+      split ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
+  T* const deverywhere = split ? shared.exchange.gradient(pass) : nullptr;
+  const auto constant = [](const HeadRows<T>& rows) {
+    return HeadRows<const T>{rows.data, rows.row_stride, rows.sequence_stride};
+  };
+  {
+    const OpTimer timer(pass.clock, "attention backward", {});
+    for (const ContextPiece& piece : pieces_) {
+      const Rows from = rows_of(local, everywhere, piece), to = rows_of(dlocal, deverywhere, piece);
+      attention_backward<T>(shape_of(piece),
+                            {{constant(from.query), constant(from.key), constant(from.value)},
+                             constant(context_rows(pass.at(context_), piece)),
+                             pass.at(logsumexp_) + piece.first_local * batch_.sequences * heads_.query.count,
+                             constant(context_rows(pass.at(shared.dcontext), piece)),
+                             to.query,
+                             to.key,
+                             to.value,
+                             split});
+    }
+  }
+  if (split) shared.exchange.scatter_gradient(pass, dlocal + heads_.query_width(), heads_.row_width());
+}
 
 template <class T>
 void Attention<T>::forward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, T* y) const {
-  const int64_t tokens = shape_.batch * shape_.sequence;
-  T* const qkv = pass.arena.at(qkv_values_);
-  qkv_.forward(pass, tokens, x, qkv);
-  rope_in_place<T>(rope_, shared.rope(pass), +1, qkv);
-  attention_forward<T>(shape_, qkv, pass.arena.at(context_), pass.arena.at(logsumexp_));
-  out_.forward(pass, tokens, pass.arena.at(context_), y);
+  T* const qkv = pass.at(qkv_values_);
+  qkv_.forward(pass, batch_.tokens(), x, qkv);
+  qkv_.add_bias_to(pass, batch_.tokens(), qkv);
+  if (query_norm_) norm_heads(pass);
+  if (rotary_) {
+    const OpTimer timer(pass.clock, "rotary positions", {});
+    rope_in_place<T>(rope_shape(), shared.rope(pass), +1, heads_of(pass));
+  }
+  attend(pass, shared);
+  out_.forward(pass, batch_.tokens(), pass.at(context_), y);
 }
 
 template <class T>
 void Attention<T>::backward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, const T* dy,
                             T* dx) const {
-  const int64_t tokens = shape_.batch * shape_.sequence;
-  T* const dcontext = pass.arena.at(shared.dcontext);
-  T* const dqkv = pass.arena.at(shared.dqkv);
-  out_.backward(pass, tokens, pass.arena.at(context_), dy, dcontext);
-  attention_backward<T>(
-      shape_, {pass.arena.at(qkv_values_), pass.arena.at(context_), pass.arena.at(logsumexp_), dcontext, dqkv});
-  rope_in_place<T>(rope_, shared.rope(pass), -1, dqkv);
-  qkv_.backward(pass, tokens, x, dqkv, dx);
+  T* const dqkv = pass.at(shared.dqkv);
+  out_.backward(pass, batch_.tokens(), pass.at(context_), dy, pass.at(shared.dcontext));
+  attend_backward(pass, shared);
+  if (rotary_) {
+    const OpTimer timer(pass.clock, "rotary positions", {});
+    rope_in_place<T>(rope_shape(), shared.rope(pass), -1, dqkv);
+  }
+  if (query_norm_) norm_heads_backward(pass, dqkv);
+  qkv_.add_bias_gradient(pass, batch_.tokens(), dqkv);
+  qkv_.backward(pass, batch_.tokens(), x, dqkv, dx);
 }
 
 template struct AttentionShared<float>;
 template struct AttentionShared<bf16>;
+template struct AttentionShared<f16>;
 template struct AttentionShared<double>;
 template class Attention<float>;
 template class Attention<bf16>;
+template class Attention<f16>;
 template class Attention<double>;
 
 }  // namespace tprimat

@@ -1,41 +1,85 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "nn/context_pieces.h"
 #include "nn/linear.h"
+#include "nn/tensor_region.h"
 #include "ops/attention.h"
+#include "ops/head_norm.h"
 #include "ops/rope.h"
-#include "spec/model_spec.h"
 
 namespace tprimat {
+
+// The part of the heads that a tensor-parallel rank has.
+struct LocalHeads {
+  RowRange query, key_value;  // heads
+  bool shared_key_value;      // more ranks than key/value heads: several have the same
+  int64_t head_dim;
+
+  LocalHeads(const ModelSpec& model, const Sharing& sharing);
+  int64_t query_width() const { return query.count * head_dim; }
+  int64_t key_value_width() const { return key_value.count * head_dim; }
+  int64_t row_width() const { return query_width() + 2 * key_value_width(); }  // one token: queries, keys, values
+};
 
 // Buffers that all layers share, because only one layer works at a time.
 template <class T>
 struct AttentionShared {
   AttentionShared(const ModelSpec& model, const Plan& plan);
-  RopeTable<Accum<T>> rope(const Pass<T>& pass) const { return {pass.arena.at(cosine), pass.arena.at(sine)}; }
+  // Once, after the arena exists.
+  void prepare(const Pass<T>& pass) const;
+  RopeTable<Accum<T>> rope(const Pass<T>& pass) const { return {pass.at(cosine), pass.at(sine)}; }
 
-  Slot<Accum<T>> cosine, sine;  // filled once by Model
+  RopeFrequencies frequencies;
+  std::vector<int64_t> positions;
+  Slot<Accum<T>> cosine, sine;
   Slot<T> dqkv, dcontext;
+  ContextExchange<T> exchange;
 };
 
-// Grouped-query attention with rotary positions: qkv product, RoPE, causal attention, output product.
+// Grouped-query attention: qkv product, norm of queries and keys where the model has it, rotary positions, causal
+// attention, output product.
 template <class T>
 class Attention {
  public:
   Attention(const ModelSpec& model, const Plan& plan, const std::string& name);
 
-  // x, y: tokens×hidden.
+  // x, y: tokens×hidden; y without the output's bias, which joins when all ranks' parts are summed.
   void forward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, T* y) const;
+  // dy, dx: tokens×hidden.
   void backward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, const T* dy, T* dx) const;
+  const Linear<T>& output() const { return out_; }
 
  private:
-  AttentionShape shape_;
-  RopeShape rope_;
+  struct Rows {  // of one piece's queries, and of the keys and values that they may see
+    HeadRows<T> query, key, value;
+  };
+  T* heads_of(const Pass<T>& pass) const { return pass.at(normed_.count > 0 ? normed_ : qkv_values_); }
+  HeadRows<T> context_rows(T* data, const ContextPiece& piece) const;
+  // `local`: tokens×row_width; `everywhere`: keys and values of whole sequences, nullptr where the local ones are all.
+  Rows rows_of(T* local, T* everywhere, const ContextPiece& piece) const;
+  AttentionShape shape_of(const ContextPiece& piece) const;
+  RopeShape rope_shape() const;
+  HeadNormShape norm_shape(int64_t heads) const;
+  void norm_heads(const Pass<T>& pass) const;
+  void norm_heads_backward(const Pass<T>& pass, T* dqkv) const;
+  void attend(const Pass<T>& pass, const AttentionShared<T>& shared) const;
+  void attend_backward(const Pass<T>& pass, const AttentionShared<T>& shared) const;
+
+  LocalHeads heads_;
+  BatchShape batch_;
+  int64_t window_;
+  double norm_eps_;
+  bool rotary_;
+  std::vector<ContextPiece> pieces_;
+  int context_size_;
   Linear<T> qkv_;
+  std::optional<int64_t> query_norm_, key_norm_;
   Linear<T> out_;
-  Slot<T> qkv_values_, context_;
-  Slot<Accum<T>> logsumexp_;
+  Slot<T> qkv_values_, normed_, context_;
+  Slot<Accum<T>> query_rstd_, key_rstd_, logsumexp_;
 };
 
 // Standard deviation of initial weights: 0.02, and for products that feed the residual stream 0.02/√(2·layers), as in

@@ -1,51 +1,91 @@
 #include "nn/block.h"
 
-#include "ops/elementwise.h"
-
 namespace tprimat {
 
 template <class T>
 BlockShared<T>::BlockShared(const ModelSpec& model, const Plan& plan)
     : attention(model, plan),
       mlp(model, plan),
-      branch(plan.arena.reserve<T>("workspace", plan.batch.tokens() * model.hidden_size)) {}
+      region(model, plan),
+      attention_branch(plan.workspace.reserve<T>("workspace", plan.stream_tokens() * model.hidden_size)),
+      mlp_branch(plan.workspace.reserve<T>("workspace", plan.stream_tokens() * model.hidden_size)) {}
+
+namespace {
+
+// With full recomputation everything but the block's input is shared by all blocks.
+Plan inner_plan(const Plan& plan) {
+  return {plan.parameters, plan.workspace, plan.recompute == Recompute::full ? plan.workspace : plan.kept,
+          plan.batch,      plan.sharing,   plan.recompute};
+}
+
+}  // namespace
 
 template <class T>
-Block<T>::Block(const ModelSpec& model, const Plan& plan, const std::string& name)
-    : elements_(plan.batch.tokens() * model.hidden_size),
-      attention_norm_(plan, name + ".attention_norm", model.hidden_size, model.norm_eps),
-      attention_(model, plan, name + ".attention"),
-      mlp_norm_(plan, name + ".mlp_norm", model.hidden_size, model.norm_eps),
-      mlp_(model, plan, name + ".mlp"),
-      mid_(plan.arena.reserve<T>("activations", elements_)),
-      output_(plan.arena.reserve<T>("activations", elements_)) {}
+Block<T>::Block(const ModelSpec& model, const Plan& plan, const std::string& name, bool first)
+    : first_(first),
+      recompute_(plan.recompute == Recompute::full),
+      rows_(plan.stream_tokens()),
+      input_(plan.kept.reserve<T>("activations", first ? 0 : rows_ * model.hidden_size)),
+      attention_norm_(model, inner_plan(plan), name + ".attention_norm"),
+      attention_(model, inner_plan(plan), name + ".attention"),
+      mid_(inner_plan(plan).kept.reserve<T>("activations", rows_ * model.hidden_size)),
+      mlp_norm_(model, inner_plan(plan), name + ".mlp_norm"),
+      mlp_(model, inner_plan(plan), name + ".mlp") {}
 
 template <class T>
-const T* Block<T>::forward(const Pass<T>& pass, const BlockShared<T>& shared, const T* x) const {
-  T* const branch = pass.arena.at(shared.branch);
-  T* const mid = pass.arena.at(mid_);
-  T* const output = pass.arena.at(output_);
-  attention_.forward(pass, shared.attention, attention_norm_.forward(pass, x), branch);
-  add<T>(elements_, x, branch, mid);
-  mlp_.forward(pass, mlp_norm_.forward(pass, mid), branch);
-  add<T>(elements_, mid, branch, output);
-  return output;
+Stream<T> Block<T>::forward(const Pass<T>& pass, const BlockShared<T>& shared, const Stream<T>& stream) const {
+  const T* const normed = first_ ? attention_norm_.forward(pass, stream.sum)
+                                 : attention_norm_.forward_sum(pass, stream.sum, stream.branch, pass.at(input_));
+  return compute(pass, shared, normed, input(pass, stream.sum));
 }
 
 template <class T>
-void Block<T>::backward(const Pass<T>& pass, const BlockShared<T>& shared, const T* x, T* dy) const {
-  T* const branch = pass.arena.at(shared.branch);
-  mlp_.backward(pass, shared.mlp, mlp_norm_.output(pass), dy, branch);
-  mlp_norm_.backward(pass, pass.arena.at(mid_), branch, dy);
-  attention_.backward(pass, shared.attention, attention_norm_.output(pass), dy, branch);
+T* Block<T>::finish_branch(const Pass<T>& pass, const BlockShared<T>& shared, const Linear<T>& output,
+                           Slot<T> branch) const {
+  T* const y = pass.at(branch);
+  shared.region.leave(pass, y);
+  output.add_bias_to(pass, rows_, y);
+  return y;
+}
+
+template <class T>
+Stream<T> Block<T>::compute(const Pass<T>& pass, const BlockShared<T>& shared, const T* normed, const T* x) const {
+  T* const attended = shared.region.partial(pass, pass.at(shared.attention_branch));
+  attention_.forward(pass, shared.attention, shared.region.enter(pass, normed), attended);
+  const T* const branch = finish_branch(pass, shared, attention_.output(), shared.attention_branch);
+  const T* const mid_normed = mlp_norm_.forward_sum(pass, x, branch, pass.at(mid_));
+  T* const activated = shared.region.partial(pass, pass.at(shared.mlp_branch));
+  mlp_.forward(pass, shared.region.enter(pass, mid_normed), activated);
+  return {pass.at(mid_), finish_branch(pass, shared, mlp_.output(), shared.mlp_branch)};
+}
+
+template <class T>
+void Block<T>::backward(const Pass<T>& pass, const BlockShared<T>& shared, const T* first_sum, T* dy) const {
+  const T* const x = input(pass, first_sum);
+  if (recompute_) compute(pass, shared, attention_norm_.forward(pass, x), x);
+  const TensorRegion<T>& region = shared.region;
+  T* const branch = pass.at(shared.mlp_branch);
+
+  mlp_.output().add_bias_gradient(pass, rows_, dy);
+  const T* inside = region.enter(pass, mlp_norm_.output_again(pass, pass.at(mid_)));
+  mlp_.backward(pass, shared.mlp, inside, region.enter_gradient(pass, dy), region.partial(pass, branch));
+  region.leave(pass, branch);
+  mlp_norm_.backward(pass, pass.at(mid_), branch, dy);
+
+  attention_.output().add_bias_gradient(pass, rows_, dy);
+  inside = region.enter(pass, attention_norm_.output_again(pass, x));
+  attention_.backward(pass, shared.attention, inside, region.enter_gradient(pass, dy), region.partial(pass, branch));
+  region.leave(pass, branch);
   attention_norm_.backward(pass, x, branch, dy);
 }
 
 template struct BlockShared<float>;
 template struct BlockShared<bf16>;
+template struct BlockShared<f16>;
 template struct BlockShared<double>;
 template class Block<float>;
 template class Block<bf16>;
+template class Block<f16>;
 template class Block<double>;
 
 }  // namespace tprimat

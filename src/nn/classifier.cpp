@@ -22,35 +22,88 @@ int64_t chunk_rows(int64_t tokens, int64_t vocab) {
 
 template <class T>
 Classifier<T>::Classifier(const ModelSpec& model, const Plan& plan, int64_t weight)
-    : tokens_(plan.batch.tokens()),
+    : tokens_(plan.tokens()),
       hidden_(model.hidden_size),
-      vocab_(model.vocab_size),
-      chunk_(chunk_rows(tokens_, vocab_)),
+      chunk_(chunk_rows(tokens_, model.vocab_size)),
       weight_(weight),
-      logits_(plan.arena.reserve<Accum<T>>("logits", chunk_ * vocab_)),
-      losses_(plan.arena.reserve<Accum<T>>("logits", tokens_)) {
-  if constexpr (!std::is_same_v<T, Accum<T>>) dlogits_ = plan.arena.reserve<T>("logits", chunk_ * vocab_);
+      vocabulary_(local_vocabulary(model, plan.sharing)),
+      tensor_size_(plan.sharing.tensor_size),
+      logits_(plan.workspace.reserve<Accum<T>>("logits", chunk_ * vocabulary_.count)),
+      losses_(plan.workspace.reserve<Accum<T>>("logits", chunk_)) {
+  if constexpr (!std::is_same_v<T, Accum<T>>)
+    dlogits_ = plan.workspace.reserve<T>("logits", chunk_ * vocabulary_.count);
+  if (tensor_size_ == 1) return;
+  local_targets_.resize(static_cast<size_t>(chunk_));
+  largest_ = plan.workspace.reserve<Accum<T>>("logits", chunk_);
+  whole_largest_ = plan.workspace.reserve<Accum<T>>("logits", chunk_);
+  sums_ = plan.workspace.reserve<Accum<T>>("logits", 2 * chunk_);
 }
 
 template <class T>
-double Classifier<T>::visit_chunk(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale,
-                                  T* dx) const {
-  Accum<T>* const logits = pass.arena.at(logits_);
-  Accum<T>* const losses = pass.arena.at(losses_);
-  T* dlogits;
+T* Classifier<T>::gradient_of_logits(const Pass<T>& pass) const {
   if constexpr (std::is_same_v<T, Accum<T>>)
-    dlogits = logits;
+    return pass.at(logits_);
   else
-    dlogits = pass.arena.at(dlogits_);
+    return pass.at(dlogits_);
+}
 
-  const auto weight = matrix(pass.weights + weight_, vocab_, hidden_);
-  const auto inputs = matrix(x, chunk_, hidden_);
-  const auto gradient = matrix(static_cast<const T*>(dlogits), chunk_, vocab_);
-  matmul<T, Accum<T>>(inputs, transposed(weight), matrix(logits, chunk_, vocab_));
-  cross_entropy<T>({chunk_, vocab_}, {logits, targets, gradient_scale, losses, dlogits});
-  matmul<T, T>(gradient, weight, matrix(dx, chunk_, hidden_));
-  matmul<T, Accum<T>>(transposed(gradient), inputs, matrix(pass.gradients + weight_, vocab_, hidden_), true);
-  return std::accumulate(losses, losses + chunk_, 0.0);
+template <class T>
+void Classifier<T>::find_losses(const Pass<T>& pass, const Chunk& chunk) const {
+  cross_entropy<T>({chunk_, vocabulary_.count},
+                   {pass.at(logits_), chunk.targets, chunk.gradient_scale, pass.at(losses_), gradient_of_logits(pass)});
+}
+
+template <class T>
+void Classifier<T>::find_shared_losses(const Pass<T>& pass, const Chunk& chunk) const {
+  using A = Accum<T>;
+  const CrossEntropyShape shape{chunk_, vocabulary_.count};
+  A *const largest = pass.at(largest_), *const whole = pass.at(whole_largest_), *const sums = pass.at(sums_);
+  for (int64_t r = 0; r < chunk_; ++r) {
+    const int64_t column = chunk.targets[r] - vocabulary_.first;
+    local_targets_[static_cast<size_t>(r)] =
+        column >= 0 && column < vocabulary_.count ? static_cast<int32_t>(column) : -1;
+  }
+  cross_entropy_statistics<A>(shape, pass.at(logits_), local_targets_.data(), {largest, sums, sums + chunk_});
+  std::copy_n(largest, chunk_, whole);
+  pass.ranks.tensor->all_reduce(whole, chunk_, Reduction::max);
+  rescale_exponential_sums<A>(chunk_, largest, whole, sums);
+  pass.ranks.tensor->all_reduce(sums, 2 * chunk_);
+  cross_entropy_gradient<T>(shape, {pass.at(logits_),
+                                    local_targets_.data(),
+                                    {whole, sums, sums + chunk_},
+                                    chunk.gradient_scale,
+                                    pass.at(losses_),
+                                    gradient_of_logits(pass)});
+}
+
+template <class T>
+double Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
+  const double m = static_cast<double>(chunk_), n = static_cast<double>(vocabulary_.count),
+               k = static_cast<double>(hidden_);
+  const OpTimer::Work product{2 * m * n * k, sizeof(T) * (m * n + n * k + m * k)};
+  const auto weight = matrix(pass.weight(weight_), vocabulary_.count, hidden_);
+  const auto inputs = matrix(chunk.x, chunk_, hidden_);
+  const auto gradient = matrix(static_cast<const T*>(gradient_of_logits(pass)), chunk_, vocabulary_.count);
+  {
+    const OpTimer timer(pass.clock, "head forward", product);
+    matmul<T, Accum<T>>(inputs, transposed(weight), matrix(pass.at(logits_), chunk_, vocabulary_.count));
+  }
+  {
+    const OpTimer timer(pass.clock, "cross-entropy", {0, (2 * sizeof(Accum<T>) + sizeof(T)) * m * n});
+    if (tensor_size_ == 1)
+      find_losses(pass, chunk);
+    else
+      find_shared_losses(pass, chunk);
+  }
+  if (chunk.dx != nullptr) {
+    const OpTimer timer(pass.clock, "head backward, input", product);
+    matmul<T, T>(gradient, weight, matrix(chunk.dx, chunk_, hidden_));
+  }
+  if (chunk.dx != nullptr) {
+    const OpTimer timer(pass.clock, "head backward, weight", product);
+    matmul<T, Accum<T>>(transposed(gradient), inputs, matrix(pass.gradient(weight_), vocabulary_.count, hidden_), true);
+  }
+  return std::accumulate(pass.at(losses_), pass.at(losses_) + chunk_, 0.0);
 }
 
 template <class T>
@@ -58,12 +111,27 @@ double Classifier<T>::forward_backward(const Pass<T>& pass, const T* x, const in
                                        T* dx) const {
   double loss = 0;
   for (int64_t row = 0; row < tokens_; row += chunk_)
-    loss += visit_chunk(pass, x + row * hidden_, targets + row, gradient_scale, dx + row * hidden_);
+    loss += visit(pass, {x + row * hidden_, targets + row, gradient_scale, dx + row * hidden_});
   return loss;
+}
+
+template <class T>
+double Classifier<T>::forward(const Pass<T>& pass, const T* x, const int32_t* targets) const {
+  double loss = 0;
+  for (int64_t row = 0; row < tokens_; row += chunk_)
+    loss += visit(pass, {x + row * hidden_, targets + row, 1.0, nullptr});
+  return loss;
+}
+
+template <class T>
+void Classifier<T>::find_logits(const Pass<T>& pass, const T* x, Accum<T>* logits) const {
+  const auto weight = matrix(pass.weight(weight_), vocabulary_.count, hidden_);
+  matmul<T, Accum<T>>(matrix(x, tokens_, hidden_), transposed(weight), matrix(logits, tokens_, vocabulary_.count));
 }
 
 template class Classifier<float>;
 template class Classifier<bf16>;
+template class Classifier<f16>;
 template class Classifier<double>;
 
 }  // namespace tprimat

@@ -1,27 +1,47 @@
 #pragma once
 
-#include "nn/pass.h"
-#include "spec/model_spec.h"
+#include <vector>
+
+#include "nn/embedding.h"
 
 namespace tprimat {
 
 // The language-model head with its loss: logits = x·Wᵀ, softmax cross-entropy, and both gradients, for one chunk of
-// tokens after the other. Only one chunk of logits exists at any time.
+// tokens after the other. Only one chunk of logits exists at any time. The vocabulary is dealt to the tensor-parallel
+// ranks (Megatron-LM, arXiv 1909.08053, section 3).
 template <class T>
 class Classifier {
  public:
-  // `weight` is the offset of W (vocab×hidden): the embedding's own when the two are tied.
+  // `weight` is the offset of W's local rows (vocabulary×hidden): the embedding's own when the two are tied.
   Classifier(const ModelSpec& model, const Plan& plan, int64_t weight);
 
-  // x: tokens×hidden; targets: tokens. Returns the sum of the tokens' losses (nats); overwrites dx; adds to the
-  // gradient of W. gradient_scale: 1 / tokens of the whole step.
+  // x: tokens×hidden; targets: tokens. Returns the sum of the tokens' losses (nats), the same on every tensor-parallel
+  // rank; overwrites dx (this rank's part of the sum) and adds to the gradient of W. gradient_scale: 1 / tokens of the
+  // whole step, times the loss scale.
   double forward_backward(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale, T* dx) const;
+  // All logits of the local vocabulary, tokens×vocabulary: to look at a model, not to train it.
+  void find_logits(const Pass<T>& pass, const T* x, Accum<T>* logits) const;
+  // The loss alone.
+  double forward(const Pass<T>& pass, const T* x, const int32_t* targets) const;
 
  private:
-  double visit_chunk(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale, T* dx) const;
+  struct Chunk {
+    const T* x;              // chunk×hidden
+    const int32_t* targets;  // chunk
+    double gradient_scale;
+    T* dx;  // nullptr: the loss alone
+  };
+  double visit(const Pass<T>& pass, const Chunk& chunk) const;
+  T* gradient_of_logits(const Pass<T>& pass) const;
+  void find_losses(const Pass<T>& pass, const Chunk& chunk) const;
+  void find_shared_losses(const Pass<T>& pass, const Chunk& chunk) const;
 
-  int64_t tokens_, hidden_, vocab_, chunk_, weight_;
+  int64_t tokens_, hidden_, chunk_, weight_;
+  RowRange vocabulary_;
+  int tensor_size_;
+  mutable std::vector<int32_t> local_targets_;
   Slot<Accum<T>> logits_, losses_;
+  Slot<Accum<T>> largest_, whole_largest_, sums_;  // of the columns here, of all; sums and target logits together
   Slot<T> dlogits_;
 };
 

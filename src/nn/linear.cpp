@@ -4,33 +4,88 @@
 #include "ops/matmul.h"
 
 namespace tprimat {
+namespace {
+
+// "layers.3.mlp.down" → "mlp.down": all layers are timed together.
+std::string kind_of(const std::string& name) {
+  if (!name.starts_with("layers.")) return name;
+  return name.substr(name.find('.', std::string_view("layers.").size()) + 1);
+}
+
+template <class T>
+OpTimer::Work product_work(int64_t rows, int64_t outputs, int64_t inputs) {
+  const double m = static_cast<double>(rows), n = static_cast<double>(outputs), k = static_cast<double>(inputs);
+  return {2 * m * n * k, static_cast<double>(sizeof(T)) * (m * n + n * k + m * k)};
+}
+
+}  // namespace
+
+Shard output_shard(std::vector<RowRange> rows, int64_t whole_rows, int64_t inputs) {
+  return {whole_rows, inputs, std::move(rows), 0, inputs};
+}
+
+Shard input_shard(int64_t outputs, RowRange inputs, int64_t whole_inputs) {
+  return {outputs, whole_inputs, {{0, outputs}}, inputs.first, inputs.count};
+}
+
+RowRange share_of(int64_t first, int64_t count, int rank, int size) {
+  const int64_t begin = count * rank / size, end = count * (rank + 1) / size;
+  return {first + begin, end - begin};
+}
 
 template <class T>
 Linear<T>::Linear(const Plan& plan, const std::string& name, const LinearShape& shape)
-    : shape_(shape),
-      weight_(plan.parameters.add_matrix(name + ".weight", shape.outputs, shape.inputs, shape.init_stddev)) {
-  if (shape.bias) bias_ = plan.parameters.add_vector(name + ".bias", shape.outputs, 0.0);
+    : forward_name_(kind_of(name) + " forward"),
+      input_name_(kind_of(name) + " backward, input"),
+      weight_name_(kind_of(name) + " backward, weight"),
+      outputs_(shape.weight.row_count()),
+      inputs_(shape.weight.cols) {
+  Parameter weight{name + ".weight", shape.weight, 0.0, shape.init_stddev, true};
+  if (shape.shared_outputs > 0) weight.shared_from = (outputs_ - shape.shared_outputs) * inputs_;
+  weight_ = plan.parameters.add(weight);
+  if (!shape.bias) return;
+  Parameter bias{name + ".bias", {shape.weight.whole_rows, 1, shape.weight.rows, 0, 1}};
+  if (shape.shared_outputs > 0) bias.shared_from = outputs_ - shape.shared_outputs;
+  if (shape.row_parallel) {
+    bias.counts_in_norm = plan.sharing.tensor_rank == 0;
+    bias.partial_gradient = plan.sharing.sequence_parallel;
+  }
+  bias_ = plan.parameters.add(bias);
 }
 
 template <class T>
 void Linear<T>::forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
-  const auto weight = matrix(pass.weights + weight_, shape_.outputs, shape_.inputs);
-  matmul<T, T>(matrix(x, rows, shape_.inputs), transposed(weight), matrix(y, rows, shape_.outputs));
-  if (bias_) add_bias(rows, shape_.outputs, pass.weights + *bias_, y);
+  const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, outputs_, inputs_));
+  const auto weight = matrix(pass.weight(weight_), outputs_, inputs_);
+  matmul<T, T>(matrix(x, rows, inputs_), transposed(weight), matrix(y, rows, outputs_));
+}
+
+template <class T>
+void Linear<T>::add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const {
+  if (bias_) add_bias(rows, outputs_, pass.weight(*bias_), y);
+}
+
+template <class T>
+void Linear<T>::add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const {
+  if (bias_) add_column_sums(rows, outputs_, dy, pass.gradient(*bias_));
 }
 
 template <class T>
 void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
-  const auto weight = matrix(pass.weights + weight_, shape_.outputs, shape_.inputs);
-  const auto output_gradient = matrix(dy, rows, shape_.outputs);
-  matmul<T, Accum<T>>(transposed(output_gradient), matrix(x, rows, shape_.inputs),
-                      matrix(pass.gradients + weight_, shape_.outputs, shape_.inputs), true);
-  if (bias_) add_column_sums(rows, shape_.outputs, dy, pass.gradients + *bias_);
-  matmul<T, T>(output_gradient, weight, matrix(dx, rows, shape_.inputs));
+  const auto weight = matrix(pass.weight(weight_), outputs_, inputs_);
+  const auto output_gradient = matrix(dy, rows, outputs_);
+  {
+    const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
+    matmul<T, Accum<T>>(transposed(output_gradient), matrix(x, rows, inputs_),
+                        matrix(pass.gradient(weight_), outputs_, inputs_), true);
+  }
+  const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
+  matmul<T, T>(output_gradient, weight, matrix(dx, rows, inputs_));
 }
 
 template class Linear<float>;
 template class Linear<bf16>;
+template class Linear<f16>;
 template class Linear<double>;
 
 }  // namespace tprimat

@@ -2,31 +2,50 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nn/pass.h"
 
 namespace tprimat {
 
 struct LinearShape {
-  int64_t inputs = 0;
-  int64_t outputs = 0;
+  Shard weight;  // outputs×inputs
   bool bias = false;
   double init_stddev = 0.02;
+  bool row_parallel = false;   // the inputs are split: each tensor-parallel rank gives a part of the sum, and the bias
+                               // joins after the sum
+  int64_t shared_outputs = 0;  // the last outputs are those of key/value heads that several ranks hold
 };
 
-// y = x·Wᵀ + b.  W: outputs×inputs.
+// Shards of a weight whose outputs or whose inputs are dealt to the tensor-parallel ranks.
+Shard output_shard(std::vector<RowRange> rows, int64_t whole_rows, int64_t inputs);
+Shard input_shard(int64_t outputs, RowRange inputs, int64_t whole_inputs);
+// The part of `count` things from `first` on that rank `rank` of `size` gets; the first ranks get one more where size
+// does not divide count.
+RowRange share_of(int64_t first, int64_t count, int rank, int size);
+
+// y = x·Wᵀ, and its bias for who adds it.  W: outputs×inputs, the local part.
 template <class T>
 class Linear {
  public:
   Linear(const Plan& plan, const std::string& name, const LinearShape& shape);
 
-  // x: rows×inputs; y: rows×outputs.
+  int64_t inputs() const { return inputs_; }
+  int64_t outputs() const { return outputs_; }
+  const T* bias(const Pass<T>& pass) const { return bias_ ? pass.weight(*bias_) : nullptr; }
+  Accum<T>* bias_gradient(const Pass<T>& pass) const { return bias_ ? pass.gradient(*bias_) : nullptr; }
+
+  // x: rows×inputs; y: rows×outputs. The bias is not in it.
   void forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
-  // Adds to the gradients of W and b, and overwrites dx: rows×inputs.
+  // y: rows×outputs. Nothing where there is no bias.
+  void add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const;
+  void add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const;
+  // Adds to the gradient of W, and overwrites dx: rows×inputs.
   void backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
 
  private:
-  LinearShape shape_;
+  std::string forward_name_, input_name_, weight_name_;
+  int64_t outputs_, inputs_;
   int64_t weight_;
   std::optional<int64_t> bias_;
 };

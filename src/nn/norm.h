@@ -3,27 +3,34 @@
 #include <string>
 
 #include "nn/pass.h"
-#include "ops/rmsnorm.h"
 
 namespace tprimat {
 
-// RMSNorm of the residual stream; keeps its output, which the layer after it reads twice.
+// RMSNorm or LayerNorm of the residual stream, whichever the model has.
 template <class T>
 class Norm {
  public:
-  Norm(const Plan& plan, const std::string& name, int64_t hidden_size, double eps);
+  Norm(const ModelSpec& model, const Plan& plan, const std::string& name);
 
-  // x: tokens×hidden. Returns the normed stream, which stays valid until the next forward pass.
+  // x: stream_tokens×hidden. Returns the normed rows, valid until the next forward pass of the same micro batch; with
+  // selective recomputation until the next norm.
   const T* forward(const Pass<T>& pass, const T* x) const;
-  const T* output(const Pass<T>& pass) const { return pass.arena.at(output_); }
+  // The same of sum = x + branch, which is kept in `sum`.
+  const T* forward_sum(const Pass<T>& pass, const T* x, const T* branch, T* sum) const;
+  // The normed rows once more, for the backward pass of what reads them; x as it was normed.
+  const T* output_again(const Pass<T>& pass, const T* x) const;
   // Adds the gradient of x to dx.
   void backward(const Pass<T>& pass, const T* x, const T* dy, T* dx) const;
 
  private:
-  RmsNormShape shape_;
+  NormKind kind_;
+  int64_t rows_, cols_;
+  double eps_;
   int64_t weight_;
+  int64_t bias_ = -1;
   Slot<T> output_;
-  Slot<Accum<T>> rstd_;
+  Slot<Accum<T>> mean_, rstd_;
+  bool output_is_kept_;
 };
 
 }  // namespace tprimat

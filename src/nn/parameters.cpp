@@ -4,10 +4,14 @@
 #include <numbers>
 #include <utility>
 
+#include "base/check.h"
+
 namespace tprimat {
 namespace {
 
 constexpr int64_t k_alignment = 64;  // elements: every weight starts on its own cache lines
+
+int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 // SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): a bijection whose outputs pass for independent draws.
 uint64_t mix(uint64_t state) {
@@ -29,20 +33,34 @@ double unit(uint64_t bits) { return (static_cast<double>(bits >> 11) + 1.0) * 0x
 
 }  // namespace
 
+int64_t Shard::row_count() const {
+  int64_t count = 0;
+  for (const RowRange& range : rows) count += range.count;
+  return count;
+}
+
+int64_t Shard::whole_index(int64_t index) const {
+  int64_t row = index / cols;
+  for (const RowRange& range : rows) {
+    if (row < range.count) return (range.first + row) * whole_cols + first_col + index % cols;
+    row -= range.count;
+  }
+  CHECK(!"the index is inside the shard");
+}
+
+void ParameterTable::begin_unit(const std::string& name) {
+  size_ = round_up(size_, grain_);
+  units_.push_back({name, size_, size_});
+}
+
 int64_t ParameterTable::add(Parameter parameter) {
+  CHECK(!units_.empty());
   parameter.offset = size_;
   count_ += parameter.count();
-  size_ += (parameter.count() + k_alignment - 1) / k_alignment * k_alignment;
+  size_ = round_up(size_ + parameter.count(), k_alignment);
+  units_.back().end = round_up(size_, grain_);
   all_.push_back(std::move(parameter));
   return all_.back().offset;
-}
-
-int64_t ParameterTable::add_matrix(const std::string& name, int64_t rows, int64_t cols, double stddev) {
-  return add({name, 0, rows, cols, 0.0, stddev, true});
-}
-
-int64_t ParameterTable::add_vector(const std::string& name, int64_t count, double value) {
-  return add({name, 0, 1, count, value, 0.0, false});
 }
 
 InitialValues::InitialValues(const Parameter& parameter, int64_t seed)
@@ -50,9 +68,9 @@ InitialValues::InitialValues(const Parameter& parameter, int64_t seed)
       stddev_(parameter.stddev),
       stream_(mix(static_cast<uint64_t>(seed) ^ hash_name(parameter.name))) {}
 
-double InitialValues::at(int64_t index) const {
+double InitialValues::at(int64_t whole_index) const {
   if (stddev_ == 0.0) return mean_;
-  const uint64_t draw = stream_ + 2 * static_cast<uint64_t>(index);
+  const uint64_t draw = stream_ + 2 * static_cast<uint64_t>(whole_index);
   const double radius = std::sqrt(-2.0 * std::log(unit(mix(draw))));  // Box-Muller
   return mean_ + stddev_ * radius * std::cos(2.0 * std::numbers::pi * unit(mix(draw + 1)));
 }

@@ -6,41 +6,82 @@
 
 namespace tprimat {
 
+// Consecutive rows of a whole weight.
+struct RowRange {
+  int64_t first = 0, count = 0;
+  bool operator==(const RowRange&) const = default;
+};
+
+// Which part of a whole weight (whole_rows×whole_cols) a rank holds: some of its rows, in this order, and of them the
+// columns [first_col, first_col + cols).
+struct Shard {
+  int64_t whole_rows = 1, whole_cols = 1;
+  std::vector<RowRange> rows;
+  int64_t first_col = 0, cols = 1;
+
+  static Shard whole(int64_t rows, int64_t cols) { return {rows, cols, {{0, rows}}, 0, cols}; }
+  int64_t row_count() const;
+  int64_t count() const { return row_count() * cols; }
+  int64_t whole_count() const { return whole_rows * whole_cols; }
+  bool is_whole() const { return count() == whole_count(); }
+  // Index into the whole weight, row by row, of local value `index` (0 <= index < count()).
+  int64_t whole_index(int64_t index) const;
+  bool operator==(const Shard&) const = default;
+};
+
 // Where one weight lives in the flat vector of all weights, which gradients and optimizer states mirror.
 struct Parameter {
-  std::string name;    // "layers.3.mlp.down.weight"
-  int64_t offset = 0;  // elements
-  int64_t rows = 1;
-  int64_t cols = 0;
+  std::string name;   // "layers.3.mlp.down.weight"; layers are counted over the whole model
+  Shard shard;        // vectors (norms, biases) are one column
   double mean = 0.0;  // initial values are drawn from N(mean, stddev²)
   double stddev = 0.0;
-  bool decays = false;  // weight decay applies: matrices yes, norms and biases no
-  int64_t count() const { return rows * cols; }
+  bool decays = false;         // weight decay applies: matrices yes, norms and biases no
+  bool counts_in_norm = true;  // false where another rank of the model counts this copy in the gradient's norm
+  bool partial_gradient =
+      false;                 // each tensor-parallel rank has a part of the gradient: they are summed over that group
+  int64_t shared_from = -1;  // local values from here on are held by several tensor ranks (key/value heads): their
+                             // gradients are summed over those; -1: none
+  int64_t offset = 0;        // elements
+  int64_t count() const { return shard.count(); }
+};
+
+// Weights that are gathered, reduced and released together: a block, an embedding, the head.
+struct ParameterUnit {
+  std::string name;            // "layers.3"
+  int64_t begin = 0, end = 0;  // elements of the flat vector; a multiple of the table's grain apart
+  int64_t size() const { return end - begin; }
 };
 
 class ParameterTable {
  public:
-  // Return the offset of the new weight.
-  int64_t add_matrix(const std::string& name, int64_t rows, int64_t cols, double stddev);
-  int64_t add_vector(const std::string& name, int64_t count, double value);
+  // Units begin and end at multiples of `grain` elements, so that each can be cut into equal aligned parts.
+  explicit ParameterTable(int64_t grain = 64) : grain_(grain) {}
+
+  void begin_unit(const std::string& name);
+  int unit_count() const { return static_cast<int>(units_.size()); }
+  // Returns the offset of the new weight, which belongs to the unit begun last.
+  int64_t add(Parameter parameter);
 
   const std::vector<Parameter>& all() const { return all_; }
-  int64_t size() const { return size_; }    // elements of the flat vector, alignment gaps included
-  int64_t count() const { return count_; }  // weights
+  const std::vector<ParameterUnit>& units() const { return units_; }
+  // Elements of the flat vector, alignment gaps included.
+  int64_t size() const { return units_.empty() ? 0 : units_.back().end; }
+  int64_t count() const { return count_; }  // weights held here
 
  private:
-  int64_t add(Parameter parameter);
+  int64_t grain_;
   std::vector<Parameter> all_;
+  std::vector<ParameterUnit> units_;
   int64_t size_ = 0;
   int64_t count_ = 0;
 };
 
-// The initial values of one weight, drawn from N(mean, stddev²). Value i depends on the seed, the weight's name and i
-// only, so that any number of threads or ranks draws the same weights.
+// The initial values of one weight, drawn from N(mean, stddev²). Value i of the whole weight depends on the seed, the
+// weight's name and i only, so that any number of threads or ranks draws the same weights.
 class InitialValues {
  public:
   InitialValues(const Parameter& parameter, int64_t seed);
-  double at(int64_t index) const;
+  double at(int64_t whole_index) const;
 
  private:
   double mean_, stddev_;

@@ -2,33 +2,90 @@
 
 #include <cstdint>
 
+#include "comm/rank_groups.h"
 #include "device/arena.h"
+#include "nn/op_clock.h"
 #include "nn/parameters.h"
 #include "ops/element.h"
+#include "spec/train_spec.h"
 
 namespace tprimat {
 
-// One micro batch.
-struct BatchShape {
-  int64_t sequences = 0;
-  int64_t sequence_length = 0;
-  int64_t tokens() const { return sequences * sequence_length; }
+// How the ranks of one stage share each layer.
+struct Sharing {
+  int tensor_rank = 0, tensor_size = 1;    // TP: each matrix is split
+  bool sequence_parallel = false;          // SP: the residual stream is split over the tensor-parallel ranks
+  int context_rank = 0, context_size = 1;  // CP: each sequence is split
 };
 
-// What a forward or backward pass works with: the flat vectors of weights and gradients, and the arena that holds
-// activations. T is float, bf16, or double for the reference.
-template <class T>
-struct Pass {
-  const Arena& arena;
-  const T* weights;
-  Accum<T>* gradients;
+// One micro batch as one tensor-parallel group sees it. Its tokens are sequences×local_length; each group of tensor
+// ranks of a context-parallel layout has two pieces of every sequence (see ContextPieces).
+struct BatchShape {
+  int64_t sequences = 0;
+  int64_t sequence_length = 0;  // whole
+  int64_t local_length = 0;     // sequence_length / CP
+  int64_t tokens() const { return sequences * local_length; }
 };
 
 // Everything a layer needs while it is being built: where its weights and buffers will live.
 struct Plan {
   ParameterTable& parameters;
-  ArenaPlan& arena;
+  ArenaPlan& workspace;  // buffers that all micro batches and layers share
+  ArenaPlan& kept;       // what a layer's forward pass keeps for its backward pass
   BatchShape batch;
+  Sharing sharing;
+  Recompute recompute = Recompute::none;
+
+  int64_t tokens() const { return batch.tokens(); }
+  // Rows of the residual stream that live here.
+  int64_t stream_tokens() const { return sharing.sequence_parallel ? tokens() / sharing.tensor_size : tokens(); }
+  // For activations that are cheap to compute again.
+  ArenaPlan& cheap() const { return recompute == Recompute::selective ? workspace : kept; }
+};
+
+// Weights and gradients of one unit while it works: element `begin` of the flat vectors is at [0].
+template <class T>
+struct UnitView {
+  const T* weights = nullptr;
+  Accum<T>* gradients = nullptr;  // nullptr where none are wanted
+  int64_t begin = 0;
+};
+
+// Where weights live. Most layouts have them all the time; ZeRO-3 gathers each unit when it is opened.
+template <class T>
+class WeightHome {
+ public:
+  virtual ~WeightHome() = default;
+  // Weights of the unit, complete, until close(). `next` (or -1) will be opened after it.
+  virtual UnitView<T> open(int unit, int next) = 0;
+  virtual void close(int unit) = 0;
+  // The same with a gradient buffer to add to.
+  virtual UnitView<T> open_for_backward(int unit, int next) = 0;
+  // This micro batch has added its gradients.
+  // `complete` is false where the same micro batch will open the unit for its gradients once more (a tied embedding).
+  virtual void close_after_backward(int unit, bool complete) = 0;
+};
+
+// What a forward or backward pass works with. T is float, bf16, f16, or double for the reference.
+template <class T>
+struct Pass {
+  const Arena& arena;
+  std::byte* bank = nullptr;  // activations of this micro batch
+  const RankGroups& ranks;
+  UnitView<T> unit = {};
+  OpClock* clock = nullptr;
+
+  template <class V>
+  V* at(Slot<V> slot) const {
+    return slot.place == Place::arena ? arena.at(slot) : reinterpret_cast<V*>(bank + slot.offset);
+  }
+  const T* weight(int64_t offset) const { return unit.weights + (offset - unit.begin); }
+  Accum<T>* gradient(int64_t offset) const { return unit.gradients + (offset - unit.begin); }
+  Pass with(const UnitView<T>& view) const {
+    Pass pass = *this;
+    pass.unit = view;
+    return pass;
+  }
 };
 
 }  // namespace tprimat

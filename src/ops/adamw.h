@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ops/element.h"
 
@@ -13,8 +14,7 @@ struct AdamwStep {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
-  double weight_decay = 0.0;
-  double gradient_scale = 1.0;  // multiplies every gradient first: clipping
+  double gradient_scale = 1.0;  // multiplies every gradient first: clipping, loss scale
   int64_t step = 1;             // from 1; for the bias correction
 };
 
@@ -22,6 +22,7 @@ struct AdamwStep {
 template <class T>
 struct AdamwRange {
   int64_t count;
+  double weight_decay;
   const Accum<T>* gradient;
   Accum<T>* master;  // weights in full precision
   Accum<T>* first_moment;
@@ -30,7 +31,9 @@ struct AdamwRange {
 };
 
 // m ← β1·m + (1−β1)·g;  v ← β2·v + (1−β2)·g²;  w ← w − lr·( m̂/(√v̂ + ε) + decay·w ),  m̂ = m/(1−β1^t), v̂ = v/(1−β2^t)
+// All ranges in one parallel region: each thread takes an equal part of their elements. The result does not depend on
+// the number of threads.
 template <class T>
-void adamw_update(const AdamwStep& step, const AdamwRange<T>& range);
+void adamw_update_all(const AdamwStep& step, std::span<const AdamwRange<T>> ranges);
 
 }  // namespace tprimat

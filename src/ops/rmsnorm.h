@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "ops/element.h"
+#include "ops/residual.h"
 
 namespace tprimat {
 
@@ -13,13 +14,19 @@ struct RmsNormShape {
   double eps = 1e-5;
 };
 
-// y[r,c] = x[r,c] · rstd[r] · weight[c],  rstd[r] = 1 / sqrt(mean_c x² + eps).  x, y: rows×cols; rstd: rows.
+// y[r,c] = x[r,c] · rstd[r] · weight[c],  rstd[r] = 1 / sqrt(mean_c x² + eps).  x, y: rows×cols; rstd: rows. y may be
+// x.
 template <class T>
 void rmsnorm_forward(const RmsNormShape& shape, const T* x, const T* weight, T* y, Accum<T>* rstd);
 
+// The same of the residual stream: sum = a + b, y = rmsnorm(sum), in one visit of the row.
+template <class T>
+void add_rmsnorm_forward(const RmsNormShape& shape, const ResidualSum<T>& residual, const T* weight, T* y,
+                         Accum<T>* rstd);
+
 template <class T>
 struct RmsNormGradient {
-  const T* x;
+  const T* x;  // what was normalised: after add_rmsnorm_forward its `sum`
   const T* weight;
   const Accum<T>* rstd;
   const T* dy;

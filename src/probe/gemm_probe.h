@@ -5,31 +5,37 @@
 #include <string>
 #include <vector>
 
+#include "probe/measuring.h"
+#include "probe/product.h"
 #include "spec/names.h"
 #include "text/fields.h"
 
 namespace tprimat {
 
-// The fastest window of one shape: m tokens by k inputs times k inputs by n outputs.
+// The fastest window of one product.
 struct GemmRate {
+  std::string name;
+  ProductPass pass = ProductPass::forward;
   int64_t m = 0, n = 0, k = 0;
   double flops_per_second = 0;  // 2·m·n·k per product
-  double cpu_share = 0;         // of the threads' time in that window; below 1 where other processes took some
+  Measured measured;
 
   static constexpr auto fields() {
     using G = GemmRate;
     return std::tuple{
-        field("m", &G::m, "rows of the input and the output"),
-        field("n", &G::n, "columns of the weights and the output"),
-        field("k", &G::k, "columns of the input, rows of the weights"),
-        field("flops_per_second", &G::flops_per_second, "2·m·n·k per product"),
-        field("cpu_share", &G::cpu_share, "share of the threads' time that the system gave to this process")};
+        field("name", &G::name, "which product"),
+        field("pass", &G::pass, "forward, or the gradient of the input (dgrad) or of the weights (wgrad)"),
+        field("m", &G::m, "rows of the left matrix and the result"),
+        field("n", &G::n, "columns of the right matrix and the result"),
+        field("k", &G::k, "columns of the left matrix, rows of the right one"),
+        field("flops_per_second", &G::flops_per_second, "2·m·n·k per product, in the fastest window"),
+        field("measured", &G::measured, "the measurement")};
   }
 };
 
 // This CPU's achievable matrix-product rate, as a denominator for MFU where no catalogue states a peak.
 struct GemmPeak {
-  Precision precision = Precision::fp32;
+  ProductFormat precision = ProductFormat::fp32;
   double flops_per_second = 0;
   double cpu_share = 0;  // in the fastest window of that shape
   std::string how;       // the rule by which it was measured
@@ -37,7 +43,7 @@ struct GemmPeak {
 
   static constexpr auto fields() {
     using G = GemmPeak;
-    return std::tuple{field("precision", &G::precision, "number format of the inputs and the output"),
+    return std::tuple{field("precision", &G::precision, "number format of the inputs"),
                       field("flops_per_second", &G::flops_per_second, "of the fastest shape"),
                       field("cpu_share", &G::cpu_share,
                             "share of the threads' time that the system gave; below 0.95 other work disturbed"),
@@ -47,9 +53,13 @@ struct GemmPeak {
 };
 
 // Measures square and Transformer-like products for about two seconds: oneDNN with weights packed beforehand, normal
-// random data, warm. The peak is the fastest window of at least 0.1 s. `threads` 0 means all that this process may use;
-// the thread count of the whole process is set to it. Nothing for a precision that this CPU has no instructions for.
-// Throws Error when memory runs out.
+// random data, warm, by the rule in measuring.h. The peak is the fastest window. `threads` 0 means all that this
+// process may use; the thread count of the whole process is set to it. Nothing for a format that this CPU has no
+// instructions for. Throws Error when memory runs out.
+std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads);
 std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads);
+
+// The same for given products, which must not be none.
+std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes, ProductFormat format, int threads);
 
 }  // namespace tprimat

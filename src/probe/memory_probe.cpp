@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "device/arena.h"
 #include "device/parallel.h"
 #include "telemetry/cpu_facts.h"
@@ -20,8 +21,9 @@ using Line = double __attribute__((vector_size(64)));
 constexpr int64_t k_line_bytes = 64;
 constexpr int64_t k_unroll = 4;
 constexpr double k_smallest_buffer = 1e9;  // bytes
-constexpr double k_least_seconds = 0.8;    // per kind
-constexpr int k_least_passes = 3;
+// A window is one pass.
+constexpr MeasuringRule k_rule = {
+    .warm_seconds = 0.0, .window_seconds = 0.0, .longest_seconds = 0.5, .noise = 0.01, .least_windows = 5};
 
 double free_memory_bytes() {
   const double free = static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
@@ -50,48 +52,78 @@ double sum_lines(const Line* lines, int64_t count) {
   return sum;
 }
 
-void triad_lines(Line* to, const Line* left, const Line* right, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) to[i] = left[i] + 0.5 * right[i];
+// The arrays a, b and c, one after the other, `count` lines each; every element was 1 to begin with.
+struct Arrays {
+  Line *a, *b, *c;
+  int64_t count;
+};
+
+// What all threads together do in one pass, each with its own range of lines.
+using Pass = void (*)(const Arrays&, int64_t begin, int64_t end);
+
+void copy_lines(const Arrays& x, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) x.c[i] = x.a[i];
+}
+void scale_lines(const Arrays& x, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) x.b[i] = 0.5 * x.c[i];
+}
+void add_lines(const Arrays& x, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) x.c[i] = x.a[i] + x.b[i];
+}
+void triad_lines(const Arrays& x, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) x.a[i] = x.b[i] + 0.5 * x.c[i];
 }
 
-// Bytes per second of the fastest pass.
-template <class Pass>
-double measure_passes(double bytes, Pass&& pass) {
-  double fastest = 0;
-  const auto start = SteadyClock::now();
-  for (int done = 0; done < k_least_passes || seconds_since(start) < k_least_seconds; ++done) {
-    const auto pass_start = SteadyClock::now();
-    pass();
-    fastest = std::max(fastest, bytes / seconds_since(pass_start));
+struct StreamKind {
+  Pass pass;
+  int64_t arrays;  // read or written
+};
+StreamKind stream_kind(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::copy: return {copy_lines, 2};
+    case MemoryKind::scale: return {scale_lines, 2};
+    case MemoryKind::add: return {add_lines, 3};
+    case MemoryKind::triad: return {triad_lines, 3};
+    case MemoryKind::read: break;
   }
-  return fastest;
+  CHECK(!"a kind that writes");
 }
 
-double measure_read(const Line* lines, int64_t count) {
+template <class Work>
+MemoryRate measure_passes(MemoryKind kind, int64_t lines, Work&& work) {
+  const Measured measured = measure(k_rule, thread_count(), work);
+  return {kind, static_cast<double>(lines * k_line_bytes) / measured.fastest_seconds, measured};
+}
+
+MemoryRate measure_read(const Arrays& arrays) {
   std::vector<double> sums(static_cast<size_t>(thread_count()));
-  const double rate = measure_passes(static_cast<double>(count * k_line_bytes), [&] {
-    parallel_ranges(count / k_unroll, [&](int64_t begin, int64_t end, int thread) {
-      sums[static_cast<size_t>(thread)] = sum_lines(lines + begin * k_unroll, (end - begin) * k_unroll);
+  const int64_t lines = 3 * arrays.count;
+  const MemoryRate rate = measure_passes(MemoryKind::read, lines, [&] {
+    parallel_ranges(lines / k_unroll, [&](int64_t begin, int64_t end, int thread) {
+      sums[static_cast<size_t>(thread)] = sum_lines(arrays.a + begin * k_unroll, (end - begin) * k_unroll);
     });
   });
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  CHECK(total == static_cast<double>(count * 8));  // every element is 1, and every one was read
+  CHECK(std::isfinite(std::accumulate(sums.begin(), sums.end(), 0.0)));  // so that nothing is left out
   return rate;
 }
 
-double measure_triad(Line* lines, int64_t count) {
-  const int64_t third = count / 3;
-  return measure_passes(static_cast<double>(3 * third * k_line_bytes), [&] {
-    parallel_ranges(third, [&](int64_t begin, int64_t end, int) {
-      triad_lines(lines + begin, lines + third + begin, lines + 2 * third + begin, end - begin);
-    });
+MemoryRate measure_kind(MemoryKind kind, const Arrays& arrays) {
+  if (kind == MemoryKind::read) return measure_read(arrays);
+  const StreamKind stream = stream_kind(kind);
+  return measure_passes(kind, stream.arrays * arrays.count, [&] {
+    parallel_ranges(arrays.count, [&](int64_t begin, int64_t end, int) { stream.pass(arrays, begin, end); });
   });
 }
 
 }  // namespace
 
-MemoryBandwidth measure_memory_bandwidth(int threads) {
+double MemoryBandwidth::rate(MemoryKind kind) const {
+  for (const MemoryRate& each : kinds)
+    if (each.kind == kind) return each.bytes_per_second;
+  CHECK(!"measured");
+}
+
+MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<MemoryKind>& kinds) {
   set_thread_count(threads);
   const int64_t count = choose_lines();
   ArenaPlan plan;
@@ -101,15 +133,23 @@ MemoryBandwidth measure_memory_bandwidth(int threads) {
   parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) lines[i] = Line{1, 1, 1, 1, 1, 1, 1, 1};
   });
+  const int64_t third = count / 3;
   MemoryBandwidth result;
   result.buffer_bytes = count * k_line_bytes;
-  result.read_bytes_per_second = measure_read(lines, count);
-  result.triad_bytes_per_second = measure_triad(lines, count);
+  for (const MemoryKind kind : kinds)
+    result.kinds.push_back(measure_kind(kind, {lines, lines + third, lines + 2 * third, third}));
   result.how = fmt::format(
-      "fastest pass over {:.2f} GB, at least {} passes and {} s of each kind, huge pages where the system gives them, "
-      "{} threads",
-      static_cast<double>(result.buffer_bytes) / 1e9, k_least_passes, k_least_seconds, thread_count());
+      "fastest pass over {:.2f} GB, of at least {} passes, until they agree to {} % or for {} s of each kind; huge "
+      "pages "
+      "where the system gives them, {} threads",
+      static_cast<double>(result.buffer_bytes) / 1e9, k_rule.least_windows, k_rule.noise * 100, k_rule.longest_seconds,
+      thread_count());
   return result;
+}
+
+MemoryBandwidth measure_memory_bandwidth(int threads) {
+  return measure_memory_bandwidth(
+      threads, {MemoryKind::read, MemoryKind::copy, MemoryKind::scale, MemoryKind::add, MemoryKind::triad});
 }
 
 }  // namespace tprimat

@@ -2,30 +2,63 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "probe/measuring.h"
 #include "text/fields.h"
 
 namespace tprimat {
 
-// What main memory delivers to all threads together. Bytes that the program asks for are counted: a write's own fetch
-// is not.
+// The kinds of McCalpin's STREAM, and reading alone. Bytes that the program asks for are counted, as STREAM does: a
+// write's own fetch is not.
+enum class MemoryKind {
+  read,   // sum of one array      8 bytes per element
+  copy,   // c = a                16
+  scale,  // b = s·c              16
+  add,    // c = a + b            24
+  triad,  // a = b + s·c          24
+};
+template <>
+struct EnumNames<MemoryKind> {
+  static constexpr std::pair<MemoryKind, std::string_view> values[] = {{MemoryKind::read, "read"},
+                                                                       {MemoryKind::copy, "copy"},
+                                                                       {MemoryKind::scale, "scale"},
+                                                                       {MemoryKind::add, "add"},
+                                                                       {MemoryKind::triad, "triad"}};
+};
+
+struct MemoryRate {
+  MemoryKind kind = MemoryKind::read;
+  double bytes_per_second = 0;  // of the fastest pass
+  Measured measured;
+
+  static constexpr auto fields() {
+    using M = MemoryRate;
+    return std::tuple{
+        field("kind", &M::kind, "read: a sum; copy: c = a; scale: b = s·c; add: c = a + b; triad: a = b + s·c"),
+        field("bytes_per_second", &M::bytes_per_second, "read and written, of the fastest pass"),
+        field("measured", &M::measured, "the measurement")};
+  }
+};
+
+// What main memory delivers to all threads together.
 struct MemoryBandwidth {
-  double read_bytes_per_second = 0;   // sum of one array
-  double triad_bytes_per_second = 0;  // a = b + s·c, 24 bytes per element (STREAM)
+  std::vector<MemoryRate> kinds;
   int64_t buffer_bytes = 0;
   std::string how;
+  double rate(MemoryKind kind) const;  // bytes/s; CHECKs that it was measured
 
   static constexpr auto fields() {
     using M = MemoryBandwidth;
-    return std::tuple{field("read_bytes_per_second", &M::read_bytes_per_second, "summing one array"),
-                      field("triad_bytes_per_second", &M::triad_bytes_per_second, "a = b + s·c, 24 bytes per element"),
+    return std::tuple{field("kinds", &M::kinds, "by what is done with the memory"),
                       field("buffer_bytes", &M::buffer_bytes, "memory that is walked through, bytes"),
                       field("how", &M::how, "rule of the measurement")};
   }
 };
 
-// Takes about two seconds, and 1 GB or four times the last cache, whichever is more, but at most a quarter of the free
-// memory. `threads` as in measure_gemm_peak. Varies more from pass to pass than matrix products do.
+// Walks through at least 1 GB and four times the last-level cache (less on machines with less free memory), for about
+// three seconds with all kinds. `threads` as in measure_gemm_peak. Throws Error when memory runs out.
 MemoryBandwidth measure_memory_bandwidth(int threads);
+MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<MemoryKind>& kinds);
 
 }  // namespace tprimat

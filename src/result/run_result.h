@@ -190,11 +190,16 @@ struct PeakInfo {
   std::string id;                 // "catalogue:H100-SXM-80GB:bf16", "measured:cpu:bf16", "config:..."
   double flops_per_second = 0.0;  // dense, one device
   std::string source;
+  std::optional<double> memory_bytes_per_second = {};  // of one device
+  std::optional<std::string> memory_source = {};
   static constexpr auto fields() {
     using P = PeakInfo;
     return std::tuple{field("id", &P::id, "which peak"),
                       field("flops_per_second", &P::flops_per_second, "dense peak of one device, FLOP/s"),
-                      field("source", &P::source, "where the figure comes from")};
+                      field("source", &P::source, "where the figure comes from"),
+                      field("memory_bytes_per_second", &P::memory_bytes_per_second,
+                            "main memory's bandwidth for one device (STREAM's triad), measured with the peak, B/s"),
+                      field("memory_source", &P::memory_source, "how it was measured")};
   }
 };
 

@@ -20,6 +20,9 @@ struct StepRecord {
   std::optional<int64_t> tokens;              // of all ranks
   std::optional<double> memory_allocated_gb;  // what the trainer allocated, GB = 1e9 bytes
   std::optional<double> memory_reserved_gb;   // what its allocator holds
+  std::optional<double> loss_scale;           // fp16
+  std::optional<bool> skipped;                // true: the update was left out (overflow, NaN, spike)
+  std::optional<double> validation_loss;      // of an evaluation after the step, nats; its time is not in time_seconds
   std::optional<double> unix_time;            // end of the step, seconds since 1970
 
   static constexpr auto fields() {
@@ -32,6 +35,9 @@ struct StepRecord {
                       field("tokens", &S::tokens, "tokens of the step over all ranks"),
                       field("memory_allocated_gb", &S::memory_allocated_gb, "memory the trainer allocated, GB"),
                       field("memory_reserved_gb", &S::memory_reserved_gb, "memory its allocator holds, GB"),
+                      field("loss_scale", &S::loss_scale, "loss scale of the step (fp16)"),
+                      field("skipped", &S::skipped, "the update was left out"),
+                      field("validation_loss", &S::validation_loss, "loss on the validation split, nats"),
                       field("unix_time", &S::unix_time, "end of the step, s since 1970")};
   }
 };

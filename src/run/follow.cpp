@@ -52,6 +52,15 @@ class Follower {
     for (const GeneratedFile& file : run_.plan.files) write_file_atomically(file.path, file.content);
     std::error_code ignored;
     std::filesystem::remove(run_.plan.steps_path, ignored);  // steps of an earlier run are not this run's
+    move_aside(run_.plan.checkpoints_path);
+  }
+
+  // Checkpoints of an earlier run are not this run's either, but took long to make: one generation is kept.
+  static void move_aside(const std::string& folder) {
+    std::error_code ignored;
+    if (folder.empty() || !std::filesystem::exists(folder, ignored)) return;
+    std::filesystem::remove_all(folder + ".before", ignored);
+    std::filesystem::rename(folder, folder + ".before", ignored);
   }
 
   void watch() {

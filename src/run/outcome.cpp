@@ -24,6 +24,17 @@ std::string name_of(const RunOutcome& outcome) {
   return fmt::format("{} {} ({}, run {})", enum_name(outcome.framework), outcome.model, outcome.strategy, outcome.run);
 }
 
+// "native gpt (single, run 1): 41.2 % of what a device can do in matrix products, 205 GFLOP/s (measured:cpu:bf16)"
+std::string compare_with_machine(const RunOutcome& outcome) {
+  if (!outcome.mfu || !outcome.peak) return "";
+  const PeakInfo& peak = *outcome.peak;
+  std::string text = fmt::format("{}: {} of what a device can do in matrix products, {} ({})", name_of(outcome),
+                                 percent(*outcome.mfu), format_si(peak.flops_per_second, "FLOP/s"), peak.id);
+  if (peak.memory_bytes_per_second)
+    text += fmt::format("; its memory delivers {} (triad)", format_si(*peak.memory_bytes_per_second, "B/s"));
+  return text + "\n";
+}
+
 std::string explain(const RunOutcome& outcome) {
   return fmt::format("{} {}: {}\n  log: {}\n", name_of(outcome), enum_name(outcome.status),
                      outcome.reason.value_or("no reason is known"), outcome.log_path);
@@ -49,6 +60,7 @@ RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
   outcome.result_path = run.plan.result_path;
   if (result.derived.tokens_per_second) outcome.tokens_per_second = result.derived.tokens_per_second->value;
   if (result.derived.mfu) outcome.mfu = result.derived.mfu->value;
+  outcome.peak = result.derived.peak;
   outcome.steps = static_cast<int64_t>(result.step_times.size());
   outcome.warnings = result.warnings;
   return outcome;
@@ -72,6 +84,7 @@ std::string render_report(const SuiteReport& report) {
                           each.steps ? fmt::format("{}", *each.steps) : "-",
                           or_dash(each.tokens_per_second, format_count), or_dash(each.mfu, percent),
                           each.result_path.empty() ? "-" : each.result_path});
+    sentences += compare_with_machine(each);
     if (needs_explaining(each)) sentences += explain(each);
     for (const std::string& warning : each.warnings) sentences += name_of(each) + ": " + warning + "\n";
   }

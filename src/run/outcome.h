@@ -22,6 +22,7 @@ struct RunOutcome {
   std::optional<std::string> reason;  // for every status but complete
   std::string result_path, log_path;  // result_path is empty when no result could be written
   std::optional<double> tokens_per_second, mfu;
+  std::optional<PeakInfo> peak;  // what the device can do: the denominator of mfu
   std::optional<int64_t> steps;
   std::vector<std::string> warnings;  // of the result
   static constexpr auto fields() {
@@ -38,6 +39,7 @@ struct RunOutcome {
                       field("log", &O::log_path, "log of the run"),
                       field("tokens_per_second", &O::tokens_per_second, "steady-state throughput"),
                       field("mfu", &O::mfu, "model FLOPs utilisation, a fraction"),
+                      field("peak", &O::peak, "what one device can do: the denominator of mfu"),
                       field("steps", &O::steps, "steps recorded"),
                       field("warnings", &O::warnings, "what to know before trusting the figures")};
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "result/peak.h"
 
@@ -22,10 +24,20 @@ std::optional<MeasuredPeak> PeakSource::find(const PlannedRun& run) {
     return MeasuredPeak{{fmt::format("config:{}:{}", run.setup.device_model, enum_name(precision)), stated->second,
                          "the configuration"},
                         {}};
-  if (run.platform == Platform::cpu) return find_measured(precision, run.spec.threads);
+  if (run.platform == Platform::cpu) return find_of_ranks(precision, run.spec.threads, run.spec.parallel.ranks());
   for (const GpuFacts& gpu : around_.machine.gpus)
     if (gpu.platform == run.platform) return without_warning(catalogue_peak(gpu.name, precision));
   return without_warning(catalogue_peak(run.setup.device_model, precision));
+}
+
+std::optional<MeasuredPeak> PeakSource::find_of_ranks(Precision precision, int64_t threads, int64_t ranks) {
+  const int64_t usable = around_.machine.cpu.usable_threads;  // more ranks than processors have no more to share
+  std::optional<MeasuredPeak> peak = find_measured(precision, ranks > 1 ? std::min(threads * ranks, usable) : threads);
+  if (!peak) return peak;
+  peak->peak.flops_per_second /= static_cast<double>(ranks);
+  if (peak->peak.memory_bytes_per_second) *peak->peak.memory_bytes_per_second /= static_cast<double>(ranks);
+  if (ranks > 1) peak->peak.source = fmt::format("1/{} of the machine's: {}", ranks, peak->peak.source);
+  return peak;
 }
 
 std::optional<MeasuredPeak> PeakSource::find_measured(Precision precision, int64_t threads) {

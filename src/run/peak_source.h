@@ -16,6 +16,8 @@ class PeakSource {
   std::optional<MeasuredPeak> find(const PlannedRun& run);
 
  private:
+  // Ranks on one processor are its devices: each has its share of what all threads together achieve.
+  std::optional<MeasuredPeak> find_of_ranks(Precision precision, int64_t threads, int64_t ranks);
   std::optional<MeasuredPeak> find_measured(Precision precision, int64_t threads);
   std::optional<MeasuredPeak> measure(Precision precision, int64_t threads);
 

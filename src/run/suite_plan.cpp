@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -132,7 +133,9 @@ class SuitePlanner {
     TrainSpec spec = make_train_spec(experiment_, platform_, model, strategy);
     if (request_.dataset) spec.data.dataset = *request_.dataset;
     require_dataset(spec.data, model);
-    if (platform_ == Platform::cpu && spec.threads == 0) spec.threads = machine_.cpu.usable_threads;
+    if (platform_ == Platform::cpu && spec.threads == 0) {
+      spec.threads = std::max<int64_t>(1, machine_.cpu.usable_threads / spec.parallel.ranks());  // of each rank
+    }
     return spec;
   }
 

@@ -24,8 +24,8 @@ struct Surroundings {
   ProcessRunner& processes;
   MachineFacts machine;
   std::vector<std::shared_ptr<const GpuLibrary>> gpu_libraries;
-  // The dense matmul peak of this machine's processor, measured now; used where no catalogue states one. Nothing
-  // for a precision that it has no instructions for. May throw Error.
+  // The dense matmul peak and the memory bandwidth of this machine's processor, measured now; used where no catalogue
+  // states a peak. Nothing for a precision that it has no instructions for. May throw Error.
   std::function<std::optional<MeasuredPeak>(Precision precision, int64_t threads)> measure_peak;
   std::function<int()> interrupts;               // requests to stop so far
   std::map<std::string, std::string> libraries;  // "onednn" -> "2.7.2": versions built in, for the record

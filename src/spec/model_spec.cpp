@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "spec/findings.h"
@@ -102,6 +103,29 @@ void check_constants(Findings& findings, const ModelSpec& model) {
                    fmt::format("rope_theta must be between 1 and 1e12, got {}", model.rope_theta));
 }
 
+void check_rope_scaling(Findings& findings, const ModelSpec& model) {
+  if (!model.rope_scaling) return;
+  const RopeScaling& scaling = *model.rope_scaling;
+  const bool has_length = scaling.type != RopeScalingKind::linear;
+  findings.require(model.position == PositionKind::rope,
+                   fmt::format("rope_scaling needs position rope, got {}", enum_name(model.position)));
+  findings.require(scaling.factor >= 1 && scaling.factor <= 1e6,
+                   fmt::format("rope_scaling.factor must be between 1 and 1e6, got {}", scaling.factor));
+  if (has_length)
+    check_dimension(findings, "rope_scaling.original_max_position_embeddings",
+                    scaling.original_max_position_embeddings);
+  if (scaling.type == RopeScalingKind::llama3)
+    findings.require(scaling.low_freq_factor > 0 && scaling.low_freq_factor < scaling.high_freq_factor &&
+                         std::isfinite(scaling.high_freq_factor),
+                     fmt::format("rope_scaling.low_freq_factor must be above 0 and below high_freq_factor {}, got {}",
+                                 scaling.high_freq_factor, scaling.low_freq_factor));
+  if (scaling.type == RopeScalingKind::yarn)
+    findings.require(
+        scaling.beta_slow > 0 && scaling.beta_slow <= scaling.beta_fast && std::isfinite(scaling.beta_fast),
+        fmt::format("rope_scaling.beta_slow must be above 0 and at most beta_fast {}, got {}", scaling.beta_fast,
+                    scaling.beta_slow));
+}
+
 // In floating point, where the exact count might overflow.
 double approximate_parameters(const ModelSpec& model) {
   const auto number = [](int64_t value) { return static_cast<double>(value); };
@@ -119,6 +143,7 @@ std::vector<Problem> check_model(const ModelSpec& model, const std::string& wher
   check_dimensions(findings, model);
   check_experts(findings, model);
   check_constants(findings, model);
+  check_rope_scaling(findings, model);
   if (!findings.empty()) return findings.take();  // what follows divides and multiplies these numbers
   check_attention(findings, model);
   const double parameters = approximate_parameters(model);

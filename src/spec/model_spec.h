@@ -30,6 +30,39 @@ struct EnumNames<PositionKind> {
                                                                          {PositionKind::learned, "learned"}};
 };
 
+enum class RopeScalingKind { linear, llama3, yarn };
+template <>
+struct EnumNames<RopeScalingKind> {
+  static constexpr std::pair<RopeScalingKind, std::string_view> values[] = {
+      {RopeScalingKind::linear, "linear"}, {RopeScalingKind::llama3, "llama3"}, {RopeScalingKind::yarn, "yarn"}};
+};
+
+// How rotary frequencies are stretched for sequences longer than those of the first training (the `rope_scaling` of
+// Hugging Face's config.json; the formulas stand in ops/rope.h).
+struct RopeScaling {
+  RopeScalingKind type = RopeScalingKind::llama3;
+  double factor = 8.0;
+  double low_freq_factor = 1.0;                     // llama3
+  double high_freq_factor = 4.0;                    // llama3
+  int64_t original_max_position_embeddings = 8192;  // llama3, yarn
+  double beta_fast = 32.0;                          // yarn
+  double beta_slow = 1.0;                           // yarn
+
+  static constexpr auto fields() {
+    using R = RopeScaling;
+    return std::tuple{
+        field("type", &R::type, "rule by which the frequencies are stretched"),
+        field("factor", &R::factor, "how many times longer the sequences become"),
+        field("low_freq_factor", &R::low_freq_factor, "llama3: below this many turns a frequency is divided by factor"),
+        field("high_freq_factor", &R::high_freq_factor, "llama3: above this many turns a frequency is kept"),
+        field("original_max_position_embeddings", &R::original_max_position_embeddings,
+              "longest sequence of the first training, in tokens"),
+        field("beta_fast", &R::beta_fast, "yarn: turns above which a frequency is kept"),
+        field("beta_slow", &R::beta_slow, "yarn: turns below which a frequency is divided by factor")};
+  }
+  bool operator==(const RopeScaling&) const = default;
+};
+
 // The shape of a decoder-only Transformer: everything that decides parameters, FLOPs and bytes.
 struct ModelSpec {
   std::string name;       // key in the config and in file names: "llama"
@@ -50,6 +83,7 @@ struct ModelSpec {
   MlpKind mlp = MlpKind::swiglu;
   PositionKind position = PositionKind::rope;
   double rope_theta = 10000.0;
+  std::optional<RopeScaling> rope_scaling;
   double norm_eps = 1e-5;
   std::optional<int64_t> sliding_window;  // keys each query sees
   std::optional<int64_t> num_experts;     // mixture of experts: experts per layer, with a router
@@ -77,6 +111,7 @@ struct ModelSpec {
         field("mlp", &M::mlp, "kind of MLP"),
         field("position", &M::position, "kind of position encoding"),
         field("rope_theta", &M::rope_theta, "base of the rotary frequencies"),
+        field("rope_scaling", &M::rope_scaling, "stretching of the rotary frequencies"),
         field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
         field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
         field("num_experts", &M::num_experts, "experts per layer"),

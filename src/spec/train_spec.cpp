@@ -31,6 +31,23 @@ void check_counts(Findings& findings, const TrainSpec& spec) {
   require_count(findings, "virtual_pipeline_model_parallel_size", spec.parallel.virtual_pipeline);
   require_count(findings, "data_parallel_size", spec.parallel.data);
   require_count(findings, "context_parallel_size", spec.parallel.context);
+  require_count(findings, "evaluation.interval", spec.evaluation.interval, 0);
+  require_count(findings, "evaluation.batches", spec.evaluation.batches);
+  require_count(findings, "checkpoint.save_interval", spec.checkpoint.save_interval, 0);
+  require_count(findings, "checkpoint.keep_last_n", spec.checkpoint.keep_last_n);
+  require_count(findings, "loss_scale.window", spec.loss_scale.window);
+  findings.require(spec.loss_scale.minimum > 0 && spec.loss_scale.initial >= spec.loss_scale.minimum &&
+                       std::isfinite(spec.loss_scale.initial),
+                   fmt::format("loss_scale.initial must be at least loss_scale.minimum, which must be positive; got {} "
+                               "and {}",
+                               spec.loss_scale.initial, spec.loss_scale.minimum));
+  findings.require(spec.anomalies.spike_factor == 0 ||
+                       (spec.anomalies.spike_factor > 1 && std::isfinite(spec.anomalies.spike_factor)),
+                   fmt::format("anomalies.spike_factor must be 0 or above 1, got {}", spec.anomalies.spike_factor));
+  findings.require(spec.anomalies.not_finite != OnAnomaly::record,
+                   "anomalies.not_finite must be stop or skip: an update with NaN would spoil every weight");
+  findings.require(spec.parallel.zero_stage >= 0 && spec.parallel.zero_stage <= 3,
+                   fmt::format("zero_stage must be between 0 and 3, got {}", spec.parallel.zero_stage));
   findings.require(!spec.data.dataset.empty(), "dataset is empty", "\"synthetic\", or the prefix of a .bin/.idx pair");
 }
 
@@ -100,6 +117,16 @@ void check_layout(Findings& findings, const TrainSpec& spec) {
                                model.num_layers, spec.parallel.pipeline, spec.parallel.virtual_pipeline));
   findings.require(spec.parallel.virtual_pipeline == 1 || spec.parallel.pipeline > 1,
                    "virtual_pipeline_model_parallel_size above 1 needs pipeline_model_parallel_size above 1");
+  if (spec.parallel.virtual_pipeline > 1)
+    findings.require(spec.gradient_accumulation_steps() % spec.parallel.pipeline == 0,
+                     fmt::format("the interleaved pipeline schedule needs a number of micro batches that "
+                                 "pipeline_model_parallel_size {} divides, got {}",
+                                 spec.parallel.pipeline, spec.gradient_accumulation_steps()));
+  const int64_t tokens = spec.micro_batch_size * spec.sequence_length / spec.parallel.context;
+  findings.require(!spec.parallel.sequence_parallel || tokens % tensor == 0,
+                   fmt::format("sequence_parallel splits the {} tokens of a micro batch over "
+                               "tensor_model_parallel_size {}, which does not divide them",
+                               tokens, tensor));
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ struct ParallelSpec {
   int64_t data = 1;
   int64_t context = 1;
   bool sequence_parallel = false;  // norms and dropout split over the tensor-parallel group
+  int64_t zero_stage = 0;          // what the data-parallel ranks share: 1 optimizer, 2 gradients too, 3 weights too
   int64_t ranks() const { return tensor * pipeline * data * context; }
 
   static constexpr auto fields() {
@@ -65,7 +66,9 @@ struct ParallelSpec {
                       field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline, "pipeline stages per rank"),
                       field("data_parallel_size", &P::data, "DP"),
                       field("context_parallel_size", &P::context, "CP"),
-                      field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group")};
+                      field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"),
+                      field("zero_stage", &P::zero_stage,
+                            "ZeRO: the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too")};
   }
   bool operator==(const ParallelSpec&) const = default;
 };
@@ -73,11 +76,85 @@ struct ParallelSpec {
 // "synthetic", or the prefix of a Megatron .bin/.idx pair.
 struct DataSpec {
   std::string dataset = "synthetic";
+  std::string split = "100,0,0";  // as Megatron's --split
   static constexpr auto fields() {
-    return std::tuple{field("dataset", &DataSpec::dataset, "\"synthetic\" or the prefix of a Megatron .bin/.idx pair")};
+    return std::tuple{field("dataset", &DataSpec::dataset, "\"synthetic\" or the prefix of a Megatron .bin/.idx pair"),
+                      field("split", &DataSpec::split, "weights of training, validation and test in a .bin/.idx pair")};
   }
   bool is_synthetic() const { return dataset == "synthetic"; }
   bool operator==(const DataSpec&) const = default;
+};
+
+enum class Recompute { none, selective, full };
+template <>
+struct EnumNames<Recompute> {
+  static constexpr std::pair<Recompute, std::string_view> values[] = {
+      {Recompute::none, "none"}, {Recompute::selective, "selective"}, {Recompute::full, "full"}};
+};
+
+// Dynamic scaling of the loss for fp16 (Micikevicius et al., arXiv 1710.03740; names as in Megatron-LM): an overflow
+// halves the scale and skips the update, `window` steps without one double it.
+struct LossScaleSpec {
+  double initial = 4096.0;
+  int64_t window = 1000;
+  double minimum = 1.0;
+  static constexpr auto fields() {
+    using L = LossScaleSpec;
+    return std::tuple{field("initial", &L::initial, "loss scale of the first step"),
+                      field("window", &L::window, "steps without an overflow after which the scale doubles"),
+                      field("minimum", &L::minimum, "the scale never falls below this")};
+  }
+  bool operator==(const LossScaleSpec&) const = default;
+};
+
+enum class OnAnomaly { stop, skip, record };
+template <>
+struct EnumNames<OnAnomaly> {
+  static constexpr std::pair<OnAnomaly, std::string_view> values[] = {
+      {OnAnomaly::stop, "stop"}, {OnAnomaly::skip, "skip"}, {OnAnomaly::record, "record"}};
+};
+
+// What happens when a step goes wrong.
+struct AnomalySpec {
+  OnAnomaly not_finite = OnAnomaly::stop;  // loss or gradient is NaN or infinite; skip: the update is left out
+  OnAnomaly spike = OnAnomaly::record;     // the loss is above spike_factor times its running mean
+  double spike_factor = 0.0;               // 0: spikes are not looked for
+  static constexpr auto fields() {
+    using A = AnomalySpec;
+    return std::tuple{field("not_finite", &A::not_finite, "when a loss or gradient is NaN or infinite"),
+                      field("spike", &A::spike, "when the loss jumps"),
+                      field("spike_factor", &A::spike_factor, "a loss above this times its running mean is a spike")};
+  }
+  bool operator==(const AnomalySpec&) const = default;
+};
+
+struct EvaluationSpec {
+  int64_t interval = 0;  // steps between two evaluations; 0: never
+  int64_t batches = 10;  // global batches of one evaluation
+  static constexpr auto fields() {
+    using E = EvaluationSpec;
+    return std::tuple{field("interval", &E::interval, "steps between two evaluations; 0 for none"),
+                      field("batches", &E::batches, "global batches of one evaluation")};
+  }
+  bool operator==(const EvaluationSpec&) const = default;
+};
+
+struct CheckpointSpec {
+  std::string directory;        // empty: nothing is saved
+  int64_t save_interval = 0;    // steps between two checkpoints; 0: at the end only
+  int64_t keep_last_n = 2;      // older ones are removed
+  bool resume = true;           // go on from the newest sound checkpoint in the directory, if there is one
+  std::string initial_weights;  // folder of Hugging Face config.json + safetensors to start from; empty: random
+  static constexpr auto fields() {
+    using C = CheckpointSpec;
+    return std::tuple{field("directory", &C::directory, "folder of the checkpoints; empty: nothing is saved"),
+                      field("save_interval", &C::save_interval, "steps between two checkpoints; 0: at the end only"),
+                      field("keep_last_n", &C::keep_last_n, "checkpoints to keep"),
+                      field("resume", &C::resume, "go on from the newest sound checkpoint"),
+                      field("initial_weights", &C::initial_weights,
+                            "Hugging Face folder (config.json, safetensors) to start from; empty: random weights")};
+  }
+  bool operator==(const CheckpointSpec&) const = default;
 };
 
 // One training, complete: what the suite hands to every framework, and what the native trainer reads. Written as JSON.
@@ -93,6 +170,12 @@ struct TrainSpec {
   int64_t steps = 0;
   int64_t seed = 42;
   int64_t threads = 0;  // CPU threads; 0: all that this process may use
+  Recompute recompute = Recompute::none;
+  LossScaleSpec loss_scale;  // fp16 only
+  AnomalySpec anomalies;
+  EvaluationSpec evaluation;
+  CheckpointSpec checkpoint;
+  bool deterministic = true;  // same seed, layout and threads: same bits
 
   int64_t gradient_accumulation_steps() const { return global_batch_size / (micro_batch_size * parallel.data); }
   int64_t tokens_per_step() const { return global_batch_size * sequence_length; }
@@ -109,7 +192,13 @@ struct TrainSpec {
                       field("global_batch_size", &T::global_batch_size, "GBS, sequences per step"),
                       field("steps", &T::steps, "optimizer updates"),
                       field("seed", &T::seed, "seed of weights and data order"),
-                      field("threads", &T::threads, "CPU threads; 0 for all")};
+                      field("threads", &T::threads, "CPU threads; 0 for all"),
+                      field("recompute", &T::recompute, "activations that the backward pass computes again"),
+                      field("loss_scale", &T::loss_scale, "dynamic loss scaling of fp16"),
+                      field("anomalies", &T::anomalies, "what happens when a step goes wrong"),
+                      field("evaluation", &T::evaluation, "loss on the validation split"),
+                      field("checkpoint", &T::checkpoint, "saving and resuming"),
+                      field("deterministic", &T::deterministic, "same seed, layout and threads give the same bits")};
   }
   bool operator==(const TrainSpec&) const = default;
 };

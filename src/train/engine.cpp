@@ -1,171 +1,190 @@
 #include "train/engine.h"
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "device/parallel.h"
-#include "nn/model.h"
-#include "ops/adamw.h"
-#include "ops/elementwise.h"
+#include "train/anomaly_watch.h"
+#include "train/batch_reader.h"
+#include "train/loss_scale.h"
+#include "train/optimizer.h"
+#include "train/stage.h"
+#include "train/weight_store.h"
 
 namespace tprimat {
 namespace {
 
-// Flat vectors over all weights, in the order of the parameter table.
-template <class T>
-struct FlatState {
-  Slot<T> weights;
-  Slot<Accum<T>> master, gradients, first_moment, second_moment;  // master is unused where T is already full precision
-};
-
 template <class T>
 class TypedEngine final : public Engine {
  public:
-  explicit TypedEngine(const TrainSpec& spec)
+  TypedEngine(const TrainSpec& spec, RankGroups ranks)
       : spec_(spec),
-        model_(spec.model, Plan{parameters_, plan_, batch()}),
-        state_(reserve_state()),
+        ranks_(std::move(ranks)),
+        parameters_(k_grain * ranks_.data->size()),
+        stage_(spec, ranks_.place, parameters_, plan_),
+        store_(parameters_, spec.parallel.zero_stage, ranks_.data->size(), plan_),
+        optimizer_(spec, parameters_, store_, plan_),
         arena_(plan_),
-        tokens_(static_cast<size_t>(batch().tokens())),
-        targets_(tokens_.size()),
-        sample_(static_cast<size_t>(spec.sequence_length) + 1) {
-    model_.prepare(pass());
-    initialise_weights();
+        batches_(spec, ranks_.place),
+        loss_scale_(spec.loss_scale, std::is_same_v<T, f16>),
+        watch_(spec.anomalies) {
+    store_.attach(arena_, ranks_);
+    stage_.attach(arena_, ranks_, store_);
+    optimizer_.attach(arena_, ranks_);
+    optimizer_.draw_weights(spec.seed);
+    store_.publish_weights();
   }
 
   UpdateReport run_step(int64_t step, const TokenSource& source) override {
-    clear_gradients();
-    const double scale = 1.0 / static_cast<double>(spec_.tokens_per_step());
-    double loss = 0;
-    for (int64_t micro = 0; micro < spec_.gradient_accumulation_steps(); ++micro) {
-      read_micro_batch(step, micro, source);
-      loss += model_.forward_backward(pass(), tokens_.data(), targets_.data(), scale);
+    const double tokens = static_cast<double>(spec_.tokens_per_step());
+    batches_.read((step - 1) * spec_.global_batch_size, source);
+    store_.clear_gradients();
+    const double loss = stage_.run(batches_, loss_scale_.value() / tokens, store_);
+    {
+      const OpTimer timer(clock_, "gradient exchange", {});
+      store_.finish_gradients(stage_.tied_unit());
     }
-    UpdateReport report{loss * scale, global_grad_norm(), learning_rate_at(spec_.optimizer, step, spec_.steps)};
-    if (std::isfinite(report.loss) && std::isfinite(report.grad_norm)) update_weights(step, report);
+    UpdateReport report = add_over_ranks(loss / tokens);
+    report.learning_rate = learning_rate_at(spec_.optimizer, updates_ + 1, spec_.steps);
+    decide(report);
+    if (!report.skipped) update_weights(report);
     return report;
+  }
+
+  double evaluate(int64_t first_sample, int64_t batches, const TokenSource& source) override {
+    double loss = 0;
+    for (int64_t batch = 0; batch < batches; ++batch) {
+      batches_.read(first_sample + batch * spec_.global_batch_size, source);
+      loss += stage_.evaluate(batches_);
+    }
+    loss = counted_loss(loss);
+    ranks_.world->all_reduce(&loss, 1);
+    return loss / static_cast<double>(batches * spec_.tokens_per_step());
+  }
+
+  std::vector<double> logits(int64_t first_sample, const TokenSource& source) override {
+    CHECK(ranks_.world->size() == 1);
+    batches_.read(first_sample, source);
+    return stage_.logits(batches_);
   }
 
   MemoryReport memory() const override { return {static_cast<int64_t>(arena_.bytes()), plan_.bytes_by_component()}; }
   int64_t parameter_count() const override { return parameters_.count(); }
-
-  void visit_weights(const WeightVisitor& visit) const override {
-    for (const Parameter& parameter : parameters_.all()) {
-      const Accum<T>* const first = master() + parameter.offset;
-      const std::vector<double> values(first, first + parameter.count());
-      visit(parameter, values);
-    }
+  const RankGroups& ranks() const override { return ranks_; }
+  void visit_state(const StateVisitor& visit) override { optimizer_.visit_state(visit); }
+  void visit_gradients(const StateVisitor& visit) override { optimizer_.visit_gradients(visit); }
+  void adopt_state() override {
+    optimizer_.round_weights();
+    store_.publish_weights();
+  }
+  EngineProgress progress() const override {
+    return {updates_, loss_scale_.value(), loss_scale_.steps_since_change(), watch_.mean(), watch_.losses()};
+  }
+  void restore_progress(const EngineProgress& progress) override {
+    updates_ = progress.updates;
+    loss_scale_.restore(progress.loss_scale, progress.steps_since_scale_change);
+    watch_.restore(progress.mean_loss, progress.watched_losses);
+  }
+  void use_clock(OpClock* clock) override {
+    clock_ = clock;
+    stage_.use_clock(clock);
   }
 
  private:
-  static constexpr bool k_has_master = !std::is_same_v<T, Accum<T>>;
+  static constexpr int64_t k_grain = 64;  // elements: shares of data-parallel ranks begin on their own cache lines
 
-  BatchShape batch() const { return {spec_.micro_batch_size, spec_.sequence_length}; }
-  Pass<T> pass() const { return {arena_, arena_.at(state_.weights), arena_.at(state_.gradients)}; }
-  Accum<T>* master() const {
-    if constexpr (k_has_master)
-      return arena_.at(state_.master);
+  // Tensor-parallel ranks know the same losses: one of them counts.
+  double counted_loss(double loss) const { return ranks_.place.tensor == 0 ? loss : 0.0; }
+
+  UpdateReport add_over_ranks(double loss) {
+    double sums[2] = {counted_loss(loss), optimizer_.sum_of_gradient_squares()};
+    ranks_.world->all_reduce(sums, 2);
+    UpdateReport report;
+    report.loss_scale = loss_scale_.value();
+    report.loss = sums[0];
+    report.grad_norm = std::sqrt(sums[1]) / report.loss_scale;
+    return report;
+  }
+
+  void decide(UpdateReport& report) {
+    const bool finite = std::isfinite(report.grad_norm);
+    report.overflow = !finite && std::is_same_v<T, f16> && !loss_scale_.at_minimum();
+    report.spike = std::isfinite(report.loss) && watch_.is_spike(report.loss);
+    report.skipped =
+        !finite || !std::isfinite(report.loss) || (report.spike && spec_.anomalies.spike != OnAnomaly::record);
+    if (finite)
+      loss_scale_.note_success();
     else
-      return arena_.at(state_.weights);
+      loss_scale_.note_overflow();
   }
 
-  FlatState<T> reserve_state() {
-    const int64_t size = parameters_.size();
-    FlatState<T> state;
-    state.weights = plan_.template reserve<T>("weights", size);
-    if (k_has_master) state.master = plan_.template reserve<Accum<T>>("master weights", size);
-    state.gradients = plan_.template reserve<Accum<T>>("gradients", size);
-    state.first_moment = plan_.template reserve<Accum<T>>("optimizer", size);
-    state.second_moment = plan_.template reserve<Accum<T>>("optimizer", size);
-    return state;
-  }
-
-  void initialise_weights() {
-    for (const Parameter& parameter : parameters_.all()) {
-      Accum<T>* const values = master() + parameter.offset;
-      const InitialValues initial(parameter, spec_.seed);
-      parallel_ranges(parameter.count(), [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) values[i] = static_cast<Accum<T>>(initial.at(i));
-      });
+  void update_weights(const UpdateReport& report) {
+    const double limit = spec_.optimizer.clip_grad_norm;
+    const double clip = limit > 0 && report.grad_norm > limit ? limit / report.grad_norm : 1.0;
+    {
+      const OpTimer timer(clock_, "AdamW", {0, static_cast<double>(store_.owned_size()) * k_update_bytes});
+      optimizer_.update(report.learning_rate, clip / report.loss_scale, ++updates_);
     }
-    if (k_has_master) convert<T>(parameters_.size(), master(), arena_.at(state_.weights));
+    const OpTimer timer(clock_, "weight exchange", {});
+    store_.publish_weights();
   }
-
-  void clear_gradients() {
-    Accum<T>* const gradients = arena_.at(state_.gradients);
-    parallel_ranges(parameters_.size(), [&](int64_t begin, int64_t end, int) {
-      std::fill(gradients + begin, gradients + end, Accum<T>(0));
-    });
-  }
-
-  // Sample i of the whole training is sequence i mod GBS of step i / GBS.
-  void read_micro_batch(int64_t step, int64_t micro, const TokenSource& source) {
-    const int64_t length = spec_.sequence_length;
-    for (int64_t s = 0; s < spec_.micro_batch_size; ++s) {
-      source.read_sample((step - 1) * spec_.global_batch_size + micro * spec_.micro_batch_size + s, sample_);
-      std::copy_n(sample_.begin(), length, tokens_.begin() + s * length);
-      std::copy_n(sample_.begin() + 1, length, targets_.begin() + s * length);
-    }
-  }
-
-  double global_grad_norm() const {
-    return std::sqrt(sum_of_squares(parameters_.size(), static_cast<const Accum<T>*>(arena_.at(state_.gradients))));
-  }
-
-  void update_weights(int64_t step, const UpdateReport& report) {
-    const OptimizerSpec& o = spec_.optimizer;
-    const bool clip = o.clip_grad_norm > 0 && report.grad_norm > o.clip_grad_norm;
-    AdamwStep update{
-        report.learning_rate, o.beta1, o.beta2, o.epsilon, 0.0, clip ? o.clip_grad_norm / report.grad_norm : 1.0, step};
-    for (const Parameter& parameter : parameters_.all()) {
-      update.weight_decay = parameter.decays ? o.weight_decay : 0.0;
-      const int64_t at = parameter.offset;
-      adamw_update<T>(update, {parameter.count(), arena_.at(state_.gradients) + at, master() + at,
-                               arena_.at(state_.first_moment) + at, arena_.at(state_.second_moment) + at,
-                               arena_.at(state_.weights) + at});
-    }
-  }
+  // Gradient read; master and both moments read and written; the rounded weight written where there is one.
+  static constexpr double k_update_bytes =
+      7.0 * sizeof(Accum<T>) + (std::is_same_v<T, Accum<T>> ? 0.0 : static_cast<double>(sizeof(T)));
 
   const TrainSpec spec_;
+  RankGroups ranks_;
   ParameterTable parameters_;
   ArenaPlan plan_;
-  Model<T> model_;
-  FlatState<T> state_;
+  Stage<T> stage_;
+  WeightStore<T> store_;
+  Optimizer<T> optimizer_;
   Arena arena_;
-  std::vector<int32_t> tokens_, targets_, sample_;
+  BatchReader batches_;
+  LossScale loss_scale_;
+  AnomalyWatch watch_;
+  OpClock* clock_ = nullptr;
+  int64_t updates_ = 0;
 };
 
 void refuse_untrainable(const TrainSpec& spec) {
   std::vector<Problem> problems = check_train_spec(spec, "training");
   for (Problem& problem : check_trainable(spec.model, "model " + spec.model.name))
     problems.push_back(std::move(problem));
-  if (spec.parallel.ranks() != 1)
-    problems.push_back(
-        {"the native trainer runs on one rank, but the layout asks for more", "parallel", "use TP = PP = DP = CP = 1"});
-  if (spec.precision != Precision::fp32 && spec.precision != Precision::bf16)
-    problems.push_back(
-        {"the native trainer has no " + std::string(enum_name(spec.precision)), "precision", "use fp32 or bf16"});
+  if (spec.precision == Precision::tf32 || spec.precision == Precision::fp8)
+    problems.push_back({"the native trainer has no " + std::string(enum_name(spec.precision)) + " on a CPU",
+                        "precision", "use fp32, bf16 or fp16"});
   if (!problems.empty()) throw Error(std::move(problems));
+}
+
+template <class T>
+std::unique_ptr<Engine> make_typed(const TrainSpec& spec, std::unique_ptr<Communicator> world) {
+  return std::make_unique<TypedEngine<T>>(spec, make_rank_groups(spec, std::move(world)));
 }
 
 }  // namespace
 
-std::unique_ptr<Engine> make_engine(const TrainSpec& spec) {
+std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world) {
   refuse_untrainable(spec);
   set_thread_count(spec.threads);
-  if (spec.precision == Precision::bf16) return std::make_unique<TypedEngine<bf16>>(spec);
-  return std::make_unique<TypedEngine<float>>(spec);
+  switch (spec.precision) {
+    case Precision::bf16: return make_typed<bf16>(spec, std::move(world));
+    case Precision::fp16: return make_typed<f16>(spec, std::move(world));
+    default: return make_typed<float>(spec, std::move(world));
+  }
 }
+
+std::unique_ptr<Engine> make_engine(const TrainSpec& spec) { return make_engine(spec, make_self_communicator()); }
 
 std::unique_ptr<Engine> make_reference_engine(const TrainSpec& spec) {
   TrainSpec in_double = spec;
   in_double.precision = Precision::fp32;  // the nearest that a specification can name
   refuse_untrainable(in_double);
   set_thread_count(in_double.threads);
-  return std::make_unique<TypedEngine<double>>(in_double);
+  return make_typed<double>(in_double, make_self_communicator());
 }
 
 }  // namespace tprimat

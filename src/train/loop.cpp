@@ -18,32 +18,71 @@ StepRecord record_step(int64_t step, double seconds, const TrainSpec& spec, cons
   record.learning_rate = report.learning_rate;
   record.grad_norm = report.grad_norm;
   record.tokens = spec.tokens_per_step();
+  if (spec.precision == Precision::fp16) record.loss_scale = report.loss_scale;
+  if (report.skipped) record.skipped = true;
   record.unix_time = unix_time_seconds();
   return record;
 }
 
-void refuse_not_finite(int64_t step, const UpdateReport& report) {
-  if (std::isfinite(report.loss) && std::isfinite(report.grad_norm)) return;
-  throw Error(Problem{fmt::format("the {} is {} at step {}", std::isfinite(report.loss) ? "gradient norm" : "loss",
-                                  std::isfinite(report.loss) ? report.grad_norm : report.loss, step),
-                      "", "lower training.optimizer.learning_rate or lengthen the warm-up"},
-              ExitStatus::work_failed);
+// What went wrong in a step, as a sentence; empty when nothing did.
+std::string anomaly_of(int64_t step, const UpdateReport& report) {
+  if (report.overflow)
+    return fmt::format("step {}: the gradient overflows at loss scale {}; the update is left out and the scale halved",
+                       step, report.loss_scale);
+  if (!std::isfinite(report.loss)) return fmt::format("the loss is {} at step {}", report.loss, step);
+  if (!std::isfinite(report.grad_norm))
+    return fmt::format("the gradient norm is {} at step {}", report.grad_norm, step);
+  if (report.spike) return fmt::format("the loss jumps to {:.4f} at step {}", report.loss, step);
+  return "";
 }
+
+bool must_stop(const TrainSpec& spec, const UpdateReport& report) {
+  if (report.overflow) return false;  // loss scaling is made for this
+  if (!std::isfinite(report.loss) || !std::isfinite(report.grad_norm))
+    return spec.anomalies.not_finite == OnAnomaly::stop;
+  return report.spike && spec.anomalies.spike == OnAnomaly::stop;
+}
+
+void face_anomaly(int64_t step, const TrainSpec& spec, const UpdateReport& report, const TrainingHooks& hooks) {
+  const std::string what = anomaly_of(step, report);
+  if (what.empty()) return;
+  if (must_stop(spec, report))
+    throw Error(Problem{what, "", "lower training.optimizer.learning_rate or lengthen the warm-up"},
+                ExitStatus::work_failed);
+  if (hooks.note) hooks.note(what + (report.skipped && !report.overflow ? "; the update is left out" : ""));
+}
+
+std::unique_ptr<TokenSource> open_split(const TrainSpec& spec, DataSplit split, int64_t samples) {
+  return open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed, split, samples});
+}
+
+bool is_due(int64_t step, int64_t interval) { return interval > 0 && step % interval == 0; }
 
 }  // namespace
 
-void run_training(const TrainSpec& spec, Engine& engine, const StepSink& sink) {
-  const std::unique_ptr<TokenSource> tokens =
-      open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+void run_training(const TrainSpec& spec, Engine& engine, int64_t first_step, const TrainingHooks& hooks) {
+  const std::unique_ptr<TokenSource> tokens = open_split(spec, DataSplit::train, spec.steps * spec.global_batch_size);
+  const int64_t evaluated = spec.evaluation.batches * spec.global_batch_size;
+  std::unique_ptr<TokenSource> validation;
+  if (spec.evaluation.interval > 0)
+    validation = open_split(spec, DataSplit::valid, (spec.steps / spec.evaluation.interval + 1) * evaluated);
   const double allocated_gb = static_cast<double>(engine.memory().bytes) / 1e9;
-  for (int64_t step = 1; step <= spec.steps; ++step) {
+  for (int64_t step = first_step; step <= spec.steps; ++step) {
     const auto start = SteadyClock::now();
     const UpdateReport report = engine.run_step(step, *tokens);
     StepRecord record = record_step(step, seconds_since(start), spec, report);
     record.memory_allocated_gb = allocated_gb;
-    sink(record);
-    refuse_not_finite(step, report);
+    if (is_due(step, spec.evaluation.interval))
+      record.validation_loss =
+          engine.evaluate((step / spec.evaluation.interval - 1) * evaluated, spec.evaluation.batches, *validation);
+    hooks.step(record);
+    face_anomaly(step, spec, report, hooks);
+    if (hooks.after_step) hooks.after_step(step);
   }
+}
+
+void run_training(const TrainSpec& spec, Engine& engine, const StepSink& sink) {
+  run_training(spec, engine, 1, {sink, {}, {}});
 }
 
 }  // namespace tprimat

@@ -8,11 +8,21 @@
 
 namespace tprimat {
 
-// Called after each step, in order.
+// Called after each step, in order, on every rank.
 using StepSink = std::function<void(const StepRecord&)>;
 
-// Trains from step 1 to spec.steps. A loss or gradient that is not finite ends the training with Error (work_failed)
-// that names the step, after the step was recorded.
+// What a training does between its steps.
+struct TrainingHooks {
+  StepSink step;
+  // What people should read: a skipped update, a spike. May be empty.
+  std::function<void(const std::string&)> note;
+  // After each step, with the engine's state that of `step`: saving. May be empty.
+  std::function<void(int64_t step)> after_step;
+};
+
+// Trains from `first_step` to spec.steps. A loss or gradient that is not finite ends the training with Error
+// (work_failed) that names the step, after the step was recorded, unless spec.anomalies says to go on.
+void run_training(const TrainSpec& spec, Engine& engine, int64_t first_step, const TrainingHooks& hooks);
 void run_training(const TrainSpec& spec, Engine& engine, const StepSink& sink);
 
 }  // namespace tprimat

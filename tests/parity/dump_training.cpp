@@ -45,16 +45,26 @@ class RecordedTokens final : public TokenSource {
   mutable std::string record_;
 };
 
-std::string weight_bytes(const Engine& engine) {
+std::string weight_bytes(Engine& engine) {
   std::string bytes;
-  engine.visit_weights([&](const Parameter&, std::span<const double> values) { append_bytes(bytes, values); });
+  engine.visit_state([&](const StatePiece& piece) {
+    if (piece.kind != StateKind::weights) return;
+    std::visit(
+        [&](const auto& values) {
+          const std::vector<double> wide(values.begin(), values.end());
+          append_bytes(bytes, std::span<const double>(wide));
+        },
+        piece.values);
+  });
   return bytes;
 }
 
-Json describe_weights(const Engine& engine) {
+Json describe_weights(Engine& engine) {
   Json weights = Json::array();
-  engine.visit_weights([&](const Parameter& p, std::span<const double>) {
-    weights.push_back({{"name", p.name}, {"rows", p.rows}, {"cols", p.cols}, {"decays", p.decays}});
+  engine.visit_state([&](const StatePiece& piece) {
+    const Parameter& p = piece.parameter;
+    if (piece.kind == StateKind::weights)
+      weights.push_back({{"name", p.name}, {"rows", p.shard.row_count()}, {"cols", p.shard.cols}, {"decays", p.decays}});
   });
   return weights;
 }

@@ -1,24 +1,11 @@
 #include "extract/dialects/tfrecord.h"
 
-#include <array>
 #include <bit>
-#include <cstring>
+
+#include "base/crc32c.h"
 
 namespace tprimat {
 namespace {
-
-constexpr std::array<uint32_t, 256> make_table() {
-  constexpr uint32_t k_castagnoli_reversed = 0x82f63b78;
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? k_castagnoli_reversed : 0);
-    table[i] = value;
-  }
-  return table;
-}
-
-constexpr std::array<uint32_t, 256> k_table = make_table();
 
 uint64_t little_endian(std::string_view bytes) {
   uint64_t value = 0;
@@ -79,13 +66,6 @@ Figure parse_tensor(std::string_view message) {
 }
 
 }  // namespace
-
-uint32_t masked_crc32c(std::string_view bytes) {
-  uint32_t crc = ~uint32_t{0};
-  for (const char c : bytes) crc = k_table[(crc ^ static_cast<uint8_t>(c)) & 0xff] ^ (crc >> 8);
-  crc = ~crc;
-  return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
-}
 
 std::optional<std::string_view> TfRecords::next() {
   if (end_ != End::none) return std::nullopt;

@@ -22,8 +22,6 @@ class TfRecords {
   End end_ = End::none;
 };
 
-uint32_t masked_crc32c(std::string_view bytes);
-
 // The fields of a protocol buffer message, one after the other.
 struct ProtoField {
   uint32_t number = 0;

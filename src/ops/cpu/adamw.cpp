@@ -6,6 +6,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "device/parallel.h"
@@ -23,7 +24,7 @@ void update(const AdamwStep& s, const AdamwRange<T>& range, int64_t begin, int64
   // lr·m̂/(√v̂ + ε) = (lr/c1)·m / (√v/√c2 + ε)
   const auto rate = static_cast<float>(s.learning_rate / (1.0 - std::pow(s.beta1, static_cast<double>(s.step))));
   const auto root = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(s.beta2, static_cast<double>(s.step))));
-  const auto keep = static_cast<float>(1.0 - s.learning_rate * s.weight_decay);
+  const auto keep = static_cast<float>(1.0 - s.learning_rate * range.weight_decay);
   const auto epsilon = static_cast<float>(s.epsilon), scale = static_cast<float>(s.gradient_scale);
   for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR {
     const auto g = hn::Mul(load(d, range.gradient + i), hn::Set(d, scale));
@@ -40,12 +41,14 @@ void update(const AdamwStep& s, const AdamwRange<T>& range, int64_t begin, int64
   });
 }
 
-void update_float(const AdamwStep& s, const AdamwRange<float>& range, int64_t begin, int64_t end) {
-  update(s, range, begin, end);
-}
-void update_bf16(const AdamwStep& s, const AdamwRange<bf16>& range, int64_t begin, int64_t end) {
-  update(s, range, begin, end);
-}
+#define TPRIMAT_KERNELS(T)                                                                      \
+  void update_##T(const AdamwStep& s, const AdamwRange<T>& range, int64_t begin, int64_t end) { \
+    update<T>(s, range, begin, end);                                                            \
+  }
+TPRIMAT_KERNELS(float)
+TPRIMAT_KERNELS(bf16)
+TPRIMAT_KERNELS(f16)
+#undef TPRIMAT_KERNELS
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat
@@ -55,24 +58,46 @@ HWY_AFTER_NAMESPACE();
 namespace tprimat {
 namespace {
 
-HWY_EXPORT(update_float);
-HWY_EXPORT(update_bf16);
+constexpr int64_t k_grain = 64;  // elements; threads begin at multiples of it
+
+// The part [begin, end) of all ranges put one after the other.
+template <class T, class Kernel>
+void update_part(const AdamwStep& step, std::span<const AdamwRange<T>> ranges, int64_t begin, int64_t end,
+                 Kernel kernel) {
+  int64_t first = 0;  // where the range begins among all
+  for (const AdamwRange<T>& range : ranges) {
+    const int64_t from = std::max<int64_t>(begin - first, 0), to = std::min(end - first, range.count);
+    if (from < to) kernel(step, range, from, to);
+    first += range.count;
+    if (first >= end) return;
+  }
+}
+
+template <class T, class Kernel>
+void update_all(const AdamwStep& step, std::span<const AdamwRange<T>> ranges, Kernel kernel) {
+  int64_t total = 0;
+  for (const AdamwRange<T>& range : ranges) total += range.count;
+  parallel_ranges((total + k_grain - 1) / k_grain, [&](int64_t begin, int64_t end, int) {
+    update_part(step, ranges, begin * k_grain, std::min(end * k_grain, total), kernel);
+  });
+}
 
 }  // namespace
 
+#define TPRIMAT_ADAMW(T)                                                                   \
+  HWY_EXPORT(update_##T);                                                                  \
+  template <>                                                                              \
+  void adamw_update_all<T>(const AdamwStep& step, std::span<const AdamwRange<T>> ranges) { \
+    update_all(step, ranges, HWY_DYNAMIC_DISPATCH(update_##T));                            \
+  }
+TPRIMAT_ADAMW(float)
+TPRIMAT_ADAMW(bf16)
+TPRIMAT_ADAMW(f16)
+#undef TPRIMAT_ADAMW
+
 template <>
-void adamw_update<float>(const AdamwStep& step, const AdamwRange<float>& range) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(update_float);
-  parallel_ranges(range.count, [&](int64_t begin, int64_t end, int) { kernel(step, range, begin, end); });
-}
-template <>
-void adamw_update<bf16>(const AdamwStep& step, const AdamwRange<bf16>& range) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(update_bf16);
-  parallel_ranges(range.count, [&](int64_t begin, int64_t end, int) { kernel(step, range, begin, end); });
-}
-template <>
-void adamw_update<double>(const AdamwStep& step, const AdamwRange<double>& range) {
-  reference::adamw_update(step, range);
+void adamw_update_all<double>(const AdamwStep& step, std::span<const AdamwRange<double>> ranges) {
+  reference::adamw_update_all(step, ranges);
 }
 
 }  // namespace tprimat

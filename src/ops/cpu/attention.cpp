@@ -38,27 +38,27 @@ void widen_rows(const AttentionTiles& t, const T* from, int64_t stride, int64_t 
 
 // Dense rows (length×width) as transposed tiles: tile j holds width×64, so that its columns are the keys of the tile.
 inline void transpose_tiles(const AttentionTiles& t, const float* rows, float* to) {
-  for (int64_t tile = 0; tile < t.tiles; ++tile)
+  for (int64_t tile = 0; tile < t.key_tiles; ++tile)
     for (int64_t r = 0; r < k_tile; ++r)
       for (int64_t c = 0; c < t.width; ++c)
         to[(tile * t.width + c) * k_tile + r] = rows[(tile * k_tile + r) * t.width + c];
 }
 
-// Dense float copies of the group's keys or values; rows past the sequence are zero.
+// Dense float copies of the group's keys or values; rows past the last one are zero.
 template <class T>
-float* widen_sequence(const AttentionTiles& t, const T* first, float* to) {
-  widen_rows(t, first, t.shape.row_width(), t.shape.sequence, 1.0f, to);
-  std::fill(to + t.shape.sequence * t.width, to + t.length() * t.width, 0.0f);
+float* widen_sequence(const AttentionTiles& t, const HeadRows<const T>& rows, const HeadGroup& group, float* to) {
+  widen_rows(t, t.head(rows, group.batch, group.kv_head, 0), rows.row_stride, t.keys, 1.0f, to);
+  std::fill(to + t.keys * t.width, to + t.key_length() * t.width, 0.0f);
   return to;
 }
 
 inline void mask_scores(const AttentionTiles& t, int64_t query_tile, int64_t key_tile, float* scores) {
-  for (int64_t r = 0; r < t.rows(query_tile); ++r) {
-    const int64_t query = query_tile * k_tile + r, first = t.shape.first_key(query);
-    for (int64_t c = 0; c < k_tile; ++c) {
-      const int64_t key = key_tile * k_tile + c;
-      if (key > query || key < first) scores[r * k_tile + c] = k_minus_infinity;
-    }
+  for (int64_t r = 0; r < t.rows(query_tile); ++r, scores += k_tile) {
+    const int64_t position = t.position(query_tile) + r, start = key_tile * k_tile;
+    const int64_t first = std::clamp<int64_t>(t.first_key(position) - start, 0, k_tile);
+    const int64_t end = std::clamp<int64_t>(t.end_key(position) - start, first, k_tile);
+    std::fill(scores, scores + first, k_minus_infinity);
+    std::fill(scores + end, scores + k_tile, k_minus_infinity);
   }
 }
 
@@ -99,64 +99,89 @@ inline void fold_scores(float* scores, int64_t width, float* output, RunningRow&
     });
 }
 
-// One tile of queries of one head against all keys it may see; leaves the unscaled output in `output`.
-inline void attend_tile(const AttentionTiles& t, const float* queries, const float* keys_t, const float* values,
-                        int64_t query_tile, float* scores, float* output, RunningRow* running) {
-  std::fill(output, output + k_tile * t.width, 0.0f);
-  std::fill(running, running + k_tile, RunningRow{});
-  for (int64_t key_tile = t.first_tile(query_tile); key_tile <= query_tile; ++key_tile) {
-    score_tile(t, queries, keys_t, {query_tile, key_tile}, scores);
+// What the forward pass of one group holds in float: keys_t and values key_length×width, the others one tile.
+struct ForwardBuffers {
+  float *keys_t, *values, *queries, *output, *scores;
+  RunningRow* running;
+};
+
+template <class T>
+ForwardBuffers prepare_forward(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs,
+                               TileScratch& scratch) {
+  const int64_t whole = t.key_length() * t.width, tile = k_tile * t.width;
+  ForwardBuffers b{};
+  const float* keys = widen_sequence(t, inputs.key, group, scratch.take(whole));
+  b.values = widen_sequence(t, inputs.value, group, scratch.take(whole));
+  b.keys_t = scratch.take(whole);
+  transpose_tiles(t, keys, b.keys_t);
+  b.queries = scratch.take(tile), b.output = scratch.take(tile), b.scores = scratch.take(k_tile * k_tile);
+  return b;
+}
+
+// One tile of queries of one head against all keys it may see; leaves the output times the sum of each row.
+inline void attend_tile(const AttentionTiles& t, const ForwardBuffers& b, int64_t query_tile) {
+  std::fill(b.output, b.output + k_tile * t.width, 0.0f);
+  std::fill(b.running, b.running + k_tile, RunningRow{});
+  for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
+    score_tile(t, b.queries, b.keys_t, {query_tile, key_tile}, b.scores);
     for (int64_t r = 0; r < t.rows(query_tile); ++r)
-      fold_scores(scores + r * k_tile, t.width, output + r * t.width, running[r]);
-    multiply_tile<true>({scores, k_tile, 1, values + key_tile * k_tile * t.width, t.width, output, t.width,
+      fold_scores(b.scores + r * k_tile, t.width, b.output + r * t.width, b.running[r]);
+    multiply_tile<true>({b.scores, k_tile, 1, b.values + key_tile * k_tile * t.width, t.width, b.output, t.width,
                          t.rows(query_tile), t.width, k_tile});
   }
 }
 
+// Divides a tile by the sums of its rows; queries that see no key get zeros.
 template <class T>
-void forward_group(const AttentionTiles& t, const HeadGroup& group, const T* qkv, T* y, float* logsumexp) {
-  TileScratch& scratch = thread_scratch(t);
-  const float* keys = widen_sequence(t, qkv + t.key(group, 0), scratch.take(t.length() * t.width));
-  const float* values = widen_sequence(t, qkv + t.value(group, 0), scratch.take(t.length() * t.width));
-  float* keys_t = scratch.take(t.length() * t.width);
-  transpose_tiles(t, keys, keys_t);
-  float *queries = scratch.take(k_tile * t.width), *output = scratch.take(k_tile * t.width);
-  float* scores = scratch.take(k_tile * k_tile);
+void finish_tile(const AttentionTiles& t, const ForwardBuffers& b, int64_t query_tile, const HeadRows<T>& y,
+                 float* logsumexp) {
+  for (int64_t r = 0; r < t.rows(query_tile); ++r) {
+    const RunningRow& row = b.running[r];
+    logsumexp[r] = row.largest + std::log(row.sum);
+    const float share = t.sees_nothing(t.position(query_tile) + r) ? 0.0f : 1.0f / row.sum;
+    T* to = y.data + r * y.row_stride;
+    for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
+      store(d, hn::Mul(load(d, b.output + r * t.width + c), hn::Set(d, share)), to + c);
+    });
+  }
+}
+
+template <class T>
+void forward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs,
+                   const HeadRows<T>& y, float* logsumexp) {
+  ForwardBuffers b = prepare_forward(t, group, inputs, thread_scratch(t));
   RunningRow running[k_tile];
+  b.running = running;
   const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
   for (int64_t head = group.kv_head * t.heads_per_group(); head < (group.kv_head + 1) * t.heads_per_group(); ++head) {
-    for (int64_t tile = 0; tile < t.tiles; ++tile) {
+    for (int64_t tile = 0; tile < t.query_tiles; ++tile) {
       const int64_t start = tile * k_tile;
-      widen_rows(t, qkv + t.query(group, head, start), t.shape.row_width(), t.rows(tile), scale, queries);
-      attend_tile(t, queries, keys_t, values, tile, scores, output, running);
-      for (int64_t r = 0; r < t.rows(tile); ++r) {
-        logsumexp[t.statistic(group, head, start + r)] = running[r].largest + std::log(running[r].sum);
-        const float share = 1.0f / running[r].sum;
-        T* to = y + t.output(group, head, start + r);
-        for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
-          store(d, hn::Mul(load(d, output + r * t.width + c), hn::Set(d, share)), to + c);
-        });
-      }
+      const T* queries = t.head(inputs.query, group.batch, head, start);
+      widen_rows(t, queries, inputs.query.row_stride, t.rows(tile), scale, b.queries);
+      attend_tile(t, b, tile);
+      finish_tile<T>(t, b, tile, {t.head(y, group.batch, head, start), y.row_stride, y.sequence_stride},
+                     logsumexp + t.statistic(group, head, start));
     }
   }
 }
 
-// What the backward pass of one group holds in float, all length×width or one tile of it.
+// What the backward pass of one group holds in float, all key_length×width or one tile of it.
 struct BackwardBuffers {
   float *keys, *keys_t, *values_t, *dkeys, *dvalues;
   float *queries, *doutput, *dqueries, *scores, *dscores, *logsumexp, *dot;
 };
 
 template <class T>
-BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group, const T* qkv, TileScratch& scratch) {
-  const int64_t whole = t.length() * t.width, tile = k_tile * t.width;
+BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs,
+                                 TileScratch& scratch) {
+  const int64_t whole = t.key_length() * t.width, tile = k_tile * t.width;
   BackwardBuffers b{};
-  b.keys = widen_sequence(t, qkv + t.key(group, 0), scratch.take(whole));
+  b.keys = widen_sequence(t, inputs.key, group, scratch.take(whole));
   b.keys_t = scratch.take(whole);
   transpose_tiles(t, b.keys, b.keys_t);
   b.dvalues = scratch.take(whole);
   b.values_t = scratch.take(whole);
-  transpose_tiles(t, widen_sequence(t, qkv + t.value(group, 0), b.dvalues), b.values_t);  // dvalues lends its room
+  transpose_tiles(t, widen_sequence(t, inputs.value, group, b.dvalues), b.values_t);  // dvalues lends its room
   b.dkeys = scratch.take(whole);
   std::fill(b.dvalues, b.dvalues + whole, 0.0f);
   std::fill(b.dkeys, b.dkeys + whole, 0.0f);
@@ -183,7 +208,7 @@ inline void softmax_backward(const BackwardBuffers& b, int64_t rows) {
 inline void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, int64_t query_tile) {
   const int64_t rows = t.rows(query_tile), width = t.width;
   std::fill(b.dqueries, b.dqueries + k_tile * width, 0.0f);
-  for (int64_t key_tile = t.first_tile(query_tile); key_tile <= query_tile; ++key_tile) {
+  for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
     const int64_t at = key_tile * k_tile * width;
     score_tile(t, b.queries, b.keys_t, {query_tile, key_tile}, b.scores);
     multiply_tile<false>(
@@ -197,15 +222,18 @@ inline void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, int
 
 template <class T>
 void load_query_tile(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g,
-                     std::pair<int64_t, int64_t> head_and_start, const BackwardBuffers& b) {
-  const auto [head, start] = head_and_start;
-  const int64_t rows = std::min(k_tile, t.shape.sequence - start);
+                     std::pair<int64_t, int64_t> head_and_tile, const BackwardBuffers& b) {
+  const auto [head, tile] = head_and_tile;
+  const int64_t start = tile * k_tile, rows = t.rows(tile);
   const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
-  widen_rows(t, g.qkv + t.query(group, head, start), t.shape.row_width(), rows, scale, b.queries);
-  widen_rows(t, g.dy + t.output(group, head, start), t.shape.heads * t.shape.head_dim, rows, 1.0f, b.doutput);
+  const HeadRows<const T>& queries = g.inputs.query;
+  widen_rows(t, t.head(queries, group.batch, head, start), queries.row_stride, rows, scale, b.queries);
+  widen_rows(t, t.head(g.dy, group.batch, head, start), g.dy.row_stride, rows, 1.0f, b.doutput);
   for (int64_t r = 0; r < rows; ++r) {
-    const T* y = g.y + t.output(group, head, start + r);
-    b.logsumexp[r] = g.logsumexp[t.statistic(group, head, start + r)];
+    const T* y = t.head(g.y, group.batch, head, start + r);
+    // Without a visible key the scores are −∞ and so is their logsumexp; 0 makes e^(score − logsumexp) 0.
+    const bool sees_nothing = t.sees_nothing(t.position(tile) + r);
+    b.logsumexp[r] = sees_nothing ? 0.0f : g.logsumexp[t.statistic(group, head, start + r)];
     b.dot[r] = sum_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
       return hn::Mul(load(d, y + c), load(d, b.doutput + r * t.width + c));
     });
@@ -214,42 +242,59 @@ void load_query_tile(const AttentionTiles& t, const HeadGroup& group, const Atte
 
 // Dense float rows back to rows of T, `stride` apart.
 template <class T>
-void narrow_rows(const AttentionTiles& t, const float* from, int64_t rows, float factor, T* to, int64_t stride) {
+void narrow_rows(const AttentionTiles& t, const float* from, int64_t rows, float factor, const HeadRows<T>& to) {
   for (int64_t r = 0; r < rows; ++r)
     for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
-      store(d, hn::Mul(load(d, from + r * t.width + c), hn::Set(d, factor)), to + r * stride + c);
+      store(d, hn::Mul(load(d, from + r * t.width + c), hn::Set(d, factor)), to.data + r * to.row_stride + c);
     });
+}
+
+// dkey or dvalue of one group: rows that no query sees get zeros, or stay.
+template <class T>
+void store_key_gradient(const AttentionTiles& t, const HeadGroup& group, const float* from, bool accumulate,
+                        const HeadRows<T>& rows) {
+  T* first = t.head(rows, group.batch, group.kv_head, 0);
+  if (!accumulate) {
+    narrow_rows<T>(t, from, t.keys, 1.0f, {first, rows.row_stride, 0});
+    for (int64_t s = t.keys; s < t.shape.keys; ++s) std::fill_n(first + s * rows.row_stride, t.shape.head_dim, T{});
+    return;
+  }
+  for (int64_t s = 0; s < t.keys; ++s) {
+    T* row = first + s * rows.row_stride;
+    for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
+      store(d, hn::Add(load(d, row + c), load(d, from + s * t.width + c)), row + c);
+    });
+  }
 }
 
 template <class T>
 void backward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g) {
-  const BackwardBuffers b = prepare_backward(t, group, g.qkv, thread_scratch(t));
-  const int64_t stride = t.shape.row_width();
+  const BackwardBuffers b = prepare_backward(t, group, g.inputs, thread_scratch(t));
   const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
   for (int64_t head = group.kv_head * t.heads_per_group(); head < (group.kv_head + 1) * t.heads_per_group(); ++head) {
-    for (int64_t tile = 0; tile < t.tiles; ++tile) {
-      load_query_tile(t, group, g, {head, tile * k_tile}, b);
+    for (int64_t tile = 0; tile < t.query_tiles; ++tile) {
+      load_query_tile(t, group, g, {head, tile}, b);
       backward_tile(t, b, tile);
-      narrow_rows(t, b.dqueries, t.rows(tile), scale, g.dqkv + t.query(group, head, tile * k_tile), stride);
+      T* dquery = t.head(g.dquery, group.batch, head, tile * k_tile);
+      narrow_rows<T>(t, b.dqueries, t.rows(tile), scale, {dquery, g.dquery.row_stride, 0});
     }
   }
-  narrow_rows(t, b.dkeys, t.shape.sequence, 1.0f, g.dqkv + t.key(group, 0), stride);
-  narrow_rows(t, b.dvalues, t.shape.sequence, 1.0f, g.dqkv + t.value(group, 0), stride);
+  store_key_gradient(t, group, b.dkeys, g.accumulate, g.dkey);
+  store_key_gradient(t, group, b.dvalues, g.accumulate, g.dvalue);
 }
 
-void forward_group_float(const AttentionTiles& t, const HeadGroup& group, const float* qkv, float* y,
-                         float* logsumexp) {
-  forward_group(t, group, qkv, y, logsumexp);
-}
-void forward_group_bf16(const AttentionTiles& t, const HeadGroup& group, const bf16* qkv, bf16* y, float* logsumexp) {
-  forward_group(t, group, qkv, y, logsumexp);
-}
-void backward_group_float(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<float>& g) {
-  backward_group(t, group, g);
-}
-void backward_group_bf16(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g) {
-  backward_group(t, group, g);
-}
+#define TPRIMAT_KERNELS(T)                                                                                  \
+  void forward_group_##T(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs, \
+                         const HeadRows<T>& y, float* logsumexp) {                                          \
+    forward_group<T>(t, group, inputs, y, logsumexp);                                                       \
+  }                                                                                                         \
+  void backward_group_##T(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g) { \
+    backward_group<T>(t, group, g);                                                                         \
+  }
+TPRIMAT_KERNELS(float)
+TPRIMAT_KERNELS(bf16)
+TPRIMAT_KERNELS(f16)
+#undef TPRIMAT_KERNELS
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat
@@ -259,14 +304,9 @@ HWY_AFTER_NAMESPACE();
 namespace tprimat {
 namespace {
 
-HWY_EXPORT(forward_group_float);
-HWY_EXPORT(forward_group_bf16);
-HWY_EXPORT(backward_group_float);
-HWY_EXPORT(backward_group_bf16);
-
 template <class GroupWork>
 void for_groups(const AttentionShape& shape, const GroupWork& work) {
-  CHECK(shape.heads % shape.kv_heads == 0);
+  CHECK(shape.heads % shape.kv_heads == 0 && shape.first_query >= 0);
   parallel_for_uneven(shape.batch * shape.kv_heads, [&](int64_t index, int) {
     work(HeadGroup{index / shape.kv_heads, index % shape.kv_heads});
   });
@@ -274,34 +314,31 @@ void for_groups(const AttentionShape& shape, const GroupWork& work) {
 
 }  // namespace
 
-template <>
-void attention_forward<float>(const AttentionShape& shape, const float* qkv, float* y, float* logsumexp) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(forward_group_float);
-  const AttentionTiles tiles(shape);
-  for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, qkv, y, logsumexp); });
-}
-template <>
-void attention_forward<bf16>(const AttentionShape& shape, const bf16* qkv, bf16* y, float* logsumexp) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(forward_group_bf16);
-  const AttentionTiles tiles(shape);
-  for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, qkv, y, logsumexp); });
-}
-template <>
-void attention_forward<double>(const AttentionShape& shape, const double* qkv, double* y, double* logsumexp) {
-  reference::attention_forward(shape, qkv, y, logsumexp);
-}
+#define TPRIMAT_ATTENTION(T)                                                                                     \
+  HWY_EXPORT(forward_group_##T);                                                                                 \
+  HWY_EXPORT(backward_group_##T);                                                                                \
+  template <>                                                                                                    \
+  void attention_forward<T>(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, \
+                            float* logsumexp) {                                                                  \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(forward_group_##T);                                                 \
+    const AttentionTiles tiles(shape);                                                                           \
+    for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, inputs, y, logsumexp); });              \
+  }                                                                                                              \
+  template <>                                                                                                    \
+  void attention_backward<T>(const AttentionShape& shape, const AttentionGradient<T>& g) {                       \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(backward_group_##T);                                                \
+    const AttentionTiles tiles(shape);                                                                           \
+    for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, g); });                                 \
+  }
+TPRIMAT_ATTENTION(float)
+TPRIMAT_ATTENTION(bf16)
+TPRIMAT_ATTENTION(f16)
+#undef TPRIMAT_ATTENTION
 
 template <>
-void attention_backward<float>(const AttentionShape& shape, const AttentionGradient<float>& g) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(backward_group_float);
-  const AttentionTiles tiles(shape);
-  for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, g); });
-}
-template <>
-void attention_backward<bf16>(const AttentionShape& shape, const AttentionGradient<bf16>& g) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(backward_group_bf16);
-  const AttentionTiles tiles(shape);
-  for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, g); });
+void attention_forward<double>(const AttentionShape& shape, const AttentionInputs<double>& inputs,
+                               const HeadRows<double>& y, double* logsumexp) {
+  reference::attention_forward(shape, inputs, y, logsumexp);
 }
 template <>
 void attention_backward<double>(const AttentionShape& shape, const AttentionGradient<double>& g) {

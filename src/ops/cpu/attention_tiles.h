@@ -10,7 +10,8 @@
 namespace tprimat {
 
 // One thread's work: all query heads that share one key/value head of one sequence. Keys and values are widened to
-// float once and kept in tiles of 64, so that every product below runs on data in the cache.
+// float once and kept in tiles of 64, so that every product below runs on data in the cache. Query tiles count from
+// first_query, key tiles from key 0.
 inline constexpr int64_t k_tile = 64;
 
 struct HeadGroup {
@@ -19,30 +20,40 @@ struct HeadGroup {
 
 struct AttentionTiles {
   explicit AttentionTiles(const AttentionShape& s)
-      : shape(s), width((s.head_dim + 15) / 16 * 16), tiles((s.sequence + k_tile - 1) / k_tile) {}
+      : shape(s),
+        width((s.head_dim + 15) / 16 * 16),
+        query_tiles((s.queries + k_tile - 1) / k_tile),
+        keys(std::min(s.keys, s.first_query + s.queries)),
+        key_tiles((keys + k_tile - 1) / k_tile) {}
 
   const AttentionShape shape;
   const int64_t width;  // head_dim rounded up to whole vectors; the rest is zero
-  const int64_t tiles;
+  const int64_t query_tiles;
+  const int64_t keys;  // that some query may see
+  const int64_t key_tiles;
 
-  int64_t length() const { return tiles * k_tile; }  // sequence rounded up to whole tiles
-  int64_t rows(int64_t tile) const { return std::min(k_tile, shape.sequence - tile * k_tile); }
-  int64_t first_tile(int64_t query_tile) const { return shape.first_key(query_tile * k_tile) / k_tile; }
+  int64_t key_length() const { return key_tiles * k_tile; }  // keys rounded up to whole tiles
+  int64_t rows(int64_t query_tile) const { return std::min(k_tile, shape.queries - query_tile * k_tile); }
+  int64_t position(int64_t query_tile) const { return shape.first_query + query_tile * k_tile; }  // of its first query
+  // Keys that the query at `position` sees: [first_key, end_key), empty where first_key is not below end_key.
+  int64_t first_key(int64_t position) const { return shape.first_key(position); }
+  int64_t end_key(int64_t position) const { return std::min(keys, position + 1); }
+  bool sees_nothing(int64_t position) const { return first_key(position) >= end_key(position); }
+  int64_t first_key_tile(int64_t query_tile) const { return first_key(position(query_tile)) / k_tile; }
+  int64_t end_key_tile(int64_t query_tile) const {
+    return (end_key(position(query_tile) + rows(query_tile) - 1) + k_tile - 1) / k_tile;
+  }
   // Whether some pair of query and key in the two tiles must not see each other.
   bool needs_mask(int64_t query_tile, int64_t key_tile) const {
-    return key_tile == query_tile || shape.first_key(query_tile * k_tile + rows(query_tile) - 1) > key_tile * k_tile;
+    const int64_t first = position(query_tile), last = first + rows(query_tile) - 1;
+    return (key_tile + 1) * k_tile > end_key(first) || key_tile * k_tile < first_key(last);
   }
-  int64_t token(const HeadGroup& group, int64_t t) const {
-    return (group.batch * shape.sequence + t) * shape.row_width();
-  }
-  int64_t query(const HeadGroup& g, int64_t head, int64_t t) const { return token(g, t) + head * shape.head_dim; }
-  int64_t key(const HeadGroup& g, int64_t t) const { return token(g, t) + (shape.heads + g.kv_head) * shape.head_dim; }
-  int64_t value(const HeadGroup& g, int64_t t) const { return key(g, t) + shape.kv_heads * shape.head_dim; }
-  int64_t output(const HeadGroup& g, int64_t head, int64_t t) const {
-    return ((g.batch * shape.sequence + t) * shape.heads + head) * shape.head_dim;
+  template <class T>
+  T* head(const HeadRows<T>& rows_of, int64_t batch, int64_t head, int64_t t) const {
+    return rows_of.data + batch * rows_of.sequence_stride + t * rows_of.row_stride + head * shape.head_dim;
   }
   int64_t statistic(const HeadGroup& g, int64_t head, int64_t t) const {
-    return (g.batch * shape.heads + head) * shape.sequence + t;
+    return (g.batch * shape.heads + head) * shape.queries + t;
   }
   int64_t heads_per_group() const { return shape.heads / shape.kv_heads; }
 };
@@ -68,7 +79,7 @@ class TileScratch {
 
 inline TileScratch& thread_scratch(const AttentionTiles& tiles) {
   thread_local TileScratch scratch;
-  scratch.restart(tiles.length() * tiles.width * 6 + k_tile * (tiles.width * 4 + k_tile * 2 + 8) + 1024);
+  scratch.restart(tiles.key_length() * tiles.width * 6 + k_tile * (tiles.width * 4 + k_tile * 2 + 8) + 1024);
   return scratch;
 }
 

@@ -65,12 +65,42 @@ void visit_row(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, 
   gradient[target] = narrow<T>(at_target);
 }
 
-void visit_row_float(const CrossEntropyShape& shape, const CrossEntropyArgs<float>& args, int64_t r) {
-  visit_row(shape, args, r);
+void statistics_row(const CrossEntropyShape& shape, const float* row, float& largest, float& sum) {
+  largest = largest_of(row, shape.vocab);
+  const float powers = sum_lanes(0, shape.vocab, [&](auto d, int64_t v) HWY_ATTR {
+    return hn::Exp(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
+  });
+  sum = std::isnan(largest) ? largest : powers;
 }
-void visit_row_bf16(const CrossEntropyShape& shape, const CrossEntropyArgs<bf16>& args, int64_t r) {
-  visit_row(shape, args, r);
+
+template <class T>
+void gradient_row(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args, int64_t r) {
+  const float* row = args.logits + r * shape.vocab;
+  T* gradient = args.dlogits + r * shape.vocab;
+  const int32_t target = args.targets[r];
+  const float largest = args.whole.largest[r], sum = args.whole.sum[r];
+  args.losses[r] = std::log(sum) + largest - args.whole.target_logit[r];
+  const auto scale = static_cast<float>(args.gradient_scale);
+  const float at_target = target >= 0 ? (std::exp(row[target] - largest) / sum - 1.0f) * scale : 0.0f;
+  const float factor = scale / sum;
+  for_lanes(0, shape.vocab, [&](auto d, int64_t v) HWY_ATTR {
+    const auto power = hn::Exp(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
+    store(d, hn::Mul(power, hn::Set(d, factor)), gradient + v);
+  });
+  if (target >= 0) gradient[target] = narrow<T>(at_target);
 }
+
+#define TPRIMAT_KERNELS(T)                                                                                 \
+  void visit_row_##T(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, int64_t r) {         \
+    visit_row<T>(shape, args, r);                                                                          \
+  }                                                                                                        \
+  void gradient_row_##T(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args, int64_t r) { \
+    gradient_row<T>(shape, args, r);                                                                       \
+  }
+TPRIMAT_KERNELS(float)
+TPRIMAT_KERNELS(bf16)
+TPRIMAT_KERNELS(f16)
+#undef TPRIMAT_KERNELS
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat
@@ -80,11 +110,10 @@ HWY_AFTER_NAMESPACE();
 namespace tprimat {
 namespace {
 
-HWY_EXPORT(visit_row_float);
-HWY_EXPORT(visit_row_bf16);
+HWY_EXPORT(statistics_row);
 
-template <class T, class RowKernel>
-void visit(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, RowKernel kernel) {
+template <class Args, class RowKernel>
+void visit(const CrossEntropyShape& shape, const Args& args, RowKernel kernel) {
   parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) kernel(shape, args, r);
   });
@@ -92,17 +121,55 @@ void visit(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, RowK
 
 }  // namespace
 
+#define TPRIMAT_CROSS_ENTROPY(T)                                                                         \
+  HWY_EXPORT(visit_row_##T);                                                                             \
+  HWY_EXPORT(gradient_row_##T);                                                                          \
+  template <>                                                                                            \
+  void cross_entropy<T>(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args) {               \
+    visit(shape, args, HWY_DYNAMIC_DISPATCH(visit_row_##T));                                             \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void cross_entropy_gradient<T>(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args) { \
+    visit(shape, args, HWY_DYNAMIC_DISPATCH(gradient_row_##T));                                          \
+  }
+TPRIMAT_CROSS_ENTROPY(float)
+TPRIMAT_CROSS_ENTROPY(bf16)
+TPRIMAT_CROSS_ENTROPY(f16)
+#undef TPRIMAT_CROSS_ENTROPY
+
 template <>
-void cross_entropy<float>(const CrossEntropyShape& shape, const CrossEntropyArgs<float>& args) {
-  visit(shape, args, HWY_DYNAMIC_DISPATCH(visit_row_float));
+void cross_entropy_statistics<float>(const CrossEntropyShape& shape, const float* logits, const int32_t* targets,
+                                     const CrossEntropyStatistics<float>& s) {
+  const auto kernel = HWY_DYNAMIC_DISPATCH(statistics_row);
+  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
+    for (int64_t r = begin; r < end; ++r) {
+      const float* row = logits + r * shape.vocab;
+      kernel(shape, row, s.largest[r], s.sum[r]);
+      s.target_logit[r] = targets[r] >= 0 ? row[targets[r]] : 0.0f;
+    }
+  });
 }
 template <>
-void cross_entropy<bf16>(const CrossEntropyShape& shape, const CrossEntropyArgs<bf16>& args) {
-  visit(shape, args, HWY_DYNAMIC_DISPATCH(visit_row_bf16));
+void rescale_exponential_sums<float>(int64_t rows, const float* largest, const float* whole_largest, float* sum) {
+  reference::rescale_exponential_sums(rows, largest, whole_largest, sum);
 }
+
 template <>
 void cross_entropy<double>(const CrossEntropyShape& shape, const CrossEntropyArgs<double>& args) {
   reference::cross_entropy(shape, args);
+}
+template <>
+void cross_entropy_statistics<double>(const CrossEntropyShape& shape, const double* logits, const int32_t* targets,
+                                      const CrossEntropyStatistics<double>& statistics) {
+  reference::cross_entropy_statistics(shape, logits, targets, statistics);
+}
+template <>
+void rescale_exponential_sums<double>(int64_t rows, const double* largest, const double* whole_largest, double* sum) {
+  reference::rescale_exponential_sums(rows, largest, whole_largest, sum);
+}
+template <>
+void cross_entropy_gradient<double>(const CrossEntropyShape& shape, const CrossEntropyShardArgs<double>& args) {
+  reference::cross_entropy_gradient(shape, args);
 }
 
 }  // namespace tprimat

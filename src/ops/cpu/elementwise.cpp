@@ -6,6 +6,7 @@
 
 #include <hwy/highway.h>
 
+#include <atomic>
 #include <numeric>
 #include <vector>
 
@@ -23,19 +24,22 @@ void add_range(int64_t begin, int64_t end, const T* a, const T* b, T* y) {
 }
 
 template <class T>
+void scale_range(int64_t begin, int64_t end, float factor, T* x) {
+  for_lanes(begin, end,
+            [&](auto d, int64_t i) HWY_ATTR { store(d, hn::Mul(load(d, x + i), hn::Set(d, factor)), x + i); });
+}
+
+template <class T>
 void add_row(int64_t begin, int64_t end, const T* x, float* sums) {
   for_lanes(begin, end,
             [&](auto d, int64_t c) HWY_ATTR { store(d, hn::Add(load(d, x + c), load(d, sums + c)), sums + c); });
 }
 
-void add_range_float(int64_t begin, int64_t end, const float* a, const float* b, float* y) {
-  add_range(begin, end, a, b, y);
+// Both directions: one of From and To is float.
+template <class From, class To>
+void convert_range(int64_t begin, int64_t end, const From* from, To* to) {
+  for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR { store(d, load(d, from + i), to + i); });
 }
-void add_range_bf16(int64_t begin, int64_t end, const bf16* a, const bf16* b, bf16* y) {
-  add_range(begin, end, a, b, y);
-}
-void add_row_float(int64_t begin, int64_t end, const float* x, float* sums) { add_row(begin, end, x, sums); }
-void add_row_bf16(int64_t begin, int64_t end, const bf16* x, float* sums) { add_row(begin, end, x, sums); }
 
 // Squares are added in float within a block that is short enough to lose nothing that matters, blocks in double.
 double squares_of_range(int64_t begin, int64_t end, const float* x) {
@@ -51,9 +55,22 @@ double squares_of_range(int64_t begin, int64_t end, const float* x) {
   return sum;
 }
 
-void narrow_range(int64_t begin, int64_t end, const float* from, bf16* to) {
-  for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR { store(d, load(d, from + i), to + i); });
+// 0·x is NaN where x is NaN or infinite.
+bool finite_range(int64_t begin, int64_t end, const float* x) {
+  return sum_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR { return hn::Mul(load(d, x + i), hn::Zero(d)); }) ==
+         0.0f;
 }
+
+#define TPRIMAT_KERNELS(T)                                                                                             \
+  void add_range_##T(int64_t begin, int64_t end, const T* a, const T* b, T* y) { add_range<T>(begin, end, a, b, y); }  \
+  void scale_range_##T(int64_t begin, int64_t end, float factor, T* x) { scale_range<T>(begin, end, factor, x); }      \
+  void add_row_##T(int64_t begin, int64_t end, const T* x, float* sums) { add_row<T>(begin, end, x, sums); }           \
+  void narrow_range_##T(int64_t begin, int64_t end, const float* from, T* to) { convert_range(begin, end, from, to); } \
+  void widen_range_##T(int64_t begin, int64_t end, const T* from, float* to) { convert_range(begin, end, from, to); }
+TPRIMAT_KERNELS(float)
+TPRIMAT_KERNELS(bf16)
+TPRIMAT_KERNELS(f16)
+#undef TPRIMAT_KERNELS
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat
@@ -63,17 +80,8 @@ HWY_AFTER_NAMESPACE();
 namespace tprimat {
 namespace {
 
-HWY_EXPORT(add_range_float);
-HWY_EXPORT(add_range_bf16);
-HWY_EXPORT(add_row_float);
-HWY_EXPORT(add_row_bf16);
 HWY_EXPORT(squares_of_range);
-HWY_EXPORT(narrow_range);
-
-template <class T, class Kernel>
-void add_parallel(int64_t count, const T* a, const T* b, T* y, Kernel kernel) {
-  parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, a, b, y); });
-}
+HWY_EXPORT(finite_range);
 
 template <class T, class Kernel>
 void add_bias_parallel(int64_t rows, int64_t cols, const T* bias, T* x, Kernel kernel) {
@@ -92,44 +100,45 @@ void column_sums_parallel(int64_t rows, int64_t cols, const T* x, float* sums, K
 
 }  // namespace
 
-template <>
-void add<float>(int64_t count, const float* a, const float* b, float* y) {
-  add_parallel(count, a, b, y, HWY_DYNAMIC_DISPATCH(add_range_float));
-}
-template <>
-void add<bf16>(int64_t count, const bf16* a, const bf16* b, bf16* y) {
-  add_parallel(count, a, b, y, HWY_DYNAMIC_DISPATCH(add_range_bf16));
-}
-template <>
-void add<double>(int64_t count, const double* a, const double* b, double* y) {
-  reference::add(count, a, b, y);
-}
-
-template <>
-void add_bias<float>(int64_t rows, int64_t cols, const float* bias, float* x) {
-  add_bias_parallel(rows, cols, bias, x, HWY_DYNAMIC_DISPATCH(add_range_float));
-}
-template <>
-void add_bias<bf16>(int64_t rows, int64_t cols, const bf16* bias, bf16* x) {
-  add_bias_parallel(rows, cols, bias, x, HWY_DYNAMIC_DISPATCH(add_range_bf16));
-}
-template <>
-void add_bias<double>(int64_t rows, int64_t cols, const double* bias, double* x) {
-  reference::add_bias(rows, cols, bias, x);
-}
-
-template <>
-void add_column_sums<float>(int64_t rows, int64_t cols, const float* x, float* sums) {
-  column_sums_parallel(rows, cols, x, sums, HWY_DYNAMIC_DISPATCH(add_row_float));
-}
-template <>
-void add_column_sums<bf16>(int64_t rows, int64_t cols, const bf16* x, float* sums) {
-  column_sums_parallel(rows, cols, x, sums, HWY_DYNAMIC_DISPATCH(add_row_bf16));
-}
-template <>
-void add_column_sums<double>(int64_t rows, int64_t cols, const double* x, double* sums) {
-  reference::add_column_sums(rows, cols, x, sums);
-}
+#define TPRIMAT_ELEMENTWISE(T)                                                                                    \
+  HWY_EXPORT(add_range_##T);                                                                                      \
+  HWY_EXPORT(scale_range_##T);                                                                                    \
+  HWY_EXPORT(add_row_##T);                                                                                        \
+  HWY_EXPORT(narrow_range_##T);                                                                                   \
+  HWY_EXPORT(widen_range_##T);                                                                                    \
+  template <>                                                                                                     \
+  void add<T>(int64_t count, const T* a, const T* b, T* y) {                                                      \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(add_range_##T);                                                      \
+    parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, a, b, y); });                \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void scale_in_place<T>(int64_t count, double factor, T* x) {                                                    \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(scale_range_##T);                                                    \
+    parallel_ranges(count,                                                                                        \
+                    [&](int64_t begin, int64_t end, int) { kernel(begin, end, static_cast<float>(factor), x); }); \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void add_bias<T>(int64_t rows, int64_t cols, const T* bias, T* x) {                                             \
+    add_bias_parallel(rows, cols, bias, x, HWY_DYNAMIC_DISPATCH(add_range_##T));                                  \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void add_column_sums<T>(int64_t rows, int64_t cols, const T* x, float* sums) {                                  \
+    column_sums_parallel(rows, cols, x, sums, HWY_DYNAMIC_DISPATCH(add_row_##T));                                 \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void convert<T>(int64_t count, const float* from, T* to) {                                                      \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(narrow_range_##T);                                                   \
+    parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, from, to); });               \
+  }                                                                                                               \
+  template <>                                                                                                     \
+  void widen_all<T>(int64_t count, const T* from, float* to) {                                                    \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(widen_range_##T);                                                    \
+    parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, from, to); });               \
+  }
+TPRIMAT_ELEMENTWISE(float)
+TPRIMAT_ELEMENTWISE(bf16)
+TPRIMAT_ELEMENTWISE(f16)
+#undef TPRIMAT_ELEMENTWISE
 
 template <>
 double sum_of_squares<float>(int64_t count, const float* x) {
@@ -141,22 +150,46 @@ double sum_of_squares<float>(int64_t count, const float* x) {
   return std::accumulate(partial.begin(), partial.end(), 0.0);
 }
 template <>
-double sum_of_squares<double>(int64_t count, const double* x) {
-  return reference::sum_of_squares(count, x);
+bool all_finite<float>(int64_t count, const float* x) {
+  const auto kernel = HWY_DYNAMIC_DISPATCH(finite_range);
+  std::atomic<bool> finite = true;
+  parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
+    if (!kernel(begin, end, x)) finite = false;
+  });
+  return finite;
 }
 
 template <>
-void convert<float>(int64_t count, const float* from, float* to) {
-  reference::convert<float>(count, from, to);
+void add<double>(int64_t count, const double* a, const double* b, double* y) {
+  reference::add(count, a, b, y);
 }
 template <>
-void convert<bf16>(int64_t count, const float* from, bf16* to) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(narrow_range);
-  parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, from, to); });
+void scale_in_place<double>(int64_t count, double factor, double* x) {
+  reference::scale_in_place(count, factor, x);
+}
+template <>
+void add_bias<double>(int64_t rows, int64_t cols, const double* bias, double* x) {
+  reference::add_bias(rows, cols, bias, x);
+}
+template <>
+void add_column_sums<double>(int64_t rows, int64_t cols, const double* x, double* sums) {
+  reference::add_column_sums(rows, cols, x, sums);
+}
+template <>
+double sum_of_squares<double>(int64_t count, const double* x) {
+  return reference::sum_of_squares(count, x);
+}
+template <>
+bool all_finite<double>(int64_t count, const double* x) {
+  return reference::all_finite(count, x);
 }
 template <>
 void convert<double>(int64_t count, const double* from, double* to) {
   reference::convert<double>(count, from, to);
+}
+template <>
+void widen_all<double>(int64_t count, const double* from, double* to) {
+  reference::widen_all<double>(count, from, to);
 }
 
 }  // namespace tprimat

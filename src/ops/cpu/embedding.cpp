@@ -36,6 +36,7 @@ void backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, A
   }
 TPRIMAT_EMBEDDING(float)
 TPRIMAT_EMBEDDING(bf16)
+TPRIMAT_EMBEDDING(f16)
 TPRIMAT_EMBEDDING(double)
 #undef TPRIMAT_EMBEDDING
 

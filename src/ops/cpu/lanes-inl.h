@@ -1,4 +1,4 @@
-// Per-target include (no #pragma once): vectors of float loaded from and stored to float or bf16 arrays.
+// Per-target include (no #pragma once): vectors of float loaded from and stored to float, bf16 or f16 arrays.
 #if defined(TPRIMAT_OPS_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TPRIMAT_OPS_CPU_LANES_INL_H_
 #undef TPRIMAT_OPS_CPU_LANES_INL_H_
@@ -51,6 +51,43 @@ HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) {
   const auto kept = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(value)), hn::ShiftRight<16>(bits), rounded);
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di32, kept)), d16, reinterpret_cast<uint16_t*>(to));
 }
+
+// Whether conversions between float and IEEE binary16 are instructions here; Highway's replacement for older x86 CPUs
+// does not round.
+#undef TPRIMAT_HAS_F16
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || HWY_TARGET == HWY_NEON
+#define TPRIMAT_HAS_F16 1
+#else
+#define TPRIMAT_HAS_F16 0
+#endif
+
+#if TPRIMAT_HAS_F16
+template <class D>
+HWY_INLINE hn::Vec<D> load([[maybe_unused]] D d, const f16* from) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<hwy::float16_t, D> df16;
+  return hn::PromoteTo(d, hn::BitCast(df16, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from))));
+}
+template <class D>
+HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> value, f16* to) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<hwy::float16_t, D> df16;
+  hn::StoreU(hn::BitCast(d16, hn::DemoteTo(df16, value)), d16, reinterpret_cast<uint16_t*>(to));
+}
+#else
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const f16* from) {
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(from[i]);
+  return hn::Load(d, lanes);
+}
+template <class D>
+HWY_INLINE void store(D d, hn::Vec<D> value, f16* to) {
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(value, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) to[i] = to_f16(lanes[i]);
+}
+#endif
 
 // body(d, i) over [begin, end): whole vectors first, then single lanes.
 template <class Body>

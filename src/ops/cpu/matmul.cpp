@@ -4,10 +4,10 @@
 #include <dnnl.hpp>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/check.h"
-#include "device/parallel.h"
 #include "ops/elementwise.h"
 #include "ops/reference/matmul.h"
 
@@ -18,7 +18,9 @@ using DataType = dnnl::memory::data_type;
 
 template <class T>
 constexpr DataType data_type_of() {
-  return std::is_same_v<T, bf16> ? DataType::bf16 : DataType::f32;
+  if constexpr (std::is_same_v<T, bf16>) return DataType::bf16;
+  if constexpr (std::is_same_v<T, f16>) return DataType::f16;
+  return DataType::f32;
 }
 
 // Everything that decides which kernel runs.
@@ -45,7 +47,8 @@ dnnl::stream& cpu_stream() {
   return stream;
 }
 
-// Nothing where oneDNN has no kernel for this problem on this CPU (bf16 below AVX-512).
+// Nothing where oneDNN has no kernel for this problem on this CPU (bf16 below AVX-512, f16 without AVX512-FP16), or
+// only its plain reference.
 std::optional<Plan> make_plan(const Problem2d& problem) {
   const auto [m, n, k] = problem.sizes;
   const auto& s = problem.strides;
@@ -61,6 +64,7 @@ std::optional<Plan> make_plan(const Problem2d& problem) {
   }
   try {
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes, cpu_engine());
+    if (std::string_view(description.impl_info_str()).starts_with("ref")) return std::nullopt;
     return Plan{description, dnnl::matmul(description)};
   } catch (const dnnl::error& error) {
     CHECK(error.status == dnnl_unimplemented);
@@ -118,32 +122,60 @@ Problem2d describe(const MatrixView<const T>& a, const MatrixView<const T>& b, c
           accumulate};
 }
 
-// A dense float copy in the memory order of `m`.
-std::vector<float> widened(const MatrixView<const bf16>& m) {
-  const int64_t count = (m.rows - 1) * m.row_stride + (m.cols - 1) * m.col_stride + 1;
-  std::vector<float> copy(static_cast<size_t>(count));
-  parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) copy[static_cast<size_t>(i)] = to_float(m.data[i]);
-  });
-  return copy;
+// Float copies of the matrices of one product; the memory lives as long as the process, as the plans do.
+std::vector<float>& float_copy(size_t which) {
+  static std::array<std::vector<float>, 3> copies;
+  return copies[which];
 }
 
-// bf16 products on a CPU without bf16 instructions: the same inputs, multiplied in float.
-template <class C>
-void matmul_widened(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<C>& c,
+// A view of `copy` with the shape of `m` and its order of memory, but without its gaps.
+template <class T>
+MatrixView<float> dense_view(const MatrixView<T>& m, std::vector<float>& copy) {
+  if (copy.size() < static_cast<size_t>(m.rows * m.cols)) copy.resize(static_cast<size_t>(m.rows * m.cols));
+  const bool by_rows = m.col_stride == 1;
+  return {copy.data(), m.rows, m.cols, by_rows ? m.cols : 1, by_rows ? 1 : m.rows};
+}
+
+// The matrix as lines of consecutive elements: its rows, or its columns where those are consecutive.
+template <class T>
+struct Lines {
+  explicit Lines(const MatrixView<T>& m)
+      : data(m.data),
+        count(m.col_stride == 1 ? m.rows : m.cols),
+        length(m.col_stride == 1 ? m.cols : m.rows),
+        stride(m.col_stride == 1 ? m.row_stride : m.col_stride) {}
+  T* data;
+  int64_t count, length, stride;
+};
+
+template <class T>
+MatrixView<float> widened(const MatrixView<T>& m, std::vector<float>& copy) {
+  const MatrixView<float> wide = dense_view(m, copy);
+  const Lines<T> lines(m);
+  if (lines.stride == lines.length) {
+    widen_all<std::remove_const_t<T>>(lines.count * lines.length, lines.data, wide.data);
+    return wide;
+  }
+  for (int64_t i = 0; i < lines.count; ++i)
+    widen_all<std::remove_const_t<T>>(lines.length, lines.data + i * lines.stride, wide.data + i * lines.length);
+  return wide;
+}
+
+MatrixView<const float> read_only(const MatrixView<float>& m) {
+  return {m.data, m.rows, m.cols, m.row_stride, m.col_stride};
+}
+
+// Products of 16-bit numbers on a CPU without instructions for them: the same inputs, multiplied in float.
+template <class T, class C>
+void matmul_widened(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c,
                     bool accumulate) {
-  const std::vector<float> wide_a = widened(a), wide_b = widened(b);
-  const MatrixView<const float> view_a{wide_a.data(), a.rows, a.cols, a.row_stride, a.col_stride};
-  const MatrixView<const float> view_b{wide_b.data(), b.rows, b.cols, b.row_stride, b.col_stride};
+  const auto wide_a = read_only(widened(a, float_copy(0))), wide_b = read_only(widened(b, float_copy(1)));
   if constexpr (std::is_same_v<C, float>) {
-    matmul<float, float>(view_a, view_b, c, accumulate);
+    matmul<float, float>(wide_a, wide_b, c, accumulate);
   } else {
-    std::vector<float> wide_c = accumulate
-                                    ? widened({c.data, c.rows, c.cols, c.row_stride, c.col_stride})
-                                    : std::vector<float>(static_cast<size_t>((c.rows - 1) * c.row_stride + c.cols));
-    matmul<float, float>(view_a, view_b, {wide_c.data(), c.rows, c.cols, c.row_stride, c.col_stride}, accumulate);
-    for (int64_t r = 0; r < c.rows; ++r)
-      convert<bf16>(c.cols, wide_c.data() + r * c.row_stride, c.data + r * c.row_stride);
+    const MatrixView<float> wide_c = accumulate ? widened(c, float_copy(2)) : dense_view(c, float_copy(2));
+    matmul<float, float>(wide_a, wide_b, wide_c, accumulate);
+    for (int64_t r = 0; r < c.rows; ++r) convert<C>(c.cols, wide_c.data + r * c.cols, c.data + r * c.row_stride);
   }
 }
 
@@ -151,9 +183,10 @@ template <class T, class C>
 void matmul_planned(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c,
                     bool accumulate) {
   CHECK(c.col_stride == 1);
+  if (c.rows == 0 || c.cols == 0) return;
   const std::optional<Plan>& plan = plan_cache().plan_for(describe(a, b, c, accumulate));
   if (plan) return execute(*plan, raw(a.data), raw(b.data), c.data);
-  if constexpr (std::is_same_v<T, bf16>)
+  if constexpr (!std::is_same_v<T, float>)
     matmul_widened(a, b, c, accumulate);
   else
     CHECK(!"oneDNN multiplies floats on every CPU");
@@ -161,21 +194,18 @@ void matmul_planned(const MatrixView<const T>& a, const MatrixView<const T>& b, 
 
 }  // namespace
 
-template <>
-void matmul<float, float>(const MatrixView<const float>& a, const MatrixView<const float>& b,
-                          const MatrixView<float>& c, bool accumulate) {
-  matmul_planned(a, b, c, accumulate);
-}
-template <>
-void matmul<bf16, bf16>(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<bf16>& c,
-                        bool accumulate) {
-  matmul_planned(a, b, c, accumulate);
-}
-template <>
-void matmul<bf16, float>(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<float>& c,
-                         bool accumulate) {
-  matmul_planned(a, b, c, accumulate);
-}
+#define TPRIMAT_MATMUL(T, C)                                                                            \
+  template <>                                                                                           \
+  void matmul<T, C>(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, \
+                    bool accumulate) {                                                                  \
+    matmul_planned(a, b, c, accumulate);                                                                \
+  }
+TPRIMAT_MATMUL(float, float)
+TPRIMAT_MATMUL(bf16, bf16)
+TPRIMAT_MATMUL(bf16, float)
+TPRIMAT_MATMUL(f16, f16)
+TPRIMAT_MATMUL(f16, float)
+#undef TPRIMAT_MATMUL
 template <>
 void matmul<double, double>(const MatrixView<const double>& a, const MatrixView<const double>& b,
                             const MatrixView<double>& c, bool accumulate) {

@@ -7,27 +7,43 @@
 #include <hwy/highway.h>
 
 #include <cmath>
-#include <vector>
 
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
+#include "ops/cpu/thread_sums.h"
 #include "ops/reference/rmsnorm.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tprimat {
 namespace HWY_NAMESPACE {
 
+// Writes y = x · rstd · weight and returns rstd, given Σ x².
 template <class T>
-void forward_row(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
+float normalise_row(const RmsNormShape& shape, float squares, const T* x, const T* weight, T* y) {
+  const float scale = 1.0f / std::sqrt(squares / static_cast<float>(shape.cols) + static_cast<float>(shape.eps));
+  for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
+    store(d, hn::Mul(hn::Mul(load(d, x + c), hn::Set(d, scale)), load(d, weight + c)), y + c);
+  });
+  return scale;
+}
+
+template <class T>
+float forward_row(const RmsNormShape& shape, const T* x, const T* weight, T* y) {
   const float squares = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     const auto v = load(d, x + c);
     return hn::Mul(v, v);
   });
-  const float scale = 1.0f / std::sqrt(squares / static_cast<float>(shape.cols) + static_cast<float>(shape.eps));
-  *rstd = scale;
-  for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
-    store(d, hn::Mul(hn::Mul(load(d, x + c), hn::Set(d, scale)), load(d, weight + c)), y + c);
+  return normalise_row(shape, squares, x, weight, y);
+}
+
+template <class T>
+float add_forward_row(const RmsNormShape& shape, const ResidualSum<T>& row, const T* weight, T* y) {
+  const float squares = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
+    store(d, hn::Add(load(d, row.a + c), load(d, row.b + c)), row.sum + c);
+    const auto v = load(d, row.sum + c);  // as it was rounded
+    return hn::Mul(v, v);
   });
+  return normalise_row<T>(shape, squares, row.sum, weight, y);
 }
 
 template <class T>
@@ -49,16 +65,20 @@ void backward_row(const RmsNormShape& shape, const RmsNormGradient<T>& g, int64_
   });
 }
 
-#define TPRIMAT_ROW_KERNELS(T, suffix)                                                                              \
-  void forward_row_##suffix(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {            \
-    forward_row<T>(shape, x, weight, y, rstd);                                                                      \
-  }                                                                                                                 \
-  void backward_row_##suffix(const RmsNormShape& shape, const RmsNormGradient<T>& g, int64_t row, float* dweight) { \
-    backward_row<T>(shape, g, row, dweight);                                                                        \
+#define TPRIMAT_KERNELS(T)                                                                                     \
+  float forward_row_##T(const RmsNormShape& shape, const T* x, const T* weight, T* y) {                        \
+    return forward_row<T>(shape, x, weight, y);                                                                \
+  }                                                                                                            \
+  float add_forward_row_##T(const RmsNormShape& shape, const ResidualSum<T>& row, const T* weight, T* y) {     \
+    return add_forward_row<T>(shape, row, weight, y);                                                          \
+  }                                                                                                            \
+  void backward_row_##T(const RmsNormShape& shape, const RmsNormGradient<T>& g, int64_t row, float* dweight) { \
+    backward_row<T>(shape, g, row, dweight);                                                                   \
   }
-TPRIMAT_ROW_KERNELS(float, float)
-TPRIMAT_ROW_KERNELS(bf16, bf16)
-#undef TPRIMAT_ROW_KERNELS
+TPRIMAT_KERNELS(float)
+TPRIMAT_KERNELS(bf16)
+TPRIMAT_KERNELS(f16)
+#undef TPRIMAT_KERNELS
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat
@@ -68,53 +88,59 @@ HWY_AFTER_NAMESPACE();
 namespace tprimat {
 namespace {
 
-HWY_EXPORT(forward_row_float);
-HWY_EXPORT(forward_row_bf16);
-HWY_EXPORT(backward_row_float);
-HWY_EXPORT(backward_row_bf16);
-
-template <class T, class RowKernel>
-void forward(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd, RowKernel kernel) {
+template <class RowKernel>
+void for_rows(const RmsNormShape& shape, const RowKernel& kernel) {
   parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
-    for (int64_t r = begin; r < end; ++r) kernel(shape, x + r * shape.cols, weight, y + r * shape.cols, rstd + r);
+    for (int64_t r = begin; r < end; ++r) kernel(r, r * shape.cols);
   });
 }
 
-// Each thread adds up its own weight gradient; they are then added in the order of the threads.
 template <class T, class RowKernel>
 void backward(const RmsNormShape& shape, const RmsNormGradient<T>& g, RowKernel kernel) {
-  const int64_t stride = shape.cols + 32;
-  std::vector<float> partial(static_cast<size_t>(stride * thread_count()), 0.0f);
+  ThreadSums dweight(shape.cols);
   parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int thread) {
-    for (int64_t r = begin; r < end; ++r) kernel(shape, g, r, partial.data() + thread * stride);
+    for (int64_t r = begin; r < end; ++r) kernel(shape, g, r, dweight.of(thread));
   });
-  for (int thread = 0; thread < thread_count(); ++thread)
-    for (int64_t c = 0; c < shape.cols; ++c) g.dweight[c] += partial[static_cast<size_t>(thread * stride + c)];
+  dweight.add_to(0, shape.cols, g.dweight);
 }
 
 }  // namespace
 
-template <>
-void rmsnorm_forward<float>(const RmsNormShape& shape, const float* x, const float* weight, float* y, float* rstd) {
-  forward(shape, x, weight, y, rstd, HWY_DYNAMIC_DISPATCH(forward_row_float));
-}
-template <>
-void rmsnorm_forward<bf16>(const RmsNormShape& shape, const bf16* x, const bf16* weight, bf16* y, float* rstd) {
-  forward(shape, x, weight, y, rstd, HWY_DYNAMIC_DISPATCH(forward_row_bf16));
-}
+#define TPRIMAT_RMSNORM(T)                                                                               \
+  HWY_EXPORT(forward_row_##T);                                                                           \
+  HWY_EXPORT(add_forward_row_##T);                                                                       \
+  HWY_EXPORT(backward_row_##T);                                                                          \
+  template <>                                                                                            \
+  void rmsnorm_forward<T>(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {   \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(forward_row_##T);                                           \
+    for_rows(shape, [&](int64_t r, int64_t at) { rstd[r] = kernel(shape, x + at, weight, y + at); });    \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void add_rmsnorm_forward<T>(const RmsNormShape& shape, const ResidualSum<T>& s, const T* weight, T* y, \
+                              float* rstd) {                                                             \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(add_forward_row_##T);                                       \
+    for_rows(shape, [&](int64_t r, int64_t at) {                                                         \
+      rstd[r] = kernel(shape, {s.a + at, s.b + at, s.sum + at}, weight, y + at);                         \
+    });                                                                                                  \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void rmsnorm_backward<T>(const RmsNormShape& shape, const RmsNormGradient<T>& g) {                     \
+    backward(shape, g, HWY_DYNAMIC_DISPATCH(backward_row_##T));                                          \
+  }
+TPRIMAT_RMSNORM(float)
+TPRIMAT_RMSNORM(bf16)
+TPRIMAT_RMSNORM(f16)
+#undef TPRIMAT_RMSNORM
+
 template <>
 void rmsnorm_forward<double>(const RmsNormShape& shape, const double* x, const double* weight, double* y,
                              double* rstd) {
   reference::rmsnorm_forward(shape, x, weight, y, rstd);
 }
-
 template <>
-void rmsnorm_backward<float>(const RmsNormShape& shape, const RmsNormGradient<float>& g) {
-  backward(shape, g, HWY_DYNAMIC_DISPATCH(backward_row_float));
-}
-template <>
-void rmsnorm_backward<bf16>(const RmsNormShape& shape, const RmsNormGradient<bf16>& g) {
-  backward(shape, g, HWY_DYNAMIC_DISPATCH(backward_row_bf16));
+void add_rmsnorm_forward<double>(const RmsNormShape& shape, const ResidualSum<double>& residual, const double* weight,
+                                 double* y, double* rstd) {
+  reference::add_rmsnorm_forward(shape, residual, weight, y, rstd);
 }
 template <>
 void rmsnorm_backward<double>(const RmsNormShape& shape, const RmsNormGradient<double>& g) {

@@ -41,14 +41,15 @@ void backward_row(int64_t width, const T* gate_up, const T* dy, T* dgate_up) {
   });
 }
 
-void forward_row_float(int64_t width, const float* gate_up, float* y) { forward_row(width, gate_up, y); }
-void forward_row_bf16(int64_t width, const bf16* gate_up, bf16* y) { forward_row(width, gate_up, y); }
-void backward_row_float(int64_t width, const float* gate_up, const float* dy, float* dgate_up) {
-  backward_row(width, gate_up, dy, dgate_up);
-}
-void backward_row_bf16(int64_t width, const bf16* gate_up, const bf16* dy, bf16* dgate_up) {
-  backward_row(width, gate_up, dy, dgate_up);
-}
+#define TPRIMAT_KERNELS(T)                                                                           \
+  void forward_row_##T(int64_t width, const T* gate_up, T* y) { forward_row<T>(width, gate_up, y); } \
+  void backward_row_##T(int64_t width, const T* gate_up, const T* dy, T* dgate_up) {                 \
+    backward_row<T>(width, gate_up, dy, dgate_up);                                                   \
+  }
+TPRIMAT_KERNELS(float)
+TPRIMAT_KERNELS(bf16)
+TPRIMAT_KERNELS(f16)
+#undef TPRIMAT_KERNELS
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat
@@ -57,11 +58,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tprimat {
 namespace {
-
-HWY_EXPORT(forward_row_float);
-HWY_EXPORT(forward_row_bf16);
-HWY_EXPORT(backward_row_float);
-HWY_EXPORT(backward_row_bf16);
 
 template <class T, class RowKernel>
 void forward(const SwigluShape& shape, const T* gate_up, T* y, RowKernel kernel) {
@@ -82,26 +78,25 @@ void backward(const SwigluShape& shape, const T* gate_up, const T* dy, T* dgate_
 
 }  // namespace
 
-template <>
-void swiglu_forward<float>(const SwigluShape& shape, const float* gate_up, float* y) {
-  forward(shape, gate_up, y, HWY_DYNAMIC_DISPATCH(forward_row_float));
-}
-template <>
-void swiglu_forward<bf16>(const SwigluShape& shape, const bf16* gate_up, bf16* y) {
-  forward(shape, gate_up, y, HWY_DYNAMIC_DISPATCH(forward_row_bf16));
-}
+#define TPRIMAT_SWIGLU(T)                                                                         \
+  HWY_EXPORT(forward_row_##T);                                                                    \
+  HWY_EXPORT(backward_row_##T);                                                                   \
+  template <>                                                                                     \
+  void swiglu_forward<T>(const SwigluShape& shape, const T* gate_up, T* y) {                      \
+    forward(shape, gate_up, y, HWY_DYNAMIC_DISPATCH(forward_row_##T));                            \
+  }                                                                                               \
+  template <>                                                                                     \
+  void swiglu_backward<T>(const SwigluShape& shape, const T* gate_up, const T* dy, T* dgate_up) { \
+    backward(shape, gate_up, dy, dgate_up, HWY_DYNAMIC_DISPATCH(backward_row_##T));               \
+  }
+TPRIMAT_SWIGLU(float)
+TPRIMAT_SWIGLU(bf16)
+TPRIMAT_SWIGLU(f16)
+#undef TPRIMAT_SWIGLU
+
 template <>
 void swiglu_forward<double>(const SwigluShape& shape, const double* gate_up, double* y) {
   reference::swiglu_forward(shape, gate_up, y);
-}
-
-template <>
-void swiglu_backward<float>(const SwigluShape& shape, const float* gate_up, const float* dy, float* dgate_up) {
-  backward(shape, gate_up, dy, dgate_up, HWY_DYNAMIC_DISPATCH(backward_row_float));
-}
-template <>
-void swiglu_backward<bf16>(const SwigluShape& shape, const bf16* gate_up, const bf16* dy, bf16* dgate_up) {
-  backward(shape, gate_up, dy, dgate_up, HWY_DYNAMIC_DISPATCH(backward_row_bf16));
 }
 template <>
 void swiglu_backward<double>(const SwigluShape& shape, const double* gate_up, const double* dy, double* dgate_up) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "ops/elementwise.h"
 
 namespace tprimat::reference {
@@ -10,8 +13,13 @@ void add(int64_t count, const T* a, const T* b, T* y) {
 }
 
 template <class T>
+void scale_in_place(int64_t count, double factor, T* x) {
+  for (int64_t i = 0; i < count; ++i) x[i] = narrow<T>(widen(x[i]) * static_cast<Accum<T>>(factor));
+}
+
+template <class T>
 void add_bias(int64_t rows, int64_t cols, const T* bias, T* x) {
-  for (int64_t r = 0; r < rows; ++r) add(cols, x + r * cols, bias, x + r * cols);
+  for (int64_t r = 0; r < rows; ++r) reference::add(cols, x + r * cols, bias, x + r * cols);
 }
 
 template <class T>
@@ -27,9 +35,19 @@ double sum_of_squares(int64_t count, const A* x) {
   return sum;
 }
 
+template <class A>
+bool all_finite(int64_t count, const A* x) {
+  return std::all_of(x, x + count, [](A value) { return std::isfinite(value); });
+}
+
 template <class T>
 void convert(int64_t count, const Accum<T>* from, T* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = narrow<T>(from[i]);
+}
+
+template <class T>
+void widen_all(int64_t count, const T* from, Accum<T>* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
 }
 
 }  // namespace tprimat::reference

@@ -9,16 +9,24 @@ namespace tprimat::reference {
 
 template <class T>
 void embedding_forward(const EmbeddingShape& shape, const int32_t* tokens, const T* table, T* y) {
-  for (int64_t r = 0; r < shape.rows; ++r) std::copy_n(table + tokens[r] * shape.cols, shape.cols, y + r * shape.cols);
+  for (int64_t r = 0; r < shape.rows; ++r) {
+    T* row = y + r * shape.cols;
+    if (tokens[r] >= 0)
+      std::copy_n(table + tokens[r] * shape.cols, shape.cols, row);
+    else
+      std::fill_n(row, shape.cols, T{});
+  }
 }
 
 // Columns begin..end only, so that threads can share the work without sharing a sum.
 template <class T>
 void embedding_backward_columns(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable,
                                 std::pair<int64_t, int64_t> columns) {
-  for (int64_t r = 0; r < shape.rows; ++r)
+  for (int64_t r = 0; r < shape.rows; ++r) {
+    if (tokens[r] < 0) continue;
     for (int64_t c = columns.first; c < columns.second; ++c)
       dtable[tokens[r] * shape.cols + c] += widen(dy[r * shape.cols + c]);
+  }
 }
 
 template <class T>

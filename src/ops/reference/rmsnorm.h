@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/reference/elementwise.h"
 #include "ops/rmsnorm.h"
 
 namespace tprimat::reference {
@@ -17,6 +18,13 @@ void rmsnorm_forward(const RmsNormShape& shape, const T* x, const T* weight, T* 
     for (int64_t c = 0; c < shape.cols; ++c)
       y[r * shape.cols + c] = narrow<T>(widen(row[c]) * rstd[r] * widen(weight[c]));
   }
+}
+
+template <class T>
+void add_rmsnorm_forward(const RmsNormShape& shape, const ResidualSum<T>& residual, const T* weight, T* y,
+                         Accum<T>* rstd) {
+  reference::add(shape.rows * shape.cols, residual.a, residual.b, residual.sum);
+  reference::rmsnorm_forward<T>(shape, residual.sum, weight, y, rstd);
 }
 
 template <class T>

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "spec/model_catalogue.h"
 
 namespace tprimat {
@@ -50,6 +52,50 @@ TEST(LayoutRules, EveryBrokenRuleIsASentenceWithItsNumbers) {
   EXPECT_EQ(only(list_broken_rules(odd, sizes(1, 1, 2, 4))), "SL 2050 is not a multiple of 2 x CP = 8");
 }
 
+TEST(LayoutRules, AnInterleavedPipelineTakesMicroBatchesByStages) {
+  EXPECT_TRUE(list_broken_rules({qwen(), 4, 1, 8, 2048}, sizes(1, 4, 1, 1, 7)).empty());
+  EXPECT_TRUE(list_broken_rules({qwen(), 4, 1, 6, 2048}, sizes(1, 4, 1)).empty());
+  EXPECT_EQ(list_broken_rules({qwen(), 4, 1, 6, 2048}, sizes(1, 4, 1, 1, 7)),
+            std::vector<std::string>{"VP 7 interleaves the stages, which needs PP 4 to divide GA 6"});
+}
+
+TEST(LayoutRules, SequenceParallelSplitsTheTokensOfAMicroBatch) {
+  ParallelSpec layout = sizes(4, 1, 1);
+  layout.sequence_parallel = true;
+  EXPECT_TRUE(list_broken_rules({qwen(), 4, 2, 8, 1026}, layout).empty());
+  EXPECT_EQ(list_broken_rules({qwen(), 4, 1, 8, 1026}, layout),
+            std::vector<std::string>{
+                "SP splits the MBS 1 x SL 1026 / CP 1 = 1026 tokens of a micro batch, which TP 4 does not divide"});
+}
+
+TrainSpec training_of(const LayoutTask& task, const ParallelSpec& layout) {
+  TrainSpec spec;
+  spec.model = task.model;
+  spec.parallel = layout;
+  spec.sequence_length = task.sequence_length;
+  spec.micro_batch_size = task.micro_batch_size;
+  spec.global_batch_size = task.global_batch_size;
+  spec.steps = 10;
+  return spec;
+}
+
+// So that a configuration that loads gives a training that starts, and a mistake in a layout one message.
+TEST(LayoutRules, SayWhatTheTrainSpecsOwnRulesSay) {
+  std::mt19937 random(7);
+  const auto draw = [&](std::initializer_list<int64_t> values) { return values.begin()[random() % values.size()]; };
+  int sound = 0;
+  for (int i = 0; i < 20000; ++i) {
+    ParallelSpec layout =
+        sizes(draw({1, 1, 2, 4, 7}), draw({1, 1, 2, 4, 8}), draw({1, 2, 3}), draw({1, 1, 2, 3}), draw({1, 1, 2, 7}));
+    layout.sequence_parallel = random() % 2 == 0;
+    const LayoutTask drawn{qwen(), layout.ranks(), draw({1, 2, 3}), draw({6, 12, 16, 24, 36}), draw({30, 36, 64})};
+    const bool passes = list_broken_rules(drawn, layout).empty();
+    EXPECT_EQ(passes, check_train_spec(training_of(drawn, layout), "x").empty()) << print_layout(drawn, layout);
+    sound += passes;
+  }
+  EXPECT_GT(sound, 500);
+}
+
 TEST(LayoutRules, TensorParallelMayExceedTheKeyValueHeads) {
   ModelSpec model = qwen();
   model.num_attention_heads = 32;
@@ -83,10 +129,12 @@ TEST(LayoutRules, SuggestsAnotherBatchWhenThatIsWhatIsWrong) {
 
 TEST(StateBytes, FollowFromTheCount) {
   const double parameters = static_cast<double>(count_parameters(qwen()).total());
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 8), Precision::bf16, false), 18 * parameters);
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, false), 18 * parameters / 4);
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, true), 18 * parameters / 8);
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::fp32, false), 16 * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 8), Precision::bf16, 0), 18 * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, 0), 18 * parameters / 4);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, 3), 18 * parameters / 8);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::fp32, 0), 16 * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 2), Precision::bf16, 1), (2 + 4 + 6) * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 2), Precision::bf16, 2), (2 + 2 + 6) * parameters);
 }
 
 }  // namespace

@@ -65,6 +65,19 @@ TEST(DatasetWriter, ChoosesTheWidthAsMegatron) {
   EXPECT_EQ(TokenStream(write_counting(folder / "wide", 5, 65500)).index().type, TokenType::int32);
 }
 
+TEST(DatasetWriter, RefusesATokenThatDoesNotFit) {
+  const test::TemporaryFolder folder;
+  const auto writes = [&](TokenType type, int32_t token) {
+    return message_of([&] { DatasetWriter(folder / "narrow", type).append_sequence(std::vector<int32_t>{1, token}); });
+  };
+  EXPECT_EQ(writes(TokenType::uint16, 65535), "");
+  EXPECT_NE(writes(TokenType::uint16, 65536).find("a token of sequence 0 does not fit the type uint16"),
+            std::string::npos);
+  EXPECT_NE(writes(TokenType::int8, 128), "");
+  EXPECT_NE(writes(TokenType::float32, (1 << 24) + 1), "");
+  EXPECT_EQ(writes(TokenType::float64, (1 << 24) + 1), "");
+}
+
 TEST(DatasetWriter, LeavesNothingWithoutFinish) {
   const test::TemporaryFolder folder;
   { DatasetWriter(folder / "half", 100).append_document(std::vector<int32_t>{1, 2, 3}); }
@@ -75,68 +88,108 @@ TEST(DatasetWriter, SaysWhatCannotBeWritten) {
   EXPECT_NE(message_of([] { DatasetWriter("/proc/nowhere/set", 100); }).find("/proc/nowhere"), std::string::npos);
 }
 
-TEST(TokenStream, JoinsSequencesInIndexOrder) {
+TEST(TokenStream, ReadsAnyPartOfASequence) {
   const test::TemporaryFolder folder;
   const TokenStream stream(write_counting(folder / "counting", 95, 100) + ".bin");
-  std::vector<int32_t> tokens(95), expected(95);
-  stream.read(0, tokens, 100);
-  std::iota(expected.begin(), expected.end(), 0);
-  EXPECT_EQ(tokens, expected);
-  std::vector<int32_t> middle(13);
-  stream.read(28, middle, 100);
-  EXPECT_EQ(middle.front(), 28);
-  EXPECT_EQ(middle.back(), 40);
+  EXPECT_EQ(stream.num_tokens(), 95);
+  std::vector<int32_t> tokens(4);
+  stream.read({2, 3}, tokens, 100);
+  EXPECT_EQ(tokens, (std::vector<int32_t>{23, 24, 25, 26}));
 }
 
-TEST(MegatronDataset, AnEpochVisitsEverySampleOnceWithOneTokenShared) {
+MegatronDataset open_counting(const std::string& prefix, const TokenRequest& request,
+                              const std::string& weights = "100,0,0") {
+  return MegatronDataset(prefix, request, weights);
+}
+
+// Sequences are 10 consecutive numbers, so wherever a sample goes from one to the next, the next begins with a full
+// ten.
+TEST(MegatronDataset, SamplesFollowTheShuffledSequencesAndShareOneToken) {
   const test::TemporaryFolder folder;
-  const MegatronDataset data(write_counting(folder / "counting", 98, 100), 100, 8, 42);
-  ASSERT_EQ(data.samples_per_epoch(), 12);
-  std::vector<int32_t> tokens(9);
-  for (int64_t epoch = 0; epoch < 2; ++epoch) {
-    std::set<int32_t> starts;
-    for (int64_t i = 0; i < 12; ++i) {
-      data.read_sample(epoch * 12 + i, tokens);
-      EXPECT_EQ(tokens.back(), tokens.front() + 8);
-      EXPECT_EQ(tokens.front() % 8, 0);
-      starts.insert(tokens.front());
-    }
-    EXPECT_EQ(starts.size(), 12u);
+  const MegatronDataset data = open_counting(write_counting(folder / "counting", 100, 100), {100, 8, 42});
+  ASSERT_EQ(data.num_samples(), 12);
+  std::vector<int32_t> sample(9), stream(97, -1);
+  for (int64_t i = 0; i < 12; ++i) {
+    data.read_sample(i, sample);
+    const auto place = static_cast<int64_t>(data.order().shuffle[static_cast<size_t>(i)]) * 8;
+    std::copy(sample.begin(), sample.end(), stream.begin() + place);
   }
+  std::set<int32_t> starts;
+  for (size_t i = 0; i < stream.size(); ++i) {
+    if (i % 10 == 0) starts.insert(stream[i]);
+    EXPECT_EQ(stream[i], stream[i / 10 * 10] + static_cast<int32_t>(i % 10));
+  }
+  EXPECT_EQ(starts.size(), 10u);
 }
 
-TEST(MegatronDataset, OrderDependsOnSeedAndEpoch) {
+std::vector<int32_t> first_tokens(const MegatronDataset& data, int64_t samples) {
+  std::vector<int32_t> tokens(9), starts;
+  for (int64_t i = 0; i < samples; ++i) {
+    data.read_sample(i, tokens);
+    starts.push_back(tokens.front());
+  }
+  return starts;
+}
+
+TEST(MegatronDataset, OrderDependsOnTheSeedAndRepeatsAfterTheLastSample) {
   const test::TemporaryFolder folder;
   const std::string prefix = write_counting(folder / "counting", 2000, 2000);
-  const auto order = [&](int64_t seed, int64_t first) {
-    const MegatronDataset data(prefix, 2000, 8, seed);
-    std::vector<int32_t> tokens(9), starts;
-    for (int64_t i = 0; i < 20; ++i) {
-      data.read_sample(first + i, tokens);
-      starts.push_back(tokens.front());
-    }
-    return starts;
+  const auto order = [&](int64_t seed, int64_t samples) {
+    return first_tokens(open_counting(prefix, {2000, 8, seed}), samples);
   };
-  const int64_t per_epoch = (2000 - 1) / 8;
-  EXPECT_EQ(order(1, 0), order(1, 0));
-  EXPECT_NE(order(1, 0), order(2, 0));
-  EXPECT_NE(order(1, 0), order(1, per_epoch));
+  EXPECT_EQ(order(1, 20), order(1, 20));
+  EXPECT_NE(order(1, 20), order(2, 20));
+  const std::vector<int32_t> twice = order(1, 2 * 249);
+  EXPECT_TRUE(std::equal(twice.begin(), twice.begin() + 249, twice.begin() + 249));
+}
+
+TEST(MegatronDataset, SplitsShareNoSequence) {
+  const test::TemporaryFolder folder;
+  const std::string prefix = write_counting(folder / "counting", 1000, 1000);
+  const auto lowest_highest = [&](DataSplit split) {
+    const MegatronDataset data = open_counting(prefix, {1000, 8, 5, split}, "80,15,5");
+    const std::vector<int32_t> tokens = first_tokens(data, *data.num_samples());
+    return std::pair(*std::min_element(tokens.begin(), tokens.end()) / 10,
+                     *std::max_element(tokens.begin(), tokens.end()) / 10);
+  };
+  EXPECT_LT(lowest_highest(DataSplit::train).second, 80);
+  EXPECT_GE(lowest_highest(DataSplit::valid).first, 80);
+  EXPECT_LT(lowest_highest(DataSplit::valid).second, 95);
+  EXPECT_GE(lowest_highest(DataSplit::test).first, 95);
+  const auto empty = [&] { open_counting(prefix, {1000, 8, 5, DataSplit::test}, "1,1"); };
+  EXPECT_NE(message_of(empty).find("leaves none of the 100 sequences for test"), std::string::npos);
+}
+
+TEST(MegatronDataset, RefusesASeedThatNumpyWouldNotTake) {
+  const test::TemporaryFolder folder;
+  const std::string prefix = write_counting(folder / "counting", 100, 100);
+  EXPECT_NE(message_of([&] {
+              open_counting(prefix, {100, 8, -1});
+            }).find("between 0 and 4294967295"),
+            std::string::npos);
+  EXPECT_EQ(message_of([&] { open_counting(prefix, {100, 8, 4294967295}); }), "");
 }
 
 TEST(MegatronDataset, SaysWhenItIsTooShort) {
   const test::TemporaryFolder folder;
   const std::string prefix = write_counting(folder / "short", 8, 100);
-  EXPECT_NE(message_of([&] { MegatronDataset(prefix, 100, 8, 1); }).find("holds 8 tokens, but one sample needs 9"),
+  EXPECT_NE(message_of([&] {
+              open_counting(prefix, {100, 8, 1});
+            }).find("holds 8 tokens, but one sample needs 9"),
             std::string::npos);
-  EXPECT_EQ(message_of([&] { MegatronDataset(prefix, 100, 7, 1); }), "");
+  EXPECT_EQ(message_of([&] { open_counting(prefix, {100, 7, 1}); }), "");
   const std::string empty = write_counting(folder / "empty", 0, 100);
-  EXPECT_NE(message_of([&] { MegatronDataset(empty, 100, 8, 1); }).find("holds 0 tokens"), std::string::npos);
+  EXPECT_NE(message_of([&] { open_counting(empty, {100, 8, 1}); }).find("holds 0 tokens"), std::string::npos);
 }
 
 TEST(MegatronDataset, NamesFileAndOffsetOfATokenOutsideTheVocabulary) {
   const test::TemporaryFolder folder;
-  const std::string prefix = write_counting(folder / "counting", 50, 100);
-  const MegatronDataset data(prefix, 40, 49, 1);
+  DatasetWriter writer(folder / "counting", 100);
+  std::vector<int32_t> document(50);
+  std::iota(document.begin(), document.end(), 0);
+  writer.append_document(document);
+  writer.finish();
+  const MegatronDataset data = open_counting(folder / "counting", {40, 49, 1});
   std::vector<int32_t> tokens(50);
   const std::string message = message_of([&] { data.read_sample(0, tokens); });
   EXPECT_NE(message.find("counting.bin"), std::string::npos);
@@ -151,13 +204,23 @@ void expect_reads_as(TokenType type) {
   write_file_atomically(prefix + ".bin",
                         std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)));
   write_file_atomically(prefix + ".idx", print_megatron_index({type, {2, 1}, {0, 2 * sizeof(T)}, {0, 2}}));
-  std::vector<int32_t> tokens(3);
-  TokenStream(prefix).read(0, tokens, 128);
-  EXPECT_EQ(tokens, (std::vector<int32_t>{3, 1, 127}));
-  EXPECT_NE(message_of([&] { TokenStream(prefix).read(0, tokens, 127); }), "");
+  std::vector<int32_t> tokens(2), last(1);
+  TokenStream(prefix).read({0, 0}, tokens, 128);
+  TokenStream(prefix).read({1, 0}, last, 128);
+  EXPECT_EQ(tokens, (std::vector<int32_t>{3, 1}));
+  EXPECT_EQ(last, (std::vector<int32_t>{127}));
+  EXPECT_NE(message_of([&] { TokenStream(prefix).read({1, 0}, last, 127); }), "");
+
+  DatasetWriter writer(prefix + "_again", type);
+  writer.append_sequence(tokens);
+  writer.append_sequence(last);
+  writer.end_document();
+  writer.finish();
+  for (const char* ending : {".bin", ".idx"})
+    EXPECT_EQ(read_file(prefix + ending), read_file(prefix + "_again" + ending));
 }
 
-TEST(TokenStream, ReadsEveryTokenType) {
+TEST(TokenStream, ReadsWhatItWritesInEveryType) {
   expect_reads_as<uint8_t>(TokenType::uint8);
   expect_reads_as<int8_t>(TokenType::int8);
   expect_reads_as<int16_t>(TokenType::int16);
@@ -175,7 +238,7 @@ TEST(TokenStream, RefusesNegativeAndFractionalTokens) {
     write_file_atomically(prefix + ".bin", std::string_view(reinterpret_cast<const char*>(&value), sizeof value));
     write_file_atomically(prefix + ".idx", print_megatron_index({type, {1}, {0}, {0, 1}}));
     std::vector<int32_t> token(1);
-    return message_of([&] { TokenStream(prefix).read(0, token, 1000); }).find("byte 0") != std::string::npos;
+    return message_of([&] { TokenStream(prefix).read({0, 0}, token, 1000); }).find("byte 0") != std::string::npos;
   };
   EXPECT_TRUE(refuses(TokenType::int32, int32_t{-1}));
   EXPECT_TRUE(refuses(TokenType::int64, int64_t{1} << 40));
@@ -215,6 +278,8 @@ TEST(MegatronIndex, EveryShorterIndexIsRefused) {
     write_file_atomically(prefix + ".idx", sound.substr(0, length));
     EXPECT_NE(message_of([&] { TokenStream stream(prefix); }).find("counting.idx"), std::string::npos) << length;
   }
+  write_file_atomically(prefix + ".idx", sound + "xxx");  // one mode for each sequence
+  EXPECT_TRUE(TokenStream(prefix).index().has_modes);
   write_file_atomically(prefix + ".idx", sound + "xx");
   EXPECT_NE(message_of([&] { TokenStream stream(prefix); }).find("2 bytes follow"), std::string::npos);
 }
@@ -251,7 +316,7 @@ TEST(WriteSyntheticDataset, HoldsTheCorpus) {
   EXPECT_EQ(summary.documents, 4);
   EXPECT_EQ(summary.shortest_sequence, 232);
   std::vector<int32_t> written(256), drawn(256);
-  TokenStream(folder / "made").read(256, written, 300);
+  TokenStream(folder / "made").read({1, 0}, written, 300);
   open_token_source({}, 300, 255, 7)->read_sample(1, drawn);
   EXPECT_EQ(written, drawn);
 }

@@ -65,6 +65,42 @@ TEST(Native, PlansACompleteLaunch) {
   EXPECT_FALSE(find_native()->version.empty());
 }
 
+TEST(Native, CheckpointsGoIntoTheRunsFolder) {
+  LaunchRequest request = example_request("/out");
+  request.spec.checkpoint.directory = "checkpoints";
+  const auto directory_of = [](const LaunchPlan& plan) {
+    return train_spec_from_json(parse_json(plan.files.at(0).content, "spec"), "spec").checkpoint.directory;
+  };
+  EXPECT_EQ(directory_of(plan_native(request)), "/out/runs/a b/checkpoints");
+  request.spec.checkpoint.directory = "/elsewhere";
+  EXPECT_EQ(directory_of(plan_native(request)), "/elsewhere");
+}
+
+TEST(Native, SeveralRanksAreStartedByMpirun) {
+  LaunchRequest request = example_request("/out");
+  request.spec.parallel.tensor = 2;
+  request.spec.parallel.data = 3;
+  const std::string path = std::getenv("PATH");
+  const fs::path folder = fs::temp_directory_path() / ("launch path " + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  write_file_atomically(folder / "mpirun", "#!/bin/sh\n");
+  fs::permissions(folder / "mpirun", fs::perms::owner_all);
+  ::setenv("PATH", ("/nowhere:" + folder.string()).c_str(), 1);
+  const LaunchPlan plan = plan_native(request);
+  fs::remove_all(folder);
+  EXPECT_EQ(plan.command, (std::vector<std::string>{"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to",
+                                                    "none", "-n", "6", "/opt/it's here/tprimat", "train", "--spec",
+                                                    "/out/runs/a b/train_spec.json"}));
+  try {
+    plan_native(request);
+    ADD_FAILURE() << "planned without mpirun";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::missing_component);
+    EXPECT_NE(std::string(error.what()).find("openmpi-bin"), std::string::npos) << error.what();
+  }
+  ::setenv("PATH", path.c_str(), 1);
+}
+
 // What --dry-run prints must do what `run` would do, so the test pastes it.
 TEST(DryRun, TheScriptRunsAsItStands) {
   const fs::path folder = fs::temp_directory_path() / ("launch test " + std::to_string(::getpid()));

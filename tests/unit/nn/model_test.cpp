@@ -1,14 +1,17 @@
-#include "nn/model.h"
+#include "nn/model_chunk.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <random>
 
 namespace tprimat {
 namespace {
 
-ModelSpec tiny_model(bool qwen) {
+enum class Family { llama, qwen2, qwen3, mistral, gpt2 };
+
+ModelSpec tiny_model(Family family) {
   ModelSpec model;
   model.name = "tiny";
   model.full_name = "tiny";
@@ -16,12 +19,20 @@ ModelSpec tiny_model(bool qwen) {
   model.hidden_size = 24;
   model.ffn_hidden_size = 40;
   model.num_attention_heads = 4;
-  model.num_key_value_heads = 2;
+  model.num_key_value_heads = family == Family::gpt2 ? 4 : 2;
   model.head_dim = 6;
   model.vocab_size = 50;
-  model.max_position_embeddings = 64;
-  model.tied_embeddings = qwen;
-  model.qkv_bias = qwen;
+  model.max_position_embeddings = 128;
+  model.tied_embeddings = family == Family::qwen2 || family == Family::gpt2;
+  model.qkv_bias = family == Family::qwen2;
+  model.qk_norm = family == Family::qwen3;
+  if (family == Family::mistral) model.sliding_window = 5;
+  if (family == Family::llama) model.rope_scaling = RopeScaling{RopeScalingKind::llama3, 4.0, 1.0, 4.0, 16};
+  if (family != Family::gpt2) return model;
+  model.norm = NormKind::layer;
+  model.mlp = MlpKind::gelu;
+  model.position = PositionKind::learned;
+  model.linear_bias = true;
   return model;
 }
 
@@ -33,43 +44,85 @@ std::vector<int32_t> random_tokens(int64_t count, int64_t vocab, uint64_t seed) 
   return tokens;
 }
 
+template <class T>
+class PlainHome final : public WeightHome<T> {
+ public:
+  PlainHome(const ParameterTable& table, const T* weights, Accum<T>* gradients)
+      : table_(table), weights_(weights), gradients_(gradients) {}
+  UnitView<T> open(int unit, int) override {
+    const int64_t begin = table_.units()[static_cast<size_t>(unit)].begin;
+    return {weights_ + begin, gradients_ + begin, begin};
+  }
+  void close(int) override {}
+  UnitView<T> open_for_backward(int unit, int next) override { return open(unit, next); }
+  void close_after_backward(int, bool) override {}
+
+ private:
+  const ParameterTable& table_;
+  const T* weights_;
+  Accum<T>* gradients_;
+};
+
+RankGroups one_rank() {
+  TrainSpec spec;
+  spec.model = tiny_model(Family::llama);
+  return make_rank_groups(spec, make_self_communicator());
+}
+
 // A model with weights and gradients in vectors of its own.
 template <class T>
 class Bench {
  public:
-  Bench(const ModelSpec& spec, const BatchShape& batch)
-      : model_(spec, Plan{parameters, plan_, batch}),
-        arena_(plan_),
+  Bench(const ModelSpec& spec, int64_t sequences, int64_t length, Recompute recompute = Recompute::none)
+      : ranks_(one_rank()),
+        plan_{parameters, arena_plan_, kept_, {sequences, length, length}, {}, recompute},
+        shared_(spec, plan_),
+        model_(spec, {0, spec.num_layers, true, true}, plan_),
+        dstream_(arena_plan_.reserve<T>("workspace", sequences * length * spec.hidden_size)),
+        bank_(arena_plan_.reserve<std::byte>("activations", static_cast<int64_t>(kept_.total_bytes()))),
+        arena_(arena_plan_),
         weights(static_cast<size_t>(parameters.size())),
         gradients(weights.size()),
-        tokens_(random_tokens(batch.tokens(), spec.vocab_size, 1)),
-        targets_(random_tokens(batch.tokens(), spec.vocab_size, 2)) {
+        tokens_(random_tokens(sequences * length, spec.vocab_size, 1)),
+        targets_(random_tokens(sequences * length, spec.vocab_size, 2)) {
     // Larger than usual initial weights, and no constant ones, so that every path matters.
     for (const Parameter& parameter : parameters.all()) {
-      const InitialValues drawn({parameter.name, 0, 1, 1, parameter.mean, 0.2, false}, 7);
+      Parameter wide = parameter;
+      wide.stddev = 0.2;
+      const InitialValues drawn(wide, 7);
       for (int64_t i = 0; i < parameter.count(); ++i)
         weights[static_cast<size_t>(parameter.offset + i)] =
             narrow<T>(static_cast<Accum<T>>(static_cast<float>(drawn.at(i))));
     }
-    model_.prepare(pass());
+    shared_.prepare(pass());
   }
 
   // Mean loss; gradients are those of the mean.
   double run() {
     std::fill(gradients.begin(), gradients.end(), Accum<T>(0));
+    PlainHome<T> home(parameters, weights.data(), gradients.data());
     const double scale = 1.0 / static_cast<double>(tokens_.size());
-    return scale * model_.forward_backward(pass(), tokens_.data(), targets_.data(), scale);
+    const MicroBatch batch{tokens_.data(), targets_.data()};
+    const double loss = model_.forward(pass(), shared_, home, batch, scale).loss;
+    model_.backward(pass(), shared_, home, batch, arena_.at(dstream_));
+    return scale * loss;
   }
+  size_t bytes() const { return arena_.bytes(); }
 
  private:
-  Pass<T> pass() { return {arena_, weights.data(), gradients.data()}; }
-  ArenaPlan plan_;
+  Pass<T> pass() { return {arena_, arena_.at(bank_), ranks_}; }
+  RankGroups ranks_;
+  ArenaPlan arena_plan_, kept_{Place::bank};
 
  public:
   ParameterTable parameters;
 
  private:
-  Model<T> model_;
+  Plan plan_;
+  ChunkShared<T> shared_;
+  ModelChunk<T> model_;
+  Slot<T> dstream_;
+  Slot<std::byte> bank_;
   Arena arena_;
 
  public:
@@ -80,10 +133,10 @@ class Bench {
   std::vector<int32_t> tokens_, targets_;
 };
 
-class WholeModel : public testing::TestWithParam<bool> {};
+class WholeModel : public testing::TestWithParam<Family> {};
 
 TEST_P(WholeModel, GradientIsThatOfFiniteDifferences) {
-  Bench<double> bench(tiny_model(GetParam()), {2, 9});
+  Bench<double> bench(tiny_model(GetParam()), 2, 9);
   bench.run();
   const std::vector<double> analytic = bench.gradients;
   for (const Parameter& parameter : bench.parameters.all()) {
@@ -108,11 +161,8 @@ TEST_P(WholeModel, GradientIsThatOfFiniteDifferences) {
 
 TEST_P(WholeModel, FloatAgreesWithDoubleTo1e5) {
   for (const int64_t length : {9, 70}) {
-    const ModelSpec spec = tiny_model(GetParam());
-    ModelSpec long_spec = spec;
-    long_spec.max_position_embeddings = 128;
-    Bench<double> reference(long_spec, {2, length});
-    Bench<float> fast(long_spec, {2, length});
+    Bench<double> reference(tiny_model(GetParam()), 2, length);
+    Bench<float> fast(tiny_model(GetParam()), 2, length);
     const double expected = reference.run(), actual = fast.run();
     EXPECT_NEAR(actual, expected, 1e-5 * expected);
     for (const Parameter& parameter : reference.parameters.all()) {
@@ -130,25 +180,56 @@ TEST_P(WholeModel, FloatAgreesWithDoubleTo1e5) {
 }
 
 TEST_P(WholeModel, SameInputsGiveTheSameBits) {
-  Bench<bf16> bench(tiny_model(GetParam()), {3, 33});
+  Bench<bf16> bench(tiny_model(GetParam()), 3, 33);
   const double loss = bench.run();
   const std::vector<float> gradients = bench.gradients;
   EXPECT_EQ(bench.run(), loss);
   EXPECT_EQ(bench.gradients, gradients);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, WholeModel, testing::Bool(),
-                         [](const auto& parameter) { return parameter.param ? "Qwen" : "Llama"; });
-
-TEST(ParameterTest, CountsAreThoseOfTheModelArithmetic) {
-  for (const bool qwen : {false, true}) {
-    const ModelSpec spec = tiny_model(qwen);
-    EXPECT_EQ(Bench<float>(spec, {1, 4}).parameters.count(), count_parameters(spec).total());
+// What is computed again has the same bits, and takes less memory.
+TEST_P(WholeModel, RecomputationChangesNothing) {
+  Bench<float> kept(tiny_model(GetParam()), 3, 65);
+  const double loss = kept.run();
+  size_t bytes = kept.bytes();
+  for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+    Bench<float> again(tiny_model(GetParam()), 3, 65, recompute);
+    EXPECT_EQ(again.run(), loss);
+    EXPECT_EQ(again.gradients, kept.gradients);
+    EXPECT_LE(again.bytes(), bytes);
+    bytes = again.bytes();
   }
 }
 
+TEST_P(WholeModel, HalfPrecisionIsNear) {
+  Bench<double> reference(tiny_model(GetParam()), 2, 40);
+  Bench<f16> half(tiny_model(GetParam()), 2, 40);
+  const double expected = reference.run();
+  EXPECT_NEAR(half.run(), expected, 5e-3 * expected);
+}
+
+TEST_P(WholeModel, CountsAreThoseOfTheModelArithmetic) {
+  const ModelSpec spec = tiny_model(GetParam());
+  EXPECT_EQ(Bench<float>(spec, 1, 4).parameters.count(), count_parameters(spec).total());
+}
+
+std::string name_of(const testing::TestParamInfo<Family>& info) {
+  switch (info.param) {
+    case Family::llama: return "Llama";
+    case Family::qwen2: return "Qwen2";
+    case Family::qwen3: return "Qwen3";
+    case Family::mistral: return "Mistral";
+    case Family::gpt2: return "Gpt2";
+  }
+  return "?";
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, WholeModel,
+                         testing::Values(Family::llama, Family::qwen2, Family::qwen3, Family::mistral, Family::gpt2),
+                         name_of);
+
 TEST(ParameterTest, InitialValuesAreNormal) {
-  const Parameter parameter{"w", 0, 100, 1000, 0.0, 0.02, true};
+  const Parameter parameter{"w", Shard::whole(100, 1000), 0.0, 0.02, true};
   const InitialValues initial(parameter, 1);
   double sum = 0, squares = 0;
   for (int64_t i = 0; i < parameter.count(); ++i) {
@@ -161,14 +242,24 @@ TEST(ParameterTest, InitialValuesAreNormal) {
   EXPECT_NE(initial.at(0), InitialValues(parameter, 2).at(0));
 }
 
+// Rows in an order of their own, and of them some columns: what a tensor-parallel rank has of a fused weight.
+TEST(ShardTest, LocalValuesLieWhereTheRowsSay) {
+  const Shard shard{10, 6, {{8, 1}, {2, 2}}, 3, 2};
+  EXPECT_EQ(shard.count(), 6);
+  const int64_t expected[] = {51, 52, 15, 16, 21, 22};
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(shard.whole_index(i), expected[i]);
+  EXPECT_TRUE(Shard::whole(3, 4).is_whole());
+}
+
 TEST(CheckTrainableTest, NamesWhatItCannotTrain) {
-  ModelSpec model = tiny_model(false);
+  ModelSpec model = tiny_model(Family::llama);
   EXPECT_TRUE(check_trainable(model, "m").empty());
-  model.norm = NormKind::layer;
-  model.position = PositionKind::learned;
+  model.num_experts = 8;
+  model.experts_per_token = 2;
+  model.head_dim = 7;
   const auto problems = check_trainable(model, "m");
   ASSERT_EQ(problems.size(), 2u);
-  EXPECT_NE(problems[0].what.find("LayerNorm"), std::string::npos);
+  EXPECT_NE(problems[0].what.find("mixtures of experts"), std::string::npos);
 }
 
 }  // namespace

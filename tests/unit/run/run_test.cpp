@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "result/result_file.h"
+#include "run/peak_source.h"
 #include "suite_fixture.h"
 
 namespace tprimat {
@@ -265,6 +266,41 @@ TEST_F(SuiteTest, ADoubtfulPeakIsWarnedAbout) {
   EXPECT_NE(render_report(report).find("native gpt (single, run 1): doubtful"), std::string::npos);
   const std::vector<std::string> warnings = only_result(report).warnings;
   EXPECT_EQ(std::count(warnings.begin(), warnings.end(), "doubtful"), 1);
+}
+
+TEST_F(SuiteTest, TheSummarySaysWhatTheMachineCanDo) {
+  Surroundings surroundings = around();
+  surroundings.measure_peak = [](Precision, int64_t) {
+    return MeasuredPeak{{"measured:cpu:bf16", 2e12, "test", 3e10, "test"}, {}};
+  };
+  SilentReporter reporter;
+  const SuiteReport report = run_suite(plan({}), options_, surroundings, reporter);
+  const std::string text = render_report(report);
+  EXPECT_NE(text.find("of what a device can do in matrix products, 2.00 TFLOP/s (measured:cpu:bf16); its memory "
+                      "delivers 30.0 GB/s (triad)"),
+            std::string::npos)
+      << text;
+  EXPECT_DOUBLE_EQ(*only_result(report).derived.peak->memory_bytes_per_second, 3e10);
+}
+
+TEST_F(SuiteTest, RanksShareTheMeasuredPeak) {
+  Surroundings surroundings = around();
+  surroundings.machine.cpu.usable_threads = 8;
+  std::vector<int64_t> asked;
+  surroundings.measure_peak = [&](Precision, int64_t threads) {
+    asked.push_back(threads);
+    return MeasuredPeak{{"measured:cpu:bf16", 8e12, "test", 4e10, "test"}, {}};
+  };
+  SilentReporter reporter;
+  PeakSource source(surroundings, reporter);
+  PlannedRun planned = plan({}).runs.front();
+  planned.setup.peak_flops_override.clear();
+  planned.spec.threads = 2;
+  planned.spec.parallel.data = 4;
+  const auto peak = source.find(planned);
+  EXPECT_EQ(asked, std::vector<int64_t>{8});
+  EXPECT_DOUBLE_EQ(peak->peak.flops_per_second, 2e12);
+  EXPECT_DOUBLE_EQ(*peak->peak.memory_bytes_per_second, 1e10);
 }
 
 TEST_F(SuiteTest, AConfiguredPeakWins) {

@@ -58,6 +58,19 @@ TEST_F(SuitePlanTest, UsesEveryThreadThatTheProcessMayUse) {
   EXPECT_EQ(plan().runs[0].spec.threads, 6);
 }
 
+TEST_F(SuitePlanTest, RanksShareTheThreads) {
+  machine_.cpu.usable_threads = 9;
+  for (const auto& [ranks, threads] : {std::pair{2, 4}, {4, 2}, {16, 1}}) {
+    experiment_.platforms[Platform::cpu].num_devices = ranks;
+    experiment_.global_batch_size = 2 * ranks;
+    experiment_.strategies["dp"]["gpt"][Platform::cpu] = {.strategy = "dp", .data = ranks};
+    request_.strategies = {"dp"};
+    const SuitePlan suite = plan();
+    EXPECT_EQ(suite.runs[0].spec.threads, threads) << ranks;
+    EXPECT_EQ(suite.runs[0].plan.command.front(), "mpirun");
+  }
+}
+
 TEST_F(SuitePlanTest, TheRequestOverridesTheDataset) {
   const std::string prefix = testing::TempDir() + "suite_plan_tokens";
   write_file_atomically(prefix + ".bin", "");

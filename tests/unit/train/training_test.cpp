@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "train/anomaly_watch.h"
 #include "train/log_line.h"
 #include "train/loop.h"
 
@@ -95,10 +96,11 @@ TEST(TrainingTest, WeightsCanBeReadAndMoveWithTraining) {
   spec.steps = 2;
   spec.optimizer.warmup_steps = 1;
   const auto engine = make_engine(spec), reference = make_reference_engine(spec);
-  const auto weights_of = [](const Engine& each) {
+  const auto weights_of = [](Engine& each) {
     std::map<std::string, std::vector<double>> weights;
-    each.visit_weights([&](const Parameter& parameter, std::span<const double> values) {
-      weights[parameter.name].assign(values.begin(), values.end());
+    each.visit_state([&](const StatePiece& piece) {
+      if (piece.kind == StateKind::weights)
+        std::visit([&](const auto& v) { weights[piece.parameter.name].assign(v.begin(), v.end()); }, piece.values);
     });
     return weights;
   };
@@ -132,14 +134,74 @@ TEST(TrainingTest, DivergenceEndsWithTheStepNamed) {
 }
 
 TEST(TrainingTest, RefusesWhatItCannotTrain) {
-  TrainSpec spec = small_training(Precision::fp16);
-  spec.parallel.tensor = 2;
+  TrainSpec spec = small_training(Precision::fp8);
+  spec.model.num_experts = 4;
+  spec.model.experts_per_token = 2;
   try {
     make_engine(spec);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.problems().size(), 2u) << error.what();
   }
+}
+
+TEST(TrainingTest, ALayoutNeedsItsRanks) {
+  TrainSpec spec = small_training(Precision::fp32);
+  spec.parallel.tensor = 2;
+  EXPECT_THROW(make_engine(spec), Error);
+}
+
+TEST(TrainingTest, HalfPrecisionLearnsAfterItsOverflows) {
+  TrainSpec spec = small_training(Precision::fp16);
+  spec.loss_scale.initial = 0x1p40;  // far too high: the first steps must overflow, and the scale come down
+  spec.steps = 60;
+  const auto engine = make_engine(spec);
+  std::vector<StepRecord> records;
+  std::vector<std::string> notes;
+  run_training(spec, *engine, 1,
+               {[&](const StepRecord& record) { records.push_back(record); },
+                [&](const std::string& note) { notes.push_back(note); },
+                {}});
+  EXPECT_TRUE(records.front().skipped.value_or(false));
+  EXPECT_FALSE(notes.empty());
+  EXPECT_FALSE(records.back().skipped.has_value());
+  EXPECT_LT(records.back().loss_scale.value(), 0x1p40);
+  EXPECT_LT(records.back().loss.value(), records.front().loss.value() - 0.5);
+}
+
+TEST(TrainingTest, EvaluationChangesNothingAndFollowsTheLoss) {
+  TrainSpec spec = small_training(Precision::fp32);
+  const auto plain = losses_of(spec);
+  spec.evaluation = {10, 2};
+  const auto engine = make_engine(spec);
+  std::vector<double> losses, validation;
+  run_training(spec, *engine, [&](const StepRecord& record) {
+    losses.push_back(record.loss.value());
+    if (record.validation_loss) validation.push_back(*record.validation_loss);
+  });
+  EXPECT_EQ(losses, plain);
+  ASSERT_EQ(validation.size(), 4u);
+  EXPECT_NEAR(validation.back(), losses.back(), 0.3);
+}
+
+TEST(TrainingTest, RecomputationGivesTheSameBits) {
+  TrainSpec spec = small_training(Precision::bf16);
+  spec.steps = 4;
+  spec.optimizer.warmup_steps = 1;
+  const auto plain = losses_of(spec);
+  for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+    spec.recompute = recompute;
+    EXPECT_EQ(losses_of(spec), plain);
+  }
+}
+
+TEST(AnomalyWatchTest, ASpikeIsFoundAndDoesNotMoveTheMean) {
+  AnomalyWatch watch({OnAnomaly::stop, OnAnomaly::record, 1.5});
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(watch.is_spike(4.0 - 0.05 * i));
+  const double mean = watch.mean();
+  EXPECT_TRUE(watch.is_spike(9.0));
+  EXPECT_EQ(watch.mean(), mean);
+  EXPECT_FALSE(watch.is_spike(3.1));
 }
 
 }  // namespace

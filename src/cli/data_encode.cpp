@@ -1,0 +1,125 @@
+#include "cli/data_encode.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/data_field_table.h"
+#include "data/encode/encode_dataset.h"
+
+namespace tprimat {
+namespace {
+
+constexpr const char* k_examples =
+    "  tprimat data encode corpus.jsonl.gz --tokenizer tokenizer.json --output data/corpus --append-eod\n"
+    "  tprimat data encode books/*.txt --tokenizer tokenizer.model --output data/books --split-by file\n\n"
+    "What a document is (--split-by)\n"
+    "  jsonl   a line that is a JSON object; its text is under --json-key. For names in .jsonl, .ndjson, .json\n"
+    "  blank   lines up to a blank one. For all other names\n"
+    "  line    a line\n"
+    "  file    a whole file\n"
+    "A line's own end, and blank lines around a document, are not part of it. Input may be gzip or zstd.";
+
+template <NamedEnum E>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
+  return names;
+}
+
+struct EncodeOptions {
+  EncodeRequest request;
+  std::string tokenizer, form, type, eod;
+  bool append_eod = false;
+};
+
+// A line on the terminal that is written over; nothing where stderr is a file.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet) : shown_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() {
+    if (printed_at_ > 0) fmt::print(stderr, "\r\x1b[K");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const EncodeProgress& progress) {
+    constexpr double k_interval = 0.2;  // seconds
+    if (!shown_ || progress.seconds < printed_at_ + k_interval || progress.bytes_read == 0) return;
+    printed_at_ = progress.seconds;
+    const double part = static_cast<double>(progress.bytes_read) / static_cast<double>(progress.bytes_in_all);
+    fmt::print(stderr, "\r\x1b[K{} of the input, {} documents, {} tokens, {}, {} left", format_percent(part),
+               format_count(static_cast<double>(progress.documents)),
+               format_count(static_cast<double>(progress.tokens)),
+               format_si(static_cast<double>(progress.text_bytes) / progress.seconds, "B/s"),
+               format_duration(progress.seconds * (1 / part - 1)));
+    std::fflush(stderr);
+  }
+
+ private:
+  bool shown_;
+  double printed_at_ = 0;  // seconds from the start
+};
+
+int32_t find_end_of_document(const Tokenizer& tokenizer, const EncodeOptions& options) {
+  if (options.eod.empty()) {
+    if (const auto end = tokenizer.end_of_document()) return *end;
+    throw Error(
+        Problem{"the tokenizer does not say which token ends a document", options.tokenizer, "name it with --eod"});
+  }
+  if (const auto token = tokenizer.find_token(options.eod)) return *token;
+  throw Error(Problem{fmt::format("the tokenizer has no token {}", options.eod), "--eod", ""});
+}
+
+ExitStatus encode(const Session& session, EncodeOptions options) {
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(options.tokenizer);
+  EncodeRequest& request = options.request;
+  if (options.append_eod || !options.eod.empty()) request.end_of_document = find_end_of_document(*tokenizer, options);
+  if (!options.form.empty()) request.form = parse_enum<DocumentForm>(options.form);
+  if (!options.type.empty()) request.type = parse_enum<TokenType>(options.type);
+  EncodeSummary summary;
+  {
+    ProgressLine line(session.quiet);
+    summary = encode_dataset(request, *tokenizer, [&](const EncodeProgress& progress) { line.show(progress); });
+  }
+  print_result(session.json ? print_json(to_json(summary)) : render_text(field_table(summary)));
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_data_encode(CLI::App& verb, Session& session) {
+  CLI::App* encode_verb = verb.add_subcommand("encode", "Turn text into a Megatron .bin/.idx pair");
+  encode_verb->footer(std::string("Examples\n") + k_examples);
+  auto options = std::make_shared<EncodeOptions>();
+  EncodeRequest& request = options->request;
+  encode_verb->add_option("IN", request.inputs, "JSON lines or plain text")->required();
+  encode_verb->add_option("--tokenizer", options->tokenizer, "A tokenizer.json, or a .model of SentencePiece")
+      ->required()
+      ->type_name("FILE");
+  encode_verb->add_option("--output", request.output, "Path of the pair, without .bin and .idx")
+      ->required()
+      ->type_name("PREFIX");
+  encode_verb->add_option("--split-by", options->form, "What a document is (below); by default by the file's name")
+      ->check(CLI::IsMember(names_of<DocumentForm>()));
+  encode_verb->add_option("--json-key", request.json_key, "Where the text is in a JSON object")->capture_default_str();
+  encode_verb->add_flag("--append-eod", options->append_eod, "End every document with the tokenizer's own end token");
+  encode_verb->add_option("--eod", options->eod, "End every document with this token")->type_name("TOKEN");
+  encode_verb
+      ->add_option("--dtype", options->type,
+                   "Number format of a token; by default uint16 below 65500 tokens, else int32")
+      ->check(CLI::IsMember(names_of<TokenType>()));
+  encode_verb->add_option("--threads", request.threads, "Threads; 0 for all")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 4096));
+  add_json_option(*encode_verb, session);
+  encode_verb->fallthrough();
+  encode_verb->callback(
+      [&session, options] { session.action = [&session, options] { return encode(session, *options); }; });
+}
+
+}  // namespace tprimat

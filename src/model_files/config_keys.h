@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/findings.h"
+#include "text/json.h"
+
+namespace tprimat {
+
+// Reads keys of a config.json one by one and gathers all that is wrong. A key that is null counts as absent.
+class ConfigKeys {
+ public:
+  ConfigKeys(const Json& object, const std::string& where, Findings& findings)
+      : object_(object), where_(where), findings_(findings) {}
+
+  const Json* find(const std::string& key) const;
+  bool names(const std::string& key) const { return object_.contains(key); }  // null or not
+
+  int64_t size(const std::string& key, std::optional<int64_t> otherwise = std::nullopt) const;  // at least 1
+  double number(const std::string& key, double otherwise) const;
+  bool flag(const std::string& key, bool otherwise) const;
+  std::string text(const std::string& key, const std::string& otherwise) const;
+
+  // Requires that the key, where it is given, has the only value that we compute.
+  template <class Value>
+  void require(const std::string& key, const Value& supported, const std::string& hint = "") const {
+    const Json* found = find(key);
+    if (found != nullptr && *found != Json(supported)) refuse(key, hint);
+  }
+  void refuse(const std::string& key, const std::string& hint = "") const;
+  void wrong(const std::string& key, const std::string& wanted) const;
+
+ private:
+  const Json& object_;
+  std::string where_;
+  Findings& findings_;
+};
+
+}  // namespace tprimat

@@ -1,0 +1,82 @@
+#include "nn/context_pieces.h"
+
+#include <algorithm>
+
+namespace tprimat {
+
+std::vector<ContextPiece> context_pieces(int64_t sequence_length, int context_rank, int context_size) {
+  if (context_size == 1) return {{0, 0, sequence_length}};
+  const int64_t length = sequence_length / (2 * context_size);
+  return {{context_rank * length, 0, length}, {(2 * context_size - 1 - context_rank) * length, length, length}};
+}
+
+std::vector<int64_t> local_positions(int64_t sequence_length, int context_rank, int context_size) {
+  std::vector<int64_t> positions;
+  for (const ContextPiece& piece : context_pieces(sequence_length, context_rank, context_size))
+    for (int64_t t = 0; t < piece.length; ++t) positions.push_back(piece.first_position + t);
+  return positions;
+}
+
+template <class T>
+ContextExchange<T>::ContextExchange(const Plan& plan, int64_t width)
+    : sequences_(plan.batch.sequences),
+      sequence_length_(plan.batch.sequence_length),
+      local_length_(plan.batch.local_length),
+      width_(width),
+      context_size_(plan.sharing.context_size) {
+  if (context_size_ == 1) return;
+  const int64_t whole = sequences_ * sequence_length_ * width;
+  packed_ = plan.workspace.reserve<T>("workspace", whole / context_size_);
+  by_rank_ = plan.workspace.reserve<T>("workspace", whole);
+  by_sequence_ = plan.workspace.reserve<T>("workspace", whole);
+  gradient_ = plan.workspace.reserve<T>("workspace", whole);
+}
+
+template <class T>
+void ContextExchange<T>::reorder(const Pass<T>& pass, bool to_sequences, T* by_sequence) const {
+  T* const by_rank = pass.at(by_rank_);
+  for (int rank = 0; rank < context_size_; ++rank)
+    for (const ContextPiece& piece : context_pieces(sequence_length_, rank, context_size_))
+      for (int64_t s = 0; s < sequences_; ++s) {
+        T* const ranked = by_rank + ((rank * sequences_ + s) * local_length_ + piece.first_local) * width_;
+        T* const sequenced = by_sequence + (s * sequence_length_ + piece.first_position) * width_;
+        if (to_sequences)
+          std::copy_n(ranked, piece.length * width_, sequenced);
+        else
+          std::copy_n(sequenced, piece.length * width_, ranked);
+      }
+}
+
+template <class T>
+T* ContextExchange<T>::gather(const Pass<T>& pass, const T* own, int64_t row_stride) const {
+  const OpTimer timer(pass.clock, "context-parallel exchange", {});
+  T* const packed = pass.at(packed_);
+  const int64_t rows = sequences_ * local_length_;
+  for (int64_t row = 0; row < rows; ++row) std::copy_n(own + row * row_stride, width_, packed + row * width_);
+  pass.ranks.context->all_gather(packed, rows * width_, pass.at(by_rank_));
+  reorder(pass, true, pass.at(by_sequence_));
+  return pass.at(by_sequence_);
+}
+
+template <class T>
+T* ContextExchange<T>::gradient(const Pass<T>& pass) const {
+  std::fill_n(pass.at(gradient_), gradient_.count, T{});
+  return pass.at(gradient_);
+}
+
+template <class T>
+void ContextExchange<T>::scatter_gradient(const Pass<T>& pass, T* own, int64_t row_stride) const {
+  const OpTimer timer(pass.clock, "context-parallel exchange", {});
+  reorder(pass, false, pass.at(gradient_));
+  T* const packed = pass.at(packed_);
+  const int64_t rows = sequences_ * local_length_;
+  pass.ranks.context->reduce_scatter(pass.at(by_rank_), rows * width_, packed);
+  for (int64_t row = 0; row < rows; ++row) std::copy_n(packed + row * width_, width_, own + row * row_stride);
+}
+
+template class ContextExchange<float>;
+template class ContextExchange<bf16>;
+template class ContextExchange<f16>;
+template class ContextExchange<double>;
+
+}  // namespace tprimat

@@ -1,0 +1,100 @@
+#include "nn/embedding.h"
+
+#include "nn/attention.h"
+#include "ops/elementwise.h"
+#include "ops/embedding.h"
+
+namespace tprimat {
+namespace {
+
+std::vector<int32_t> positions_of_stream(const Plan& plan) {
+  const Sharing& sharing = plan.sharing;
+  const std::vector<int64_t> positions =
+      local_positions(plan.batch.sequence_length, sharing.context_rank, sharing.context_size);
+  const int64_t first = sharing.sequence_parallel ? sharing.tensor_rank * plan.stream_tokens() : 0;
+  std::vector<int32_t> result(static_cast<size_t>(plan.stream_tokens()));
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] = static_cast<int32_t>(positions[(static_cast<size_t>(first) + i) % positions.size()]);
+  return result;
+}
+
+int64_t add_positions(const ModelSpec& model, const Plan& plan) {
+  Parameter parameter{"positions.weight", Shard::whole(model.max_position_embeddings, model.hidden_size), 0.0,
+                      k_init_stddev, true};
+  parameter.counts_in_norm = plan.sharing.tensor_rank == 0;
+  parameter.partial_gradient = plan.sharing.sequence_parallel;
+  return plan.parameters.add(parameter);
+}
+
+}  // namespace
+
+RowRange local_vocabulary(const ModelSpec& model, const Sharing& sharing) {
+  return share_of(0, model.vocab_size, sharing.tensor_rank, sharing.tensor_size);
+}
+
+template <class T>
+Embedding<T>::Embedding(const ModelSpec& model, const Plan& plan, bool is_first_copy)
+    : tokens_(plan.tokens()),
+      hidden_(model.hidden_size),
+      vocabulary_(local_vocabulary(model, plan.sharing)),
+      local_indices_(static_cast<size_t>(tokens_)) {
+  Parameter parameter{"embedding.weight", output_shard({vocabulary_}, model.vocab_size, hidden_), 0.0, k_init_stddev,
+                      true};
+  parameter.counts_in_norm = is_first_copy;
+  weight_ = plan.parameters.add(parameter);
+}
+
+template <class T>
+const int32_t* Embedding<T>::own_tokens(const int32_t* tokens) const {
+  for (size_t i = 0; i < local_indices_.size(); ++i) {
+    const int64_t row = tokens[i] - vocabulary_.first;
+    local_indices_[i] = row >= 0 && row < vocabulary_.count ? static_cast<int32_t>(row) : -1;
+  }
+  return local_indices_.data();
+}
+
+template <class T>
+void Embedding<T>::forward(const Pass<T>& pass, const TensorRegion<T>& region, const int32_t* tokens, T* stream) const {
+  const OpTimer timer(pass.clock, "embedding forward", {});
+  embedding_forward<T>({tokens_, hidden_}, own_tokens(tokens), pass.weight(weight_), region.partial(pass, stream));
+  region.leave(pass, stream);
+}
+
+template <class T>
+void Embedding<T>::backward(const Pass<T>& pass, const TensorRegion<T>& region, const int32_t* tokens,
+                            const T* dstream) const {
+  const OpTimer timer(pass.clock, "embedding backward", {});
+  embedding_backward<T>({tokens_, hidden_}, own_tokens(tokens), region.enter(pass, dstream), pass.gradient(weight_));
+}
+
+template <class T>
+Positions<T>::Positions(const ModelSpec& model, const Plan& plan)
+    : stream_tokens_(plan.stream_tokens()),
+      hidden_(model.hidden_size),
+      weight_(add_positions(model, plan)),
+      positions_(positions_of_stream(plan)),
+      rows_(plan.workspace.reserve<T>("workspace", stream_tokens_ * hidden_)) {}
+
+template <class T>
+void Positions<T>::forward(const Pass<T>& pass, T* stream) const {
+  const OpTimer timer(pass.clock, "embedding forward", {});
+  embedding_forward<T>({stream_tokens_, hidden_}, positions_.data(), pass.weight(weight_), pass.at(rows_));
+  add<T>(stream_tokens_ * hidden_, stream, pass.at(rows_), stream);
+}
+
+template <class T>
+void Positions<T>::backward(const Pass<T>& pass, const T* dstream) const {
+  const OpTimer timer(pass.clock, "embedding backward", {});
+  embedding_backward<T>({stream_tokens_, hidden_}, positions_.data(), dstream, pass.gradient(weight_));
+}
+
+template class Embedding<float>;
+template class Embedding<bf16>;
+template class Embedding<f16>;
+template class Embedding<double>;
+template class Positions<float>;
+template class Positions<bf16>;
+template class Positions<f16>;
+template class Positions<double>;
+
+}  // namespace tprimat

@@ -1,0 +1,208 @@
+#include "nn/model_chunk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/elementwise.h"
+
+namespace tprimat {
+namespace {
+
+template <class T>
+struct PlannedBlocks {
+  std::vector<Block<T>> blocks;
+  std::vector<int> units;
+};
+
+// What a block does not keep for its backward pass is shared by all of them.
+template <class T>
+PlannedBlocks<T> plan_blocks(const ModelSpec& model, const ChunkShape& shape, const Plan& plan) {
+  PlannedBlocks<T> planned;
+  const size_t mark = plan.workspace.mark();
+  for (int64_t layer = shape.first_layer; layer < shape.first_layer + shape.layers; ++layer) {
+    const std::string name = fmt::format("layers.{}", layer);
+    planned.units.push_back(plan.parameters.unit_count());
+    plan.parameters.begin_unit(name);
+    plan.workspace.rewind(mark);
+    planned.blocks.emplace_back(model, plan, name, layer == shape.first_layer);
+  }
+  plan.workspace.seek_end();
+  return planned;
+}
+
+}  // namespace
+
+std::vector<Problem> check_trainable(const ModelSpec& model, const std::string& where) {
+  std::vector<Problem> problems;
+  const auto refuse = [&](bool present, const std::string& what) {
+    if (present)
+      problems.push_back({"the native trainer does not train " + what, where,
+                          "choose a dense Llama, Qwen, Mistral or GPT shape with even head sizes"});
+  };
+  refuse(model.num_experts.has_value(), "mixtures of experts (num_experts)");
+  refuse(model.position == PositionKind::rope && model.head_dim % 2 != 0,
+         "odd head sizes with rotary positions (head_dim)");
+  return problems;
+}
+
+ChunkShape chunk_shape(const ModelSpec& model, const ParallelSpec& layout, int stage, int chunk) {
+  const int64_t chunks = layout.pipeline * layout.virtual_pipeline, place = chunk * layout.pipeline + stage;
+  const int64_t layers = model.num_layers / chunks;
+  return {place * layers, layers, place == 0, place == chunks - 1};
+}
+
+template <class T>
+ModelChunk<T>::ModelChunk(const ModelSpec& model, const ChunkShape& shape, const Plan& plan)
+    : shape_(shape),
+      elements_(plan.stream_tokens() * model.hidden_size),
+      logits_(plan.tokens() * model.vocab_size),
+      tied_(model.tied_embeddings) {
+  if (shape.embeds || (shape.classifies && tied_)) {
+    embedding_unit_ = plan.parameters.unit_count();
+    plan.parameters.begin_unit("embedding");
+    embedding_.emplace(model, plan, shape.embeds);
+  }
+  if (shape.embeds && model.position == PositionKind::learned) {
+    position_unit_ = plan.parameters.unit_count();
+    plan.parameters.begin_unit("positions");
+    positions_.emplace(model, plan);
+  }
+  input_ = plan.kept.reserve<T>("activations", elements_);
+  PlannedBlocks<T> planned = plan_blocks<T>(model, shape, plan);
+  blocks_ = std::move(planned.blocks);
+  block_units_ = std::move(planned.units);
+  output_ = plan.kept.reserve<T>("activations", elements_);
+  if (!shape.classifies) return;
+  head_unit_ = plan.parameters.unit_count();
+  plan.parameters.begin_unit("head");
+  final_norm_.emplace(model, plan, "final_norm");
+  int64_t weight = tied_ ? embedding_->weight() : 0;
+  if (!tied_)
+    weight = plan.parameters.add(
+        {"head.weight", output_shard({local_vocabulary(model, plan.sharing)}, model.vocab_size, model.hidden_size), 0.0,
+         k_init_stddev, true});
+  classifier_.emplace(model, plan, weight);
+  head_gradient_ = plan.kept.reserve<T>("activations", elements_);
+  dnormed_ = plan.workspace.reserve<T>("workspace", elements_);
+}
+
+template <class T>
+void ModelChunk<T>::embed(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                          const int32_t* tokens) const {
+  const int after = positions_ ? position_unit_ : block_units_.front();
+  embedding_->forward(pass.with(home.open(embedding_unit_, after)), shared.blocks.region, tokens, pass.at(input_));
+  home.close(embedding_unit_);
+  if (!positions_) return;
+  positions_->forward(pass.with(home.open(position_unit_, block_units_.front())), pass.at(input_));
+  home.close(position_unit_);
+}
+
+template <class T>
+void ModelChunk<T>::embed_backward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                                   const int32_t* tokens, const T* dstream) const {
+  if (positions_) {
+    positions_->backward(pass.with(home.open_for_backward(position_unit_, embedding_unit_)), dstream);
+    home.close_after_backward(position_unit_, true);
+  }
+  embedding_->backward(pass.with(home.open_for_backward(embedding_unit_, -1)), shared.blocks.region, tokens, dstream);
+  home.close_after_backward(embedding_unit_, true);
+}
+
+template <class T>
+Stream<T> ModelChunk<T>::run_layers(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                                    const MicroBatch& batch) const {
+  if (shape_.embeds) embed(pass, shared, home, batch.tokens);
+  Stream<T> stream{pass.at(input_), nullptr};
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const int next = i + 1 < blocks_.size() ? block_units_[i + 1] : head_unit_;
+    stream = blocks_[i].forward(pass.with(home.open(block_units_[i], next)), shared.blocks, stream);
+    home.close(block_units_[i]);
+  }
+  return stream;
+}
+
+template <class T>
+double ModelChunk<T>::classify(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                               const Stream<T>& stream, std::pair<const int32_t*, double> targets_and_scale) const {
+  const TensorRegion<T>& region = shared.blocks.region;
+  const Pass<T> head = pass.with(home.open_for_backward(head_unit_, -1));
+  const Pass<T> weights = tied_ ? pass.with(home.open_for_backward(embedding_unit_, -1)) : head;
+  T *const output = pass.at(output_), *const dnormed = pass.at(dnormed_), *const dstream = pass.at(head_gradient_);
+  const T* const normed = final_norm_->forward_sum(head, stream.sum, stream.branch, output);
+  const auto [targets, scale] = targets_and_scale;
+  const double loss =
+      classifier_->forward_backward(weights, region.enter(pass, normed), targets, scale, region.partial(pass, dnormed));
+  region.leave(pass, dnormed);
+  std::fill_n(dstream, elements_, T{});
+  final_norm_->backward(head, output, dnormed, dstream);
+  if (tied_) home.close_after_backward(embedding_unit_, !shape_.embeds);
+  home.close_after_backward(head_unit_, true);
+  return loss;
+}
+
+template <class T>
+double ModelChunk<T>::evaluate_head(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                                    const Stream<T>& stream, const int32_t* targets) const {
+  const Pass<T> head = pass.with(home.open(head_unit_, -1));
+  const Pass<T> weights = tied_ ? pass.with(home.open(embedding_unit_, -1)) : head;
+  const T* const normed = final_norm_->forward_sum(head, stream.sum, stream.branch, pass.at(output_));
+  const double loss = classifier_->forward(weights, shared.blocks.region.enter(pass, normed), targets);
+  if (tied_) home.close(embedding_unit_);
+  home.close(head_unit_);
+  return loss;
+}
+
+template <class T>
+typename ModelChunk<T>::Forward ModelChunk<T>::forward(const Pass<T>& pass, const ChunkShared<T>& shared,
+                                                       WeightHome<T>& home, const MicroBatch& batch,
+                                                       double gradient_scale) const {
+  const Stream<T> stream = run_layers(pass, shared, home, batch);
+  if (shape_.classifies) return {nullptr, classify(pass, shared, home, stream, {batch.targets, gradient_scale})};
+  add<T>(elements_, stream.sum, stream.branch, pass.at(output_));
+  return {pass.at(output_), 0};
+}
+
+template <class T>
+typename ModelChunk<T>::Forward ModelChunk<T>::evaluate(const Pass<T>& pass, const ChunkShared<T>& shared,
+                                                        WeightHome<T>& home, const MicroBatch& batch) const {
+  const Stream<T> stream = run_layers(pass, shared, home, batch);
+  if (shape_.classifies) return {nullptr, evaluate_head(pass, shared, home, stream, batch.targets)};
+  add<T>(elements_, stream.sum, stream.branch, pass.at(output_));
+  return {pass.at(output_), 0};
+}
+
+template <class T>
+void ModelChunk<T>::backward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                             const MicroBatch& batch, T* dstream) const {
+  if (shape_.classifies) std::copy_n(pass.at(head_gradient_), elements_, dstream);
+  for (size_t i = blocks_.size(); i-- > 0;) {
+    const int next = i > 0 ? block_units_[i - 1] : positions_ ? position_unit_ : shape_.embeds ? embedding_unit_ : -1;
+    blocks_[i].backward(pass.with(home.open_for_backward(block_units_[i], next)), shared.blocks, pass.at(input_),
+                        dstream);
+    home.close_after_backward(block_units_[i], true);
+  }
+  if (shape_.embeds) embed_backward(pass, shared, home, batch.tokens, dstream);
+}
+
+template <class T>
+std::vector<Accum<T>> ModelChunk<T>::logits(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                                            const MicroBatch& batch) const {
+  CHECK(shape_.embeds && shape_.classifies);
+  const Stream<T> stream = run_layers(pass, shared, home, batch);
+  const Pass<T> head = pass.with(home.open(head_unit_, -1));
+  const Pass<T> weights = tied_ ? pass.with(home.open(embedding_unit_, -1)) : head;
+  const T* const normed = final_norm_->forward_sum(head, stream.sum, stream.branch, pass.at(output_));
+  std::vector<Accum<T>> logits(static_cast<size_t>(logits_));
+  classifier_->find_logits(weights, normed, logits.data());
+  if (tied_) home.close(embedding_unit_);
+  home.close(head_unit_);
+  return logits;
+}
+
+template class ModelChunk<float>;
+template class ModelChunk<bf16>;
+template class ModelChunk<f16>;
+template class ModelChunk<double>;
+
+}  // namespace tprimat

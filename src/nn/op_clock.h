@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace tprimat {
+
+// Where a step's time goes, by operation.
+struct OpTotal {
+  int64_t calls = 0;
+  double seconds = 0;
+  double flops = 0;  // 0 for operations that are bound by memory
+  double bytes = 0;  // read and written, each operand once
+};
+
+class OpClock {
+ public:
+  void add(std::string_view name, const OpTotal& total);
+  void clear() { totals_.clear(); }
+  const std::map<std::string, OpTotal, std::less<>>& totals() const { return totals_; }
+
+ private:
+  std::map<std::string, OpTotal, std::less<>> totals_;
+};
+
+// Times what happens until it goes out of scope; does nothing without a clock.
+class OpTimer {
+ public:
+  struct Work {
+    double flops = 0, bytes = 0;
+  };
+  OpTimer(OpClock* clock, std::string_view name, Work work) : clock_(clock), name_(name), work_(work) {
+    if (clock_ != nullptr) start_ = std::chrono::steady_clock::now();
+  }
+  ~OpTimer() {
+    if (clock_ == nullptr) return;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    clock_->add(name_, {1, passed.count(), work_.flops, work_.bytes});
+  }
+  OpTimer(const OpTimer&) = delete;
+  OpTimer& operator=(const OpTimer&) = delete;
+
+ private:
+  OpClock* clock_;
+  std::string_view name_;
+  Work work_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace tprimat

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tprimat {
+
+// A figure of a step under the name that TensorBoard shows; stored in single precision.
+struct EventScalar {
+  std::string_view tag;  // "train/loss"
+  double value = 0.0;
+};
+
+// A TensorBoard event file: TFRecords of the protocol buffer tensorflow.Event, of version "brain.Event:2". Each start
+// of the trainer writes a file of its own; TensorBoard joins those of one folder.
+class EventFile {
+ public:
+  // Creates <folder>/events.out.tfevents.<seconds>.<host>.<process>.0 and missing folders. With `resumed_at`,
+  // TensorBoard forgets what an earlier file of the folder shows of this step and later ones. Times are seconds since
+  // 1970. Throws Error.
+  EventFile(const std::filesystem::path& folder, double unix_time, std::optional<int64_t> resumed_at = std::nullopt);
+
+  // Appends the figures of one step and hands them to the system. Throws Error when the disk is full.
+  void write_step(int64_t step, double unix_time, std::span<const EventScalar> scalars);
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  void append(std::string_view event);
+
+  std::filesystem::path path_;
+  std::ofstream stream_;
+};
+
+}  // namespace tprimat

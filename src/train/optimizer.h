@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "nn/parameters.h"
+#include "ops/adamw.h"
+#include "train/engine.h"
+#include "train/weight_store.h"
+
+namespace tprimat {
+
+// AdamW over the own share of the weights, with its states and, where weights are kept in a short format, a master copy
+// in full precision.
+template <class T>
+class Optimizer {
+ public:
+  // Plans its buffers.
+  Optimizer(const TrainSpec& spec, const ParameterTable& table, const WeightStore<T>& store, ArenaPlan& plan);
+  // Once the arena exists and the store is attached.
+  void attach(const Arena& arena, const RankGroups& ranks);
+
+  void draw_weights(int64_t seed);
+  // Rounds the masters to the weights that the model multiplies with, after drawing or loading them.
+  void round_weights();
+  // Σ of the squares of this rank's part of the whole gradient, each value counted on one rank only.
+  double sum_of_gradient_squares() const;
+  // `update`: the first is 1. Gradients are multiplied by gradient_scale first.
+  void update(double learning_rate, double gradient_scale, int64_t update);
+  void visit_state(const StateVisitor& visit) const;
+  void visit_gradients(const StateVisitor& visit) const;  // of the own share, as kind weights
+
+ private:
+  static constexpr bool k_has_master = !std::is_same_v<T, Accum<T>>;
+  // A piece of one weight in the own share of its unit.
+  struct Piece {
+    const Parameter* parameter;
+    int unit;
+    int64_t begin, count;  // values of the parameter's local part
+    int64_t in_share;      // elements from the share's beginning
+    int64_t owned;         // elements of the vector of all own shares
+    int64_t counted;       // of `count`, how many this rank counts in the gradient's norm
+  };
+  void find_pieces(const RankGroups& ranks);
+  int64_t counted_values(const Parameter& parameter, const RankGroups& ranks) const;
+  Accum<T>* master(const Piece& piece) const;
+  T* weights(const Piece& piece) const { return store_.owned_weights(piece.unit) + piece.in_share; }
+
+  const OptimizerSpec spec_;
+  const ParameterTable& table_;
+  const WeightStore<T>& store_;
+  Slot<Accum<T>> master_, first_moment_, second_moment_;
+  const Arena* arena_ = nullptr;
+  std::vector<Piece> pieces_;
+  std::vector<AdamwRange<T>> ranges_;
+};
+
+}  // namespace tprimat

@@ -1,0 +1,157 @@
+#include "train/stage.h"
+
+#include "base/check.h"
+
+namespace tprimat {
+namespace {
+
+Sharing sharing_of(const ParallelSpec& layout, const RankPlace& place) {
+  return {place.tensor, static_cast<int>(layout.tensor), layout.sequence_parallel && layout.tensor > 1, place.context,
+          static_cast<int>(layout.context)};
+}
+
+BatchShape batch_of(const TrainSpec& spec) {
+  return {spec.micro_batch_size, spec.sequence_length, spec.sequence_length / spec.parallel.context};
+}
+
+constexpr int k_backward_tag = 16384;  // tags of gradients, above those of activations
+
+}  // namespace
+
+template <class T>
+Stage<T>::Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& parameters, ArenaPlan& arena)
+    : spec_(spec),
+      pipeline_rank_(place.pipeline),
+      pipeline_size_(static_cast<int>(spec.parallel.pipeline)),
+      schedule_(pipeline_schedule(spec.parallel, place.pipeline, spec.gradient_accumulation_steps())) {
+  ArenaPlan kept(Place::bank);
+  const Plan plan{parameters, arena, kept, batch_of(spec), sharing_of(spec.parallel, place), spec.recompute};
+  elements_ = plan.stream_tokens() * spec.model.hidden_size;
+  shared_ = std::make_unique<ChunkShared<T>>(spec.model, plan);
+  const std::vector<int64_t> banks = micro_batches_under_way(schedule_, spec.parallel.virtual_pipeline);
+  const size_t mark = arena.mark();
+  for (int chunk = 0; chunk < static_cast<int>(banks.size()); ++chunk) {
+    arena.rewind(mark);  // one chunk works at a time
+    plan_chunk(spec, plan, chunk, banks[static_cast<size_t>(chunk)]);
+  }
+  arena.seek_end();
+  for (Chunk& chunk : chunks_)
+    chunk.memory = arena.reserve<std::byte>("activations", static_cast<int64_t>(chunk.bank_bytes) * chunk.banks);
+  for (Slot<T>& gradient : gradients_) gradient = arena.reserve<T>("workspace", elements_);
+}
+
+template <class T>
+void Stage<T>::plan_chunk(const TrainSpec& spec, const Plan& plan, int index, int64_t banks) {
+  ArenaPlan kept(Place::bank);
+  const ChunkShape shape = chunk_shape(spec.model, spec.parallel, pipeline_rank_, index);
+  const bool has_copy = spec.model.tied_embeddings && pipeline_size_ > 1 && (shape.embeds || shape.classifies);
+  if (has_copy) tied_unit_ = plan.parameters.unit_count();  // a chunk's embedding is its first unit
+  ModelChunk<T> layers(spec.model, shape,
+                       {plan.parameters, plan.workspace, kept, plan.batch, plan.sharing, plan.recompute});
+  chunks_.push_back({std::move(layers), shape, banks, {}, kept.total_bytes(), {}});
+  chunks_.back().sends.resize(static_cast<size_t>(banks));
+}
+
+template <class T>
+void Stage<T>::attach(const Arena& arena, const RankGroups& ranks, WeightHome<T>& home) {
+  arena_ = &arena;
+  ranks_ = &ranks;
+  home_ = &home;
+  shared_->prepare(pass(chunks_.front(), 0));
+}
+
+template <class T>
+Pass<T> Stage<T>::pass(const Chunk& chunk, int64_t micro) const {
+  std::byte* const bank = arena_->at(chunk.memory) + static_cast<size_t>(micro % chunk.banks) * chunk.bank_bytes;
+  return {*arena_, bank, *ranks_, {}, clock_};
+}
+
+// With the chunk at `place` among all chunks of the model.
+template <class T>
+TransferPtr Stage<T>::start_exchange(bool receive, T* stream, int place, int tag) const {
+  const int rank = place % pipeline_size_;
+  const CommBuffer buffer = comm_buffer(stream, elements_);
+  return receive ? ranks_->pipeline->start_receive(buffer, rank, tag) : ranks_->pipeline->start_send(buffer, rank, tag);
+}
+
+template <class T>
+double Stage<T>::forward(int index, int64_t micro, const BatchReader& batches, double gradient_scale) {
+  Chunk& chunk = chunks_[static_cast<size_t>(index)];
+  const Pass<T> run = pass(chunk, micro);
+  const int place = place_of(index);
+  TransferPtr& send = chunk.sends[static_cast<size_t>(micro % chunk.banks)];
+  if (send) send->wait();  // of the micro batch that had this bank before
+  if (T* const input = chunk.layers.received_input(run)) {
+    const OpTimer timer(clock_, "pipeline exchange", {});
+    start_exchange(true, input, place - 1, place)->wait();
+  }
+  const auto done = chunk.layers.forward(run, *shared_, *home_, batches.micro_batch(micro), gradient_scale);
+  if (done.output != nullptr) send = start_exchange(false, const_cast<T*>(done.output), place + 1, place + 1);
+  return done.loss;
+}
+
+template <class T>
+void Stage<T>::backward(int index, int64_t micro, const BatchReader& batches) {
+  Chunk& chunk = chunks_[static_cast<size_t>(index)];
+  const int place = place_of(index);
+  TransferPtr& send = gradient_sends_[static_cast<size_t>(next_gradient_)];
+  T* const gradient = arena_->at(gradients_[next_gradient_]);
+  next_gradient_ = 1 - next_gradient_;
+  if (send) send->wait();
+  if (!chunk.shape.classifies) {
+    const OpTimer timer(clock_, "pipeline exchange", {});
+    start_exchange(true, gradient, place + 1, k_backward_tag + place)->wait();
+  }
+  chunk.layers.backward(pass(chunk, micro), *shared_, *home_, batches.micro_batch(micro), gradient);
+  if (!chunk.shape.embeds) send = start_exchange(false, gradient, place - 1, k_backward_tag + place - 1);
+}
+
+template <class T>
+double Stage<T>::run(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
+  double loss = 0;
+  for (const PipelineAction& action : schedule_) {
+    const bool last = action.micro + 1 == batches.micro_batches();
+    store.announce_last(last);
+    if (action.kind == PipelineAction::Kind::forward)
+      loss += forward(action.chunk, action.micro, batches, gradient_scale);
+    else
+      backward(action.chunk, action.micro, batches);
+  }
+  for (Chunk& chunk : chunks_)
+    for (TransferPtr& send : chunk.sends) send.reset();
+  for (TransferPtr& send : gradient_sends_) send.reset();
+  return loss;
+}
+
+template <class T>
+double Stage<T>::evaluate(int index, int64_t micro, const BatchReader& batches) {
+  const Chunk& chunk = chunks_[static_cast<size_t>(index)];
+  const Pass<T> run = pass(chunk, 0);
+  const int place = place_of(index);
+  if (T* const input = chunk.layers.received_input(run)) start_exchange(true, input, place - 1, place)->wait();
+  const auto done = chunk.layers.evaluate(run, *shared_, *home_, batches.micro_batch(micro));
+  if (done.output != nullptr) start_exchange(false, const_cast<T*>(done.output), place + 1, place + 1)->wait();
+  return done.loss;
+}
+
+template <class T>
+double Stage<T>::evaluate(const BatchReader& batches) {
+  double loss = 0;
+  for (int64_t micro = 0; micro < batches.micro_batches(); ++micro)
+    for (int chunk = 0; chunk < static_cast<int>(chunks_.size()); ++chunk) loss += evaluate(chunk, micro, batches);
+  return loss;
+}
+
+template <class T>
+std::vector<double> Stage<T>::logits(const BatchReader& batches) {
+  const Chunk& chunk = chunks_.front();
+  const auto logits = chunk.layers.logits(pass(chunk, 0), *shared_, *home_, batches.micro_batch(0));
+  return {logits.begin(), logits.end()};
+}
+
+template class Stage<float>;
+template class Stage<bf16>;
+template class Stage<f16>;
+template class Stage<double>;
+
+}  // namespace tprimat

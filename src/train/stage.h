@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "nn/model_chunk.h"
+#include "train/batch_reader.h"
+#include "train/pipeline_schedule.h"
+#include "train/weight_store.h"
+
+namespace tprimat {
+
+// The layers that one rank has, and how micro batches pass through them: the whole model, or one stage of a pipeline.
+template <class T>
+class Stage {
+ public:
+  // Plans its weights and buffers.
+  Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& parameters, ArenaPlan& arena);
+  // Once the arena exists.
+  void attach(const Arena& arena, const RankGroups& ranks, WeightHome<T>& home);
+  void use_clock(OpClock* clock) { clock_ = clock; }
+
+  // One step's micro batches, forward and backward. `store` is told which backward pass is the last. Returns the sum of
+  // this rank's losses (0 where it has no head).
+  double run(const BatchReader& batches, double gradient_scale, WeightStore<T>& store);
+  // Forward only.
+  double evaluate(const BatchReader& batches);
+  // Of the first micro batch, on a training of one rank: tokens×vocabulary.
+  std::vector<double> logits(const BatchReader& batches);
+  // The unit whose second copy another stage has, or -1.
+  int tied_unit() const { return tied_unit_; }
+
+ private:
+  struct Chunk {
+    ModelChunk<T> layers;
+    ChunkShape shape;
+    int64_t banks;  // micro batches under way at most
+    Slot<std::byte> memory;
+    size_t bank_bytes;
+    std::vector<TransferPtr> sends;  // of the output in each bank
+  };
+  void plan_chunk(const TrainSpec& spec, const Plan& plan, int index, int64_t banks);
+  Pass<T> pass(const Chunk& chunk, int64_t micro) const;
+  TransferPtr start_exchange(bool receive, T* stream, int place, int tag) const;
+  int place_of(int chunk) const { return chunk * pipeline_size_ + pipeline_rank_; }  // among all chunks of the model
+  double forward(int chunk, int64_t micro, const BatchReader& batches, double gradient_scale);
+  void backward(int chunk, int64_t micro, const BatchReader& batches);
+  double evaluate(int chunk, int64_t micro, const BatchReader& batches);
+
+  TrainSpec spec_;
+  int pipeline_rank_, pipeline_size_;
+  int64_t elements_;  // of the stream
+  std::unique_ptr<ChunkShared<T>> shared_;
+  std::vector<Chunk> chunks_;
+  std::vector<PipelineAction> schedule_;
+  int tied_unit_ = -1;
+  Slot<T> gradients_[2];  // of the stream: one is worked on while the other is on its way
+  std::array<TransferPtr, 2> gradient_sends_;
+  int next_gradient_ = 0;
+  const Arena* arena_ = nullptr;
+  const RankGroups* ranks_ = nullptr;
+  WeightHome<T>* home_ = nullptr;
+  OpClock* clock_ = nullptr;
+};
+
+}  // namespace tprimat

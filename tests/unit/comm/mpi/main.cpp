@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <stdexcept>
+#include <string_view>
+
+#include "base/error.h"
+#include "world.h"
+
+namespace tprimat {
+namespace {
+
+std::unique_ptr<Communicator> all_ranks;
+
+// Says what failed and where; only rank 0 tells the rest.
+class FailurePrinter : public testing::EmptyTestEventListener {
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (result.failed())
+      std::fprintf(stderr, "rank %d of %d: %s:%d: %s\n", world().rank(), world().size(),
+                   result.file_name() != nullptr ? result.file_name() : "", result.line_number(), result.message());
+  }
+};
+
+void print_failures_only() {
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new FailurePrinter);
+}
+
+// Rank 1 ends with an error while a transfer of its own is under way and the others wait for it.
+int fail_on_one_rank() {
+  try {
+    const auto ranks = make_world_communicator();
+    std::vector<float> values(1 << 20, 1.0f), received(1 << 20);
+    const auto coming = ranks->start_receive(comm_buffer(received.data(), 1 << 20), 0, 7);  // never sent
+    if (ranks->rank() == 1) throw std::runtime_error("rank 1 fails on purpose");
+    ranks->all_reduce(values.data(), 1 << 20);
+    std::fprintf(stderr, "rank %d went on\n", ranks->rank());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    abort_ranks(3);
+  }
+  return 0;
+}
+
+int run_tests() {
+  all_ranks = make_world_communicator();
+  if (world().rank() != 0) print_failures_only();
+  const int status = RUN_ALL_TESTS();
+  all_ranks.reset();
+  return status;
+}
+
+}  // namespace
+
+Communicator& world() { return *all_ranks; }
+
+}  // namespace tprimat
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return argc > 1 && std::string_view(argv[1]) == "--fail" ? tprimat::fail_on_one_rank() : tprimat::run_tests();
+}
