@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -66,18 +68,32 @@ void print_summary(const TrainSpec& spec, const Engine& engine) {
                            spec.threads, static_cast<double>(memory.bytes) / 1e9));
   const ParallelSpec& p = spec.parallel;
   if (p.ranks() > 1)
-    print_result(fmt::format("layout TP {} PP {} VP {} DP {} CP {} ZeRO-{}{} | rank 0: {} parameters\n",
-                             p.tensor, p.pipeline, p.virtual_pipeline, p.data, p.context, p.zero_stage,
+    print_result(fmt::format("layout TP {} PP {} VP {} DP {} CP {} ZeRO-{}{} | rank 0: {} parameters\n", p.tensor,
+                             p.pipeline, p.virtual_pipeline, p.data, p.context, p.zero_stage,
                              p.sequence_parallel ? " SP" : "", engine.parameter_count()));
   for (const auto& [component, bytes] : memory.by_component)
     print_result(fmt::format("  memory {:<15} {:8.3f} GB\n", component, static_cast<double>(bytes) / 1e9));
+}
+
+// What would fail after hours fails now.
+void prepare_folders(const TrainSpec& spec, const TrainOptions& options) {
+  std::error_code failure;
+  if (!options.export_folder.empty() && std::filesystem::exists(options.export_folder, failure) &&
+      !std::filesystem::is_empty(options.export_folder, failure))
+    throw Error(Problem{"the folder is not empty", options.export_folder, "export into a new one"});
+  if (spec.checkpoint.directory.empty()) return;
+  std::filesystem::create_directories(spec.checkpoint.directory, failure);
+  if (failure || ::access(spec.checkpoint.directory.c_str(), W_OK) != 0)
+    throw Error(Problem{"checkpoints cannot be written here: " +
+                            (failure ? failure.message() : std::string("the folder is not writable")),
+                        spec.checkpoint.directory, "choose another directory"});
 }
 
 // What rank 0 shows of each step: a line, the record file, TensorBoard's events.
 class StepOutput {
  public:
   StepOutput(const TrainSpec& spec, const std::string& tensorboard, int64_t first_step) : spec_(spec) {
-    if (const char* path = std::getenv("TPRIMAT_STEPS")) steps_file_.emplace(path);
+    if (const char* path = std::getenv("TPRIMAT_STEPS")) open_steps_file(path, first_step);
     if (tensorboard.empty()) return;
     const auto resumed = first_step > 1 ? std::optional<int64_t>(first_step) : std::nullopt;
     events_.emplace(tensorboard, unix_time_seconds(), resumed);
@@ -91,6 +107,14 @@ class StepOutput {
   }
 
  private:
+  // A resumed training keeps the records of the steps before; later ones are made again.
+  void open_steps_file(const std::string& path, int64_t first_step) {
+    const std::vector<StepRecord> earlier = first_step > 1 ? read_step_records(path) : std::vector<StepRecord>();
+    steps_file_.emplace(path);
+    for (const StepRecord& record : earlier)
+      if (record.step < first_step) steps_file_->write_line(step_record_to_line(record));
+  }
+
   void write_events(const StepRecord& record) {
     std::vector<EventScalar> scalars{{"train/seconds_per_step", record.time_seconds}};
     const auto add = [&](std::string_view tag, const std::optional<double>& value) {
@@ -134,9 +158,9 @@ class Profile {
 
 ExitStatus train(const TrainOptions& options) {
   const TrainSpec spec = read_spec(options);
-  const std::unique_ptr<Engine> engine =
-      spec.parallel.ranks() > 1 ? make_engine(spec, make_world_communicator()) : make_engine(spec);
+  const std::unique_ptr<Engine> engine = make_engine(spec, make_world_communicator());
   const bool speaks = engine->ranks().world->rank() == 0;
+  if (speaks) prepare_folders(spec, options);
   if (speaks) print_summary(spec, *engine);
   Checkpoints checkpoints(spec, *engine, [](const std::string& note) { log_note(note); });
   const int64_t first_step = checkpoints.restore();
@@ -153,11 +177,17 @@ ExitStatus train(const TrainOptions& options) {
     if (speaks) log_warning(note);
   };
   hooks.after_step = [&](int64_t step) { checkpoints.after_step(step); };
-  run_training(spec, *engine, first_step, hooks);
+  try {
+    run_training(spec, *engine, first_step, hooks);
+  } catch (const TrainingStopped&) {
+    checkpoints.finish();  // the one under way is worth having
+    throw;
+  }
   checkpoints.finish();
   if (options.profile && speaks) profile.print(spec);
   if (!options.export_folder.empty() && speaks)
-    export_checkpoint_to_hugging_face(step_folder(spec.checkpoint.directory, spec.steps), {options.export_folder});
+    export_checkpoint_to_hugging_face(step_folder(spec.checkpoint.directory, checkpoints.last_step()),
+                                      {options.export_folder});
   return ExitStatus::done;
 }
 

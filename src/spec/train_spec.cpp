@@ -25,7 +25,8 @@ void check_counts(Findings& findings, const TrainSpec& spec) {
   require_count(findings, "micro_batch_size", spec.micro_batch_size);
   require_count(findings, "global_batch_size", spec.global_batch_size);
   require_count(findings, "steps", spec.steps);
-  require_count(findings, "threads", spec.threads, 0);
+  findings.require(spec.threads >= 0 && spec.threads <= 4096,
+                   fmt::format("threads must be between 0 (all) and 4096, got {}", spec.threads));
   require_count(findings, "tensor_model_parallel_size", spec.parallel.tensor);
   require_count(findings, "pipeline_model_parallel_size", spec.parallel.pipeline);
   require_count(findings, "virtual_pipeline_model_parallel_size", spec.parallel.virtual_pipeline);
@@ -106,6 +107,9 @@ void check_layout(Findings& findings, const TrainSpec& spec) {
   };
   divides("num_attention_heads", model.num_attention_heads);
   divides("ffn_hidden_size", model.ffn_hidden_size);
+  findings.require(model.vocab_size >= tensor,
+                   fmt::format("tensor_model_parallel_size {} is above vocab_size {}: a rank would have no token",
+                               tensor, model.vocab_size));
   findings.require(
       model.num_key_value_heads % tensor == 0 || tensor % model.num_key_value_heads == 0,
       fmt::format("tensor_model_parallel_size {} neither divides num_key_value_heads {} nor is a multiple of it",

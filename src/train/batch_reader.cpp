@@ -9,8 +9,7 @@ BatchReader::BatchReader(const TrainSpec& spec, const RankPlace& place)
       sequence_length_(spec.sequence_length),
       local_length_(spec.sequence_length / spec.parallel.context),
       micro_batches_(spec.gradient_accumulation_steps()),
-      data_rank_(place.data),
-      data_size_(spec.parallel.data),
+      order_(spec, place),
       pieces_(context_pieces(spec.sequence_length, place.context, static_cast<int>(spec.parallel.context))),
       sample_(static_cast<size_t>(spec.sequence_length) + 1),
       tokens_(static_cast<size_t>(micro_batches_ * sequences_ * local_length_)),
@@ -20,7 +19,7 @@ void BatchReader::read(int64_t first_sample, const TokenSource& source) {
   int64_t at = 0;
   for (int64_t micro = 0; micro < micro_batches_; ++micro) {
     for (int64_t s = 0; s < sequences_; ++s) {
-      source.read_sample(first_sample + (micro * data_size_ + data_rank_) * sequences_ + s, sample_);
+      source.read_sample(first_sample + order_.sample_at(micro * sequences_ + s), sample_);
       for (const ContextPiece& piece : pieces_) {
         const auto from = sample_.begin() + piece.first_position;
         std::copy_n(from, piece.length, tokens_.begin() + at);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <random>
+#include <set>
 #include <type_traits>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "model_files/export_checkpoint.h"
 #include "model_files/hugging_face.h"
 #include "model_files/hugging_face_config.h"
+#include "ops/elementwise.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -40,6 +42,25 @@ Json state_of(int64_t step, const TrainSpec& spec, const EngineProgress& progres
           {k_state_spec, train_spec_to_json(spec)}};
 }
 
+// Keys of two models that decide what is computed; names do not.
+std::vector<Problem> model_differences(const Json& saved, const ModelSpec& model, const std::string& what,
+                                       const std::string& where) {
+  std::vector<Problem> problems;
+  const Json wanted = to_json(model);
+  std::set<std::string> keys;
+  for (const Json* each : {&saved, &wanted})
+    for (const auto& [key, value] : each->items()) keys.insert(key);
+  for (const std::string& key : keys) {
+    if (key == "name" || key == "full_name") continue;
+    const Json theirs = saved.value(key, Json()), ours = wanted.value(key, Json());
+    if (theirs != ours)
+      problems.push_back({fmt::format("the {} has {} {}, this training has {}", what, key, print_json_line(theirs),
+                                      print_json_line(ours)),
+                          where, "train the same model, or another folder"});
+  }
+  return problems;
+}
+
 void require_same_course(const Json& state, const TrainSpec& spec, const std::string& folder) {
   const Json saved = state.value("course", Json::object()), wanted = to_json(course_of(spec));
   std::vector<Problem> problems;
@@ -48,6 +69,9 @@ void require_same_course(const Json& state, const TrainSpec& spec, const std::st
       problems.push_back({fmt::format("the checkpoint was made with {} {}, this training has {}", key,
                                       print_json_line(saved.value(key, Json())), print_json_line(value)),
                           folder, "train with the same, or into another checkpoint directory"});
+  for (Problem& problem : model_differences(state.value(k_state_spec, Json::object()).value("model", Json::object()),
+                                            spec.model, "checkpoint", folder))
+    problems.push_back(std::move(problem));
   if (!problems.empty()) throw Error(std::move(problems));
 }
 
@@ -87,6 +111,7 @@ int64_t Checkpoints::restore() {
     return 1;
   }
   load(step_folder(wanted.directory, step).string());
+  last_step_ = step;
   if (world.rank() == 0) note_(fmt::format("resumed after step {} from {}", step, wanted.directory));
   return step + 1;
 }
@@ -102,13 +127,30 @@ void Checkpoints::load(const std::string& folder) {
   engine_.restore_progress(from_json<EngineProgress>(state.value("progress", Json::object()), folder + ": progress"));
 }
 
+// Longest sequences may differ where positions are computed, not stored.
+void Checkpoints::require_same_model(const std::string& folder) const {
+  ModelSpec theirs = read_hugging_face_config(folder).spec;
+  if (theirs.position == PositionKind::rope)
+    theirs.max_position_embeddings = spec_.model.max_position_embeddings;
+  else
+    theirs.rope_theta = spec_.model.rope_theta;
+  std::vector<Problem> problems = model_differences(to_json(theirs), spec_.model, "model", folder + "/config.json");
+  if (!problems.empty()) throw Error(std::move(problems));
+}
+
 void Checkpoints::load_initial_weights() {
-  const HuggingFaceWeights weights(spec_.checkpoint.initial_weights, spec_.model);
+  const std::string& folder = spec_.checkpoint.initial_weights;
+  require_same_model(folder);
+  const HuggingFaceWeights weights(folder, spec_.model);
   std::string name;
   std::vector<float> whole;
   engine_.visit_state([&](const StatePiece& piece) {
     if (piece.kind != StateKind::weights) return;
-    if (piece.parameter.name != name) whole = weights.read_whole(name = piece.parameter.name);
+    if (piece.parameter.name != name) {
+      whole = weights.read_whole(name = piece.parameter.name);
+      if (!all_finite<float>(static_cast<int64_t>(whole.size()), whole.data()))
+        throw Error(Problem{"the weight " + name + " holds a NaN or an infinite value", folder, ""});
+    }
     std::visit(
         [&](auto values) {
           for (size_t i = 0; i < values.size(); ++i)
@@ -149,6 +191,7 @@ void Checkpoints::save(int64_t step) {
         piece.values);
   });
   writer_->start(state_of(step, spec_, engine_.progress()));
+  last_step_ = step;
 }
 
 void Checkpoints::wait() {

@@ -25,9 +25,12 @@ class Checkpoints {
   void after_step(int64_t step);
   // Waits until everything is on the disk. Throws Error when it could not be written.
   void finish();
+  // The step of the checkpoint that was saved last, or resumed from; 0: none.
+  int64_t last_step() const { return last_step_; }
 
  private:
   void refuse_used_directory() const;
+  void require_same_model(const std::string& folder) const;
   void load(const std::string& folder);
   void load_initial_weights();
   void save(int64_t step);
@@ -37,6 +40,7 @@ class Checkpoints {
   Engine& engine_;
   Note note_;
   int64_t run_ = 0;  // the same on all ranks of this start
+  int64_t last_step_ = 0;
   std::unique_ptr<CheckpointWriter> writer_;
 };
 

@@ -1,6 +1,7 @@
 #include "train/engine.h"
 
 #include <cmath>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -56,10 +57,12 @@ class TypedEngine final : public Engine {
 
   double evaluate(int64_t first_sample, int64_t batches, const TokenSource& source) override {
     double loss = 0;
+    stage_.use_clock(nullptr);  // it times steps
     for (int64_t batch = 0; batch < batches; ++batch) {
       batches_.read(first_sample + batch * spec_.global_batch_size, source);
       loss += stage_.evaluate(batches_);
     }
+    stage_.use_clock(clock_);
     loss = counted_loss(loss);
     ranks_.world->all_reduce(&loss, 1);
     return loss / static_cast<double>(batches * spec_.tokens_per_step());
@@ -162,7 +165,14 @@ void refuse_untrainable(const TrainSpec& spec) {
 
 template <class T>
 std::unique_ptr<Engine> make_typed(const TrainSpec& spec, std::unique_ptr<Communicator> world) {
-  return std::make_unique<TypedEngine<T>>(spec, make_rank_groups(spec, std::move(world)));
+  RankGroups ranks = make_rank_groups(spec, std::move(world));
+  try {
+    return std::make_unique<TypedEngine<T>>(spec, std::move(ranks));
+  } catch (const std::bad_alloc&) {
+    throw Error(Problem{"a training of this size does not fit into memory", "micro_batch_size, sequence_length, model",
+                        "make one of them smaller, or share the model among more ranks"},
+                ExitStatus::work_failed);
+  }
 }
 
 }  // namespace

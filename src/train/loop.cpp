@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "data/prefetched_source.h"
+#include "train/batch_reader.h"
 
 namespace tprimat {
 namespace {
@@ -47,13 +50,25 @@ void face_anomaly(int64_t step, const TrainSpec& spec, const UpdateReport& repor
   const std::string what = anomaly_of(step, report);
   if (what.empty()) return;
   if (must_stop(spec, report))
-    throw Error(Problem{what, "", "lower training.optimizer.learning_rate or lengthen the warm-up"},
-                ExitStatus::work_failed);
+    throw TrainingStopped({what, "", "lower training.optimizer.learning_rate or lengthen the warm-up"});
   if (hooks.note) hooks.note(what + (report.skipped && !report.overflow ? "; the update is left out" : ""));
 }
 
 std::unique_ptr<TokenSource> open_split(const TrainSpec& spec, DataSplit split, int64_t samples) {
   return open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed, split, samples});
+}
+
+// What this rank will read from `first_step` on, ahead of time.
+PrefetchPlan plan_reading(const TrainSpec& spec, const RankPlace& place, int64_t first_step) {
+  const ReadOrder order(spec, place);
+  const int64_t first = (first_step - 1) * order.samples_per_step(), end = spec.steps * order.samples_per_step();
+  PrefetchPlan plan;
+  plan.sequence_length = spec.sequence_length;
+  plan.ahead = static_cast<size_t>(std::clamp<int64_t>(order.samples_per_step(), 8, 256));
+  plan.sample_at = [order, first, end](int64_t n) {
+    return first + n < end ? std::optional<int64_t>(order.sample_at(first + n)) : std::nullopt;
+  };
+  return plan;
 }
 
 bool is_due(int64_t step, int64_t interval) { return interval > 0 && step % interval == 0; }
@@ -62,6 +77,7 @@ bool is_due(int64_t step, int64_t interval) { return interval > 0 && step % inte
 
 void run_training(const TrainSpec& spec, Engine& engine, int64_t first_step, const TrainingHooks& hooks) {
   const std::unique_ptr<TokenSource> tokens = open_split(spec, DataSplit::train, spec.steps * spec.global_batch_size);
+  const PrefetchedSource ready_tokens(*tokens, plan_reading(spec, engine.ranks().place, first_step));
   const int64_t evaluated = spec.evaluation.batches * spec.global_batch_size;
   std::unique_ptr<TokenSource> validation;
   if (spec.evaluation.interval > 0)
@@ -69,7 +85,7 @@ void run_training(const TrainSpec& spec, Engine& engine, int64_t first_step, con
   const double allocated_gb = static_cast<double>(engine.memory().bytes) / 1e9;
   for (int64_t step = first_step; step <= spec.steps; ++step) {
     const auto start = SteadyClock::now();
-    const UpdateReport report = engine.run_step(step, *tokens);
+    const UpdateReport report = engine.run_step(step, ready_tokens);
     StepRecord record = record_step(step, seconds_since(start), spec, report);
     record.memory_allocated_gb = allocated_gb;
     if (is_due(step, spec.evaluation.interval))

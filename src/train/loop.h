@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/error.h"
 #include "result/step_record.h"
 #include "spec/train_spec.h"
 #include "train/engine.h"
@@ -20,8 +21,14 @@ struct TrainingHooks {
   std::function<void(int64_t step)> after_step;
 };
 
-// Trains from `first_step` to spec.steps. A loss or gradient that is not finite ends the training with Error
-// (work_failed) that names the step, after the step was recorded, unless spec.anomalies says to go on.
+// A training that was ended because of what it computed (AnomalySpec), on all ranks after the same step.
+class TrainingStopped : public Error {
+ public:
+  explicit TrainingStopped(Problem problem) : Error(std::move(problem), ExitStatus::work_failed) {}
+};
+
+// Trains from `first_step` to spec.steps. A loss or gradient that is not finite ends the training with
+// TrainingStopped that names the step, after the step was recorded, unless spec.anomalies says to go on.
 void run_training(const TrainSpec& spec, Engine& engine, int64_t first_step, const TrainingHooks& hooks);
 void run_training(const TrainSpec& spec, Engine& engine, const StepSink& sink);
 

@@ -1,0 +1,116 @@
+"""Who trains: the native trainer and PyTorch in its forms, each in a process of its own whose memory is watched."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+KEEP = 1 << 34
+
+# Without these PyTorch returns its large blocks to the system at every step and faults them in again, which on virtual
+# machines costs it more than half its speed. The native trainer allocates once, in huge pages, by itself.
+ALLOCATOR = (f"glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold={KEEP}:glibc.malloc.trim_threshold={KEEP}:"
+             "glibc.malloc.top_pad=268435456")
+
+# PyTorch's float32 products are MKL's, which takes AVX-512 only where it finds its maker's processor. Preloaded, these
+# answers let it take AVX-512 here too: twice the speed on Zen 5.
+MKL_ANSWERS = "int mkl_serv_intel_cpu_true(void) { return 1; }\nint mkl_serv_intel_cpu(void) { return 1; }\n"
+
+
+class Failed(Exception):
+    pass
+
+
+@dataclasses.dataclass
+class Outcome:
+    seconds: list  # of every step
+    peak_bytes: int  # most memory resident at once
+    output: str
+
+
+def python():
+    return os.environ.get("TPRIMAT_PYTHON", sys.executable)
+
+
+def run_watched(command, environment, folder):
+    """Runs a program; returns what it printed and its peak of resident memory, as the kernel counted it."""
+    with open(folder / "stdout", "w+") as out, open(folder / "stderr", "w+") as errors:
+        process = subprocess.Popen(list(map(str, command)), stdout=out, stderr=errors,
+                                   env={**os.environ, **environment})
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        errors.seek(0)
+        if process.returncode != 0:
+            raise Failed(f"exit status {process.returncode}: {errors.read().strip()[-400:]}")
+        return out.read(), usage.ru_maxrss * 1024
+
+
+class Native:
+    def __init__(self, program):
+        self.program = program
+
+    def run(self, spec, folder):
+        steps = folder / "steps.jsonl"
+        steps.unlink(missing_ok=True)
+        output, peak = run_watched([self.program, "train", "--spec", spec], {"TPRIMAT_STEPS": str(steps)}, folder)
+        return Outcome([json.loads(line)["time_seconds"] for line in steps.read_text().splitlines()], peak, output)
+
+
+class Torch:
+    def __init__(self, settings, *flags):
+        self.settings, self.flags = settings, flags
+
+    def with_plain_allocator(self):
+        return Torch({key: value for key, value in self.settings.items() if key != "GLIBC_TUNABLES"}, *self.flags)
+
+    def run(self, spec, folder):
+        output, peak = run_watched([python(), HERE / "torch_step.py", spec, *self.flags], self.settings, folder)
+        return Outcome(json.loads(output.splitlines()[-1])["seconds"], peak, output)
+
+
+def torch_settings(options, folder):
+    """The environment of PyTorch's processes, and sentences that say what it is."""
+    settings = {"OMP_NUM_THREADS": str(options.threads), "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor")}
+    said = ["PyTorch: fused AdamW, scaled_dot_product_attention, cross entropy over "
+            + ("flattened logits in float32" if options.loss == "whole" else "chunks of the logits")]
+    if options.allocator == "kept":
+        settings["GLIBC_TUNABLES"] = ALLOCATOR
+        said.append("glibc keeps PyTorch's memory, in huge pages")
+    if options.mkl == "avx512":
+        library = build_mkl_answers(folder)
+        said.append("MKL told to use AVX-512 on any processor" if library else "MKL as installed (no C compiler found)")
+        if library:
+            settings["LD_PRELOAD"] = str(library)
+    return settings, said
+
+
+def build_mkl_answers(folder):
+    compiler = shutil.which("cc") or shutil.which("g++")
+    if not compiler:
+        return None
+    source, library = folder / "mkl_answers.c", folder / "libmkl_answers.so"
+    source.write_text(MKL_ANSWERS)
+    subprocess.run([compiler, "-x", "c", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+def make_contenders(options, settings, precision):
+    """Name to contender. In bf16 PyTorch has two forms, named eager/autocast and so on; compare.py keeps the faster."""
+    forms = ["autocast", "weights"] if options.bf16 == "faster" else [options.bf16]
+    found = {}
+    for name in options.contenders:
+        if name == "native":
+            found[name] = Native(options.program)
+            continue
+        flags = ["--loss", options.loss, *(["--compile"] if name == "compile" else [])]
+        if precision == "fp32":
+            found[name] = Torch(settings, *flags)
+            continue
+        for form in forms:
+            found[f"{name}/{form}"] = Torch(settings, *flags, "--bf16", form)
+    return found

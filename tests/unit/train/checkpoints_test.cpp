@@ -1,0 +1,111 @@
+#include "train/checkpoints.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "model_files/hugging_face.h"
+#include "train/loop.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+TrainSpec tiny_training(const fs::path& folder) {
+  TrainSpec spec;
+  ModelSpec& model = spec.model;
+  model.name = model.full_name = "tiny";
+  model.num_layers = 1;
+  model.hidden_size = 16;
+  model.ffn_hidden_size = 32;
+  model.num_attention_heads = model.num_key_value_heads = 2;
+  model.head_dim = 8;
+  model.vocab_size = 64;
+  model.max_position_embeddings = 32;
+  spec.precision = Precision::fp32;
+  spec.sequence_length = 16;
+  spec.steps = 4;
+  spec.threads = 1;
+  spec.checkpoint.directory = (folder / "checkpoints").string();
+  spec.checkpoint.save_interval = 2;
+  return spec;
+}
+
+class CheckpointsTest : public testing::Test {
+ protected:
+  CheckpointsTest()
+      : folder_(fs::temp_directory_path() / fs::path("tprimat_checkpoints_" + std::to_string(::getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~CheckpointsTest() override { fs::remove_all(folder_); }
+
+  // Returns the first step that was run.
+  static int64_t train(const TrainSpec& spec) {
+    const auto engine = make_engine(spec);
+    Checkpoints checkpoints(spec, *engine, [](const std::string&) {});
+    const int64_t first = checkpoints.restore();
+    TrainingHooks hooks;
+    hooks.step = [](const StepRecord&) {};
+    hooks.after_step = [&](int64_t step) { checkpoints.after_step(step); };
+    run_training(spec, *engine, first, hooks);
+    checkpoints.finish();
+    return first;
+  }
+  static std::string refusal(const TrainSpec& spec) {
+    try {
+      train(spec);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage);
+      return error.what();
+    }
+    return "";
+  }
+
+  const fs::path folder_;
+};
+
+TEST_F(CheckpointsTest, GoesOnWhereItStopped) {
+  TrainSpec spec = tiny_training(folder_);
+  EXPECT_EQ(train(spec), 1);
+  spec.steps = 6;
+  EXPECT_EQ(train(spec), 5);
+}
+
+TEST_F(CheckpointsTest, AnotherModelIsRefusedByItsKeys) {
+  TrainSpec spec = tiny_training(folder_);
+  train(spec);
+  spec.steps = 6;
+  spec.model.rope_theta = 77;
+  spec.model.norm_eps = 0.25;
+  const std::string sentence = refusal(spec);
+  EXPECT_NE(sentence.find("rope_theta"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("norm_eps"), std::string::npos) << sentence;
+}
+
+TEST_F(CheckpointsTest, BeginningAnewAmongOldCheckpointsIsRefused) {
+  TrainSpec spec = tiny_training(folder_);
+  train(spec);
+  spec.checkpoint.resume = false;
+  EXPECT_NE(refusal(spec).find("begin anew"), std::string::npos);
+}
+
+TEST_F(CheckpointsTest, InitialWeightsOfAnotherModelAreRefused) {
+  TrainSpec spec = tiny_training(folder_);
+  write_hugging_face({folder_ / "model"}, spec.model, [&](const std::string& name) {
+    for (const NamedShape& shape : whole_weights(spec.model))
+      if (shape.name == name) return std::vector<float>(static_cast<size_t>(shape.count()), 0.01f);
+    return std::vector<float>();
+  });
+  spec.checkpoint.directory.clear();
+  spec.checkpoint.initial_weights = (folder_ / "model").string();
+  EXPECT_EQ(train(spec), 1);
+  spec.model.rope_theta = 123;
+  EXPECT_NE(refusal(spec).find("rope_theta"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tprimat
