@@ -27,7 +27,8 @@ MatrixView<T> transposed(const MatrixView<T>& m) {
 }
 
 // c = a·b, or c += a·b. Products of T are added up in Accum<T>; C is T or Accum<T>, row-major.
-// Fast form: oneDNN, which picks the kernel for this CPU; measured in docs/performance.md. Where it has none (f16
+// Fast form: oneDNN, which picks the kernel for this CPU; for bf16 on a CPU with AVX512-BF16 and without AMX our own
+// (cpu/bf16_product.h); both measured in docs/performance.md. Where oneDNN has none (f16
 // without AVX512-FP16, bf16 below AVX-512), the inputs are widened to float, in which the product of two is exact, and
 // multiplied there; the float copies are kept from one call to the next. Called from one thread at a time.
 template <class T, class C>

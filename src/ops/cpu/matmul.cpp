@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "ops/cpu/bf16_panels.h"
+#include "ops/cpu/bf16_product.h"
 #include "ops/elementwise.h"
 #include "ops/reference/matmul.h"
 
@@ -184,6 +186,8 @@ void matmul_planned(const MatrixView<const T>& a, const MatrixView<const T>& b, 
                     bool accumulate) {
   CHECK(c.col_stride == 1);
   if (c.rows == 0 || c.cols == 0) return;
+  if constexpr (std::is_same_v<T, bf16>)
+    if (has_bf16_pairs() && !(accumulate && std::is_same_v<C, bf16>)) return multiply_bf16<C>(a, b, c, accumulate);
   const std::optional<Plan>& plan = plan_cache().plan_for(describe(a, b, c, accumulate));
   if (plan) return execute(*plan, raw(a.data), raw(b.data), c.data);
   if constexpr (!std::is_same_v<T, float>)
