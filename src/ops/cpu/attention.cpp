@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "device/parallel.h"
 #include "ops/cpu/attention_tiles.h"
+#include "ops/cpu/bf16_attention.h"
 #include "ops/cpu/lanes-inl.h"
 #include "ops/cpu/tile-inl.h"
 #include "ops/reference/attention.h"
@@ -312,6 +313,26 @@ void for_groups(const AttentionShape& shape, const GroupWork& work) {
   });
 }
 
+// Whether the products were left to the CPU's own instructions for bf16.
+template <class T>
+bool in_bf16(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, float* logsumexp) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (!has_bf16_attention(shape)) return false;
+    bf16_attention_forward(shape, inputs, y, logsumexp);
+    return true;
+  }
+  return false;
+}
+template <class T>
+bool in_bf16(const AttentionShape& shape, const AttentionGradient<T>& gradient) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (!has_bf16_attention(shape)) return false;
+    bf16_attention_backward(shape, gradient);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 #define TPRIMAT_ATTENTION(T)                                                                                     \
@@ -320,12 +341,14 @@ void for_groups(const AttentionShape& shape, const GroupWork& work) {
   template <>                                                                                                    \
   void attention_forward<T>(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, \
                             float* logsumexp) {                                                                  \
+    if (in_bf16<T>(shape, inputs, y, logsumexp)) return;                                                         \
     const auto kernel = HWY_DYNAMIC_DISPATCH(forward_group_##T);                                                 \
     const AttentionTiles tiles(shape);                                                                           \
     for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, inputs, y, logsumexp); });              \
   }                                                                                                              \
   template <>                                                                                                    \
   void attention_backward<T>(const AttentionShape& shape, const AttentionGradient<T>& g) {                       \
+    if (in_bf16<T>(shape, g)) return;                                                                            \
     const auto kernel = HWY_DYNAMIC_DISPATCH(backward_group_##T);                                                \
     const AttentionTiles tiles(shape);                                                                           \
     for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, g); });                                 \

@@ -7,8 +7,8 @@ namespace {
 struct MatmulCase {
   int64_t m, n, k;
 };
-const MatmulCase k_cases[] = {{1, 1, 1}, {3, 5, 7}, {64, 48, 32}, {17, 130, 65}, {128, 96, 256},
-                              {100, 200, 31}, {9, 49, 4101},  {50, 7, 2049},  {0, 4, 3}, {4, 0, 3}};
+const MatmulCase k_cases[] = {{1, 1, 1},      {3, 5, 7},     {64, 48, 32},  {17, 130, 65}, {128, 96, 256},
+                              {100, 200, 31}, {9, 49, 4101}, {50, 7, 2049}, {0, 4, 3},     {4, 0, 3}};
 
 struct Variant {
   bool turn_a, turn_b, accumulate;
@@ -22,9 +22,7 @@ MatrixView<V> view_of(V* data, int64_t rows, int64_t cols, bool turn, int64_t ga
       turn ? MatrixView<V>{data, cols, rows, rows + gap, 1} : MatrixView<V>{data, rows, cols, cols + gap, 1};
   return turn ? transposed(stored) : stored;
 }
-int64_t room_for(int64_t rows, int64_t cols, int64_t gap) {
-  return rows * cols + gap * std::max(rows, cols);
-}
+int64_t room_for(int64_t rows, int64_t cols, int64_t gap) { return rows * cols + gap * std::max(rows, cols); }
 
 // a·b as forward and both gradients need them.
 template <class T, class C>
