@@ -1,6 +1,7 @@
 #include "ops/cpu/bf16_attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -42,18 +43,31 @@ __mmask16 lanes_below(int64_t count) {
   return static_cast<__mmask16>((1u << std::clamp<int64_t>(count, 0, k_lanes)) - 1u);
 }
 
-// The columns of a tile of keys that one query sees: [first, end).
+// Which columns of a tile of keys one query sees: a bit for each.
 struct Visible {
-  int64_t first, end;
-  __mmask16 lanes(int64_t col) const {
-    return static_cast<__mmask16>(lanes_below(end - col) & ~lanes_below(first - col));
-  }
+  std::array<__mmask16, k_tile / k_lanes> lanes;
 };
+constexpr Visible k_all_visible{{0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF}};
+
 Visible visible_keys(const AttentionTiles& t, int64_t position, int64_t key_tile) {
-  const int64_t start = key_tile * k_tile;
-  const int64_t first = std::clamp<int64_t>(t.first_key(position) - start, 0, k_tile);
-  return {first, std::clamp<int64_t>(t.end_key(position) - start, first, k_tile)};
+  const int64_t start = key_tile * k_tile, first = t.first_key(position) - start, end = t.end_key(position) - start;
+  Visible visible{};
+  for (int64_t i = 0; i < k_tile / k_lanes; ++i)
+    visible.lanes[static_cast<size_t>(i)] =
+        static_cast<__mmask16>(lanes_below(end - i * k_lanes) & ~lanes_below(first - i * k_lanes));
+  return visible;
 }
+
+// What each query of a tile sees of one tile of keys.
+struct TileSight {
+  TileSight(const AttentionTiles& tiles, int64_t query_tile, int64_t key_tile)
+      : t(tiles), position(t.position(query_tile)), keys(key_tile), is_partial(t.needs_mask(query_tile, key_tile)) {}
+  Visible of(int64_t row) const { return is_partial ? visible_keys(t, position + row, keys) : k_all_visible; }
+
+  const AttentionTiles& t;
+  int64_t position, keys;
+  bool is_partial;
+};
 
 bf16* take_bf16(TileScratch& scratch, int64_t count) { return reinterpret_cast<bf16*>(scratch.take((count + 1) / 2)); }
 
@@ -110,20 +124,25 @@ TPRIMAT_AVX512_BF16 void fold_scores(const AttentionTiles& t, const ForwardBuffe
   bf16* const powers = b.powers + r * k_tile;
   RunningRow& row = b.running[r];
   __m512 top = _mm512_set1_ps(k_minus_infinity);
-  for (int64_t c = 0; c < k_tile; c += k_lanes)
-    top = _mm512_mask_max_ps(top, visible.lanes(c), top, _mm512_loadu_ps(scores + c));
+  for (size_t i = 0; i < visible.lanes.size(); ++i)
+    top = _mm512_mask_max_ps(top, visible.lanes[i], top, _mm512_loadu_ps(scores + i * k_lanes));
   const float largest = std::max(row.largest, _mm512_reduce_max_ps(top) * scale);
   __m512 sum = _mm512_setzero_ps();
-  for (int64_t c = 0; c < k_tile; c += k_lanes) {
-    const __m512 scaled = _mm512_fmsub_ps(_mm512_loadu_ps(scores + c), _mm512_set1_ps(scale), _mm512_set1_ps(largest));
-    const __m512 power = _mm512_maskz_mov_ps(visible.lanes(c), exponential(scaled));
+  for (size_t i = 0; i < visible.lanes.size(); ++i) {
+    const __m512 score = _mm512_loadu_ps(scores + i * k_lanes);
+    const __m512 scaled = _mm512_fmsub_ps(score, _mm512_set1_ps(scale), _mm512_set1_ps(largest));
+    const __m512 power = _mm512_maskz_mov_ps(visible.lanes[i], exponential(scaled));
     sum = _mm512_add_ps(sum, power);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(powers + c), narrow(power));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(powers + i * k_lanes), narrow(power));
   }
-  if (visible.first >= visible.end) return;
+  if (largest == row.largest) {
+    row.sum += _mm512_reduce_add_ps(sum);  // nothing where the query sees none of the keys
+    return;
+  }
+  const bool has_output = row.largest != k_minus_infinity;
   const float shrink = std::exp(row.largest - largest);
   row = {largest, row.sum * shrink + _mm512_reduce_add_ps(sum)};
-  if (shrink == 1.0f) return;
+  if (!has_output) return;
   for (int64_t c = 0; c < t.width; c += k_lanes) {
     float* const output = b.output + r * t.width + c;
     _mm512_storeu_ps(output, _mm512_mul_ps(_mm512_loadu_ps(output), _mm512_set1_ps(shrink)));
@@ -138,8 +157,8 @@ void attend(const AttentionTiles& t, const ForwardBuffers& b, const QueryTile& q
   for (int64_t key_tile = t.first_key_tile(tile); key_tile < t.end_key_tile(tile); ++key_tile) {
     const int64_t at = key_tile * k_tile * t.width;
     score(t, queries, b.keys + at, b.scores);
-    for (int64_t r = 0; r < queries.count; ++r)
-      fold_scores(t, b, scale, r, visible_keys(t, t.position(tile) + r, key_tile));
+    const TileSight sight(t, tile, key_tile);
+    for (int64_t r = 0; r < queries.count; ++r) fold_scores(t, b, scale, r, sight.of(r));
     multiply_small(
         {{b.powers, k_tile, 2}, b.values + at, queries.count, t.width, pair_count(keys_in_tile(t, key_tile)), b.output},
         true);
@@ -223,7 +242,7 @@ struct PowerAndGradient {
 TPRIMAT_AVX512_BF16 inline PowerAndGradient softmax_backward(const float* score, const float* dpower, float scale,
                                                              const QueryRow& row, int64_t col) {
   const __m512 scaled = _mm512_fmsub_ps(_mm512_loadu_ps(score), _mm512_set1_ps(scale), _mm512_set1_ps(row.logsumexp));
-  const __m512 power = _mm512_maskz_mov_ps(row.visible.lanes(col), exponential(scaled));
+  const __m512 power = _mm512_maskz_mov_ps(row.visible.lanes[static_cast<size_t>(col / k_lanes)], exponential(scaled));
   const __m512 dscore = _mm512_mul_ps(power, _mm512_sub_ps(_mm512_loadu_ps(dpower), _mm512_set1_ps(row.dot)));
   return {_mm512_cvtepu16_epi32(narrow(power)), _mm512_cvtepu16_epi32(narrow(dscore))};
 }
@@ -263,7 +282,8 @@ void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, const Quer
   std::fill(b.dqueries, b.dqueries + k_tile * t.width, 0.0f);
   for (int64_t key_tile = t.first_key_tile(tile); key_tile < t.end_key_tile(tile); ++key_tile) {
     const int64_t at = key_tile * k_tile * t.width, keys = keys_in_tile(t, key_tile);
-    for (int64_t r = 0; r < queries.count; ++r) rows[r].visible = visible_keys(t, t.position(tile) + r, key_tile);
+    const TileSight sight(t, tile, key_tile);
+    for (int64_t r = 0; r < queries.count; ++r) rows[r].visible = sight.of(r);
     score(t, queries, b.keys_across + at, b.scores);
     score(t, doutput, b.values_across + at, b.dpowers);
     for (int64_t k = 0; k < query_pairs; ++k) softmax_backward_pair(b, scale, rows, queries.count, k);

@@ -19,6 +19,7 @@ const AttentionCase k_cases[] = {
     {"tail of a tile", {2, 71, 71, 0, 4, 2, 64, 0}},
     {"many tiles", {1, 200, 200, 0, 2, 1, 32, 0}},
     {"odd head size", {1, 67, 67, 0, 2, 2, 20, 0}},
+    {"unpaired head size", {1, 67, 67, 0, 2, 2, 21, 0}},
     {"head of 128", {1, 65, 65, 0, 1, 1, 128, 0}},
     {"window inside a tile", {1, 150, 150, 0, 2, 1, 16, 10}},
     {"window over tiles", {1, 200, 200, 0, 1, 1, 16, 100}},
@@ -175,11 +176,26 @@ TYPED_TEST(FastAttention, TwoChunksOfQueriesMakeTheWhole) {
   }
 }
 
-TEST(AttentionTest, NanReachesTheOutput) {
+TYPED_TEST(FastAttention, LaterKeysMayOutweighAllBefore) {
+  using T = TypeParam;
+  const AttentionShape shape{1, 200, 200, 0, 1, 1, 16, 0};
+  PassInputs<T> in = make_inputs<T>(shape, false);
+  for (int64_t t = 100; t < shape.keys; ++t)  // scores rise by hundreds from one tile of keys to the next
+    for (int64_t c = 0; c < shape.head_dim; ++c) {
+      T& key = in.tokens.kv[static_cast<size_t>(t * in.tokens.kv_row + c)];
+      key = narrow<T>(static_cast<float>(static_cast<double>(t) * widened(std::vector<T>{key})[0]));
+    }
+  const Passes<double> expected = run_passes(shape, in_double(shape, in));
+  const Passes<T> fast = run_passes(shape, in);
+  expect_close(widened(fast.y), expected.y, tolerance_of<T>());
+}
+
+TYPED_TEST(FastAttention, NanReachesTheOutput) {
+  using T = TypeParam;
   const AttentionShape shape{1, 2, 2, 0, 1, 1, 16, 0};
-  PassInputs<float> in = make_inputs<float>(shape, false);
-  in.tokens.query[3] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(run_passes(shape, in).y[0]));
+  PassInputs<T> in = make_inputs<T>(shape, false);
+  in.tokens.query[3] = narrow<T>(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(std::isnan(widened(run_passes(shape, in).y)[0]));
 }
 
 TEST(GradientTest, Attention) {
