@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and passes the tests.
-#   ./test.sh            everything that fits into 20 minutes on 2 cores from scratch
-#   ./test.sh --all      also the long stages: thread sanitizer, longer fuzzing (libFuzzer)
+#   ./test.sh            everything that fits into 20 minutes on 2 cores from scratch: the optimised program (command line,
+#                        engine, ranks), and all unit tests under the address and undefined-behaviour sanitizers
+#   ./test.sh --all      also all unit tests optimised, every header alone, and the long stages: PyTorch, transformers and
+#                        megatron-core beside us (pip installs them into build/python), thread sanitizer, longer fuzzing
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -50,8 +52,17 @@ stage() {
   [ "$unrun" -eq 0 ] || sed -n '/did not run:/,/^$/p' "$log" | grep Skipped
 }
 
-build release all all_verify_interface_header_sets
-stage release
+if [ "$all" = yes ]; then
+  build release all all_verify_interface_header_sets
+  install_python_packages
+  TPRIMAT_PYTHON=$PWD/build/python/bin/python stage release
+  say "Learning real text, natively and in PyTorch"
+  TPRIMAT_PYTHON=$PWD/build/python/bin/python python3 bench/learns/compare.py build/release/tprimat --steps 100 \
+    >build/learns.log 2>&1 && passed=$((passed + 1)) || { failed=$((failed + 1)); tail -n 30 build/learns.log >&2; }
+else
+  build release engine_tests
+  stage release -LE 'parity|fuzz' -E '_NOT_BUILT$'
+fi
 build asan
 ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 stage asan
 if [ "$all" = yes ]; then

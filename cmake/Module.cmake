@@ -1,10 +1,11 @@
-# tprimat_module(name LEVEL n SOURCES ... HEADERS ... DEPS modules... LIBS libraries...)
+# tprimat_module(name LEVEL n [HOT] SOURCES ... HEADERS ... DEPS modules... LIBS libraries... [PRECOMPILE headers...])
 #
 # One folder under src/ is one module. DEPS names the modules whose headers it may include: each must
 # be declared already (so there is no cycle) and sit at the same level or below (so nothing looks up).
-# The test layer.<name> holds the sources to that list.
+# The test layer.<name> holds the sources to that list. HOT modules are where the time of a training or of reading a log
+# goes: a release compiles them with -O3. PRECOMPILE names heavy headers that most of the sources include.
 function(tprimat_module name)
-  cmake_parse_arguments(M "" "LEVEL" "SOURCES;HEADERS;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(M "HOT" "LEVEL" "SOURCES;HEADERS;DEPS;LIBS;PRECOMPILE" ${ARGN})
   foreach(dep IN LISTS M_DEPS)
     if(NOT TARGET tprimat_${dep})
       message(FATAL_ERROR "module ${name} depends on ${dep}, which is not declared before it")
@@ -18,6 +19,12 @@ function(tprimat_module name)
   add_library(tprimat_${name} STATIC ${M_SOURCES})
   target_sources(tprimat_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/src FILES ${M_HEADERS})
   set_target_properties(tprimat_${name} PROPERTIES TPRIMAT_LEVEL ${M_LEVEL})
+  if(M_HOT)
+    target_compile_options(tprimat_${name} PRIVATE $<$<CONFIG:Release>:-O3>)
+  endif()
+  if(M_PRECOMPILE)
+    target_precompile_headers(tprimat_${name} PRIVATE ${M_PRECOMPILE})
+  endif()
   list(TRANSFORM M_DEPS PREPEND tprimat_ OUTPUT_VARIABLE dep_targets)
   target_link_libraries(tprimat_${name} PUBLIC tprimat_options ${dep_targets} ${M_LIBS})
   add_test(NAME layer.${name}

@@ -32,6 +32,17 @@ install_dependencies() {
     fail "apt-get install failed; see build/apt.log"
 }
 
+# The Python packages that tests compare with, in build/python; made again when their list changes.
+install_python_packages() {
+  local wanted=tests/parity/requirements.txt
+  ! cmp -s "$wanted" build/python/installed.txt || return 0
+  say "Installing the Python packages of $wanted"
+  rm -rf build/python
+  { python3 -m venv build/python && build/python/bin/pip install -q -r "$wanted"; } >build/pip.log 2>&1 ||
+    fail "installing Python packages failed; see build/pip.log"
+  cp "$wanted" build/python/installed.txt
+}
+
 # build PRESET [TARGET...]
 build() {
   local preset=$1

@@ -43,8 +43,14 @@ struct TrainOptions {
   bool no_resume = false, profile = false;
 };
 
+void throw_if_any(std::vector<Problem> problems) {
+  if (!problems.empty()) throw Error(std::move(problems));
+}
+
 TrainSpec read_spec(const TrainOptions& options) {
-  TrainSpec spec = train_spec_from_json(parse_json(read_file(options.spec_path), options.spec_path), options.spec_path);
+  const Json json = parse_json(read_file(options.spec_path), options.spec_path);
+  TrainSpec spec = train_spec_from_json(json, options.spec_path);
+  throw_if_any(find_unknown_train_spec_keys(json, options.spec_path));
   if (options.steps > 0) spec.steps = options.steps;
   if (!options.save.empty()) spec.checkpoint.directory = options.save;
   if (options.save_interval > 0) spec.checkpoint.save_interval = options.save_interval;
@@ -58,6 +64,7 @@ TrainSpec read_spec(const TrainOptions& options) {
     set_thread_count(0);
     if (place.local_size > 1) spec.threads = std::max(1, thread_count() / place.local_size);
   }
+  throw_if_any(check_train_spec(spec, options.spec_path));
   return spec;
 }
 

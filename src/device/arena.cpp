@@ -3,21 +3,25 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <new>
+
 #include "base/error.h"
 
 namespace tprimat {
 namespace {
 
 constexpr size_t k_alignment = 128;  // two cache lines: no false sharing, aligned vectors
+constexpr size_t k_any_machine = size_t{1} << 60;  // bytes; sums of such sizes do not overflow
 constexpr size_t k_huge_page = size_t{2} << 20;
 
 size_t round_up(size_t bytes, size_t step) { return (bytes + step - 1) / step * step; }
 
 }  // namespace
 
-size_t ArenaPlan::reserve_bytes(const std::string& component, size_t bytes) {
+size_t ArenaPlan::reserve_bytes(const std::string& component, size_t count, size_t size) {
   const size_t offset = next_;
-  next_ += round_up(bytes, k_alignment);
+  if (count > k_any_machine / size || offset > k_any_machine) throw std::bad_alloc();
+  next_ += round_up(count * size, k_alignment);
   if (next_ > total_) {
     by_component_[component] += next_ - total_;
     total_ = next_;

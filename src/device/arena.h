@@ -31,7 +31,7 @@ class ArenaPlan {
   template <class T>
   Slot<T> reserve(const std::string& component, int64_t count) {
     CHECK(count >= 0);
-    return {reserve_bytes(component, static_cast<size_t>(count) * sizeof(T)), count, place_};
+    return {reserve_bytes(component, static_cast<size_t>(count), sizeof(T)), count, place_};
   }
   size_t total_bytes() const { return total_; }
   const std::map<std::string, size_t>& bytes_by_component() const { return by_component_; }
@@ -44,7 +44,7 @@ class ArenaPlan {
   void seek_end() { next_ = total_; }
 
  private:
-  size_t reserve_bytes(const std::string& component, size_t bytes);
+  size_t reserve_bytes(const std::string& component, size_t count, size_t size);  // bad_alloc beyond any machine
   Place place_;
   size_t next_ = 0;
   size_t total_ = 0;

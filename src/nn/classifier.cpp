@@ -30,8 +30,6 @@ Classifier<T>::Classifier(const ModelSpec& model, const Plan& plan, int64_t weig
       tensor_size_(plan.sharing.tensor_size),
       logits_(plan.workspace.reserve<Accum<T>>("logits", chunk_ * vocabulary_.count)),
       losses_(plan.workspace.reserve<Accum<T>>("logits", chunk_)) {
-  if constexpr (!std::is_same_v<T, Accum<T>>)
-    dlogits_ = plan.workspace.reserve<T>("logits", chunk_ * vocabulary_.count);
   if (tensor_size_ == 1) return;
   local_targets_.resize(static_cast<size_t>(chunk_));
   largest_ = plan.workspace.reserve<Accum<T>>("logits", chunk_);
@@ -39,24 +37,28 @@ Classifier<T>::Classifier(const ModelSpec& model, const Plan& plan, int64_t weig
   sums_ = plan.workspace.reserve<Accum<T>>("logits", 2 * chunk_);
 }
 
+// Each row of gradients lies at the beginning of the row of logits that it is made from.
 template <class T>
-T* Classifier<T>::gradient_of_logits(const Pass<T>& pass) const {
-  if constexpr (std::is_same_v<T, Accum<T>>)
-    return pass.at(logits_);
-  else
-    return pass.at(dlogits_);
+MatrixView<T> Classifier<T>::gradient_of_logits(const Pass<T>& pass) const {
+  return {reinterpret_cast<T*>(pass.at(logits_)), chunk_, vocabulary_.count, cross_entropy_shape().gradient_stride, 1};
+}
+
+template <class T>
+CrossEntropyShape Classifier<T>::cross_entropy_shape() const {
+  constexpr int64_t k_ratio = sizeof(Accum<T>) / sizeof(T);
+  return {chunk_, vocabulary_.count, k_ratio * vocabulary_.count};
 }
 
 template <class T>
 void Classifier<T>::find_losses(const Pass<T>& pass, const Chunk& chunk) const {
-  cross_entropy<T>({chunk_, vocabulary_.count},
-                   {pass.at(logits_), chunk.targets, chunk.gradient_scale, pass.at(losses_), gradient_of_logits(pass)});
+  cross_entropy<T>(cross_entropy_shape(), {pass.at(logits_), chunk.targets, chunk.gradient_scale, pass.at(losses_),
+                                           gradient_of_logits(pass).data});
 }
 
 template <class T>
 void Classifier<T>::find_shared_losses(const Pass<T>& pass, const Chunk& chunk) const {
   using A = Accum<T>;
-  const CrossEntropyShape shape{chunk_, vocabulary_.count};
+  const CrossEntropyShape shape = cross_entropy_shape();
   A *const largest = pass.at(largest_), *const whole = pass.at(whole_largest_), *const sums = pass.at(sums_);
   for (int64_t r = 0; r < chunk_; ++r) {
     const int64_t column = chunk.targets[r] - vocabulary_.first;
@@ -73,7 +75,7 @@ void Classifier<T>::find_shared_losses(const Pass<T>& pass, const Chunk& chunk) 
                                     {whole, sums, sums + chunk_},
                                     chunk.gradient_scale,
                                     pass.at(losses_),
-                                    gradient_of_logits(pass)});
+                                    gradient_of_logits(pass).data});
 }
 
 template <class T>
@@ -83,7 +85,8 @@ double Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
   const OpTimer::Work product{2 * m * n * k, sizeof(T) * (m * n + n * k + m * k)};
   const auto weight = matrix(pass.weight(weight_), vocabulary_.count, hidden_);
   const auto inputs = matrix(chunk.x, chunk_, hidden_);
-  const auto gradient = matrix(static_cast<const T*>(gradient_of_logits(pass)), chunk_, vocabulary_.count);
+  const MatrixView<T> gradients = gradient_of_logits(pass);
+  const MatrixView<const T> gradient{gradients.data, gradients.rows, gradients.cols, gradients.row_stride, 1};
   {
     const OpTimer timer(pass.clock, "head forward", product);
     matmul<T, Accum<T>>(inputs, transposed(weight), matrix(pass.at(logits_), chunk_, vocabulary_.count));

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "nn/embedding.h"
+#include "ops/cross_entropy.h"
+#include "ops/matmul.h"
 
 namespace tprimat {
 
@@ -32,7 +34,8 @@ class Classifier {
     T* dx;  // nullptr: the loss alone
   };
   double visit(const Pass<T>& pass, const Chunk& chunk) const;
-  T* gradient_of_logits(const Pass<T>& pass) const;
+  MatrixView<T> gradient_of_logits(const Pass<T>& pass) const;
+  CrossEntropyShape cross_entropy_shape() const;
   void find_losses(const Pass<T>& pass, const Chunk& chunk) const;
   void find_shared_losses(const Pass<T>& pass, const Chunk& chunk) const;
 
@@ -42,7 +45,6 @@ class Classifier {
   mutable std::vector<int32_t> local_targets_;
   Slot<Accum<T>> logits_, losses_;
   Slot<Accum<T>> largest_, whole_largest_, sums_;  // of the columns here, of all; sums and target logits together
-  Slot<T> dlogits_;
 };
 
 }  // namespace tprimat

@@ -8,9 +8,13 @@ namespace tprimat {
 
 // Softmax cross-entropy over the vocabulary. A NaN among the logits of a row reaches the row's loss.
 struct CrossEntropyShape {
-  int64_t rows = 0;   // tokens
-  int64_t vocab = 0;  // columns held here
+  int64_t rows = 0;             // tokens
+  int64_t vocab = 0;            // columns held here
+  int64_t gradient_stride = 0;  // elements of T from one row of dlogits to the next; 0: vocab
+
+  int64_t gradient_row(int64_t r) const { return r * (gradient_stride > 0 ? gradient_stride : vocab); }
 };
+// dlogits may lie over the logits: in the same memory, each row beginning where its logits do.
 
 template <class T>
 struct CrossEntropyArgs {
@@ -18,7 +22,7 @@ struct CrossEntropyArgs {
   const int32_t* targets;  // rows
   double gradient_scale;   // d(total loss)/d(loss of one token): 1 / tokens of the step
   Accum<T>* losses;        // rows: −log softmax(logits)[target], nats
-  T* dlogits;              // rows×vocab; for T = Accum<T> it may be `logits` itself
+  T* dlogits;              // rows×vocab
 };
 
 // Forward and backward in one visit of the logits:
@@ -56,7 +60,7 @@ struct CrossEntropyShardArgs {
   CrossEntropyStatistics<const Accum<T>> whole;  // of all ranks together
   double gradient_scale;                         // as above
   Accum<T>* losses;                              // rows
-  T* dlogits;                                    // rows×vocab; for T = Accum<T> it may be `logits` itself
+  T* dlogits;                                    // rows×vocab
 };
 
 // losses[r] = log sum[r] + largest[r] − target_logit[r];   dlogits[r,v] = (e^(logits[r,v] − largest[r]) / sum[r] − [v =

@@ -25,14 +25,10 @@ constexpr double k_smallest_buffer = 1e9;  // bytes
 constexpr MeasuringRule k_rule = {
     .warm_seconds = 0.0, .window_seconds = 0.0, .longest_seconds = 0.5, .noise = 0.01, .least_windows = 5};
 
-double free_memory_bytes() {
-  const double free = static_cast<double>(::sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return std::min(free, read_cgroup_limits("/").memory_bytes.value_or(free));
-}
-
 int64_t choose_lines() {
   const auto cache = static_cast<double>(std::max(0L, ::sysconf(_SC_LEVEL3_CACHE_SIZE)));
-  const double bytes = std::min(std::max(k_smallest_buffer, 4 * cache), free_memory_bytes() / 4);
+  const double wanted = std::max(k_smallest_buffer, 4 * cache);
+  const double bytes = std::min(wanted, available_memory_bytes("/").value_or(wanted) / 4);
   const auto lines = static_cast<int64_t>(bytes) / k_line_bytes;
   return std::max<int64_t>(lines / (3 * k_unroll), 1) * 3 * k_unroll;  // three arrays of whole blocks
 }

@@ -164,4 +164,13 @@ double learning_rate_at(const OptimizerSpec& optimizer, int64_t step, int64_t to
 Json train_spec_to_json(const TrainSpec& spec) { return to_json(spec); }
 TrainSpec train_spec_from_json(const Json& json, const std::string& where) { return from_json<TrainSpec>(json, where); }
 
+std::vector<Problem> find_unknown_train_spec_keys(const Json& json, const std::string& where) {
+  std::vector<std::string> keys;
+  find_unknown_keys<TrainSpec>(json, "", keys);
+  std::vector<Problem> problems;
+  for (const std::string& key : keys)
+    problems.push_back({"a training specification has no key " + key, where, "mend its spelling, or take it out"});
+  return problems;
+}
+
 }  // namespace tprimat

@@ -219,5 +219,7 @@ double learning_rate_at(const OptimizerSpec& optimizer, int64_t step, int64_t to
 
 Json train_spec_to_json(const TrainSpec& spec);
 TrainSpec train_spec_from_json(const Json& json, const std::string& where);  // throws Error
+// One problem for each key that a specification does not have: a misspelt one would leave its default in force.
+std::vector<Problem> find_unknown_train_spec_keys(const Json& json, const std::string& where);
 
 }  // namespace tprimat

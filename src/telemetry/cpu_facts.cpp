@@ -138,6 +138,18 @@ CgroupLimits read_cgroup_limits(const fs::path& root) {
   return limits;
 }
 
+std::optional<double> available_memory_bytes(const fs::path& root) {
+  std::istringstream lines(read_small_file(root / "proc/meminfo").value_or(""));
+  for (std::string line; std::getline(lines, line);) {  // "MemAvailable:   23480336 kB"
+    double kilobytes = 0.0;
+    if (!line.starts_with("MemAvailable:") || !(std::istringstream(line.substr(line.find(':') + 1)) >> kilobytes))
+      continue;
+    const double bytes = kilobytes * 1024;
+    return std::min(bytes, read_cgroup_limits(root).memory_bytes.value_or(bytes));
+  }
+  return std::nullopt;
+}
+
 CpuFacts read_cpu_facts(const fs::path& root, int64_t affinity) {
   const std::vector<Block> blocks = parse_cpuinfo(read_small_file(root / "proc/cpuinfo").value_or(""));
   CpuFacts facts;

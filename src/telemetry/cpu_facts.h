@@ -46,4 +46,7 @@ struct CgroupLimits {
 };
 CgroupLimits read_cgroup_limits(const std::filesystem::path& root);
 
+// What the kernel would still hand out, by MemAvailable, and not above the control group's limit. Absent: not known.
+std::optional<double> available_memory_bytes(const std::filesystem::path& root);
+
 }  // namespace tprimat

@@ -130,6 +130,30 @@ T from_json(const Json& json, const std::string& where) {
   }
 }
 
+// Paths ("data.split") of what `json` holds and T has no field for, in the order of the file.
+template <class T>
+void find_unknown_keys(const Json& json, const std::string& path, std::vector<std::string>& unknown) {
+  if constexpr (OptionalValue<T>) {
+    find_unknown_keys<typename T::value_type>(json, path, unknown);
+  } else if constexpr (VectorValue<T>) {
+    if (!json.is_array()) return;
+    for (size_t i = 0; i < json.size(); ++i)
+      find_unknown_keys<typename T::value_type>(json[i], fmt::format("{}[{}]", path, i), unknown);
+  } else if constexpr (Described<T>) {
+    if (!json.is_object()) return;
+    for (const auto& [key, item] : json.items()) {
+      const std::string item_path = path.empty() ? key : path + "." + key;
+      bool is_known = false;
+      for_each_field<T>([&](const auto& each) {
+        if (each.key != key) return;
+        is_known = true;
+        find_unknown_keys<std::decay_t<decltype(std::declval<T>().*each.member)>>(item, item_path, unknown);
+      });
+      if (!is_known) unknown.push_back(item_path);
+    }
+  }
+}
+
 // JSON Schema (draft 2020-12) of T, with each field's doc as its description. Non-optional fields are required.
 template <class T>
 Json json_schema() {

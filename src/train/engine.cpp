@@ -1,13 +1,17 @@
 #include "train/engine.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "device/parallel.h"
+#include "telemetry/cpu_facts.h"
 #include "train/anomaly_watch.h"
 #include "train/batch_reader.h"
 #include "train/loss_scale.h"
@@ -17,6 +21,22 @@
 
 namespace tprimat {
 namespace {
+
+Error does_not_fit(const std::string& problem) {
+  return Error(Problem{problem, "micro_batch_size, sequence_length, model",
+                       "make one of them smaller, or share the model among more ranks"},
+               ExitStatus::work_failed);
+}
+
+// Memory is promised freely and missed later: without this the kernel would end the training in the middle of a step.
+const ArenaPlan& fit_into_memory(const ArenaPlan& plan) {
+  const std::optional<double> available = available_memory_bytes("/");
+  const auto wanted = static_cast<double>(plan.total_bytes());
+  if (available && wanted > *available)
+    throw does_not_fit(fmt::format("the training needs {:.1f} GB of memory and this machine has {:.1f} GB left",
+                                   wanted / 1e9, *available / 1e9));
+  return plan;
+}
 
 template <class T>
 class TypedEngine final : public Engine {
@@ -28,7 +48,7 @@ class TypedEngine final : public Engine {
         stage_(spec, ranks_.place, parameters_, plan_),
         store_(parameters_, spec.parallel.zero_stage, ranks_.data->size(), plan_),
         optimizer_(spec, parameters_, store_, plan_),
-        arena_(plan_),
+        arena_(fit_into_memory(plan_)),
         batches_(spec, ranks_.place),
         loss_scale_(spec.loss_scale, std::is_same_v<T, f16>),
         watch_(spec.anomalies) {
@@ -169,9 +189,7 @@ std::unique_ptr<Engine> make_typed(const TrainSpec& spec, std::unique_ptr<Commun
   try {
     return std::make_unique<TypedEngine<T>>(spec, std::move(ranks));
   } catch (const std::bad_alloc&) {
-    throw Error(Problem{"a training of this size does not fit into memory", "micro_batch_size, sequence_length, model",
-                        "make one of them smaller, or share the model among more ranks"},
-                ExitStatus::work_failed);
+    throw does_not_fit("a training of this size does not fit into memory");
   }
 }
 

@@ -42,9 +42,18 @@ class NativeReader : public LogReader {
     record.learning_rate = number_after(text, "learning rate:");
     record.global_batch_size = number_after(text, "global batch size:");
     record.loss = number_after(text, "lm loss:");
+    record.loss_scale = number_after(text, "loss scale:");
     record.grad_norm = number_after(text, "grad norm:");
+    if (contains(text, "number of skipped iterations:")) leave_out(line, record, log);
     keep_first(log.facts().global_batch_size, count_after(text, "global batch size:"));
     log.add(record);
+  }
+
+  // The gradients of an overflow are not finite, and nothing comes of them.
+  static void leave_out(const LogLine& line, ExtractedStep& record, LogBuilder& log) {
+    record.skipped = true;
+    if (!record.grad_norm.finite()) record.grad_norm = {};
+    log.add_event({EventKind::skipped_update, line.number, line.rank, record.step, {}, {}, "1 update left out"});
   }
 
   // "model gpt2_124m | parameters 124439808 | precision fp32 | threads 8 | allocated 2.123 GB"
@@ -76,9 +85,12 @@ Dialect native_dialect() {
                      {"loss", "lm loss"},
                      {"learning_rate", "learning rate"},
                      {"grad_norm", "grad norm"},
+                     {"loss_scale", "loss scale"},
+                     {"skipped", "number of skipped iterations"},
                      {"tokens_per_second", "tokens per second"},
                      {"global_batch_size", "global batch size"},
                      {"samples_seen", "consumed samples"}},
+          .evaluation_in_times = false,
           .anchors = {"| tokens per second:", "| threads "},
           .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<NativeReader>(); }};
 }

@@ -51,7 +51,7 @@ inline float exponentiate(float* row, int64_t count, float largest) {
 template <class T>
 void visit_row(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, int64_t r) {
   float* row = args.logits + r * shape.vocab;
-  T* gradient = args.dlogits + r * shape.vocab;
+  T* gradient = args.dlogits + shape.gradient_row(r);  // perhaps over the row: written behind what is read
   const int32_t target = args.targets[r];
   const float largest = largest_of(row, shape.vocab);
   const float target_logit = row[target];
@@ -76,7 +76,7 @@ void statistics_row(const CrossEntropyShape& shape, const float* row, float& lar
 template <class T>
 void gradient_row(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args, int64_t r) {
   const float* row = args.logits + r * shape.vocab;
-  T* gradient = args.dlogits + r * shape.vocab;
+  T* gradient = args.dlogits + shape.gradient_row(r);  // perhaps over the row: written behind what is read
   const int32_t target = args.targets[r];
   const float largest = args.whole.largest[r], sum = args.whole.sum[r];
   args.losses[r] = std::log(sum) + largest - args.whole.target_logit[r];

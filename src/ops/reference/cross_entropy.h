@@ -20,7 +20,7 @@ void cross_entropy(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& ar
     args.losses[r] = std::log(sum) + largest - row[target];
     for (int64_t v = 0; v < shape.vocab; ++v) {
       const A softmax = std::exp(row[v] - largest) / sum;
-      args.dlogits[r * shape.vocab + v] = narrow<T>((softmax - (v == target ? A(1) : A(0))) * A(args.gradient_scale));
+      args.dlogits[shape.gradient_row(r) + v] = narrow<T>((softmax - (v == target ? A(1) : A(0))) * A(args.gradient_scale));
     }
   }
 }
@@ -53,7 +53,7 @@ void cross_entropy_gradient(const CrossEntropyShape& shape, const CrossEntropySh
     for (int64_t v = 0; v < shape.vocab; ++v) {
       const A softmax = std::exp(row[v] - args.whole.largest[r]) / args.whole.sum[r];
       const A one = v == args.targets[r] ? A(1) : A(0);
-      args.dlogits[r * shape.vocab + v] = narrow<T>((softmax - one) * A(args.gradient_scale));
+      args.dlogits[shape.gradient_row(r) + v] = narrow<T>((softmax - one) * A(args.gradient_scale));
     }
   }
 }

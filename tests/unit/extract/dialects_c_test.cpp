@@ -73,6 +73,19 @@ TEST(Native, ReadsItsOwnConsole) {
   EXPECT_GT(reading.confidence, 0.95);
 }
 
+TEST(Native, KnowsOverflowsAndEvaluations) {
+  const Reading reading = read_fixture("native", "native/fp16.log");
+  ASSERT_EQ(reading.log.steps.size(), 3u);
+  EXPECT_TRUE(step(reading, 1).skipped);
+  EXPECT_FALSE(step(reading, 1).grad_norm.known());
+  EXPECT_DOUBLE_EQ(*step(reading, 1).loss_scale, 4096);
+  EXPECT_FALSE(step(reading, 2).skipped);
+  EXPECT_EQ(count(reading, EventKind::skipped_update), 1);
+  EXPECT_EQ(count(reading, EventKind::evaluation), 1);
+  EXPECT_EQ(count(reading, EventKind::nan), 0);
+  EXPECT_FALSE(step(reading, 3).with_evaluation);  // its time leaves evaluations out
+}
+
 TEST(CsvHistory, MergesTheRowsOfAStep) {
   const Dialect& dialect = find_dialect("csv");
   const std::string text = fixture("csv/lightning_metrics.csv");

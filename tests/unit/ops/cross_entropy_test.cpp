@@ -1,6 +1,7 @@
 #include "ops/cross_entropy.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "op_test.h"
@@ -51,6 +52,24 @@ TYPED_TEST(FastLoss, MatchesReference) {
       expect_close(widened(out.losses), expected.losses, 3e-6);
       expect_close(widened(out.gradient), expected.gradient, tolerance_of<T>());
     }
+  });
+}
+
+TYPED_TEST(FastLoss, GradientMayLieOverTheLogits) {
+  using T = TypeParam;
+  for_each_target([] {
+    constexpr int64_t k_vocab = 33, k_stride = k_vocab * static_cast<int64_t>(sizeof(float) / sizeof(T));
+    const LossInputs in(k_vocab);
+    auto apart = narrowed<float>(in.logits), logits = apart;
+    LossOutputs<T> expected(4, k_vocab), out(4, k_vocab);
+    cross_entropy<T>({4, k_vocab},
+                     {apart.data(), in.targets.data(), 0.25, expected.losses.data(), expected.gradient.data()});
+    T* const over = reinterpret_cast<T*>(logits.data());
+    cross_entropy<T>({4, k_vocab, k_stride}, {logits.data(), in.targets.data(), 0.25, out.losses.data(), over});
+    for (int64_t r = 0; r < 4; ++r)
+      std::memcpy(&out.gradient[static_cast<size_t>(r * k_vocab)], over + r * k_stride, k_vocab * sizeof(T));
+    EXPECT_EQ(out.losses, expected.losses);
+    EXPECT_EQ(widened(out.gradient), widened(expected.gradient));
   });
 }
 

@@ -134,5 +134,15 @@ TEST(TrainSpecJson, NamesTheKeyOfAWrongType) {
   }
 }
 
+TEST(TrainSpecJson, NamesUnknownKeysAtAnyDepth) {
+  const Json json =
+      parse_json(R"({"stepps": 3, "optimizer": {"learning_rate": 1, "beta3": 0.9}, "model": {"name": "m"}})", "x");
+  const std::vector<Problem> problems = find_unknown_train_spec_keys(json, "spec.json");
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE(problems[0].what.find("no key stepps"), std::string::npos);
+  EXPECT_NE(problems[1].what.find("no key optimizer.beta3"), std::string::npos);
+  EXPECT_TRUE(find_unknown_train_spec_keys(train_spec_to_json(sound_spec()), "spec.json").empty());
+}
+
 }  // namespace
 }  // namespace tprimat

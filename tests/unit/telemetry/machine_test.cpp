@@ -62,6 +62,15 @@ TEST_F(MachineTest, NoLimitIsAbsent) {
   EXPECT_EQ(read_cgroup_limits(root_ / "nowhere").processors, std::nullopt);
 }
 
+TEST_F(MachineTest, AvailableMemoryIsWhatIsFreeOrAllowed) {
+  EXPECT_EQ(available_memory_bytes(root_), std::nullopt);
+  put("proc/meminfo", "MemTotal:       16384 kB\nMemFree: 1 kB\nMemAvailable:    4096 kB\n");
+  EXPECT_EQ(available_memory_bytes(root_), 4096.0 * 1024.0);
+  put("proc/self/cgroup", "0::/\n");
+  put("sys/fs/cgroup/memory.max", "1048576\n");
+  EXPECT_EQ(available_memory_bytes(root_), 1048576.0);
+}
+
 TEST_F(MachineTest, DescribesContainerVirtualMachineAndSystem) {
   put("proc/cpuinfo", k_two_sockets);
   put("proc/meminfo", "MemTotal:       16384 kB\nMemFree: 1 kB\n");

@@ -1,0 +1,131 @@
+// Products of bf16: ours (ops/cpu/bf16_product.h) beside oneDNN's on the same matrices, taking turns, so that a busy or
+// throttled machine slows both alike. The shapes are those of a 124 M model over 2048 tokens.
+//   bench_bf16_product [rounds]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <dnnl.hpp>
+#include <vector>
+
+#include "base/clock.h"
+#include "device/arena.h"
+#include "device/parallel.h"
+#include "ops/cpu/bf16_panels.h"
+#include "ops/cpu/bf16_product.h"
+
+namespace tprimat {
+namespace {
+
+enum class Pass { forward, input, weight };
+struct Shape {
+  const char* name;
+  Pass pass;
+  int64_t m, n, k;
+};
+// rows×outputs×inputs of the layer, as each of its three products sees it.
+std::vector<Shape> products_of(const char* name, int64_t rows, int64_t outputs, int64_t inputs) {
+  return {{name, Pass::forward, rows, outputs, inputs},
+          {name, Pass::input, rows, inputs, outputs},
+          {name, Pass::weight, outputs, inputs, rows}};
+}
+
+// The operands as training stores them; the gradient of a weight is added to float, the others are written as bf16.
+struct Operands {
+  MatrixView<const bf16> a, b;
+  MatrixView<float> sum;
+  MatrixView<bf16> product;
+};
+Operands operands_of(const Shape& s, bf16* a, bf16* b, float* c) {
+  const bool a_turned = s.pass == Pass::weight, b_turned = s.pass == Pass::forward;
+  const MatrixView<const bf16> left =
+      a_turned ? transposed(matrix<const bf16>(a, s.k, s.m)) : matrix<const bf16>(a, s.m, s.k);
+  const MatrixView<const bf16> right =
+      b_turned ? transposed(matrix<const bf16>(b, s.n, s.k)) : matrix<const bf16>(b, s.k, s.n);
+  return {left, right, matrix(c, s.m, s.n), matrix(reinterpret_cast<bf16*>(c), s.m, s.n)};
+}
+
+class OneDnn {
+ public:
+  OneDnn(const Operands& o, bool adds) : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
+    using Format = dnnl::memory::data_type;
+    const auto describe = [](const auto& m, Format format) {
+      return dnnl::memory::desc({m.rows, m.cols}, format, {m.row_stride, m.col_stride});
+    };
+    const auto a = describe(o.a, Format::bf16), b = describe(o.b, Format::bf16),
+               c = describe(o.sum, adds ? Format::f32 : Format::bf16);
+    dnnl::primitive_attr attributes;
+    dnnl::post_ops add;
+    if (adds) add.append_sum(1.0f), attributes.set_post_ops(add);
+    product_ = dnnl::matmul(dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, c), attributes, engine_));
+    arguments_ = {{DNNL_ARG_SRC, dnnl::memory(a, engine_, const_cast<bf16*>(o.a.data))},
+                  {DNNL_ARG_WEIGHTS, dnnl::memory(b, engine_, const_cast<bf16*>(o.b.data))},
+                  {DNNL_ARG_DST, dnnl::memory(c, engine_, o.sum.data)}};
+  }
+  void run() {
+    product_.execute(stream_, arguments_);
+    stream_.wait();
+  }
+
+ private:
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  dnnl::matmul product_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto start = SteadyClock::now();
+  work();
+  return seconds_since(start);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void measure(const Shape& s, int rounds) {
+  ArenaPlan plan;
+  const auto a = plan.reserve<bf16>("a", s.m * s.k), b = plan.reserve<bf16>("b", s.k * s.n);
+  const auto c = plan.reserve<float>("c", s.m * s.n);
+  const Arena arena(plan);
+  const Operands o = operands_of(s, arena.at(a), arena.at(b), arena.at(c));
+  const bool adds = s.pass == Pass::weight;
+  OneDnn peer(o, adds);
+  const auto ours = [&] {
+    if (adds)
+      multiply_bf16<float>(o.a, o.b, o.sum, true);
+    else
+      multiply_bf16<bf16>(o.a, o.b, o.product, false);
+  };
+  std::vector<double> own, theirs, ratios;
+  for (int round = -1; round < rounds; ++round) {  // the first warms both up
+    const double mine = seconds_of(ours), other = seconds_of([&] { peer.run(); });
+    if (round >= 0) own.push_back(mine), theirs.push_back(other), ratios.push_back(other / mine);
+  }
+  const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+  const char* const passes[] = {"forward", "input", "weight"};
+  fmt::print("{:8} {:8} {:>6} x {:>6} x {:>6}  {:7.0f}  {:7.0f}  {:.2f}\n", s.name, passes[static_cast<int>(s.pass)],
+             s.m, s.n, s.k, flops / median(own) / 1e9, flops / median(theirs) / 1e9, median(ratios));
+}
+
+}  // namespace
+}  // namespace tprimat
+
+int main(int argc, char** argv) {
+  using namespace tprimat;
+  if (!has_bf16_pairs())
+    return fmt::print(stderr, "this CPU has no AVX512-BF16, or has AMX too: oneDNN multiplies bf16\n"), 1;
+  set_thread_count(0);
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
+  fmt::print("layer    product       m x      n x      k     ours   oneDNN  ratio (GFLOP/s, {} threads)\n",
+             thread_count());
+  for (const auto& [name, rows, outputs, inputs] : {std::tuple{"qkv", 2048, 2304, 768},
+                                                    {"out", 2048, 768, 768},
+                                                    {"gate_up", 2048, 4096, 768},
+                                                    {"down", 2048, 768, 2048},
+                                                    {"head", 1024, 50257, 768}})
+    for (const Shape& shape : products_of(name, rows, outputs, inputs)) measure(shape, rounds);
+}
