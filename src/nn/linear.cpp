@@ -1,6 +1,8 @@
 #include "nn/linear.h"
 
+#include "base/check.h"
 #include "ops/elementwise.h"
+#include "ops/fp8.h"
 #include "ops/matmul.h"
 
 namespace tprimat {
@@ -43,6 +45,10 @@ Linear<T>::Linear(const Plan& plan, const std::string& name, const LinearShape& 
   Parameter weight{name + ".weight", shape.weight, 0.0, shape.init_stddev, true};
   if (shape.shared_outputs > 0) weight.shared_from = (outputs_ - shape.shared_outputs) * inputs_;
   weight_ = plan.parameters.add(weight);
+  if (plan.rounds_to_fp8)
+    fp8_ = {plan.workspace.reserve<T>("workspace", plan.tokens() * inputs_),
+            plan.workspace.reserve<T>("workspace", outputs_ * inputs_),
+            plan.workspace.reserve<T>("workspace", plan.tokens() * outputs_)};
   if (!shape.bias) return;
   Parameter bias{name + ".bias", {shape.weight.whole_rows, 1, shape.weight.rows, 0, 1}};
   if (shape.shared_outputs > 0) bias.shared_from = outputs_ - shape.shared_outputs;
@@ -53,11 +59,27 @@ Linear<T>::Linear(const Plan& plan, const std::string& name, const LinearShape& 
   bias_ = plan.parameters.add(bias);
 }
 
+// The values themselves where nothing is rounded.
+template <class T>
+const T* Linear<T>::rounded(const Pass<T>& pass, Slot<T> Fp8Copies::*copy, int64_t count, const T* values) const {
+  if (!fp8_) return values;
+  T* const to = pass.at((*fp8_).*copy);
+  CHECK(count <= ((*fp8_).*copy).count);
+  fp8_round<T>(count, values, copy == &Fp8Copies::gradient ? Fp8Format::e5m2 : Fp8Format::e4m3, to);
+  return to;
+}
+
+template <class T>
+const T* Linear<T>::rounded_weight(const Pass<T>& pass) const {
+  return rounded(pass, &Fp8Copies::weight, outputs_ * inputs_, pass.weight(weight_));
+}
+
 template <class T>
 void Linear<T>::forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
   const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, outputs_, inputs_));
-  const auto weight = matrix(pass.weight(weight_), outputs_, inputs_);
-  matmul<T, T>(matrix(x, rows, inputs_), transposed(weight), matrix(y, rows, outputs_));
+  const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
+  const auto weight = matrix(rounded_weight(pass), outputs_, inputs_);
+  matmul<T, T>(matrix(input, rows, inputs_), transposed(weight), matrix(y, rows, outputs_));
 }
 
 template <class T>
@@ -72,15 +94,15 @@ void Linear<T>::add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy
 
 template <class T>
 void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
-  const auto weight = matrix(pass.weight(weight_), outputs_, inputs_);
-  const auto output_gradient = matrix(dy, rows, outputs_);
+  const auto output_gradient = matrix(rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy), rows, outputs_);
   {
     const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
-    matmul<T, Accum<T>>(transposed(output_gradient), matrix(x, rows, inputs_),
+    const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
+    matmul<T, Accum<T>>(transposed(output_gradient), matrix(input, rows, inputs_),
                         matrix(pass.gradient(weight_), outputs_, inputs_), true);
   }
   const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
-  matmul<T, T>(output_gradient, weight, matrix(dx, rows, inputs_));
+  matmul<T, T>(output_gradient, matrix(rounded_weight(pass), outputs_, inputs_), matrix(dx, rows, inputs_));
 }
 
 template class Linear<float>;

@@ -25,6 +25,9 @@ Shard input_shard(int64_t outputs, RowRange inputs, int64_t whole_inputs);
 RowRange share_of(int64_t first, int64_t count, int rank, int size);
 
 // y = x·Wᵀ, and its bias for who adds it.  W: outputs×inputs, the local part.
+// Where the plan rounds to fp8, each product multiplies what its operands would be in 8 bits, each tensor with a scale
+// of its own: x and W in E4M3, the gradient of y in E5M2 (the hybrid recipe of NVIDIA's Transformer Engine;
+// Micikevicius et al., arXiv 2209.05433). The product itself is made in T.
 template <class T>
 class Linear {
  public:
@@ -44,10 +47,17 @@ class Linear {
   void backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
 
  private:
+  struct Fp8Copies {
+    Slot<T> input, weight, gradient;
+  };
+  const T* rounded(const Pass<T>& pass, Slot<T> Fp8Copies::*copy, int64_t count, const T* values) const;
+  const T* rounded_weight(const Pass<T>& pass) const;
+
   std::string forward_name_, input_name_, weight_name_;
   int64_t outputs_, inputs_;
   int64_t weight_;
   std::optional<int64_t> bias_;
+  std::optional<Fp8Copies> fp8_;
 };
 
 }  // namespace tprimat

@@ -35,6 +35,7 @@ struct Plan {
   BatchShape batch;
   Sharing sharing;
   Recompute recompute = Recompute::none;
+  bool rounds_to_fp8 = false;  // what the blocks' products multiply
 
   int64_t tokens() const { return batch.tokens(); }
   // Rows of the residual stream that live here.

@@ -177,9 +177,8 @@ void refuse_untrainable(const TrainSpec& spec) {
   std::vector<Problem> problems = check_train_spec(spec, "training");
   for (Problem& problem : check_trainable(spec.model, "model " + spec.model.name))
     problems.push_back(std::move(problem));
-  if (spec.precision == Precision::tf32 || spec.precision == Precision::fp8)
-    problems.push_back({"the native trainer has no " + std::string(enum_name(spec.precision)) + " on a CPU",
-                        "precision", "use fp32, bf16 or fp16"});
+  if (spec.precision == Precision::tf32)
+    problems.push_back({"the native trainer has no tf32 on a CPU", "precision", "use fp32, bf16 or fp16"});
   if (!problems.empty()) throw Error(std::move(problems));
 }
 
@@ -199,7 +198,8 @@ std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Commu
   refuse_untrainable(spec);
   set_thread_count(spec.threads);
   switch (spec.precision) {
-    case Precision::bf16: return make_typed<bf16>(spec, std::move(world));
+    case Precision::bf16:
+    case Precision::fp8: return make_typed<bf16>(spec, std::move(world));  // emulated: see nn/linear.h
     case Precision::fp16: return make_typed<f16>(spec, std::move(world));
     default: return make_typed<float>(spec, std::move(world));
   }

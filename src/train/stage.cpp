@@ -25,7 +25,13 @@ Stage<T>::Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& p
       pipeline_size_(static_cast<int>(spec.parallel.pipeline)),
       schedule_(pipeline_schedule(spec.parallel, place.pipeline, spec.gradient_accumulation_steps())) {
   ArenaPlan kept(Place::bank);
-  const Plan plan{parameters, arena, kept, batch_of(spec), sharing_of(spec.parallel, place), spec.recompute};
+  const Plan plan{parameters,
+                  arena,
+                  kept,
+                  batch_of(spec),
+                  sharing_of(spec.parallel, place),
+                  spec.recompute,
+                  spec.precision == Precision::fp8};
   elements_ = plan.stream_tokens() * spec.model.hidden_size;
   shared_ = std::make_unique<ChunkShared<T>>(spec.model, plan);
   const std::vector<int64_t> banks = micro_batches_under_way(schedule_, spec.parallel.virtual_pipeline);
@@ -46,8 +52,9 @@ void Stage<T>::plan_chunk(const TrainSpec& spec, const Plan& plan, int index, in
   const ChunkShape shape = chunk_shape(spec.model, spec.parallel, pipeline_rank_, index);
   const bool has_copy = spec.model.tied_embeddings && pipeline_size_ > 1 && (shape.embeds || shape.classifies);
   if (has_copy) tied_unit_ = plan.parameters.unit_count();  // a chunk's embedding is its first unit
-  ModelChunk<T> layers(spec.model, shape,
-                       {plan.parameters, plan.workspace, kept, plan.batch, plan.sharing, plan.recompute});
+  ModelChunk<T> layers(
+      spec.model, shape,
+      {plan.parameters, plan.workspace, kept, plan.batch, plan.sharing, plan.recompute, plan.rounds_to_fp8});
   chunks_.push_back({std::move(layers), shape, banks, {}, kept.total_bytes(), {}});
   chunks_.back().sends.resize(static_cast<size_t>(banks));
 }
