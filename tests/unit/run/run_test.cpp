@@ -64,6 +64,8 @@ struct Failure {
   size_t steps;
 };
 
+void PrintTo(const Failure& failure, std::ostream* out) { *out << failure.events.back(); }  // the test's name
+
 class SuiteFailure : public SuiteTest, public ::testing::WithParamInterface<Failure> {};
 
 TEST_P(SuiteFailure, IsRecordedWithItsReasonAndItsSteps) {

@@ -48,9 +48,7 @@ inline Experiment tiny_experiment(const std::filesystem::path& output) {
 class SuiteTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    output_ =
-        std::filesystem::temp_directory_path() / (std::string("tprimat_") + test->name() + std::to_string(::getpid()));
+    output_ = std::filesystem::temp_directory_path() / ("tprimat_suite_" + std::to_string(::getpid()));
     experiment_ = tiny_experiment(output_);
     options_.grace_seconds = 0.3;
   }
