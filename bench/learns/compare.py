@@ -28,11 +28,10 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "peers"))
+import contenders  # PyTorch gets the allocator that it gets there
+
 VOCABULARY, LENGTH, SPLIT, TOLERANCE = 8192, 256, "95,5,0", 0.01
-# PyTorch's allocator keeps its memory, in huge pages; bench/peers/contenders.py says why.
-KEEP = 1 << 34
-ALLOCATOR = (f"glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold={KEEP}:glibc.malloc.trim_threshold={KEEP}:"
-             "glibc.malloc.top_pad=268435456")
 
 
 def use_chosen_python():
@@ -119,7 +118,7 @@ def train_natively(options, folder):
 
 
 def run_torch(options, folder, *flags):
-    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "GLIBC_TUNABLES": ALLOCATOR,
+    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "GLIBC_TUNABLES": contenders.ALLOCATOR,
                    "HF_HUB_OFFLINE": "1"}
     subprocess.run([sys.executable, HERE / "torch_train.py", folder / "spec.json", folder / "torch.json", *flags],
                    check=True, env=environment)

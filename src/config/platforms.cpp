@@ -105,10 +105,8 @@ class PlatformResolver {
       if (to_.precision == Precision::tf32)
         fail(path, fmt::format("precision {} does not exist on a CPU", name), "fp32 and bf16 do");
       if (to_.precision == Precision::fp8)
-        warn(path,
-             "precision fp8 is emulated on a CPU: the native trainer rounds to 8 bits and multiplies in bf16, which "
-             "shows "
-             "what fp8 does to the loss and nothing of its speed");
+        warn(path, "precision fp8 is emulated on a CPU: the native trainer rounds to 8 bits and multiplies in bf16",
+             "it shows what fp8 does to the loss, and nothing of its speed");
       return;
     }
     if (!part_ || part_->dense_peak_flops.empty() || to_.precision == Precision::fp32) return;

@@ -12,11 +12,12 @@ import argparse
 import importlib.util
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+from chosen_python import use_chosen_python
 
 SKIPPED = 77
 
@@ -42,12 +43,6 @@ CASES = [
 EXACT = {"loss": 1e-12, "grad_norm": 1e-11, "weights": 1e-10, "biases": 1e-10, "update": 1e-10, "learning_rate": 1e-14}
 SINGLE = {"loss": 1e-5, "grad_norm": 1e-4, "weights": 1e-4, "biases": 1e-3, "update": 1e-4, "learning_rate": 1e-14}
 BF16 = {"loss": 2e-3, "grad_norm": 5e-2, "weights": 3e-2, "biases": 0.5, "update": 5e-2, "learning_rate": 1e-14}
-
-
-def use_chosen_python():
-    chosen = os.environ.pop("TPRIMAT_PYTHON", None)
-    if chosen:
-        os.execv(chosen, [chosen, *sys.argv])
 
 
 def find_torch():

@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import hugging_face_files as files
+from chosen_python import use_chosen_python
 
 STEPS, SL, MBS, GBS, RATE, CLIP = 50, 48, 2, 4, 1e-3, 1.0
 LOGITS, LOSS, GRADIENT, CURVE = 1e-5, 1e-5, 1e-5, 1e-4  # relative; a gradient's to its own norm
@@ -100,7 +101,7 @@ class Family:
 
 
 def main():
-    files.use_chosen_python()
+    use_chosen_python()
     if not files.find_modules():
         return files.SKIPPED
     failed = 0

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+from chosen_python import use_chosen_python
+
 SKIPPED = 77
 CAUSAL = dict(num_hidden_layers=2, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2, vocab_size=67,
               max_position_embeddings=64, bos_token_id=None, eos_token_id=None)
@@ -41,12 +43,6 @@ CASES = {
     "gpt2": ("GPT2Config", GPT2),
     "gpt2, untied, inner": ("GPT2Config", {**GPT2, "n_inner": 80, "tie_word_embeddings": False}),
 }
-
-
-def use_chosen_python():
-    chosen = os.environ.pop("TPRIMAT_PYTHON", None)
-    if chosen:
-        os.execv(chosen, [chosen, *sys.argv])
 
 
 def find_modules():

@@ -11,22 +11,17 @@ Exit status: 0 all the same, 1 not, 77 this Python has no megatron-core.
 import argparse
 import importlib.util
 import json
-import os
 import pathlib
 import random
 import subprocess
 import sys
 import tempfile
 
+from chosen_python import use_chosen_python
+
 SKIPPED = 77
 TYPES = ("uint8", "int8", "int16", "int32", "int64", "float64", "float32", "uint16")
 SPLITS = ("train", "valid", "test")
-
-
-def use_chosen_python():
-    chosen = os.environ.pop("TPRIMAT_PYTHON", None)
-    if chosen:
-        os.execv(chosen, [chosen, *sys.argv])
 
 
 def find_megatron():

@@ -305,14 +305,6 @@ HWY_AFTER_NAMESPACE();
 namespace tprimat {
 namespace {
 
-template <class GroupWork>
-void for_groups(const AttentionShape& shape, const GroupWork& work) {
-  CHECK(shape.heads % shape.kv_heads == 0 && shape.first_query >= 0);
-  parallel_for_uneven(shape.batch * shape.kv_heads, [&](int64_t index, int) {
-    work(HeadGroup{index / shape.kv_heads, index % shape.kv_heads});
-  });
-}
-
 // Whether the products were left to the CPU's own instructions for bf16.
 template <class T>
 bool in_bf16(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, float* logsumexp) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "device/parallel.h"
 #include "ops/attention.h"
 
 namespace tprimat {
@@ -17,6 +18,15 @@ inline constexpr int64_t k_tile = 64;
 struct HeadGroup {
   int64_t batch, kv_head;
 };
+
+// work(group) for every group, dealt out as threads become free.
+template <class GroupWork>
+void for_groups(const AttentionShape& shape, const GroupWork& work) {
+  CHECK(shape.heads % shape.kv_heads == 0 && shape.first_query >= 0);
+  parallel_for_uneven(shape.batch * shape.kv_heads, [&](int64_t index, int) {
+    work(HeadGroup{index / shape.kv_heads, index % shape.kv_heads});
+  });
+}
 
 struct AttentionTiles {
   explicit AttentionTiles(const AttentionShape& s)

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "device/parallel.h"
 #include "ops/cpu/attention_tiles.h"
 #include "ops/cpu/avx512_bf16.h"
 #include "ops/cpu/bf16_panels.h"
@@ -333,13 +332,6 @@ void backward_group(const AttentionTiles& t, const HeadGroup& group, const Atten
   const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
   store_key_gradient(t, group, b.dkeys, scale, g.accumulate, g.dkey);
   store_key_gradient(t, group, b.dvalues, 1.0f, g.accumulate, g.dvalue);
-}
-
-template <class GroupWork>
-void for_groups(const AttentionShape& shape, const GroupWork& work) {
-  parallel_for_uneven(shape.batch * shape.kv_heads, [&](int64_t index, int) {
-    work(HeadGroup{index / shape.kv_heads, index % shape.kv_heads});
-  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "compare/contender.h"
 #include "compare/verdict.h"
+#include "example_data.h"
 #include "result/result_file.h"
 #include "unit/compare/sample_runs.h"
 
@@ -206,8 +207,7 @@ TEST(LoadRuns, DirectoryNamesWhatItSkips) {
 // Real pairs that were once headlined: none may have a winner.
 TEST(CompareRuns, RealFilesOfDifferentWorkHaveNoWinner) {
   const std::string folder = std::string(TPRIMAT_SHARED_DATA) + "/results";
-  if (!std::filesystem::exists(folder))
-    GTEST_SKIP() << folder << " is not on this machine; it belongs to the example data set";
+  SKIP_WITHOUT_EXAMPLE_DATA(folder);
   const Comparison comparison = compare_runs(load_runs({folder}), {});
   ASSERT_EQ(comparison.groups.size(), 2u);
   for (const ModelGroup& group : comparison.groups) {

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "config_case.h"
+#include "example_data.h"
 
 namespace tprimat {
 namespace {
@@ -17,7 +18,7 @@ const fs::path k_example = fs::path(TPRIMAT_SHARED_DATA) / "config" / "example_c
 class Example : public testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(k_example)) GTEST_SKIP() << k_example << " is not here";
+    SKIP_WITHOUT_EXAMPLE_DATA(k_example);
     config_.text = read_file(k_example);
   }
   ConfigCase config_;

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "data/dataset_summary.h"
 #include "data/dataset_writer.h"
+#include "example_data.h"
 #include "unit/data/temporary_folder.h"
 
 namespace tprimat {
@@ -329,7 +330,7 @@ TEST(WriteSyntheticDataset, NamesEveryBadOption) {
 
 TEST(OpenTokenSource, ReadsAPairWrittenByMegatron) {
   const std::string prefix = TPRIMAT_SHARED_DATA "/traces/megatron_dataset/ag_news_prompt_inputs_document";
-  if (!std::filesystem::exists(prefix + ".idx")) GTEST_SKIP() << "no Megatron data set beside the project";
+  SKIP_WITHOUT_EXAMPLE_DATA(prefix + ".idx");
   const DatasetSummary summary = summarise_dataset(prefix);
   EXPECT_EQ(summary.type, TokenType::int32);
   EXPECT_EQ(summary.documents, 100);

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "example_data.h"
 #include "extract/to_result.h"
 
 namespace tprimat {
@@ -166,7 +167,7 @@ class Manifest : public testing::TestWithParam<Expectation> {};
 
 TEST_P(Manifest, FactsReadByEyeAreExtracted) {
   const Expectation& expected = GetParam();
-  if (!std::filesystem::exists(log_path(expected))) GTEST_SKIP() << "the example logs are not on this machine";
+  SKIP_WITHOUT_EXAMPLE_DATA(log_path(expected));
   const ReadLog read = read_log(log_path(expected), {});
   if (expected.format != nullptr && *expected.format != '\0') {
     ASSERT_NE(read.dialect, nullptr);
@@ -201,8 +202,9 @@ INSTANTIATE_TEST_SUITE_P(Logs, Manifest, testing::ValuesIn(k_expected), [](const
 
 // Every log of the manifest is in the table, and the table's figures stand in the manifest.
 TEST(ManifestTable, CoversEveryLog) {
-  std::ifstream manifest(std::filesystem::path(k_folder) / "logs" / "MANIFEST.tsv");
-  if (!manifest) GTEST_SKIP() << "the example logs are not on this machine";
+  const std::filesystem::path path_of_manifest = std::filesystem::path(k_folder) / "logs" / "MANIFEST.tsv";
+  SKIP_WITHOUT_EXAMPLE_DATA(path_of_manifest);
+  std::ifstream manifest(path_of_manifest);
   std::set<std::string> known;
   for (const Expectation& each : k_expected) known.insert(each.path);
   size_t logs = 0;
@@ -218,7 +220,7 @@ TEST(ManifestTable, CoversEveryLog) {
 // Nothing that the folder holds may crash the reader or yield a figure without ground.
 TEST(ManifestTable, EveryFigureIsPlausible) {
   const std::filesystem::path folder = std::filesystem::path(k_folder) / "logs";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the example logs are not on this machine";
+  SKIP_WITHOUT_EXAMPLE_DATA(folder);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
     const RunResult result = make_result(read_log(entry.path(), {}), entry.path().string(), {});

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "example_data.h"
 #include "result/summary.h"
 #include "sample_result.h"
 #include "text/json_fields.h"
@@ -157,8 +158,7 @@ struct RealFile {
 class RealFiles : public ::testing::TestWithParam<RealFile> {};
 TEST_P(RealFiles, Load) {
   const std::filesystem::path path = std::filesystem::path(TPRIMAT_SHARED_DATA) / "results" / GetParam().name;
-  if (!std::filesystem::exists(path))
-    GTEST_SKIP() << path << " is not on this machine; it belongs to the example data set";
+  SKIP_WITHOUT_EXAMPLE_DATA(path);
   const RunResult result = load_run_result(path);
   EXPECT_EQ(result.model_info.name, GetParam().model);
   EXPECT_EQ(result.framework, GetParam().framework);

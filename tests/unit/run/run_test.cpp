@@ -239,7 +239,7 @@ TEST_F(SuiteTest, AFolderThatCannotBeWrittenIsASentence) {
 TEST_F(SuiteTest, AFullDiskIsASentence) {
   fs::create_directories(output_);
   if (::mount("tmpfs", output_.c_str(), "tmpfs", 0, "size=64k") != 0)
-    GTEST_SKIP() << "a small file system can only be mounted by root";
+    GTEST_SKIP() << "a small file system can only be mounted by root: run the tests as root";
   const SuiteReport report = run({"noise@2", "hang@20"});
   const std::string reason = report.outcomes[0].reason.value_or("");
   ::umount2(output_.c_str(), MNT_DETACH);

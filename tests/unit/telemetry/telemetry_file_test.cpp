@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "example_data.h"
 
 namespace tprimat {
 namespace {
@@ -315,7 +316,7 @@ class SampleTelemetry : public testing::Test {
     return load_telemetry_file(std::filesystem::path(TPRIMAT_SHARED_DATA) / "telemetry" / name);
   }
   void SetUp() override {
-    if (!std::filesystem::exists(std::filesystem::path(TPRIMAT_SHARED_DATA) / "telemetry")) GTEST_SKIP();
+    SKIP_WITHOUT_EXAMPLE_DATA(TPRIMAT_SHARED_DATA "/telemetry");
   }
 };
 

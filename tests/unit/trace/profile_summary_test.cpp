@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "example_data.h"
 #include "zip_fixture.h"
 
 namespace tprimat {
@@ -89,7 +90,7 @@ TEST(ProfileSummary, PrintsATraceWithoutItsControlCharacters) {
 class SampleProfiles : public testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(folder() / "traces")) GTEST_SKIP();
+    SKIP_WITHOUT_EXAMPLE_DATA(folder() / "traces");
   }
   static std::filesystem::path folder() { return TPRIMAT_SHARED_DATA; }
   static DeviceSummary device(const std::string& file) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "model_files/hugging_face.h"
+#include "small_training.h"
 #include "train/loop.h"
 
 namespace tprimat {
@@ -14,21 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TrainSpec tiny_training(const fs::path& folder) {
-  TrainSpec spec;
-  ModelSpec& model = spec.model;
-  model.name = model.full_name = "tiny";
-  model.num_layers = 1;
-  model.hidden_size = 16;
-  model.ffn_hidden_size = 32;
-  model.num_attention_heads = model.num_key_value_heads = 2;
-  model.head_dim = 8;
-  model.vocab_size = 64;
-  model.max_position_embeddings = 32;
-  spec.precision = Precision::fp32;
-  spec.sequence_length = 16;
+TrainSpec short_training(const fs::path& folder) {
+  TrainSpec spec = small_training(Precision::fp32);
+  spec.optimizer.warmup_steps = 1;
   spec.steps = 4;
-  spec.threads = 1;
   spec.checkpoint.directory = (folder / "checkpoints").string();
   spec.checkpoint.save_interval = 2;
   return spec;
@@ -69,14 +59,14 @@ class CheckpointsTest : public testing::Test {
 };
 
 TEST_F(CheckpointsTest, GoesOnWhereItStopped) {
-  TrainSpec spec = tiny_training(folder_);
+  TrainSpec spec = short_training(folder_);
   EXPECT_EQ(train(spec), 1);
   spec.steps = 6;
   EXPECT_EQ(train(spec), 5);
 }
 
 TEST_F(CheckpointsTest, AnotherModelIsRefusedByItsKeys) {
-  TrainSpec spec = tiny_training(folder_);
+  TrainSpec spec = short_training(folder_);
   train(spec);
   spec.steps = 6;
   spec.model.rope_theta = 77;
@@ -87,14 +77,14 @@ TEST_F(CheckpointsTest, AnotherModelIsRefusedByItsKeys) {
 }
 
 TEST_F(CheckpointsTest, BeginningAnewAmongOldCheckpointsIsRefused) {
-  TrainSpec spec = tiny_training(folder_);
+  TrainSpec spec = short_training(folder_);
   train(spec);
   spec.checkpoint.resume = false;
   EXPECT_NE(refusal(spec).find("begin anew"), std::string::npos);
 }
 
 TEST_F(CheckpointsTest, InitialWeightsOfAnotherModelAreRefused) {
-  TrainSpec spec = tiny_training(folder_);
+  TrainSpec spec = short_training(folder_);
   write_hugging_face({folder_ / "model"}, spec.model, [&](const std::string& name) {
     for (const NamedShape& shape : whole_weights(spec.model))
       if (shape.name == name) return std::vector<float>(static_cast<size_t>(shape.count()), 0.01f);
