@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
+#include <exception>
+
 #include "base/error.h"
+#include "data/tokenizer/sentence_piece_check.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace tprimat {
@@ -26,9 +29,8 @@ class SentencePieceEncoder final : public TextEncoder {
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(std::string_view bytes, const std::string& name) {
-    const auto status = processor_.LoadFromSerializedProto({bytes.data(), bytes.size()});
-    if (!status.ok())
-      throw Error(Problem{fmt::format("is not a SentencePiece model: {}", status.ToString()), name, ""});
+    if (const std::string wrong = load(bytes); !wrong.empty())
+      throw Error(Problem{fmt::format("is not a SentencePiece model: {}", wrong), name, ""});
   }
 
   int64_t vocab_size() const override { return processor_.GetPieceSize(); }
@@ -45,6 +47,15 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
+  // Returns what is wrong. The library returns a status, but what it uses inside may throw.
+  std::string load(std::string_view bytes) try {
+    if (std::string wrong = find_unsafe_table(bytes); !wrong.empty()) return wrong;
+    const auto status = processor_.LoadFromSerializedProto({bytes.data(), bytes.size()});
+    return status.ok() ? "" : status.ToString();
+  } catch (const std::exception& error) {
+    return fmt::format("its pieces cannot be used: {}", error.what());
+  }
+
   SentencePieceProcessor processor_;
 };
 

@@ -22,14 +22,6 @@ class TfRecords {
   End end_ = End::none;
 };
 
-// The fields of a protocol buffer message, one after the other.
-struct ProtoField {
-  uint32_t number = 0;
-  uint64_t value = 0;      // of a varint or fixed field, as its bits
-  std::string_view bytes;  // of a length-delimited one
-};
-std::optional<ProtoField> take_proto_field(std::string_view& message);  // nothing at the end or where it is no message
-
 // One scalar of a TensorBoard event.
 struct TfScalar {
   std::string_view tag;

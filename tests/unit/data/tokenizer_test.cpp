@@ -132,6 +132,68 @@ TEST(SentencePieceModel, RefusesWhatIsNoModel) {
     EXPECT_THROW(read_sentencepiece_model(sound.substr(0, length), "x.model"), Error) << length;
 }
 
+// Trained with rules that make E9 and C9 an e, the ligature FB01 fi, FF21 a, and AD nothing.
+TEST(SentencePiece, NormalizesAsItsProgramDoes) {
+  EXPECT_EQ(encode(*open_tokenizer(k_fixtures + "normalized.model"), "Éﬁ the cafés\u00ADA"),
+            (std::vector<int32_t>{21, 22, 3, 21, 35, 34, 22, 13, 30, 0}));
+}
+
+// What the library says, or we say, of `sound` with some of its bytes replaced.
+std::string complaint_about_model(std::string model, size_t place, std::string_view bytes) {
+  model.replace(place, bytes.size(), bytes);
+  try {
+    read_sentencepiece_model(model, "x.model");
+  } catch (const Error& error) {
+    return error.problems().front().what;
+  }
+  return {};
+}
+
+TEST(SentencePieceModel, RefusesTablesThatLeadOutside) {
+  const std::string sound = read_file(k_fixtures + "normalized.model");
+  const std::string_view texts("\0a\0e\0fi\0", 8);
+  const size_t end = sound.find(texts);
+  ASSERT_NE(end, std::string::npos);
+  const size_t trie = end - 256 * 4;
+  const std::string_view trie_size("\0\4\0\0", 4), far("\0\xfc\xff\x7f", 4);
+  ASSERT_EQ(std::string_view(sound).substr(trie - 4, 4), trie_size);
+  EXPECT_EQ(complaint_about_model(sound, trie, ""), "");
+  EXPECT_NE(complaint_about_model(sound, trie, far).find("unit 0 of its character map leads outside"), std::string::npos);
+  EXPECT_NE(complaint_about_model(sound, trie + 8, far).find("unit 2 of its character map"), std::string::npos);
+  EXPECT_NE(complaint_about_model(sound, trie - 4, "\1").find("1025 bytes of trie"), std::string::npos);
+  EXPECT_NE(complaint_about_model(sound, trie - 4, std::string_view("\0\0", 2)).find("0 bytes of trie"),
+            std::string::npos);
+  EXPECT_NE(complaint_about_model(sound, end + texts.size() - 1, "x").find("text without an end"), std::string::npos);
+}
+
+TEST(SentencePieceModel, RefusesTextsOutsideOfTheCharacterMap) {
+  const std::string sound = read_file(k_fixtures + "normalized.model");
+  const size_t trie = sound.find(std::string_view("\0a\0e\0fi\0", 8)) - 256 * 4;
+  size_t refused = 0;
+  for (size_t unit = 0; unit < 256; ++unit) {
+    const size_t place = trie + unit * 4;
+    if ((sound[place + 3] & 0x80) == 0) continue;  // not a leaf
+    const std::string message = complaint_about_model(sound, place, "\x09");
+    EXPECT_TRUE(message.empty() || message.find("has its text outside of the map") != std::string::npos) << message;
+    refused += !message.empty();
+  }
+  EXPECT_EQ(refused, 4u);  // one for each rule, and one for C9 and E9 together, which both become an e
+}
+
+// The library refuses it by an exception, not by a status.
+TEST(SentencePieceModel, RefusesAPieceThatBeginsWithAZeroByte) {
+  const std::string sound = read_file(k_fixtures + "unigram.model");
+  const std::string message = complaint_about_model(sound, sound.find("ing"), std::string_view("\0", 1));
+  EXPECT_NE(message.find("its pieces cannot be used"), std::string::npos) << message;
+}
+
+TEST(SentencePieceModel, RefusesAnEndlessPiece) {
+  const std::string text(4097, 'a');
+  const std::string piece = "\x0a\x81\x20" + text;
+  const std::string model = "\x0a\x84\x20" + piece;
+  EXPECT_NE(complaint_about_model(model, 0, "").find("a piece of 4097 bytes"), std::string::npos);
+}
+
 TEST(AddedTokenFinder, TakesTheLongestAtTheLeftmostPlace) {
   AddedTokenFinder finder;
   finder.add({"<a>", 1});

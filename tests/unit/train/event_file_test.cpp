@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "extract/dialects.h"
 #include "extract/dialects/tfrecord.h"
+#include "text/proto.h"
 #include "unit/data/temporary_folder.h"
 
 namespace tprimat {
