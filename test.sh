@@ -39,7 +39,7 @@ stage() {
   local preset=$1 log="build/ctest-$1.log"
   shift
   say "Testing $preset${*:+ ($*)}"
-  ctest --preset "$preset" "$@" >"$log" 2>&1 || true
+  ctest --preset "$preset" -j "$(nproc)" "$@" >"$log" 2>&1 || true
   local line
   line=$(grep -E '^[0-9]+% tests passed' "$log") || { tail -n 40 "$log" >&2; fail "ctest did not finish; see $log"; }
   local bad total unrun

@@ -7,5 +7,6 @@ function(tprimat_embed target name file)
     COMMAND ${CMAKE_COMMAND} -DNAME=${name} -DFILE=${file} -DOUT=${source} -P ${CMAKE_SOURCE_DIR}/cmake/WriteEmbedded.cmake
     DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/WriteEmbedded.cmake
     COMMENT "Embedding ${name}")
+  set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${source})
 endfunction()

@@ -20,7 +20,7 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_examples =
+constexpr const char* k_compare_examples =
     "  tprimat compare                                  everything in ./output\n"
     "  tprimat compare old.json new.json --baseline old.json\n"
     "  tprimat compare results/ --model llama --markdown\n"
@@ -134,7 +134,7 @@ void add_filters(CLI::App& verb, CompareRequest& request) {
 void add_compare_verb(CLI::App& program, Session& session) {
   auto request = std::make_shared<CompareRequest>();
   CLI::App* verb = add_verb(program, session, "compare",
-                            "Compare results: who is faster, by how much, and is the comparison fair?", k_examples);
+                            "Compare results: who is faster, by how much, and is the comparison fair?", k_compare_examples);
   add_json_option(*verb, session);
   verb->add_option("paths", request->paths, "Result files, or directories of them (default: the output directory)")
       ->type_name("DIR|FILE");

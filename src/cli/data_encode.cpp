@@ -14,7 +14,7 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_examples =
+constexpr const char* k_encode_examples =
     "  tprimat data encode corpus.jsonl.gz --tokenizer tokenizer.json --output data/corpus --append-eod\n"
     "  tprimat data encode books/*.txt --tokenizer tokenizer.model --output data/books --split-by file\n\n"
     "What a document is (--split-by)\n"
@@ -94,7 +94,7 @@ ExitStatus encode(const Session& session, EncodeOptions options) {
 
 void add_data_encode(CLI::App& verb, Session& session) {
   CLI::App* encode_verb = verb.add_subcommand("encode", "Turn text into a Megatron .bin/.idx pair");
-  encode_verb->footer(std::string("Examples\n") + k_examples);
+  encode_verb->footer(std::string("Examples\n") + k_encode_examples);
   auto options = std::make_shared<EncodeOptions>();
   EncodeRequest& request = options->request;
   encode_verb->add_option("IN", request.inputs, "JSON lines or plain text")->required();

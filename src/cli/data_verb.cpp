@@ -15,7 +15,7 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_examples =
+constexpr const char* k_data_examples =
     "  tprimat data encode corpus.jsonl --tokenizer tokenizer.json --output corpus/text --append-eod\n"
     "  tprimat data info corpus/text --split 949,50,1 --seq-length 1024\n"
     "  tprimat data make --prefix corpus/synthetic --tokens 1000000 --vocab 50257\n";
@@ -94,7 +94,7 @@ void add_info(CLI::App& verb, Session& session) {
 }  // namespace
 
 void add_data_verb(CLI::App& program, Session& session) {
-  CLI::App* verb = add_verb(program, session, "data", "Token data sets (Megatron .bin/.idx)", k_examples);
+  CLI::App* verb = add_verb(program, session, "data", "Token data sets (Megatron .bin/.idx)", k_data_examples);
   verb->require_subcommand(1);
   add_data_encode(*verb, session);
   add_make(*verb, session);

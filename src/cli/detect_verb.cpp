@@ -13,7 +13,7 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_examples =
+constexpr const char* k_detect_examples =
     "  tprimat detect            what this machine is, for people\n"
     "  tprimat detect --json     the same for programs\n";
 
@@ -102,7 +102,7 @@ ExitStatus detect(const Session& session) {
 
 void add_detect_verb(CLI::App& program, Session& session) {
   CLI::App* verb =
-      add_verb(program, session, "detect", "What this machine is: platform, devices, drivers, frameworks", k_examples);
+      add_verb(program, session, "detect", "What this machine is: platform, devices, drivers, frameworks", k_detect_examples);
   add_json_option(*verb, session);
   verb->callback([&session] { session.action = [&session] { return detect(session); }; });
 }

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* k_examples =
+constexpr const char* k_extract_examples =
     "  tprimat extract train.log                          any log: format, steps, speed, failures\n"
     "  tprimat extract logs/ --output results/            every log of a folder, one result file each\n"
     "  zcat job.log.gz | tprimat extract - --json         a result on stdout\n"
@@ -198,7 +198,7 @@ void add_fact_options(CLI::App& verb, ExtractRequest& request) {
 void add_extract_verb(CLI::App& program, Session& session) {
   auto request = std::make_shared<ExtractRequest>();
   CLI::App* verb = add_verb(program, session, "extract",
-                            "Turn any framework's log into a result: steps, speed, settings, failures", k_examples);
+                            "Turn any framework's log into a result: steps, speed, settings, failures", k_extract_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   verb->add_option("paths", request->paths, "Logs (plain, gzip or zstd), folders of logs, or - for standard input")

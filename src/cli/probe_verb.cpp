@@ -15,7 +15,7 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_examples =
+constexpr const char* k_probe_examples =
     "  tprimat probe                                     matrix products and memory, about 12 s\n"
     "  tprimat probe --threads 1 --json\n"
     "  tprimat probe --model llama                       the products of a model of the configuration\n"
@@ -90,7 +90,7 @@ ExitStatus probe(const Session& session, const ProbeOptions& options) {
 
 void add_probe_verb(CLI::App& program, Session& session) {
   CLI::App* verb = add_verb(program, session, "probe",
-                            "Measure what this machine achieves: matrix products, memory, collectives", k_examples);
+                            "Measure what this machine achieves: matrix products, memory, collectives", k_probe_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   auto options = std::make_shared<ProbeOptions>();

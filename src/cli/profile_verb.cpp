@@ -9,7 +9,7 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_examples =
+constexpr const char* k_profile_examples =
     "  tprimat profile --summarise trace.json.gz\n"
     "  tprimat profile --summarise perf_report.xlsx --json\n";
 
@@ -22,7 +22,7 @@ ExitStatus print_summary(const Session& session, const std::string& file) {
 }  // namespace
 
 void add_profile_verb(CLI::App& program, Session& session) {
-  CLI::App* verb = add_verb(program, session, "profile", "Say where the time of a profiler's trace went", k_examples);
+  CLI::App* verb = add_verb(program, session, "profile", "Say where the time of a profiler's trace went", k_profile_examples);
   auto file = std::make_shared<std::string>();
   verb->add_option("--summarise", *file,
                    "PyTorch Chrome trace (.json, .json.gz) or TraceLens report (.xlsx) to summarise")

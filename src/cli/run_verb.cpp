@@ -25,7 +25,7 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_examples =
+constexpr const char* k_run_examples =
     "  tprimat run                                       everything the configuration names, on this machine\n"
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
     "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
@@ -82,8 +82,8 @@ std::optional<MeasuredPeak> measure_cpu_peak(Precision precision, int64_t thread
   const auto peak = measure_gemm_peak(precision, static_cast<int>(threads));
   if (!peak) return std::nullopt;
   MeasuredPeak measured{{fmt::format("measured:cpu:{}", enum_name(precision)), peak->flops_per_second, peak->how}, {}};
-  const MemoryBandwidth memory = measure_memory_bandwidth(static_cast<int>(threads), {MemoryKind::triad});
-  measured.peak.memory_bytes_per_second = memory.rate(MemoryKind::triad);
+  const MemoryBandwidth memory = measure_memory_bandwidth(static_cast<int>(threads), {StreamKernel::triad});
+  measured.peak.memory_bytes_per_second = memory.rate(StreamKernel::triad);
   measured.peak.memory_source = "triad: " + memory.how;
   constexpr double k_undisturbed_share = 0.95;
   if (peak->cpu_share < k_undisturbed_share)
@@ -197,7 +197,7 @@ void add_limits(CLI::App& verb, RunOptions& options) {
 
 void add_run_verb(CLI::App& program, Session& session) {
   CLI::App* verb =
-      add_verb(program, session, "run", "Train what the configuration names on this machine, and measure", k_examples);
+      add_verb(program, session, "run", "Train what the configuration names on this machine, and measure", k_run_examples);
   auto options = std::make_shared<RunOptions>();
   add_json_option(*verb, session);
   add_config_options(*verb, session);

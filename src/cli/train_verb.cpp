@@ -28,7 +28,7 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_examples =
+constexpr const char* k_train_examples =
     "  tprimat train --spec train_spec.json\n"
     "  TPRIMAT_STEPS=steps.jsonl tprimat train --spec train_spec.json\n"
     "  tprimat train --spec train_spec.json --save ckpt --save-interval 100      resumes from ckpt when started again\n"
@@ -202,7 +202,7 @@ ExitStatus train(const TrainOptions& options) {
 
 void add_train_verb(CLI::App& program, Session& session) {
   CLI::App* verb = add_verb(program, session, "train",
-                            "The native trainer: train one model as a JSON specification says", k_examples);
+                            "The native trainer: train one model as a JSON specification says", k_train_examples);
   auto options = std::make_shared<TrainOptions>();
   verb->add_option("--spec", options->spec_path, "What to train, as written by `tprimat run` (JSON)")
       ->required()

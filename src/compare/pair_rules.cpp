@@ -141,7 +141,7 @@ Figures check_peak(const RunResult& a, const RunResult& b) {
 }
 
 using enum Severity;
-constexpr std::array k_rules = {
+constexpr std::array k_pair_rules = {
     PairRule{"model_shape", error, "the models differ in shape", "train the same model on both sides", check_shape},
     PairRule{"sequence_length", error, "the sequence lengths differ, so a token is not the same work",
              "use one sequence length on both sides", check_sequence_length},
@@ -171,6 +171,6 @@ constexpr std::array k_rules = {
 
 }  // namespace
 
-std::span<const PairRule> pair_rules() { return k_rules; }
+std::span<const PairRule> pair_rules() { return k_pair_rules; }
 
 }  // namespace tprimat

@@ -127,7 +127,7 @@ Figures check_framework(const Contender& c) { return c.first().framework ? std::
 constexpr const char* k_extract_again = "extract the run again from its log, which records it";
 
 using enum Severity;
-constexpr std::array k_rules = {
+constexpr std::array k_run_rules = {
     RunRule{"status", error, "the run is not a complete, valid one", "run it again, or leave it out with a filter",
             check_status},
     RunRule{"impossible", error, "a figure is impossible",
@@ -165,6 +165,6 @@ constexpr std::array k_rules = {
 
 }  // namespace
 
-std::span<const RunRule> run_rules() { return k_rules; }
+std::span<const RunRule> run_rules() { return k_run_rules; }
 
 }  // namespace tprimat

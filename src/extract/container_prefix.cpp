@@ -1,19 +1,13 @@
 #include "extract/container_prefix.h"
 
 #include "extract/scan_text.h"
+#include "text/characters.h"
 
 namespace tprimat {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(char c) {
   return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' || c == '_' || c == '.';
-}
-
-bool take(std::string_view& text, std::string_view literal) {
-  if (text.substr(0, literal.size()) != literal) return false;
-  text.remove_prefix(literal.size());
-  return true;
 }
 
 std::string_view take_name(std::string_view& text) {
@@ -27,7 +21,7 @@ std::string_view take_name(std::string_view& text) {
 
 bool take_ray_worker(std::string_view& text) {
   std::string_view rest = text;
-  if (!take(rest, "(") || take_name(rest).empty() || !take(rest, " pid=")) return false;
+  if (!take_literal(rest, "(") || take_name(rest).empty() || !take_literal(rest, " pid=")) return false;
   const size_t close = rest.find(") ");
   if (close > 60) return false;
   text = rest.substr(close + 2);
@@ -46,9 +40,9 @@ bool take_compose_service(std::string_view& text) {
   std::string_view rest = text;
   const std::string_view name = take_name(rest);
   if (name.empty() || !is_digit(name.back()) || name.find_first_of("-_") == std::string_view::npos) return false;
-  while (take(rest, " ")) {
+  while (take_literal(rest, " ")) {
   }
-  if (!take(rest, "| ")) return false;
+  if (!take_literal(rest, "| ")) return false;
   text = rest;
   return true;
 }
@@ -68,9 +62,9 @@ bool take_syslog(std::string_view& text) {
   if (!contains("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec", text.substr(0, 3))) return false;
   text.remove_prefix(k_shape.size());
   std::string_view rest = text;
-  if (take_name(rest).empty() || !take(rest, " ") || take_name(rest).empty() || !take(rest, "[")) return true;
+  if (take_name(rest).empty() || !take_literal(rest, " ") || take_name(rest).empty() || !take_literal(rest, "[")) return true;
   while (!rest.empty() && is_digit(rest.front())) rest.remove_prefix(1);
-  if (take(rest, "]: ")) text = rest;
+  if (take_literal(rest, "]: ")) text = rest;
   return true;
 }
 
@@ -78,7 +72,7 @@ bool take_syslog(std::string_view& text) {
 bool take_host(std::string_view& text) {
   std::string_view rest = text;
   const std::string_view name = take_name(rest);
-  if (name.size() < 2 || !is_digit(name.back()) || !take(rest, ": ")) return false;
+  if (name.size() < 2 || !is_digit(name.back()) || !take_literal(rest, ": ")) return false;
   const bool begins = rest.substr(0, 1) == "[" || rest.substr(0, 2) == " [" || rest.substr(0, 2) == "20";
   if (begins) text = rest;
   return begins;
@@ -92,7 +86,7 @@ bool take_container_prefix(std::string_view& text) {
 
 void skip_stream_name(std::string_view& text) {
   for (const std::string_view name : {" stdout F ", " stderr F ", " stdout P ", " stderr P "})
-    if (take(text, name)) return;
+    if (take_literal(text, name)) return;
 }
 
 }  // namespace tprimat

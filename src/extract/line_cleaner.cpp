@@ -5,14 +5,12 @@
 
 #include "extract/container_prefix.h"
 #include "extract/scan_text.h"
+#include "text/characters.h"
 
 namespace tprimat {
 namespace {
 
 constexpr size_t k_most_digits = 7;  // of a rank
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 
 // The digits at the start, cut off; nothing without any, or when they are no rank.
 std::optional<int32_t> take_rank(std::string_view& text) {
@@ -27,13 +25,7 @@ std::optional<int32_t> take_rank(std::string_view& text) {
   return value;
 }
 
-bool take(std::string_view& text, std::string_view literal) {
-  if (text.substr(0, literal.size()) != literal) return false;
-  text.remove_prefix(literal.size());
-  return true;
-}
-
-void skip_blanks(std::string_view& text) {
+void skip_spaces(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
 }
 
@@ -42,9 +34,9 @@ void skip_blanks(std::string_view& text) {
 
 bool take_srun_label(LogLine& line) {  // " 12: "
   std::string_view rest = line.text;
-  skip_blanks(rest);
+  skip_spaces(rest);
   const auto rank = take_rank(rest);
-  if (!rank || !take(rest, ":") || (!rest.empty() && rest.front() != ' ')) return false;
+  if (!rank || !take_literal(rest, ":") || (!rest.empty() && rest.front() != ' ')) return false;
   if (!rest.empty()) rest.remove_prefix(1);
   line.text = rest, line.rank = *rank;
   return true;
@@ -52,7 +44,7 @@ bool take_srun_label(LogLine& line) {  // " 12: "
 
 bool take_bracket_label(LogLine& line) {  // "[default3]:", "[rank7]:", "[0434:0]:", "[1,4]<stdout>:"
   std::string_view rest = line.text;
-  if (!take(rest, "[")) return false;
+  if (!take_literal(rest, "[")) return false;
   size_t letters = 0;
   while (letters < rest.size() && letters < 16 && is_letter(rest[letters])) ++letters;
   rest.remove_prefix(letters);
@@ -63,9 +55,9 @@ bool take_bracket_label(LogLine& line) {  // "[default3]:", "[rank7]:", "[0434:0
     rest.remove_prefix(1);
     rank = take_rank(rest);
   }
-  if (!rank || !take(rest, "]") || (letters == 0 && !pair)) return false;
-  if (pair && (take(rest, "<stdout>") || take(rest, "<stderr>"))) line.rank = *rank;
-  if (!take(rest, ":")) return false;
+  if (!rank || !take_literal(rest, "]") || (letters == 0 && !pair)) return false;
+  if (pair && (take_literal(rest, "<stdout>") || take_literal(rest, "<stderr>"))) line.rank = *rank;
+  if (!take_literal(rest, ":")) return false;
   line.text = rest, line.rank = *rank;
   return true;
 }
@@ -80,7 +72,7 @@ bool take_job_name(LogLine& line) {  // "my-job/0 "
     has_letter |= is_letter(rest[length++]);
   if (!has_letter) return false;
   rest.remove_prefix(length);
-  if (!take(rest, "/") || !take_rank(rest) || !take(rest, " ")) return false;
+  if (!take_literal(rest, "/") || !take_rank(rest) || !take_literal(rest, " ")) return false;
   line.text = rest;
   return true;
 }
@@ -88,21 +80,21 @@ bool take_job_name(LogLine& line) {  // "my-job/0 "
 // "[20251030 07:25:36][rank-7/8][INFO ] [--------trainer.py:2509] : "; the time stamp is cut already.
 bool take_primus_prefix(LogLine& line) {
   std::string_view rest = line.text;
-  if (!take(rest, "[rank-")) return false;
+  if (!take_literal(rest, "[rank-")) return false;
   const auto rank = take_rank(rest);
-  if (!rank || !take(rest, "/")) return false;
+  if (!rank || !take_literal(rest, "/")) return false;
   const auto ranks = take_rank(rest);
-  if (!ranks || !take(rest, "]")) return false;
+  if (!ranks || !take_literal(rest, "]")) return false;
   line.rank = *rank, line.ranks = *ranks;
   line.text = rest;
-  if (!take(rest, "[")) {  // the level without brackets: "INFO "
+  if (!take_literal(rest, "[")) {  // the level without brackets: "INFO "
     const size_t at = rest.find('[');
     if (at > 16) return true;
     rest.remove_prefix(at);
   } else {
     if (!skip_past(rest, "]")) return true;
   }
-  skip_blanks(rest);
+  skip_spaces(rest);
   line.text = rest;
   if (!rest.empty() && rest.front() == '[') {
     const size_t colon = rest.find("] : ");
@@ -123,7 +115,7 @@ bool take_stamp(LogLine& line) {
 // "[titan] 2025-03-12 11:10:21,511 - root - INFO - ": a short name in brackets, then the stamp.
 bool take_named_stamp(LogLine& line) {
   std::string_view rest = line.text;
-  if (!take(rest, "[")) return false;
+  if (!take_literal(rest, "[")) return false;
   const size_t end = rest.find("] ");
   if (end > 24) return false;
   rest.remove_prefix(end + 2);

@@ -144,13 +144,9 @@ bool store_rank_memory(std::string_view key, std::string_view value, IterationRe
   return true;
 }
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 // Some models train on a loss of another name: "nll loss: 2.5". The additions to a loss are none.
 void store_other_loss(std::string_view key, std::string_view value, IterationRecord& record) {
-  if (record.other_loss || !ends_with(key, "loss")) return;
+  if (record.other_loss || !key.ends_with("loss")) return;
   for (const std::string_view addition : {"balanc", "aux", "z_loss", "z loss", "mtp"})
     if (contains(key, addition)) return;
   record.other_loss = parse_number(value);

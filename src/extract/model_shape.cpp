@@ -11,9 +11,9 @@ namespace tprimat {
 namespace {
 
 // A configuration dump by any of the names that frameworks give a setting.
-class Dump {
+class DumpedSettings {
  public:
-  explicit Dump(const std::map<std::string, std::string>& settings) : settings_(settings) {}
+  explicit DumpedSettings(const std::map<std::string, std::string>& settings) : settings_(settings) {}
 
   std::string_view word(std::initializer_list<const char*> keys) const {
     for (const char* key : keys)
@@ -36,13 +36,13 @@ class Dump {
 };
 
 // Shapes that ModelSpec cannot tell: their FLOPs would be wrong.
-bool is_beyond_us(const Dump& dump) {
+bool is_beyond_us(const DumpedSettings& dump) {
   return dump.is_true({"multi_latent_attention"}) ||
          dump.whole({"num_experts", "num_moe_experts", "num_local_experts"}) ||
          dump.whole({"q_lora_rank", "kv_lora_rank"}) || dump.has("hybrid_override_pattern");
 }
 
-int64_t key_value_heads(const Dump& dump, int64_t heads) {
+int64_t key_value_heads(const DumpedSettings& dump, int64_t heads) {
   const bool megatron = dump.has("group_query_attention");
   if (megatron && !dump.is_true({"group_query_attention"})) return heads;
   return dump.whole({"num_query_groups", "num_key_value_heads"}).value_or(heads);
@@ -50,7 +50,7 @@ int64_t key_value_heads(const Dump& dump, int64_t heads) {
 
 // Megatron's defaults are those of GPT-3 where the dump does not say otherwise; a dump that says nothing of the MLP is
 // no basis for FLOPs.
-void read_kinds(const Dump& dump, ModelSpec& model) {
+void read_kinds(const DumpedSettings& dump, ModelSpec& model) {
   const std::string_view activation = dump.word({"hidden_act", "activation_function"});
   model.mlp = dump.is_true({"swiglu"}) || activation == "silu" ? MlpKind::swiglu : MlpKind::gelu;
   const std::string_view norm = dump.word({"normalization"});
@@ -65,11 +65,11 @@ void read_kinds(const Dump& dump, ModelSpec& model) {
   model.qk_norm = dump.is_true({"qk_layernorm"});
 }
 
-bool states_mlp(const Dump& dump) {
+bool states_mlp(const DumpedSettings& dump) {
   return dump.has("swiglu") || dump.has("hidden_act") || dump.has("activation_function") || dump.has("n_embd");
 }
 
-std::optional<ModelSpec> read_dump(const Dump& dump) {
+std::optional<ModelSpec> read_dump(const DumpedSettings& dump) {
   const auto layers = dump.whole({"num_layers", "num_hidden_layers", "n_layer"});
   const auto hidden = dump.whole({"hidden_size", "n_embd"});
   const auto heads = dump.whole({"num_attention_heads", "n_head"});
@@ -96,7 +96,7 @@ std::optional<ModelSpec> read_dump(const Dump& dump) {
 
 std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::string>& settings,
                                           const LoggedFacts& facts) {
-  if (auto model = read_dump(Dump(settings)); model && model->hidden_size < (int64_t{1} << 31)) {
+  if (auto model = read_dump(DumpedSettings(settings)); model && model->hidden_size < (int64_t{1} << 31)) {
     model->name = facts.model.value_or("");
     model->max_position_embeddings = std::max(model->max_position_embeddings, facts.sequence_length.value_or(1));
     if (check_model(*model, "").empty()) return model;

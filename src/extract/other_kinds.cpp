@@ -7,41 +7,38 @@
 namespace tprimat {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
 struct Kind {
   bool (*fits)(std::string_view head);
   std::string_view description;
 };
 
 constexpr Kind k_kinds[] = {
-    {[](std::string_view head) { return starts_with(head, "PK\x03\x04"); },
+    {[](std::string_view head) { return head.starts_with("PK\x03\x04"); },
      "a zip container (.xlsx, .pt, .npz): `tprimat profile --summarise` reads performance reports in .xlsx"},
     {[](std::string_view head) { return contains(head, "\"traceEvents\"") || contains(head, "\"deviceProperties\""); },
      "a Chrome trace: `tprimat profile --summarise` reads it"},
-    {[](std::string_view head) { return starts_with(head, "\xff\xfe") || starts_with(head, "\xfe\xff"); },
+    {[](std::string_view head) { return head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"); },
      "text in UTF-16: `iconv -f utf-16 -t utf-8` makes it readable"},
-    {[](std::string_view head) { return starts_with(head, "MMIDIDX"); },
+    {[](std::string_view head) { return head.starts_with("MMIDIDX"); },
      "the index of a Megatron dataset: `tprimat data info` reads it"},
     {[](std::string_view head) { return contains(head, "ROCm System Management Interface"); },
      "telemetry of rocm-smi: give it with --telemetry, next to the log"},
-    {[](std::string_view head) { return starts_with(head, "# gpu") || starts_with(head, "#Date"); },
+    {[](std::string_view head) { return head.starts_with("# gpu") || head.starts_with("#Date"); },
      "telemetry of nvidia-smi dmon: give it with --telemetry, next to the log"},
     {[](std::string_view head) { return contains(head.substr(0, 400), "power.draw"); },
      "telemetry of nvidia-smi: give it with --telemetry, next to the log"},
-    {[](std::string_view head) { return starts_with(head, "GPU  ") && contains(head.substr(0, 400), "VIOL"); },
+    {[](std::string_view head) { return head.starts_with("GPU  ") && contains(head.substr(0, 400), "VIOL"); },
      "telemetry of amd-smi: give it with --telemetry, next to the log"},
-    {[](std::string_view head) { return starts_with(head, "GPU  ") && contains(head.substr(0, 400), "POWER"); },
+    {[](std::string_view head) { return head.starts_with("GPU  ") && contains(head.substr(0, 400), "POWER"); },
      "telemetry of amd-smi: give it with --telemetry, next to the log"},
     {[](std::string_view head) { return contains(head, "\"card0\"") || contains(head, "\"socket_power\""); },
      "telemetry of an AMD tool: give it with --telemetry, next to the log"},
     {[](std::string_view head) {
-       return starts_with(head,
-                          "\x7f"
+       return head.starts_with("\x7f"
                           "ELF");
      },
      "a program"},
-    {[](std::string_view head) { return starts_with(head, "\x89PNG"); }, "an image"},
+    {[](std::string_view head) { return head.starts_with("\x89PNG"); }, "an image"},
 };
 
 // Text has no zero bytes.

@@ -7,10 +7,11 @@
 #include <cstdint>
 #include <string>
 
+#include "text/characters.h"
+
 namespace tprimat {
 namespace {
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 void skip_blanks(std::string_view& text) {
@@ -68,12 +69,6 @@ std::optional<int> take_digits(std::string_view& text, size_t count) {
   }
   text.remove_prefix(count);
   return value;
-}
-
-bool take_char(std::string_view& text, char wanted) {
-  if (text.empty() || text.front() != wanted) return false;
-  text.remove_prefix(1);
-  return true;
 }
 
 struct Date {

@@ -20,6 +20,14 @@ std::optional<std::string_view> text_between(std::string_view text, std::string_
 // Cuts `text` up to and with `mark`; false, and nothing is cut, when it does not occur.
 bool skip_past(std::string_view& text, std::string_view mark);
 
+// Cuts `literal` or `wanted` off the start; false, and nothing is cut, when it does not stand there.
+inline bool take_literal(std::string_view& text, std::string_view literal) {
+  if (!text.starts_with(literal)) return false;
+  text.remove_prefix(literal.size());
+  return true;
+}
+inline bool take_char(std::string_view& text, char wanted) { return take_literal(text, {&wanted, 1}); }
+
 // The number at the start, after blanks: "12.3 ms", "1.2E+01", "nan", "-inf", "12,345.6" (commas that group thousands).
 // Cut off the text when there is one.
 Figure take_number(std::string_view& text);

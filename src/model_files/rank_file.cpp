@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "files are little-endi
 constexpr std::string_view k_magic = "TPRIMATC";
 constexpr uint32_t k_version = 1;
 constexpr size_t k_checked_head = 64, k_head_bytes = 72;
-constexpr int64_t k_largest = int64_t{1} << 40;  // rows or columns: far above any weight
+constexpr int64_t k_largest_extent = int64_t{1} << 40;  // rows or columns: far above any weight
 
 class ByteWriter {
  public:
@@ -105,13 +105,13 @@ bool is_part(int64_t first, int64_t count, int64_t whole) {
 std::optional<int64_t> sound_count(const Shard& shard) {
   int64_t whole = 0, rows = 0, count = 0;
   for (const int64_t size : {shard.whole_rows, shard.whole_cols})
-    if (size < 1 || size > k_largest) return std::nullopt;
+    if (size < 1 || size > k_largest_extent) return std::nullopt;
   if (__builtin_mul_overflow(shard.whole_rows, shard.whole_cols, &whole)) return std::nullopt;
   if (!is_part(shard.first_col, shard.cols, shard.whole_cols)) return std::nullopt;
   for (const RowRange& range : shard.rows) {
     if (!is_part(range.first, range.count, shard.whole_rows)) return std::nullopt;
     rows += range.count;  // at most 2^32 ranges of 2^40
-    if (rows > k_largest) return std::nullopt;
+    if (rows > k_largest_extent) return std::nullopt;
   }
   if (__builtin_mul_overflow(rows, shard.cols, &count)) return std::nullopt;
   return count;

@@ -9,7 +9,7 @@
 namespace tprimat {
 namespace {
 
-constexpr MeasuringRule k_rule = {
+constexpr MeasuringRule k_collective_rule = {
     .warm_seconds = 0.02, .window_seconds = 0.02, .longest_seconds = 0.3, .noise = 0.02, .least_windows = 5};
 constexpr CollectiveKind k_kinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
                                       CollectiveKind::reduce_scatter, CollectiveKind::send_receive};
@@ -63,18 +63,18 @@ int64_t repetitions_for(const Window& window, double seconds) {
 
 Measured measure_together(Communicator& world, const auto& work) {
   Window last = measure_repetitions(world, 1, work);
-  last = measure_repetitions(world, repetitions_for(last, k_rule.warm_seconds), work);
+  last = measure_repetitions(world, repetitions_for(last, k_collective_rule.warm_seconds), work);
   std::vector<Window> windows;
   double total = 0;
-  while (static_cast<int>(windows.size()) < k_rule.least_windows ||
-         (!is_quiet(windows, k_rule) && total < k_rule.longest_seconds)) {
-    const int64_t repetitions = repetitions_for(last, k_rule.window_seconds);
+  while (static_cast<int>(windows.size()) < k_collective_rule.least_windows ||
+         (!is_quiet(windows, k_collective_rule) && total < k_collective_rule.longest_seconds)) {
+    const int64_t repetitions = repetitions_for(last, k_collective_rule.window_seconds);
     last = measure_repetitions(world, repetitions, work);
     windows.push_back(last);
     total += last.seconds * static_cast<double>(repetitions);
   }
   Measured measured = summarise_windows(windows);
-  measured.ended_by = is_quiet(windows, k_rule) ? EndedBy::noise : EndedBy::time;
+  measured.ended_by = is_quiet(windows, k_collective_rule) ? EndedBy::noise : EndedBy::time;
   return measured;
 }
 
@@ -112,7 +112,7 @@ CollectiveReport measure_collectives(Communicator& world) {
       "median of windows of {} s, by the slowest rank, until they agree to {} % or for {} s; fp32, in place, {} ranks "
       "with "
       "one thread each; bus bandwidth as nccl-tests defines it",
-      k_rule.window_seconds, k_rule.noise * 100, k_rule.longest_seconds, world.size());
+      k_collective_rule.window_seconds, k_collective_rule.noise * 100, k_collective_rule.longest_seconds, world.size());
   return report;
 }
 

@@ -11,7 +11,7 @@
 namespace tprimat {
 namespace {
 
-constexpr MeasuringRule k_rule;
+constexpr MeasuringRule k_gemm_rule;
 constexpr double k_warm_seconds = 0.2;  // before the first product: clocks rise
 
 // Two squares, and the products of an MLP and a head of width 1024 over 2048 tokens.
@@ -38,7 +38,7 @@ bool is_slower(const GemmRate& a, const GemmRate& b) { return a.flops_per_second
 GemmRate measure_shape(const ProductShape& shape, ProductFormat format) {
   const auto product = make_product(shape, format);
   CHECK(product != nullptr);
-  const Measured measured = measure(k_rule, thread_count(), [&] { product->run(); });
+  const Measured measured = measure(k_gemm_rule, thread_count(), [&] { product->run(); });
   return {shape.name, shape.pass, shape.m, shape.n, shape.k, shape.flops() / measured.fastest_seconds, measured};
 }
 
@@ -48,7 +48,7 @@ std::string describe_rule(size_t shapes, const GemmRate& best) {
       "fastest window of {} s over {} shapes, reached at {} x {} x {}; each shape until the windows agree to {} % or "
       "for "
       "{} s; oneDNN {}.{}.{} with packed weights, normal data, {} threads",
-      k_rule.window_seconds, shapes, best.m, best.n, best.k, k_rule.noise * 100, k_rule.longest_seconds, version->major,
+      k_gemm_rule.window_seconds, shapes, best.m, best.n, best.k, k_gemm_rule.noise * 100, k_gemm_rule.longest_seconds, version->major,
       version->minor, version->patch, thread_count());
 }
 

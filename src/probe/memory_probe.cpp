@@ -22,7 +22,7 @@ constexpr int64_t k_line_bytes = 64;
 constexpr int64_t k_unroll = 4;
 constexpr double k_smallest_buffer = 1e9;  // bytes
 // A window is one pass.
-constexpr MeasuringRule k_rule = {
+constexpr MeasuringRule k_memory_rule = {
     .warm_seconds = 0.0, .window_seconds = 0.0, .longest_seconds = 0.5, .noise = 0.01, .least_windows = 5};
 
 int64_t choose_lines() {
@@ -74,27 +74,27 @@ struct StreamKind {
   Pass pass;
   int64_t arrays;  // read or written
 };
-StreamKind stream_kind(MemoryKind kind) {
+StreamKind stream_kind(StreamKernel kind) {
   switch (kind) {
-    case MemoryKind::copy: return {copy_lines, 2};
-    case MemoryKind::scale: return {scale_lines, 2};
-    case MemoryKind::add: return {add_lines, 3};
-    case MemoryKind::triad: return {triad_lines, 3};
-    case MemoryKind::read: break;
+    case StreamKernel::copy: return {copy_lines, 2};
+    case StreamKernel::scale: return {scale_lines, 2};
+    case StreamKernel::add: return {add_lines, 3};
+    case StreamKernel::triad: return {triad_lines, 3};
+    case StreamKernel::read: break;
   }
   CHECK(!"a kind that writes");
 }
 
 template <class Work>
-MemoryRate measure_passes(MemoryKind kind, int64_t lines, Work&& work) {
-  const Measured measured = measure(k_rule, thread_count(), work);
+MemoryRate measure_passes(StreamKernel kind, int64_t lines, Work&& work) {
+  const Measured measured = measure(k_memory_rule, thread_count(), work);
   return {kind, static_cast<double>(lines * k_line_bytes) / measured.fastest_seconds, measured};
 }
 
 MemoryRate measure_read(const Arrays& arrays) {
   std::vector<double> sums(static_cast<size_t>(thread_count()));
   const int64_t lines = 3 * arrays.count;
-  const MemoryRate rate = measure_passes(MemoryKind::read, lines, [&] {
+  const MemoryRate rate = measure_passes(StreamKernel::read, lines, [&] {
     parallel_ranges(lines / k_unroll, [&](int64_t begin, int64_t end, int thread) {
       sums[static_cast<size_t>(thread)] = sum_lines(arrays.a + begin * k_unroll, (end - begin) * k_unroll);
     });
@@ -103,8 +103,8 @@ MemoryRate measure_read(const Arrays& arrays) {
   return rate;
 }
 
-MemoryRate measure_kind(MemoryKind kind, const Arrays& arrays) {
-  if (kind == MemoryKind::read) return measure_read(arrays);
+MemoryRate measure_kind(StreamKernel kind, const Arrays& arrays) {
+  if (kind == StreamKernel::read) return measure_read(arrays);
   const StreamKind stream = stream_kind(kind);
   return measure_passes(kind, stream.arrays * arrays.count, [&] {
     parallel_ranges(arrays.count, [&](int64_t begin, int64_t end, int) { stream.pass(arrays, begin, end); });
@@ -113,13 +113,13 @@ MemoryRate measure_kind(MemoryKind kind, const Arrays& arrays) {
 
 }  // namespace
 
-double MemoryBandwidth::rate(MemoryKind kind) const {
+double MemoryBandwidth::rate(StreamKernel kind) const {
   for (const MemoryRate& each : kinds)
     if (each.kind == kind) return each.bytes_per_second;
   CHECK(!"measured");
 }
 
-MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<MemoryKind>& kinds) {
+MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<StreamKernel>& kinds) {
   set_thread_count(threads);
   const int64_t count = choose_lines();
   ArenaPlan plan;
@@ -132,20 +132,20 @@ MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<MemoryKi
   const int64_t third = count / 3;
   MemoryBandwidth result;
   result.buffer_bytes = count * k_line_bytes;
-  for (const MemoryKind kind : kinds)
+  for (const StreamKernel kind : kinds)
     result.kinds.push_back(measure_kind(kind, {lines, lines + third, lines + 2 * third, third}));
   result.how = fmt::format(
       "fastest pass over {:.2f} GB, of at least {} passes, until they agree to {} % or for {} s of each kind; huge "
       "pages "
       "where the system gives them, {} threads",
-      static_cast<double>(result.buffer_bytes) / 1e9, k_rule.least_windows, k_rule.noise * 100, k_rule.longest_seconds,
+      static_cast<double>(result.buffer_bytes) / 1e9, k_memory_rule.least_windows, k_memory_rule.noise * 100, k_memory_rule.longest_seconds,
       thread_count());
   return result;
 }
 
 MemoryBandwidth measure_memory_bandwidth(int threads) {
   return measure_memory_bandwidth(
-      threads, {MemoryKind::read, MemoryKind::copy, MemoryKind::scale, MemoryKind::add, MemoryKind::triad});
+      threads, {StreamKernel::read, StreamKernel::copy, StreamKernel::scale, StreamKernel::add, StreamKernel::triad});
 }
 
 }  // namespace tprimat

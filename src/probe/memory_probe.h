@@ -11,7 +11,7 @@ namespace tprimat {
 
 // The kinds of McCalpin's STREAM, and reading alone. Bytes that the program asks for are counted, as STREAM does: a
 // write's own fetch is not.
-enum class MemoryKind {
+enum class StreamKernel {
   read,   // sum of one array      8 bytes per element
   copy,   // c = a                16
   scale,  // b = s·c              16
@@ -19,16 +19,16 @@ enum class MemoryKind {
   triad,  // a = b + s·c          24
 };
 template <>
-struct EnumNames<MemoryKind> {
-  static constexpr std::pair<MemoryKind, std::string_view> values[] = {{MemoryKind::read, "read"},
-                                                                       {MemoryKind::copy, "copy"},
-                                                                       {MemoryKind::scale, "scale"},
-                                                                       {MemoryKind::add, "add"},
-                                                                       {MemoryKind::triad, "triad"}};
+struct EnumNames<StreamKernel> {
+  static constexpr std::pair<StreamKernel, std::string_view> values[] = {{StreamKernel::read, "read"},
+                                                                       {StreamKernel::copy, "copy"},
+                                                                       {StreamKernel::scale, "scale"},
+                                                                       {StreamKernel::add, "add"},
+                                                                       {StreamKernel::triad, "triad"}};
 };
 
 struct MemoryRate {
-  MemoryKind kind = MemoryKind::read;
+  StreamKernel kind = StreamKernel::read;
   double bytes_per_second = 0;  // of the fastest pass
   Measured measured;
 
@@ -46,7 +46,7 @@ struct MemoryBandwidth {
   std::vector<MemoryRate> kinds;
   int64_t buffer_bytes = 0;
   std::string how;
-  double rate(MemoryKind kind) const;  // bytes/s; CHECKs that it was measured
+  double rate(StreamKernel kind) const;  // bytes/s; CHECKs that it was measured
 
   static constexpr auto fields() {
     using M = MemoryBandwidth;
@@ -59,6 +59,6 @@ struct MemoryBandwidth {
 // Walks through at least 1 GB and four times the last-level cache (less on machines with less free memory), for about
 // three seconds with all kinds. `threads` as in measure_gemm_peak. Throws Error when memory runs out.
 MemoryBandwidth measure_memory_bandwidth(int threads);
-MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<MemoryKind>& kinds);
+MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<StreamKernel>& kinds);
 
 }  // namespace tprimat

@@ -12,10 +12,10 @@
 namespace tprimat {
 namespace {
 
-Block make_title(std::string text) { return {Block::Kind::title, std::move(text), {}, {}}; }
-Block make_heading(std::string text) { return {Block::Kind::heading, std::move(text), {}, {}}; }
-Block make_lines(std::vector<Line> lines) { return {Block::Kind::lines, "", std::move(lines), {}}; }
-Block make_table(TextTable table) { return {Block::Kind::table, "", {}, std::move(table)}; }
+DocumentPart make_title(std::string text) { return {DocumentPart::Kind::title, std::move(text), {}, {}}; }
+DocumentPart make_heading(std::string text) { return {DocumentPart::Kind::heading, std::move(text), {}, {}}; }
+DocumentPart make_lines(std::vector<Line> lines) { return {DocumentPart::Kind::lines, "", std::move(lines), {}}; }
+DocumentPart make_table(TextTable table) { return {DocumentPart::Kind::table, "", {}, std::move(table)}; }
 
 Tone tone_of(const Pair& pair) {
   if (!pair.comparable) return Tone::bad;
@@ -25,7 +25,7 @@ Tone tone_of(const Pair& pair) {
 // With more pairs than this one reads tables, not sentences.
 constexpr size_t k_most_pairs = 6;
 
-Block list_headlines(const Comparison& comparison, const ModelGroup& group) {
+DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& group) {
   std::vector<Line> lines;
   if (group.pairs.size() > k_most_pairs)
     return make_lines(
@@ -36,7 +36,7 @@ Block list_headlines(const Comparison& comparison, const ModelGroup& group) {
   return make_lines(std::move(lines));
 }
 
-Block tabulate_runs(const ModelGroup& group) {
+DocumentPart tabulate_runs(const ModelGroup& group) {
   TextTable table{{"", "run"}, {}, {}};
   for (const auto& [name, value] : list_facts(group.contenders.front()))
     if (name != "platform" && name != "framework") table.header.push_back(name);
@@ -55,7 +55,7 @@ std::string relative_uncertainty(const std::optional<Estimate>& estimate) {
   return fmt::format("± {}", format_percent((*estimate->high - *estimate->low) / 2 / estimate->value));
 }
 
-Block tabulate_figures(const ModelGroup& group) {
+DocumentPart tabulate_figures(const ModelGroup& group) {
   constexpr size_t k_most_intervals = 4;
   const bool few = group.contenders.size() <= k_most_intervals;
   TextTable table{{"figure"}, {}, {}};
@@ -88,14 +88,14 @@ std::vector<std::string> describe_pair(const Comparison& comparison, const Model
           std::string(enum_name(pair.verdict)) + (pair.comparable ? "" : ", forced"), pair.explanation};
 }
 
-Block tabulate_pairs(const Comparison& comparison, const ModelGroup& group) {
+DocumentPart tabulate_pairs(const Comparison& comparison, const ModelGroup& group) {
   TextTable table{{"pair", "tokens/s per device", "95 % interval", "verdict", "because"}, {}, {1}};
   for (const Pair& pair : group.pairs) table.rows.push_back(describe_pair(comparison, group, pair));
   return make_table(std::move(table));
 }
 
 // Ratios of the further metrics, for the pairs that may be compared.
-std::optional<Block> tabulate_ratios(const Comparison& comparison, const ModelGroup& group) {
+std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const ModelGroup& group) {
   TextTable table{{"ratio"}, {}, {}};
   std::vector<const Pair*> shown;
   for (const Pair& pair : group.pairs)
@@ -147,7 +147,7 @@ Tone tone_of(Severity severity) {
   return severity == Severity::error ? Tone::bad : severity == Severity::warning ? Tone::doubtful : Tone::plain;
 }
 
-Block list_findings(const ModelGroup& group) {
+DocumentPart list_findings(const ModelGroup& group) {
   std::vector<Line> lines;
   for (const auto& [finding, whose] : gather_findings(group))
     lines.push_back({fmt::format("{} {}: {}", enum_name(finding.severity), whose, finding.sentence),
@@ -156,7 +156,7 @@ Block list_findings(const ModelGroup& group) {
   return make_lines(std::move(lines));
 }
 
-std::optional<Block> list_file_notes(const ModelGroup& group) {
+std::optional<DocumentPart> list_file_notes(const ModelGroup& group) {
   std::vector<Remark> all;
   for (const Contender& contender : group.contenders)
     for (const LoadedRun& run : contender.runs)
@@ -168,7 +168,7 @@ std::optional<Block> list_file_notes(const ModelGroup& group) {
   return make_lines(std::move(lines));
 }
 
-Block list_files(const ModelGroup& group) {
+DocumentPart list_files(const ModelGroup& group) {
   std::vector<Line> lines;
   for (const Contender& contender : group.contenders)
     for (const LoadedRun& run : contender.runs) lines.push_back({contender.letter + ": " + run.path, Tone::plain, ""});
@@ -196,7 +196,7 @@ void add_group(const Comparison& comparison, const ModelGroup& group, Document& 
   document.push_back(list_files(group));
 }
 
-void make_printable(Block& block) {
+void make_printable(DocumentPart& block) {
   block.text = printable(block.text);
   for (Line& line : block.lines) line.text = printable(line.text), line.aside = printable(line.aside);
   for (auto& row : block.table.rows)
@@ -222,7 +222,7 @@ Document build_document(const Comparison& comparison) {
             "device: the whole interval beyond {0} is faster or slower, within {0} is the same. GB is 1e9 bytes.",
             format_percent(comparison.smallest_effect, 0)),
         Tone::faint, ""}}));
-  for (Block& block : document) make_printable(block);
+  for (DocumentPart& block : document) make_printable(block);
   return document;
 }
 

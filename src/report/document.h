@@ -17,14 +17,14 @@ struct Line {
 };
 
 // A report before it takes on a format: the words and their order are decided once, in build_document.
-struct Block {
+struct DocumentPart {
   enum class Kind { title, heading, lines, table };
   Kind kind = Kind::lines;
   std::string text;         // title, heading
   std::vector<Line> lines;  // lines
   TextTable table;          // table
 };
-using Document = std::vector<Block>;
+using Document = std::vector<DocumentPart>;
 
 Document build_document(const Comparison& comparison);
 

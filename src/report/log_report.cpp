@@ -44,7 +44,7 @@ std::string describe_devices(const RunResult& result) {
   return text;
 }
 
-std::string describe_layout(const RunResult& result) {
+std::string list_layout(const RunResult& result) {
   const ParallelismConfig& layout = result.parallelism_config;
   return joined({labelled("TP", layout.tensor_model_parallel_size), labelled("PP", layout.pipeline_model_parallel_size),
                  labelled("DP", layout.data_parallel_size), labelled("CP", layout.context_parallel_size)});
@@ -176,7 +176,7 @@ std::string render_log_summary(const RunResult& result) {
   if (result.model_info.num_parameters)
     add(rows, "parameters", format_count(static_cast<double>(*result.model_info.num_parameters)));
   add(rows, "devices", describe_devices(result));
-  add(rows, "layout", describe_layout(result));
+  add(rows, "layout", list_layout(result));
   add(rows, "batch", describe_batch(result));
   add(rows, "steps", describe_range(result));
   if (!result.step_times.empty()) {

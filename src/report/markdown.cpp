@@ -33,12 +33,12 @@ std::string render_line(const Line& line) {
   return (line.tone == Tone::faint ? text : "- " + text) + '\n';
 }
 
-std::string render_block(const Block& block) {
+std::string render_block(const DocumentPart& block) {
   switch (block.kind) {
-    case Block::Kind::title: return "## " + escape(block.text) + "\n\n";
-    case Block::Kind::heading: return "### " + escape(block.text) + "\n\n";
-    case Block::Kind::table: return render_markdown(escape(block.table)) + "\n";
-    case Block::Kind::lines: break;
+    case DocumentPart::Kind::title: return "## " + escape(block.text) + "\n\n";
+    case DocumentPart::Kind::heading: return "### " + escape(block.text) + "\n\n";
+    case DocumentPart::Kind::table: return render_markdown(escape(block.table)) + "\n";
+    case DocumentPart::Kind::lines: break;
   }
   std::string out;
   for (const Line& line : block.lines) out += render_line(line);
@@ -49,7 +49,7 @@ std::string render_block(const Block& block) {
 
 std::string render_markdown(const Comparison& comparison) {
   std::string out = "# Comparison\n\n";
-  for (const Block& block : build_document(comparison)) out += render_block(block);
+  for (const DocumentPart& block : build_document(comparison)) out += render_block(block);
   out.pop_back();
   return out;
 }

@@ -34,14 +34,14 @@ void print_paragraph(const std::string& text, Tone tone, const std::string& inde
     out += indent + painter.paint(line, tone) + '\n';
 }
 
-void print_block(const Block& block, const Painter& painter, std::string& out) {
+void print_block(const DocumentPart& block, const Painter& painter, std::string& out) {
   switch (block.kind) {
-    case Block::Kind::title: out += (out.empty() ? "" : "\n") + painter.paint(block.text, "1;4") + "\n\n"; break;
-    case Block::Kind::heading: out += "\n" + painter.paint(block.text, "1") + "\n"; break;
-    case Block::Kind::table:
+    case DocumentPart::Kind::title: out += (out.empty() ? "" : "\n") + painter.paint(block.text, "1;4") + "\n\n"; break;
+    case DocumentPart::Kind::heading: out += "\n" + painter.paint(block.text, "1") + "\n"; break;
+    case DocumentPart::Kind::table:
       out += (out.ends_with("\n\n") || out.empty() ? "" : "\n") + render_text(block.table);
       break;
-    case Block::Kind::lines:
+    case DocumentPart::Kind::lines:
       for (const Line& line : block.lines) {
         if (line.tone == Tone::faint) out += '\n';
         print_paragraph(line.text, line.tone, "", painter, out);
@@ -56,7 +56,7 @@ void print_block(const Block& block, const Painter& painter, std::string& out) {
 std::string render_terminal(const Comparison& comparison, bool colour) {
   const Painter painter(colour);
   std::string out;
-  for (const Block& block : build_document(comparison)) print_block(block, painter, out);
+  for (const DocumentPart& block : build_document(comparison)) print_block(block, painter, out);
   return out;
 }
 

@@ -49,13 +49,13 @@ HardwareSpec parse_hardware(const TsvRow& row) {
   return part;
 }
 
-struct Catalogue {
+struct HardwareCatalogue {
   std::vector<HardwareSpec> parts;
   std::map<std::string, size_t> index_of_name;  // folded name
 };
 
-Catalogue load_catalogue() {
-  Catalogue catalogue;
+HardwareCatalogue load_hardware() {
+  HardwareCatalogue catalogue;
   for (const TsvRow& row : parse_tsv_rows(embedded::hardware_tsv)) {
     const HardwareSpec& part = catalogue.parts.emplace_back(parse_hardware(row));
     std::vector<std::string> names = part.device_names;
@@ -69,19 +69,19 @@ Catalogue load_catalogue() {
   return catalogue;
 }
 
-const Catalogue& catalogue() {
-  static const Catalogue loaded = load_catalogue();
+const HardwareCatalogue& loaded_hardware() {
+  static const HardwareCatalogue loaded = load_hardware();
   return loaded;
 }
 
 }  // namespace
 
-const std::vector<HardwareSpec>& hardware_catalogue() { return catalogue().parts; }
+const std::vector<HardwareSpec>& hardware_catalogue() { return loaded_hardware().parts; }
 
 std::optional<HardwareSpec> find_hardware(std::string_view device_name) {
-  const auto found = catalogue().index_of_name.find(fold_name(device_name));
-  if (found == catalogue().index_of_name.end()) return std::nullopt;
-  return catalogue().parts[found->second];
+  const auto found = loaded_hardware().index_of_name.find(fold_name(device_name));
+  if (found == loaded_hardware().index_of_name.end()) return std::nullopt;
+  return loaded_hardware().parts[found->second];
 }
 
 }  // namespace tprimat

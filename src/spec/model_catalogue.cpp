@@ -71,13 +71,13 @@ KnownModel parse_model(const TsvRow& row) {
   return known;
 }
 
-struct Catalogue {
+struct ModelCatalogue {
   std::vector<KnownModel> models;
   std::map<std::string, size_t> index_of_name;  // folded name
 };
 
-Catalogue load_catalogue() {
-  Catalogue catalogue;
+ModelCatalogue load_models() {
+  ModelCatalogue catalogue;
   for (const TsvRow& row : parse_tsv_rows(embedded::models_tsv)) {
     const KnownModel& known = catalogue.models.emplace_back(parse_model(row));
     std::vector<std::string> names = split_words(row.at("aliases"), '|');
@@ -91,8 +91,8 @@ Catalogue load_catalogue() {
   return catalogue;
 }
 
-const Catalogue& catalogue() {
-  static const Catalogue loaded = load_catalogue();
+const ModelCatalogue& loaded_models() {
+  static const ModelCatalogue loaded = load_models();
   return loaded;
 }
 
@@ -108,14 +108,14 @@ bool strip_variant(std::string& folded) {
 
 }  // namespace
 
-const std::vector<KnownModel>& model_catalogue() { return catalogue().models; }
+const std::vector<KnownModel>& model_catalogue() { return loaded_models().models; }
 
 std::optional<ModelSpec> find_model(std::string_view name) {
   if (const size_t slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
   std::string folded = fold_name(name);
   do {
-    const auto found = catalogue().index_of_name.find(folded);
-    if (found != catalogue().index_of_name.end()) return catalogue().models[found->second].spec;
+    const auto found = loaded_models().index_of_name.find(folded);
+    if (found != loaded_models().index_of_name.end()) return loaded_models().models[found->second].spec;
   } while (strip_variant(folded));
   return std::nullopt;
 }

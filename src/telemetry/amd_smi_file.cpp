@@ -56,7 +56,7 @@ constexpr KnownColumn k_metric_paths[] = {
 };
 
 // Columns of the table of `monitor`; names were shortened in ROCm 6.4.
-constexpr KnownColumn k_table_columns[] = {
+constexpr KnownColumn k_amd_smi_table_columns[] = {
     {"TIMESTAMP", CellMeaning::time},
     {"GPU", CellMeaning::device},
     {"XCP", CellMeaning::partition},
@@ -75,7 +75,7 @@ constexpr KnownColumn k_table_columns[] = {
     {"TVIOL_ACTIVE", CellMeaning::thermal_active},
 };
 
-bool is_csv(std::string_view head) {
+bool is_amd_smi_csv(std::string_view head) {
   for (const std::string_view mark : {"power", "gfx", "vram", "hotspot"})
     if (holds(head, mark)) return holds(head, "gpu,") && has_csv_header(head, k_csv_columns);
   return false;
@@ -123,9 +123,9 @@ void read_gpus(const Json& value, TelemetryRows& rows) {
     for (const Json& each : value) read_gpus(each, rows);
 }
 
-bool is_json(std::string_view head) { return holds(head, "\"gpu\"") && (holds(head, "{") || holds(head, "[")); }
+bool is_amd_smi_json(std::string_view head) { return holds(head, "\"gpu\"") && (holds(head, "{") || holds(head, "[")); }
 
-void read_json(std::string_view text, std::string_view where, TelemetryRows& rows) {
+void read_amd_smi_json(std::string_view text, std::string_view where, TelemetryRows& rows) {
   const bool whole = for_each_json_document(text, where, [&](const Json& document) { read_gpus(document, rows); });
   if (!whole) rows.note("the last JSON document is cut off and left out");
 }
@@ -162,7 +162,7 @@ bool is_process_header(const std::vector<std::string_view>& words) {
 }
 
 // The names that `monitor` alone has, so that other tables with a column GPU are not taken for it.
-bool is_table(std::string_view head) {
+bool is_amd_smi_table(std::string_view head) {
   for (std::string_view line; next_line(head, line);) {
     const auto words = split_words(line);
     if (!is_table_header(words) || is_process_header(words)) continue;
@@ -174,14 +174,14 @@ bool is_table(std::string_view head) {
   return false;
 }
 
-void read_table(std::string_view text, std::string_view, TelemetryRows& rows) {
+void read_amd_smi_table(std::string_view text, std::string_view, TelemetryRows& rows) {
   std::vector<HeaderColumn> columns;
   size_t width = 0, number = 0;
   for (std::string_view line; next_line(text, line);) {
     ++number;
     const auto words = split_words(line);
     if (is_table_header(words)) {
-      columns = is_process_header(words) ? std::vector<HeaderColumn>{} : match_header(k_table_columns, words);
+      columns = is_process_header(words) ? std::vector<HeaderColumn>{} : match_header(k_amd_smi_table_columns, words);
       width = words.size();
       continue;
     }
@@ -199,14 +199,14 @@ void read_table(std::string_view text, std::string_view, TelemetryRows& rows) {
   }
 }
 
-constexpr TelemetryFormat k_formats[] = {
-    {"amd-smi json", is_json, read_json},
-    {"amd-smi csv", is_csv, read_amd_csv},
-    {"amd-smi monitor", is_table, read_table},
+constexpr TelemetryFormat k_amd_smi_formats[] = {
+    {"amd-smi json", is_amd_smi_json, read_amd_smi_json},
+    {"amd-smi csv", is_amd_smi_csv, read_amd_csv},
+    {"amd-smi monitor", is_amd_smi_table, read_amd_smi_table},
 };
 
 }  // namespace
 
-std::span<const TelemetryFormat> amd_smi_formats() { return k_formats; }
+std::span<const TelemetryFormat> amd_smi_formats() { return k_amd_smi_formats; }
 
 }  // namespace tprimat

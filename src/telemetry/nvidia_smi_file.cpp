@@ -130,7 +130,7 @@ void refuse_bare_csv(std::string_view text, std::string_view where, TelemetryRow
                       "keep the header: nvidia-smi --query-gpu=... --format=csv, without noheader"});
 }
 
-constexpr TelemetryFormat k_formats[] = {
+constexpr TelemetryFormat k_nvidia_smi_formats[] = {
     {"nvidia-smi csv", is_query_csv, read_query_csv},
     {"nvidia-smi dmon", is_dmon, read_dmon},
 };
@@ -138,7 +138,7 @@ constexpr TelemetryFormat k_bare_formats[] = {{"csv without a header", is_bare_c
 
 }  // namespace
 
-std::span<const TelemetryFormat> nvidia_smi_formats() { return k_formats; }
+std::span<const TelemetryFormat> nvidia_smi_formats() { return k_nvidia_smi_formats; }
 std::span<const TelemetryFormat> bare_formats() { return k_bare_formats; }
 
 }  // namespace tprimat

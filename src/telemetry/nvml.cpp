@@ -20,9 +20,9 @@ struct Utilization {
 };
 constexpr int k_temperature_gpu = 0;
 constexpr int k_clock_sm = 1;
-constexpr unsigned int k_text_size = 96;
+constexpr unsigned int k_nvml_text_size = 96;
 
-struct Functions {
+struct NvmlFunctions {
   Status (*init)();
   Status (*shutdown)();
   Status (*driver_version)(char*, unsigned int);
@@ -40,11 +40,11 @@ struct Functions {
   Status (*cores)(Device, unsigned int*);
 };
 
-Functions find_functions(const SharedLibrary& library) {
+NvmlFunctions find_nvml_functions(const SharedLibrary& library) {
   const auto bind = [&]<class Result, class... Arguments>(Result (*&function)(Arguments...), const char* symbol) {
     function = library.find<Result(Arguments...)>(symbol);
   };
-  Functions found{};
+  NvmlFunctions found{};
   bind(found.init, "nvmlInit_v2");
   bind(found.shutdown, "nvmlShutdown");
   bind(found.driver_version, "nvmlSystemGetDriverVersion");
@@ -73,8 +73,8 @@ std::optional<Value> ask(Function function, Arguments... arguments) {
 
 template <class Function, class... Arguments>
 std::optional<std::string> ask_text(Function function, Arguments... arguments) {
-  char text[k_text_size] = {};
-  if (function == nullptr || function(arguments..., text, k_text_size - 1) != 0) return std::nullopt;
+  char text[k_nvml_text_size] = {};
+  if (function == nullptr || function(arguments..., text, k_nvml_text_size - 1) != 0) return std::nullopt;
   return text;
 }
 
@@ -86,7 +86,7 @@ std::optional<double> scaled(std::optional<Value> value, double unit) {
 
 class Nvml : public GpuLibrary {
  public:
-  Nvml(SharedLibrary library, const Functions& functions) : library_(std::move(library)), call_(functions) {
+  Nvml(SharedLibrary library, const NvmlFunctions& functions) : library_(std::move(library)), call_(functions) {
     const unsigned int count = ask<unsigned int>(call_.count).value_or(0);
     for (unsigned int i = 0; i < count; ++i)
       if (const auto handle = ask<Device>(call_.handle, i)) devices_.push_back(*handle);
@@ -139,7 +139,7 @@ class Nvml : public GpuLibrary {
 
  private:
   SharedLibrary library_;
-  Functions call_;
+  NvmlFunctions call_;
   std::vector<Device> devices_;
 };
 
@@ -148,7 +148,7 @@ class Nvml : public GpuLibrary {
 std::unique_ptr<GpuLibrary> open_nvml(const char* name) {
   std::optional<SharedLibrary> library = SharedLibrary::open(name);
   if (!library) return nullptr;
-  const Functions functions = find_functions(*library);
+  const NvmlFunctions functions = find_nvml_functions(*library);
   if (functions.init == nullptr || functions.init() != 0) return nullptr;
   auto nvml = std::make_unique<Nvml>(std::move(*library), functions);
   if (nvml->devices().empty()) return nullptr;

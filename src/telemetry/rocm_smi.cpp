@@ -15,9 +15,9 @@ constexpr int k_memory_vram = 0;
 constexpr uint32_t k_temperature_junction = 1;
 constexpr int k_temperature_current = 0;
 constexpr int k_component_driver = 0;
-constexpr uint32_t k_text_size = 128;
+constexpr uint32_t k_rocm_smi_text_size = 128;
 
-struct Functions {
+struct RocmSmiFunctions {
   Status (*init)(uint64_t flags);
   Status (*shutdown)();
   Status (*version)(int component, char*, uint32_t);
@@ -33,11 +33,11 @@ struct Functions {
   Status (*busy)(uint32_t, uint32_t*);                              // percent
 };
 
-Functions find_functions(const SharedLibrary& library) {
+RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {
   const auto bind = [&]<class Result, class... Arguments>(Result (*&function)(Arguments...), const char* symbol) {
     function = library.find<Result(Arguments...)>(symbol);
   };
-  Functions found{};
+  RocmSmiFunctions found{};
   bind(found.init, "rsmi_init");
   bind(found.shutdown, "rsmi_shut_down");
   bind(found.version, "rsmi_version_str_get");
@@ -63,7 +63,7 @@ std::optional<double> ask(double unit, Function function, Arguments... arguments
 
 class RocmSmi : public GpuLibrary {
  public:
-  RocmSmi(SharedLibrary library, const Functions& functions)
+  RocmSmi(SharedLibrary library, const RocmSmiFunctions& functions)
       : library_(std::move(library)),
         call_(functions),
         count_(static_cast<uint32_t>(ask<uint32_t>(1.0, call_.count).value_or(0.0))) {}
@@ -77,16 +77,16 @@ class RocmSmi : public GpuLibrary {
   std::optional<std::string> stack_version() const override { return read_small_file("/opt/rocm/.info/version"); }
 
   std::optional<std::string> driver_version() const override {
-    char text[k_text_size] = {};
-    if (call_.version == nullptr || call_.version(k_component_driver, text, k_text_size - 1) != 0) return std::nullopt;
+    char text[k_rocm_smi_text_size] = {};
+    if (call_.version == nullptr || call_.version(k_component_driver, text, k_rocm_smi_text_size - 1) != 0) return std::nullopt;
     return text;
   }
 
   std::vector<GpuFacts> devices() const override {
     std::vector<GpuFacts> facts;
     for (uint32_t device = 0; device < count_; ++device) {
-      char name[k_text_size] = {};
-      const bool named = call_.name != nullptr && call_.name(device, name, k_text_size - 1) == 0;
+      char name[k_rocm_smi_text_size] = {};
+      const bool named = call_.name != nullptr && call_.name(device, name, k_rocm_smi_text_size - 1) == 0;
       facts.push_back({Platform::amd,
                        device,
                        named ? name : "unknown AMD device",
@@ -127,7 +127,7 @@ class RocmSmi : public GpuLibrary {
   }
 
   SharedLibrary library_;
-  Functions call_;
+  RocmSmiFunctions call_;
   uint32_t count_;
 };
 
@@ -143,7 +143,7 @@ std::optional<SharedLibrary> open_first(const char* name) {
 std::unique_ptr<GpuLibrary> open_rocm_smi(const char* name) {
   std::optional<SharedLibrary> library = open_first(name);
   if (!library) return nullptr;
-  const Functions functions = find_functions(*library);
+  const RocmSmiFunctions functions = find_rocm_smi_functions(*library);
   if (functions.init == nullptr || functions.init(0) != 0) return nullptr;
   auto rocm = std::make_unique<RocmSmi>(std::move(*library), functions);
   if (rocm->devices().empty()) return nullptr;

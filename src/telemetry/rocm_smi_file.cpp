@@ -40,12 +40,12 @@ void read_card(std::string_view card, const Json& facts, TelemetryRows& rows) {
   rows.add(row);
 }
 
-bool is_json(std::string_view head) {
+bool is_rocm_smi_json(std::string_view head) {
   return holds(head, "{") && holds(head, "\"card") &&
          (holds(head, "(W)\"") || holds(head, "(B)\"") || holds(head, "%)\""));
 }
 
-void read_json(std::string_view text, std::string_view where, TelemetryRows& rows) {
+void read_rocm_smi_json(std::string_view text, std::string_view where, TelemetryRows& rows) {
   const bool whole = for_each_json_document(text, where, [&](const Json& document) {
     if (!document.is_object()) return;
     for (const auto& [card, facts] : document.items())
@@ -54,7 +54,7 @@ void read_json(std::string_view text, std::string_view where, TelemetryRows& row
   if (!whole) rows.note("the last JSON document is cut off and left out");
 }
 
-bool is_csv(std::string_view head) { return has_csv_header(head, k_keys) && holds(head, "card"); }
+bool is_rocm_smi_csv(std::string_view head) { return has_csv_header(head, k_keys) && holds(head, "card"); }
 
 void read_cards_csv(std::string_view text, std::string_view, TelemetryRows& rows) { read_csv(text, k_keys, rows); }
 
@@ -109,7 +109,7 @@ void read_listing(std::string_view text, std::string_view, TelemetryRows& rows) 
 
 // Columns of the concise table that is printed without options. A cell begins below its header's first letter or, for
 // percentages, a few letters further; the device's name stands alone in a second line.
-constexpr KnownColumn k_table_columns[] = {
+constexpr KnownColumn k_rocm_smi_table_columns[] = {
     {"Device", CellMeaning::device},         {"GPU", CellMeaning::device},
     {"Temp", CellMeaning::temperature, "C"}, {"Power", CellMeaning::power, "W"},
     {"AvgPwr", CellMeaning::power, "W"},     {"SCLK", CellMeaning::frequency, "MHz"},
@@ -144,7 +144,7 @@ std::vector<TableColumn> table_header(std::string_view line) {
   std::vector<TableColumn> columns;
   for (const PlacedWord& each : place_words(line)) {
     if (!columns.empty()) columns.back().end = each.column;
-    columns.push_back({find_column(k_table_columns, each.word), each.column, std::string_view::npos});
+    columns.push_back({find_column(k_rocm_smi_table_columns, each.word), each.column, std::string_view::npos});
   }
   const auto known =
       std::count_if(columns.begin(), columns.end(), [](const auto& each) { return each.known != nullptr; });
@@ -153,7 +153,7 @@ std::vector<TableColumn> table_header(std::string_view line) {
   return begins_with_device && known >= 3 ? columns : std::vector<TableColumn>{};
 }
 
-bool is_table(std::string_view head) {
+bool is_rocm_smi_table(std::string_view head) {
   for (std::string_view line; next_line(head, line);)
     if (!table_header(line).empty()) return true;
   return false;
@@ -187,7 +187,7 @@ std::optional<TelemetryRow> read_table_row(const std::vector<TableColumn>& colum
   return row;
 }
 
-void read_table(std::string_view text, std::string_view, TelemetryRows& rows) {
+void read_rocm_smi_table(std::string_view text, std::string_view, TelemetryRows& rows) {
   constexpr KnownColumn k_name_line{"", CellMeaning::name};
   std::vector<TableColumn> columns;
   std::optional<TelemetryRow> row;
@@ -214,15 +214,15 @@ void read_table(std::string_view text, std::string_view, TelemetryRows& rows) {
   end_row();
 }
 
-constexpr TelemetryFormat k_formats[] = {
-    {"rocm-smi json", is_json, read_json},
-    {"rocm-smi csv", is_csv, read_cards_csv},
+constexpr TelemetryFormat k_rocm_smi_formats[] = {
+    {"rocm-smi json", is_rocm_smi_json, read_rocm_smi_json},
+    {"rocm-smi csv", is_rocm_smi_csv, read_cards_csv},
     {"rocm-smi listing", is_listing, read_listing},
-    {"rocm-smi table", is_table, read_table},
+    {"rocm-smi table", is_rocm_smi_table, read_rocm_smi_table},
 };
 
 }  // namespace
 
-std::span<const TelemetryFormat> rocm_smi_formats() { return k_formats; }
+std::span<const TelemetryFormat> rocm_smi_formats() { return k_rocm_smi_formats; }
 
 }  // namespace tprimat

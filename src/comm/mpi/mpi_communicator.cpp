@@ -10,8 +10,6 @@
 namespace tprimat {
 namespace {
 
-std::byte* bytes_of(const CommBuffer& buffer) { return static_cast<std::byte*>(buffer.data); }
-
 bool is_sendable(const CommBuffer& values, int peer, int tag, const MpiGroup& group) {
   return peer >= 0 && peer < group.size && tag >= 0 && tag < MpiGroup::k_first_tag && values.count >= 0;
 }

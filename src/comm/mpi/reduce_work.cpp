@@ -14,8 +14,6 @@ constexpr int64_t k_scratch_bytes = 2 << 20;    // of others' pieces, for all ra
 constexpr int64_t k_smallest_piece = 32 << 10;  // bytes
 constexpr int64_t k_piece_unit = 64;            // elements
 
-std::byte* bytes_of(const CommBuffer& buffer) { return static_cast<std::byte*>(buffer.data); }
-
 // Every rank sends all its values to all and adds up all of them.
 class SmallReduceWork : public MpiWork {
  public:

@@ -10,6 +10,8 @@
 
 namespace tprimat {
 
+inline std::byte* bytes_of(const CommBuffer& buffer) { return static_cast<std::byte*>(buffer.data); }
+
 // Messages of one group of ranks. Everything travels as point-to-point messages of bytes, because only those can be
 // started in any order: MPI's own non-blocking collectives must be started in the same order everywhere, which the
 // second halves of several all-reduces under way cannot promise.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t k_compressed_block = size_t{1} << 18;
 
-[[noreturn]] void refuse(const std::string& path, std::string_view what) {
+[[noreturn]] void refuse_stream(const std::string& path, std::string_view what) {
   throw Error(Problem{std::string(what), path, ""});
 }
 
@@ -31,7 +31,7 @@ class FileStream final : public ByteStream {
     descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status {};
     if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) refuse_because(errno);
-    if (!S_ISREG(status.st_mode)) refuse(path_, "it is not a regular file");
+    if (!S_ISREG(status.st_mode)) refuse_stream(path_, "it is not a regular file");
   }
   ~FileStream() override {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -63,7 +63,7 @@ class FileStream final : public ByteStream {
  private:
   [[noreturn]] void refuse_because(int reason) {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-    refuse(path_, fmt::format("cannot read the file: {}", std::strerror(reason)));
+    refuse_stream(path_, fmt::format("cannot read the file: {}", std::strerror(reason)));
   }
 
   std::string path_;
@@ -93,7 +93,7 @@ class GzipStream final : public ByteStream {
  public:
   explicit GzipStream(std::unique_ptr<FileStream> file) : input_(std::move(file)) {
     constexpr int k_gzip_only = 16 + MAX_WBITS;
-    if (inflateInit2(&state_, k_gzip_only) != Z_OK) refuse(input_.file().path(), "zlib could not be started");
+    if (inflateInit2(&state_, k_gzip_only) != Z_OK) refuse_stream(input_.file().path(), "zlib could not be started");
   }
   ~GzipStream() override { inflateEnd(&state_); }
   GzipStream(const GzipStream&) = delete;
@@ -103,7 +103,7 @@ class GzipStream final : public ByteStream {
     size_t done = 0;
     while (done < size) {
       if (input_.begin == input_.end && !input_.refill()) {
-        if (inside_) refuse(input_.file().path(), "the gzip data is cut off");
+        if (inside_) refuse_stream(input_.file().path(), "the gzip data is cut off");
         break;
       }
       done += inflate_some(into + done, size - done);
@@ -122,7 +122,7 @@ class GzipStream final : public ByteStream {
     const uInt room = state_.avail_out;
     const int result = ::inflate(&state_, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-      refuse(input_.file().path(), "the gzip data is damaged");
+      refuse_stream(input_.file().path(), "the gzip data is damaged");
     input_.begin += left - state_.avail_in;
     inside_ = result != Z_STREAM_END;
     if (!inside_) inflateReset(&state_);  // another member may follow
@@ -137,7 +137,7 @@ class GzipStream final : public ByteStream {
 class ZstdStream final : public ByteStream {
  public:
   explicit ZstdStream(std::unique_ptr<FileStream> file) : input_(std::move(file)), state_(ZSTD_createDStream()) {
-    if (!state_) refuse(input_.file().path(), "zstd could not be started");
+    if (!state_) refuse_stream(input_.file().path(), "zstd could not be started");
   }
   ~ZstdStream() override { ZSTD_freeDStream(state_); }
   ZstdStream(const ZstdStream&) = delete;
@@ -147,12 +147,12 @@ class ZstdStream final : public ByteStream {
     ZSTD_outBuffer out{into, size, 0};
     while (out.pos < size) {
       if (input_.begin == input_.end && !input_.refill()) {
-        if (inside_) refuse(input_.file().path(), "the zstd data is cut off");
+        if (inside_) refuse_stream(input_.file().path(), "the zstd data is cut off");
         break;
       }
       ZSTD_inBuffer in{input_.data(), input_.end, input_.begin};
       const size_t result = ZSTD_decompressStream(state_, &out, &in);
-      if (ZSTD_isError(result)) refuse(input_.file().path(), "the zstd data is damaged");
+      if (ZSTD_isError(result)) refuse_stream(input_.file().path(), "the zstd data is damaged");
       input_.begin = in.pos;
       inside_ = result != 0;
     }

@@ -11,8 +11,6 @@ namespace {
 
 bool is_space_at(const char* at) { return is_space(UnicodeClasses::get().of(decode_utf8(at).code)); }
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
 }  // namespace
 
 void AddedTokenFinder::add(AddedToken token) {

@@ -36,8 +36,6 @@ CharClass class_by_category(uint32_t code) {
   return CharClass::other;
 }
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
 // Bytes of the well-formed code point at `at`, of which `left` bytes are there; 0 when it is not one.
 size_t well_formed_bytes(const char* at, size_t left) {
   const auto first = static_cast<unsigned char>(*at);

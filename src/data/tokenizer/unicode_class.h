@@ -19,6 +19,9 @@ struct DecodedChar {
 // The code point at `at`, which must begin a well-formed one.
 DecodedChar decode_utf8(const char* at);
 
+// Whether it is a second, third or fourth byte of a code point.
+inline bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
 // Offset of the first byte that begins no well-formed code point (RFC 3629); absent when all is well.
 size_t valid_utf8_prefix(std::string_view text);
 inline bool is_valid_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }

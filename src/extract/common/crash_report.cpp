@@ -11,7 +11,7 @@ namespace {
 
 constexpr int k_longest_traceback = 500;  // lines
 constexpr int k_lines_to_chain = 8;       // of the message, between an exception and "During handling of ..."
-constexpr int k_most_strange_lines = 60;  // of other processes, in a report
+constexpr int k_most_strange_report_lines = 60;  // of other processes, in a report
 
 bool is_chain(std::string_view text) {
   return contains(text, "The above exception was the direct cause") || contains(text, "During handling of the above");
@@ -68,7 +68,7 @@ std::optional<ProcessFailure> ChildFailureReport::take_entry() {
 // "  rank      : 5 (local_rank: 5)"
 bool ChildFailureReport::read_field(std::string_view text) {
   const size_t colon = text.find(':');
-  if (colon == std::string_view::npos || !starts_with(text, "  ")) return false;
+  if (colon == std::string_view::npos || !text.starts_with("  ")) return false;
   const std::string_view name = trim(text.substr(0, colon)), value = trim(text.substr(colon + 1));
   if (name == "rank") {
     const auto rank = parse_whole(value);
@@ -77,7 +77,7 @@ bool ChildFailureReport::read_field(std::string_view text) {
     entry_.exit_code = parse_whole(value);
     entry_.pid = whole_after(value, "(pid: ");
   } else if (name == "traceback") {
-    in_traceback_ = starts_with(value, "Traceback (most");
+    in_traceback_ = value.starts_with("Traceback (most");
   } else {
     return name == "time" || name == "host" || name == "error_file";
   }
@@ -88,31 +88,31 @@ bool ChildFailureReport::read_field(std::string_view text) {
 
 bool ChildFailureReport::may_hold(std::string_view text) {
   for (const std::string_view start : {"  ", "[", "---", "===", "Failures:", "Root Cause"})
-    if (starts_with(text, start)) return true;
-  return text.empty() || ends_with(text, " FAILED");
+    if (text.starts_with(start)) return true;
+  return text.empty() || text.ends_with(" FAILED");
 }
 
 std::optional<ProcessFailure> ChildFailureReport::read(std::string_view text) {
   const std::string_view words = trim(text);
-  if (starts_with(words, "=====")) {
+  if (words.starts_with("=====")) {
     open_ = !seen_entry_;
     return take_entry();
   }
-  const bool next_entry = starts_with(words, "[") && ends_with(words, "]:");
-  if (next_entry || starts_with(words, "-----") || starts_with(words, "Root Cause")) {
-    root_ |= starts_with(words, "Root Cause");
+  const bool next_entry = words.starts_with("[") && words.ends_with("]:");
+  if (next_entry || words.starts_with("-----") || words.starts_with("Root Cause")) {
+    root_ |= words.starts_with("Root Cause");
     strange_lines_ = 0;
     return take_entry();
   }
-  if (in_traceback_ && starts_with(text, "  ") && !starts_with(text, "    ")) {
+  if (in_traceback_ && text.starts_with("  ") && !text.starts_with("    ")) {
     if (const auto error = find_exception(words, true); !error.empty()) entry_.error = quote_text(error);
   }
   if (in_traceback_ || read_field(text)) {
-    strange_lines_ = starts_with(text, "  ") ? 0 : strange_lines_ + 1;
+    strange_lines_ = text.starts_with("  ") ? 0 : strange_lines_ + 1;
   } else {
     ++strange_lines_;
   }
-  return strange_lines_ > k_most_strange_lines ? finish() : std::nullopt;
+  return strange_lines_ > k_most_strange_report_lines ? finish() : std::nullopt;
 }
 
 std::optional<ProcessFailure> ChildFailureReport::finish() {

@@ -26,13 +26,13 @@ constexpr std::string_view k_consequences[] = {
 };
 
 std::string_view without_root_mark(std::string_view text) {
-  if (starts_with(text, k_root_cause)) text.remove_prefix(k_root_cause.size());
+  if (text.starts_with(k_root_cause)) text.remove_prefix(k_root_cause.size());
   return text;
 }
 
 bool is_consequence(const LogEvent& event) {
   const std::string_view text = without_root_mark(event.text);
-  if (starts_with(text, "exit code ")) return !contains(text, ": ");
+  if (text.starts_with("exit code ")) return !contains(text, ": ");
   return std::any_of(std::begin(k_consequences), std::end(k_consequences),
                      [&](std::string_view mark) { return contains(text, mark); });
 }
@@ -107,7 +107,7 @@ std::string describe_memory(const LogEvent& event) {
 
 const LogEvent* find_root(const Events& events) {
   for (const LogEvent* event : events)
-    if (starts_with(event->text, k_root_cause)) return event;
+    if (event->text.starts_with(k_root_cause)) return event;
   return nullptr;
 }
 
@@ -118,7 +118,7 @@ bool concerns(const LogEvent& event, int32_t rank) {
 
 std::string describe_error(const LogEvent& event, const Events& events) {
   std::string text(without_root_mark(event.text));
-  if (starts_with(text, "exit code ") && contains(text, ": ")) text = text.substr(text.find(": ") + 2);
+  if (text.starts_with("exit code ") && contains(text, ": ")) text = text.substr(text.find(": ") + 2);
   if (contains(text, "403 Client Error") || contains(text, "gated repo"))
     text = "HTTP 403, no access to a gated repository: " + text;
   const LogEvent* root = find_root(events);
@@ -133,9 +133,9 @@ std::string describe_error(const LogEvent& event, const Events& events) {
 
 std::string describe_killed(const LogEvent& event) {
   const std::string_view text = without_root_mark(event.text);
-  std::string sentence = starts_with(text, "killed by") && event.rank >= 0
+  std::string sentence = text.starts_with("killed by") && event.rank >= 0
                              ? fmt::format("{} {} {}", name_ranks(event), event.ranks.size() > 1 ? "were" : "was", text)
-                             : (starts_with(text, "exit") ? "a process " : "") + std::string(text);
+                             : (text.starts_with("exit") ? "a process " : "") + std::string(text);
   const bool sigkill = contains(text, "SIGKILL") || contains(text, "Killed") || contains(text, "exit code -9") ||
                        contains(text, "code = -9");
   return sigkill ? sentence + ": usually the kernel for want of memory" : sentence;
@@ -178,7 +178,7 @@ std::string describe_end(const LogEvent& event, const Events& events) {
   }
   const std::string_view text = without_root_mark(event.text);
   const std::string ranks = name_ranks(event);
-  if (starts_with(text, "exit code")) return fmt::format("{} ended with {}", ranks.empty() ? "a process" : ranks, text);
+  if (text.starts_with("exit code")) return fmt::format("{} ended with {}", ranks.empty() ? "a process" : ranks, text);
   return ranks.empty() ? std::string(text) : ranks + ": " + std::string(text);
 }
 
@@ -257,7 +257,7 @@ bool speaks_of_training(const ExtractedLog& log) {
   if (!log.steps.empty() || facts.gpu_name || facts.pytorch_version || facts.gpu_count) return true;
   return std::any_of(log.events.begin(), log.events.end(), [](const LogEvent& event) {
     if (role_of(event) == Role::none) return false;
-    if (event.rank >= 0 || starts_with(event.text, k_root_cause) || contains(event.text, "local rank")) return true;
+    if (event.rank >= 0 || event.text.starts_with(k_root_cause) || contains(event.text, "local rank")) return true;
     for (const std::string_view mark : {"CUDA", "HIP", "NCCL", "torch", "deepspeed", "slurm", "srun"})
       if (contains(event.text, mark)) return true;
     return false;

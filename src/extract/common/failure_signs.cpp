@@ -4,6 +4,7 @@
 
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
+#include "text/characters.h"
 
 namespace tprimat {
 namespace {
@@ -87,8 +88,6 @@ constexpr Phrase k_line_phrases[] = {
     {"(core dumped)", EventKind::killed},
 };
 
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-
 std::optional<int32_t> rank_after(std::string_view text, std::string_view key) {
   const auto rest = text_after(text, key);
   const auto rank = rest ? parse_whole(*rest) : std::nullopt;
@@ -142,9 +141,9 @@ std::optional<FailureSign> find_killed(std::string_view line) {
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view before = line.substr(0, at), after = line.substr(at + 6);
   const bool alone = line == "Killed";
-  const bool by_slurm = starts_with(line, "srun: error:") && (ends_with(before, ": ") || contains(before, " task"));
-  const bool by_shell = contains(before, ": line ") && starts_with(after, " ");
-  const bool by_kernel = starts_with(after, " process ") && contains(after, "(");
+  const bool by_slurm = line.starts_with("srun: error:") && (before.ends_with(": ") || contains(before, " task"));
+  const bool by_shell = contains(before, ": line ") && after.starts_with(" ");
+  const bool by_kernel = after.starts_with(" process ") && contains(after, "(");
   if (!alone && !by_slurm && !by_shell && !by_kernel) return std::nullopt;
   return FailureSign{by_kernel ? EventKind::out_of_memory : EventKind::killed, line, {}, -1};
 }
@@ -183,9 +182,9 @@ size_t dotted_name_length(std::string_view text) {
 bool is_exception_name(std::string_view name, bool ends_traceback) {
   const size_t dot = name.rfind('.');
   const std::string_view last = name.substr(dot == std::string_view::npos ? 0 : dot + 1);
-  if (last.empty() || !is_upper(last.front()) || ends_with(last, "Warning")) return false;
+  if (last.empty() || !is_upper(last.front()) || last.ends_with("Warning")) return false;
   if (std::none_of(last.begin(), last.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return false;
-  if (last.size() > 5 && (ends_with(last, "Error") || ends_with(last, "Exception"))) return true;
+  if (last.size() > 5 && (last.ends_with("Error") || last.ends_with("Exception"))) return true;
   if (last == "Exception") return true;
   if (!ends_traceback) return false;
   return dot != std::string_view::npos || last == "KeyboardInterrupt" || last == "SystemExit" ||
@@ -213,7 +212,7 @@ std::string_view find_exception(std::string_view line, bool ends_traceback) {
   const size_t length = dotted_name_length(line);
   if (length == 0 || !is_exception_name(line.substr(0, length), ends_traceback)) return {};
   const std::string_view rest = line.substr(length);
-  const bool has_message = starts_with(rest, ": ") || rest == ":";
+  const bool has_message = rest.starts_with(": ") || rest == ":";
   return has_message || (rest.empty() && ends_traceback) ? line : std::string_view();
 }
 

@@ -14,9 +14,9 @@
 namespace tprimat {
 namespace {
 
-constexpr size_t k_most_ranks = 4096;  // with something open
+constexpr size_t k_most_open_ranks = 4096;  // with something open
 constexpr size_t k_no_event = std::numeric_limits<size_t>::max();
-constexpr int64_t k_longest_gap = 300;  // lines, of other ranks, within a traceback or a report
+constexpr int64_t k_longest_report_gap = 300;  // lines, of other ranks, within a traceback or a report
 constexpr int k_lines_to_what = 3;      // between "terminate called" and "what():"
 
 struct RankState {
@@ -49,7 +49,7 @@ class FailuresReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
     RankState& state = find_state(line.rank);
-    if (line.number - state.line > k_longest_gap) close(state, log);
+    if (line.number - state.line > k_longest_report_gap) close(state, log);
     state.line = line.number;
     if (!read_open(line, state, log)) read_fresh(line, state, log);
     const bool goes_on = state.is_open();
@@ -66,7 +66,7 @@ class FailuresReader : public LogReader {
 
  private:
   RankState& find_state(int32_t rank) {
-    if (ranks_.size() >= k_most_ranks && !ranks_.contains(rank)) ranks_.clear();
+    if (ranks_.size() >= k_most_open_ranks && !ranks_.contains(rank)) ranks_.clear();
     return ranks_[rank];
   }
 
@@ -85,7 +85,7 @@ class FailuresReader : public LogReader {
     }
     if (state.lines_to_what > 0 && read_what(line, state, log)) return true;
     if (!state.traceback.is_open() || opens_report(line.text)) {
-      state.is_ignored &= starts_with(trim(line.text), "Traceback (most");
+      state.is_ignored &= trim(line.text).starts_with("Traceback (most");
       return false;
     }
     const TracebackReader::Exception exception = state.traceback.read(line.text);
@@ -95,7 +95,7 @@ class FailuresReader : public LogReader {
     } else if (!exception.text.empty()) {
       add_exception(exception, line, state, log);
     }
-    return starts_with(line.text, "  ") || !exception.text.empty();
+    return line.text.starts_with("  ") || !exception.text.empty();
   }
 
   bool read_what(const LogLine& line, RankState& state, LogBuilder& log) {
@@ -110,7 +110,7 @@ class FailuresReader : public LogReader {
   }
 
   static bool opens_report(std::string_view text) {
-    return contains(text, "ChildFailedError:") && !starts_with(text, "  ");
+    return contains(text, "ChildFailedError:") && !text.starts_with("  ");
   }
 
   void read_fresh(const LogLine& line, RankState& state, LogBuilder& log) {
@@ -118,12 +118,12 @@ class FailuresReader : public LogReader {
     if (opens_report(text)) {
       state.traceback = {};
       state.report.open();
-    } else if (starts_with(trim(text), "Root Cause (first")) {
+    } else if (trim(text).starts_with("Root Cause (first")) {
       state.report.open();
       state.report.read(text);
     } else if (contains(text, "Exception ignored in")) {  // by the garbage collector, or at the end of the program
       state.is_ignored = true;
-    } else if (starts_with(trim(text), "Traceback (most recent call last)")) {
+    } else if (trim(text).starts_with("Traceback (most recent call last)")) {
       state.traceback.open();
     } else if (const auto thrown = text_between(text, "terminate called after throwing an instance of '", "'")) {
       state.thrown = quote_text(*thrown, 100);

@@ -4,29 +4,27 @@
 
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
+#include "text/characters.h"
 
 namespace tprimat {
 namespace {
 
 constexpr int k_longest_table = 400;     // lines; 64 GPUs take 200
-constexpr int k_most_strange_lines = 8;  // of other processes, in a row
+constexpr int k_most_strange_listing_lines = 8;  // of other processes, in a row
 constexpr size_t k_longest_name = 60;
 constexpr std::string_view k_brands[] = {"NVIDIA ", "AMD Instinct ", "AMD Radeon ", "Tesla "};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
 // "0  NVIDIA H100 80GB HBM3          On" -> the name; "" for other cells.
 std::string_view name_in_cell(std::string_view cell) {
   cell = trim(cell);
   const size_t digits = std::min(cell.find_first_not_of("0123456789"), cell.size());
-  if (digits == 0 || digits > 4 || !starts_with(cell.substr(digits), "  ")) return {};
+  if (digits == 0 || digits > 4 || !cell.substr(digits).starts_with("  ")) return {};
   cell.remove_prefix(digits);
   const size_t last = cell.rfind(' ');
   const std::string_view mode = cell.substr(last + 1);  // persistence mode, or the driver model on Windows
   if (mode != "On" && mode != "Off" && mode != "N/A" && mode != "TCC" && mode != "WDDM") return {};
   std::string_view name = trim(cell.substr(0, last));
-  while (ends_with(name, ".")) name.remove_suffix(1);  // older drivers cut it: "Tesla V100-SXM2..."
+  while (name.ends_with(".")) name.remove_suffix(1);  // older drivers cut it: "Tesla V100-SXM2..."
   return name.size() <= k_longest_name ? name : std::string_view();
 }
 
@@ -40,7 +38,7 @@ std::string_view cut_name(std::string_view text) {
   size_t end = text.find_first_of("'\"|,(;:\t\\}]");
   for (const std::string_view mark : {"  ", " with ", ". "}) end = std::min(end, text.find(mark));
   text = trim(text.substr(0, end));
-  if (ends_with(text, ".")) text.remove_suffix(1);
+  if (text.ends_with(".")) text.remove_suffix(1);
   return text;
 }
 
@@ -52,7 +50,7 @@ bool GpuTable::is_title(std::string_view text) {
 }
 
 bool GpuTable::may_hold(std::string_view text) {
-  return text.empty() || is_digit(text.front()) || contains("|+= ", text.substr(0, 1)) || starts_with(text, "Device");
+  return text.empty() || is_digit(text.front()) || contains("|+= ", text.substr(0, 1)) || text.starts_with("Device");
 }
 
 void GpuTable::open(std::string_view title) {
@@ -72,7 +70,7 @@ void GpuTable::read(std::string_view text) {
 
 void GpuTable::read_nvidia(std::string_view text) {
   if (text.empty() || (text.front() != '|' && text.front() != '+')) {
-    open_ &= ++strange_lines_ <= k_most_strange_lines;
+    open_ &= ++strange_lines_ <= k_most_strange_listing_lines;
     return;
   }
   strange_lines_ = 0;
@@ -93,11 +91,11 @@ void GpuTable::read_amd(std::string_view text) {
   const std::string_view words = trim(text);
   const bool is_row = !text.empty() && is_digit(text.front()) && contains(text, "W ") && contains(text, "%");
   if (is_row) ++listing_.count;
-  if (listing_.name.empty() && (starts_with(words, "AMD Instinct ") || starts_with(words, "AMD Radeon ")))
+  if (listing_.name.empty() && (words.starts_with("AMD Instinct ") || words.starts_with("AMD Radeon ")))
     listing_.name = quote_text(cut_name(words));
-  const bool strange = !is_row && !starts_with(text, " ") && !starts_with(text, "=") && !starts_with(text, "Device");
+  const bool strange = !is_row && !text.starts_with(" ") && !text.starts_with("=") && !text.starts_with("Device");
   strange_lines_ = strange ? strange_lines_ + 1 : 0;
-  open_ &= strange_lines_ <= k_most_strange_lines;
+  open_ &= strange_lines_ <= k_most_strange_listing_lines;
 }
 
 std::optional<NamedGpu> find_named_gpu(std::string_view text) {

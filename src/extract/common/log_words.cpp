@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "extract/scan_text.h"
+#include "text/characters.h"
 
 namespace tprimat {
 namespace {
@@ -15,8 +16,6 @@ constexpr std::string_view k_source_starts[] = {
     "/*",      "--",      "help=",    "help:",  "usage:",    "echo ",   "+ ",  "++",   "fprintf", "printf",
     "import ", "from ",   "with ",    "for ",   "parser.",   "try:",    "r\"", "{\"",  "`",       "| ",
 };
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -46,16 +45,10 @@ std::string without_numbers(std::string_view text) {
 bool looks_like_source(std::string_view text) {
   text = trim(text);
   for (const std::string_view start : k_source_starts)
-    if (starts_with(text, start)) return true;
+    if (text.starts_with(start)) return true;
   for (const std::string_view mark : {" = \"", " = '", " = f\"", " .....", "help=\"", "(\"", "(r\"", "{\"", ": \""})
     if (contains(text, mark)) return true;
   return false;
-}
-
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
 bool is_name_char(char c) { return is_digit(c) || c == '_' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); }

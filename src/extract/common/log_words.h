@@ -15,8 +15,6 @@ std::string without_numbers(std::string_view text);
 // A line of a program, of its help or of a dump of its arguments: what it says did not happen.
 bool looks_like_source(std::string_view text);
 
-bool starts_with(std::string_view text, std::string_view start);
-bool ends_with(std::string_view text, std::string_view end);
 bool is_name_char(char c);  // of an identifier: letter, digit or "_"
 
 // "SIGKILL" for 9; "" for one without a name here.

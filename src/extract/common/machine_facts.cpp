@@ -37,7 +37,7 @@ std::string_view version_after(std::string_view text, std::string_view key) {
     ++length;
   text = text.substr(0, length);
   const bool is_version = !text.empty() && text.front() >= '0' && text.front() <= '9' && contains(text, ".");
-  while (ends_with(text, ".")) text.remove_suffix(1);
+  while (text.ends_with(".")) text.remove_suffix(1);
   return is_version ? text : std::string_view();
 }
 
@@ -128,7 +128,7 @@ std::optional<int64_t> read_gpu_count(std::string_view text) {
 // "[Rank 2] (after 20 iterations) memory (MB) | allocated: 1786.68 | max allocated: ...": several may be glued on a
 // line. MB there is 1024^2 bytes.
 void read_memory(const LogLine& line, LogBuilder& log) {
-  constexpr std::pair<std::string_view, MemoryKind> k_kinds[] = {{"allocated", MemoryKind::allocated},
+  constexpr std::pair<std::string_view, MemoryKind> k_printed_kinds[] = {{"allocated", MemoryKind::allocated},
                                                                  {"max allocated", MemoryKind::peak_allocated},
                                                                  {"reserved", MemoryKind::reserved},
                                                                  {"max reserved", MemoryKind::peak_reserved}};
@@ -141,7 +141,7 @@ void read_memory(const LogLine& line, LogBuilder& log) {
     const size_t colon = part.find(':');
     if (colon != std::string_view::npos) {
       const Figure mb = parse_number(part.substr(colon + 1));
-      for (const auto& [name, kind] : k_kinds)
+      for (const auto& [name, kind] : k_printed_kinds)
         if (trim(part.substr(0, colon)) == name && mb.finite())
           log.add_memory(static_cast<int32_t>(rank), kind, *mb * k_mib / 1e9);
     }

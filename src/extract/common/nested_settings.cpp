@@ -9,7 +9,6 @@ namespace tprimat {
 namespace {
 
 constexpr size_t k_most_levels = 16;
-constexpr size_t k_longest_key = 200, k_longest_value = 400;
 constexpr size_t k_most_characters = 1 << 20;  // of one dump
 constexpr size_t k_most_settings = 5000;
 

@@ -6,6 +6,8 @@
 
 namespace tprimat {
 
+inline constexpr size_t k_longest_key = 200, k_longest_value = 400;  // of a setting, in bytes; more is cut
+
 struct Setting {
   std::string key, value;
 };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t k_longest_pause = 5000;  // lines from its first word to its last
 
-std::optional<int64_t> step_after(std::string_view text, std::string_view key) {
+std::optional<int64_t> step_named_after(std::string_view text, std::string_view key) {
   const auto rest = text_after(text, key);
   const auto step = rest ? parse_whole(*rest) : std::nullopt;
   return step && *step >= 0 ? step : std::nullopt;
@@ -24,7 +24,7 @@ Figure timer_seconds(std::string_view text, std::string_view name) {
   text.remove_prefix(start);
   const Figure least = take_number(text);
   if (!least.finite() || *least < 0) return {};
-  if (!starts_with(text, ", ")) return *least / 1e3;
+  if (!text.starts_with(", ")) return *least / 1e3;
   const Figure most = parse_number(text.substr(2));
   return most.finite() && *most >= 0 ? Figure(*most / 1e3) : Figure();
 }
@@ -71,7 +71,7 @@ class Pause {
   LogEvent* begin(const LogLine& line, LogBuilder& log) {
     const size_t count = log.events().size();
     std::string_view text = line.text;
-    if (starts_with(text, "[NeMo ")) skip_past(text, "] ");
+    if (text.starts_with("[NeMo ")) skip_past(text, "] ");
     log.add_event(make_event(kind_, line, text));
     index_ = log.events().size() > count ? std::optional(count) : std::nullopt;
     is_named_ = false;
@@ -121,7 +121,7 @@ class PausesReader : public LogReader {
     std::optional<int64_t> step;
     for (const std::string_view key :
          {"checkpoint at iteration ", "checkpoint save for step ", "/checkpoint-", "/global_step"})
-      if (!step) step = step_after(text, key);
+      if (!step) step = step_named_after(text, key);
     const bool scheduled = contains(text, "cheduled async checkpoint save");
     if (step || scheduled || contains(text, "aving the checkpoint") || contains(text, "aving model checkpoint"))
       checkpoint_.find(step, line, log);
@@ -129,7 +129,7 @@ class PausesReader : public LogReader {
 
   // DeepSpeed prints it on every rank, or on the first only: the first rank to speak speaks for all.
   void read_overflow(const LogLine& line, LogBuilder& log) {
-    const auto named = step_after(line.text, "OVERFLOW! Rank ");
+    const auto named = step_named_after(line.text, "OVERFLOW! Rank ");
     const int64_t rank = named.value_or(line.rank);
     if (overflow_rank_ == -2) overflow_rank_ = rank;
     if (rank != overflow_rank_ || !contains(line.text, "kipping step")) return;
@@ -145,10 +145,10 @@ class PausesReader : public LogReader {
       if (event == nullptr) return;
       event->value = number_after(text, "loss value:");
       event->text = quote_text(text.substr(0, text.find(" |")));
-      if (const auto step = step_after(text, "at iteration ")) event->step = *step;
+      if (const auto step = step_named_after(text, "at iteration ")) event->step = *step;
     } else if (const Figure seconds = timer_seconds(text, "evaluate"); seconds) {
       if (LogEvent* event = evaluation_.find(&LogEvent::seconds, line, log)) event->seconds = seconds;
-    } else if (step_after(text, "Evaluating iter ").value_or(0) == 1) {
+    } else if (step_named_after(text, "Evaluating iter ").value_or(0) == 1) {
       evaluation_.find(std::nullopt, line, log);
     }
   }

@@ -4,15 +4,14 @@
 
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
+#include "text/characters.h"
 
 namespace tprimat {
 namespace {
 
-constexpr size_t k_longest_key = 200, k_longest_value = 400;
 constexpr size_t k_most_flags = 2000;
 
 bool is_key_char(char c) { return is_name_char(c) || c == '.' || c == '-' || c == '/'; }
-bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 
 // The key at the start of the text, cut off; "" where none stands. Dots that only fill up do not belong to it.
 std::string_view take_key(std::string_view& text) {
@@ -43,15 +42,15 @@ std::string_view skip_log_prefix(std::string_view text) {
 
 std::string_view without_origin(std::string_view value) {
   for (const std::string_view origin : {"updated", "default"})
-    if (ends_with(value, origin)) value.remove_suffix(origin.size());
-  while (ends_with(value, ".")) value.remove_suffix(1);
+    if (value.ends_with(origin)) value.remove_suffix(origin.size());
+  while (value.ends_with(".")) value.remove_suffix(1);
   return value;
 }
 
 // ds_report's "[NO] ....... [OKAY]" and timers: "....: (1.0, 2.0)".
 bool is_other_table(std::string_view rest) {
-  return starts_with(rest, ":") || starts_with(rest, "[NO]") || starts_with(rest, "[YES]") ||
-         starts_with(rest, "[OKAY]");
+  return rest.starts_with(":") || rest.starts_with("[NO]") || rest.starts_with("[YES]") ||
+         rest.starts_with("[OKAY]");
 }
 
 bool is_short_flag(std::string_view word) { return word.size() > 1 && word[0] == '-' && is_letter(word[1]); }
@@ -60,7 +59,7 @@ bool is_short_flag(std::string_view word) { return word.size() > 1 && word[0] ==
 
 std::optional<Setting> read_dotted_setting(std::string_view text, bool updated_or_default) {
   std::string_view rest = trim(skip_log_prefix(text));
-  if (starts_with(rest, "arguments ")) rest = trim(rest.substr(10));
+  if (rest.starts_with("arguments ")) rest = trim(rest.substr(10));
   const std::string_view key = take_key(rest);
   if (key.empty()) return std::nullopt;
   rest = trim(rest);
@@ -75,11 +74,11 @@ std::optional<Setting> read_dotted_setting(std::string_view text, bool updated_o
 
 std::optional<Setting> read_undotted_setting(std::string_view text, bool updated_or_default) {
   std::string_view rest = trim(skip_log_prefix(text));
-  const bool of_primus = starts_with(rest, "arguments ");
+  const bool of_primus = rest.starts_with("arguments ");
   if (of_primus) rest = trim(rest.substr(10));
   const std::string_view key = take_key(rest);
   if (key.size() < 20 || rest.empty() || rest.front() != ' ') return std::nullopt;
-  if (!of_primus && !starts_with(rest, "  ")) return std::nullopt;
+  if (!of_primus && !rest.starts_with("  ")) return std::nullopt;
   rest = trim(rest);
   return make_setting(key, updated_or_default ? without_origin(rest) : rest);
 }
@@ -88,7 +87,7 @@ std::optional<Setting> read_typed_setting(std::string_view text) {
   std::string_view rest = trim(text);
   const std::string_view key = take_key(rest);
   rest = trim(rest);
-  if (key.empty() || !starts_with(rest, ": ") || !ends_with(rest, ")")) return std::nullopt;
+  if (key.empty() || !rest.starts_with(": ") || !rest.ends_with(")")) return std::nullopt;
   const size_t type = rest.rfind(" (");
   if (type == std::string_view::npos || type == 0) return std::nullopt;
   const std::string_view name = rest.substr(type + 2, rest.size() - type - 3);
@@ -98,11 +97,11 @@ std::optional<Setting> read_typed_setting(std::string_view text) {
 
 std::optional<Setting> read_colon_setting(std::string_view text) {
   std::string_view rest = skip_log_prefix(text);
-  if (!starts_with(rest, "  ")) return std::nullopt;
+  if (!rest.starts_with("  ")) return std::nullopt;
   rest = trim(rest);
   const std::string_view key = take_key(rest);
   rest = trim(rest);
-  if (key.empty() || !starts_with(rest, ":")) return std::nullopt;
+  if (key.empty() || !rest.starts_with(":")) return std::nullopt;
   return make_setting(key, rest.substr(1));
 }
 
@@ -114,7 +113,7 @@ std::vector<Setting> read_command_line(std::string_view text) {
     std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!word.empty() && (word.front() == '\'' || word.front() == '[')) word.remove_prefix(word.size() > 1 ? 1 : 0);
-    if (starts_with(word, "--") && word.size() > 2 && is_letter(word[2])) {
+    if (word.starts_with("--") && word.size() > 2 && is_letter(word[2])) {
       const size_t equals = std::min(word.find('='), word.size());
       Setting flag{std::string(word.substr(2, equals - 2)), ""};
       if (flag.key.size() > k_longest_key) continue;
@@ -122,7 +121,7 @@ std::vector<Setting> read_command_line(std::string_view text) {
       if (equals < word.size()) flag.value = quote_text(word.substr(equals + 1), k_longest_value);
       found.push_back(std::move(flag));
       takes_values = true;
-    } else if (ends_with(word, ".py") || is_short_flag(word)) {
+    } else if (word.ends_with(".py") || is_short_flag(word)) {
       takes_values = false;
     } else if (takes_values && !word.empty() && word != "\\" && found.back().value.size() < k_longest_value) {
       std::string& value = found.back().value;

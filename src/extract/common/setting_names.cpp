@@ -98,7 +98,7 @@ const std::string* find_setting(const Settings& settings, std::string_view name)
 // The number that the whole value is; nothing for "1e-5 and more".
 Figure read_number(std::string_view text) {
   const Figure number = take_number(text);
-  while (starts_with(text, ".") || starts_with(text, "0")) text.remove_prefix(1);  // "1." and "0."
+  while (text.starts_with(".") || text.starts_with("0")) text.remove_prefix(1);  // "1." and "0."
   return trim(text).empty() ? number : Figure();
 }
 
@@ -146,12 +146,12 @@ void apply_reals(const Settings& settings, Facts& facts) {
 // "SchedulerType.LINEAR" -> "linear", "['/data/a']" -> "/data/a"
 std::string plain_text(std::string_view text) {
   for (const std::string_view type : {"SchedulerType.", "OptimizerNames."}) {
-    if (!starts_with(text, type)) continue;
+    if (!text.starts_with(type)) continue;
     std::string lower(text.substr(type.size()));
     for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
     return lower;
   }
-  if (starts_with(text, "['") && ends_with(text, "']") && text.size() > 4 && !contains(text, ","))
+  if (text.starts_with("['") && text.ends_with("']") && text.size() > 4 && !contains(text, ","))
     return std::string(text.substr(2, text.size() - 4));
   return std::string(text);
 }
@@ -189,7 +189,7 @@ std::optional<Precision> read_precision(const Settings& settings) {
     const std::string* value = find_setting(settings, name);
     if (value == nullptr) continue;
     std::string_view word = *value;
-    if (starts_with(word, "torch.")) word.remove_prefix(6);
+    if (word.starts_with("torch.")) word.remove_prefix(6);
     word = word.substr(0, word.find('-'));  // "bf16-mixed"
     if (const auto precision = parse_enum<Precision>(word)) return precision;
   }

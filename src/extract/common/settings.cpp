@@ -11,9 +11,9 @@
 namespace tprimat {
 namespace {
 
-constexpr size_t k_most_ranks = 1024;      // with a dump under way
-constexpr int64_t k_longest_gap = 300;     // lines, of other ranks, within a dump
-constexpr int k_most_strange_lines = 100;  // of other processes, in a row
+constexpr size_t k_most_dumping_ranks = 1024;      // with a dump under way
+constexpr int64_t k_longest_dump_gap = 300;     // lines, of other ranks, within a dump
+constexpr int k_most_strange_dump_lines = 100;  // of other processes, in a row
 
 // What a rank is printing.
 enum class Dump { none, arguments, launch_config, call };
@@ -32,9 +32,9 @@ bool is_dotted(std::string_view text) { return contains(text, " ...") || contain
 class SettingsReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
-    if (ranks_.size() >= k_most_ranks && !ranks_.contains(line.rank)) ranks_.clear();
+    if (ranks_.size() >= k_most_dumping_ranks && !ranks_.contains(line.rank)) ranks_.clear();
     RankDump& rank = ranks_[line.rank];
-    if (line.number - rank.line > k_longest_gap) rank = {};
+    if (line.number - rank.line > k_longest_dump_gap) rank = {};
     rank.line = line.number;
     if (!read_open(line.text, rank, log)) read_fresh(line.text, rank, log);
     const bool goes_on = rank.is_open();
@@ -89,9 +89,9 @@ class SettingsReader : public LogReader {
       return true;
     }
     auto setting = read_dotted_setting(text, shows_origin_);
-    if (!setting && starts_with(text, "  ")) setting = read_undotted_setting(text, shows_origin_);
+    if (!setting && text.starts_with("  ")) setting = read_undotted_setting(text, shows_origin_);
     rank.strange_lines = setting ? 0 : rank.strange_lines + 1;
-    if (rank.strange_lines > k_most_strange_lines) rank.dump = Dump::none;
+    if (rank.strange_lines > k_most_strange_dump_lines) rank.dump = Dump::none;
     keep(setting, log);
     return setting.has_value();
   }
@@ -104,7 +104,7 @@ class SettingsReader : public LogReader {
   }
 
   bool read_call(std::string_view text, RankDump& rank, LogBuilder& log) {
-    const bool ends = trim(text) == ")" || ++rank.strange_lines > 10 * k_most_strange_lines;
+    const bool ends = trim(text) == ")" || ++rank.strange_lines > 10 * k_most_strange_dump_lines;
     if (ends) rank.dump = Dump::none;
     keep(read_call_arguments(text), log);
     return true;
@@ -113,7 +113,7 @@ class SettingsReader : public LogReader {
   void read_fresh(std::string_view text, RankDump& rank, LogBuilder& log) {
     if (contains(text, "- arguments -")) {
       shows_origin_ =
-          starts_with(trim(text), "-------------------- arguments");  // 20 dashes: GPT-NeoX; Megatron has 24
+          trim(text).starts_with("-------------------- arguments");  // 20 dashes: GPT-NeoX; Megatron has 24
       rank.dump = Dump::arguments, rank.strange_lines = 0;
     } else if (contains(text, "launch configs:")) {
       rank.dump = Dump::launch_config;
@@ -162,7 +162,7 @@ class SettingsReader : public LogReader {
   }
 
   static bool has_filled_origin(std::string_view text) {
-    return ends_with(text, "..updated") || ends_with(text, "..default");
+    return text.ends_with("..updated") || text.ends_with("..default");
   }
 
   static bool is_command(std::string_view text) {

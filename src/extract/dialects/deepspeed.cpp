@@ -199,7 +199,7 @@ class DeepspeedReader : public LogReader {
   bool has_progress_ = false, evaluated_ = false, timer_is_apart_ = false, micro_batch_loss_ = false;
 };
 
-std::unique_ptr<LogReader> make_reader() { return std::make_unique<DeepspeedReader>(); }
+std::unique_ptr<LogReader> make_deepspeed_reader() { return std::make_unique<DeepspeedReader>(); }
 
 }  // namespace
 
@@ -221,7 +221,7 @@ Dialect deepspeed_dialect() {
   dialect.anchors = deepspeed_line_anchors();
   dialect.anchors.insert(dialect.anchors.end(),
                          {"SamplesPerSec=", "] step=", " iter time (s): ", "ppl: ", ", loss = "});
-  dialect.make_reader = make_reader;
+  dialect.make_reader = make_deepspeed_reader;
   return dialect;
 }
 

@@ -13,7 +13,7 @@ struct WholeSetting {
   std::string_view key;
   std::optional<int64_t> LoggedFacts::*fact;
 };
-constexpr WholeSetting k_wholes[] = {
+constexpr WholeSetting k_deepspeed_wholes[] = {
     {"train_batch_size", &LoggedFacts::global_batch_size},
     {"train_micro_batch_size_per_gpu", &LoggedFacts::micro_batch_size},
     {"per_device_train_batch_size", &LoggedFacts::micro_batch_size},
@@ -28,7 +28,7 @@ struct NumberSetting {
   std::string_view key;
   std::optional<double> LoggedFacts::*fact;
 };
-constexpr NumberSetting k_numbers[] = {
+constexpr NumberSetting k_deepspeed_numbers[] = {
     {"learning_rate", &LoggedFacts::learning_rate},
     {"weight_decay", &LoggedFacts::weight_decay},
     {"gradient_clipping", &LoggedFacts::clip_grad_norm},
@@ -54,11 +54,11 @@ void add_setting(std::string_view key, std::string_view value, LogBuilder& log) 
   if (key.empty() || value.empty()) return;
   log.set(std::string(key), std::string(value));
   LoggedFacts& facts = log.facts();
-  for (const WholeSetting& setting : k_wholes) {
+  for (const WholeSetting& setting : k_deepspeed_wholes) {
     const auto whole = key == setting.key && !(facts.*setting.fact) ? parse_whole(value) : std::nullopt;
     if (whole && *whole >= 0) facts.*setting.fact = whole;
   }
-  for (const NumberSetting& setting : k_numbers) {
+  for (const NumberSetting& setting : k_deepspeed_numbers) {
     const Figure number = key == setting.key && !(facts.*setting.fact) ? parse_number(value) : Figure();
     if (number.finite()) facts.*setting.fact = *number;
   }

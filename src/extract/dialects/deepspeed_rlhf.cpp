@@ -114,7 +114,7 @@ class RlhfReader : public LogReader {
   bool awaits_speed_ = false;
 };
 
-std::unique_ptr<LogReader> make_reader() { return std::make_unique<RlhfReader>(); }
+std::unique_ptr<LogReader> make_deepspeed_rlhf_reader() { return std::make_unique<RlhfReader>(); }
 
 }  // namespace
 
@@ -133,7 +133,7 @@ Dialect deepspeed_rlhf_dialect() {
   dialect.anchors.insert(dialect.anchors.end(),
                          {"ppo_ep: ", "PPO Epoch: ", "E2E latency=", "End-to-End => Latency: ", "MaxMemAllocated="});
   dialect.counts_from = 0;
-  dialect.make_reader = make_reader;
+  dialect.make_reader = make_deepspeed_rlhf_reader;
   return dialect;
 }
 

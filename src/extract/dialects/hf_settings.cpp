@@ -28,7 +28,7 @@ struct WholeArgument {
   std::string_view name;
   std::optional<int64_t> LoggedFacts::*fact;
 };
-constexpr WholeArgument k_wholes[] = {{"per_device_train_batch_size", &LoggedFacts::micro_batch_size},
+constexpr WholeArgument k_hf_wholes[] = {{"per_device_train_batch_size", &LoggedFacts::micro_batch_size},
                                       {"gradient_accumulation_steps", &LoggedFacts::accumulation_steps},
                                       {"max_steps", &LoggedFacts::max_steps},
                                       {"warmup_steps", &LoggedFacts::warmup_steps},
@@ -37,7 +37,7 @@ struct NumberArgument {
   std::string_view name;
   std::optional<double> LoggedFacts::*fact;
 };
-constexpr NumberArgument k_numbers[] = {{"learning_rate", &LoggedFacts::learning_rate},
+constexpr NumberArgument k_hf_numbers[] = {{"learning_rate", &LoggedFacts::learning_rate},
                                         {"weight_decay", &LoggedFacts::weight_decay},
                                         {"max_grad_norm", &LoggedFacts::clip_grad_norm}};
 
@@ -54,11 +54,11 @@ std::string plain_value(std::string_view value) {
 }
 
 void set_facts(std::string_view name, std::string_view value, LoggedFacts& facts) {
-  for (const WholeArgument& argument : k_wholes) {
+  for (const WholeArgument& argument : k_hf_wholes) {
     const auto whole = name == argument.name ? parse_whole(value) : std::nullopt;
     if (whole && *whole >= (name == "seed" ? 0 : 1) && !(facts.*argument.fact)) facts.*argument.fact = whole;
   }
-  for (const NumberArgument& argument : k_numbers) {
+  for (const NumberArgument& argument : k_hf_numbers) {
     const Figure number = name == argument.name ? parse_number(value) : Figure();
     if (number.finite() && !(facts.*argument.fact)) facts.*argument.fact = *number;
   }

@@ -37,7 +37,7 @@ struct DictField {
   std::string_view key;
   Figure ExtractedStep::*member;
 };
-constexpr DictField k_fields[] = {
+constexpr DictField k_log_fields[] = {
     {k_loss, &ExtractedStep::loss},
     {"'grad_norm':", &ExtractedStep::grad_norm},
     {"'learning_rate':", &ExtractedStep::learning_rate},
@@ -53,16 +53,16 @@ struct LossRecord {
   std::optional<BarReading> before, after;
 };
 
-bool same_figure(Figure a, Figure b) { return *a == *b || (std::isnan(*a) && std::isnan(*b)); }
+bool is_same_figure(Figure a, Figure b) { return *a == *b || (std::isnan(*a) && std::isnan(*b)); }
 
 // The same dict from another rank, or once more from another callback, which may round it and leave keys out.
 bool is_copy(const LossRecord& a, const LossRecord& b) {
   const auto fits = [](Figure x, Figure y) {
-    return !x || !y || same_figure(x, y) || std::abs(*x - *y) <= 1e-3 * std::abs(*x);
+    return !x || !y || is_same_figure(x, y) || std::abs(*x - *y) <= 1e-3 * std::abs(*x);
   };
   const bool telling = a.step.grad_norm || b.step.grad_norm || a.step.rank != b.step.rank;
-  return telling && same_figure(a.step.loss, b.step.loss) && same_figure(a.epoch, b.epoch) &&
-         (!a.step.grad_norm || !b.step.grad_norm || same_figure(a.step.grad_norm, b.step.grad_norm)) &&
+  return telling && is_same_figure(a.step.loss, b.step.loss) && is_same_figure(a.epoch, b.epoch) &&
+         (!a.step.grad_norm || !b.step.grad_norm || is_same_figure(a.step.grad_norm, b.step.grad_norm)) &&
          fits(a.step.learning_rate, b.step.learning_rate);
 }
 
@@ -127,7 +127,7 @@ class HfTrainerReader : public LogReader {
   void read_loss(const LogLine& line, std::string_view dict, LogBuilder& log) {
     LossRecord record;
     record.step = LogBuilder::start_step(line, 0);
-    for (const DictField& field : k_fields) {
+    for (const DictField& field : k_log_fields) {
       if (const Figure number = dict_number(dict, field.key)) record.step.*field.member = number;
     }
     if (!record.step.loss) return;
@@ -231,7 +231,7 @@ class HfTrainerReader : public LogReader {
   bool evaluated_ = false, timed_ = false;
 };
 
-std::unique_ptr<LogReader> make_reader() { return std::make_unique<HfTrainerReader>(); }
+std::unique_ptr<LogReader> make_hf_trainer_reader() { return std::make_unique<HfTrainerReader>(); }
 
 }  // namespace
 
@@ -251,7 +251,7 @@ Dialect hf_trainer_dialect() {
       {"tokens_per_second_per_gpu", "'tokens_per_second_per_gpu'"}};
   dialect.anchors = hf_setting_anchors();
   dialect.anchors.insert(dialect.anchors.end(), {k_loss, k_runtime, k_evaluation, "it/s]", "s/it]"});
-  dialect.make_reader = make_reader;
+  dialect.make_reader = make_hf_trainer_reader;
   return dialect;
 }
 

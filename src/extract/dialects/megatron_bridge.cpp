@@ -91,7 +91,7 @@ class BridgeReader : public LogReader {
   bool numbered_ = false;  // iteration records were seen
 };
 
-std::unique_ptr<LogReader> make_reader() { return std::make_unique<BridgeReader>(); }
+std::unique_ptr<LogReader> make_megatron_bridge_reader() { return std::make_unique<BridgeReader>(); }
 
 }  // namespace
 
@@ -108,7 +108,7 @@ Dialect megatron_bridge_dialect() {
     if (field.name != "step" && field.name != "time_seconds" && field.name != "tflops_per_gpu")
       dialect.fields.push_back(field);
   dialect.anchors = {"Step Time : ", "iteration "};
-  dialect.make_reader = make_reader;
+  dialect.make_reader = make_megatron_bridge_reader;
   return dialect;
 }
 

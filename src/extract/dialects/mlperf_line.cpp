@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "extract/dialects/log_facts.h"
 #include "extract/scan_text.h"
+#include "text/characters.h"
 
 namespace tprimat {
 namespace {
@@ -45,8 +46,6 @@ std::optional<Json> parse_object(std::string_view text) {
     return std::nullopt;
   }
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The digits that end right before `end`.
 std::optional<int64_t> count_before(std::string_view text, size_t end) {

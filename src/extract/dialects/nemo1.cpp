@@ -11,7 +11,7 @@ namespace {
 
 // Lightning writes a figure of its bar as "{:.3g}" where that is shorter than the whole number, and pads it with
 // zeros to five characters: "49.50" is 49.5, and "2e+3" is anything from 1995 to 2004.
-constexpr int k_digits = 3;
+constexpr int k_nemo1_digits = 3;
 
 bool is_rounded(std::string_view figure) { return contains(figure, "e"); }
 
@@ -19,7 +19,7 @@ struct BarField {
   std::string_view key;
   Figure ExtractedStep::*member;
 };
-constexpr BarField k_fields[] = {
+constexpr BarField k_bar_fields[] = {
     {"reduced_train_loss", &ExtractedStep::loss},
     {"loss", &ExtractedStep::loss},  // Lightning's own, smoothed; taken only without the one above
     {"train_loss", &ExtractedStep::loss},
@@ -45,7 +45,7 @@ class StepCounter {
       return step;
     }
     rounded_ = true;
-    const double half = half_of_digit(static_cast<double>(*step), k_digits);
+    const double half = half_of_digit(static_cast<double>(*step), k_nemo1_digits);
     if (!lag_ || std::abs(static_cast<double>(counted - *lag_ - *step)) > half) return step;
     return counted - *lag_;
   }
@@ -112,7 +112,7 @@ class Nemo1Reader : public LogReader {
     if (!number) return;
     ExtractedStep step = LogBuilder::start_step(line, *number);
     bool has_figures = false;
-    for (const BarField& field : k_fields) {
+    for (const BarField& field : k_bar_fields) {
       const auto value = postfix_value(bar.postfix, field.key);
       if (!value || step.*field.member) continue;
       step.*field.member = parse_number(*value);
@@ -142,7 +142,7 @@ class Nemo1Reader : public LogReader {
     const auto printed = postfix_value(bar.postfix, "train_step_timing in s");
     const Figure seconds = printed ? parse_number(*printed) : Figure();
     if (seconds.finite() && *seconds > 0) {
-      set_rounded_time(step, *seconds, k_digits);
+      set_rounded_time(step, *seconds, k_nemo1_digits);
       step.single = true;
     } else {
       without_timing_ = true;
@@ -172,7 +172,7 @@ class Nemo1Reader : public LogReader {
   bool nemo_keys_ = false, without_timing_ = false;
 };
 
-std::unique_ptr<LogReader> make_reader() { return std::make_unique<Nemo1Reader>(); }
+std::unique_ptr<LogReader> make_nemo1_reader() { return std::make_unique<Nemo1Reader>(); }
 
 }  // namespace
 
@@ -191,7 +191,7 @@ Dialect nemo1_dialect() {
   dialect.anchors = nemo_line_anchors();
   dialect.anchors.insert(dialect.anchors.end(), {"reduced_train_loss=", "global_step=", "v_num="});
   dialect.counts_from = 0;
-  dialect.make_reader = make_reader;
+  dialect.make_reader = make_nemo1_reader;
   return dialect;
 }
 

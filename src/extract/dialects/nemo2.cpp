@@ -8,14 +8,14 @@
 namespace tprimat {
 namespace {
 
-constexpr int k_digits = 4;  // NeMo's ProgressPrinter writes "{val:.4}"
+constexpr int k_nemo2_digits = 4;  // NeMo's ProgressPrinter writes "{val:.4}"
 
 // One "key: value" of "Training epoch 0, iteration 5/19 | lr: 8.996e-07 | global_step: 5 | ...".
 struct StepField {
   std::string_view key;
   Figure ExtractedStep::*member;
 };
-constexpr StepField k_fields[] = {
+constexpr StepField k_step_fields[] = {
     {"lr", &ExtractedStep::learning_rate},
     {"reduced_train_loss", &ExtractedStep::loss},
     {"grad_norm", &ExtractedStep::grad_norm},
@@ -34,7 +34,7 @@ struct TrainingLine {
 void read_field(std::string_view key, std::string_view value, TrainingLine& record) {
   const Figure number = parse_number(value);
   if (!number) return;
-  for (const StepField& field : k_fields)
+  for (const StepField& field : k_step_fields)
     if (key == field.key) record.step.*field.member = number;
   if (key == "global_step") record.global_step = number;
   if (key == "train_step_timing in s") record.seconds = number;
@@ -91,7 +91,7 @@ class Nemo2Reader : public LogReader {
     if (!number) return;
     ExtractedStep& step = record.step;
     step.step = *number;
-    if (record.seconds.finite() && *record.seconds > 0) set_rounded_time(step, *record.seconds, k_digits);
+    if (record.seconds.finite() && *record.seconds > 0) set_rounded_time(step, *record.seconds, k_nemo2_digits);
     add_validation(record.validation_loss, log);
     set_interval(step, log);
     log.add(step);
@@ -146,7 +146,7 @@ class Nemo2Reader : public LogReader {
   bool averaged_ = false, without_global_step_ = false;
 };
 
-std::unique_ptr<LogReader> make_reader() { return std::make_unique<Nemo2Reader>(); }
+std::unique_ptr<LogReader> make_nemo2_reader() { return std::make_unique<Nemo2Reader>(); }
 
 }  // namespace
 
@@ -168,7 +168,7 @@ Dialect nemo2_dialect() {
   dialect.anchors = nemo_line_anchors();
   dialect.anchors.insert(dialect.anchors.end(), {"Training epoch ", "Validation: iteration "});
   dialect.counts_from = 0;
-  dialect.make_reader = make_reader;
+  dialect.make_reader = make_nemo2_reader;
   return dialect;
 }
 

@@ -9,12 +9,12 @@
 namespace tprimat {
 namespace {
 
-using WholeFact = std::optional<int64_t> LoggedFacts::*;
+using WholeOf = std::optional<int64_t> LoggedFacts::*;
 
 // "Rank 0 has tensor model parallel group: [0, 1]": as many ranks as the list has.
 struct GroupLine {
   std::string_view mark;
-  WholeFact size;
+  WholeOf size;
 };
 constexpr GroupLine k_groups[] = {
     {"Rank 0 has data parallel group : [", &LoggedFacts::data_parallel},
@@ -32,7 +32,7 @@ void read_group(std::string_view text, LogBuilder& log) {
   }
 }
 
-void set_whole(LogBuilder& log, WholeFact fact, std::optional<std::string_view> text) {
+void set_whole(LogBuilder& log, WholeOf fact, std::optional<std::string_view> text) {
   if (!text) return;
   const auto value = parse_whole(*text);
   if (value && *value > 0 && !(log.facts().*fact)) log.facts().*fact = value;

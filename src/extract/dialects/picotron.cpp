@@ -8,7 +8,7 @@
 namespace tprimat {
 namespace {
 
-std::optional<RoundedNumber> rounded_after(std::string_view text, std::string_view key) {
+std::optional<RoundedNumber> rounded_after_key(std::string_view text, std::string_view key) {
   const auto rest = text_after(text, key);
   return rest ? parse_human_number(rest->substr(0, rest->find_first_of("|/"))) : std::nullopt;
 }
@@ -46,8 +46,8 @@ class PicotronReader : public LogReader {
 
  private:
   static void add_rates(ExtractedStep& record, std::string_view text, LogBuilder& log) {
-    const auto tokens = rounded_after(text, "Global batch size:"), rate = rounded_after(text, "Tokens/s:"),
-               each = rounded_after(text, "Tokens/s/GPU:"), seen = rounded_after(text, "Tokens:");
+    const auto tokens = rounded_after_key(text, "Global batch size:"), rate = rounded_after_key(text, "Tokens/s:"),
+               each = rounded_after_key(text, "Tokens/s/GPU:"), seen = rounded_after_key(text, "Tokens:");
     if (tokens) record.tokens = tokens->value;
     if (rate) record.tokens_per_second = rate->value;
     if (each) record.tokens_per_second_per_gpu = each->value;

@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "text/characters.h"
+
 namespace tprimat {
 namespace {
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool take_char(std::string_view& text, char wanted) {
-  if (text.empty() || text.front() != wanted) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
 // Up to `most` digits at the start, cut off.
-std::optional<int64_t> take_digits(std::string_view& text, size_t most = 15) {
+std::optional<int64_t> take_whole(std::string_view& text, size_t most = 15) {
   size_t length = 0;
   int64_t value = 0;
   for (; length < text.size() && is_digit(text[length]); ++length) {
@@ -32,21 +26,21 @@ std::optional<int64_t> take_last_digits(std::string_view& text) {
   size_t begin = text.size();
   while (begin > 0 && is_digit(text[begin - 1])) --begin;
   std::string_view digits = text.substr(begin);
-  const auto value = take_digits(digits);
+  const auto value = take_whole(digits);
   if (value) text.remove_suffix(text.size() - begin);
   return value;
 }
 
 // "06:19" or "43:24:54" at the start, cut off; in seconds.
-std::optional<double> take_clock(std::string_view& text) {
+std::optional<double> take_duration(std::string_view& text) {
   std::string_view rest = text;
-  const auto first = take_digits(rest, 7);
+  const auto first = take_whole(rest, 7);
   if (!first || !take_char(rest, ':')) return std::nullopt;
-  const auto second = take_digits(rest, 2);
+  const auto second = take_whole(rest, 2);
   if (!second) return std::nullopt;
   double seconds = static_cast<double>(*first) * 60.0 + static_cast<double>(*second);
   if (take_char(rest, ':')) {
-    const auto third = take_digits(rest, 2);
+    const auto third = take_whole(rest, 2);
     if (!third) return std::nullopt;
     seconds = seconds * 60.0 + static_cast<double>(*third);
   }
@@ -73,7 +67,7 @@ std::optional<RoundedNumber> parse_pace(std::string_view text, std::string_view&
 
 // What stands between the brackets: "06:19<07:13, 2.10s/it, loss=2.5".
 bool read_brackets(std::string_view text, ProgressBar& bar) {
-  const auto elapsed = take_clock(text);
+  const auto elapsed = take_duration(text);
   if (!elapsed) return false;
   bar.reading.elapsed_seconds = *elapsed;
   const size_t comma = text.find(',');

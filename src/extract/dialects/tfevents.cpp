@@ -15,7 +15,7 @@
 namespace tprimat {
 namespace {
 
-constexpr int64_t k_last_step = int64_t{1} << 53;
+constexpr int64_t k_last_event_step = int64_t{1} << 53;
 constexpr std::string_view k_interval_time = "time_metrics/end_to_end(s)";
 
 // The first bytes are a length of 8 bytes and the checksum of just that: nothing else looks so.
@@ -34,7 +34,7 @@ class EventSteps {
   explicit EventSteps(LogBuilder& log) : log_(log) {}
 
   void read(const TfEvent& event, int64_t number) {
-    if (event.step < 0 || event.step > k_last_step) return;
+    if (event.step < 0 || event.step > k_last_event_step) return;
     std::string_view summary = event.summary;
     while (const auto scalar = take_scalar(summary))
       if (scalar->value) read_scalar(event, *scalar, number);

@@ -7,7 +7,7 @@
 namespace tprimat {
 namespace {
 
-ExtractedLog read(std::string_view text) { return feed_lines(settings_reader(), text); }
+ExtractedLog read_settings_log(std::string_view text) { return feed_lines(settings_reader(), text); }
 
 std::string setting(const ExtractedLog& log, const std::string& key) {
   const auto found = log.settings.find(key);
@@ -37,7 +37,7 @@ constexpr const char* k_megatron =
     "cpu_adam ............... [NO] ....... [OKAY]\n";
 
 TEST(Settings, ReadsMegatronsArguments) {
-  const ExtractedLog log = read(k_megatron);
+  const ExtractedLog log = read_settings_log(k_megatron);
   EXPECT_EQ(log.settings.size(), 16u);
   EXPECT_EQ(setting(log, "adam_beta1"), "0.9");
   EXPECT_EQ(setting(log, "check_weight_hash_across_dp_replicas_interval"), "None");
@@ -53,7 +53,7 @@ TEST(Settings, ReadsMegatronsArguments) {
 }
 
 TEST(Settings, ReadsPrimusPrefixes) {
-  const ExtractedLog log = read(
+  const ExtractedLog log = read_settings_log(
       "[20260515 17:09:53][rank-0/8][DEBUG]    [--------arguments.py:1576] :   grpo_iterations ......... 2\n"
       "[20260515 17:09:52][rank-0/8][INFO]     [---module_utils.py:227] :   micro_batch_size     : 3 (int)\n"
       "[20251031 06:37:43][rank-1/8][INFO ] arguments training.steps.............................. 30\n");
@@ -64,7 +64,7 @@ TEST(Settings, ReadsPrimusPrefixes) {
 }
 
 TEST(Settings, ReadsWhereGptNeoxHasAValueFrom) {
-  const ExtractedLog log = read(
+  const ExtractedLog log = read_settings_log(
       "-------------------- arguments --------------------\n"
       "  save ............................ /scratch/weights/updated\n"
       "  clip_grad ....................... 1.0.........................updated\n"
@@ -81,7 +81,7 @@ TEST(Settings, ReadsWhereGptNeoxHasAValueFrom) {
 }
 
 TEST(Settings, ReadsDeepspeedsConfiguration) {
-  const ExtractedLog log = read(
+  const ExtractedLog log = read_settings_log(
       "[2021-05-25 06:38:26,359] [INFO] [config.py:752:print]   train_batch_size ............. 64\n"
       "[2021-05-25 06:38:26,359] [INFO] [config.py:752:print]   train_micro_batch_size_per_gpu  4\n"
       "[2021-05-25 06:38:26,360] [INFO] [config.py:754:print]   json = {\n"
@@ -100,7 +100,7 @@ TEST(Settings, ReadsDeepspeedsConfiguration) {
 }
 
 TEST(Settings, ReadsTrainingArgumentsInOneLineAndInMany) {
-  const ExtractedLog one = read(
+  const ExtractedLog one = read_settings_log(
       "INFO:x: parameters TrainingArguments(debug=[], per_device_train_batch_size=4, learning_rate=5e-05, "
       "max_steps=-1, "
       "lr_scheduler_type=SchedulerType.LINEAR, output_dir='a, b', warmup_ratio=0.0, warmup_steps=8)\n");
@@ -109,23 +109,23 @@ TEST(Settings, ReadsTrainingArgumentsInOneLineAndInMany) {
   EXPECT_EQ(one.facts.schedule, "linear");
   EXPECT_EQ(one.facts.warmup_steps, 8);
   EXPECT_EQ(setting(one, "output_dir"), "a, b");
-  const ExtractedLog many = read("Training parameters TrainingArguments(\nbf16=True,\nmax_steps=70,\n)\nseed=5,\n");
+  const ExtractedLog many = read_settings_log("Training parameters TrainingArguments(\nbf16=True,\nmax_steps=70,\n)\nseed=5,\n");
   EXPECT_EQ(many.facts.max_steps, 70);
   EXPECT_EQ(many.facts.precision, Precision::bf16);
   EXPECT_EQ(setting(many, "seed"), "(absent)");
 }
 
 TEST(Settings, ReadsNestedDictsInOneLine) {
-  const ExtractedLog log = read("Running with args: {\"training\": {\"steps\": 10, \"seq_len\": 128}, \"a\": null}\n");
+  const ExtractedLog log = read_settings_log("Running with args: {\"training\": {\"steps\": 10, \"seq_len\": 128}, \"a\": null}\n");
   EXPECT_EQ(log.facts.max_steps, 10);
   EXPECT_EQ(log.facts.sequence_length, 128);
-  const ExtractedLog dict = read("Applying CLI overrides: {'num_layers': 8, 'mock': True, 'split': [1, {'b': 2}]}\n");
+  const ExtractedLog dict = read_settings_log("Applying CLI overrides: {'num_layers': 8, 'mock': True, 'split': [1, {'b': 2}]}\n");
   EXPECT_EQ(setting(dict, "num_layers"), "8");
   EXPECT_EQ(setting(dict, "split"), "[1, {'b': 2}]");
 }
 
 TEST(Settings, ReadsTheConfigurationOfNemo) {
-  const ExtractedLog log = read(
+  const ExtractedLog log = read_settings_log(
       "************** Experiment configuration ***********\n\n"
       "    trainer:\n      devices: 8\n      num_nodes: 2\n      precision: bf16-mixed\n"
       "    model:\n      micro_batch_size: 2\n      optim:\n        name: fused_adam\n        lr: 0.0003\n"
@@ -140,20 +140,20 @@ TEST(Settings, ReadsTheConfigurationOfNemo) {
 TEST(Settings, ADumpIsTrustedMoreThanTheCommand) {
   const char* command =
       "+ torchrun --nproc_per_node=4 train.py --global-batch-size 999 --seed 7 --bf16 --data-path 0.5 a 0.5 b\n";
-  const ExtractedLog both = read(command + std::string("  global_batch_size ..................... 16\n"));
+  const ExtractedLog both = read_settings_log(command + std::string("  global_batch_size ..................... 16\n"));
   EXPECT_EQ(both.facts.global_batch_size, 16);
   EXPECT_EQ(both.facts.seed, 7);
-  const ExtractedLog alone = read(command);
+  const ExtractedLog alone = read_settings_log(command);
   EXPECT_EQ(alone.facts.global_batch_size, 999);
   EXPECT_EQ(alone.facts.gpu_count, 4);
   EXPECT_EQ(setting(alone, "nproc_per_node"), "4");
   EXPECT_EQ(setting(alone, "bf16"), "True");
   EXPECT_EQ(setting(alone, "data_path"), "0.5 a 0.5 b");
-  EXPECT_TRUE(read("usage: torchrun [-h] [--nnodes NNODES] [--nproc-per-node N]\n").settings.empty());
+  EXPECT_TRUE(read_settings_log("usage: torchrun [-h] [--nnodes NNODES] [--nproc-per-node N]\n").settings.empty());
 }
 
 TEST(Settings, ReadsTorchrunsLaunchConfiguration) {
-  const ExtractedLog log = read(
+  const ExtractedLog log = read_settings_log(
       "I0307 22:41:27.659000 192252 torch/distributed/launcher/api.py:194] Starting operator with launch configs:\n"
       "I0307 22:41:27.659000 192252 torch/distributed/launcher/api.py:194]   min_nodes        : 2\n"
       "I0307 22:41:27.659000 192252 torch/distributed/launcher/api.py:194]   max_nodes        : 2\n"
@@ -206,9 +206,9 @@ TEST(SettingNames, EffectiveSettingsHaveOurNames) {
 TEST(Settings, HostileInputEnds) {
   std::string deep = "Running with args: ";
   for (int i = 0; i < 100000; ++i) deep += "{\"a\":";
-  EXPECT_TRUE(read(deep + "\n").settings.empty());
-  EXPECT_TRUE(read("Running with args: {'a\n': 1}\n").settings.size() <= 1);
-  EXPECT_TRUE(read("x TrainingArguments(((((\n  json = {}}}}\n- arguments -\n  ... ...\n").settings.empty());
+  EXPECT_TRUE(read_settings_log(deep + "\n").settings.empty());
+  EXPECT_TRUE(read_settings_log("Running with args: {'a\n': 1}\n").settings.size() <= 1);
+  EXPECT_TRUE(read_settings_log("x TrainingArguments(((((\n  json = {}}}}\n- arguments -\n  ... ...\n").settings.empty());
 }
 
 }  // namespace

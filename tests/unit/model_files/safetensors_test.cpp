@@ -23,12 +23,12 @@ std::string make_file(const std::string& header, size_t data_bytes) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(data_bytes, '\1');
 }
 
-SafetensorsHeader parse(const std::string& file) {
+SafetensorsHeader parse_file(const std::string& file) {
   return parse_safetensors_header(std::as_bytes(std::span(file)), "x.safetensors");
 }
 
 std::string refusal(const std::string& header, size_t data_bytes) {
-  return test::error_of([&] { parse(make_file(header, data_bytes)); });
+  return test::error_of([&] { parse_file(make_file(header, data_bytes)); });
 }
 
 const std::string k_two_tensors =
@@ -36,7 +36,7 @@ const std::string k_two_tensors =
     R"("a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}  )";
 
 TEST(Safetensors, ReadsAHeader) {
-  const SafetensorsHeader header = parse(make_file(k_two_tensors, 14));
+  const SafetensorsHeader header = parse_file(make_file(k_two_tensors, 14));
   ASSERT_EQ(header.tensors.size(), 2u);
   EXPECT_EQ(header.tensors.at("a").shape, (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(header.tensors.at("b").begin, 8);
@@ -79,8 +79,8 @@ TEST(Safetensors, RefusesOverlapsGapsAndDuplicates) {
 TEST(Safetensors, RefusesImpossibleLengthsAndBrokenJson) {
   std::string huge = make_file("{}", 0);
   std::memset(huge.data(), 0xff, 8);
-  EXPECT_ERROR_WITH("18446744073709551615 bytes", parse(huge));
-  EXPECT_ERROR_WITH("too few", parse("1234567"));
+  EXPECT_ERROR_WITH("18446744073709551615 bytes", parse_file(huge));
+  EXPECT_ERROR_WITH("too few", parse_file("1234567"));
   EXPECT_NE(refusal(" {}", 0).find("begin with '{'"), std::string::npos);
   EXPECT_NE(refusal("{\"a\":", 0).find("not valid JSON"), std::string::npos);
   EXPECT_NE(refusal("{\"a\":[[[[[[[1]]]]]]]}", 0).find("nested"), std::string::npos);
@@ -94,7 +94,7 @@ TEST(Safetensors, NoByteOfTheHeaderCanChangeUnseenAndMakeItReadElsewhere) {
       std::string bad = good;
       bad[at] = static_cast<char>(bad[at] ^ (1 << bit));
       try {  // refused, or a name, a format of the same size or a text is another: all within the file
-        for (const auto& [name, tensor] : parse(bad).tensors) {
+        for (const auto& [name, tensor] : parse_file(bad).tensors) {
           EXPECT_LE(0, tensor.begin);
           EXPECT_LE(static_cast<size_t>(tensor.end) + header_end, bad.size());
         }
@@ -106,7 +106,7 @@ TEST(Safetensors, NoByteOfTheHeaderCanChangeUnseenAndMakeItReadElsewhere) {
 TEST(Safetensors, EveryTruncationIsRefused) {
   const std::string good = make_file(k_two_tensors, 14);
   for (size_t length = 0; length < good.size(); ++length)
-    EXPECT_NE(test::error_of([&] { parse(good.substr(0, length)); }), "") << length;
+    EXPECT_NE(test::error_of([&] { parse_file(good.substr(0, length)); }), "") << length;
 }
 
 std::vector<float> ramp(const TensorShape& tensor) {

@@ -29,14 +29,14 @@ std::vector<double> values_of(Fp8Format format) {
   return values;
 }
 
-struct RoundingCase {
+struct Fp8Case {
   double value, nearest;
 };
 
 // Every value, and between every two the middle (which goes to the even code) and what lies next to it.
-std::vector<RoundingCase> rounding_cases(Fp8Format format) {
+std::vector<Fp8Case> rounding_cases(Fp8Format format) {
   const std::vector<double> values = values_of(format);
-  std::vector<RoundingCase> cases;
+  std::vector<Fp8Case> cases;
   for (size_t code = 0; code < values.size(); ++code) cases.push_back({values[code], values[code]});
   for (size_t code = 0; code + 1 < values.size(); ++code) {
     const auto middle = static_cast<float>((values[code] + values[code + 1]) / 2);
@@ -58,7 +58,7 @@ TEST(Fp8Test, RoundsToNearestEven) {
       const auto cases = rounding_cases(format);
       std::vector<float> x, y(2 * cases.size());
       for (const double sign : {1.0, -1.0})
-        for (const RoundingCase& c : cases) x.push_back(static_cast<float>(sign * c.value));
+        for (const Fp8Case& c : cases) x.push_back(static_cast<float>(sign * c.value));
       EXPECT_EQ(fp8_round<float>(static_cast<int64_t>(x.size()), x.data(), format, y.data()), fp8_largest(format));
       for (size_t i = 0; i < x.size(); ++i) {
         const double expected = (i < cases.size() ? 1 : -1) * cases[i % cases.size()].nearest;

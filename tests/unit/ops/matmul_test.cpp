@@ -7,7 +7,7 @@ namespace {
 struct MatmulCase {
   int64_t m, n, k;
 };
-const MatmulCase k_cases[] = {{1, 1, 1},      {3, 5, 7},     {64, 48, 32},  {17, 130, 65}, {128, 96, 256},
+const MatmulCase k_matmul_cases[] = {{1, 1, 1},      {3, 5, 7},     {64, 48, 32},  {17, 130, 65}, {128, 96, 256},
                               {100, 200, 31}, {9, 49, 4101}, {50, 7, 2049}, {0, 4, 3},     {4, 0, 3}};
 
 struct Variant {
@@ -42,7 +42,7 @@ void compare_with_reference(const MatmulCase& c, const Variant& v) {
 }
 
 TEST(MatmulTest, MatchesReference) {
-  for (const MatmulCase& c : k_cases) {
+  for (const MatmulCase& c : k_matmul_cases) {
     const bool small = c.m * c.n * c.k < 1000;
     for (int bits = 0; bits < (small ? 16 : 8); ++bits) {
       const Variant v{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0 ? 3 : 0};

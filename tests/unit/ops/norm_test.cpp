@@ -11,12 +11,12 @@ class FastNorm : public FastOp<T> {};
 TYPED_TEST_SUITE(FastNorm, FastTypes);
 
 // Widths around the lengths of vectors: whole ones, tails, shorter than one.
-const int64_t k_widths[] = {1, 7, 16, 64, 97, 768};
+const int64_t k_norm_widths[] = {1, 7, 16, 64, 97, 768};
 
 TYPED_TEST(FastNorm, RmsnormMatchesReference) {
   using T = TypeParam;
   for_each_target([] {
-    for (const int64_t cols : k_widths) {
+    for (const int64_t cols : k_norm_widths) {
       const RmsNormShape shape{5, cols, 1e-5};
       const auto x = rounded<T>(random_values(5 * cols, 1, 3.0)), w = rounded<T>(random_values(cols, 2));
       const auto dy = rounded<T>(random_values(5 * cols, 3)), dx = rounded<T>(random_values(5 * cols, 4));
@@ -42,7 +42,7 @@ TYPED_TEST(FastNorm, RmsnormMatchesReference) {
 TYPED_TEST(FastNorm, AddRmsnormIsAddThenRmsnorm) {
   using T = TypeParam;
   for_each_target([] {
-    for (const int64_t cols : k_widths) {
+    for (const int64_t cols : k_norm_widths) {
       const RmsNormShape shape{5, cols, 1e-5};
       const auto a = narrowed<T>(random_values(5 * cols, 1)), b = narrowed<T>(random_values(5 * cols, 2));
       const auto w = narrowed<T>(random_values(cols, 3));
@@ -96,7 +96,7 @@ TYPED_TEST(FastNorm, LayernormMatchesReference) {
 TYPED_TEST(FastNorm, AddLayernormIsAddThenLayernorm) {
   using T = TypeParam;
   for_each_target([] {
-    for (const int64_t cols : k_widths) {
+    for (const int64_t cols : k_norm_widths) {
       const LayerNormShape shape{5, cols, 1e-5};
       const auto a = narrowed<T>(random_values(5 * cols, 1)), b = narrowed<T>(random_values(5 * cols, 2));
       const auto w = narrowed<T>(random_values(cols, 3)), bias = narrowed<T>(random_values(cols, 4));

@@ -73,7 +73,7 @@ TEST(FindModel, KeepsTheTraitsOfAFamily) {
   EXPECT_EQ(find_model("llama")->rope_theta, 500000);
 }
 
-void expect_row(const test::Row& row) {
+void expect_model(const test::Row& row) {
   const auto model = find_model(row.at("model"));
   ASSERT_TRUE(model) << row.at("model");
   const auto figure = [&](const char* column) { return std::stod(row.at(column)); };
@@ -101,7 +101,7 @@ TEST(ModelCatalogue, AgreesWithThePublishedTable) {
   SKIP_WITHOUT_EXAMPLE_DATA(TPRIMAT_SHARED_DATA "/published/models.tsv");
   const auto rows = test::load_table(TPRIMAT_SHARED_DATA "/published/models.tsv");
   ASSERT_FALSE(rows.empty());
-  for (const test::Row& row : rows) expect_row(row);
+  for (const test::Row& row : rows) expect_model(row);
 }
 
 }  // namespace

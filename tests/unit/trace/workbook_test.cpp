@@ -8,7 +8,7 @@
 namespace tprimat {
 namespace {
 
-std::string refusal(std::string_view bytes) {
+std::string workbook_refusal(std::string_view bytes) {
   try {
     read_workbook(bytes, "w.xlsx");
     return "";
@@ -48,23 +48,23 @@ TEST(Workbook, MovesWithoutLosingItsTexts) {
 }
 
 TEST(Workbook, RefusesWhatIsNone) {
-  EXPECT_NE(refusal("PK").find("too short for a zip"), std::string::npos);
-  EXPECT_NE(refusal(std::string(1000, 'x')).find("no zip file"), std::string::npos);
-  EXPECT_NE(refusal(make_zip({{"a.txt", "hello"}})).find("it has no xl/workbook.xml"), std::string::npos);
+  EXPECT_NE(workbook_refusal("PK").find("too short for a zip"), std::string::npos);
+  EXPECT_NE(workbook_refusal(std::string(1000, 'x')).find("no zip file"), std::string::npos);
+  EXPECT_NE(workbook_refusal(make_zip({{"a.txt", "hello"}})).find("it has no xl/workbook.xml"), std::string::npos);
   const std::string whole = make_workbook({{"s", sheet_data({{"x"}})}});
-  EXPECT_NE(refusal(whole.substr(0, whole.size() / 2)).find("no zip file, or cut off"), std::string::npos);
-  EXPECT_NE(refusal(make_workbook({{"s", "<row><c>"}})).find("sheet1.xml, which is broken at byte"), std::string::npos);
+  EXPECT_NE(workbook_refusal(whole.substr(0, whole.size() / 2)).find("no zip file, or cut off"), std::string::npos);
+  EXPECT_NE(workbook_refusal(make_workbook({{"s", "<row><c>"}})).find("sheet1.xml, which is broken at byte"), std::string::npos);
 }
 
 TEST(Workbook, DoesNotUnpackBombs) {
   const std::string big(33'000'000, ' ');
-  EXPECT_NE(refusal(make_workbook({{"s", big}})).find("32 MB"), std::string::npos);
+  EXPECT_NE(workbook_refusal(make_workbook({{"s", big}})).find("32 MB"), std::string::npos);
   auto parts = workbook_parts({{"s", big}});
   std::string zip = make_zip(parts);
   // The directory claims a small size.
   const size_t entry = zip.find("PK\x01\x02");
   zip.replace(entry + 24, 4, little_endian(100, 4));
-  EXPECT_NE(refusal(zip).find("larger than 32 MB"), std::string::npos);
+  EXPECT_NE(workbook_refusal(zip).find("larger than 32 MB"), std::string::npos);
 }
 
 TEST(Workbook, KeepsToTheLimitsOfTheFormat) {
@@ -85,7 +85,7 @@ TEST(Workbook, SurvivesEveryWrongByte) {
     for (const char wrong : {'\0', '\xff', static_cast<char>(whole[i] ^ 1)}) {
       std::string bytes = whole;
       bytes[i] = wrong;
-      refusal(bytes);
+      workbook_refusal(bytes);
     }
   SUCCEED();
 }
