@@ -68,7 +68,20 @@ TrainSpec read_spec(const TrainOptions& options) {
   return spec;
 }
 
-void print_summary(const TrainSpec& spec, const Engine& engine) {
+// A checkpoint is copied and then written while the training goes on.
+size_t checkpoint_copy_bytes(Engine& engine) {
+  size_t bytes = 0;
+  engine.visit_state([&](const StatePiece& piece) {
+    std::visit([&](auto values) { bytes += values.size_bytes(); }, piece.values);
+  });
+  return bytes;
+}
+
+void print_memory(std::string_view component, size_t bytes, std::string_view when) {
+  print_result(fmt::format("  memory {:<15} {:8.3f} GB{}\n", component, static_cast<double>(bytes) / 1e9, when));
+}
+
+void print_summary(const TrainSpec& spec, Engine& engine) {
   const MemoryReport memory = engine.memory();
   print_result(fmt::format("model {} | parameters {} | precision {} | threads {} | allocated {:.3f} GB\n",
                            spec.model.name, count_parameters(spec.model).total(), enum_name(spec.precision),
@@ -78,8 +91,9 @@ void print_summary(const TrainSpec& spec, const Engine& engine) {
     print_result(fmt::format("layout TP {} PP {} VP {} DP {} CP {} ZeRO-{}{} | rank 0: {} parameters\n", p.tensor,
                              p.pipeline, p.virtual_pipeline, p.data, p.context, p.zero_stage,
                              p.sequence_parallel ? " SP" : "", engine.parameter_count()));
-  for (const auto& [component, bytes] : memory.by_component)
-    print_result(fmt::format("  memory {:<15} {:8.3f} GB\n", component, static_cast<double>(bytes) / 1e9));
+  for (const auto& [component, bytes] : memory.by_component) print_memory(component, bytes, "");
+  if (!spec.checkpoint.directory.empty())
+    print_memory("checkpoint copy", checkpoint_copy_bytes(engine), " more while one is written");
 }
 
 // What would fail after hours fails now.

@@ -15,8 +15,9 @@ struct Difference {
 
 std::string print_sizes(const ParallelSpec& layout) {
   const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(" ZeRO {}", layout.zero_stage);
-  return fmt::format("TP {} PP {} VP {} DP {} CP {}{}", layout.tensor, layout.pipeline, layout.virtual_pipeline,
-                     layout.data, layout.context, zero);
+  const char* const sequence = layout.sequence_parallel && layout.tensor > 1 ? " SP" : "";
+  return fmt::format("TP {} PP {} VP {} DP {} CP {}{}{}", layout.tensor, layout.pipeline, layout.virtual_pipeline,
+                     layout.data, layout.context, zero, sequence);
 }
 
 std::string flag_of(const PlatformSetup& setup, const std::string& key) {

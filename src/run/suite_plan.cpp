@@ -129,8 +129,16 @@ class SuitePlanner {
     }
   }
 
+  static void require_initial_weights(const std::string& folder, const std::string& model) {
+    std::error_code unreadable;
+    if (folder.empty() || std::filesystem::exists(folder + "/config.json", unreadable)) return;
+    throw Error(Problem{fmt::format("there is no {}/config.json", folder), fmt::format("models.{}.initial_weights", model),
+                        "give the folder of a Hugging Face model, or leave the key out for random weights"});
+  }
+
   TrainSpec make_spec(const std::string& model, const std::string& strategy) const {
     TrainSpec spec = make_train_spec(experiment_, platform_, model, strategy);
+    require_initial_weights(spec.checkpoint.initial_weights, model);
     if (request_.dataset) spec.data.dataset = *request_.dataset;
     require_dataset(spec.data, model);
     if (platform_ == Platform::cpu && spec.threads == 0) {

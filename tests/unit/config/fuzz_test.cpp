@@ -103,7 +103,7 @@ bool survives(const std::string& text) {
   }
 }
 
-// TPRIMAT_FUZZ_ROUNDS=20 makes the hunt twenty times as long.
+// TPRIMAT_FUZZ_ROUNDS=5 makes the hunt five times as long.
 int rounds_asked() {
   const char* rounds = std::getenv("TPRIMAT_FUZZ_ROUNDS");
   return rounds == nullptr ? 1 : std::max(1, std::atoi(rounds));

@@ -220,6 +220,9 @@ TEST(ZeroStage, ReachesTheLayout) {
   config.overrides[0] = "parallelism.identical_config.llama.nvd.ZeRO=1";
   EXPECT_NE(only_error(config).find("layout of llama differs: TP 4 PP 1 VP 1 DP 2 CP 1 ZeRO 1 on nvd"),
             std::string::npos);
+  config.overrides[0] = "parallelism.identical_config.llama.nvd.SP=true";
+  EXPECT_NE(only_error(config).find("TP 4 PP 1 VP 1 DP 2 CP 1 SP on nvd, TP 4 PP 1 VP 1 DP 2 CP 1 on amd"),
+            std::string::npos);
 }
 
 TEST(ZeroStage, DecidesWhetherTheStateFits) {

@@ -91,6 +91,17 @@ TEST_F(SuitePlanTest, AMissingDatasetIsNamedBeforeAnythingStarts) {
   }
 }
 
+TEST_F(SuitePlanTest, MissingInitialWeightsAreNamedBeforeAnythingStarts) {
+  experiment_.models[0].initial_weights = "/nowhere/weights";
+  try {
+    plan();
+    FAIL() << "nothing can start from weights that are not there";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.problems().front().where, "models.gpt.initial_weights");
+    EXPECT_EQ(error.problems().front().what, "there is no /nowhere/weights/config.json");
+  }
+}
+
 ExitStatus status_of_error(const std::function<void()>& action, std::string& text) {
   try {
     action();
