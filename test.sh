@@ -57,7 +57,7 @@ if [ "$all" = yes ]; then
   install_python_packages
   TPRIMAT_PYTHON=$PWD/build/python/bin/python stage release
   say "Learning real text, natively and in PyTorch"
-  TPRIMAT_PYTHON=$PWD/build/python/bin/python python3 bench/learns/compare.py build/release/tprimat --steps 100 \
+  TPRIMAT_PYTHON=$PWD/build/python/bin/python python3 bench/learns/compare.py build/release/tprimat --steps 60 \
     >build/learns.log 2>&1 && passed=$((passed + 1)) || { failed=$((failed + 1)); tail -n 30 build/learns.log >&2; }
 else
   build release engine_tests
@@ -73,7 +73,7 @@ if [ "$all" = yes ]; then
   stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint'
   TPRIMAT_FUZZ_ROUNDS=5 stage asan -R '[Ff]uzz\.' -E '^fuzz\.'
   say "Fuzzing every reader of foreign files"
-  scripts/fuzz.sh 15 && passed=$((passed + 1)) || failed=$((failed + 1))
+  scripts/fuzz.sh 10 && passed=$((passed + 1)) || failed=$((failed + 1))
 fi
 
 summary="$passed passed, $failed failed, $skipped skipped"

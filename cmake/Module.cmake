@@ -6,7 +6,7 @@
 # The test layer.<name> holds the sources to that list. HOT modules are where the time of a training or of reading a log
 # goes: a release compiles them with -O3, and the sanitizers' build, which optimises nothing else, with -O1. PRECOMPILE
 # names heavy headers that most of the sources include; presets dev, fuzz and tsan go without, which shows a missing one.
-# Presets release and asan compile some sources of a module together, which halves the time of a build, so names in unnamed
+# Presets release, asan and fuzz compile some sources of a module together, which halves the time of a build, so names in unnamed
 # namespaces are unique within a module; SEPARATE names the sources that are compiled alone all the same.
 function(tprimat_module name)
   cmake_parse_arguments(M "HOT" "LEVEL" "SOURCES;HEADERS;DEPS;LIBS;PRECOMPILE;SEPARATE" ${ARGN})

@@ -22,4 +22,8 @@ Error::Error(std::vector<Problem> problems, ExitStatus status) : problems_(std::
   }
 }
 
+void throw_if_any(std::vector<Problem> problems) {
+  if (!problems.empty()) throw Error(std::move(problems));
+}
+
 }  // namespace tprimat

@@ -35,4 +35,7 @@ class Error : public std::exception {
   std::string text_;
 };
 
+// Throws all of them together; nothing where there are none.
+void throw_if_any(std::vector<Problem> problems);
+
 }  // namespace tprimat

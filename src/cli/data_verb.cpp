@@ -8,6 +8,7 @@
 
 #include "cli/data_encode.h"
 #include "cli/data_field_table.h"
+#include "cli/data_samples.h"
 #include "cli/verbs.h"
 #include "data/dataset_summary.h"
 #include "data/dataset_writer.h"
@@ -99,6 +100,7 @@ void add_data_verb(CLI::App& program, Session& session) {
   add_data_encode(*verb, session);
   add_make(*verb, session);
   add_info(*verb, session);
+  add_data_samples(*verb, session);
 }
 
 }  // namespace tprimat

@@ -75,6 +75,7 @@ SuiteRequest request_of(const RunOptions& options) {
   request.strategies = options.strategies;
   if (!options.dataset.empty()) request.dataset = options.dataset;
   request.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
+  if (options.dry_run) request.presence = Presence::any;
   return request;
 }
 

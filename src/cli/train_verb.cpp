@@ -43,10 +43,6 @@ struct TrainOptions {
   bool no_resume = false, profile = false;
 };
 
-void throw_if_any(std::vector<Problem> problems) {
-  if (!problems.empty()) throw Error(std::move(problems));
-}
-
 TrainSpec read_spec(const TrainOptions& options) {
   const Json json = parse_json(read_file(options.spec_path), options.spec_path);
   TrainSpec spec = train_spec_from_json(json, options.spec_path);

@@ -29,9 +29,12 @@ struct FrameworkModule {
 // All of them, in the order of menus and tables.
 const std::vector<FrameworkModule>& framework_modules();
 
-// Throws Error (ExitStatus::missing_component) that says what is available when the framework is not, or not on that
-// platform.
-const FrameworkModule& require_framework(Framework id, Platform platform);
+// Whether a plan is to be carried out here, or only shown.
+enum class Presence { installed, any };
+
+// Throws Error (ExitStatus::missing_component) that says what is available when the framework is not, not on that
+// platform, or not installed.
+const FrameworkModule& require_framework(Framework id, Platform platform, Presence presence = Presence::installed);
 
 bool runs_on(const FrameworkModule& module, Platform platform);
 

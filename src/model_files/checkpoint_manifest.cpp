@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "model_files/checksum.h"
-#include "model_files/unique_json.h"
+#include "hugging_face/unique_json.h"
 #include "text/json.h"
 
 namespace tprimat {

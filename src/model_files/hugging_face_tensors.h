@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model_files/hugging_face_config.h"
+#include "hugging_face/model_config.h"
 #include "model_files/whole_weights.h"
 
 namespace tprimat {

@@ -11,8 +11,8 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "model_files/number_format.h"
-#include "model_files/unique_json.h"
+#include "hugging_face/number_format.h"
+#include "hugging_face/unique_json.h"
 
 namespace tprimat {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "model_files/unique_json.h"
+#include "hugging_face/unique_json.h"
 
 namespace tprimat {
 namespace {

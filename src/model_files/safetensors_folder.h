@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model_files/number_format.h"
+#include "hugging_face/number_format.h"
 #include "model_files/safetensors.h"
 
 namespace tprimat {

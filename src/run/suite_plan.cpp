@@ -34,6 +34,7 @@ class SuitePlanner {
     for (const FrameworkModule* module : choose_frameworks(suite.unavailable))
       for (const std::string& model : models_)
         for (const std::string& strategy : strategies_) add_runs(suite, *module, model, strategy);
+    if (suite.runs.empty()) throw Error(suite.unavailable, refused_with_);
     return suite;
   }
 
@@ -90,7 +91,7 @@ class SuitePlanner {
     std::vector<const FrameworkModule*> modules;
     for (const Framework framework : frameworks_asked(platform_)) {
       try {
-        modules.push_back(&require_framework(framework, platform_));
+        modules.push_back(&require_framework(framework, platform_, request_.presence));
       } catch (const Error& error) {
         unavailable.insert(unavailable.end(), error.problems().begin(), error.problems().end());
       }
@@ -111,7 +112,13 @@ class SuitePlanner {
       planned.run = run;
       planned.runs = experiment_.runs;
       planned.config_hash = hash_config(planned.spec, platform_, module.id);
-      planned.plan = module.plan({planned.spec, platform_, paths_of(planned), request_.own_program});
+      try {
+        planned.plan = module.plan({planned.spec, platform_, paths_of(planned), request_.own_program});
+      } catch (const Error& error) {  // the others still run
+        suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
+        refused_with_ = error.status();
+        return;
+      }
       claim(planned.plan.result_path);
       suite.runs.push_back(std::move(planned));
     }
@@ -182,6 +189,7 @@ class SuitePlanner {
   Platform platform_ = Platform::cpu;
   std::vector<std::string> models_, strategies_;
   std::set<std::string> claimed_;
+  ExitStatus refused_with_ = ExitStatus::usage;  // by the last framework that cannot do what is asked
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ struct SuiteRequest {
   std::vector<std::string> models, strategies;
   std::optional<std::string> dataset;
   std::string own_program;  // path of this program
+  Presence presence = Presence::installed;  // any: the plan is only shown
 };
 
 // One training process group, from launch to exit.
@@ -38,11 +39,12 @@ std::string describe(const PlannedRun& run);
 
 struct SuitePlan {
   std::vector<PlannedRun> runs;      // in the order in which they start
-  std::vector<Problem> unavailable;  // frameworks asked for that cannot run here, when others can
+  std::vector<Problem> unavailable;  // what was asked for and a framework cannot do or is missing, when others can
 };
 
 // Pure: looks at nothing but its arguments and writes nothing. Throws Error when the request contradicts the
-// configuration or when no framework asked for can run (ExitStatus::missing_component).
+// configuration or when no framework asked for can run (ExitStatus::missing_component, or usage where none can do what
+// is asked).
 SuitePlan plan_suite(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine);
 
 }  // namespace tprimat

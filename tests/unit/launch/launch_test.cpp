@@ -8,9 +8,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "launch/deep.h"
 #include "launch/dry_run.h"
 #include "launch/frameworks.h"
+#include "launch/fsdp.h"
 #include "launch/native.h"
+#include "launch/tran.h"
 #include "text/json.h"
 
 namespace tprimat {
@@ -99,6 +102,102 @@ TEST(Native, SeveralRanksAreStartedByMpirun) {
     EXPECT_NE(std::string(error.what()).find("openmpi-bin"), std::string::npos) << error.what();
   }
   ::setenv("PATH", path.c_str(), 1);
+}
+
+// A folder of environments as frameworks/setup.sh makes them, in which only what is named is installed.
+class PythonFrameworkTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("launch python " + std::to_string(::getpid()));
+    ::setenv("TPRIMAT_FRAMEWORKS", folder_.c_str(), 1);
+    request_ = example_request("/out");
+    request_.spec.model = {.name = "tiny", .num_layers = 2, .hidden_size = 64, .ffn_hidden_size = 128,
+                           .num_attention_heads = 4, .num_key_value_heads = 2, .head_dim = 16, .vocab_size = 256,
+                           .max_position_embeddings = 128};
+    request_.spec.threads = 3;
+  }
+  void TearDown() override {
+    ::unsetenv("TPRIMAT_FRAMEWORKS");
+    fs::remove_all(folder_);
+  }
+  void install(const std::string& id, const std::string& package) const {
+    const fs::path environment = folder_ / id;
+    fs::create_directories(environment / "lib/python3.11/site-packages" / (package + ".dist-info"));
+    write_file_atomically(environment / "bin/python", "#!/bin/sh\n");
+  }
+  std::string complaint() const {
+    try {
+      plan_tran(request_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  fs::path folder_;
+  LaunchRequest request_;
+};
+
+TEST_F(PythonFrameworkTest, IsFoundByItsEnvironmentAndPackage) {
+  EXPECT_FALSE(find_tran());
+  install("tran", "accelerate-1.15.0");
+  EXPECT_FALSE(find_tran());
+  install("tran", "transformers-5.23.0");
+  ASSERT_TRUE(find_tran());
+  EXPECT_EQ(find_tran()->version, "5.23.0");
+  EXPECT_FALSE(find_fsdp());
+}
+
+TEST_F(PythonFrameworkTest, OneThatIsMissingSaysHowToInstallIt) {
+  try {
+    require_framework(Framework::deep, Platform::cpu);
+    FAIL() << "was found";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::missing_component);
+    EXPECT_EQ(error.problems().front().hint, "frameworks/setup.sh deep installs it");
+  }
+}
+
+TEST_F(PythonFrameworkTest, PlansCommandEnvironmentAndFiles) {
+  const LaunchPlan plan = plan_tran(request_);
+  const std::string python = (folder_ / "tran/bin/python").string(), spec = "/out/runs/a b/train_spec.json";
+  EXPECT_EQ(plan.command,
+            (std::vector<std::string>{python, "/out/runs/a b/adapter/train_tran.py", "--spec", spec}));
+  EXPECT_EQ(plan.environment.at("TPRIMAT_PROGRAM"), "/opt/it's here/tprimat");
+  EXPECT_EQ(plan.environment.at("OMP_NUM_THREADS"), "3");
+  const auto content = [&](const std::string& path) {
+    for (const GeneratedFile& file : plan.files)
+      if (file.path == path) return file.content;
+    return std::string("missing");
+  };
+  EXPECT_EQ(train_spec_from_json(parse_json(content(spec), "spec"), "spec"), request_.spec);
+  EXPECT_EQ(parse_json(content("/out/runs/a b/config.json"), "config")["model_type"], "llama");
+  EXPECT_NE(content("/out/runs/a b/adapter/train_tran.py").find("transformers.Trainer"), std::string::npos);
+  EXPECT_NE(content("/out/runs/a b/adapter/tprimat_adapter/steps.py").find("TPRIMAT_STEPS"), std::string::npos);
+}
+
+TEST_F(PythonFrameworkTest, SeveralRanksAreStartedByTorchrun) {
+  request_.spec.parallel.data = 4;
+  EXPECT_EQ(plan_tran(request_).command[2], "torch.distributed.run");
+  EXPECT_EQ(plan_fsdp(request_).command[5], "4");
+  EXPECT_EQ(plan_deep(request_).environment.at("DS_ACCELERATOR"), "cpu");
+  request_.platform = Platform::nvd;
+  EXPECT_EQ(plan_deep(request_).environment.count("DS_ACCELERATOR"), 0u);
+  EXPECT_EQ(plan_deep(request_).environment.count("OMP_NUM_THREADS"), 0u);
+}
+
+TEST_F(PythonFrameworkTest, RefusesWhatTheFrameworkCannotDo) {
+  EXPECT_EQ(complaint(), "");
+  request_.spec.parallel.tensor = 2;
+  EXPECT_NE(complaint().find("'tran' trains data-parallel only, and the layout is TP 2 PP 1 CP 1"), std::string::npos);
+  request_.spec.parallel = {.data = 2, .zero_stage = 1};
+  EXPECT_NE(complaint().find("cannot do ZeRO-1"), std::string::npos);
+  request_.spec.parallel = {};
+  request_.spec.precision = Precision::fp8;
+  EXPECT_NE(complaint().find("does not train in fp8"), std::string::npos);
+  request_.spec.precision = Precision::bf16;
+  request_.spec.recompute = Recompute::selective;
+  EXPECT_NE(complaint().find("recomputes whole blocks or nothing"), std::string::npos);
 }
 
 // What --dry-run prints must do what `run` would do, so the test pastes it.

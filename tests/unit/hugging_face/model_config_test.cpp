@@ -1,4 +1,4 @@
-#include "model_files/hugging_face_config.h"
+#include "hugging_face/model_config.h"
 
 #include <gtest/gtest.h>
 

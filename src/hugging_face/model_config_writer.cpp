@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "model_files/hugging_face_config.h"
-#include "model_files/rope_config.h"
+#include "hugging_face/model_config.h"
+#include "hugging_face/rope_config.h"
 
 namespace tprimat {
 namespace {

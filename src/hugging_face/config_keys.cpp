@@ -1,4 +1,4 @@
-#include "model_files/config_keys.h"
+#include "hugging_face/config_keys.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "model_files/hugging_face_config.h"
+#include "hugging_face/model_config.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "model_files/config_keys.h"
-#include "model_files/rope_config.h"
-#include "model_files/unique_json.h"
+#include "hugging_face/config_keys.h"
+#include "hugging_face/rope_config.h"
+#include "hugging_face/unique_json.h"
 #include "spec/findings.h"
 
 namespace tprimat {

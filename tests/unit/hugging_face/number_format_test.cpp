@@ -1,4 +1,4 @@
-#include "model_files/number_format.h"
+#include "hugging_face/number_format.h"
 
 #include <gtest/gtest.h>
 

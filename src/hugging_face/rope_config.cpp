@@ -1,4 +1,4 @@
-#include "model_files/rope_config.h"
+#include "hugging_face/rope_config.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "model_files/config_keys.h"
+#include "hugging_face/config_keys.h"
 #include "text/format.h"
 
 namespace tprimat {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "model_files/number_format.h"
+#include "hugging_face/number_format.h"
 #include "spec/model_spec.h"
 #include "text/enum_names.h"
 #include "text/json.h"

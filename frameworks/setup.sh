@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Makes the virtual environment of a framework that one of our Python adapters drives.
+#   frameworks/setup.sh ID...       ids: the files of frameworks/requirements
+# Environments lie in $TPRIMAT_FRAMEWORKS, else $XDG_DATA_HOME/tprimat/frameworks, else ~/.local/share/tprimat/frameworks,
+# where `tprimat run` looks for them. PyTorch comes as the package index has it; for ROCm, or another CUDA, set PIP_INDEX_URL.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 2
+}
+
+[ $# -gt 0 ] || fail "name a framework: $(cd requirements && ls | sed 's/\.txt$//' | paste -sd' ')"
+folder=${TPRIMAT_FRAMEWORKS:-${XDG_DATA_HOME:-$HOME/.local/share}/tprimat/frameworks}
+for id in "$@"; do
+  wanted=requirements/$id.txt
+  [ -f "$wanted" ] || fail "there is no frameworks/$wanted; there are: $(cd requirements && ls | sed 's/\.txt$//' | paste -sd' ')"
+  if cmp -s "$wanted" "$folder/$id/installed.txt"; then
+    echo "$id: already in $folder/$id"
+    continue
+  fi
+  echo "$id: installing into $folder/$id"
+  rm -rf "${folder:?}/$id"
+  python3 -m venv "$folder/$id" || fail "python3 -m venv failed; Debian has it in the package python3-venv"
+  "$folder/$id/bin/pip" install -q --disable-pip-version-check -r "$wanted" || fail "pip could not install $wanted"
+  cp "$wanted" "$folder/$id/installed.txt"
+done

@@ -1,0 +1,21 @@
+#include "launch/fsdp.h"
+
+#include "launch/python_framework.h"
+
+namespace tprimat {
+namespace {
+
+const PythonFramework k_fsdp = {.id = Framework::fsdp,
+                                .package = "torch",
+                                .script = "train_fsdp.py",
+                                .always_torchrun = true,
+                                .precisions = {Precision::fp32, Precision::bf16},
+                                .zero_stages = {0, 2, 3},
+                                .selective_recompute = false};
+
+}  // namespace
+
+std::optional<Installation> find_fsdp() { return find_python_framework(k_fsdp); }
+LaunchPlan plan_fsdp(const LaunchRequest& request) { return plan_python_framework(k_fsdp, request); }
+
+}  // namespace tprimat

@@ -1,0 +1,140 @@
+#include "launch/python_framework.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "hugging_face/model_config.h"
+#include "text/json.h"
+
+namespace tprimat {
+
+namespace embedded {
+extern const std::string_view adapter_init_py, adapter_experiment_py, adapter_model_py, adapter_samples_py,
+    adapter_steps_py, train_tran_py, train_fsdp_py, train_deep_py;
+}  // namespace embedded
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct AdapterFile {
+  std::string_view name;
+  const std::string_view& content;
+};
+
+const AdapterFile k_shared_files[] = {{"tprimat_adapter/__init__.py", embedded::adapter_init_py},
+                                      {"tprimat_adapter/experiment.py", embedded::adapter_experiment_py},
+                                      {"tprimat_adapter/model.py", embedded::adapter_model_py},
+                                      {"tprimat_adapter/samples.py", embedded::adapter_samples_py},
+                                      {"tprimat_adapter/steps.py", embedded::adapter_steps_py}};
+const AdapterFile k_scripts[] = {{"train_tran.py", embedded::train_tran_py}, {"train_fsdp.py", embedded::train_fsdp_py},
+                                 {"train_deep.py", embedded::train_deep_py}};
+
+fs::path python_of(const PythonFramework& framework) {
+  return python_environments() / enum_name(framework.id) / "bin" / "python";
+}
+
+// "transformers-5.23.0.dist-info" in lib/python3.*/site-packages says the version without starting Python.
+std::optional<std::string> find_version(const fs::path& environment, std::string_view package) {
+  const std::string start = std::string(package) + "-", end = ".dist-info";
+  std::error_code failure;
+  for (const auto& python : fs::directory_iterator(environment / "lib", failure))
+    for (const auto& entry : fs::directory_iterator(python.path() / "site-packages", failure)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(start) && name.ends_with(end))
+        return name.substr(start.size(), name.size() - start.size() - end.size());
+    }
+  return std::nullopt;
+}
+
+template <class Value>
+bool holds(const std::vector<Value>& values, const Value& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+void require_possible(const PythonFramework& framework, const TrainSpec& spec) {
+  std::vector<Problem> problems;
+  const auto refuse = [&](std::string what, std::string hint) {
+    problems.push_back({fmt::format("the framework '{}' {}", enum_name(framework.id), what), "", std::move(hint)});
+  };
+  const ParallelSpec& layout = spec.parallel;
+  if (layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1)
+    refuse(fmt::format("trains data-parallel only, and the layout is TP {} PP {} CP {}", layout.tensor, layout.pipeline,
+                       layout.context),
+           "give it a strategy with TP, PP and CP of 1");
+  if (layout.data > 1 && !holds(framework.zero_stages, layout.zero_stage))
+    refuse(fmt::format("cannot do ZeRO-{}", layout.zero_stage), "give it another zero_stage");
+  if (!holds(framework.precisions, spec.precision))
+    refuse(fmt::format("does not train in {}", enum_name(spec.precision)), "choose bf16 or fp32");
+  if (spec.recompute == Recompute::selective && !framework.selective_recompute)
+    refuse("recomputes whole blocks or nothing", "choose recompute: full or none");
+  throw_if_any(std::move(problems));
+}
+
+std::vector<std::string> command_of(const PythonFramework& framework, const fs::path& script, const fs::path& spec_path,
+                                    int64_t ranks) {
+  std::vector<std::string> command = {python_of(framework).string()};
+  if (framework.always_torchrun || ranks > 1)
+    for (const char* word : {"-m", "torch.distributed.run", "--standalone", "--nproc-per-node"}) command.push_back(word);
+  if (command.size() > 1) command.push_back(std::to_string(ranks));
+  for (const fs::path& word : {script, fs::path("--spec"), spec_path}) command.push_back(word.string());
+  return command;
+}
+
+std::vector<GeneratedFile> list_files(const PythonFramework& framework, const LaunchRequest& request,
+                                      const fs::path& spec_path) {
+  const fs::path folder = request.paths.folder;
+  std::vector<GeneratedFile> files = {{spec_path.string(), print_json(train_spec_to_json(request.spec))}};
+  files.push_back({(folder / "config.json").string(),
+                   print_json(make_hugging_face_config(request.spec.model, NumberFormat::f32))});
+  for (const AdapterFile& file : k_shared_files)
+    files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
+  for (const AdapterFile& file : k_scripts)
+    if (file.name == framework.script)
+      files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
+  return files;
+}
+
+}  // namespace
+
+fs::path python_environments() {
+  if (const char* folder = std::getenv("TPRIMAT_FRAMEWORKS"); folder != nullptr && *folder != 0) return folder;
+  if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && *data != 0)
+    return fs::path(data) / "tprimat/frameworks";
+  const char* home = std::getenv("HOME");
+  return fs::path(home != nullptr ? home : "/") / ".local/share/tprimat/frameworks";
+}
+
+std::optional<Installation> find_python_framework(const PythonFramework& framework) {
+  const fs::path environment = python_environments() / enum_name(framework.id);
+  std::error_code failure;
+  if (!fs::exists(python_of(framework), failure)) return std::nullopt;
+  const auto version = find_version(environment, framework.package);
+  if (!version) return std::nullopt;
+  return Installation{*version, environment.string()};
+}
+
+LaunchPlan plan_python_framework(const PythonFramework& framework, const LaunchRequest& request) {
+  require_possible(framework, request.spec);
+  const fs::path folder = request.paths.folder, spec_path = folder / "train_spec.json";
+  LaunchPlan plan;
+  plan.command = command_of(framework, folder / "adapter" / framework.script, spec_path, request.spec.parallel.ranks());
+  plan.steps_path = (folder / "steps.jsonl").string();
+  plan.environment = {{"TPRIMAT_STEPS", plan.steps_path},
+                      {"TPRIMAT_PROGRAM", request.own_program},
+                      {"HF_HUB_OFFLINE", "1"},
+                      {"PYTHONUNBUFFERED", "1"}};
+  if (request.platform == Platform::cpu && request.spec.threads > 0)
+    plan.environment["OMP_NUM_THREADS"] = std::to_string(request.spec.threads);
+  plan.working_directory = request.paths.working_directory;
+  plan.files = list_files(framework, request, spec_path);
+  plan.log_path = request.paths.log;
+  plan.result_path = request.paths.result;
+  return plan;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,21 @@
+#include "launch/tran.h"
+
+#include "launch/python_framework.h"
+
+namespace tprimat {
+namespace {
+
+const PythonFramework k_tran = {.id = Framework::tran,
+                                .package = "transformers",
+                                .script = "train_tran.py",
+                                .always_torchrun = false,
+                                .precisions = {Precision::fp32, Precision::bf16},
+                                .zero_stages = {0},
+                                .selective_recompute = false};
+
+}  // namespace
+
+std::optional<Installation> find_tran() { return find_python_framework(k_tran); }
+LaunchPlan plan_tran(const LaunchRequest& request) { return plan_python_framework(k_tran, request); }
+
+}  // namespace tprimat
