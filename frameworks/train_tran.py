@@ -85,7 +85,8 @@ def make_arguments(experiment, folder):
         output_dir=str(folder / "tran"), max_steps=experiment.steps, logging_steps=1, logging_nan_inf_filter=False,
         per_device_train_batch_size=experiment.micro_batch_size, gradient_accumulation_steps=experiment.accumulation,
         learning_rate=settings.learning_rate, adam_beta1=settings.beta1, adam_beta2=settings.beta2,
-        adam_epsilon=settings.epsilon, weight_decay=settings.weight_decay, max_grad_norm=settings.clip_grad_norm,
+        adam_epsilon=settings.epsilon, weight_decay=settings.weight_decay,
+        max_grad_norm=settings.clip_grad_norm or 1e30,  # never clips; at 0 the Trainer would not tell the norm either
         bf16=experiment.precision == "bf16", gradient_checkpointing=experiment.recompute == "full",
         gradient_checkpointing_kwargs={"use_reentrant": False}, seed=experiment.seed, save_strategy="no", report_to=[],
         use_cpu=not torch.cuda.is_available(), remove_unused_columns=False, disable_tqdm=True)

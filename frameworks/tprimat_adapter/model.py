@@ -35,7 +35,7 @@ def mean_loss(model, tokens):
 
 
 def print_settings(framework, experiment, optimizer):
-    """What the framework really holds, one line each; the suite compares them with what was asked for."""
+    """What the optimizer and the loop really hold, one line each in the log."""
     group = optimizer.param_groups[0]
     settings = {"framework": framework, "micro_batch_size": experiment.micro_batch_size,
                 "global_batch_size": experiment.global_batch_size, "sequence_length": experiment.sequence_length,

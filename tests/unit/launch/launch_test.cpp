@@ -111,9 +111,15 @@ class PythonFrameworkTest : public ::testing::Test {
     folder_ = fs::temp_directory_path() / ("launch python " + std::to_string(::getpid()));
     ::setenv("TPRIMAT_FRAMEWORKS", folder_.c_str(), 1);
     request_ = example_request("/out");
-    request_.spec.model = {.name = "tiny", .num_layers = 2, .hidden_size = 64, .ffn_hidden_size = 128,
-                           .num_attention_heads = 4, .num_key_value_heads = 2, .head_dim = 16, .vocab_size = 256,
-                           .max_position_embeddings = 128};
+    ModelSpec& model = request_.spec.model;
+    model.num_layers = 2;
+    model.hidden_size = 64;
+    model.ffn_hidden_size = 128;
+    model.num_attention_heads = 4;
+    model.num_key_value_heads = 2;
+    model.head_dim = 16;
+    model.vocab_size = 256;
+    model.max_position_embeddings = 128;
     request_.spec.threads = 3;
   }
   void TearDown() override {
