@@ -15,6 +15,12 @@ from tprimat_adapter.samples import Samples, prepare_samples
 from tprimat_adapter.steps import StepRecorder
 
 
+def zero_stage(experiment):
+    """As asked for. One rank has nothing to share, but only with ZeRO does DeepSpeed add up bf16 gradients in fp32."""
+    alone = experiment.parallel.data_parallel_size == 1 and experiment.precision == "bf16"
+    return max(experiment.parallel.zero_stage, 1 if alone else 0)
+
+
 def make_config(experiment):
     """The experiment in DeepSpeed's words (its ds_config.json)."""
     return {
@@ -24,7 +30,7 @@ def make_config(experiment):
         "gradient_clipping": experiment.optimizer.clip_grad_norm,
         "bf16": {"enabled": experiment.precision == "bf16"},
         "data_types": {"grad_accum_dtype": "fp32"},
-        "zero_optimization": {"stage": experiment.parallel.zero_stage},
+        "zero_optimization": {"stage": zero_stage(experiment)},
         "zero_allow_untested_optimizer": True,
         "steps_per_print": experiment.steps + 1,
     }

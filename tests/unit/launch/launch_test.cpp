@@ -184,6 +184,8 @@ TEST_F(PythonFrameworkTest, PlansCommandEnvironmentAndFiles) {
 
 TEST_F(PythonFrameworkTest, SeveralRanksAreStartedByTorchrun) {
   request_.spec.parallel.data = 4;
+  EXPECT_THROW(plan_deep(request_), Error);  // bf16 without ZeRO
+  request_.spec.precision = Precision::fp32;
   EXPECT_EQ(plan_tran(request_).command[2], "torch.distributed.run");
   EXPECT_EQ(plan_fsdp(request_).command[5], "4");
   EXPECT_EQ(plan_deep(request_).environment.at("DS_ACCELERATOR"), "cpu");
