@@ -11,8 +11,8 @@ import torch
 
 from tprimat_adapter import model as models
 from tprimat_adapter.experiment import learning_rate_at, load_experiment, local_rank, rank, world_size
+from tprimat_adapter.loop import run_steps
 from tprimat_adapter.samples import Samples, prepare_samples
-from tprimat_adapter.steps import StepRecorder
 
 
 def zero_stage(experiment):
@@ -50,8 +50,6 @@ class Training:
         self.client_optimizer = models.make_optimizer(model, self.experiment.optimizer)
         self.engine, self.optimizer, _, _ = deepspeed.initialize(
             model=model, optimizer=self.client_optimizer, config=make_config(self.experiment))
-        tokens = self.experiment.global_batch_size * self.experiment.sequence_length
-        self.recorder = StepRecorder(self.device, tokens)
 
     def run_step(self, step):
         rate = learning_rate_at(self.experiment.optimizer, step, self.experiment.steps)
@@ -68,15 +66,7 @@ class Training:
         return loss / world_size(), self.engine.get_global_grad_norm(), rate
 
     def run(self):
-        if rank() == 0:
-            models.print_settings("deep", self.experiment, self.client_optimizer)
-        self.recorder.begin()
-        for step in range(1, self.experiment.steps + 1):
-            loss, norm, rate = self.run_step(step)
-            record = self.recorder.end_step(step, loss=loss, grad_norm=norm, learning_rate=rate)
-            if rank() == 0:
-                print(f"step {step}/{self.experiment.steps} loss {record['loss']} grad_norm {record.get('grad_norm')} "
-                      f"learning_rate {rate} seconds {record['time_seconds']:.4f}", flush=True)
+        run_steps("deep", self.experiment, self.client_optimizer, self.device, self.run_step)
 
 
 def main():

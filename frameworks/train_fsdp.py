@@ -12,8 +12,8 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from tprimat_adapter import model as models
 from tprimat_adapter.experiment import learning_rate_at, load_experiment, local_rank, rank, world_size
+from tprimat_adapter.loop import run_steps
 from tprimat_adapter.samples import Samples, prepare_samples
-from tprimat_adapter.steps import StepRecorder
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -55,8 +55,6 @@ class Training:
         self.model.train()
         shard(self.model, self.experiment, self.device)
         self.optimizer = models.make_optimizer(self.model, self.experiment.optimizer)
-        tokens = self.experiment.global_batch_size * self.experiment.sequence_length
-        self.recorder = StepRecorder(self.device, tokens)
 
     def run_step(self, step):
         loss = torch.zeros((), device=self.device)
@@ -68,7 +66,7 @@ class Training:
             part.backward()
             loss += part.detach()
         dist.all_reduce(loss)
-        return loss / world_size(), self.update(step)
+        return loss / world_size(), *self.update(step)
 
     def update(self, step):
         """Clips, updates, and returns the norm from before and the rate."""
@@ -82,22 +80,13 @@ class Training:
         return norm.full_tensor() if hasattr(norm, "full_tensor") else norm, rate
 
     def run(self):
-        if rank() == 0:
-            models.print_settings("fsdp", self.experiment, self.optimizer)
-        self.recorder.begin()
-        for step in range(1, self.experiment.steps + 1):
-            loss, (norm, rate) = self.run_step(step)
-            record = self.recorder.end_step(step, loss=loss, grad_norm=norm, learning_rate=rate)
-            if rank() == 0:
-                print(f"step {step}/{self.experiment.steps} loss {record['loss']} grad_norm {record['grad_norm']} "
-                      f"learning_rate {rate} seconds {record['time_seconds']:.4f}", flush=True)
+        run_steps("fsdp", self.experiment, self.optimizer, self.device, self.run_step)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spec", required=True, help="train_spec.json")
-    training = Training(parser.parse_args().spec)
-    training.run()
+    Training(parser.parse_args().spec).run()
     dist.destroy_process_group()
 
 

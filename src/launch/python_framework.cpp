@@ -13,8 +13,8 @@
 namespace tprimat {
 
 namespace embedded {
-extern const std::string_view adapter_init_py, adapter_experiment_py, adapter_model_py, adapter_samples_py,
-    adapter_steps_py, train_tran_py, train_fsdp_py, train_deep_py;
+extern const std::string_view adapter_init_py, adapter_experiment_py, adapter_loop_py, adapter_model_py,
+    adapter_samples_py, adapter_steps_py, train_tran_py, train_fsdp_py, train_deep_py;
 }  // namespace embedded
 
 namespace {
@@ -28,6 +28,7 @@ struct AdapterFile {
 
 const AdapterFile k_shared_files[] = {{"tprimat_adapter/__init__.py", embedded::adapter_init_py},
                                       {"tprimat_adapter/experiment.py", embedded::adapter_experiment_py},
+                                      {"tprimat_adapter/loop.py", embedded::adapter_loop_py},
                                       {"tprimat_adapter/model.py", embedded::adapter_model_py},
                                       {"tprimat_adapter/samples.py", embedded::adapter_samples_py},
                                       {"tprimat_adapter/steps.py", embedded::adapter_steps_py}};
