@@ -70,14 +70,14 @@ class StepRecords(InFolder):
         for _ in range(3):
             time.sleep(0.02)
             recorder.end_step()
-        time.sleep(0.2)
+        time.sleep(0.5)
         recorder.begin()  # a pause is no part of a step
         recorder.end_step()
         records = paths.read_records("steps.jsonl")
         times = [record["time_seconds"] for record in records]
         self.assertTrue(all(seconds >= 0.02 for seconds in times[:3]), times)
-        self.assertLess(times[3], 0.2)
-        self.assertLess(sum(times), time.perf_counter() - start - 0.2)
+        self.assertLess(times[3], 0.5)
+        self.assertLess(sum(times), time.perf_counter() - start - 0.5)
         ends = [record["unix_time"] for record in records]
         self.assertEqual(ends, sorted(ends))
 
@@ -126,6 +126,61 @@ class StepRecords(InFolder):
         self.assertEqual(result["training_config"]["tokens_per_step"], 1000)
         for measured, record in zip(result["step_times"], records, strict=True):
             self.assertAlmostEqual(measured, record["time_seconds"], places=9)
+
+
+class Numbers(list):
+    """As much of a tensor as memory needs."""
+
+    def __truediv__(self, divisor):
+        return Numbers(number / divisor for number in self)
+
+    def tolist(self):
+        return list(self)
+
+
+class StandInGpu(InFolder):
+    """A stand-in for PyTorch with a GPU and another rank, which holds more: what is waited for and what is shared."""
+
+    def setUp(self):
+        super().setUp()
+        self.calls = []
+        cuda = types.SimpleNamespace(is_available=lambda: True, current_device=lambda: 0, synchronize=self.synchronize,
+                                     max_memory_allocated=lambda device: 2e9, max_memory_reserved=lambda device: 7e9)
+        self.ranks = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: self.together,
+                                           get_rank=lambda: 0, all_reduce=self.all_reduce,
+                                           ReduceOp=types.SimpleNamespace(MAX="max"))
+        torch = types.SimpleNamespace(cuda=cuda, distributed=self.ranks, float64="float64",
+                                      device=lambda kind, index=0: types.SimpleNamespace(type=kind, index=index),
+                                      tensor=lambda numbers, dtype, device: Numbers(numbers))
+        change = mock.patch.dict(sys.modules, torch=torch)
+        change.start()
+        self.addCleanup(change.stop)
+
+    def synchronize(self, device):
+        time.sleep(0.02)  # the GPU still works
+        self.calls.append("synchronize")
+
+    def all_reduce(self, numbers, op):
+        time.sleep(0.5)  # ranks wait for one another, outside the step
+        self.calls.append(f"all_reduce {op}")
+        numbers[:] = [max(pair) for pair in zip(numbers, [3e9, 5e9])]
+
+    def record_two(self, together):
+        self.together = together
+        recorder = StepRecorder()
+        self.calls.clear()
+        return [recorder.end_step(loss=1.0) for _ in range(2)]
+
+    def test_memory_is_that_of_the_rank_that_holds_most(self):
+        records = self.record_two(together=True)
+        self.assertEqual(self.calls, ["synchronize", "all_reduce max"] * 2)
+        self.assertEqual((records[1]["memory_allocated_gb"], records[1]["memory_reserved_gb"]), (3.0, 7.0))
+        self.assertTrue(all(0.02 <= record["time_seconds"] < 0.5 for record in records), records)
+
+    def test_alone_it_is_ones_own(self):
+        records = self.record_two(together=False)
+        self.assertEqual(self.calls, ["synchronize"] * 2)
+        self.assertEqual((records[1]["memory_allocated_gb"], records[1]["memory_reserved_gb"]), (2.0, 7.0))
 
 
 class Documentation(InFolder):
@@ -212,11 +267,11 @@ class LightningStandIn(InFolder):
         self.trainer.callback_metrics = {"reduced_train_loss": 7.5, "grad_norm": 0.125}
         self.run_batch(1.0, True)
         self.callback.on_save_checkpoint(self.trainer, None, {})
-        time.sleep(0.1)
+        time.sleep(0.5)
         self.run_batch(1.0, True)
         records = paths.read_records("steps.jsonl")
         self.assertEqual((records[0]["loss"], records[0]["grad_norm"]), (7.5, 0.125))
-        self.assertLess(records[1]["time_seconds"], 0.1)
+        self.assertLess(records[1]["time_seconds"], 0.5)
 
 
 class Installation(InFolder):
