@@ -90,7 +90,7 @@ class Training:
                 **settings.describe_schedule(self.schedule, steps), "clip_grad_norm": engine.gradient_clipping(),
                 "zero_stage": engine.zero_optimization_stage(), **settings.describe_products(dtype, self.device),
                 **(self.describe_loss_scale() if fp16 else {}), **settings.describe_model(engine.module),
-                "attention": describe_attention(engine.module, micro, length, dtype, self.device)}
+                "attention": describe_attention(engine.module, length, dtype, self.device)}
 
     def describe_loss_scale(self) -> settings.Settings:
         scaler = self.optimizer.loss_scaler

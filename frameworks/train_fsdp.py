@@ -104,7 +104,7 @@ class Training:
                 "reduce_precision": settings.PRECISIONS[group.mp_policy.reduce_dtype],
                 **settings.describe_products(dtype, self.device), **self.scaler.describe(),
                 **settings.describe_model(self.model),
-                "attention": describe_attention(self.model, len(tokens), length, dtype, self.device)}
+                "attention": describe_attention(self.model, length, dtype, self.device)}
 
     def run(self) -> None:
         settings.print_settings(self.describe())

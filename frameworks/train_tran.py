@@ -126,7 +126,7 @@ def describe(trainer: FaithfulTrainer, steps: int, model: Any, optimizer: Any, l
             "zero_stage": 0 if accelerator.distributed_type in REPLICATED else None,
             **settings.describe_products(dtype, arguments.device), **(accelerator.scaler or trainer.scaler).describe(),
             **settings.describe_model(model),
-            "attention": describe_attention(model, micro, length, dtype, arguments.device)}
+            "attention": describe_attention(model, length, dtype, arguments.device)}
 
 
 def main() -> None:

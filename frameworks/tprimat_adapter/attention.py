@@ -49,18 +49,18 @@ def recomputing(attend: Callable[..., Any]) -> Callable[..., Any]:
     return attention
 
 
-def describe_attention(model: Any, batch: int, length: int, dtype: torch.dtype, device: torch.device) -> str:
-    """`eager`, or `sdpa_<kernel>`: the kernel that PyTorch itself picks for the shapes of a micro batch."""
+def describe_attention(model: Any, length: int, dtype: torch.dtype, device: torch.device) -> str:
+    """`eager`, or `sdpa_<kernel>`: the kernel that PyTorch itself picks for the shapes and strides of a sequence."""
     name = model.config._attn_implementation.removesuffix("_recomputed")
     if name != "sdpa":
         return name
     config = model.config
     heads, pairs = config.num_attention_heads, getattr(config, "num_key_value_heads", config.num_attention_heads)
     width = getattr(config, "head_dim", None) or config.hidden_size // heads
-    query = torch.empty(1, 1, 1, width, dtype=dtype, device=device, requires_grad=True)  # expanded: takes no memory
     mask = window_mask(config, length, device)
     shared = pairs if mask is None else heads  # with a mask Transformers repeats keys and values for their query heads
-    query, key = query.expand(batch, heads, length, width), query.expand(batch, shared, length, width)
+    query, key = (torch.empty(1, length, count, width, dtype=dtype, device=device, requires_grad=True).transpose(1, 2)
+                  for count in (heads, shared))
     try:
         kernel = torch._fused_sdp_choice(query, key, key, mask, 0.0, mask is None, enable_gqa=shared != heads)
     except RuntimeError as error:

@@ -127,6 +127,19 @@ class StepRecords(InFolder):
         for measured, record in zip(result["step_times"], records, strict=True):
             self.assertAlmostEqual(measured, record["time_seconds"], places=9)
 
+    def test_extract_sees_the_updates_that_were_left_out(self):
+        recorder = StepRecorder(tokens_per_step=1000)
+        for step in range(1, 9):
+            time.sleep(0.005)
+            over = step <= 2
+            recorder.end_step(loss=5.0, grad_norm=float("nan") if over else 1.0, loss_scale=max(2.0**(6 - step), 8.0),
+                              skipped=over or None)
+        result = json.loads(self.program("extract", "steps.jsonl", "--json").stdout)
+        events = [(event["kind"], event["step"]) for event in result["events"]]
+        self.assertEqual(events, [("skipped_update", 1), ("skipped_update", 2)])
+        self.assertEqual(result["reported"]["loss_scale"], [32.0, 16.0] + [8.0] * 6)
+        self.assertEqual(result["status"], "complete")
+
 
 class Numbers(list):
     """As much of a tensor as memory needs."""

@@ -246,7 +246,7 @@ class Attention(unittest.TestCase):
         config = types.SimpleNamespace(_attn_implementation="sdpa", num_attention_heads=4, num_key_value_heads=2,
                                        head_dim=16)
         model, cpu = types.SimpleNamespace(config=config), torch.device("cpu")
-        ask = lambda: describe_attention(model, 2, 64, torch.float32, cpu)
+        ask = lambda: describe_attention(model, 64, torch.float32, cpu)
         self.assertEqual(ask(), "sdpa_flash")
         self.addCleanup(torch.backends.cuda.enable_flash_sdp, True)
         torch.backends.cuda.enable_flash_sdp(False)
