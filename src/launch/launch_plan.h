@@ -16,7 +16,7 @@ struct GeneratedFile {
 
 // What a framework does otherwise than asked because it cannot do what was asked, and which does not forbid the run.
 struct Deviation {
-  std::string key;  // as in the TrainSpec: "model.rope_scaling"
+  std::string key;  // of the TrainSpec: "rope_scaling"
   std::string asked, effective;
 };
 

@@ -160,7 +160,7 @@ void add_rope_deviation(std::vector<Deviation>& list, const ModelSpec& model) {
   llama.factor = 8.0;
   if (*model.rope_scaling == llama) return;
   const bool same_rule = model.rope_scaling->type == RopeScalingKind::llama3;
-  list.push_back({"model.rope_scaling", describe_rope_scaling(model.rope_scaling),
+  list.push_back({"rope_scaling", describe_rope_scaling(model.rope_scaling),
                   same_rule ? describe_rope_scaling(llama) : "none"});
 }
 
@@ -169,9 +169,9 @@ std::vector<Deviation> list_deviations(const TrainSpec& spec) {
   add_schedule_deviation(list, spec.optimizer);
   add_rope_deviation(list, spec.model);
   if (const double theta = spec.model.rope_theta; theta != std::round(theta))
-    list.push_back({"model.rope_theta", fmt::format("{}", theta), fmt::format("{}", std::llround(theta))});
+    list.push_back({"rope_theta", fmt::format("{}", theta), fmt::format("{}", std::llround(theta))});
   if (spec.data.is_synthetic())
-    list.push_back({"data.dataset", "synthetic, as the native trainer makes it", "Megatron-LM's mock data"});
+    list.push_back({"dataset", "synthetic, as the native trainer makes it", "Megatron-LM's mock data"});
   return list;
 }
 

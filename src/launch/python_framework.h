@@ -15,12 +15,12 @@ namespace tprimat {
 // this program and are written beside each run, so that what ran can be read and run again.
 struct PythonFramework {
   Framework id;
-  std::string_view package;  // whose version is the framework's
-  std::string_view script;   // the adapter's main file
-  bool always_torchrun;      // also for one rank
-  std::vector<Precision> precisions;
-  std::vector<int64_t> zero_stages;  // that it can do
-  bool selective_recompute;
+  std::string_view package;                   // whose version is the framework's
+  std::string_view script;                    // the adapter's main file
+  bool always_torchrun;                       // also for one rank
+  std::vector<Precision> precisions;          // on every platform
+  std::vector<Precision> precisions_of_gpus;  // those that it has on GPUs besides
+  std::vector<int64_t> zero_stages;           // that it can do
 };
 
 // Where `frameworks/setup.sh ID` makes virtual environments: $TPRIMAT_FRAMEWORKS, else
