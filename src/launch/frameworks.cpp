@@ -9,7 +9,9 @@
 #include "launch/fsdp.h"
 #include "launch/launchers.h"
 #include "launch/native.h"
+#include "launch/nemo.h"
 #include "launch/platform_environment.h"
+#include "launch/prim.h"
 #include "launch/tran.h"
 
 namespace tprimat {
@@ -41,6 +43,10 @@ const std::vector<FrameworkModule>& framework_modules() {
       {Framework::fsdp, "PyTorch FSDP2", {nvd, amd, cpu}, find_fsdp, plan_fsdp, "frameworks/setup.sh fsdp installs it",
        ""},
       {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", ""},
+      {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", {nvd}, find_nemo, plan_nemo,
+       "run in NVIDIA's NeMo container, or frameworks/setup.sh nemo installs it", "nemo"},
+      {Framework::prim, "AMD Primus (Megatron)", {amd}, find_prim, plan_prim,
+       "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder", "primus"},
   };
   return modules;
 }
