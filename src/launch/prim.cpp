@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "launch/checkout_revision.h"
@@ -32,6 +33,13 @@ std::string list_first_devices(int64_t count) {
   return list;
 }
 
+// Transformer Engine takes its attention from the environment; Megatron-LM wants it to agree with attention_backend.
+void add_attention_variables(std::map<std::string, std::string>& variables, const std::optional<bool>& flash) {
+  if (!flash) return;
+  variables["NVTE_FLASH_ATTN"] = variables["NVTE_FUSED_ATTN"] = *flash ? "1" : "0";
+  if (!*flash) variables["NVTE_UNFUSED_ATTN"] = "1";
+}
+
 void check_primus_settings(const LaunchRequest& request, std::vector<Problem>& problems) {
   const PlatformSettings& settings = request.settings;
   const std::string devices = list_first_devices(request.spec.parallel.ranks());
@@ -39,6 +47,10 @@ void check_primus_settings(const LaunchRequest& request, std::vector<Problem>& p
     problems.push_back(
         {fmt::format("the framework 'prim' trains on the devices {}: its script sets HIP_VISIBLE_DEVICES", devices),
          "platform_optimizations.amd.visible_devices", "leave visible_devices out"});
+  if (settings.cuda_device_max_connections && *settings.cuda_device_max_connections != 1)
+    problems.push_back({"the framework 'prim' trains with CUDA_DEVICE_MAX_CONNECTIONS=1: its trainer sets it",
+                        "platform_optimizations.amd.cuda_device_max_connections",
+                        "leave cuda_device_max_connections out"});
   if (settings.hsa_enable_sdma && !*settings.hsa_enable_sdma)
     problems.push_back({"the framework 'prim' trains with HSA_ENABLE_SDMA=1: its script sets it",
                         "platform_optimizations.amd.hsa_enable_sdma", "leave hsa_enable_sdma out"});
@@ -63,6 +75,9 @@ void require_primus_can(const LaunchRequest& request) {
     problems.push_back(
         {fmt::format("the framework 'prim' trains on a whole data set, and the split is {}", spec.data.split), "",
          "give a split of 100,0,0"});
+  if (!spec.data.is_synthetic() && spec.data.dataset.find(' ') != std::string::npos)
+    problems.push_back({fmt::format("the framework 'prim' takes the data set '{}' for several", spec.data.dataset), "",
+                        "give it a path without spaces"});
   check_primus_settings(request, problems);
   throw_if_any(std::move(problems));
 }
@@ -91,6 +106,7 @@ TrainProgram plan_prim(const LaunchRequest& request) {
                          {"TRAIN_LOG", folder + "/primus.log"},
                          {"HF_HUB_OFFLINE", "1"},
                          {"PYTHONUNBUFFERED", "1"}};
+  add_attention_variables(program.environment, request.settings.flash_attention);
   program.files = {{experiment, write_primus_experiment(request)}};
   return program;
 }

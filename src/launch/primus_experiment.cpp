@@ -136,9 +136,9 @@ void add_memory_and_attention(const LaunchRequest& request, Json& to) {
   to["recompute_granularity"] = recompute == Recompute::none ? Json() : Json(std::string(enum_name(recompute)));
   to["recompute_method"] = full ? Json("uniform") : Json();
   to["recompute_num_layers"] = full ? Json(1) : Json();
-  const auto& flash = request.settings.flash_attention;
-  to["attention_backend"] = !flash ? "auto" : *flash ? "flash" : "unfused";
-  to["use_flash_attn"] = flash.value_or(true);
+  const bool fused = request.settings.flash_attention.value_or(true);
+  to["attention_backend"] = fused ? "auto" : "unfused";  // which fused kernel there is, differs between ROCm's images
+  to["use_flash_attn"] = fused;
 }
 
 // A whole data set is given as that of training: Primus prepares one of its own where no train_data_path is.

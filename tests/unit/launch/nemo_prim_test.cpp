@@ -214,14 +214,14 @@ TEST_F(PrimTest, PlansTheScriptOfTheCheckout) {
 
 TEST_F(PrimTest, ItsExperimentFileSaysEverything) {
   request_.spec.optimizer.epsilon = 1e-8;
-  request_.spec.data = {"/data/corpus text", "1"};
+  request_.spec.data = {"/data/corpus_text", "1"};
   const std::string text = content(plan_prim(request_), "/out/runs/a/primus.yaml");
   EXPECT_EQ(text.find("extends"), std::string::npos);
   for (const char* line :
        {"exp_name: \"llama\"\n", "workspace: \"/out/runs/a/primus\"\n", "    config: pre_trainer.yaml\n",
         "    model: language_model.yaml\n", "      num_query_groups: 8\n", "      rotary_base: 500000.0\n",
         "      norm_epsilon: 1.0e-05\n", "      adam_eps: 1.0e-08\n", "      lr: 0.0003\n", "      mock_data: false\n",
-        "      train_data_path: \"/data/corpus text\"\n", "      split: null\n", "      clip_grad: 1.0\n",
+        "      train_data_path: \"/data/corpus_text\"\n", "      split: null\n", "      clip_grad: 1.0\n",
         "      tensor_model_parallel_size: 4\n", "      overlap_grad_reduce: true\n", "      vocab_size: 128255\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
@@ -245,13 +245,29 @@ TEST_F(PrimTest, WhatItsScriptSetsItselfCannotBeAskedFor) {
   request_.settings.visible_devices = "4,5";
   EXPECT_NE(complaint(plan_prim, request_).find("trains on the devices 0,1,2,3,4,5,6,7"), std::string::npos);
   request_.settings.visible_devices.reset();
+  request_.settings.cuda_device_max_connections = 8;
+  EXPECT_NE(complaint(plan_prim, request_).find("CUDA_DEVICE_MAX_CONNECTIONS=1"), std::string::npos);
   request_.settings.hsa_enable_sdma = false;
   EXPECT_NE(complaint(plan_prim, request_).find("HSA_ENABLE_SDMA=1"), std::string::npos);
+}
+
+TEST_F(PrimTest, AttentionIsChosenByTheEnvironmentToo) {
+  EXPECT_EQ(plan_prim(request_).environment.count("NVTE_FUSED_ATTN"), 0u);
+  request_.settings.flash_attention = true;
+  EXPECT_EQ(plan_prim(request_).environment.at("NVTE_FUSED_ATTN"), "1");
+  EXPECT_EQ(list_primus_overrides(request_)["attention_backend"], "auto");
+  request_.settings.flash_attention = false;
+  EXPECT_EQ(plan_prim(request_).environment.at("NVTE_FLASH_ATTN"), "0");
+  EXPECT_EQ(plan_prim(request_).environment.at("NVTE_FUSED_ATTN"), "0");
+  EXPECT_EQ(plan_prim(request_).environment.at("NVTE_UNFUSED_ATTN"), "1");
+  EXPECT_EQ(list_primus_overrides(request_)["attention_backend"], "unfused");
 }
 
 TEST_F(PrimTest, RefusesWhatItCannotDo) {
   request_.spec.data = {"/data/corpus", "90,10,0"};
   EXPECT_NE(complaint(plan_prim, request_).find("the split is 90,10,0"), std::string::npos);
+  request_.spec.data = {"/data/a corpus", "100,0,0"};
+  EXPECT_NE(complaint(plan_prim, request_).find("takes the data set '/data/a corpus' for several"), std::string::npos);
   request_.spec.data = {};
   request_.spec.model.sliding_window = 4096;
   EXPECT_EQ(complaint(plan_prim, request_), "");
