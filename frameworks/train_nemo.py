@@ -9,6 +9,7 @@ nemo_settings.json beside the experiment names what is NeMo's own: a recipe to s
 import argparse
 import dataclasses
 import importlib
+import importlib.metadata
 import inspect
 import json
 import pathlib
@@ -60,7 +61,7 @@ def shape_settings(experiment):
             "window_size": (window - 1, 0) if short else None,  # keys before a query; itself it always sees
             "hidden_dropout": 0.0, "attention_dropout": 0.0, "init_method_std": 0.02, "num_moe_experts": None,
             "vocab_size": None,  # the tokenizer's
-            "make_vocab_size_divisible_by": 16 if experiment.precision == "fp8" else 1,  # times TP; fp8 products want 16
+            "make_vocab_size_divisible_by": 16 if experiment.precision == "fp8" else 1,  # times TP
             **mlp_settings(model), **rope_settings(model)}
 
 
@@ -197,8 +198,8 @@ def start_from_recipe(name, provider):
     found = getattr(recipes, name.split(".")[0] + ending, None)
     if not name.endswith(".pretrain_recipe") or found is None:
         known = ", ".join(sorted(each.removesuffix(ending) for each in dir(recipes) if each.endswith(ending)))
-        sys.exit(f"error: Megatron-Bridge has no recipe for nemo_recipe {name}; leave it out, or name one of these with "
-                 f".pretrain_recipe behind it: {known}")
+        sys.exit(f"error: Megatron-Bridge has no recipe for nemo_recipe {name}; leave it out, or name one of these "
+                 f"with .pretrain_recipe behind it: {known}")
     module = importlib.import_module(inspect.unwrap(found).__module__)
     original, module.AutoBridge = module.AutoBridge, OwnShape(provider)
     try:
@@ -246,7 +247,7 @@ def own_device():
 
 class Steps(Callback):
     """One step record after each step, by rank 0; and every step at its own rate. Megatron's loop moves the schedule on
-    after the update, so that step s would be taken at the rate of s - 1 and the first at 0: here it starts one step on."""
+    after the update, so that step s would be taken at the rate of s - 1 and the first at 0: here it is one step on."""
 
     def __init__(self, experiment):
         self.batch = experiment.global_batch_size
@@ -277,14 +278,31 @@ class Steps(Callback):
         return value
 
 
+def precision_of(model):
+    return "fp8" if model.fp8 else "bf16" if model.bf16 else "fp16" if model.fp16 else "tf32"
+
+
+def describe(cfg):
+    """What the configuration holds after Megatron-Bridge's own last changes; nothing here reads the experiment."""
+    model, optimizer, schedule = cfg.model, cfg.optimizer, cfg.scheduler
+    return {"framework": "nemo", "framework_version": importlib.metadata.version("megatron-bridge"),
+            "tensor_model_parallel_size": model.tensor_model_parallel_size,
+            "pipeline_model_parallel_size": model.pipeline_model_parallel_size,
+            "context_parallel_size": model.context_parallel_size, "data_parallel_size": cfg.data_parallel_size,
+            "zero_stage": int(optimizer.use_distributed_optimizer), "micro_batch_size": cfg.train.micro_batch_size,
+            "global_batch_size": cfg.train.global_batch_size, "sequence_length": model.seq_length,
+            "max_steps": cfg.train.train_iters, "precision": precision_of(model),
+            "recompute": model.recompute_granularity or "none", "attention": model.attention_backend.name,
+            "optimizer": optimizer.optimizer, "learning_rate": optimizer.lr, "min_learning_rate": optimizer.min_lr,
+            "schedule": schedule.lr_decay_style,
+            "warmup_steps": schedule.lr_warmup_steps // cfg.train.global_batch_size,
+            "weight_decay": optimizer.weight_decay, "beta1": optimizer.adam_beta1, "beta2": optimizer.adam_beta2,
+            "epsilon": optimizer.adam_eps, "clip_grad_norm": optimizer.clip_grad, "seed": cfg.rng.seed}
+
+
 def print_settings(cfg):
-    """What the configuration really holds, one line each in the log."""
-    settings = {"framework": "nemo", "micro_batch_size": cfg.train.micro_batch_size,
-                "global_batch_size": cfg.train.global_batch_size, "sequence_length": cfg.model.seq_length,
-                "steps": cfg.train.train_iters, "weight_decay": cfg.optimizer.weight_decay,
-                "beta1": cfg.optimizer.adam_beta1, "beta2": cfg.optimizer.adam_beta2,
-                "epsilon": cfg.optimizer.adam_eps, "seed": cfg.rng.seed}
-    for name, value in settings.items():
+    """One line each, in the log."""
+    for name, value in describe(cfg).items():
         print(f"setting {name} {value}", flush=True)
 
 
