@@ -3,8 +3,9 @@
 
   nemo_config.py TPRIMAT
 
-The files are those of `tprimat run --framework nemo --dry-run`; Megatron-Bridge and Megatron Core are the packages themselves. What needs a
-GPU to be installed (Transformer Engine, Triton ...) is only stood for. TPRIMAT_PYTHON names the Python to use. Exit status: 0 all arrived,
+The models that it describes compute what Hugging Face's compute. The files are those of `tprimat run --framework nemo --dry-run`;
+Megatron-Bridge and Megatron Core are the packages themselves. What needs a GPU to be installed (Transformer Engine, Triton ...) is only
+stood for. TPRIMAT_PYTHON names the Python to use. Exit status: 0 all arrived,
 1 not all, 77 Megatron-Bridge is not installed there.
 """
 
@@ -20,6 +21,7 @@ import warnings
 
 from absent_modules import allow_absent
 from chosen_python import use_chosen_python
+from nemo_models import check_models
 
 CONFIG = """
 experiment: {name: nemo, methodology: wide}
@@ -248,58 +250,6 @@ def check_steps(module, adapter):
         lines[0]["loss"], lines[0]["grad_norm"], lines[0]["tokens"]) == (11.0, 1.5, 128 * 2048)
 
 
-SMALL = {"num_layers": 2, "hidden_size": 64, "ffn_hidden_size": 160, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
-         "vocab_size": 509, "max_position_embeddings": 64}
-FAMILIES = {"llama": {}, "qwen 2.5": {"tied_embeddings": True, "qkv_bias": True}, "qwen 3": {"qk_norm": True, "head_dim": 24},
-            "gpt": {"norm": "layer", "mlp": "gelu", "position": "learned", "linear_bias": True, "tied_embeddings": True,
-                    "num_key_value_heads": 4}}
-
-
-def count_parameters(m):
-    """As docs/models.md counts them: embeddings, positions, attention, MLP, norms, head."""
-    heads = m["num_attention_heads"] + 2 * m["num_key_value_heads"]
-    inner, ffn, hidden = m["num_attention_heads"] * m["head_dim"], m["ffn_hidden_size"], m["hidden_size"]
-    norm = hidden * (2 if m["norm"] == "layer" else 1)
-    layer = hidden * heads * m["head_dim"] + inner * hidden + hidden * ffn * (3 if m["mlp"] == "swiglu" else 2) + 2 * norm
-    layer += 2 * m["head_dim"] if m["qk_norm"] else 0
-    layer += heads * m["head_dim"] if m["qkv_bias"] or m["linear_bias"] else 0
-    layer += 2 * hidden + ffn if m["linear_bias"] else 0
-    positions = m["max_position_embeddings"] * hidden if m["position"] == "learned" else 0
-    return m["num_layers"] * layer + norm + positions + hidden * m["vocab_size"] * (1 if m["tied_embeddings"] else 2)
-
-
-def build_model(module, adapter, shape):
-    """Megatron Core's own model on the CPU, of its plain layers instead of Transformer Engine's."""
-    from megatron.bridge.models.gpt_provider import local_layer_spec
-    from megatron.core.process_groups_config import ProcessGroupCollection
-    spec = changed(changed(adapter.spec, "precision", "tf32"), "sequence_length", 64)
-    spec["model"], spec["parallel"] = {**spec["model"], **shape}, {**spec["parallel"], "tensor_model_parallel_size": 1}
-    provider = adapter.make(module, spec, {}).model
-    provider.transformer_layer_spec, provider.use_cpu_initialization = local_layer_spec, True
-    provider.masked_softmax_fusion = provider.persist_layer_norm = provider.bias_dropout_fusion = False
-    provider.vocab_size = shape["vocab_size"]  # as its setup takes it from the tokenizer
-    provider._pg_collection = ProcessGroupCollection.use_mpu_process_groups()
-    return provider.provide(pre_process=True, post_process=True)
-
-
-def check_models(module, adapter):
-    """Each family, built: as many parameters as the shape has."""
-    import torch.distributed as dist
-    from megatron.core import parallel_state
-    from megatron.core.transformer import attention
-    attention.TELinear = type("TELinear", (), {})  # asked for although there is none
-    dist.init_process_group("gloo", init_method=f"file://{adapter.folder}/ranks", rank=0, world_size=1)
-    parallel_state.initialize_model_parallel()
-    sound = True
-    for family, shape in FAMILIES.items():
-        model = build_model(module, adapter, {**SMALL, **shape})
-        wanted, there = count_parameters({**adapter.spec["model"], **SMALL, **shape}), sum(p.numel() for p in model.parameters())
-        print(f"{family}: {there} parameters")
-        sound &= there == wanted
-    dist.destroy_process_group()
-    return sound
-
-
 def main():
     use_chosen_python()
     try:
@@ -317,7 +267,7 @@ def main():
         import train_nemo
         checks = {"keys": check_changes(train_nemo, adapter, {}), "keys over a recipe": check_changes(train_nemo, adapter, adapter.notes),
                   "recipe": check_recipe(train_nemo, adapter), "order of samples": check_order(train_nemo, adapter),
-                  "step records": check_steps(train_nemo, adapter), "models": check_models(train_nemo, adapter)}
+                  "step records": check_steps(train_nemo, adapter), "models": check_models(train_nemo, adapter, changed)}
     print(f"Megatron-Bridge {version}: {len(CHANGES)} keys, {checks}")
     return 0 if all(checks.values()) else 1
 
