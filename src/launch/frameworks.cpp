@@ -11,7 +11,9 @@
 #include "launch/mega.h"
 #include "launch/mgds.h"
 #include "launch/native.h"
+#include "launch/nemo.h"
 #include "launch/platform_environment.h"
+#include "launch/prim.h"
 #include "launch/tran.h"
 
 namespace tprimat {
@@ -47,6 +49,10 @@ const std::vector<FrameworkModule>& framework_modules() {
        "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron"},
       {Framework::mgds, "Megatron-DeepSpeed", {nvd, amd}, find_mgds, plan_mgds,
        "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH", "megatron_deepspeed"},
+      {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", {nvd}, find_nemo, plan_nemo,
+       "run in NVIDIA's NeMo container, or frameworks/setup.sh nemo installs it", "nemo"},
+      {Framework::prim, "AMD Primus (Megatron)", {amd}, find_prim, plan_prim,
+       "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder", "primus"},
   };
   return modules;
 }

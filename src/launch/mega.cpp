@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "launch/checkout.h"
+#include "launch/checkout_revision.h"
 #include "launch/megatron_arguments.h"
 
 namespace tprimat {
@@ -170,8 +171,7 @@ std::vector<Deviation> list_deviations(const TrainSpec& spec) {
   add_rope_deviation(list, spec.model);
   if (const double theta = spec.model.rope_theta; theta != std::round(theta))
     list.push_back({"rope_theta", fmt::format("{}", theta), fmt::format("{}", std::llround(theta))});
-  if (spec.data.is_synthetic())
-    list.push_back({"dataset", "synthetic, as the native trainer makes it", "Megatron-LM's mock data"});
+  if (spec.data.is_synthetic()) add_mock_data_deviation(list);
   return list;
 }
 
@@ -182,7 +182,7 @@ std::optional<Installation> find_mega(const Checkout& checkout) {
   std::error_code unreadable;
   if (!fs::exists(place / k_mega_script, unreadable)) return std::nullopt;
   auto version = read_megatron_version(place);
-  if (!version) version = read_git_revision(place);
+  if (!version) version = find_checkout_revision(place);
   return Installation{version.value_or("not known"), place.string()};
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "launch/checkout.h"
+#include "launch/checkout_revision.h"
 #include "launch/megatron_arguments.h"
 #include "text/json.h"
 
@@ -175,7 +176,7 @@ std::optional<Installation> find_mgds(const Checkout& checkout) {
   const fs::path place = mgds_place(checkout);
   std::error_code unreadable;
   if (!fs::exists(place / k_mgds_script, unreadable)) return std::nullopt;
-  return Installation{read_git_revision(place).value_or("not known"), place.string()};
+  return Installation{find_checkout_revision(place).value_or("not known"), place.string()};
 }
 
 TrainProgram plan_mgds(const LaunchRequest& request) {

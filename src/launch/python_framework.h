@@ -27,6 +27,12 @@ struct PythonFramework {
 // $XDG_DATA_HOME/tprimat/frameworks, else ~/.local/share/tprimat/frameworks.
 std::filesystem::path python_environments();
 
+// The version of a package, spelled as its dist-info folder spells it, below a Python's prefix; nothing: not there.
+std::optional<std::string> find_package_version(const std::filesystem::path& prefix, std::string_view package);
+
+// train_spec.json, and in adapter/ the script of frameworks/ with the modules that it shares with others.
+std::vector<GeneratedFile> list_adapter_files(std::string_view script, const LaunchRequest& request);
+
 // The virtual environment <python_environments()>/<id> with the package in it; nothing where one of the two is missing.
 std::optional<Installation> find_python_framework(const PythonFramework& framework);
 
