@@ -78,6 +78,13 @@ void require_installed(const FrameworkModule& module, const Checkout& checkout) 
               ExitStatus::missing_component);
 }
 
+void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec) {
+  if (spec.evaluation.interval > 0)
+    program.deviations.push_back(
+        {"evaluation", fmt::format("after every {} steps", spec.evaluation.interval), "none"});
+  if (!spec.checkpoint.directory.empty()) program.deviations.push_back({"checkpoints", "saved", "not saved"});
+}
+
 LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request) {
   TrainProgram program = module.plan(request);
   LaunchPlan plan;

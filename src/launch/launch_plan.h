@@ -84,4 +84,7 @@ struct TrainProgram {
   std::vector<Deviation> deviations;
 };
 
+// For a framework that neither evaluates nor saves under our hand.
+void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec);
+
 }  // namespace tprimat

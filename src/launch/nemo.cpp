@@ -97,6 +97,7 @@ TrainProgram plan_nemo(const LaunchRequest& request) {
     program.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
   program.files = list_adapter_files("train_nemo.py", request);
   program.files.push_back({folder + "/nemo_settings.json", print_json(list_nemo_settings(request))});
+  add_training_only_deviations(program, request.spec);
   return program;
 }
 

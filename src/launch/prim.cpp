@@ -111,6 +111,7 @@ TrainProgram plan_prim(const LaunchRequest& request) {
   program.files = {{experiment, write_primus_experiment(request)}};
   add_schedule_deviation(program.deviations, request.spec.optimizer);
   if (request.spec.data.is_synthetic()) add_mock_data_deviation(program.deviations);
+  add_training_only_deviations(program, request.spec);
   return program;
 }
 

@@ -138,6 +138,7 @@ TrainProgram plan_python_framework(const PythonFramework& framework, const Launc
   program.files.insert(
       program.files.begin() + 1,
       {(folder / "config.json").string(), print_json(make_hugging_face_config(request.spec.model, NumberFormat::f32))});
+  add_training_only_deviations(program, request.spec);
   return program;
 }
 

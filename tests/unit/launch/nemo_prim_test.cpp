@@ -282,13 +282,13 @@ TEST_F(PrimTest, RefusesWhatItCannotDo) {
   EXPECT_NE(complaint(plan_prim, request_).find("does not train in tf32"), std::string::npos);
 }
 
-struct Change {
+struct KeyChange {
   const char* name;
   void (*change)(LaunchRequest&);
 };
 
 // The keys of an experiment, each changed alone.
-const Change k_changes[] = {
+const KeyChange k_changes[] = {
     {"learning rate", [](LaunchRequest& r) { r.spec.optimizer.learning_rate = 1e-5; }},
     {"least learning rate", [](LaunchRequest& r) { r.spec.optimizer.min_learning_rate = 1e-6; }},
     {"warm-up", [](LaunchRequest& r) { r.spec.optimizer.warmup_steps = 3; }},
@@ -347,7 +347,7 @@ std::string all_that_primus_sees(const LaunchRequest& request) {
 
 TEST_F(PrimTest, EveryKeyOfAnExperimentReachesPrimus) {
   std::map<std::string, std::string> seen = {{all_that_primus_sees(request_), "the experiment itself"}};
-  for (const Change& change : k_changes) {
+  for (const KeyChange& change : k_changes) {
     LaunchRequest request = request_;
     change.change(request);
     const auto [place, is_new] = seen.emplace(all_that_primus_sees(request), change.name);
@@ -371,7 +371,7 @@ TEST_F(PrimTest, EveryKeyIsOneThatPrimusKnows) {
     if (!line.starts_with('#')) known.insert(line.substr(0, line.find('\t')));
   EXPECT_GT(known.size(), 80u);
   std::set<std::string> stated;
-  for (const Change& change : k_changes) {
+  for (const KeyChange& change : k_changes) {
     LaunchRequest request = request_;
     change.change(request);
     const Json overrides = list_primus_overrides(request);
