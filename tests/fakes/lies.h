@@ -1,0 +1,55 @@
+// What the fake GPU libraries lie about: words in FAKE_GPU_LIES, separated by commas, asked for at every call. Beside
+// them: FAKE_GPU_COUNT, how many devices there are.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace fake {
+
+// The number behind "word=" or 1 for "word" alone; 0 where the word is not there.
+inline long lie(std::string_view word) {
+  const char* text = std::getenv("FAKE_GPU_LIES");
+  std::string_view rest = text != nullptr ? text : "";
+  while (!rest.empty()) {
+    const size_t comma = rest.find(',');
+    const std::string_view entry = rest.substr(0, comma);
+    if (entry == word) return 1;
+    if (entry.starts_with(word) && entry.substr(word.size()).starts_with("="))
+      return std::strtol(std::string(entry.substr(word.size() + 1)).c_str(), nullptr, 10);
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  }
+  return 0;
+}
+
+inline uint32_t device_count(uint32_t usual) {
+  if (lie("no_devices") != 0) return 0;
+  if (lie("count_absurd") != 0) return 0xfffffff0U;
+  const char* text = std::getenv("FAKE_GPU_COUNT");
+  return text != nullptr ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : usual;
+}
+
+// "all_lost": every device; "lost=2": the second; "lost_after=N": every device after N readings of power.
+inline bool is_lost(int number, long readings) {
+  const long after = lie("lost_after");
+  return lie("all_lost") != 0 || lie("lost") == number || (after > 0 && readings > after);
+}
+
+inline double seconds() {
+  static const auto start = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Joules of a counter that stood at `origin` at the first call and counts `watts` since, unless it lies.
+inline double joules(double origin, double watts) {
+  const double used = watts * seconds();
+  if (lie("energy_frozen") != 0) return origin;
+  if (lie("energy_backwards") != 0) return origin - used;
+  if (lie("energy_wraps") != 0) return used < 0.3 * watts ? origin + used : used - 0.3 * watts;
+  return origin + used;
+}
+
+}  // namespace fake
