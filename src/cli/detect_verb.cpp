@@ -20,7 +20,7 @@ constexpr const char* k_detect_examples =
 Json frameworks_to_json() {
   Json list = Json::array();
   for (const FrameworkModule& module : framework_modules()) {
-    const auto found = module.find();
+    const auto found = module.find({});
     Json entry = {{"id", enum_name(module.id)},
                   {"name", module.long_name},
                   {"platforms", to_json(module.platforms)},
@@ -61,7 +61,7 @@ void add_gpu_rows(TextTable& table, const MachineFacts& machine) {
 
 void add_framework_rows(TextTable& table) {
   for (const FrameworkModule& module : framework_modules()) {
-    const auto found = module.find();
+    const auto found = module.find({});
     table.rows.push_back({"framework", fmt::format("{} ({}): {}", enum_name(module.id), module.long_name,
                                                    found ? found->version + ", " + found->place : "not installed")});
   }

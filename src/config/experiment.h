@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/platform_settings.h"
 #include "spec/train_spec.h"
 
 namespace tprimat {
@@ -31,7 +32,7 @@ struct PlatformSetup {
   std::optional<double> tdp_watts;
   Recompute recompute = Recompute::none;
   bool activation_checkpointing = false;       // recompute is not none
-  std::map<std::string, std::string> options;  // further platform_optimizations, as written
+  PlatformSettings settings;
 };
 
 struct CheckpointSetup {

@@ -20,10 +20,7 @@ std::string print_sizes(const ParallelSpec& layout) {
                      layout.data, layout.context, zero, sequence);
 }
 
-std::string flag_of(const PlatformSetup& setup, const std::string& key) {
-  const auto found = setup.options.find(key);
-  return found == setup.options.end() ? "false" : found->second;
-}
+std::string print_flag(const std::optional<bool>& flag) { return flag.value_or(false) ? "true" : "false"; }
 
 class PairAudit {
  public:
@@ -49,7 +46,11 @@ class PairAudit {
   std::vector<Difference> list_all() {
     differences_ = list_numeric();
     const std::string path = fmt::format("platform_optimizations.{}.", enum_name(second_));
-    for (const char* flag : {"fp8_hybrid", "fp8_param"}) add(flag, flag_of(a_, flag), flag_of(b_, flag), path + flag);
+    const PlatformSettings &a = a_.settings, &b = b_.settings;
+    add("fp8_hybrid", print_flag(a.fp8_hybrid), print_flag(b.fp8_hybrid), path + "fp8_hybrid");
+    add("fp8_param", print_flag(a.fp8_param), print_flag(b.fp8_param), path + "fp8_param");
+    if (a.flash_attention && b.flash_attention)
+      add("flash_attention", print_flag(a.flash_attention), print_flag(b.flash_attention), path + "flash_attention");
     add("number of devices", std::to_string(a_.num_devices), std::to_string(b_.num_devices),
         fmt::format("hardware.platforms.{}.num_gpus", enum_name(second_)));
     add_layouts();

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "config/draft.h"
+#include "config/paired_fields.h"
 #include "config/values.h"
 #include "spec/hardware_catalogue.h"
 
@@ -129,14 +131,30 @@ class PlatformResolver {
     const raw::Optimizations none;
     const raw::Optimizations& from = own != nullptr ? *own : none;
     resolve_recompute(from);
-    add_flag("fp8_hybrid", from.fp8_hybrid ? from.fp8_hybrid : common.fp8_hybrid);
-    add_flag("fp8_param", from.fp8_param ? from.fp8_param : common.fp8_param);
-    add_flag("gradient_checkpointing", from.gradient_checkpointing);
-    if (from.cuda_alloc_conf) to_.options["cuda_alloc_conf"] = *from.cuda_alloc_conf;
-    for (const char* flag : {"fp8_hybrid", "fp8_param"})
-      if (to_.precision != Precision::fp8 && to_.options.count(flag) != 0 && to_.options[flag] == "true")
-        warn("platform_optimizations." + key_ + "." + flag,
-             fmt::format("{} is true on {}, but has no effect at precision {}", flag, key_, enum_name(to_.precision)));
+    PlatformSettings& to = to_.settings;
+    for_each_pair(from, to, [](std::string_view, const auto& stated, auto& value) { value = stated; });
+    if (!to.fp8_hybrid) to.fp8_hybrid = common.fp8_hybrid;
+    if (!to.fp8_param) to.fp8_param = common.fp8_param;
+    for (const auto& [name, value] : from.environment.entries)
+      if (value) to.environment[name] = *value;
+    warn_without_fp8("fp8_hybrid", to.fp8_hybrid);
+    warn_without_fp8("fp8_param", to.fp8_param);
+    check_devices();
+  }
+
+  void warn_without_fp8(const std::string& flag, const raw::Flag& value) {
+    if (to_.precision == Precision::fp8 || !value.value_or(false)) return;
+    warn("platform_optimizations." + key_ + "." + flag,
+         fmt::format("{} is true on {}, but has no effect at precision {}", flag, key_, enum_name(to_.precision)));
+  }
+
+  void check_devices() {
+    if (!to_.settings.visible_devices) return;
+    const std::string& list = *to_.settings.visible_devices;
+    const auto named = static_cast<int64_t>(1 + std::count(list.begin(), list.end(), ','));
+    if (list.empty() || named < to_.num_devices)
+      warn("platform_optimizations." + key_ + ".visible_devices",
+           fmt::format("visible_devices is '{}', and one training on {} uses {} devices", list, key_, to_.num_devices));
   }
 
   // Two names of one technique, which is `recompute: full`; the first one counts where both are stated.
@@ -163,10 +181,6 @@ class PlatformResolver {
     warn("platform_optimizations." + key_ + "." + name,
          fmt::format("on {}, recompute is {} and {} is {}: they contradict each other", key_, used, name, *flag),
          fmt::format("recompute: {} is used", used));
-  }
-
-  void add_flag(const std::string& key, const raw::Flag& value) {
-    if (value) to_.options[key] = *value ? "true" : "false";
   }
 
   Draft& draft_;

@@ -94,18 +94,32 @@ struct Optimizations {
   std::optional<Precision> precision;
   Flag fp8_hybrid, fp8_param, activation_checkpointing, gradient_checkpointing;
   std::optional<Recompute> recompute;
-  Text cuda_alloc_conf;
+  Flag flash_attention;
+  Text visible_devices, cuda_alloc_conf, nccl_debug;
+  Whole cuda_device_max_connections;
+  Flag hsa_no_scratch_reclaim, hsa_enable_sdma;
+  Named<Text> environment;
   static constexpr auto fields() {
     using O = Optimizations;
     return std::tuple{
         field("precision", &O::precision, "number format on this platform; training.precision.default when absent"),
         field("fp8_hybrid", &O::fp8_hybrid, "with fp8: E4M3 forward, E5M2 for gradients"),
         field("fp8_param", &O::fp8_param, "with fp8: keep the weights in fp8 too"),
-        field("cuda_alloc_conf", &O::cuda_alloc_conf, "PyTorch's PYTORCH_CUDA_ALLOC_CONF"),
         field("recompute", &O::recompute, "activations that the backward pass computes again; none when absent"),
         field("activation_checkpointing", &O::activation_checkpointing, "true: recompute full, where that is absent"),
-        field("gradient_checkpointing", &O::gradient_checkpointing, "the same under its Hugging Face name")};
+        field("gradient_checkpointing", &O::gradient_checkpointing, "the same under its Hugging Face name"),
+        field("flash_attention", &O::flash_attention, "fused attention; the framework's own choice when absent"),
+        field("visible_devices", &O::visible_devices, "CUDA_VISIBLE_DEVICES, on AMD HIP_VISIBLE_DEVICES: \"0,1,2,3\""),
+        field("cuda_alloc_conf", &O::cuda_alloc_conf,
+              "PyTorch's PYTORCH_CUDA_ALLOC_CONF, on AMD PYTORCH_HIP_ALLOC_CONF"),
+        field("nccl_debug", &O::nccl_debug, "NCCL_DEBUG, which RCCL reads too: VERSION, WARN, INFO or TRACE"),
+        field("cuda_device_max_connections", &O::cuda_device_max_connections,
+              "CUDA_DEVICE_MAX_CONNECTIONS; 1 for Megatron's trainers when absent"),
+        field("hsa_no_scratch_reclaim", &O::hsa_no_scratch_reclaim, "HSA_NO_SCRATCH_RECLAIM, on AMD"),
+        field("hsa_enable_sdma", &O::hsa_enable_sdma, "HSA_ENABLE_SDMA, on AMD"),
+        field("environment", &O::environment, "further environment variables of every rank, by name")};
   }
+  static constexpr KeyRange ranges[] = {{"cuda_device_max_connections", 1, 32}};
 };
 
 struct Output {

@@ -5,7 +5,7 @@
 namespace tprimat {
 
 // DeepSpeed's engine with ZeRO-0 to 3, driven by frameworks/train_deep.py under torchrun.
-std::optional<Installation> find_deep();
-LaunchPlan plan_deep(const LaunchRequest& request);
+std::optional<Installation> find_deep(const Checkout&);
+TrainProgram plan_deep(const LaunchRequest& request);
 
 }  // namespace tprimat

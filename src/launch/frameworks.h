@@ -21,9 +21,11 @@ struct FrameworkModule {
   Framework id;
   std::string_view long_name;
   std::vector<Platform> platforms;
-  std::optional<Installation> (*find)();  // nothing: not installed
-  LaunchPlan (*plan)(
+  std::optional<Installation> (*find)(const Checkout&);  // nothing: not installed
+  TrainProgram (*plan)(
       const LaunchRequest&);  // pure: writes and starts nothing; throws Error for what the framework cannot do
+  std::string_view installing;  // what brings it here, in a sentence
+  std::string_view checkout;    // its name under `paths:`; empty for a package
 };
 
 // All of them, in the order of menus and tables.
@@ -32,10 +34,17 @@ const std::vector<FrameworkModule>& framework_modules();
 // Whether a plan is to be carried out here, or only shown.
 enum class Presence { installed, any };
 
-// Throws Error (ExitStatus::missing_component) that says what is available when the framework is not, not on that
-// platform, or not installed.
-const FrameworkModule& require_framework(Framework id, Platform platform, Presence presence = Presence::installed);
+// Throws Error (ExitStatus::missing_component) that says what is available when the framework is not, or not on that
+// platform.
+const FrameworkModule& require_framework(Framework id, Platform platform);
+
+// Throws Error (ExitStatus::missing_component) that says how to install it.
+void require_installed(const FrameworkModule& module, const Checkout& checkout);
 
 bool runs_on(const FrameworkModule& module, Platform platform);
+
+// The framework's program under a launcher, with the environment that the platform's settings become. Throws Error for
+// what the framework cannot do.
+LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request);
 
 }  // namespace tprimat

@@ -15,7 +15,7 @@ const PythonFramework k_fsdp = {.id = Framework::fsdp,
 
 }  // namespace
 
-std::optional<Installation> find_fsdp() { return find_python_framework(k_fsdp); }
-LaunchPlan plan_fsdp(const LaunchRequest& request) { return plan_python_framework(k_fsdp, request); }
+std::optional<Installation> find_fsdp(const Checkout&) { return find_python_framework(k_fsdp); }
+TrainProgram plan_fsdp(const LaunchRequest& request) { return plan_python_framework(k_fsdp, request); }
 
 }  // namespace tprimat

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "spec/platform_settings.h"
 #include "spec/train_spec.h"
 
 namespace tprimat {
@@ -20,7 +22,7 @@ struct LaunchPlan {
   std::string working_directory;
   std::vector<GeneratedFile> files;  // written before the start
   std::string log_path;              // stdout and stderr
-  std::string steps_path;            // StepRecords, one JSON per line
+  std::string steps_path;            // StepRecords, one JSON per line; empty: the steps are in the log
   std::string checkpoints_path;      // folder of checkpoints; empty where none are written
   std::string result_path;
 };
@@ -32,11 +34,46 @@ struct RunPaths {
   std::string working_directory;
 };
 
+// A checkout of a framework that is not a package, as `paths:` of the configuration names it.
+struct Checkout {
+  std::string installation;  // folder; empty: not stated
+  std::string config_dir, run_script;
+};
+
+// What the configuration says of a model beyond its shape.
+struct ModelNotes {
+  std::string tokenizer_path;  // a Hugging Face name or a folder
+  std::string nemo_recipe, primus_config;
+};
+
 struct LaunchRequest {
   TrainSpec spec;
   Platform platform = Platform::cpu;
+  PlatformSettings settings;
+  ModelNotes model_notes;
+  Checkout checkout;  // of this framework
   RunPaths paths;
   std::string own_program;  // path of this program, for the native trainer
+};
+
+// How the ranks of a training come to be.
+enum class RankStart {
+  alone,     // one process is one rank
+  mpi,       // processes that an MPI launcher numbers
+  torchrun,  // processes that torch.distributed.run numbers
+  per_node,  // one process per node, which starts that node's ranks itself
+};
+
+// What a framework does with one training, before a launcher says how its ranks are started.
+struct TrainProgram {
+  std::vector<std::string> words;  // of one process
+  RankStart start = RankStart::alone;
+  std::string python;  // torchrun: the Python whose torch.distributed.run starts the words
+  std::map<std::string, std::string> environment;
+  std::vector<GeneratedFile> files;
+  std::string working_directory;  // empty: that of the request
+  std::string steps_path;         // empty: the steps are in the log
+  std::string checkpoints_path;
 };
 
 }  // namespace tprimat

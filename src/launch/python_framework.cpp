@@ -76,16 +76,6 @@ void require_possible(const PythonFramework& framework, const TrainSpec& spec) {
   throw_if_any(std::move(problems));
 }
 
-std::vector<std::string> command_of(const PythonFramework& framework, const fs::path& script, const fs::path& spec_path,
-                                    int64_t ranks) {
-  std::vector<std::string> command = {python_of(framework).string()};
-  if (framework.always_torchrun || ranks > 1)
-    for (const char* word : {"-m", "torch.distributed.run", "--standalone", "--nproc-per-node"}) command.push_back(word);
-  if (command.size() > 1) command.push_back(std::to_string(ranks));
-  for (const fs::path& word : {script, fs::path("--spec"), spec_path}) command.push_back(word.string());
-  return command;
-}
-
 std::vector<GeneratedFile> list_files(const PythonFramework& framework, const LaunchRequest& request,
                                       const fs::path& spec_path) {
   const fs::path folder = request.paths.folder;
@@ -119,23 +109,26 @@ std::optional<Installation> find_python_framework(const PythonFramework& framewo
   return Installation{*version, environment.string()};
 }
 
-LaunchPlan plan_python_framework(const PythonFramework& framework, const LaunchRequest& request) {
+TrainProgram plan_python_framework(const PythonFramework& framework, const LaunchRequest& request) {
   require_possible(framework, request.spec);
   const fs::path folder = request.paths.folder, spec_path = folder / "train_spec.json";
-  LaunchPlan plan;
-  plan.command = command_of(framework, folder / "adapter" / framework.script, spec_path, request.spec.parallel.ranks());
-  plan.steps_path = (folder / "steps.jsonl").string();
-  plan.environment = {{"TPRIMAT_STEPS", plan.steps_path},
-                      {"TPRIMAT_PROGRAM", request.own_program},
-                      {"HF_HUB_OFFLINE", "1"},
-                      {"PYTHONUNBUFFERED", "1"}};
+  TrainProgram program;
+  program.words = {(folder / "adapter" / framework.script).string(), "--spec", spec_path.string()};
+  program.python = python_of(framework).string();
+  const bool torchrun = framework.always_torchrun || request.spec.parallel.ranks() > 1;
+  program.start = torchrun ? RankStart::torchrun : RankStart::alone;
+  if (!torchrun) program.words.insert(program.words.begin(), program.python);
+  program.steps_path = (folder / "steps.jsonl").string();
+  program.environment = {{"TPRIMAT_STEPS", program.steps_path},
+                         {"TPRIMAT_PROGRAM", request.own_program},
+                         {"HF_HUB_OFFLINE", "1"},
+                         {"PYTHONUNBUFFERED", "1"}};
   if (request.platform == Platform::cpu && request.spec.threads > 0)
-    plan.environment["OMP_NUM_THREADS"] = std::to_string(request.spec.threads);
-  plan.working_directory = request.paths.working_directory;
-  plan.files = list_files(framework, request, spec_path);
-  plan.log_path = request.paths.log;
-  plan.result_path = request.paths.result;
-  return plan;
+    program.environment["OMP_NUM_THREADS"] = std::to_string(request.spec.threads);
+  if (const auto& flash = request.settings.flash_attention)
+    program.environment["TPRIMAT_FLASH_ATTENTION"] = *flash ? "on" : "off";
+  program.files = list_files(framework, request, spec_path);
+  return program;
 }
 
 }  // namespace tprimat

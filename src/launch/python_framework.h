@@ -31,6 +31,6 @@ std::filesystem::path python_environments();
 std::optional<Installation> find_python_framework(const PythonFramework& framework);
 
 // Command, environment and files of one training. Throws Error that names what the framework cannot do.
-LaunchPlan plan_python_framework(const PythonFramework& framework, const LaunchRequest& request);
+TrainProgram plan_python_framework(const PythonFramework& framework, const LaunchRequest& request);
 
 }  // namespace tprimat

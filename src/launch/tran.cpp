@@ -15,7 +15,7 @@ const PythonFramework k_tran = {.id = Framework::tran,
 
 }  // namespace
 
-std::optional<Installation> find_tran() { return find_python_framework(k_tran); }
-LaunchPlan plan_tran(const LaunchRequest& request) { return plan_python_framework(k_tran, request); }
+std::optional<Installation> find_tran(const Checkout&) { return find_python_framework(k_tran); }
+TrainProgram plan_tran(const LaunchRequest& request) { return plan_python_framework(k_tran, request); }
 
 }  // namespace tprimat

@@ -5,7 +5,7 @@
 namespace tprimat {
 
 // Hugging Face Transformers: its Trainer, driven by frameworks/train_tran.py; several ranks under torchrun.
-std::optional<Installation> find_tran();
-LaunchPlan plan_tran(const LaunchRequest& request);
+std::optional<Installation> find_tran(const Checkout&);
+TrainProgram plan_tran(const LaunchRequest& request);
 
 }  // namespace tprimat

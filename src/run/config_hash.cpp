@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "text/json_fields.h"
+
 namespace tprimat {
 namespace {
 
@@ -16,9 +18,11 @@ uint64_t fnv1a(std::string_view text) {
 
 }  // namespace
 
-std::string hash_config(const TrainSpec& spec, Platform platform, Framework framework) {
-  const std::string text =
+std::string hash_config(const TrainSpec& spec, Framework framework, Platform platform,
+                        const PlatformSettings& settings) {
+  std::string text =
       fmt::format("{}\n{}\n{}", print_json_line(train_spec_to_json(spec)), enum_name(platform), enum_name(framework));
+  if (settings != PlatformSettings{}) text += "\n" + print_json_line(to_json(settings));
   return fmt::format("fnv1a64:{:016x}", fnv1a(text));
 }
 

@@ -91,13 +91,33 @@ class SuitePlanner {
     std::vector<const FrameworkModule*> modules;
     for (const Framework framework : frameworks_asked(platform_)) {
       try {
-        modules.push_back(&require_framework(framework, platform_, request_.presence));
+        const FrameworkModule& module = require_framework(framework, platform_);
+        if (request_.presence == Presence::installed) require_installed(module, checkout_of(module));
+        modules.push_back(&module);
       } catch (const Error& error) {
         unavailable.insert(unavailable.end(), error.problems().begin(), error.problems().end());
       }
     }
     if (modules.empty()) throw Error(unavailable, ExitStatus::missing_component);
     return modules;
+  }
+
+  Checkout checkout_of(const FrameworkModule& module) const {
+    const auto stated = [&](const char* key) {
+      const auto found = experiment_.paths.find(fmt::format("{}.{}", module.checkout, key));
+      return found == experiment_.paths.end() ? std::string() : found->second;
+    };
+    return {stated("installation"), stated("config_dir"), stated("run_script")};
+  }
+
+  ModelNotes notes_of(const std::string& model) const {
+    const ModelEntry& entry = *experiment_.find_model_entry(model);
+    return {entry.tokenizer_path.value_or(""), entry.nemo_recipe.value_or(""), entry.primus_config.value_or("")};
+  }
+
+  LaunchRequest request_of(const FrameworkModule& module, const PlannedRun& run) const {
+    return {run.spec,           run.platform,   run.setup.settings, notes_of(run.spec.model.name),
+            checkout_of(module), paths_of(run), request_.own_program};
   }
 
   void add_runs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,
@@ -107,13 +127,13 @@ class SuitePlanner {
       planned.platform = platform_;
       planned.setup = experiment_.platforms.at(platform_);
       planned.framework = module.id;
-      if (const auto installation = module.find()) planned.framework_version = installation->version;
+      if (const auto installation = module.find(checkout_of(module))) planned.framework_version = installation->version;
       planned.spec = make_spec(model, strategy);
       planned.run = run;
       planned.runs = experiment_.runs;
-      planned.config_hash = hash_config(planned.spec, platform_, module.id);
+      planned.config_hash = hash_config(planned.spec, module.id, platform_, planned.setup.settings);
       try {
-        planned.plan = module.plan({planned.spec, platform_, paths_of(planned), request_.own_program});
+        planned.plan = plan_launch(module, request_of(module, planned));
       } catch (const Error& error) {  // the others still run
         suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
         refused_with_ = error.status();

@@ -64,7 +64,7 @@ TEST_F(Example, SetsThePlatformsUp) {
   EXPECT_EQ(nvd.tdp_watts, 700.0);
   EXPECT_DOUBLE_EQ(nvd.peak_flops_override.at(Precision::fp8), 989e12);
   EXPECT_DOUBLE_EQ(nvd.peak_flops_override.at(Precision::bf16), 494e12);
-  EXPECT_EQ(nvd.options.at("cuda_alloc_conf"), "expandable_segments:True");
+  EXPECT_EQ(nvd.settings.cuda_alloc_conf, "expandable_segments:True");
   EXPECT_EQ(experiment.platforms.at(Platform::amd).framework, Framework::prim);
   EXPECT_EQ(experiment.platforms.at(Platform::amd).usd_per_hour, 24.0);
 }

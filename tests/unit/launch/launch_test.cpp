@@ -57,15 +57,19 @@ LaunchRequest example_request(const fs::path& folder) {
   return request;
 }
 
+LaunchPlan launch(Framework framework, const LaunchRequest& request) {
+  return plan_launch(require_framework(framework, request.platform), request);
+}
+
 TEST(Native, PlansACompleteLaunch) {
-  const LaunchPlan plan = plan_native(example_request("/out"));
+  const LaunchPlan plan = launch(Framework::native, example_request("/out"));
   EXPECT_EQ(plan.command,
             (std::vector<std::string>{"/opt/it's here/tprimat", "train", "--spec", "/out/runs/a b/train_spec.json"}));
   EXPECT_EQ(plan.environment.at("TPRIMAT_STEPS"), "/out/runs/a b/steps.jsonl");
   ASSERT_EQ(plan.files.size(), 1u);
   const TrainSpec spec = train_spec_from_json(parse_json(plan.files[0].content, "spec"), "spec");
   EXPECT_EQ(spec, example_request("/out").spec);
-  EXPECT_FALSE(find_native()->version.empty());
+  EXPECT_FALSE(find_native({})->version.empty());
 }
 
 TEST(Native, CheckpointsGoIntoTheRunsFolder) {
@@ -74,9 +78,9 @@ TEST(Native, CheckpointsGoIntoTheRunsFolder) {
   const auto directory_of = [](const LaunchPlan& plan) {
     return train_spec_from_json(parse_json(plan.files.at(0).content, "spec"), "spec").checkpoint.directory;
   };
-  EXPECT_EQ(directory_of(plan_native(request)), "/out/runs/a b/checkpoints");
+  EXPECT_EQ(directory_of(launch(Framework::native, request)), "/out/runs/a b/checkpoints");
   request.spec.checkpoint.directory = "/elsewhere";
-  EXPECT_EQ(directory_of(plan_native(request)), "/elsewhere");
+  EXPECT_EQ(directory_of(launch(Framework::native, request)), "/elsewhere");
 }
 
 TEST(Native, SeveralRanksAreStartedByMpirun) {
@@ -89,13 +93,13 @@ TEST(Native, SeveralRanksAreStartedByMpirun) {
   write_file_atomically(folder / "mpirun", "#!/bin/sh\n");
   fs::permissions(folder / "mpirun", fs::perms::owner_all);
   ::setenv("PATH", ("/nowhere:" + folder.string()).c_str(), 1);
-  const LaunchPlan plan = plan_native(request);
+  const LaunchPlan plan = launch(Framework::native, request);
   fs::remove_all(folder);
   EXPECT_EQ(plan.command, (std::vector<std::string>{"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to",
                                                     "none", "-n", "6", "/opt/it's here/tprimat", "train", "--spec",
                                                     "/out/runs/a b/train_spec.json"}));
   try {
-    plan_native(request);
+    launch(Framework::native, request);
     ADD_FAILURE() << "planned without mpirun";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), ExitStatus::missing_component);
@@ -133,7 +137,7 @@ class PythonFrameworkTest : public ::testing::Test {
   }
   std::string complaint() const {
     try {
-      plan_tran(request_);
+      launch(Framework::tran, request_);
     } catch (const Error& error) {
       return error.what();
     }
@@ -145,18 +149,18 @@ class PythonFrameworkTest : public ::testing::Test {
 };
 
 TEST_F(PythonFrameworkTest, IsFoundByItsEnvironmentAndPackage) {
-  EXPECT_FALSE(find_tran());
+  EXPECT_FALSE(find_tran({}));
   install("tran", "accelerate-1.15.0");
-  EXPECT_FALSE(find_tran());
+  EXPECT_FALSE(find_tran({}));
   install("tran", "transformers-5.23.0");
-  ASSERT_TRUE(find_tran());
-  EXPECT_EQ(find_tran()->version, "5.23.0");
-  EXPECT_FALSE(find_fsdp());
+  ASSERT_TRUE(find_tran({}));
+  EXPECT_EQ(find_tran({})->version, "5.23.0");
+  EXPECT_FALSE(find_fsdp({}));
 }
 
 TEST_F(PythonFrameworkTest, OneThatIsMissingSaysHowToInstallIt) {
   try {
-    require_framework(Framework::deep, Platform::cpu);
+    require_installed(require_framework(Framework::deep, Platform::cpu), {});
     FAIL() << "was found";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), ExitStatus::missing_component);
@@ -165,7 +169,7 @@ TEST_F(PythonFrameworkTest, OneThatIsMissingSaysHowToInstallIt) {
 }
 
 TEST_F(PythonFrameworkTest, PlansCommandEnvironmentAndFiles) {
-  const LaunchPlan plan = plan_tran(request_);
+  const LaunchPlan plan = launch(Framework::tran, request_);
   const std::string python = (folder_ / "tran/bin/python").string(), spec = "/out/runs/a b/train_spec.json";
   EXPECT_EQ(plan.command,
             (std::vector<std::string>{python, "/out/runs/a b/adapter/train_tran.py", "--spec", spec}));
@@ -184,14 +188,14 @@ TEST_F(PythonFrameworkTest, PlansCommandEnvironmentAndFiles) {
 
 TEST_F(PythonFrameworkTest, SeveralRanksAreStartedByTorchrun) {
   request_.spec.parallel.data = 4;
-  EXPECT_THROW(plan_deep(request_), Error);  // bf16 without ZeRO
+  EXPECT_THROW(launch(Framework::deep, request_), Error);  // bf16 without ZeRO
   request_.spec.precision = Precision::fp32;
-  EXPECT_EQ(plan_tran(request_).command[2], "torch.distributed.run");
-  EXPECT_EQ(plan_fsdp(request_).command[5], "4");
-  EXPECT_EQ(plan_deep(request_).environment.at("DS_ACCELERATOR"), "cpu");
+  EXPECT_EQ(launch(Framework::tran, request_).command[2], "torch.distributed.run");
+  EXPECT_EQ(launch(Framework::fsdp, request_).command[5], "4");
+  EXPECT_EQ(launch(Framework::deep, request_).environment.at("DS_ACCELERATOR"), "cpu");
   request_.platform = Platform::nvd;
-  EXPECT_EQ(plan_deep(request_).environment.count("DS_ACCELERATOR"), 0u);
-  EXPECT_EQ(plan_deep(request_).environment.count("OMP_NUM_THREADS"), 0u);
+  EXPECT_EQ(launch(Framework::deep, request_).environment.count("DS_ACCELERATOR"), 0u);
+  EXPECT_EQ(launch(Framework::deep, request_).environment.count("OMP_NUM_THREADS"), 0u);
 }
 
 TEST_F(PythonFrameworkTest, RefusesWhatTheFrameworkCannotDo) {
@@ -211,7 +215,7 @@ TEST_F(PythonFrameworkTest, RefusesWhatTheFrameworkCannotDo) {
 // What --dry-run prints must do what `run` would do, so the test pastes it.
 TEST(DryRun, TheScriptRunsAsItStands) {
   const fs::path folder = fs::temp_directory_path() / ("launch test " + std::to_string(::getpid()));
-  LaunchPlan plan = plan_native(example_request(folder));
+  LaunchPlan plan = launch(Framework::native, example_request(folder));
   plan.command = {"sh", "-c", "pwd; echo \"$TPRIMAT_STEPS\"; cat \"$0\"", plan.files[0].path};
   plan.files.push_back({(folder / "other").string(), "a\nEND_OF_FILE\n$HOME `x`"});
   fs::create_directories(folder);

@@ -147,14 +147,17 @@ TEST_F(SuitePlanTest, OnAGpuMachineTheProcessorStillServesWhatNeedsNoGpu) {
 TEST(ConfigHash, ChangesWithEverythingThatIsAskedFor) {
   TrainSpec spec;
   spec.model = tiny_model("gpt");
-  const std::string hash = hash_config(spec, Platform::cpu, Framework::native);
-  EXPECT_EQ(hash, hash_config(spec, Platform::cpu, Framework::native));
+  const std::string hash = hash_config(spec, Framework::native, Platform::cpu, {});
+  EXPECT_EQ(hash, hash_config(spec, Framework::native, Platform::cpu, {}));
   EXPECT_TRUE(hash.starts_with("fnv1a64:"));
   EXPECT_EQ(hash.size(), 24u);
-  EXPECT_NE(hash, hash_config(spec, Platform::nvd, Framework::native));
-  EXPECT_NE(hash, hash_config(spec, Platform::cpu, Framework::fsdp));
+  EXPECT_NE(hash, hash_config(spec, Framework::native, Platform::nvd, {}));
+  EXPECT_NE(hash, hash_config(spec, Framework::fsdp, Platform::cpu, {}));
+  PlatformSettings settings;
+  settings.environment["NCCL_ALGO"] = "Ring";
+  EXPECT_NE(hash, hash_config(spec, Framework::native, Platform::cpu, settings));
   spec.optimizer.beta2 = 0.951;
-  EXPECT_NE(hash, hash_config(spec, Platform::cpu, Framework::native));
+  EXPECT_NE(hash, hash_config(spec, Framework::native, Platform::cpu, {}));
 }
 
 }  // namespace
