@@ -21,6 +21,11 @@ constexpr uint32_t k_partition_text_size = 64;
 
 using amd_smi::Handle;
 
+std::optional<int64_t> parse_process_number(const std::string& name) {
+  if (name.empty() || name.size() > 12 || name.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  return std::stoll(name);
+}
+
 // `list(&count, nullptr)` tells how many there are, and again with room for them which.
 template <class List>
 std::vector<Handle> list_handles(List&& list) {
@@ -121,6 +126,14 @@ class AmdSmi : public GpuLibrary {
     return state;
   }
 
+  std::vector<GpuHolder> holders(int64_t index) const override {
+    FaultLog ignored;
+    const LibraryCaller caller{ignored, amd_smi::describe_status};
+    const auto kfd = caller.ask<amd_smi::KfdInfo>("processes", call_.kfd, find_gpu(index));
+    if (!kfd || !amd_smi::is_told(kfd->id)) return {};
+    return read_kfd_holders("/sys/class/kfd/kfd/proc", kfd->id);
+  }
+
  private:
   Handle find_gpu(int64_t index) const {
     const auto place = static_cast<size_t>(index);
@@ -203,6 +216,17 @@ std::optional<SharedLibrary> open_first_amd_smi(const char* name) {
 }
 
 }  // namespace
+
+std::vector<GpuHolder> read_kfd_holders(const std::filesystem::path& processes, uint64_t device) {
+  std::vector<GpuHolder> holders;
+  std::error_code error;
+  for (const auto& process : std::filesystem::directory_iterator(processes, error)) {
+    const auto number = parse_process_number(process.path().filename().string());
+    const auto bytes = read_small_number(process.path() / fmt::format("vram_{}", device));
+    if (number && bytes && *bytes > 0.0) holders.push_back({*number, *bytes});
+  }
+  return holders;
+}
 
 OpenedLibrary open_amd_smi(const char* name) {
   std::optional<SharedLibrary> library = open_first_amd_smi(name);

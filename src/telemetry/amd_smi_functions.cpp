@@ -35,6 +35,7 @@ Functions find_functions(const SharedLibrary& library) {
   bind(found.metrics, "amdsmi_get_gpu_metrics_info");
   bind(found.errors, "amdsmi_get_gpu_total_ecc_count");
   bind(found.partition, "amdsmi_get_gpu_compute_partition");
+  bind(found.kfd, "amdsmi_get_gpu_kfd_info");
   return found;
 }
 

@@ -47,6 +47,10 @@ struct ErrorCount {
   uint64_t correctable = 0, uncorrectable = 0;
   uint64_t room[30] = {};
 };
+struct KfdInfo {
+  uint64_t id = 0;  // of the device in /sys/class/kfd
+  uint64_t room[31] = {};
+};
 struct Power {
   uint32_t words[128] = {};  // in W; see power_watts()
 };
@@ -82,6 +86,7 @@ struct Functions {
   Status (*metrics)(Handle, Metrics*);
   Status (*errors)(Handle, ErrorCount*);
   Status (*partition)(Handle, char*, uint32_t);
+  Status (*kfd)(Handle, KfdInfo*);
 };
 
 // Null for what the library lacks.

@@ -32,6 +32,12 @@ struct GpuFacts {
   }
 };
 
+// A process that holds memory of a GPU.
+struct GpuHolder {
+  int64_t process = 0;
+  std::optional<double> memory_bytes;
+};
+
 // How one GPU is set up and how it is doing. What its library does not tell is absent.
 struct GpuState {
   std::optional<bool> ecc;                        // error correction is on
@@ -55,6 +61,7 @@ class GpuLibrary {
   virtual std::optional<std::string> stack_version() const = 0;  // of CUDA or ROCm, the newest that the driver serves
   virtual Reading read(int64_t device, FaultLog& faults) const = 0;  // by GpuFacts::index; as the library gives it
   virtual GpuState state(int64_t device) const = 0;
+  virtual std::vector<GpuHolder> holders(int64_t) const { return {}; }  // see gpu_processes.h
 };
 
 // A library that was looked for: it, or what stood in the way. Both are empty where it is not installed.

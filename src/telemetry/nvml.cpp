@@ -112,7 +112,31 @@ class Nvml : public GpuLibrary {
     return state;
   }
 
+  std::vector<GpuHolder> holders(int64_t index) const override {
+    std::vector<GpuHolder> holders;
+    for (const nvml::Process& each : list_processes(find_device(index))) {
+      holders.push_back({each.process, {}});
+      if (each.memory != nvml::k_unknown_memory) holders.back().memory_bytes = static_cast<double>(each.memory);
+    }
+    return holders;
+  }
+
  private:
+  // Processes may come between the question how many there are and the next, so there is room for more.
+  std::vector<nvml::Process> list_processes(nvml::Device device) const {
+    if (call_.processes == nullptr) return {};
+    constexpr unsigned int k_most = 1U << 16;
+    for (unsigned int room = 64; room <= k_most; room *= 4) {
+      std::vector<nvml::Process> list(room);
+      unsigned int count = room;
+      const nvml::Status status = call_.processes(device, &count, list.data());
+      if (status == nvml::k_insufficient_size) continue;
+      list.resize(status == 0 ? std::min(count, room) : 0);
+      return list;
+    }
+    return {};
+  }
+
   nvml::Device find_device(int64_t index) const {
     for (const NvmlDevice& device : devices_)
       if (device.index == index) return device.handle;

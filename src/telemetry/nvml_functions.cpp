@@ -36,6 +36,8 @@ Functions find_functions(const SharedLibrary& library) {
   bind(found.mig_mode, "nvmlDeviceGetMigMode");
   bind(found.pcie_lanes, "nvmlDeviceGetCurrPcieLinkWidth");
   bind(found.max_pcie_lanes, "nvmlDeviceGetMaxPcieLinkWidth");
+  bind(found.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  if (found.processes == nullptr) bind(found.processes, "nvmlDeviceGetComputeRunningProcesses_v2");  // CUDA 11
   return found;
 }
 

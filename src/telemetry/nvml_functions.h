@@ -16,6 +16,13 @@ struct Memory {
 struct Utilization {
   unsigned int gpu, memory;  // percent
 };
+struct Process {
+  unsigned int process;
+  unsigned long long memory;  // bytes; k_unknown_memory where the driver does not say
+  unsigned int gpu_instance, compute_instance;
+};
+constexpr unsigned long long k_unknown_memory = ~0ULL;
+constexpr int k_insufficient_size = 7;
 constexpr int k_temperature_gpu = 0, k_threshold_slowdown = 1;
 constexpr int k_clock_sm = 1, k_clock_memory = 2;
 constexpr int k_error_uncorrected = 1, k_counter_volatile = 0;
@@ -45,6 +52,7 @@ struct Functions {
   Status (*mig_mode)(Device, unsigned int* current, unsigned int* pending);
   Status (*pcie_lanes)(Device, unsigned int*);
   Status (*max_pcie_lanes)(Device, unsigned int*);
+  Status (*processes)(Device, unsigned int*, Process*);  // count: room, then how many there are
 };
 
 // Null for what the library lacks.

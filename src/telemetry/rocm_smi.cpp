@@ -30,6 +30,14 @@ struct RsmiFrequencies {
   uint32_t words[256] = {};
 };
 
+struct RocmProcess {
+  uint32_t process, pasid;
+  uint64_t memory;  // bytes
+  uint64_t dma_microseconds;
+  uint32_t occupancy;
+};
+constexpr uint32_t k_most_rsmi_holders = 4096, k_most_rsmi_numbers = 1024;
+
 struct RocmSmiFunctions {
   RsmiStatus (*init)(uint64_t flags);
   RsmiStatus (*shutdown)();
@@ -46,6 +54,9 @@ struct RocmSmiFunctions {
   RsmiStatus (*busy)(uint32_t, uint32_t*);                              // percent
   RsmiStatus (*frequencies)(uint32_t, int clock, RsmiFrequencies*);     // Hz
   RsmiStatus (*throttle)(uint32_t, uint64_t*);                          // ROCm 6.1 and later
+  RsmiStatus (*processes)(RocmProcess*, uint32_t*);                     // of all devices; count: room, then how many
+  RsmiStatus (*devices_of)(uint32_t process, uint32_t*, uint32_t*);     // their numbers; count: room, then how many
+  RsmiStatus (*process_on)(uint32_t process, uint32_t, RocmProcess*);   // what it uses of one device
 };
 
 RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {
@@ -68,6 +79,9 @@ RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {
   bind(found.busy, "rsmi_dev_busy_percent_get");
   bind(found.frequencies, "rsmi_dev_gpu_clk_freq_get");
   bind(found.throttle, "rsmi_dev_metrics_indep_throttle_status_get");
+  bind(found.processes, "rsmi_compute_process_info_get");
+  bind(found.devices_of, "rsmi_compute_process_gpus_get");
+  bind(found.process_on, "rsmi_compute_process_info_by_device_get");
   return found;
 }
 
@@ -175,7 +189,37 @@ class RocmSmi : public GpuLibrary {
     return state;
   }
 
+  std::vector<GpuHolder> holders(int64_t index) const override {
+    const auto device = static_cast<uint32_t>(index);
+    std::vector<GpuHolder> holders;
+    for (const RocmProcess& each : list_processes()) {
+      if (!uses(each.process, device)) continue;
+      holders.push_back({each.process, {}});
+      RocmProcess here{};
+      if (call_.process_on != nullptr && call_.process_on(each.process, device, &here) == 0)
+        holders.back().memory_bytes = static_cast<double>(here.memory);
+    }
+    return holders;
+  }
+
  private:
+  // The same on every device.
+  std::vector<RocmProcess> list_processes() const {
+    uint32_t count = k_most_rsmi_holders;
+    std::vector<RocmProcess> list(count);
+    if (call_.processes == nullptr || call_.processes(list.data(), &count) != 0) return {};
+    list.resize(std::min(count, k_most_rsmi_holders));
+    return list;
+  }
+
+  bool uses(uint32_t process, uint32_t device) const {
+    uint32_t count = k_most_rsmi_numbers;
+    std::vector<uint32_t> devices(count);
+    if (call_.devices_of == nullptr || call_.devices_of(process, devices.data(), &count) != 0) return false;
+    devices.resize(std::min(count, k_most_rsmi_numbers));
+    return std::find(devices.begin(), devices.end(), device) != devices.end();
+  }
+
   std::optional<double> read_energy(uint32_t device, FaultLog& faults) const {
     uint64_t counter = 0, timestamp = 0;
     float microjoules = 0.0F;

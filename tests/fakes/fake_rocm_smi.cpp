@@ -7,7 +7,7 @@
 #include "lies.h"
 
 namespace {
-constexpr int k_success = 0, k_not_supported = 2, k_not_found = 10;
+constexpr int k_success = 0, k_not_supported = 2, k_not_found = 10, k_insufficient_size = 11;
 constexpr double k_watts = 650.0;
 long power_readings = 0;
 
@@ -16,6 +16,11 @@ int state_of(uint32_t device) {
   return fake::lie("not_supported") != 0 ? k_not_supported : k_success;
 }
 
+struct ProcessInfo {
+  uint32_t process, pasid;
+  uint64_t memory, dma_microseconds;
+  uint32_t occupancy;
+};
 struct Frequencies {
   bool has_deep_sleep;
   uint32_t num_supported, current;
@@ -82,6 +87,22 @@ int rsmi_dev_gpu_clk_freq_get(uint32_t device, int clock, void* frequencies) {
     const Frequencies all{true, 2, 1, {132'000'000ULL, now}};
     std::memcpy(frequencies, &all, sizeof all);
   }
+  return k_success;
+}
+int rsmi_compute_process_info_get(ProcessInfo* list, uint32_t* count) {
+  if (*count < 2) return k_insufficient_size;
+  list[0] = {4711, 1, 9'000'000'000ULL, 0, 50};
+  list[1] = {4712, 2, 0, 0, 0};  // on a device of a neighbour
+  *count = 2;
+  return k_success;
+}
+int rsmi_compute_process_gpus_get(uint32_t process, uint32_t* devices, uint32_t* count) {
+  devices[0] = process == 4711 ? 0 : 7;
+  *count = 1;
+  return k_success;
+}
+int rsmi_compute_process_info_by_device_get(uint32_t process, uint32_t, ProcessInfo* info) {
+  *info = {process, 1, 5'000'000'000ULL, 0, 50};
   return k_success;
 }
 }
