@@ -8,7 +8,6 @@
 namespace {
 constexpr int k_success = 0, k_not_supported = 2, k_io_error = 12;
 constexpr uint32_t k_watts = 650;
-long power_readings = 0;
 uint64_t cycles = 0;
 
 int version() {
@@ -19,7 +18,7 @@ int version() {
 int state_of(const void* device) {
   const int number = static_cast<int>(reinterpret_cast<intptr_t>(device)) - 100;
   if (number < 1) return 1;
-  if (fake::is_lost(number, power_readings)) return k_io_error;
+  if (fake::is_lost(number)) return k_io_error;
   return fake::lie("not_supported") != 0 ? k_not_supported : k_success;
 }
 
@@ -65,7 +64,10 @@ struct GpuMetrics {
 
 extern "C" {
 
-int amdsmi_init(uint64_t flags) { return flags != 2 ? 1 : fake::lie("init_fails") != 0 ? 34 : k_success; }
+int amdsmi_init(uint64_t flags) {
+  fake::restart();
+  return flags != 2 ? 1 : fake::lie("init_fails") != 0 ? 34 : k_success;
+}
 int amdsmi_shut_down() { return k_success; }
 int amdsmi_get_lib_version(uint32_t* words) {
   words[0] = static_cast<uint32_t>(version());
@@ -104,7 +106,7 @@ int amdsmi_get_gpu_memory_usage(void* device, int, uint64_t* bytes) {
   ANSWER(device, bytes, fake::lie("memory_over") != 0 ? 300'000'000'000ULL : 30'000'000'000ULL);
 }
 int amdsmi_get_power_info(void* device, void* info) {
-  ++power_readings;
+  ++fake::power_readings;
   if (const int state = state_of(device); state != k_success) return state;
   const uint32_t now = fake::lie("power_absurd") != 0 ? 1U << 31 : fake::lie("power_unknown") != 0 ? ~0U : k_watts;
   const struct {

@@ -11,13 +11,11 @@ constexpr int k_success = 0, k_invalid = 2, k_not_supported = 3, k_driver_not_lo
 constexpr double k_watts = 412.5;
 int device_number(const void* device) { return static_cast<int>(reinterpret_cast<intptr_t>(device)); }
 
-long power_readings = 0;
-
 // What every question about a device answers first.
 int state_of(const void* device) {
   const int number = device_number(device);
   if (number < 1) return k_invalid;
-  if (fake::is_lost(number, power_readings)) return k_lost;
+  if (fake::is_lost(number)) return k_lost;
   return fake::lie("not_supported") != 0 ? k_not_supported : k_success;
 }
 bool is_older(const void* device) { return device_number(device) == 2 && std::getenv("FAKE_GPU_COUNT") == nullptr; }
@@ -31,7 +29,10 @@ bool is_older(const void* device) { return device_number(device) == 2 && std::ge
 
 extern "C" {
 
-int nvmlInit_v2() { return fake::lie("init_fails") != 0 ? k_driver_not_loaded : k_success; }
+int nvmlInit_v2() {
+  fake::restart();
+  return fake::lie("init_fails") != 0 ? k_driver_not_loaded : k_success;
+}
 int nvmlShutdown() { return k_success; }
 int nvmlSystemGetDriverVersion(char* text, unsigned int size) {
   std::snprintf(text, size, "550.54.15");
@@ -59,7 +60,7 @@ int nvmlDeviceGetMemoryInfo(void* device, unsigned long long* memory) {
 }
 int nvmlDeviceGetPowerUsage(void* device, unsigned int* milliwatts) {
   if (is_older(device)) return k_not_supported;
-  ++power_readings;
+  ++fake::power_readings;
   ANSWER(device, milliwatts,
          fake::lie("power_absurd") != 0 ? 1U << 31 : fake::lie("power_zero") != 0 ? 0U : static_cast<unsigned>(k_watts * 1e3));
 }

@@ -9,10 +9,9 @@
 namespace {
 constexpr int k_success = 0, k_not_supported = 2, k_not_found = 10, k_insufficient_size = 11;
 constexpr double k_watts = 650.0;
-long power_readings = 0;
 
 int state_of(uint32_t device) {
-  if (fake::is_lost(static_cast<int>(device) + 1, power_readings)) return k_not_found;
+  if (fake::is_lost(static_cast<int>(device) + 1)) return k_not_found;
   return fake::lie("not_supported") != 0 ? k_not_supported : k_success;
 }
 
@@ -40,7 +39,10 @@ struct OldFrequencies {
 
 extern "C" {
 
-int rsmi_init(uint64_t) { return fake::lie("init_fails") != 0 ? 8 : k_success; }
+int rsmi_init(uint64_t) {
+  fake::restart();
+  return fake::lie("init_fails") != 0 ? 8 : k_success;
+}
 int rsmi_shut_down() { return k_success; }
 int rsmi_version_str_get(int, char* text, uint32_t size) {
   std::snprintf(text, size, "6.8.5");
@@ -59,7 +61,7 @@ int rsmi_dev_memory_usage_get(uint32_t device, int, uint64_t* bytes) {
   ANSWER(device, bytes, fake::lie("memory_over") != 0 ? 300'000'000'000ULL : 30'000'000'000ULL);
 }
 int rsmi_dev_power_get(uint32_t device, uint64_t* microwatts, int* kind) {
-  ++power_readings;
+  ++fake::power_readings;
   *kind = 1;
   ANSWER(device, microwatts, fake::lie("power_absurd") != 0 ? 1ULL << 61 : static_cast<uint64_t>(k_watts * 1e6));
 }

@@ -32,18 +32,22 @@ inline uint32_t device_count(uint32_t usual) {
   return text != nullptr ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : usual;
 }
 
+// What has happened since the library was started.
+inline auto start = std::chrono::steady_clock::now();
+inline long power_readings = 0;
+inline void restart() {
+  start = std::chrono::steady_clock::now();
+  power_readings = 0;
+}
+inline double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+
 // "all_lost": every device; "lost=2": the second; "lost_after=N": every device after N readings of power.
-inline bool is_lost(int number, long readings) {
+inline bool is_lost(int number) {
   const long after = lie("lost_after");
-  return lie("all_lost") != 0 || lie("lost") == number || (after > 0 && readings > after);
+  return lie("all_lost") != 0 || lie("lost") == number || (after > 0 && power_readings > after);
 }
 
-inline double seconds() {
-  static const auto start = std::chrono::steady_clock::now();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// Joules of a counter that stood at `origin` at the first call and counts `watts` since, unless it lies.
+// Joules of a counter that stood at `origin` at the start and counts `watts` since, unless it lies.
 inline double joules(double origin, double watts) {
   const double used = watts * seconds();
   if (lie("energy_frozen") != 0) return origin;
