@@ -48,9 +48,10 @@ std::optional<uint32_t> most_throttle(std::span<const Reading> readings) {
 
 }  // namespace
 
-double sampling_interval(double elapsed_seconds, double cpu_seconds, size_t sensors) {
+double sampling_interval(double elapsed_seconds, const ReadingCost& cost) {
   const double wanted = elapsed_seconds < 10.0 ? 0.1 : 0.2;
-  const double afforded = cpu_seconds * static_cast<double>(sensors) / k_cpu_share;
+  if (cost.all <= k_cpu_share * wanted) return wanted;
+  const double afforded = cost.own * static_cast<double>(cost.sensors) / k_cpu_share;
   return std::clamp(afforded, wanted, k_longest_interval);
 }
 
@@ -136,6 +137,12 @@ double Sampler::next_due() const {
   return next;
 }
 
+double Sampler::cost_of_all() const {
+  double sum = 0.0;
+  for (const Watch& watch : watches_) sum += watch.cpu_seconds;
+  return sum;
+}
+
 void Sampler::read_due(double elapsed) {
   for (size_t i = 0; i < watches_.size(); ++i) {
     Watch& watch = watches_[i];
@@ -144,7 +151,7 @@ void Sampler::read_due(double elapsed) {
     read_sensor(i);
     const double taken = thread_cpu_seconds() - before;
     watch.cpu_seconds += (watch.cpu_seconds == 0.0 ? 1.0 : k_smoothing) * (taken - watch.cpu_seconds);
-    watch.due = elapsed + sampling_interval(elapsed, watch.cpu_seconds, watches_.size());
+    watch.due = elapsed + sampling_interval(elapsed, {watch.cpu_seconds, cost_of_all(), watches_.size()});
   }
 }
 

@@ -19,10 +19,16 @@ struct SensorTrace {
   std::vector<std::string> notes = {};  // what they lack, and why
 };
 
-// Seconds until the next reading: ten a second at the start, so that short runs are seen, then five. A sensor whose
-// reading takes `cpu_seconds` is read less often where all of them together would take more than 0.4 % of a core, down
+// Processor time of one reading, in seconds.
+struct ReadingCost {
+  double own = 0.0, all = 0.0;  // of this sensor, of all sensors
+  size_t sensors = 1;
+};
+
+// Seconds until the next reading: ten a second at the start, so that short runs are seen, then five. Where all sensors
+// together would take more than 0.4 % of a core, those that cost more than their share of it are read less often, down
 // to once a second.
-double sampling_interval(double elapsed_seconds, double cpu_seconds = 0.0, size_t sensors = 1);
+double sampling_interval(double elapsed_seconds, const ReadingCost& cost = {});
 
 // Several readings as one: means of figures and time, so that sums over time stay what they are; the largest memory;
 // the throttle reasons of most of them.
@@ -61,6 +67,7 @@ class Sampler {
   void read_due(double elapsed);
   void read_sensor(size_t index);
   double next_due() const;
+  double cost_of_all() const;
   void end_thread();
 
   std::vector<Watch> watches_;

@@ -9,9 +9,10 @@
 #include <string_view>
 
 namespace fake {
+namespace {  // a library each
 
 // The number behind "word=" or 1 for "word" alone; 0 where the word is not there.
-inline long lie(std::string_view word) {
+long lie(std::string_view word) {
   const char* text = std::getenv("FAKE_GPU_LIES");
   std::string_view rest = text != nullptr ? text : "";
   while (!rest.empty()) {
@@ -25,7 +26,7 @@ inline long lie(std::string_view word) {
   return 0;
 }
 
-inline uint32_t device_count(uint32_t usual) {
+uint32_t device_count(uint32_t usual) {
   if (lie("no_devices") != 0) return 0;
   if (lie("count_absurd") != 0) return 0xfffffff0U;
   const char* text = std::getenv("FAKE_GPU_COUNT");
@@ -33,22 +34,22 @@ inline uint32_t device_count(uint32_t usual) {
 }
 
 // What has happened since the library was started.
-inline auto start = std::chrono::steady_clock::now();
-inline long power_readings = 0;
-inline void restart() {
+auto start = std::chrono::steady_clock::now();
+long power_readings = 0;
+void restart() {
   start = std::chrono::steady_clock::now();
   power_readings = 0;
 }
-inline double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
 
 // "all_lost": every device; "lost=2": the second; "lost_after=N": every device after N readings of power.
-inline bool is_lost(int number) {
+bool is_lost(int number) {
   const long after = lie("lost_after");
   return lie("all_lost") != 0 || lie("lost") == number || (after > 0 && power_readings > after);
 }
 
 // Joules of a counter that stood at `origin` at the start and counts `watts` since, unless it lies.
-inline double joules(double origin, double watts) {
+double joules(double origin, double watts) {
   const double used = watts * seconds();
   if (lie("energy_frozen") != 0) return origin;
   if (lie("energy_backwards") != 0) return origin - used;
@@ -56,4 +57,5 @@ inline double joules(double origin, double watts) {
   return origin + used;
 }
 
+}  // namespace
 }  // namespace fake

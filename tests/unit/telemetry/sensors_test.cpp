@@ -94,9 +94,10 @@ TEST(Sampler, WatchesARealProcessWithItsChild) {
 TEST(Sampler, ReadsCostlySensorsLessOften) {
   EXPECT_DOUBLE_EQ(sampling_interval(1.0), 0.1);
   EXPECT_DOUBLE_EQ(sampling_interval(3600.0), 0.2);
-  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, 50e-6, 10), 0.2);
-  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, 200e-6, 10), 0.5);
-  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, 0.1, 10), 1.0);
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, {200e-6, 700e-6, 10}), 0.2) << "together they are cheap";
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, {200e-6, 1e-3, 10}), 0.5);
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, {50e-6, 1e-3, 10}), 0.2) << "another one is to blame";
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, {0.1, 0.1, 10}), 1.0);
 }
 
 TEST(Sampler, MergesReadingsSoThatSumsOverTimeStay) {
