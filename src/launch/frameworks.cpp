@@ -8,6 +8,8 @@
 #include "launch/deep.h"
 #include "launch/fsdp.h"
 #include "launch/launchers.h"
+#include "launch/mega.h"
+#include "launch/mgds.h"
 #include "launch/native.h"
 #include "launch/platform_environment.h"
 #include "launch/tran.h"
@@ -41,6 +43,10 @@ const std::vector<FrameworkModule>& framework_modules() {
       {Framework::fsdp, "PyTorch FSDP2", {nvd, amd, cpu}, find_fsdp, plan_fsdp, "frameworks/setup.sh fsdp installs it",
        ""},
       {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", ""},
+      {Framework::mega, "Megatron-LM", {nvd, amd}, find_mega, plan_mega,
+       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron"},
+      {Framework::mgds, "Megatron-DeepSpeed", {nvd, amd}, find_mgds, plan_mgds,
+       "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH", "megatron_deepspeed"},
   };
   return modules;
 }
@@ -79,6 +85,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   plan.steps_path = std::move(program.steps_path);
   plan.checkpoints_path = std::move(program.checkpoints_path);
   plan.result_path = request.paths.result;
+  plan.deviations = std::move(program.deviations);
   return plan;
 }
 

@@ -14,6 +14,12 @@ struct GeneratedFile {
   std::string path, content;
 };
 
+// What a framework does otherwise than asked because it cannot do what was asked, and which does not forbid the run.
+struct Deviation {
+  std::string key;  // as in the TrainSpec: "model.rope_scaling"
+  std::string asked, effective;
+};
+
 // One training as the operating system sees it: everything needed to start it, and where its traces will be. Paths are
 // absolute.
 struct LaunchPlan {
@@ -25,6 +31,7 @@ struct LaunchPlan {
   std::string steps_path;            // StepRecords, one JSON per line; empty: the steps are in the log
   std::string checkpoints_path;      // folder of checkpoints; empty where none are written
   std::string result_path;
+  std::vector<Deviation> deviations;
 };
 
 // Where one run keeps what it needs and writes. Paths are absolute.
@@ -74,6 +81,7 @@ struct TrainProgram {
   std::string working_directory;  // empty: that of the request
   std::string steps_path;         // empty: the steps are in the log
   std::string checkpoints_path;
+  std::vector<Deviation> deviations;
 };
 
 }  // namespace tprimat
