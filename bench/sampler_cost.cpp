@@ -1,6 +1,6 @@
 // What watching a run costs: the processor time of this whole process, which does nothing but sample, as a share of one
-// core. The GPUs are eight stand-ins (tests/fakes), so the time inside a real driver is not in it: give the real library
-// to have it in.
+// core. The GPUs are eight stand-ins (tests/fakes), so the time inside a real driver is not in it: give the real
+// library to have it in.
 //   bench_sampler_cost [LIBRARY [SECONDS]]
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -23,7 +23,9 @@ namespace {
 double process_cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 

@@ -77,10 +77,12 @@ DoctorRequest to_doctor_request(const DoctorOptions& options, const Session& ses
 
 ExitStatus examine(const DoctorOptions& options, const Session& session) {
   const DoctorFacts facts = read_doctor_facts(to_doctor_request(options, session), find_gpu_libraries());
-  const Diagnosis diagnosis = diagnose(facts);
-  print_result(session.json ? print_json(diagnosis_to_json(diagnosis, facts)) : render_diagnosis(diagnosis, options.brief));
-  for (const Finding& finding : diagnosis.findings)
-    if (finding.severity >= Severity::missing) log_error(to_string(Problem{finding.what, finding.area, finding.remedy}));
+  const MachineDiagnosis diagnosis = diagnose(facts);
+  print_result(session.json ? print_json(diagnosis_to_json(diagnosis, facts))
+                            : render_diagnosis(diagnosis, options.brief));
+  for (const MachineFinding& finding : diagnosis.findings)
+    if (finding.severity >= MachineSeverity::missing)
+      log_error(to_string(Problem{finding.what, finding.area, finding.remedy}));
   return exit_status_of(diagnosis);
 }
 
@@ -90,8 +92,9 @@ class ScratchFolder {
   ScratchFolder() {
     std::string pattern = (fs::temp_directory_path() / "tprimat-install-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr)
-      throw Error(Problem{"no folder can be made", fs::temp_directory_path().string(), "set TMPDIR to one that can be written"},
-                  ExitStatus::work_failed);
+      throw Error(
+          Problem{"no folder can be made", fs::temp_directory_path().string(), "set TMPDIR to one that can be written"},
+          ExitStatus::work_failed);
     path_ = pattern;
   }
   ~ScratchFolder() {
@@ -141,7 +144,8 @@ void add_doctor_verb(CLI::App& program, Session& session) {
                             "Is this machine fit to measure? What is missing, and what brings it", k_doctor_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
-  verb->add_option("--platform", options->platform, "auto, nvd, amd or cpu: what it is to be fit for")->type_name("NAME");
+  verb->add_option("--platform", options->platform, "auto, nvd, amd or cpu: what it is to be fit for")
+      ->type_name("NAME");
   verb->add_option("--framework", options->frameworks, "Frameworks that must run here; exit status 4 where one cannot")
       ->type_name("LIST")
       ->delimiter(',');

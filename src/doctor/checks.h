@@ -9,17 +9,17 @@
 namespace tprimat {
 
 // Each judges one area by facts alone.
-using Check = std::vector<Finding> (*)(const DoctorFacts&);
+using Check = std::vector<MachineFinding> (*)(const DoctorFacts&);
 
-std::vector<Finding> check_drivers(const DoctorFacts& facts);     // is the platform there, which libraries see it
-std::vector<Finding> check_gpus(const DoctorFacts& facts);        // an area for each GPU
-std::vector<Finding> check_processor(const DoctorFacts& facts);
-std::vector<Finding> check_memory(const DoctorFacts& facts);
-std::vector<Finding> check_storage(const DoctorFacts& facts);
-std::vector<Finding> check_limits(const DoctorFacts& facts);
-std::vector<Finding> check_system(const DoctorFacts& facts);
-std::vector<Finding> check_frameworks(const DoctorFacts& facts);
-std::vector<Finding> check_tools(const DoctorFacts& facts);
+std::vector<MachineFinding> check_drivers(const DoctorFacts& facts);  // is the platform there, which libraries see it
+std::vector<MachineFinding> check_gpus(const DoctorFacts& facts);     // an area for each GPU
+std::vector<MachineFinding> check_processor(const DoctorFacts& facts);
+std::vector<MachineFinding> check_memory(const DoctorFacts& facts);
+std::vector<MachineFinding> check_storage(const DoctorFacts& facts);
+std::vector<MachineFinding> check_limits(const DoctorFacts& facts);
+std::vector<MachineFinding> check_system(const DoctorFacts& facts);
+std::vector<MachineFinding> check_frameworks(const DoctorFacts& facts);
+std::vector<MachineFinding> check_tools(const DoctorFacts& facts);
 
 // All of them, in the order of the report.
 std::span<const Check> doctor_checks();

@@ -18,33 +18,35 @@ std::string count_words(size_t count, const char* one, const char* many) {
 
 }  // namespace
 
-size_t Diagnosis::count(Severity severity) const {
-  return static_cast<size_t>(std::count_if(findings.begin(), findings.end(),
-                                           [&](const Finding& finding) { return finding.severity == severity; }));
+size_t MachineDiagnosis::count(MachineSeverity severity) const {
+  return static_cast<size_t>(std::count_if(
+      findings.begin(), findings.end(), [&](const MachineFinding& finding) { return finding.severity == severity; }));
 }
 
-Severity Diagnosis::worst() const {
-  Severity worst = Severity::ok;
-  for (const Finding& finding : findings) worst = std::max(worst, finding.severity);
+MachineSeverity MachineDiagnosis::worst() const {
+  MachineSeverity worst = MachineSeverity::ok;
+  for (const MachineFinding& finding : findings) worst = std::max(worst, finding.severity);
   return worst;
 }
 
-Diagnosis diagnose(const DoctorFacts& facts) {
-  Diagnosis diagnosis;
+MachineDiagnosis diagnose(const DoctorFacts& facts) {
+  MachineDiagnosis diagnosis;
   for (const Check check : doctor_checks())
-    for (Finding& finding : check(facts)) diagnosis.findings.push_back(std::move(finding));
+    for (MachineFinding& finding : check(facts)) diagnosis.findings.push_back(std::move(finding));
   auto& all = diagnosis.findings;
   for (auto first = all.begin(); first != all.end();) {  // areas stand together already
-    const auto last = std::find_if(first, all.end(), [&](const Finding& each) { return each.area != first->area; });
-    std::stable_sort(first, last, [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+    const auto last =
+        std::find_if(first, all.end(), [&](const MachineFinding& each) { return each.area != first->area; });
+    std::stable_sort(first, last,
+                     [](const MachineFinding& a, const MachineFinding& b) { return a.severity > b.severity; });
     first = last;
   }
   return diagnosis;
 }
 
-std::string summarise(const Diagnosis& diagnosis) {
-  const size_t broken = diagnosis.count(Severity::broken), missing = diagnosis.count(Severity::missing);
-  const size_t warnings = diagnosis.count(Severity::warning), notes = diagnosis.count(Severity::note);
+std::string summarise(const MachineDiagnosis& diagnosis) {
+  const size_t broken = diagnosis.count(MachineSeverity::broken), missing = diagnosis.count(MachineSeverity::missing);
+  const size_t warnings = diagnosis.count(MachineSeverity::warning), notes = diagnosis.count(MachineSeverity::note);
   std::string text;
   if (broken > 0)
     text = fmt::format("not fit to measure: {} broken", broken);
@@ -58,21 +60,23 @@ std::string summarise(const Diagnosis& diagnosis) {
   return text;
 }
 
-std::string render_diagnosis(const Diagnosis& diagnosis, bool brief) {
+std::string render_diagnosis(const MachineDiagnosis& diagnosis, bool brief) {
   TextTable table;
   std::string area;
-  for (const Finding& finding : diagnosis.findings) {
-    if (brief && finding.severity == Severity::ok) continue;
-    table.rows.push_back({finding.area == area ? "" : finding.area, std::string(enum_name(finding.severity)), finding.what});
+  for (const MachineFinding& finding : diagnosis.findings) {
+    if (brief && finding.severity == MachineSeverity::ok) continue;
+    table.rows.push_back(
+        {finding.area == area ? "" : finding.area, std::string(enum_name(finding.severity)), finding.what});
     if (!finding.remedy.empty()) table.rows.push_back({"", "", "-> " + finding.remedy});
     area = finding.area;
   }
   return summarise(diagnosis) + "\n" + (table.rows.empty() ? "" : "\n" + render_text(table));
 }
 
-Json diagnosis_to_json(const Diagnosis& diagnosis, const DoctorFacts& facts) {
+Json diagnosis_to_json(const MachineDiagnosis& diagnosis, const DoctorFacts& facts) {
   Json counts = Json::object();
-  for (const auto& [severity, name] : EnumNames<Severity>::values) counts[std::string(name)] = diagnosis.count(severity);
+  for (const auto& [severity, name] : EnumNames<MachineSeverity>::values)
+    counts[std::string(name)] = diagnosis.count(severity);
   return {{"summary", summarise(diagnosis)},
           {"worst", enum_name(diagnosis.worst())},
           {"platform", enum_name(facts.platform())},
@@ -80,9 +84,9 @@ Json diagnosis_to_json(const Diagnosis& diagnosis, const DoctorFacts& facts) {
           {"findings", to_json(diagnosis.findings)}};
 }
 
-ExitStatus exit_status_of(const Diagnosis& diagnosis) {
-  if (diagnosis.count(Severity::missing) > 0) return ExitStatus::missing_component;
-  return diagnosis.count(Severity::broken) > 0 ? ExitStatus::work_failed : ExitStatus::done;
+ExitStatus exit_status_of(const MachineDiagnosis& diagnosis) {
+  if (diagnosis.count(MachineSeverity::missing) > 0) return ExitStatus::missing_component;
+  return diagnosis.count(MachineSeverity::broken) > 0 ? ExitStatus::work_failed : ExitStatus::done;
 }
 
 }  // namespace tprimat

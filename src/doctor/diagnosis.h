@@ -11,22 +11,22 @@
 namespace tprimat {
 
 // All findings, grouped by area, the worst of each area first.
-struct Diagnosis {
-  std::vector<Finding> findings;
-  size_t count(Severity severity) const;
-  Severity worst() const;
+struct MachineDiagnosis {
+  std::vector<MachineFinding> findings;
+  size_t count(MachineSeverity severity) const;
+  MachineSeverity worst() const;
 };
 
-Diagnosis diagnose(const DoctorFacts& facts);
+MachineDiagnosis diagnose(const DoctorFacts& facts);
 
 // "fit to measure, with 2 warnings and 3 notes"
-std::string summarise(const Diagnosis& diagnosis);
+std::string summarise(const MachineDiagnosis& diagnosis);
 
 // The summary, then a table; with `brief` without what is in order.
-std::string render_diagnosis(const Diagnosis& diagnosis, bool brief);
-Json diagnosis_to_json(const Diagnosis& diagnosis, const DoctorFacts& facts);
+std::string render_diagnosis(const MachineDiagnosis& diagnosis, bool brief);
+Json diagnosis_to_json(const MachineDiagnosis& diagnosis, const DoctorFacts& facts);
 
 // Broken: ExitStatus::work_failed. Something that was asked for is missing: ExitStatus::missing_component. Else done.
-ExitStatus exit_status_of(const Diagnosis& diagnosis);
+ExitStatus exit_status_of(const MachineDiagnosis& diagnosis);
 
 }  // namespace tprimat

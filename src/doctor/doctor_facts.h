@@ -16,8 +16,8 @@ namespace tprimat {
 
 // What the machine is to be fit for.
 struct DoctorRequest {
-  std::optional<Platform> platform;     // absent: what the machine is
-  std::vector<Framework> frameworks;    // that must run here; empty: none in particular
+  std::optional<Platform> platform;   // absent: what the machine is
+  std::vector<Framework> frameworks;  // that must run here; empty: none in particular
   std::filesystem::path output = "output";
   std::map<std::string, std::string> paths;  // checkouts, as `paths:` of the configuration names them
 };

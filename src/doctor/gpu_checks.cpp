@@ -49,7 +49,7 @@ std::string describe_gpu(const GpuCondition& gpu) {
 void judge_errors(const GpuCondition& gpu, AreaFindings& findings) {
   const bool nvidia = gpu.facts.platform == Platform::nvd;
   if (gpu.state.uncorrected_errors.value_or(0) > 0)
-    findings.add(Severity::broken,
+    findings.add(MachineSeverity::broken,
                  fmt::format("{} uncorrected memory errors since the driver was loaded", *gpu.state.uncorrected_errors),
                  nvidia ? fmt::format("reset it (sudo nvidia-smi --gpu-reset -i {}); if they come back, exchange it",
                                       gpu.facts.index)
@@ -72,8 +72,9 @@ void judge_clock(const GpuCondition& gpu, AreaFindings& findings) {
   if ((throttle & (k_throttle_thermal | k_throttle_hardware | k_throttle_current)) != 0)
     findings.warn(what, "look at cooling and power supply before you measure");
   else if ((throttle & k_throttle_set) != 0)
-    findings.note(what, fmt::format("sudo nvidia-smi -i {0} -rgc && sudo nvidia-smi -i {0} -rac lifts a clock that was set",
-                                    gpu.facts.index));
+    findings.note(what,
+                  fmt::format("sudo nvidia-smi -i {0} -rgc && sudo nvidia-smi -i {0} -rac lifts a clock that was set",
+                              gpu.facts.index));
   else if ((throttle & k_throttle_power) != 0)
     findings.note(what + " (its power limit)");
   else
@@ -120,21 +121,23 @@ void judge_neighbours(const GpuCondition& gpu, AreaFindings& findings) {
   const bool used = now.memory_used_bytes && gpu.facts.memory_bytes &&
                     *now.memory_used_bytes > k_used_memory_share * *gpu.facts.memory_bytes;
   if (used)
-    findings.note(format_gb(*now.memory_used_bytes) + " of its memory are in use by processes that are not seen from here");
+    findings.note(format_gb(*now.memory_used_bytes) +
+                  " of its memory are in use by processes that are not seen from here");
 }
 
 }  // namespace
 
-std::vector<Finding> check_drivers(const DoctorFacts& facts) {
+std::vector<MachineFinding> check_drivers(const DoctorFacts& facts) {
   AreaFindings findings("platform");
   const Platform platform = facts.platform();
-  const bool there = platform == Platform::cpu || std::any_of(facts.gpus.begin(), facts.gpus.end(), [&](const auto& gpu) {
-                       return gpu.facts.platform == platform;
-                     });
+  const bool there =
+      platform == Platform::cpu || std::any_of(facts.gpus.begin(), facts.gpus.end(),
+                                               [&](const auto& gpu) { return gpu.facts.platform == platform; });
   if (there)
     findings.ok(fmt::format("{}{}", display_name(platform), facts.gpus.empty() ? ", no GPU is seen" : ""));
   else
-    findings.add(Severity::missing, fmt::format("there is no {} GPU that its management library sees", display_name(platform)),
+    findings.add(MachineSeverity::missing,
+                 fmt::format("there is no {} GPU that its management library sees", display_name(platform)),
                  how_to_bring_platform(platform));
   for (const bool nvidia : {true, false})
     if (const auto addresses = addresses_without_driver(facts, nvidia); !addresses.empty())
@@ -143,18 +146,19 @@ std::vector<Finding> check_drivers(const DoctorFacts& facts) {
                     how_to_bring_platform(nvidia ? Platform::nvd : Platform::amd));
   for (const std::string& refusal : facts.refused_libraries)
     findings.note(refusal, facts.host.pci_gpus.empty() ? "" : "bring the library and the driver to the same release");
-  for (const auto& [library, version] : facts.machine.drivers) findings.ok(fmt::format("driver {} ({})", version, library));
+  for (const auto& [library, version] : facts.machine.drivers)
+    findings.ok(fmt::format("driver {} ({})", version, library));
   for (const auto& [stack, version] : facts.machine.stacks)
     findings.ok(fmt::format("{} {}", stack == "cuda" ? "CUDA up to" : "ROCm", version));
   return findings.take();
 }
 
-std::vector<Finding> check_gpus(const DoctorFacts& facts) {
-  std::vector<Finding> all;
+std::vector<MachineFinding> check_gpus(const DoctorFacts& facts) {
+  std::vector<MachineFinding> all;
   for (const GpuCondition& gpu : facts.gpus) {
     AreaFindings findings(gpu.name);
     if (is_silent(gpu.state.now)) {
-      findings.add(Severity::broken, fmt::format("does not answer: {}", fmt::join(gpu.state.notes, "; ")),
+      findings.add(MachineSeverity::broken, fmt::format("does not answer: {}", fmt::join(gpu.state.notes, "; ")),
                    "dmesg tells what happened to it; reset it or restart the machine");
     } else {
       findings.ok(describe_gpu(gpu));
@@ -165,7 +169,7 @@ std::vector<Finding> check_gpus(const DoctorFacts& facts) {
       judge_neighbours(gpu, findings);
       for (const std::string& note : gpu.state.notes) findings.note("not told: " + note);
     }
-    for (Finding& finding : findings.take()) all.push_back(std::move(finding));
+    for (MachineFinding& finding : findings.take()) all.push_back(std::move(finding));
   }
   return all;
 }

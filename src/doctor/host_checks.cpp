@@ -9,7 +9,7 @@
 namespace tprimat {
 namespace {
 
-constexpr double k_others_share = 0.1;     // of the machine's threads: `run` warns of a run from here on
+constexpr double k_others_share = 0.1;  // of the machine's threads: `run` warns of a run from here on
 constexpr double k_stolen_share = 0.02;
 constexpr double k_little_memory = 2e9, k_little_swap = 1e9;
 constexpr double k_little_disk = 2e9, k_no_disk = 50e6;
@@ -24,7 +24,7 @@ void judge_governor(const DoctorFacts& facts, AreaFindings& findings) {
   if (fast)
     findings.ok(what);
   else
-    findings.add(facts.platform() == Platform::cpu ? Severity::warning : Severity::note, what,
+    findings.add(facts.platform() == Platform::cpu ? MachineSeverity::warning : MachineSeverity::note, what,
                  "sudo cpupower frequency-set -g performance");
 }
 
@@ -43,8 +43,8 @@ void judge_threads(const DoctorFacts& facts, AreaFindings& findings) {
 void judge_others(const DoctorFacts& facts, AreaFindings& findings) {
   const auto threads = static_cast<double>(facts.machine.cpu.logical_processors);
   if (facts.host.busy_share) {
-    const std::string what =
-        fmt::format("other processes keep {:.1f} of {:.0f} hardware threads busy", *facts.host.busy_share * threads, threads);
+    const std::string what = fmt::format("other processes keep {:.1f} of {:.0f} hardware threads busy",
+                                         *facts.host.busy_share * threads, threads);
     if (*facts.host.busy_share > k_others_share)
       findings.warn(what, "wait, or end them; `top` shows who they are");
     else
@@ -65,21 +65,21 @@ std::string describe_limit(const ResourceLimit& limit) {
 
 }  // namespace
 
-std::vector<Finding> check_processor(const DoctorFacts& facts) {
+std::vector<MachineFinding> check_processor(const DoctorFacts& facts) {
   AreaFindings findings("processor");
   findings.ok(facts.machine.cpu.model_name);
   judge_others(facts, findings);
   judge_governor(facts, findings);
   judge_threads(facts, findings);
   if (facts.machine.numa_nodes.value_or(1) > 1 && facts.host.numa_balancing == true)
-    findings.add(facts.platform() == Platform::cpu ? Severity::warning : Severity::note,
+    findings.add(facts.platform() == Platform::cpu ? MachineSeverity::warning : MachineSeverity::note,
                  fmt::format("{} memory domains, and the kernel moves pages between them (NUMA balancing)",
                              *facts.machine.numa_nodes),
                  "sudo sysctl kernel.numa_balancing=0");
   return findings.take();
 }
 
-std::vector<Finding> check_memory(const DoctorFacts& facts) {
+std::vector<MachineFinding> check_memory(const DoctorFacts& facts) {
   AreaFindings findings("memory");
   const HostFacts& host = facts.host;
   if (host.available_memory_bytes) {
@@ -102,16 +102,16 @@ std::vector<Finding> check_memory(const DoctorFacts& facts) {
   return findings.take();
 }
 
-std::vector<Finding> check_storage(const DoctorFacts& facts) {
+std::vector<MachineFinding> check_storage(const DoctorFacts& facts) {
   AreaFindings findings("storage");
   const FolderFacts& output = facts.output;
   if (!output.writable)
-    findings.add(Severity::broken, fmt::format("{} cannot be written, and results go there", output.path),
+    findings.add(MachineSeverity::broken, fmt::format("{} cannot be written, and results go there", output.path),
                  "choose another folder with --output");
   if (output.free_bytes) {
     const std::string what = fmt::format("{} are free for results in {}", format_gb(*output.free_bytes), output.path);
     if (*output.free_bytes < k_no_disk)
-      findings.add(Severity::broken, what, "make room, or choose another folder with --output");
+      findings.add(MachineSeverity::broken, what, "make room, or choose another folder with --output");
     else if (*output.free_bytes < k_little_disk)
       findings.warn(what, "make room: a checkpoint holds 14 bytes per parameter");
     else
@@ -129,14 +129,15 @@ std::vector<Finding> check_storage(const DoctorFacts& facts) {
   return findings.take();
 }
 
-std::vector<Finding> check_limits(const DoctorFacts& facts) {
+std::vector<MachineFinding> check_limits(const DoctorFacts& facts) {
   AreaFindings findings("limits");
   const HostFacts& host = facts.host;
   const bool gpu = facts.platform() != Platform::cpu;
   if (host.locked_memory) {
     const std::string what = "locked memory: " + describe_limit(*host.locked_memory);
     if (gpu && host.locked_memory->value.value_or(k_locked_memory_wanted) < k_locked_memory_wanted)
-      findings.warn(what + ": InfiniBand and pinned buffers need more", "ulimit -l unlimited; docker: --ulimit memlock=-1");
+      findings.warn(what + ": InfiniBand and pinned buffers need more",
+                    "ulimit -l unlimited; docker: --ulimit memlock=-1");
     else
       findings.ok(what);
   }
@@ -149,19 +150,21 @@ std::vector<Finding> check_limits(const DoctorFacts& facts) {
       findings.ok(what);
   }
   if (host.core_file && host.core_file->value != 0.0)
-    findings.note("core files: " + describe_limit(*host.core_file) + ": a crash may write the training's memory to disk",
-                  "ulimit -c 0, unless you want them");
+    findings.note(
+        "core files: " + describe_limit(*host.core_file) + ": a crash may write the training's memory to disk",
+        "ulimit -c 0, unless you want them");
   return findings.take();
 }
 
-std::vector<Finding> check_system(const DoctorFacts& facts) {
+std::vector<MachineFinding> check_system(const DoctorFacts& facts) {
   AreaFindings findings("system");
   const MachineFacts& machine = facts.machine;
   findings.ok(fmt::format("{}, {}", machine.distribution.value_or("unknown distribution"), machine.kernel));
   if (machine.virtual_machine)
-    findings.note(fmt::format("a virtual machine ({}): neighbours are not seen from here, and energy counters are absent "
-                              "in most",
-                              *machine.virtual_machine));
+    findings.note(
+        fmt::format("a virtual machine ({}): neighbours are not seen from here, and energy counters are absent "
+                    "in most",
+                    *machine.virtual_machine));
   if (machine.container) findings.note(fmt::format("inside a container ({})", *machine.container));
   if (facts.host.clock_source) {
     constexpr const char* k_slow_clocks[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies"};

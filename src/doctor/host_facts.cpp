@@ -140,7 +140,8 @@ FolderFacts read_folder_facts(const fs::path& folder) {
   fs::path path = fs::absolute(folder, error).lexically_normal();
   while (!fs::exists(path, error) && path.has_parent_path() && path != path.parent_path()) path = path.parent_path();
   FolderFacts facts{path.string(), {}, ::access(path.c_str(), W_OK | X_OK) == 0};
-  if (const fs::space_info space = fs::space(path, error); !error) facts.free_bytes = static_cast<double>(space.available);
+  if (const fs::space_info space = fs::space(path, error); !error)
+    facts.free_bytes = static_cast<double>(space.available);
   return facts;
 }
 

@@ -23,9 +23,9 @@ struct PciGpu {
 struct HostFacts {
   std::vector<std::string> governors;  // of all processors, each named once
   std::optional<bool> turbo, smt, numa_balancing;
-  std::optional<double> load;           // processes that wanted to run, mean of the last minute
-  std::optional<double> busy_share;     // of the machine's threads, over a second in which we did nothing
-  std::optional<double> stolen_share;   // of the time that the hypervisor gave to others, over the same second
+  std::optional<double> load;          // processes that wanted to run, mean of the last minute
+  std::optional<double> busy_share;    // of the machine's threads, over a second in which we did nothing
+  std::optional<double> stolen_share;  // of the time that the hypervisor gave to others, over the same second
   std::optional<double> available_memory_bytes, swap_bytes, swap_used_bytes;
   std::optional<double> shared_memory_bytes, shared_memory_free_bytes;  // /dev/shm
   std::optional<ResourceLimit> locked_memory, open_files, core_file;

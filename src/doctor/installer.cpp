@@ -41,7 +41,8 @@ std::vector<Framework> installable() {
 void install_framework(Framework framework, const std::filesystem::path& folder, ProcessRunner& runner,
                        const LineSink& sink) {
   if (!can_install(framework)) refuse_to_install(framework);
-  for (const InstallerFile& file : installer_files()) write_file_atomically(folder / file.path, file.content, Survives::kill);
+  for (const InstallerFile& file : installer_files())
+    write_file_atomically(folder / file.path, file.content, Survives::kill);
   Command command;
   command.argv = {"bash", (folder / "setup.sh").string(), std::string(enum_name(framework))};
   const auto child = runner.start(command);
@@ -49,8 +50,8 @@ void install_framework(Framework framework, const std::filesystem::path& folder,
   while (!(exit = child->poll(1.0, sink))) {
   }
   if (exit->success()) return;
-  throw Error(Problem{fmt::format("{} could not be installed: {}", display_name(framework), to_string(*exit)), "--install",
-                      "what the installer printed says why"},
+  throw Error(Problem{fmt::format("{} could not be installed: {}", display_name(framework), to_string(*exit)),
+                      "--install", "what the installer printed says why"},
               ExitStatus::work_failed);
 }
 

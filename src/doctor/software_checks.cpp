@@ -27,10 +27,11 @@ void judge_framework(const FrameworkCondition& framework, const DoctorFacts& fac
   if (!runs && asked) {
     std::vector<std::string_view> platforms;
     for (const Platform each : framework.platforms) platforms.push_back(display_name(each));
-    findings.add(Severity::missing, fmt::format("{} does not run on {}", name, display_name(platform)),
+    findings.add(MachineSeverity::missing, fmt::format("{} does not run on {}", name, display_name(platform)),
                  fmt::format("it runs on {}", fmt::join(platforms, ", ")));
   } else if (!framework.installation) {
-    findings.add(asked ? Severity::missing : Severity::note, name + " is not installed", how_to_install(framework));
+    findings.add(asked ? MachineSeverity::missing : MachineSeverity::note, name + " is not installed",
+                 how_to_install(framework));
   } else {
     findings.ok(fmt::format("{} {}, {}{}", name, framework.installation->version, framework.installation->place,
                             runs ? "" : fmt::format("; not for {}", display_name(platform))));
@@ -39,7 +40,7 @@ void judge_framework(const FrameworkCondition& framework, const DoctorFacts& fac
 
 }  // namespace
 
-std::vector<Finding> check_frameworks(const DoctorFacts& facts) {
+std::vector<MachineFinding> check_frameworks(const DoctorFacts& facts) {
   AreaFindings findings("frameworks");
   std::vector<Framework> known;
   for (const FrameworkCondition& framework : facts.frameworks) {
@@ -48,12 +49,12 @@ std::vector<Finding> check_frameworks(const DoctorFacts& facts) {
   }
   for (const Framework asked : facts.request.frameworks)
     if (!holds_framework(known, asked))
-      findings.add(Severity::missing, fmt::format("this version cannot launch {}", display_name(asked)),
+      findings.add(MachineSeverity::missing, fmt::format("this version cannot launch {}", display_name(asked)),
                    "tprimat extract reads its logs");
   return findings.take();
 }
 
-std::vector<Finding> check_tools(const DoctorFacts& facts) {
+std::vector<MachineFinding> check_tools(const DoctorFacts& facts) {
   AreaFindings findings("tools");
   for (const ToolCondition& tool : facts.tools) {
     if (tool.place)

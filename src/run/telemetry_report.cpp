@@ -18,8 +18,8 @@ constexpr double k_busy_share = 0.9;
 constexpr double k_throttled_share = 0.05;
 
 bool is_gpu(const std::string& source) {
-  constexpr std::string_view k_gpu_sources[] = {"nvml:",       "amd_smi:",  "rocm_smi:",
-                                                "nvidia-smi:", "rocm-smi:", "amd-smi:"};
+  constexpr std::string_view k_gpu_sources[] = {
+      "nvml:", "amd_smi:", "rocm_smi:", "nvidia-smi:", "rocm-smi:", "amd-smi:"};
   return std::any_of(std::begin(k_gpu_sources), std::end(k_gpu_sources),
                      [&](std::string_view start) { return source.starts_with(start); });
 }
@@ -157,9 +157,10 @@ void note_throttling(RunResult& result) {
     for (const char* reason : {"thermal", "hardware", "current"}) {
       const auto share = each.throttle_shares->find(reason);
       if (share == each.throttle_shares->end() || share->second < k_throttled_share) continue;
-      add_warning(result, fmt::format("{} was held below its clock in {} of the steady steps ({}): the run was slower than "
-                                      "the device is",
-                                      each.source, format_percent(share->second, 0), reason));
+      add_warning(result,
+                  fmt::format("{} was held below its clock in {} of the steady steps ({}): the run was slower than "
+                              "the device is",
+                              each.source, format_percent(share->second, 0), reason));
     }
   }
 }

@@ -22,7 +22,8 @@ constexpr uint32_t k_partition_text_size = 64;
 using amd_smi::Handle;
 
 std::optional<int64_t> parse_process_number(const std::string& name) {
-  if (name.empty() || name.size() > 12 || name.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  if (name.empty() || name.size() > 12 || name.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
   return std::stoll(name);
 }
 
@@ -43,7 +44,7 @@ std::vector<Handle> list_gpus(const amd_smi::Functions& call) {
   if (call.sockets == nullptr || call.processors == nullptr) return gpus;
   for (const Handle socket : list_handles(call.sockets))
     for (const Handle processor :
-         list_handles([&](uint32_t* count, Handle* handles) { return call.processors(socket, count, handles); })) {
+         list_handles([&](uint32_t*count, Handle*handles) { return call.processors(socket, count, handles); })) {
       int type = amd_smi::k_processor_gpu;
       if (call.processor_type != nullptr && call.processor_type(processor, &type) != 0) continue;
       if (type == amd_smi::k_processor_gpu) gpus.push_back(processor);
@@ -203,14 +204,14 @@ class AmdSmi : public GpuLibrary {
   amd_smi::Functions call_;
   uint32_t version_;
   std::vector<Handle> gpus_;
-  mutable std::mutex mutex_;  // guards residencies_
+  mutable std::mutex mutex_;                                  // guards residencies_
   mutable std::map<Handle, amd_smi::Residency> residencies_;  // of the reading before
 };
 
 std::optional<SharedLibrary> open_first_amd_smi(const char* name) {
   if (name != nullptr) return SharedLibrary::open(name);
-  for (const char* usual : {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so",
-                            "/opt/rocm/lib/libamd_smi.so"})
+  for (const char* usual :
+       {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so", "/opt/rocm/lib/libamd_smi.so"})
     if (auto library = SharedLibrary::open(usual)) return library;
   return std::nullopt;
 }

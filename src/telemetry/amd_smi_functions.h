@@ -75,14 +75,14 @@ struct Functions {
   Status (*processor_type)(Handle, int*);
   Status (*asic)(Handle, Text*);
   Status (*driver)(Handle, Text*);
-  Status (*memory_total)(Handle, int, uint64_t*);                  // bytes
-  Status (*memory_used)(Handle, int, uint64_t*);                   // bytes
-  Status (*power)(Handle, Power*);                                 // W
-  Status (*power_cap)(Handle, uint32_t sensor, PowerCap*);         // uW
-  Status (*energy)(Handle, uint64_t*, float* unit, uint64_t*);     // counter, and uJ per count
+  Status (*memory_total)(Handle, int, uint64_t*);                   // bytes
+  Status (*memory_used)(Handle, int, uint64_t*);                    // bytes
+  Status (*power)(Handle, Power*);                                  // W
+  Status (*power_cap)(Handle, uint32_t sensor, PowerCap*);          // uW
+  Status (*energy)(Handle, uint64_t*, float* unit, uint64_t*);      // counter, and uJ per count
   Status (*temperature)(Handle, int sensor, int metric, int64_t*);  // degrees Celsius
-  Status (*clock)(Handle, int, Clock*);                            // MHz
-  Status (*activity)(Handle, Activity*);                           // percent
+  Status (*clock)(Handle, int, Clock*);                             // MHz
+  Status (*activity)(Handle, Activity*);                            // percent
   Status (*metrics)(Handle, Metrics*);
   Status (*errors)(Handle, ErrorCount*);
   Status (*partition)(Handle, char*, uint32_t);

@@ -7,9 +7,8 @@
 namespace tprimat {
 
 void FaultLog::record(std::string_view figure, std::string_view reason, std::string_view example) {
-  const auto known = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& fault) {
-    return fault.figure == figure && fault.reason == reason;
-  });
+  const auto known = std::find_if(faults_.begin(), faults_.end(),
+                                  [&](const Fault& fault) { return fault.figure == figure && fault.reason == reason; });
   if (known != faults_.end())
     ++known->count;
   else

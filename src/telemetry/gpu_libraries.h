@@ -8,7 +8,8 @@
 
 namespace tprimat {
 
-// The vendor libraries that this machine has and that see at least one GPU: NVML; for AMD's GPUs AMD SMI, else ROCm SMI.
+// The vendor libraries that this machine has and that see at least one GPU: NVML; for AMD's GPUs AMD SMI, else ROCm
+// SMI.
 struct GpuLibraries {
   std::vector<std::shared_ptr<const GpuLibrary>> usable;
   std::vector<std::string> refused;  // those that are there and could not be used, and why

@@ -40,11 +40,11 @@ struct GpuHolder {
 
 // How one GPU is set up and how it is doing. What its library does not tell is absent.
 struct GpuState {
-  std::optional<bool> ecc;                        // error correction is on
-  std::optional<int64_t> uncorrected_errors;      // since the driver was loaded
-  std::optional<bool> persistence;                // the driver stays loaded without a client (NVIDIA)
-  std::optional<bool> mig;                        // cut into instances (NVIDIA)
-  std::optional<std::string> partition;           // "SPX", "CPX" ... (AMD)
+  std::optional<bool> ecc;                    // error correction is on
+  std::optional<int64_t> uncorrected_errors;  // since the driver was loaded
+  std::optional<bool> persistence;            // the driver stays loaded without a client (NVIDIA)
+  std::optional<bool> mig;                    // cut into instances (NVIDIA)
+  std::optional<std::string> partition;       // "SPX", "CPX" ... (AMD)
   std::optional<double> max_clock_hz, slowdown_celsius;
   std::optional<int64_t> pcie_lanes, max_pcie_lanes;
   Reading now;

@@ -58,7 +58,8 @@ class Nvml : public GpuLibrary {
     FaultLog ignored;
     const LibraryCaller caller{ignored, nvml::describe_status};
     for (const auto& [index, device] : devices_) {
-      GpuFacts gpu{Platform::nvd, index, ask_nvml_text(call_.name, device).value_or("unknown NVIDIA device"), {}, {}, {}};
+      GpuFacts gpu{
+          Platform::nvd, index, ask_nvml_text(call_.name, device).value_or("unknown NVIDIA device"), {}, {}, {}};
       if (const auto memory = caller.ask<nvml::Memory>("memory", call_.memory, device); memory && memory->total > 0)
         gpu.memory_bytes = static_cast<double>(memory->total);
       gpu.power_limit_watts = caller.ask_scaled<unsigned int>("limit", 1e-3, call_.power_limit, device);

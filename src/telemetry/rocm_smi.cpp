@@ -146,13 +146,13 @@ class RocmSmi : public GpuLibrary {
     for (uint32_t device = 0; device < count_; ++device) {
       char name[k_rsmi_text_size] = {};
       const bool named = call_.name != nullptr && call_.name(device, name, k_rsmi_text_size - 1) == 0;
-      facts.push_back(plausible_facts(
-          {Platform::amd,
-           device,
-           named ? name : "unknown AMD device",
-           caller.ask_scaled<uint64_t>("memory", 1.0, call_.memory_total, device, k_rsmi_memory_vram),
-           caller.ask_scaled<uint64_t>("limit", 1e-6, call_.power_cap, device, 0U),
-           {}}));
+      facts.push_back(
+          plausible_facts({Platform::amd,
+                           device,
+                           named ? name : "unknown AMD device",
+                           caller.ask_scaled<uint64_t>("memory", 1.0, call_.memory_total, device, k_rsmi_memory_vram),
+                           caller.ask_scaled<uint64_t>("limit", 1e-6, call_.power_cap, device, 0U),
+                           {}}));
     }
     return facts;
   }

@@ -11,11 +11,11 @@
 namespace tprimat {
 namespace {
 
-constexpr double k_cpu_share = 0.004;           // of one core, for all sensors together
-constexpr double k_longest_interval = 1.0;      // s; the energy figure needs a reading a second
-constexpr size_t k_kept_as_read = 3000;         // ten minutes at five a second
-constexpr double k_merged_seconds = 0.9;        // of readings that become one
-constexpr double k_due_tolerance = 0.005;       // s; sensors that are due together are read together
+constexpr double k_cpu_share = 0.004;       // of one core, for all sensors together
+constexpr double k_longest_interval = 1.0;  // s; the energy figure needs a reading a second
+constexpr size_t k_kept_as_read = 3000;     // ten minutes at five a second
+constexpr double k_merged_seconds = 0.9;    // of readings that become one
+constexpr double k_due_tolerance = 0.005;   // s; sensors that are due together are read together
 constexpr double k_smoothing = 0.2;
 
 double thread_cpu_seconds() {
@@ -60,7 +60,8 @@ Reading merge_readings(std::span<const Reading> readings) {
   if (readings.empty()) return merged;
   for (const Reading& reading : readings) {
     merged.unix_time += reading.unix_time / static_cast<double>(readings.size());
-    if (reading.memory_used_bytes) merged.memory_used_bytes = std::max(merged.memory_used_bytes, reading.memory_used_bytes);
+    if (reading.memory_used_bytes)
+      merged.memory_used_bytes = std::max(merged.memory_used_bytes, reading.memory_used_bytes);
   }
   for (const auto figure : {&Reading::utilisation, &Reading::power_watts, &Reading::energy_joules,
                             &Reading::temperature_celsius, &Reading::clock_hz, &Reading::memory_clock_hz})

@@ -66,7 +66,8 @@ std::optional<double> mean_inside(const SensorTrace& trace, const NamedFigure& w
   }
   if (count == 0) return std::nullopt;
   if (static_cast<double>(all - count) > 1.0 + 0.1 * static_cast<double>(all)) {
-    notes.push_back(fmt::format("mean {}: only {} of {} readings in the steady steps have it", wanted.name, count, all));
+    notes.push_back(
+        fmt::format("mean {}: only {} of {} readings in the steady steps have it", wanted.name, count, all));
     return std::nullopt;
   }
   return sum / static_cast<double>(count);

@@ -56,10 +56,9 @@ struct GpuMetrics {
 };
 }  // namespace
 
-#define ANSWER(device, place, value)                          \
-  if (const int state = state_of(device); state != k_success) \
-    return state;                                             \
-  *(place) = (value);                                         \
+#define ANSWER(device, place, value)                                        \
+  if (const int state = state_of(device); state != k_success) return state; \
+  *(place) = (value);                                                       \
   return k_success
 
 extern "C" {
@@ -109,9 +108,7 @@ int amdsmi_get_power_info(void* device, void* info) {
   ++fake::power_readings;
   if (const int state = state_of(device); state != k_success) return state;
   const uint32_t now = fake::lie("power_absurd") != 0 ? 1U << 31 : fake::lie("power_unknown") != 0 ? ~0U : k_watts;
-  const struct {
-    uint32_t current, average, voltages[3], limit, room[11];
-  } old{now, ~0U, {}, 750, {}};
+  const struct { uint32_t current, average, voltages[3], limit, room[11]; } old{now, ~0U, {}, 750, {}};
   const struct {
     uint64_t socket;
     uint32_t current, average;
@@ -132,8 +129,9 @@ int amdsmi_get_power_cap_info(void*, uint32_t, uint64_t* cap) {
 int amdsmi_get_energy_count(void* device, uint64_t* counter, float* microjoules, uint64_t* nanoseconds) {
   *microjoules = 15.259F;
   *nanoseconds = 1;
-  ANSWER(device, counter,
-         fake::lie("energy_absurd") != 0 ? ~0ULL : static_cast<uint64_t>(fake::joules(1000.0, k_watts) / 15.259e-6 + 0.5));
+  ANSWER(
+      device, counter,
+      fake::lie("energy_absurd") != 0 ? ~0ULL : static_cast<uint64_t>(fake::joules(1000.0, k_watts) / 15.259e-6 + 0.5));
 }
 int amdsmi_get_temp_metric(void* device, int sensor, int metric, int64_t* celsius) {
   if (sensor != 1 || metric != 0) return k_not_supported;

@@ -21,10 +21,9 @@ int state_of(const void* device) {
 bool is_older(const void* device) { return device_number(device) == 2 && std::getenv("FAKE_GPU_COUNT") == nullptr; }
 }  // namespace
 
-#define ANSWER(device, place, value)                          \
-  if (const int state = state_of(device); state != k_success) \
-    return state;                                             \
-  *(place) = (value);                                         \
+#define ANSWER(device, place, value)                                        \
+  if (const int state = state_of(device); state != k_success) return state; \
+  *(place) = (value);                                                       \
   return k_success
 
 extern "C" {
@@ -62,7 +61,9 @@ int nvmlDeviceGetPowerUsage(void* device, unsigned int* milliwatts) {
   if (is_older(device)) return k_not_supported;
   ++fake::power_readings;
   ANSWER(device, milliwatts,
-         fake::lie("power_absurd") != 0 ? 1U << 31 : fake::lie("power_zero") != 0 ? 0U : static_cast<unsigned>(k_watts * 1e3));
+         fake::lie("power_absurd") != 0 ? 1U << 31
+         : fake::lie("power_zero") != 0 ? 0U
+                                        : static_cast<unsigned>(k_watts * 1e3));
 }
 int nvmlDeviceGetTemperature(void* device, int sensor, unsigned int* celsius) {
   if (sensor != 0) return k_not_supported;
@@ -81,7 +82,8 @@ int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned int* milliwatts) { AN
 int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
   if (is_older(device)) return k_not_supported;
   ANSWER(device, millijoules,
-         fake::lie("energy_absurd") != 0 ? ~0ULL : static_cast<unsigned long long>(fake::joules(123'456.0, k_watts) * 1e3));
+         fake::lie("energy_absurd") != 0 ? ~0ULL
+                                         : static_cast<unsigned long long>(fake::joules(123'456.0, k_watts) * 1e3));
 }
 int nvmlDeviceGetUtilizationRates(void* device, unsigned int* gpu_memory) {
   gpu_memory[1] = 40;

@@ -31,10 +31,9 @@ struct OldFrequencies {
 };
 }  // namespace
 
-#define ANSWER(device, place, value)                          \
-  if (const int state = state_of(device); state != k_success) \
-    return state;                                             \
-  *(place) = (value);                                         \
+#define ANSWER(device, place, value)                                        \
+  if (const int state = state_of(device); state != k_success) return state; \
+  *(place) = (value);                                                       \
   return k_success
 
 extern "C" {
@@ -74,7 +73,10 @@ int rsmi_dev_energy_count_get(uint32_t device, uint64_t* counter, float* microjo
 }
 int rsmi_dev_temp_metric_get(uint32_t device, uint32_t sensor, int, int64_t* millidegrees) {
   if (sensor != 1) return k_not_supported;  // MI300 has no edge sensor
-  ANSWER(device, millidegrees, fake::lie("temperature_255") != 0 ? 255'000 : fake::lie("temperature_zero") != 0 ? 0 : 58'000);
+  ANSWER(device, millidegrees,
+         fake::lie("temperature_255") != 0    ? 255'000
+         : fake::lie("temperature_zero") != 0 ? 0
+                                              : 58'000);
 }
 int rsmi_dev_busy_percent_get(uint32_t device, uint32_t* percent) {
   ANSWER(device, percent, fake::lie("utilisation_over") != 0 ? 65535U : 99U);

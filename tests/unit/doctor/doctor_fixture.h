@@ -64,18 +64,21 @@ inline DoctorFacts sound_gpu_machine() {
 }
 
 // The first finding whose sentence holds the words.
-inline std::optional<Finding> find_finding(const std::vector<Finding>& findings, const std::string& words) {
-  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+inline std::optional<MachineFinding> find_finding(const std::vector<MachineFinding>& findings,
+                                                  const std::string& words) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const MachineFinding& finding) {
     return finding.what.find(words) != std::string::npos;
   });
   return found == findings.end() ? std::nullopt : std::optional(*found);
 }
 
-inline Severity severity_of(const std::vector<Finding>& findings, const std::string& words) {
+inline MachineSeverity severity_of(const std::vector<MachineFinding>& findings, const std::string& words) {
   const auto found = find_finding(findings, words);
-  return found ? found->severity : Severity::ok;
+  return found ? found->severity : MachineSeverity::ok;
 }
 
-inline Severity worst_of(const std::vector<Finding>& findings) { return Diagnosis{findings}.worst(); }
+inline MachineSeverity worst_of(const std::vector<MachineFinding>& findings) {
+  return MachineDiagnosis{findings}.worst();
+}
 
 }  // namespace tprimat

@@ -46,7 +46,8 @@ TEST_F(HostFactsTest, ReadsWhatTheKernelTells) {
 TEST_F(HostFactsTest, LeavesAbsentWhatIsNotTold) {
   const HostFacts facts = read_host_facts(root_, 0.0);
   EXPECT_TRUE(facts.governors.empty());
-  EXPECT_FALSE(facts.turbo || facts.smt || facts.numa_balancing || facts.load || facts.clock_source || facts.swap_bytes);
+  EXPECT_FALSE(facts.turbo || facts.smt || facts.numa_balancing || facts.load || facts.clock_source ||
+               facts.swap_bytes);
   EXPECT_FALSE(facts.shared_memory_bytes.has_value());
 }
 

@@ -25,20 +25,20 @@ TEST(FrameworkChecks, WhatIsNotAskedForMayBeAbsent) {
   const auto findings = check_frameworks(machine_with(std::nullopt, {}));
   const auto found = find_finding(findings, "tran (HF Transformers) is not installed");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->severity, Severity::note);
+  EXPECT_EQ(found->severity, MachineSeverity::note);
   EXPECT_EQ(found->remedy, "frameworks/setup.sh tran installs it; so does tprimat doctor --install tran");
   EXPECT_TRUE(find_finding(findings, "native (native C++ trainer) 0.1.0, built in"));
 }
 
 TEST(FrameworkChecks, WhatIsAskedForIsMissing) {
-  EXPECT_EQ(worst_of(check_frameworks(machine_with(std::nullopt, {Framework::tran}))), Severity::missing);
+  EXPECT_EQ(worst_of(check_frameworks(machine_with(std::nullopt, {Framework::tran}))), MachineSeverity::missing);
   const Installation installation{"5.0", "/opt/tran"};
-  EXPECT_EQ(worst_of(check_frameworks(machine_with(installation, {Framework::tran}))), Severity::ok);
+  EXPECT_EQ(worst_of(check_frameworks(machine_with(installation, {Framework::tran}))), MachineSeverity::ok);
   const auto unknown = check_frameworks(machine_with(installation, {Framework::mgds}));
-  EXPECT_EQ(severity_of(unknown, "this version cannot launch Megatron-DeepSpeed"), Severity::missing);
+  EXPECT_EQ(severity_of(unknown, "this version cannot launch Megatron-DeepSpeed"), MachineSeverity::missing);
   DoctorFacts elsewhere = machine_with(installation, {Framework::native});
   elsewhere.request.platform = Platform::nvd;
-  EXPECT_EQ(severity_of(check_frameworks(elsewhere), "does not run on NVIDIA"), Severity::missing);
+  EXPECT_EQ(severity_of(check_frameworks(elsewhere), "does not run on NVIDIA"), MachineSeverity::missing);
 }
 
 TEST(ToolChecks, NameThePackage) {
@@ -47,7 +47,7 @@ TEST(ToolChecks, NameThePackage) {
                  {"gnuplot", "plots", "gnuplot-nox", "/usr/bin/gnuplot"}};
   const auto findings = check_tools(facts);
   EXPECT_EQ(find_finding(findings, "no mpirun")->remedy, "sudo apt-get install openmpi-bin");
-  EXPECT_EQ(severity_of(findings, "gnuplot, for plots"), Severity::ok);
+  EXPECT_EQ(severity_of(findings, "gnuplot, for plots"), MachineSeverity::ok);
 }
 
 TEST(Diagnosis, DecidesTheExitStatus) {

@@ -152,8 +152,8 @@ TEST(AmdSmi, RefusesVersionsThatItDoesNotKnow) {
     const Setting version("FAKE_AMD_SMI_VERSION", unknown);
     const OpenedLibrary opened = open_amd_smi(FAKE_AMD_SMI);
     EXPECT_EQ(opened.library, nullptr);
-    EXPECT_EQ(opened.refusal, std::string("AMD SMI (libamd_smi) is of version ") + unknown +
-                                  "; versions 24 to 26 are known");
+    EXPECT_EQ(opened.refusal,
+              std::string("AMD SMI (libamd_smi) is of version ") + unknown + "; versions 24 to 26 are known");
   }
 }
 

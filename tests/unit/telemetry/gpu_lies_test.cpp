@@ -59,9 +59,11 @@ TEST(Lies, OfNvmlLeaveTheFigureAbsentWithAReason) {
       {"temperature_zero", without_temperature, "temperature: no GPU runs at that, such as 0 C"},
       {"memory_over", without_memory, "memory: more than the device has, such as 160 GB"},
       {"utilisation_over", without_utilisation, "utilisation: a share lies between 0 and 100 %, such as 250 %"},
-      {"clock_absurd", [](const Reading& r) { return !r.clock_hz && !r.memory_clock_hz; }, "clock: no GPU runs at that"},
+      {"clock_absurd", [](const Reading& r) { return !r.clock_hz && !r.memory_clock_hz; },
+       "clock: no GPU runs at that"},
       {"not_supported", without_anything, "throttle reasons: not supported by this device"},
-      {"all_lost", without_anything, "power, temperature, clock, memory clock, memory, utilisation, throttle reasons: the GPU is lost"},
+      {"all_lost", without_anything,
+       "power, temperature, clock, memory clock, memory, utilisation, throttle reasons: the GPU is lost"},
   };
   for (const LieCase& each : cases) expect_absent(open_nvml(FAKE_NVML), each);
 }
@@ -104,8 +106,9 @@ TEST(Lies, AnOldLibraryWithoutMostFunctionsStillReadsTheRest) {
   faults.count_reading();
   const Reading reading = nvml->read(0, faults);
   EXPECT_EQ(reading.power_watts, 412.5);
-  EXPECT_EQ(faults.notes(), std::vector<std::string>{
-                                "energy counter, utilisation, throttle reasons: this version of the library cannot tell"});
+  EXPECT_EQ(faults.notes(),
+            std::vector<std::string>{
+                "energy counter, utilisation, throttle reasons: this version of the library cannot tell"});
   EXPECT_FALSE(nvml->devices()[0].power_limit_watts.has_value());
   EXPECT_FALSE(nvml->stack_version().has_value());
   const GpuState state = nvml->state(0);
@@ -196,8 +199,7 @@ TEST(FaultLog, CountsWhatRepeatsAndKeepsTheFirstExample) {
   for (int i = 0; i < 5; ++i) faults.count_reading();
   faults.record("power", "no GPU draws that", "9000 W");
   faults.record("power", "no GPU draws that", "9001 W");
-  EXPECT_EQ(faults.notes(),
-            std::vector<std::string>{"power: no GPU draws that, such as 9000 W (2 of 5 readings)"});
+  EXPECT_EQ(faults.notes(), std::vector<std::string>{"power: no GPU draws that, such as 9000 W (2 of 5 readings)"});
 }
 
 TEST(Plausible, FactsOfADeviceAreCheckedToo) {

@@ -101,8 +101,9 @@ TEST(SensorSummary, GivesNoMeanOfADeviceThatFellSilent) {
   trace.notes = {"power: the GPU is lost (9 of 21 readings)"};
   const SensorSummary summary = summarise_readings(trace, {0.0, 20.0});
   EXPECT_NEAR(summary.mean_power_watts.value(), 100.0, 1e-9) << "from the counter";
-  EXPECT_EQ(summary.notes, (std::vector<std::string>{"power: the GPU is lost (9 of 21 readings)",
-                                                     "mean power: only 12 of 21 readings in the steady steps have it"}));
+  EXPECT_EQ(summary.notes,
+            (std::vector<std::string>{"power: the GPU is lost (9 of 21 readings)",
+                                      "mean power: only 12 of 21 readings in the steady steps have it"}));
 }
 
 TEST(SensorSummary, SharesThrottleReasons) {
