@@ -232,8 +232,11 @@ struct TelemetrySummary {
   int64_t samples = 0;
   std::optional<double> interval_seconds, mean_utilisation, others_busy_threads;
   std::optional<double> mean_power_watts, energy_joules, peak_memory_used_gb;
+  std::optional<double> mean_temperature_celsius = {}, mean_clock_hz = {}, mean_memory_clock_hz = {};
+  std::optional<std::map<std::string, double>> throttle_shares = {};
   std::optional<bool> energy_valid;
   std::optional<std::string> energy_note;
+  std::optional<std::vector<std::string>> notes = {};
   static constexpr auto fields() {
     using T = TelemetrySummary;
     return std::tuple{
@@ -246,8 +249,15 @@ struct TelemetrySummary {
         field("mean_power_watts", &T::mean_power_watts, "W"),
         field("energy_joules", &T::energy_joules, "J over the steady steps"),
         field("peak_memory_used_gb", &T::peak_memory_used_gb, "resident memory of the run's processes, GB"),
+        field("mean_temperature_celsius", &T::mean_temperature_celsius, "of the device, degrees Celsius"),
+        field("mean_clock_hz", &T::mean_clock_hz, "of its cores, Hz"),
+        field("mean_memory_clock_hz", &T::mean_memory_clock_hz, "of its memory, Hz"),
+        field("throttle_shares", &T::throttle_shares,
+              "share of the readings in which the clock was held down, 0..1, by reason: power, thermal, current, "
+              "hardware, clock_set"),
         field("energy_valid", &T::energy_valid, "false when the energy figure must not be used"),
-        field("energy_note", &T::energy_note, "why not, or how it was measured")};
+        field("energy_note", &T::energy_note, "why not, or how it was measured"),
+        field("notes", &T::notes, "figures that the sensor did not give, and why")};
   }
 };
 

@@ -50,6 +50,7 @@ class Suite {
     if (const auto window = steady_window(trace, result.warmup.steps_excluded)) {
       result.telemetry = report_telemetry(trace.sensors, *window, run.platform);
       result.memory_metrics.measurement_method = describe_memory_sources(result);
+      note_throttling(result);
       note_disturbance(result, {around_.machine.cpu.logical_processors, run.spec.threads * run.spec.parallel.ranks()});
       summarise_run(result, options);
     }

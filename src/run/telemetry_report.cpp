@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "result/summary.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -13,9 +14,12 @@ constexpr std::string_view k_machine_source = "proc:machine";
 // Other processes disturb when they take a tenth of the machine and leave less than a tenth of it idle.
 constexpr double k_disturbing_share = 0.1;
 constexpr double k_busy_share = 0.9;
+// A device at its power limit is as fast as it is sold; heat and the board's own demands are not.
+constexpr double k_throttled_share = 0.05;
 
 bool is_gpu(const std::string& source) {
-  constexpr std::string_view k_gpu_sources[] = {"nvml:", "rocm_smi:", "nvidia-smi:", "rocm-smi:", "amd-smi:"};
+  constexpr std::string_view k_gpu_sources[] = {
+      "nvml:", "amd_smi:", "rocm_smi:", "nvidia-smi:", "rocm-smi:", "amd-smi:"};
   return std::any_of(std::begin(k_gpu_sources), std::end(k_gpu_sources),
                      [&](std::string_view start) { return source.starts_with(start); });
 }
@@ -30,30 +34,62 @@ TelemetrySummary to_telemetry(const SensorSummary& from) {
   to.energy_joules = from.energy_joules;
   to.energy_valid = from.energy_valid;
   to.energy_note = from.energy_note;
+  to.mean_temperature_celsius = from.mean_temperature_celsius;
+  to.mean_clock_hz = from.mean_clock_hz;
+  to.mean_memory_clock_hz = from.mean_memory_clock_hz;
+  to.throttle_shares = from.throttle_shares;
+  if (!from.notes.empty()) to.notes = from.notes;
   if (from.peak_memory_bytes) to.peak_memory_used_gb = *from.peak_memory_bytes * 1e-9;
   return to;
 }
 
-void add(std::optional<double>& sum, const std::optional<double>& part) {
-  sum = sum && part ? std::optional(*sum + *part) : std::nullopt;
+using Summand = std::optional<double> TelemetrySummary::*;
+
+// The sum over all devices. One without the figure leaves the sum without it.
+std::optional<double> add_up(const std::vector<TelemetrySummary>& devices, Summand figure) {
+  double sum = 0.0;
+  for (const TelemetrySummary& device : devices) {
+    if (!(device.*figure)) return std::nullopt;
+    sum += *(device.*figure);
+  }
+  return sum;
 }
 
-// Sums of what adds up. One device without a figure leaves the sum without it.
-TelemetrySummary combine(const std::vector<TelemetrySummary>& devices) {
-  TelemetrySummary all = devices.front();
-  all.source = all.source.substr(0, all.source.find(':'));
-  for (size_t i = 1; i < devices.size(); ++i) {
-    add(all.mean_power_watts, devices[i].mean_power_watts);
-    add(all.energy_joules, devices[i].energy_joules);
-    add(all.mean_utilisation, devices[i].mean_utilisation);
-    all.peak_memory_used_gb = std::max(all.peak_memory_used_gb, devices[i].peak_memory_used_gb);
-    if (all.energy_valid.value_or(false) && !devices[i].energy_valid.value_or(false)) {
-      all.energy_valid = devices[i].energy_valid;
-      all.energy_note = devices[i].source + ": " + devices[i].energy_note.value_or("no energy reading");
-    }
+std::optional<double> mean_over(const std::vector<TelemetrySummary>& devices, Summand figure) {
+  const auto sum = add_up(devices, figure);
+  return sum ? std::optional(*sum / static_cast<double>(devices.size())) : std::nullopt;
+}
+
+// The first device that spoils the energy of all, and why.
+void judge_energy(TelemetrySummary& all, const std::vector<TelemetrySummary>& devices) {
+  bool known = false;
+  for (const TelemetrySummary& device : devices) known = known || device.energy_valid;
+  if (!known) return;
+  all.energy_valid = true;
+  all.energy_note = devices.front().energy_note;
+  for (const TelemetrySummary& device : devices) {
+    if (device.energy_joules && device.energy_valid.value_or(false)) continue;
+    all.energy_valid = false;
+    all.energy_note = device.source + ": " + device.energy_note.value_or("no energy reading");
+    all.energy_joules.reset();
+    return;
   }
-  if (all.mean_utilisation) *all.mean_utilisation /= static_cast<double>(devices.size());
-  if (!all.energy_joules) all.energy_valid.reset();
+}
+
+// Sums of what adds up, means of the rest.
+TelemetrySummary combine(const std::vector<TelemetrySummary>& devices) {
+  TelemetrySummary all;
+  all.source = devices.front().source.substr(0, devices.front().source.find(':'));
+  all.samples = devices.front().samples;
+  all.interval_seconds = devices.front().interval_seconds;
+  all.mean_power_watts = add_up(devices, &TelemetrySummary::mean_power_watts);
+  all.energy_joules = add_up(devices, &TelemetrySummary::energy_joules);
+  for (const Summand figure : {&TelemetrySummary::mean_utilisation, &TelemetrySummary::mean_temperature_celsius,
+                               &TelemetrySummary::mean_clock_hz, &TelemetrySummary::mean_memory_clock_hz})
+    all.*figure = mean_over(devices, figure);
+  for (const TelemetrySummary& device : devices)
+    all.peak_memory_used_gb = std::max(all.peak_memory_used_gb, device.peak_memory_used_gb);
+  judge_energy(all, devices);
   return all;
 }
 
@@ -113,6 +149,20 @@ std::optional<double> count_others_threads(const std::vector<TelemetrySummary>& 
   const double others = *machine - *own;
   if (others < k_disturbing_share * all || *machine < k_busy_share * all) return std::nullopt;
   return others;
+}
+
+void note_throttling(RunResult& result) {
+  for (const TelemetrySummary& each : result.telemetry) {
+    if (!each.throttle_shares) continue;
+    for (const char* reason : {"thermal", "hardware", "current"}) {
+      const auto share = each.throttle_shares->find(reason);
+      if (share == each.throttle_shares->end() || share->second < k_throttled_share) continue;
+      add_warning(result,
+                  fmt::format("{} was held below its clock in {} of the steady steps ({}): the run was slower than "
+                              "the device is",
+                              each.source, format_percent(share->second, 0), reason));
+    }
+  }
 }
 
 void note_disturbance(RunResult& result, const ThreadCounts& threads) {

@@ -32,6 +32,9 @@ struct ThreadCounts {
 // them and the run was therefore slower than it would be alone; nothing otherwise.
 std::optional<double> count_others_threads(const std::vector<TelemetrySummary>& telemetry, const ThreadCounts& threads);
 
+// A warning for every device that heat or its board slowed down.
+void note_throttling(RunResult& result);
+
 // Writes that count into the machine's entry, for the audit, and a warning into the result.
 void note_disturbance(RunResult& result, const ThreadCounts& threads);
 

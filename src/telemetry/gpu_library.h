@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "spec/names.h"
+#include "telemetry/fault_log.h"
 #include "telemetry/sensor.h"
 #include "text/fields.h"
 
@@ -31,15 +32,42 @@ struct GpuFacts {
   }
 };
 
+// A process that holds memory of a GPU.
+struct GpuHolder {
+  int64_t process = 0;
+  std::optional<double> memory_bytes;
+};
+
+// How one GPU is set up and how it is doing. What its library does not tell is absent.
+struct GpuState {
+  std::optional<bool> ecc;                    // error correction is on
+  std::optional<int64_t> uncorrected_errors;  // since the driver was loaded
+  std::optional<bool> persistence;            // the driver stays loaded without a client (NVIDIA)
+  std::optional<bool> mig;                    // cut into instances (NVIDIA)
+  std::optional<std::string> partition;       // "SPX", "CPX" ... (AMD)
+  std::optional<double> max_clock_hz, slowdown_celsius;
+  std::optional<int64_t> pcie_lanes, max_pcie_lanes;
+  Reading now;
+  std::vector<std::string> notes;  // what it does not tell, and why
+};
+
 // A vendor's management library, loaded at run time. A machine without it is normal.
 class GpuLibrary {
  public:
   virtual ~GpuLibrary() = default;
-  virtual std::string name() const = 0;  // "nvml", "rocm_smi"
+  virtual std::string name() const = 0;  // "nvml", "amd_smi", "rocm_smi"
   virtual std::vector<GpuFacts> devices() const = 0;
   virtual std::optional<std::string> driver_version() const = 0;
   virtual std::optional<std::string> stack_version() const = 0;  // of CUDA or ROCm, the newest that the driver serves
-  virtual Reading read(int64_t device) const = 0;
+  virtual Reading read(int64_t device, FaultLog& faults) const = 0;  // by GpuFacts::index; as the library gives it
+  virtual GpuState state(int64_t device) const = 0;
+  virtual std::vector<GpuHolder> holders(int64_t) const { return {}; }  // see gpu_processes.h
+};
+
+// A library that was looked for: it, or what stood in the way. Both are empty where it is not installed.
+struct OpenedLibrary {
+  std::unique_ptr<GpuLibrary> library;
+  std::string refusal;
 };
 
 // dlopen, closed at the end.

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <memory>
-
 #include "telemetry/gpu_library.h"
 
 namespace tprimat {
 
-// NVIDIA Management Library. Null when the library is not there, cannot start or sees no GPU.
-std::unique_ptr<GpuLibrary> open_nvml(const char* library = "libnvidia-ml.so.1");
+// NVIDIA Management Library. No library where it is not installed, cannot start or sees no GPU.
+OpenedLibrary open_nvml(const char* library = "libnvidia-ml.so.1");
 
 }  // namespace tprimat

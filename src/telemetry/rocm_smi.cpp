@@ -1,36 +1,62 @@
 #include "telemetry/rocm_smi.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
 #include "base/clock.h"
+#include "telemetry/amd_smi_functions.h"
+#include "telemetry/library_call.h"
+#include "telemetry/plausible.h"
 #include "telemetry/small_files.h"
 
 namespace tprimat {
 namespace {
 
 // The few declarations we need of rocm_smi.h. Zero means success everywhere.
-using Status = int;
-constexpr int k_memory_vram = 0;
-constexpr uint32_t k_temperature_junction = 1;
-constexpr int k_temperature_current = 0;
-constexpr int k_component_driver = 0;
-constexpr uint32_t k_rocm_smi_text_size = 128;
+using RsmiStatus = int;
+constexpr int k_rsmi_memory_vram = 0;
+constexpr uint32_t k_rsmi_junction = 1;
+constexpr int k_rsmi_temperature_now = 0;
+constexpr int k_rsmi_component_driver = 0;
+constexpr int k_rsmi_clock_gfx = 0, k_rsmi_clock_memory = 4;
+constexpr uint32_t k_rsmi_text_size = 128;
+constexpr uint32_t k_most_rsmi_devices = 256;  // a larger count is a broken library's
+
+// rsmi_frequencies_t: until ROCm 5 {u32 count, u32 current, u64 Hz[]}, later with a bool before them.
+struct RsmiFrequencies {
+  uint32_t words[256] = {};
+};
+
+struct RocmProcess {
+  uint32_t process, pasid;
+  uint64_t memory;  // bytes
+  uint64_t dma_microseconds;
+  uint32_t occupancy;
+};
+constexpr uint32_t k_most_rsmi_holders = 4096, k_most_rsmi_numbers = 1024;
 
 struct RocmSmiFunctions {
-  Status (*init)(uint64_t flags);
-  Status (*shutdown)();
-  Status (*version)(int component, char*, uint32_t);
-  Status (*count)(uint32_t*);
-  Status (*name)(uint32_t, char*, size_t);
-  Status (*memory_total)(uint32_t, int, uint64_t*);                 // bytes
-  Status (*memory_used)(uint32_t, int, uint64_t*);                  // bytes
-  Status (*power)(uint32_t, uint64_t*, int* kind);                  // uW; ROCm 6 and later
-  Status (*average_power)(uint32_t, uint32_t sensor, uint64_t*);    // uW; before, and not on MI300
-  Status (*power_cap)(uint32_t, uint32_t sensor, uint64_t*);        // uW
-  Status (*energy)(uint32_t, uint64_t*, float* unit, uint64_t*);    // counter, and uJ per count
-  Status (*temperature)(uint32_t, uint32_t sensor, int, int64_t*);  // thousandths of a degree Celsius
-  Status (*busy)(uint32_t, uint32_t*);                              // percent
+  RsmiStatus (*init)(uint64_t flags);
+  RsmiStatus (*shutdown)();
+  RsmiStatus (*version)(int component, char*, uint32_t);
+  RsmiStatus (*count)(uint32_t*);
+  RsmiStatus (*name)(uint32_t, char*, size_t);
+  RsmiStatus (*memory_total)(uint32_t, int, uint64_t*);                 // bytes
+  RsmiStatus (*memory_used)(uint32_t, int, uint64_t*);                  // bytes
+  RsmiStatus (*power)(uint32_t, uint64_t*, int* kind);                  // uW; ROCm 6 and later
+  RsmiStatus (*average_power)(uint32_t, uint32_t sensor, uint64_t*);    // uW; before, and not on MI300
+  RsmiStatus (*power_cap)(uint32_t, uint32_t sensor, uint64_t*);        // uW
+  RsmiStatus (*energy)(uint32_t, uint64_t*, float* unit, uint64_t*);    // counter, and uJ per count
+  RsmiStatus (*temperature)(uint32_t, uint32_t sensor, int, int64_t*);  // thousandths of a degree Celsius
+  RsmiStatus (*busy)(uint32_t, uint32_t*);                              // percent
+  RsmiStatus (*frequencies)(uint32_t, int clock, RsmiFrequencies*);     // Hz
+  RsmiStatus (*throttle)(uint32_t, uint64_t*);                          // ROCm 6.1 and later
+  RsmiStatus (*processes)(RocmProcess*, uint32_t*);                     // of all devices; count: room, then how many
+  RsmiStatus (*devices_of)(uint32_t process, uint32_t*, uint32_t*);     // their numbers; count: room, then how many
+  RsmiStatus (*process_on)(uint32_t process, uint32_t, RocmProcess*);   // what it uses of one device
 };
 
 RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {
@@ -51,22 +77,52 @@ RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {
   bind(found.energy, "rsmi_dev_energy_count_get");
   bind(found.temperature, "rsmi_dev_temp_metric_get");
   bind(found.busy, "rsmi_dev_busy_percent_get");
+  bind(found.frequencies, "rsmi_dev_gpu_clk_freq_get");
+  bind(found.throttle, "rsmi_dev_metrics_indep_throttle_status_get");
+  bind(found.processes, "rsmi_compute_process_info_get");
+  bind(found.devices_of, "rsmi_compute_process_gpus_get");
+  bind(found.process_on, "rsmi_compute_process_info_by_device_get");
   return found;
 }
 
-template <class Value, class Function, class... Arguments>
-std::optional<double> ask(double unit, Function function, Arguments... arguments) {
-  Value value{};
-  if (function == nullptr || function(arguments..., &value) != 0) return std::nullopt;
-  return static_cast<double>(value) * unit;
+std::string_view describe_rsmi_status(RsmiStatus status) {
+  switch (status) {
+    case 1: return "the library refuses the question";
+    case 2:
+    case 9: return "not supported by this device";
+    case 3: return "the driver's files cannot be read";
+    case 4: return "no permission";
+    case 8: return "the driver is not loaded";
+    case 10: return "the device is not found";
+    case 14: return "no data";
+    case 13:
+    case 15: return "the driver's data are not what the library expects";
+    case 16: return "the device is busy";
+    default: return "the library reports an error";
+  }
+}
+
+// The present of the clock's steps. Only one of the two layouts makes sense of the words: in the newer one the first
+// word is 0 or 1, and where it is 1 the older reading would be "step n of 1".
+std::optional<double> present_frequency(const RsmiFrequencies& answer) {
+  constexpr uint32_t k_most_steps = 33;
+  for (const size_t first : {size_t{0}, size_t{1}}) {
+    const uint32_t count = answer.words[first], current = answer.words[first + 1];
+    if (count == 0 || count > k_most_steps || current >= count) continue;
+    const size_t table = first == 0 ? 2 : 4;  // aligned to 8 bytes
+    const size_t low = table + 2 * size_t{current};
+    return static_cast<double>(answer.words[low]) + 4294967296.0 * answer.words[low + 1];
+  }
+  return std::nullopt;
 }
 
 class RocmSmi : public GpuLibrary {
  public:
-  RocmSmi(SharedLibrary library, const RocmSmiFunctions& functions)
-      : library_(std::move(library)),
-        call_(functions),
-        count_(static_cast<uint32_t>(ask<uint32_t>(1.0, call_.count).value_or(0.0))) {}
+  RocmSmi(SharedLibrary library, const RocmSmiFunctions& functions) : library_(std::move(library)), call_(functions) {
+    FaultLog ignored;
+    const LibraryCaller caller{ignored, describe_rsmi_status};
+    count_ = std::min(caller.ask<uint32_t>("devices", call_.count).value_or(0), k_most_rsmi_devices);
+  }
   RocmSmi(const RocmSmi&) = delete;
   RocmSmi& operator=(const RocmSmi&) = delete;
   ~RocmSmi() override {
@@ -77,61 +133,127 @@ class RocmSmi : public GpuLibrary {
   std::optional<std::string> stack_version() const override { return read_small_file("/opt/rocm/.info/version"); }
 
   std::optional<std::string> driver_version() const override {
-    char text[k_rocm_smi_text_size] = {};
-    if (call_.version == nullptr || call_.version(k_component_driver, text, k_rocm_smi_text_size - 1) != 0) return std::nullopt;
+    char text[k_rsmi_text_size] = {};
+    if (call_.version == nullptr || call_.version(k_rsmi_component_driver, text, k_rsmi_text_size - 1) != 0)
+      return std::nullopt;
     return text;
   }
 
   std::vector<GpuFacts> devices() const override {
     std::vector<GpuFacts> facts;
+    FaultLog ignored;
+    const LibraryCaller caller{ignored, describe_rsmi_status};
     for (uint32_t device = 0; device < count_; ++device) {
-      char name[k_rocm_smi_text_size] = {};
-      const bool named = call_.name != nullptr && call_.name(device, name, k_rocm_smi_text_size - 1) == 0;
-      facts.push_back({Platform::amd,
-                       device,
-                       named ? name : "unknown AMD device",
-                       ask<uint64_t>(1.0, call_.memory_total, device, k_memory_vram),
-                       ask<uint64_t>(1e-6, call_.power_cap, device, 0U),
-                       {}});
+      char name[k_rsmi_text_size] = {};
+      const bool named = call_.name != nullptr && call_.name(device, name, k_rsmi_text_size - 1) == 0;
+      facts.push_back(
+          plausible_facts({Platform::amd,
+                           device,
+                           named ? name : "unknown AMD device",
+                           caller.ask_scaled<uint64_t>("memory", 1.0, call_.memory_total, device, k_rsmi_memory_vram),
+                           caller.ask_scaled<uint64_t>("limit", 1e-6, call_.power_cap, device, 0U),
+                           {}}));
     }
     return facts;
   }
 
-  Reading read(int64_t index) const override {
+  Reading read(int64_t index, FaultLog& faults) const override {
     const auto device = static_cast<uint32_t>(index);
+    const LibraryCaller caller{faults, describe_rsmi_status};
     Reading reading;
     reading.unix_time = unix_time_seconds();
-    reading.energy_joules = read_energy(device);
-    reading.power_watts = read_power(device);
-    reading.memory_used_bytes = ask<uint64_t>(1.0, call_.memory_used, device, k_memory_vram);
-    reading.temperature_celsius =
-        ask<int64_t>(1e-3, call_.temperature, device, k_temperature_junction, k_temperature_current);
-    reading.utilisation = ask<uint32_t>(0.01, call_.busy, device);
+    reading.energy_joules = read_energy(device, faults);
+    reading.power_watts = read_power(device, caller);
+    reading.memory_used_bytes =
+        caller.ask_scaled<uint64_t>("memory", 1.0, call_.memory_used, device, k_rsmi_memory_vram);
+    reading.temperature_celsius = caller.ask_scaled<int64_t>("temperature", 1e-3, call_.temperature, device,
+                                                             k_rsmi_junction, k_rsmi_temperature_now);
+    reading.utilisation = caller.ask_scaled<uint32_t>("utilisation", 0.01, call_.busy, device);
+    reading.clock_hz = read_clock("clock", device, k_rsmi_clock_gfx, caller);
+    reading.memory_clock_hz = read_clock("memory clock", device, k_rsmi_clock_memory, caller);
+    if (const auto mask = caller.ask<uint64_t>("throttle reasons", call_.throttle, device)) {
+      if (*mask != UINT64_MAX)
+        reading.throttle = amd_smi::to_throttle(*mask);
+      else
+        faults.record("throttle reasons", "not supported by this device");
+    }
     return reading;
   }
 
+  GpuState state(int64_t index) const override {
+    GpuState state;
+    FaultLog faults;
+    faults.count_reading();
+    state.now = read(index, faults);
+    state.notes = faults.notes();
+    return state;
+  }
+
+  std::vector<GpuHolder> holders(int64_t index) const override {
+    const auto device = static_cast<uint32_t>(index);
+    std::vector<GpuHolder> holders;
+    for (const RocmProcess& each : list_processes()) {
+      if (!uses(each.process, device)) continue;
+      holders.push_back({each.process, {}});
+      RocmProcess here{};
+      if (call_.process_on != nullptr && call_.process_on(each.process, device, &here) == 0)
+        holders.back().memory_bytes = static_cast<double>(here.memory);
+    }
+    return holders;
+  }
+
  private:
-  std::optional<double> read_energy(uint32_t device) const {
+  // The same on every device.
+  std::vector<RocmProcess> list_processes() const {
+    uint32_t count = k_most_rsmi_holders;
+    std::vector<RocmProcess> list(count);
+    if (call_.processes == nullptr || call_.processes(list.data(), &count) != 0) return {};
+    list.resize(std::min(count, k_most_rsmi_holders));
+    return list;
+  }
+
+  bool uses(uint32_t process, uint32_t device) const {
+    uint32_t count = k_most_rsmi_numbers;
+    std::vector<uint32_t> devices(count);
+    if (call_.devices_of == nullptr || call_.devices_of(process, devices.data(), &count) != 0) return false;
+    devices.resize(std::min(count, k_most_rsmi_numbers));
+    return std::find(devices.begin(), devices.end(), device) != devices.end();
+  }
+
+  std::optional<double> read_energy(uint32_t device, FaultLog& faults) const {
     uint64_t counter = 0, timestamp = 0;
     float microjoules = 0.0F;
-    if (call_.energy == nullptr || call_.energy(device, &counter, &microjoules, &timestamp) != 0) return std::nullopt;
+    if (call_.energy == nullptr) {
+      faults.record("energy counter", "this version of the library cannot tell");
+      return std::nullopt;
+    }
+    if (const RsmiStatus status = call_.energy(device, &counter, &microjoules, &timestamp); status != 0) {
+      faults.record("energy counter", describe_rsmi_status(status));
+      return std::nullopt;
+    }
     return static_cast<double>(counter) * static_cast<double>(microjoules) * 1e-6;
   }
 
-  std::optional<double> read_power(uint32_t device) const {
+  std::optional<double> read_power(uint32_t device, const LibraryCaller& caller) const {
     uint64_t microwatts = 0;
     int kind = 0;
     if (call_.power != nullptr && call_.power(device, &microwatts, &kind) == 0)
       return static_cast<double>(microwatts) * 1e-6;
-    return ask<uint64_t>(1e-6, call_.average_power, device, 0U);
+    return caller.ask_scaled<uint64_t>("power", 1e-6, call_.average_power, device, 0U);
+  }
+
+  std::optional<double> read_clock(std::string_view figure, uint32_t device, int clock,
+                                   const LibraryCaller& caller) const {
+    const auto answer = caller.ask<RsmiFrequencies>(figure, call_.frequencies, device, clock);
+    return answer ? present_frequency(*answer) : std::nullopt;
   }
 
   SharedLibrary library_;
   RocmSmiFunctions call_;
-  uint32_t count_;
+  uint32_t count_ = 0;
 };
 
-std::optional<SharedLibrary> open_first(const char* name) {
+std::optional<SharedLibrary> open_first_rocm_smi(const char* name) {
   if (name != nullptr) return SharedLibrary::open(name);
   for (const char* usual : {"librocm_smi64.so.7", "librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"})
     if (auto library = SharedLibrary::open(usual)) return library;
@@ -140,14 +262,16 @@ std::optional<SharedLibrary> open_first(const char* name) {
 
 }  // namespace
 
-std::unique_ptr<GpuLibrary> open_rocm_smi(const char* name) {
-  std::optional<SharedLibrary> library = open_first(name);
-  if (!library) return nullptr;
+OpenedLibrary open_rocm_smi(const char* name) {
+  std::optional<SharedLibrary> library = open_first_rocm_smi(name);
+  if (!library) return {};
   const RocmSmiFunctions functions = find_rocm_smi_functions(*library);
-  if (functions.init == nullptr || functions.init(0) != 0) return nullptr;
-  auto rocm = std::make_unique<RocmSmi>(std::move(*library), functions);
-  if (rocm->devices().empty()) return nullptr;
-  return rocm;
+  if (functions.init == nullptr) return {nullptr, "ROCm SMI (librocm_smi64) lacks rsmi_init"};
+  if (const RsmiStatus status = functions.init(0); status != 0)
+    return {nullptr, fmt::format("ROCm SMI (librocm_smi64) does not start: {}", describe_rsmi_status(status))};
+  auto opened = std::make_unique<RocmSmi>(std::move(*library), functions);
+  if (opened->devices().empty()) return {nullptr, "ROCm SMI (librocm_smi64) sees no GPU"};
+  return {std::move(opened), ""};
 }
 
 }  // namespace tprimat

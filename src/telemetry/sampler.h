@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,10 +16,33 @@ namespace tprimat {
 struct SensorTrace {
   std::string source;
   std::vector<Reading> readings;
+  std::vector<std::string> notes = {};  // what they lack, and why
 };
 
-// Seconds until the next reading: often at the start, so that short runs are seen, then once a second.
-double sampling_interval(double elapsed_seconds);
+// Processor time of one reading, in seconds.
+struct ReadingCost {
+  double own = 0.0, all = 0.0;  // of this sensor, of all sensors
+  size_t sensors = 1;
+};
+
+// Seconds until the next reading: ten a second at the start, so that short runs are seen, then five. Where all sensors
+// together would take more than 0.4 % of a core, those that cost more than their share of it are read less often, down
+// to once a second.
+double sampling_interval(double elapsed_seconds, const ReadingCost& cost = {});
+
+// Several readings as one: means of figures and time, so that sums over time stay what they are; the largest memory;
+// the throttle reasons of most of them.
+Reading merge_readings(std::span<const Reading> readings);
+
+// Of a long run the last ten minutes are kept as read, and what is older as readings of about a second, so that a week
+// fits into memory. Call it after each new reading; most calls do nothing.
+class Thinner {
+ public:
+  void thin(std::vector<Reading>& readings);
+
+ private:
+  size_t thinned_ = 0;  // readings at the front that are merged ones
+};
 
 // Reads sensors on a thread of its own from construction until stop().
 class Sampler {
@@ -32,11 +56,21 @@ class Sampler {
   std::vector<SensorTrace> stop();          // takes a last reading and hands over everything
 
  private:
+  struct Watch {
+    std::unique_ptr<Sensor> sensor;
+    double due = 0.0;          // seconds since the start
+    double cpu_seconds = 0.0;  // of one reading, smoothed
+    Thinner thinner = {};
+  };
+
   void run();
-  void read_all();
+  void read_due(double elapsed);
+  void read_sensor(size_t index);
+  double next_due() const;
+  double cost_of_all() const;
   void end_thread();
 
-  std::vector<std::unique_ptr<Sensor>> sensors_;
+  std::vector<Watch> watches_;
   mutable std::mutex mutex_;  // guards traces_ and stopping_
   std::condition_variable wake_;
   std::vector<SensorTrace> traces_;

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tprimat {
 
@@ -14,7 +16,8 @@ struct Reading {
       energy_joules;  // a counter from an arbitrary origin that only grows; wrap-around is already removed
   std::optional<double> memory_used_bytes;
   std::optional<double> temperature_celsius;
-  std::optional<double> clock_hz;
+  std::optional<double> clock_hz, memory_clock_hz;
+  std::optional<uint32_t> throttle;  // ThrottleReason bits (throttle.h); 0: nothing holds the clock down
 };
 
 // One thing that can be read again and again. Reading never throws: a sensor that fails leaves its figures absent.
@@ -23,6 +26,7 @@ class Sensor {
   virtual ~Sensor() = default;
   virtual std::string name() const = 0;  // "proc", "rapl", "nvml:0"
   virtual Reading read() = 0;
+  virtual std::vector<std::string> notes() const { return {}; }  // what the readings so far lack, and why
 };
 
 }  // namespace tprimat

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "telemetry/plausible.h"
 #include "telemetry/process_tree.h"
 #include "telemetry/rapl.h"
 #include "telemetry/small_files.h"
@@ -61,14 +62,22 @@ class MachineSensor : public Sensor {
 
 class GpuSensor : public Sensor {
  public:
-  GpuSensor(std::shared_ptr<const GpuLibrary> library, int64_t device)
-      : library_(std::move(library)), device_(device) {}
+  GpuSensor(std::shared_ptr<const GpuLibrary> library, const GpuFacts& gpu)
+      : library_(std::move(library)), device_(gpu.index), limits_(limits_of(gpu)) {}
   std::string name() const override { return fmt::format("{}:{}", library_->name(), device_); }
-  Reading read() override { return library_->read(device_); }
+  Reading read() override {
+    faults_.count_reading();
+    Reading reading = library_->read(device_, faults_);
+    drop_implausible(reading, limits_, faults_);
+    return reading;
+  }
+  std::vector<std::string> notes() const override { return faults_.notes(); }
 
  private:
   std::shared_ptr<const GpuLibrary> library_;
   int64_t device_;
+  ReadingLimits limits_;
+  FaultLog faults_;
 };
 
 }  // namespace
@@ -79,7 +88,7 @@ std::vector<std::unique_ptr<Sensor>> open_sensors(const WatchRequest& request) {
   sensors.push_back(std::make_unique<MachineSensor>());
   if (auto rapl = open_rapl()) sensors.push_back(std::move(rapl));
   for (const auto& library : request.libraries)
-    for (const GpuFacts& gpu : library->devices()) sensors.push_back(std::make_unique<GpuSensor>(library, gpu.index));
+    for (const GpuFacts& gpu : library->devices()) sensors.push_back(std::make_unique<GpuSensor>(library, gpu));
   return sensors;
 }
 

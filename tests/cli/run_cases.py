@@ -2,7 +2,7 @@
 """Runs the cases of one .test file, or the table of malformed configurations, against the program.
 
 A .test file is a list of cases. Each starts with a command line, run by a shell in an empty folder of its own, in which `tprimat` is the
-program, $CASES is this folder and $CONFIGS the project's configs/. What follows are expectations:
+program, $CASES is this folder, $CONFIGS the project's configs/ and $FAKES the folder of the fake GPU libraries. What follows are expectations:
 
   $ tprimat config get training.data.seq_length
   exit 0                      the exit status; 0 when not given
@@ -35,7 +35,8 @@ def make_environment(program, folder):
     path = f"{tools}:{os.environ.get('PATH', '/usr/bin:/bin')}"
     kept = {k: v for k, v in os.environ.items() if k.startswith(("LSAN_", "ASAN_", "UBSAN_", "LD_"))}
     return {**kept, "PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8", "CASES": str(HERE),
-            "CONFIGS": str(HERE.parent.parent / "configs")}
+            "CONFIGS": str(HERE.parent.parent / "configs"),
+            "FAKES": str(pathlib.Path(program).resolve().parent / "tests/fakes")}
 
 
 def run_script(program, script):

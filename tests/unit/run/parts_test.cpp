@@ -11,6 +11,7 @@
 #include "run/step_follower.h"
 #include "run/telemetry_report.h"
 #include "suite_fixture.h"
+#include "telemetry/throttle.h"
 
 namespace tprimat {
 namespace {
@@ -158,7 +159,30 @@ TEST(TelemetryReport, AddsUpTheDevicesOfAGpuRun) {
 TEST(TelemetryReport, OneDeviceWithoutEnergyLeavesTheSumWithoutIt) {
   const auto report = report_telemetry({trace_of("nvml:0", 300.0), {"nvml:1", {}}}, {2.0, 8.0}, Platform::nvd);
   EXPECT_FALSE(report[0].energy_joules.has_value());
-  EXPECT_FALSE(report[0].energy_valid.has_value());
+  EXPECT_FALSE(report[0].energy_valid.value());
+  EXPECT_EQ(report[0].energy_note, "nvml:1: no energy reading");
+  EXPECT_FALSE(report[0].mean_power_watts.has_value());
+}
+
+TEST(TelemetryReport, TellsClocksTemperaturesAndWhatHeldTheClocksDown) {
+  SensorTrace trace = trace_of("nvml:0", 300.0);
+  trace.notes = {"energy counter: not supported by this device"};
+  for (Reading& reading : trace.readings) {
+    reading.clock_hz = 1.5e9;
+    reading.temperature_celsius = 88.0;
+    reading.throttle = k_throttle_thermal;
+  }
+  RunResult result;
+  result.telemetry = report_telemetry({trace}, {2.0, 8.0}, Platform::nvd);
+  ASSERT_EQ(result.telemetry.size(), 1u);
+  EXPECT_EQ(result.telemetry[0].mean_clock_hz, 1.5e9);
+  EXPECT_EQ(result.telemetry[0].mean_temperature_celsius, 88.0);
+  EXPECT_EQ(result.telemetry[0].throttle_shares->at("thermal"), 1.0);
+  EXPECT_EQ(result.telemetry[0].notes->at(0), "energy counter: not supported by this device");
+  note_throttling(result);
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_NE(result.warnings[0].find("nvml:0 was held below its clock in 100 % of the steady steps (thermal)"),
+            std::string::npos);
 }
 
 TEST(TelemetryReport, ACpuRunLeavesOutIdleGpus) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "telemetry/throttle.h"
+
 namespace tprimat {
 namespace {
 
@@ -60,11 +62,58 @@ TEST(SensorSummary, RejectsGapsAndUncoveredWindows) {
   EXPECT_EQ(late.energy_note, "readings cover all but 10.0 s of 18.0 s");
 }
 
-TEST(SensorSummary, RejectsACounterThatStandsStillOrResets) {
+TEST(SensorSummary, ReplacesACounterThatStandsStill) {
   SensorTrace trace = steady_trace(20);
   for (Reading& reading : trace.readings) reading.energy_joules = 7.0;
-  EXPECT_EQ(summarise_readings(trace, {2.0, 10.0}).energy_note, "the energy counter did not advance");
-  EXPECT_FALSE(summarise_readings(trace, {2.0, 10.0}).energy_valid.value());
+  const SensorSummary frozen = summarise_readings(trace, {2.0, 10.0});
+  EXPECT_EQ(frozen.energy_note, "integrated power: the energy counter did not advance");
+  EXPECT_NEAR(frozen.energy_joules.value(), 800.0, 1e-9);
+  EXPECT_TRUE(frozen.energy_valid.value());
+  for (size_t i = 0; i < 10; ++i) trace.readings[i].energy_joules = 7.0 - 100.0 * (9.0 - static_cast<double>(i));
+  EXPECT_EQ(summarise_readings(trace, {2.0, 20.0}).energy_note,
+            "integrated power: the energy counter stood still for 11.0 s");
+}
+
+TEST(SensorSummary, ReplacesACounterThatResets) {
+  SensorTrace trace = steady_trace(20);
+  for (size_t i = 5; i < trace.readings.size(); ++i) *trace.readings[i].energy_joules -= 5400.0;
+  const SensorSummary reset = summarise_readings(trace, {2.0, 10.0});
+  EXPECT_EQ(reset.energy_note, "integrated power: the energy counter went back by 5300.0 J");
+  EXPECT_NEAR(reset.energy_joules.value(), 800.0, 1e-9);
+}
+
+TEST(SensorSummary, GivesNoEnergyWhereNothingCanBeTrusted) {
+  SensorTrace trace = steady_trace(20);
+  for (Reading& reading : trace.readings) {
+    reading.power_watts.reset();
+    *reading.energy_joules *= 1e6;
+  }
+  const SensorSummary summary = summarise_readings(trace, {2.0, 10.0});
+  EXPECT_EQ(summary.energy_note, "the energy counter tells of 100000 kW");
+  EXPECT_FALSE(summary.energy_valid.value());
+  EXPECT_FALSE(summary.energy_joules.has_value());
+  EXPECT_FALSE(summary.mean_power_watts.has_value());
+}
+
+TEST(SensorSummary, GivesNoMeanOfADeviceThatFellSilent) {
+  SensorTrace trace = steady_trace(20);
+  for (size_t i = 12; i < trace.readings.size(); ++i) trace.readings[i].power_watts.reset();
+  trace.notes = {"power: the GPU is lost (9 of 21 readings)"};
+  const SensorSummary summary = summarise_readings(trace, {0.0, 20.0});
+  EXPECT_NEAR(summary.mean_power_watts.value(), 100.0, 1e-9) << "from the counter";
+  EXPECT_EQ(summary.notes,
+            (std::vector<std::string>{"power: the GPU is lost (9 of 21 readings)",
+                                      "mean power: only 12 of 21 readings in the steady steps have it"}));
+}
+
+TEST(SensorSummary, SharesThrottleReasons) {
+  SensorTrace trace = steady_trace(9);
+  EXPECT_FALSE(summarise_readings(trace, {0.0, 9.0}).throttle_shares.has_value());
+  for (Reading& reading : trace.readings) reading.throttle = 0;
+  for (size_t i = 0; i < 4; ++i) trace.readings[i].throttle = k_throttle_power;
+  trace.readings[4].throttle = k_throttle_thermal;
+  const auto shares = summarise_readings(trace, {0.0, 9.0}).throttle_shares.value();
+  EXPECT_EQ(shares, (std::map<std::string, double>{{"power", 0.4}, {"thermal", 0.1}}));
 }
 
 TEST(SensorSummary, SaysNothingOfWhatWasNotRead) {

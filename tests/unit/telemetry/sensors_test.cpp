@@ -10,6 +10,7 @@
 #include "telemetry/process_tree.h"
 #include "telemetry/rapl.h"
 #include "telemetry/sampler.h"
+#include "telemetry/throttle.h"
 
 namespace tprimat {
 namespace {
@@ -88,6 +89,53 @@ TEST(Sampler, WatchesARealProcessWithItsChild) {
   EXPECT_GE(traces[0].readings.size(), 4u);
   EXPECT_GT(traces[0].readings.back().utilisation.value_or(0.0), 0.1);
   EXPECT_GT(traces[0].readings.back().memory_used_bytes.value_or(0.0), 1e5);
+}
+
+TEST(Sampler, ReadsCostlySensorsLessOften) {
+  EXPECT_DOUBLE_EQ(sampling_interval(1.0), 0.1);
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0), 0.2);
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, {200e-6, 700e-6, 10}), 0.2) << "together they are cheap";
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, {200e-6, 1e-3, 10}), 0.5);
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, {50e-6, 1e-3, 10}), 0.2) << "another one is to blame";
+  EXPECT_DOUBLE_EQ(sampling_interval(3600.0, {0.1, 0.1, 10}), 1.0);
+}
+
+TEST(Sampler, MergesReadingsSoThatSumsOverTimeStay) {
+  std::vector<Reading> readings(5);
+  for (size_t i = 0; i < readings.size(); ++i) {
+    const auto moment = static_cast<double>(i);
+    readings[i].unix_time = 100.0 + moment;
+    readings[i].power_watts = 10.0 * moment;
+    readings[i].energy_joules = 1000.0 + 50.0 * moment;
+    readings[i].memory_used_bytes = i == 1 ? 9e9 : 1e9;
+    readings[i].throttle = i < 3 ? k_throttle_power | k_throttle_thermal : k_throttle_thermal;
+  }
+  readings[4].throttle = 0;
+  readings[2].clock_hz = 1e9;
+  const Reading merged = merge_readings(readings);
+  EXPECT_DOUBLE_EQ(merged.unix_time, 102.0);
+  EXPECT_DOUBLE_EQ(merged.power_watts.value(), 20.0);
+  EXPECT_DOUBLE_EQ(merged.energy_joules.value(), 1100.0);
+  EXPECT_DOUBLE_EQ(merged.memory_used_bytes.value(), 9e9);
+  EXPECT_EQ(merged.throttle, k_throttle_power | k_throttle_thermal);
+  EXPECT_FALSE(merged.clock_hz.has_value());
+}
+
+TEST(Thinner, KeepsADayInBounds) {
+  Thinner thinner;
+  std::vector<Reading> readings;
+  for (int i = 0; i < 5 * 86400; ++i) {
+    readings.emplace_back();
+    readings.back().unix_time = 0.2 * i;
+    readings.back().energy_joules = 100.0 * readings.back().unix_time;
+    thinner.thin(readings);
+  }
+  EXPECT_LT(readings.size(), 100'000u);
+  for (size_t i = 1; i < readings.size(); ++i) {
+    ASSERT_LE(readings[i].unix_time - readings[i - 1].unix_time, 1.3);
+    ASSERT_NEAR(readings[i].energy_joules.value(), 100.0 * readings[i].unix_time, 1e-3);
+  }
+  EXPECT_DOUBLE_EQ(readings[readings.size() - 2900].unix_time, 86400.0 - 0.2 * 2900);
 }
 
 TEST(Sampler, EndsAtOnce) {

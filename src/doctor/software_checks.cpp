@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "doctor/checks.h"
+#include "doctor/installer.h"
+
+namespace tprimat {
+namespace {
+
+bool holds_framework(const std::vector<Framework>& frameworks, Framework id) {
+  return std::find(frameworks.begin(), frameworks.end(), id) != frameworks.end();
+}
+
+std::string how_to_install(const FrameworkCondition& framework) {
+  if (!can_install(framework.id)) return framework.installing;
+  return fmt::format("{}; so does tprimat doctor --install {}", framework.installing, enum_name(framework.id));
+}
+
+void judge_framework(const FrameworkCondition& framework, const DoctorFacts& facts, AreaFindings& findings) {
+  const Platform platform = facts.platform();
+  const bool asked = holds_framework(facts.request.frameworks, framework.id);
+  const std::string name = fmt::format("{} ({})", enum_name(framework.id), framework.long_name);
+  const bool runs =
+      std::find(framework.platforms.begin(), framework.platforms.end(), platform) != framework.platforms.end();
+  if (!runs && asked) {
+    std::vector<std::string_view> platforms;
+    for (const Platform each : framework.platforms) platforms.push_back(display_name(each));
+    findings.add(MachineSeverity::missing, fmt::format("{} does not run on {}", name, display_name(platform)),
+                 fmt::format("it runs on {}", fmt::join(platforms, ", ")));
+  } else if (!framework.installation) {
+    findings.add(asked ? MachineSeverity::missing : MachineSeverity::note, name + " is not installed",
+                 how_to_install(framework));
+  } else {
+    findings.ok(fmt::format("{} {}, {}{}", name, framework.installation->version, framework.installation->place,
+                            runs ? "" : fmt::format("; not for {}", display_name(platform))));
+  }
+}
+
+}  // namespace
+
+std::vector<MachineFinding> check_frameworks(const DoctorFacts& facts) {
+  AreaFindings findings("frameworks");
+  std::vector<Framework> known;
+  for (const FrameworkCondition& framework : facts.frameworks) {
+    known.push_back(framework.id);
+    judge_framework(framework, facts, findings);
+  }
+  for (const Framework asked : facts.request.frameworks)
+    if (!holds_framework(known, asked))
+      findings.add(MachineSeverity::missing, fmt::format("this version cannot launch {}", display_name(asked)),
+                   "tprimat extract reads its logs");
+  return findings.take();
+}
+
+std::vector<MachineFinding> check_tools(const DoctorFacts& facts) {
+  AreaFindings findings("tools");
+  for (const ToolCondition& tool : facts.tools) {
+    if (tool.place)
+      findings.ok(fmt::format("{}, for {}", tool.program, tool.needed_for));
+    else
+      findings.note(fmt::format("no {}: {} needs it", tool.program, tool.needed_for),
+                    "sudo apt-get install " + tool.package);
+  }
+  return findings.take();
+}
+
+}  // namespace tprimat
