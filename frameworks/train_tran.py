@@ -12,6 +12,7 @@ import transformers
 
 from tprimat_adapter import model as models
 from tprimat_adapter.experiment import learning_rate_at, load_experiment, rank, world_size
+from tprimat_adapter.profiling import open_window
 from tprimat_adapter.samples import Samples, prepare_samples
 from tprimat_adapter.steps import StepRecorder
 
@@ -57,6 +58,19 @@ class Recording(transformers.TrainerCallback):
             torch.distributed.all_reduce(loss)
             loss /= world_size()
         self.recorder.end_step(state.global_step, loss=loss, grad_norm=logs["grad_norm"], learning_rate=self.rate)
+
+
+class Profiling(transformers.TrainerCallback):
+    """A profile of the steps that TPRIMAT_PROFILE names."""
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.window = open_window()
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        self.window.begin(state.global_step + 1)
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.window.end(state.global_step)
 
 
 class FaithfulTrainer(transformers.Trainer):
@@ -106,6 +120,7 @@ def main():
     trainer = FaithfulTrainer(experiment, model=model, args=make_arguments(experiment, spec_path.parent),
                               train_dataset=OrderedSamples(samples, experiment), optimizers=(optimizer, schedule))
     trainer.add_callback(Recording(trainer))
+    trainer.add_callback(Profiling())
     if rank() == 0:
         models.print_settings("tran", experiment, optimizer)
     trainer.train()

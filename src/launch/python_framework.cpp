@@ -14,7 +14,7 @@ namespace tprimat {
 
 namespace embedded {
 extern const std::string_view adapter_init_py, adapter_experiment_py, adapter_loop_py, adapter_model_py,
-    adapter_samples_py, adapter_steps_py, train_tran_py, train_fsdp_py, train_deep_py;
+    adapter_profiling_py, adapter_samples_py, adapter_steps_py, train_tran_py, train_fsdp_py, train_deep_py;
 }  // namespace embedded
 
 namespace {
@@ -30,6 +30,7 @@ const AdapterFile k_shared_files[] = {{"tprimat_adapter/__init__.py", embedded::
                                       {"tprimat_adapter/experiment.py", embedded::adapter_experiment_py},
                                       {"tprimat_adapter/loop.py", embedded::adapter_loop_py},
                                       {"tprimat_adapter/model.py", embedded::adapter_model_py},
+                                      {"tprimat_adapter/profiling.py", embedded::adapter_profiling_py},
                                       {"tprimat_adapter/samples.py", embedded::adapter_samples_py},
                                       {"tprimat_adapter/steps.py", embedded::adapter_steps_py}};
 const AdapterFile k_scripts[] = {{"train_tran.py", embedded::train_tran_py}, {"train_fsdp.py", embedded::train_fsdp_py},
