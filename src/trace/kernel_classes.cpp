@@ -158,7 +158,7 @@ struct OperationNames {
 };
 constexpr OperationNames k_operations[] = {
     {matmul, " mm addmm bmm baddbmm linear mv addmv dot einsum "},
-    {copy, " copy_ to _to_copy clone contiguous cat fill_ zero_ zeros index_select gather "},
+    {copy, " copy_ _foreach_copy_ to _to_copy clone contiguous cat fill_ zero_ zeros index_select gather "},
     {elementwise, " add add_ sub mul mul_ div div_ neg pow sqrt rsqrt exp sin cos sigmoid tanh sum mean where lerp_ "},
     {elementwise, " addcmul_ addcdiv_ "},
 };
