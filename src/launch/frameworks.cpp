@@ -8,8 +8,12 @@
 #include "launch/deep.h"
 #include "launch/fsdp.h"
 #include "launch/launchers.h"
+#include "launch/mega.h"
+#include "launch/mgds.h"
 #include "launch/native.h"
+#include "launch/nemo.h"
 #include "launch/platform_environment.h"
+#include "launch/prim.h"
 #include "launch/profilers.h"
 #include "launch/tran.h"
 
@@ -45,6 +49,14 @@ const std::vector<FrameworkModule>& framework_modules() {
        "", python_profilers},
       {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", "",
        python_profilers},
+      {Framework::mega, "Megatron-LM", {nvd, amd}, find_mega, plan_mega,
+       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron"},
+      {Framework::mgds, "Megatron-DeepSpeed", {nvd, amd}, find_mgds, plan_mgds,
+       "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH", "megatron_deepspeed"},
+      {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", {nvd}, find_nemo, plan_nemo,
+       "run in NVIDIA's NeMo container, or frameworks/setup.sh nemo installs it", "nemo"},
+      {Framework::prim, "AMD Primus (Megatron)", {amd}, find_prim, plan_prim,
+       "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder", "primus"},
   };
   return modules;
 }
@@ -84,6 +96,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   plan.checkpoints_path = std::move(program.checkpoints_path);
   plan.result_path = request.paths.result;
   if (request.profile) add_profiler(plan, request);
+  plan.deviations = std::move(program.deviations);
   return plan;
 }
 

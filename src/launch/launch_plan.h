@@ -17,6 +17,12 @@ struct GeneratedFile {
   std::string path, content;
 };
 
+// What a framework does otherwise than asked because it cannot do what was asked, and which does not forbid the run.
+struct Deviation {
+  std::string key;  // of the TrainSpec: "rope_scaling"
+  std::string asked, effective;
+};
+
 // One training as the operating system sees it: everything needed to start it, and where its traces will be. Paths are
 // absolute.
 struct LaunchPlan {
@@ -29,6 +35,7 @@ struct LaunchPlan {
   std::string checkpoints_path;      // folder of checkpoints; empty where none are written
   std::string result_path;
   std::string trace_path;  // that a profiler leaves; empty: none watches
+  std::vector<Deviation> deviations;
 };
 
 // Where one run keeps what it needs and writes. Paths are absolute.
@@ -94,6 +101,7 @@ struct TrainProgram {
   std::string working_directory;  // empty: that of the request
   std::string steps_path;         // empty: the steps are in the log
   std::string checkpoints_path;
+  std::vector<Deviation> deviations;
 };
 
 }  // namespace tprimat

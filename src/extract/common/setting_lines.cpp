@@ -105,6 +105,14 @@ std::optional<Setting> read_colon_setting(std::string_view text) {
   return make_setting(key, rest.substr(1));
 }
 
+std::optional<Setting> read_adapter_setting(std::string_view text) {
+  std::string_view rest = trim(text.substr(std::min<size_t>(text.find(' '), text.size())));
+  const std::string_view key = take_key(rest);
+  rest = trim(rest);
+  if (key.empty() || rest.empty()) return std::nullopt;
+  return make_setting(key, rest);
+}
+
 std::vector<Setting> read_command_line(std::string_view text) {
   std::vector<Setting> found;
   bool takes_values = false;  // until the program's name or a flag of one letter ends them

@@ -21,6 +21,9 @@ std::optional<Setting> read_typed_setting(std::string_view text);
 // "  nproc_per_node   : 8" of torchrun, after its log prefix.
 std::optional<Setting> read_colon_setting(std::string_view text);
 
+// "setting learning_rate 0.0003" of our adapters.
+std::optional<Setting> read_adapter_setting(std::string_view text);
+
 // "torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size 4 --bf16": flags and their values, "-" in
 // names as "_", "True" for a flag without value.
 std::vector<Setting> read_command_line(std::string_view text);

@@ -78,7 +78,7 @@ const std::array<TextFact, 4> k_text_facts = {{
     {&Facts::optimizer,
      {"optimizer", "optimizer_type", "optimizer_name", "optim", "optimizer.name", "optimizer.type", "optim.name"}},
     {&Facts::schedule,
-     {"lr_decay_style", "lr_scheduler_type", "scheduler_name", "lr_scheduler.decay_type", "optim.sched.name"}},
+     {"lr_decay_style", "schedule", "lr_scheduler_type", "scheduler_name", "lr_scheduler.decay_type", "optim.sched.name"}},
     {&Facts::dataset,
      {"data_path", "train_data_path", "train_data_paths", "dataset", "dataset_name", "training.dataset"}},
     {&Facts::model, {"model_name_or_path", "pretrained_model_name_or_path"}},

@@ -151,6 +151,7 @@ class SettingsReader : public LogReader {
   }
 
   void read_single(std::string_view text, LogBuilder& log) {
+    if (text.starts_with("setting ")) return keep(read_adapter_setting(text), log);
     if (is_command(text)) return keep_told(read_command_line(text));
     if (is_dotted(text)) {
       keep(read_dotted_setting(text, shows_origin_ || has_filled_origin(text)), log);
@@ -182,10 +183,11 @@ class SettingsReader : public LogReader {
 Dialect settings_reader() {
   return {.id = "settings",
           .title = "effective configuration",
-          .versions = "Megatron-LM, GPT-NeoX, DeepSpeed, HF Trainer, NeMo, torchtitan, Primus, torchrun",
+          .versions = "our adapters, Megatron-LM, GPT-NeoX, DeepSpeed, HF Trainer, NeMo, torchtitan, Primus, torchrun",
           .fields = {},
           .anchors = {" .....",
                       "......",
+                      "setting ",
                       "- arguments -",
                       ":print]",
                       " (int)",

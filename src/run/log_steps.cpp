@@ -1,0 +1,69 @@
+#include "run/log_steps.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "base/error.h"
+#include "extract/read_log.h"
+
+namespace tprimat {
+namespace {
+
+StepRecord to_record(const ExtractedStep& step, int64_t first) {
+  StepRecord record;
+  record.step = step.step - first + 1;
+  record.time_seconds = step.time_seconds.value_or(std::numeric_limits<double>::quiet_NaN());
+  record.loss = step.loss.to_optional();
+  record.learning_rate = step.learning_rate.to_optional();
+  record.grad_norm = step.grad_norm.to_optional();
+  record.memory_allocated_gb = step.memory_allocated_gb.to_optional();
+  record.memory_reserved_gb = step.memory_reserved_gb.to_optional();
+  record.loss_scale = step.loss_scale.to_optional();
+  if (step.tokens.finite()) record.tokens = static_cast<int64_t>(*step.tokens);
+  if (step.skipped) record.skipped = true;
+  return record;
+}
+
+// Steps that are seen together ended one after the other; clocks in logs have no time zone.
+void date_new_steps(std::vector<StepRecord>& steps, const std::vector<StepRecord>& before, double now) {
+  double end = now;
+  for (size_t i = steps.size(); i-- > 0;) {
+    if (i < before.size() && before[i].step == steps[i].step) {
+      steps[i].unix_time = before[i].unix_time;
+      continue;
+    }
+    steps[i].unix_time = end;
+    if (steps[i].time_seconds > 0.0) end -= steps[i].time_seconds;
+  }
+}
+
+}  // namespace
+
+bool LogSteps::read_new(double now) { return seconds_since(last_read_) >= pause_seconds_ && read_all(now); }
+
+void LogSteps::read_rest(double now) { read_all(now); }
+
+bool LogSteps::read_all(double now) {
+  std::error_code unreadable;
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path_, unreadable));
+  if (unreadable || size == size_) return false;
+  const auto start = SteadyClock::now();
+  std::vector<StepRecord> steps;
+  try {
+    const ReadLog read = read_log(path_, {});
+    const int64_t first = read.dialect != nullptr ? read.dialect->counts_from : 1;
+    for (const ExtractedStep& step : read.log.steps) steps.push_back(to_record(step, first));
+  } catch (const Error&) {  // no log yet, or none that can be read
+  }
+  date_new_steps(steps, steps_, now);
+  const bool is_new = steps.size() > steps_.size();
+  steps_ = std::move(steps);
+  size_ = size;
+  last_read_ = SteadyClock::now();
+  constexpr double k_least = 0.5, k_most = 60.0;
+  pause_seconds_ = std::clamp(10.0 * seconds_since(start), k_least, k_most);
+  return is_new;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,194 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "config/load.h"
+#include "launch/frameworks.h"
+
+// What every framework is started with: launch/<framework>_<model>_<platform>.txt, one part per strategy. Regenerate:
+// TPRIMAT_UPDATE_GOLDEN=1 golden_tests
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path k_folder = fs::path(TPRIMAT_GOLDEN_DIR) / "launch";
+
+const Experiment& eight_gpus() {
+  static const Experiment experiment = [] {
+    ConfigSources sources;
+    sources.path = (k_folder / "eight_gpus.yaml").string();
+    return load_experiment(sources).experiment;
+  }();
+  return experiment;
+}
+
+std::string path_of(const FrameworkModule& module, const std::string& key) {
+  const auto found = eight_gpus().paths.find(std::string(module.checkout) + "." + key);
+  return found == eight_gpus().paths.end() ? "" : found->second;
+}
+
+LaunchRequest request_for(const FrameworkModule& module, const std::string& model, Platform platform,
+                          const std::string& strategy) {
+  const ModelEntry& entry = *eight_gpus().find_model_entry(model);
+  LaunchRequest request;
+  request.spec = make_train_spec(eight_gpus(), platform, model, strategy);
+  request.platform = platform;
+  request.settings = eight_gpus().platforms.at(platform).settings;
+  request.model_notes = {entry.tokenizer_path.value_or(""), entry.nemo_recipe.value_or(""),
+                         entry.primus_config.value_or("")};
+  request.checkout = {path_of(module, "installation"), path_of(module, "config_dir"), path_of(module, "run_script")};
+  request.paths = {"/out/runs/x", "/out/x.log", "/out/x.json", "/here"};
+  request.own_program = "/usr/bin/tprimat";
+  return request;
+}
+
+// A flag and its values on a line.
+std::string render_command(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : word.starts_with("--") ? "\n  " : " ") + word;
+  return text + "\n";
+}
+
+// Python that is part of this program is named and not shown.
+std::string render_file(const GeneratedFile& file) {
+  if (file.path.ends_with(".py")) return "-- " + file.path + "\n";
+  return "-- " + file.path + ":\n" + file.content + (file.content.ends_with('\n') ? "" : "\n");
+}
+
+std::string render_plan(const LaunchPlan& plan) {
+  std::string text = "cd " + plan.working_directory + "\n";
+  for (const auto& [name, value] : plan.environment) text += name + "=" + value + "\n";
+  text += render_command(plan.command);
+  text += "steps: " + (plan.steps_path.empty() ? "in the log" : plan.steps_path) + "\n";
+  for (const Deviation& each : plan.deviations)
+    text += "deviates: " + each.key + ": " + each.asked + " becomes " + each.effective + "\n";
+  for (const GeneratedFile& file : plan.files) text += render_file(file);
+  return text;
+}
+
+std::string plan_or_refusal(const FrameworkModule& module, const LaunchRequest& request) {
+  try {
+    require_framework(module.id, request.platform);
+    return render_plan(plan_launch(module, request));
+  } catch (const Error& error) {
+    std::string text;
+    for (const Problem& problem : error.problems()) text += "refused: " + to_string(problem) + "\n";
+    return text;
+  }
+}
+
+struct Case {
+  std::string framework, model, platform;
+};
+
+std::vector<Case> list_launches() {
+  std::vector<Case> cases;
+  for (const FrameworkModule& module : framework_modules())
+    for (const char* model : {"llama", "qwen", "mistral"})
+      for (const char* platform : {"nvd", "amd"}) cases.push_back({std::string(enum_name(module.id)), model, platform});
+  return cases;
+}
+
+class GoldenLaunch : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override { ::setenv("TPRIMAT_FRAMEWORKS", "/opt/frameworks", 1); }
+  void TearDown() override { ::unsetenv("TPRIMAT_FRAMEWORKS"); }
+};
+
+TEST_P(GoldenLaunch, IsAsWritten) {
+  const FrameworkModule& module = *std::find_if(
+      framework_modules().begin(), framework_modules().end(),
+      [](const FrameworkModule& each) { return enum_name(each.id) == GetParam().framework; });
+  const Platform platform = *parse_enum<Platform>(GetParam().platform);
+  std::string text;
+  for (const auto& [strategy, layouts] : eight_gpus().strategies)
+    text += "==== " + strategy + "\n" +
+            plan_or_refusal(module, request_for(module, GetParam().model, platform, strategy)) + "\n";
+  const fs::path file =
+      k_folder / (GetParam().framework + "_" + GetParam().model + "_" + GetParam().platform + ".txt");
+  if (std::getenv("TPRIMAT_UPDATE_GOLDEN") != nullptr) write_file_atomically(file, text);
+  EXPECT_EQ(text, read_file(file));
+}
+
+INSTANTIATE_TEST_SUITE_P(Frameworks, GoldenLaunch, ::testing::ValuesIn(list_launches()), [](const auto& each) {
+  return each.param.framework + "_" + each.param.model + "_" + each.param.platform;
+});
+
+// ---- flags that the real programs accept
+
+struct FlagFact {
+  std::string values;  // "0", "1", "+"
+  std::vector<std::string> choices;
+};
+
+std::vector<std::string> split_text(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
+  return parts;
+}
+
+std::map<std::string, FlagFact> read_flags(const std::string& name) {
+  std::map<std::string, FlagFact> flags;
+  std::ifstream file(k_folder / name);
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::vector<std::string> cells = split_text(line, '\t');
+    flags[cells.at(0)] = {cells.at(1), split_text(cells.size() > 2 ? cells[2] : "", ',')};
+  }
+  return flags;
+}
+
+std::string complaint_about(const std::vector<std::string>& values, const FlagFact& fact) {
+  if (fact.values == "0" && !values.empty()) return "takes no value";
+  if (fact.values == "1" && values.size() != 1) return "takes one value";
+  if (fact.values == "+" && values.empty()) return "takes values";
+  if (fact.choices.empty()) return "";
+  const bool possible = std::find(fact.choices.begin(), fact.choices.end(), values.at(0)) != fact.choices.end();
+  return possible ? "" : "cannot be " + values.at(0);
+}
+
+void expect_accepted(const std::vector<std::string>& command, const std::map<std::string, FlagFact>& flags) {
+  auto word = std::find_if(command.begin(), command.end(),
+                           [](const std::string& each) { return each.ends_with("pretrain_gpt.py"); });
+  ASSERT_NE(word, command.end());
+  for (++word; word != command.end();) {
+    const std::string flag = *word++;
+    std::vector<std::string> values;
+    while (word != command.end() && !word->starts_with("--")) values.push_back(*word++);
+    const auto fact = flags.find(flag);
+    if (fact == flags.end())
+      ADD_FAILURE() << flag << " is not known to the program";
+    else
+      EXPECT_EQ(complaint_about(values, fact->second), "") << flag;
+  }
+}
+
+TEST(MegatronFlags, AreThoseOfTheRealPrograms) {
+  for (const auto& [framework, table] : {std::pair{Framework::mega, "megatron_lm_flags.tsv"},
+                                         {Framework::mgds, "megatron_deepspeed_flags.tsv"}}) {
+    const auto flags = read_flags(table);
+    ASSERT_GT(flags.size(), 100u);
+    const FrameworkModule& module = require_framework(framework, Platform::nvd);
+    int plans = 0;
+    for (const Platform platform : {Platform::nvd, Platform::amd})
+      for (const auto& [strategy, by_model] : eight_gpus().strategies)
+        for (const char* model : {"llama", "qwen", "mistral"}) try {
+            expect_accepted(plan_launch(module, request_for(module, model, platform, strategy)).command, flags);
+            ++plans;
+          } catch (const Error&) {  // refused: the golden files say why
+          }
+    EXPECT_GT(plans, 10);
+  }
+}
+
+}  // namespace
+}  // namespace tprimat

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""The model that our command line for Megatron-LM describes, built by megatron-core itself, against the one that our
+config.json describes, built by transformers: the same number of parameters, tensor for tensor in sum.
+
+  megatron_model.py PROGRAM       PROGRAM is tprimat
+
+Where MEGATRON_PATH names a checkout of Megatron-LM whose packages are there, its own parser reads the command too.
+TPRIMAT_PYTHON names the Python to use. Exit status: 0 all the same, 1 not, 77 megatron-core or transformers is missing.
+"""
+
+import dataclasses
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from chosen_python import use_chosen_python
+
+SKIPPED = 77
+LLAMA = dict(num_layers=2, hidden_size=64, ffn_hidden_size=160, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+             vocab_size=256, max_position_embeddings=128, tied_embeddings=False)
+MODELS = {
+    "llama": LLAMA,
+    "qwen": LLAMA | dict(qkv_bias=True, tied_embeddings=True),
+    "qwen3": LLAMA | dict(qk_norm=True, head_dim=32),
+    "gpt": LLAMA | dict(num_key_value_heads=4, linear_bias=True, norm="layer", mlp="gelu", position="learned",
+                        tied_embeddings=True),
+}
+# Flags whose name in megatron-core's TransformerConfig is another one, as Megatron-LM's own translation has it.
+RENAMED = {"norm_epsilon": "layernorm_epsilon"}
+
+
+def plans(program, folder):
+    config = {"experiment": {"methodology": "single"},
+              "hardware": {"platforms": {"nvidia": {"gpu_model": "H100", "num_gpus": 1}}}, "models": MODELS,
+              "training": {"data": {"micro_batch_size": 1, "global_batch_size": 2, "seq_length": 64},
+                           "duration": {"max_steps": 20}, "optimizer": {"learning_rate": 1e-3, "warmup_steps": 2}}}
+    path = pathlib.Path(folder) / "config.yaml"
+    path.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    for framework in ("mega", "fsdp"):
+        output = subprocess.run([program, "run", "--config", path, "--platform", "nvd", "--framework", framework,
+                                 "--dry-run", "--json"], check=True, capture_output=True, text=True, cwd=folder).stdout
+        yield {plan["run"].split()[1]: plan for plan in json.loads(output)}
+
+
+def flags_of(command):
+    words = command[next(i for i, word in enumerate(command) if word.endswith("pretrain_gpt.py")) + 1:]
+    flags = {}
+    for word in words:
+        if word.startswith("--"):
+            name = word[2:].replace("-", "_")
+            flags[name] = True
+        else:
+            flags[name] = word
+    return flags
+
+
+def read_value(word):
+    for kind in (int, float):
+        try:
+            return word if word is True else kind(word)
+        except ValueError:
+            pass
+    return word
+
+
+def transformer_config(flags):
+    import torch
+    from megatron.core.transformer.transformer_config import TransformerConfig
+    known = {field.name for field in dataclasses.fields(TransformerConfig)}
+    settings = {RENAMED.get(name, name): read_value(value) for name, value in flags.items()}
+    settings = {name: value for name, value in settings.items() if name in known}
+    if not flags.get("group_query_attention"):
+        settings.pop("num_query_groups", None)
+    swiglu = "swiglu" in flags
+    return TransformerConfig(**settings, add_bias_linear="disable_bias_linear" not in flags, gated_linear_unit=swiglu,
+                             activation_func=torch.nn.functional.silu if swiglu else torch.nn.functional.gelu,
+                             bias_activation_fusion=False, use_cpu_initialization=True, persist_layer_norm=False,
+                             gradient_accumulation_fusion=False)
+
+
+def count_megatron(flags):
+    from megatron.core.models.gpt import GPTModel
+    from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
+    config = transformer_config(flags)
+    divisor = int(flags["make_vocab_size_divisible_by"])
+    vocabulary = -(-(int(flags["vocab_size"]) + 1) // divisor) * divisor  # NullTokenizer adds one, then it is padded
+    layer = get_gpt_layer_local_spec(normalization=flags["normalization"], qk_layernorm="qk_layernorm" in flags)
+    model = GPTModel(config, layer, vocab_size=vocabulary, max_sequence_length=int(flags["max_position_embeddings"]),
+                     position_embedding_type=flags["position_embedding_type"],
+                     share_embeddings_and_output_weights="untie_embeddings_and_output_weights" not in flags)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def count_transformers(plan):
+    import torch
+    import transformers
+    content = next(file["content"] for file in plan["files"] if file["path"].endswith("/config.json"))
+    config = transformers.AutoConfig.for_model(**json.loads(content))
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def start_megatron():
+    import torch.distributed as dist
+    from megatron.core import parallel_state
+    with tempfile.NamedTemporaryFile() as store:
+        dist.init_process_group("gloo", init_method=f"file://{store.name}.store", rank=0, world_size=1)
+    parallel_state.initialize_model_parallel(1, 1)
+
+
+def parse_with_checkout(checkout, command):
+    """Megatron-LM's own parser reads the words; an unknown flag or a wrong value ends the child with a message."""
+    words = command[next(i for i, word in enumerate(command) if word.endswith("pretrain_gpt.py")) + 1:]
+    code = "import sys; from megatron.training.arguments import parse_args; parse_args()"
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=checkout, capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": checkout})
+    if done.returncode != 0:
+        print(done.stderr[-2000:])
+    return done.returncode == 0
+
+
+def main():
+    if any(importlib.util.find_spec(name) is None for name in ("torch", "megatron", "transformers")):
+        print(f"skipped: {sys.executable} has no megatron-core or no transformers; TPRIMAT_PYTHON names another Python")
+        return SKIPPED
+    start_megatron()
+    failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        mega, fsdp = plans(sys.argv[1], folder)
+        for name in MODELS:
+            ours, theirs = count_megatron(flags_of(mega[name]["command"])), count_transformers(fsdp[name])
+            print(f"{name}: megatron-core {ours}, transformers {theirs} parameters")
+            failures += ours != theirs
+            if checkout := os.environ.get("MEGATRON_PATH"):
+                failures += not parse_with_checkout(checkout, mega[name]["command"])
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    use_chosen_python()
+    sys.exit(main())

@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "run/config_audit.h"
+#include "run/log_steps.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Lines as Megatron-LM prints them.
+std::string megatron_line(int step, double loss) {
+  char line[512];
+  std::snprintf(line, sizeof line,
+                " [2026-01-02 03:04:%02d] iteration %8d/       4 | consumed samples: %12d | elapsed time per iteration "
+                "(ms): 500.0 | throughput per GPU (TFLOP/s/GPU): 400.0 | learning rate: %.6E | global batch size:     8 "
+                "| lm loss: %.6E | loss scale: 1.0 | grad norm: 1.250 | number of skipped iterations:   0 | number of nan "
+                "iterations:   0 |\n",
+                step, step, step * 8, step * 1e-4, loss);
+  return line;
+}
+
+std::string megatron_arguments(const std::string& lr) {
+  return "------------------------ arguments ------------------------\n"
+         "  adam_beta2 ...................................... 0.95\n"
+         "  global_batch_size ............................... 8\n"
+         "  hidden_size ..................................... 64\n"
+         "  lr .............................................. " +
+         lr +
+         "\n"
+         "  num_layers ...................................... 2\n"
+         "  seed ............................................ 42\n"
+         "  train_iters ..................................... 4\n"
+         "-------------------- end of arguments ---------------------\n";
+}
+
+class OwnLogTest : public ::testing::Test {
+ protected:
+  void TearDown() override { fs::remove(path_); }
+  void append(const std::string& text) const { std::ofstream(path_, std::ios::app) << text; }
+  const std::string path_ = (fs::temp_directory_path() / ("own log " + std::to_string(::getpid()))).string();
+};
+
+TEST_F(OwnLogTest, StepsComeFromTheFrameworksOwnLines) {
+  LogSteps steps(path_);
+  steps.read_rest(1000.0);
+  EXPECT_TRUE(steps.steps().empty());
+  append(megatron_arguments("0.0004") + megatron_line(1, 10.0) + megatron_line(2, 9.5));
+  steps.read_rest(1002.0);
+  ASSERT_EQ(steps.steps().size(), 2u);
+  append(megatron_line(3, 9.0) + megatron_line(4, std::nan("")));
+  steps.read_rest(1003.0);
+  ASSERT_EQ(steps.steps().size(), 4u);
+  const StepRecord& second = steps.steps()[1];
+  EXPECT_EQ(second.step, 2);
+  EXPECT_DOUBLE_EQ(second.time_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(second.loss.value(), 9.5);
+  EXPECT_DOUBLE_EQ(second.grad_norm.value(), 1.25);
+  EXPECT_DOUBLE_EQ(second.unix_time.value(), 1002.0);
+  EXPECT_DOUBLE_EQ(steps.steps()[0].unix_time.value(), 1001.5);
+  EXPECT_DOUBLE_EQ(steps.steps()[2].unix_time.value(), 1002.5);
+  EXPECT_TRUE(std::isnan(steps.steps()[3].loss.value()));
+}
+
+TEST_F(OwnLogTest, ReadingIsPausedBetweenTwoLooks) {
+  append(megatron_line(1, 10.0));
+  LogSteps steps(path_);
+  EXPECT_FALSE(steps.read_new(1.0));  // too soon
+  EXPECT_TRUE(steps.steps().empty());
+}
+
+TrainSpec asked() {
+  TrainSpec spec;
+  spec.model.num_layers = 2;
+  spec.model.hidden_size = 64;
+  spec.global_batch_size = 8;
+  spec.steps = 4;
+  spec.optimizer.learning_rate = 4e-4;
+  return spec;
+}
+
+TEST_F(OwnLogTest, WhatRanAsAskedIsNoDifference) {
+  append(megatron_arguments("0.0004") + megatron_line(1, 10.0));
+  EXPECT_TRUE(audit_settings(asked(), read_log_beginning(path_).log).empty());
+}
+
+TEST_F(OwnLogTest, AnotherLearningRateIsFound) {
+  append(megatron_arguments("0.0003") + megatron_line(1, 10.0));
+  const auto differences = audit_settings(asked(), read_log_beginning(path_).log);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].key, "learning_rate");
+  EXPECT_EQ(differences[0].asked, "0.0004");
+  EXPECT_EQ(differences[0].effective, "0.0003");
+}
+
+TEST_F(OwnLogTest, SettingsThatAdaptersPrintAreRead) {
+  append("setting learning_rate 0.0004\nsetting beta2 0.999\nsetting zero_stage 3\nsetting schedule linear\n");
+  const auto differences = audit_settings(asked(), read_log_beginning(path_).log);
+  ASSERT_EQ(differences.size(), 3u);
+  EXPECT_EQ(differences[0].key, "schedule");
+  EXPECT_EQ(differences[1].key, "beta2");
+  EXPECT_EQ(differences[1].effective, "0.999");
+  EXPECT_EQ(differences[2].key, "zero_stage");
+}
+
+TEST_F(OwnLogTest, ALogThatIsNotThereSaysNothing) {
+  EXPECT_TRUE(audit_settings(asked(), read_log_beginning("/nowhere/at all").log).empty());
+}
+
+}  // namespace
+}  // namespace tprimat
