@@ -50,7 +50,7 @@ const std::vector<FrameworkModule>& framework_modules() {
       {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", "",
        python_profilers},
       {Framework::mega, "Megatron-LM", {nvd, amd}, find_mega, plan_mega,
-       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron"},
+       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron", {Profiler::nsys}},
       {Framework::mgds, "Megatron-DeepSpeed", {nvd, amd}, find_mgds, plan_mgds,
        "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH", "megatron_deepspeed"},
       {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", {nvd}, find_nemo, plan_nemo,
