@@ -18,6 +18,7 @@ from tprimat_adapter import model as models, settings
 from tprimat_adapter.attention import describe_attention
 from tprimat_adapter.experiment import load_experiment, rank, world_size
 from tprimat_adapter.loss_scale import LossScaler
+from tprimat_adapter.profiling import open_window
 from tprimat_adapter.samples import Samples, prepare_samples
 
 DTYPES = {"no": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}  # accelerate's words
@@ -67,6 +68,19 @@ class Recording(transformers.TrainerCallback):
         skipped = self.trainer.accelerator.optimizer_step_was_skipped
         self.recorder.end_step(state.global_step, loss=loss, grad_norm=None if skipped else logs["grad_norm"],
                                skipped=skipped or None, **self.figures)
+
+
+class Profiling(transformers.TrainerCallback):
+    """A profile of the steps that TPRIMAT_PROFILE names."""
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.window = open_window()
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        self.window.begin(state.global_step + 1)
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.window.end(state.global_step)
 
 
 class FaithfulTrainer(transformers.Trainer):
@@ -141,6 +155,7 @@ def main() -> None:
                               train_dataset=OrderedSamples(samples, experiment),
                               optimizers=(optimizer, models.make_schedule(optimizer, experiment)))
     trainer.add_callback(Recording(trainer))
+    trainer.add_callback(Profiling())
     trainer.train()
 
 

@@ -14,6 +14,7 @@
 #include "launch/nemo.h"
 #include "launch/platform_environment.h"
 #include "launch/prim.h"
+#include "launch/profilers.h"
 #include "launch/tran.h"
 
 namespace tprimat {
@@ -38,15 +39,18 @@ std::string describe_available() {
 
 const std::vector<FrameworkModule>& framework_modules() {
   using enum Platform;
+  static const std::vector<Profiler> python_profilers = {Profiler::nsys, Profiler::rocprofv3, Profiler::torch};
   static const std::vector<FrameworkModule> modules = {
-      {Framework::native, "native C++ trainer", {cpu}, find_native, plan_native, "it is part of this program", ""},
+      {Framework::native, "native C++ trainer", {cpu}, find_native, plan_native, "it is part of this program", "",
+       {Profiler::own}},
       {Framework::tran, "HF Transformers", {nvd, amd, cpu}, find_tran, plan_tran,
-       "frameworks/setup.sh tran installs it", ""},
+       "frameworks/setup.sh tran installs it", "", python_profilers},
       {Framework::fsdp, "PyTorch FSDP2", {nvd, amd, cpu}, find_fsdp, plan_fsdp, "frameworks/setup.sh fsdp installs it",
-       ""},
-      {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", ""},
+       "", python_profilers},
+      {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", "",
+       python_profilers},
       {Framework::mega, "Megatron-LM", {nvd, amd}, find_mega, plan_mega,
-       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron"},
+       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron", {Profiler::nsys}},
       {Framework::mgds, "Megatron-DeepSpeed", {nvd, amd}, find_mgds, plan_mgds,
        "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH", "megatron_deepspeed"},
       {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", {nvd}, find_nemo, plan_nemo,
@@ -98,6 +102,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   plan.steps_path = std::move(program.steps_path);
   plan.checkpoints_path = std::move(program.checkpoints_path);
   plan.result_path = request.paths.result;
+  if (request.profile) add_profiler(plan, request);
   plan.deviations = std::move(program.deviations);
   return plan;
 }

@@ -15,6 +15,7 @@ namespace tprimat {
 namespace embedded {
 extern const std::string_view package_init_py, package_config_py, package_steps_py, adapter_init_py,
     adapter_attention_py, adapter_experiment_py, adapter_loop_py, adapter_loss_scale_py, adapter_model_py,
+    adapter_profiling_py,
     adapter_samples_py, adapter_settings_py, train_tran_py, train_fsdp_py, train_deep_py,
     train_nemo_py;
 }  // namespace embedded
@@ -37,6 +38,7 @@ const AdapterFile k_shared_files[] = {{"tprimat/__init__.py", embedded::package_
                                       {"tprimat_adapter/loop.py", embedded::adapter_loop_py},
                                       {"tprimat_adapter/loss_scale.py", embedded::adapter_loss_scale_py},
                                       {"tprimat_adapter/model.py", embedded::adapter_model_py},
+                                      {"tprimat_adapter/profiling.py", embedded::adapter_profiling_py},
                                       {"tprimat_adapter/samples.py", embedded::adapter_samples_py},
                                       {"tprimat_adapter/settings.py", embedded::adapter_settings_py}};
 const AdapterFile k_scripts[] = {{"train_tran.py", embedded::train_tran_py},
