@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 namespace tprimat {
 namespace {
 

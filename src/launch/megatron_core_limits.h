@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
+#include "spec/names.h"
 #include "spec/train_spec.h"
 
 namespace tprimat {

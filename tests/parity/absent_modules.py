@@ -41,7 +41,7 @@ class AbsentModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec):
         module = AbsentModule(spec.name)
-        module.__path__, module.__version__ = [], "0.0.0"
+        module.__path__, module.__version__ = [], "2.0.0"
         return module
 
     def exec_module(self, module):
