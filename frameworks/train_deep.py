@@ -4,31 +4,39 @@
   torchrun --nproc-per-node N train_deep.py --spec train_spec.json
 """
 
+from __future__ import annotations
+
 import argparse
+import math
+from typing import Any
 
 import deepspeed
 import torch
 
-from tprimat_adapter import model as models
-from tprimat_adapter.experiment import learning_rate_at, load_experiment, local_rank, rank, world_size
+from tprimat_adapter import model as models, settings
+from tprimat_adapter.attention import describe_attention
+from tprimat_adapter.experiment import load_experiment, local_rank, rank, world_size
 from tprimat_adapter.loop import run_steps
 from tprimat_adapter.samples import Samples, prepare_samples
 
 
-def zero_stage(experiment):
-    """As asked for. One rank has nothing to share, but only with ZeRO does DeepSpeed add up bf16 gradients in fp32."""
-    alone = experiment.parallel.data_parallel_size == 1 and experiment.precision == "bf16"
-    return max(experiment.parallel.zero_stage, 1 if alone else 0)
+def zero_stage(experiment: Any) -> int:
+    """As asked for, but only with ZeRO does DeepSpeed add up short gradients in fp32."""
+    return max(experiment.parallel.zero_stage, 0 if experiment.precision == "fp32" else 1)
 
 
-def make_config(experiment):
+def make_config(experiment: Any) -> dict[str, Any]:
     """The experiment in DeepSpeed's words (its ds_config.json)."""
+    scale = experiment.loss_scale
     return {
         "train_batch_size": experiment.global_batch_size,
         "train_micro_batch_size_per_gpu": experiment.micro_batch_size,
         "gradient_accumulation_steps": experiment.accumulation,
         "gradient_clipping": experiment.optimizer.clip_grad_norm,
         "bf16": {"enabled": experiment.precision == "bf16"},
+        "fp16": {"enabled": experiment.precision == "fp16", "loss_scale": 0,  # 0: dynamic
+                 "initial_scale_power": round(math.log2(scale.initial)), "loss_scale_window": scale.window,
+                 "hysteresis": 1, "min_loss_scale": scale.minimum},
         "data_types": {"grad_accum_dtype": "fp32"},
         "zero_optimization": {"stage": zero_stage(experiment)},
         "zero_allow_untested_optimizer": True,
@@ -37,7 +45,7 @@ def make_config(experiment):
 
 
 class Training:
-    def __init__(self, spec_path):
+    def __init__(self, spec_path: str) -> None:
         deepspeed.init_distributed()
         on_gpu = torch.cuda.is_available()
         self.device = torch.device("cuda", local_rank()) if on_gpu else torch.device("cpu")
@@ -47,29 +55,53 @@ class Training:
         if self.experiment.recompute == "full":
             model.gradient_checkpointing_enable({"use_reentrant": False})
         model.train()
-        self.client_optimizer = models.make_optimizer(model, self.experiment.optimizer)
-        self.engine, self.optimizer, _, _ = deepspeed.initialize(
-            model=model, optimizer=self.client_optimizer, config=make_config(self.experiment))
+        optimizer = models.make_optimizer(model, self.experiment.optimizer)
+        self.engine, self.optimizer, _, self.schedule = deepspeed.initialize(
+            model=model, optimizer=optimizer, lr_scheduler=models.make_schedule(optimizer, self.experiment),
+            config=make_config(self.experiment))
 
-    def run_step(self, step):
-        rate = learning_rate_at(self.experiment.optimizer, step, self.experiment.steps)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+    def read_tokens(self, step: int, index: int) -> torch.Tensor:
+        return torch.from_numpy(self.samples.micro_batch(self.experiment, step, index, rank())).to(self.device)
+
+    def run_step(self, step: int) -> dict[str, Any]:
+        scale = self.optimizer.cur_scale if self.engine.fp16_enabled() else None
+        figures = {"learning_rate": self.schedule.get_last_lr()[0], "loss_scale": scale}
         loss = torch.zeros((), device=self.device)
         for index in range(self.experiment.accumulation):
-            tokens = torch.from_numpy(self.samples.micro_batch(self.experiment, step, index, rank())).to(self.device)
-            part = models.mean_loss(self.engine, tokens)
+            part = models.mean_loss(self.engine, self.read_tokens(step, index))
             self.engine.backward(part)
             self.engine.step()  # updates at the end of an accumulation only
             loss += part.detach() / self.experiment.accumulation
         torch.distributed.all_reduce(loss)
-        return loss / world_size(), self.engine.get_global_grad_norm(), rate
+        return {"loss": loss / world_size(), "grad_norm": self.engine.get_global_grad_norm(),
+                "skipped": not self.engine.was_step_applied() or None, **figures}
 
-    def run(self):
-        run_steps("deep", self.experiment, self.client_optimizer, self.device, self.run_step)
+    def describe(self) -> settings.Settings:
+        """What DeepSpeed's engine, the optimizer in it, schedule and samples hold."""
+        engine, length = self.engine, self.samples.sequence_length
+        batch, micro = engine.train_batch_size(), engine.train_micro_batch_size_per_gpu()
+        accumulation, steps = engine.gradient_accumulation_steps(), len(self.samples) // batch
+        fp16, bf16 = engine.fp16_enabled(), engine.bfloat16_enabled()
+        dtype = torch.float16 if fp16 else torch.bfloat16 if bf16 else torch.float32
+        return {"framework": "deep", "framework_version": deepspeed.__version__, "max_steps": steps,
+                "sequence_length": length, **settings.describe_batch(micro, accumulation, engine.dp_world_size),
+                "global_batch_size": batch, **settings.describe_optimizer(self.optimizer),
+                **settings.describe_schedule(self.schedule, steps), "clip_grad_norm": engine.gradient_clipping(),
+                "zero_stage": engine.zero_optimization_stage(), **settings.describe_products(dtype, self.device),
+                **(self.describe_loss_scale() if fp16 else {}), **settings.describe_model(engine.module),
+                "attention": describe_attention(engine.module, length, dtype, self.device)}
+
+    def describe_loss_scale(self) -> settings.Settings:
+        scaler = self.optimizer.loss_scaler
+        return {"loss_scale.initial": scaler.cur_scale, "loss_scale.window": scaler.scale_window,
+                "loss_scale.minimum": scaler.min_scale}
+
+    def run(self) -> None:
+        settings.print_settings(self.describe())
+        run_steps(self.experiment, self.device, self.run_step)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spec", required=True, help="train_spec.json")
     Training(parser.parse_args().spec).run()

@@ -4,21 +4,26 @@
   torchrun --nproc-per-node N train_fsdp.py --spec train_spec.json
 """
 
+from __future__ import annotations
+
 import argparse
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-from tprimat_adapter import model as models
-from tprimat_adapter.experiment import learning_rate_at, load_experiment, local_rank, rank, world_size
+from tprimat_adapter import model as models, settings
+from tprimat_adapter.attention import describe_attention
+from tprimat_adapter.experiment import load_experiment, local_rank, rank, world_size
 from tprimat_adapter.loop import run_steps
+from tprimat_adapter.loss_scale import LossScaler
 from tprimat_adapter.samples import Samples, prepare_samples
 
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def start():
+def start() -> torch.device:
     """The process group and this process's device."""
     if torch.cuda.is_available():
         device = torch.device("cuda", local_rank())
@@ -30,22 +35,22 @@ def start():
     return device
 
 
-def blocks(model):
+def blocks(model: torch.nn.Module) -> torch.nn.ModuleList:
     """The transformer blocks, which each are gathered on their own."""
     return next(module for module in model.modules() if isinstance(module, torch.nn.ModuleList))
 
 
-def shard(model, experiment, device):
+def shard(model: torch.nn.Module, experiment: Any, device: torch.device) -> None:
     policy = MixedPrecisionPolicy(param_dtype=DTYPES[experiment.precision], reduce_dtype=torch.float32)
     mesh = dist.init_device_mesh(device.type, (world_size(),))
-    keep = experiment.parallel.zero_stage < 3  # ZeRO-2: the weights stay gathered between forward and backward
+    keep = experiment.parallel.zero_stage == 2  # the weights stay gathered between forward and backward
     for block in blocks(model):
         fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=not keep)
     fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=not keep)
 
 
 class Training:
-    def __init__(self, spec_path):
+    def __init__(self, spec_path: str) -> None:
         self.device = start()
         self.experiment = load_experiment(spec_path)
         self.samples = Samples(prepare_samples(spec_path))
@@ -55,35 +60,58 @@ class Training:
         self.model.train()
         shard(self.model, self.experiment, self.device)
         self.optimizer = models.make_optimizer(self.model, self.experiment.optimizer)
+        self.schedule = models.make_schedule(self.optimizer, self.experiment)
+        self.scaler = LossScaler(self.experiment, self.device)
+        self.clip = self.experiment.optimizer.clip_grad_norm
 
-    def run_step(self, step):
+    def read_tokens(self, step: int, index: int) -> torch.Tensor:
+        return torch.from_numpy(self.samples.micro_batch(self.experiment, step, index, rank())).to(self.device)
+
+    def run_step(self, step: int) -> dict[str, Any]:
+        figures = {"learning_rate": self.schedule.get_last_lr()[0], "loss_scale": self.scaler.value}
         loss = torch.zeros((), device=self.device)
         for index in range(self.experiment.accumulation):
             last = index + 1 == self.experiment.accumulation
             self.model.set_requires_gradient_sync(last)
-            tokens = torch.from_numpy(self.samples.micro_batch(self.experiment, step, index, rank())).to(self.device)
-            part = models.mean_loss(self.model, tokens) / self.experiment.accumulation
-            part.backward()
+            part = models.mean_loss(self.model, self.read_tokens(step, index)) / self.experiment.accumulation
+            self.scaler.scale(part).backward()
             loss += part.detach()
         dist.all_reduce(loss)
-        return loss / world_size(), *self.update(step)
+        figures["grad_norm"] = self.update()
+        return {"loss": loss / world_size(), "skipped": self.scaler.skipped or None, **figures}
 
-    def update(self, step):
-        """Clips, updates, and returns the norm from before and the rate."""
-        settings = self.experiment.optimizer
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip_grad_norm or float("inf"))
-        rate = learning_rate_at(settings, step, self.experiment.steps)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
+    def update(self) -> torch.Tensor:
+        """Clips and updates; returns the norm from before."""
+        self.scaler.unscale_(self.optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip or float("inf"))
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        if not self.scaler.skipped:
+            self.schedule.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return norm.full_tensor() if hasattr(norm, "full_tensor") else norm, rate
+        return norm.full_tensor() if hasattr(norm, "full_tensor") else norm
 
-    def run(self):
-        run_steps("fsdp", self.experiment, self.optimizer, self.device, self.run_step)
+    def describe(self) -> settings.Settings:
+        """What FSDP2, optimizer, schedule and samples hold."""
+        tokens, group = self.read_tokens(1, 0), fully_shard.state(blocks(self.model)[0])._fsdp_param_group
+        dtype = group.mp_policy.param_dtype
+        batch = settings.describe_batch(len(tokens), self.experiment.accumulation, dist.get_world_size())
+        steps, length = len(self.samples) // batch["global_batch_size"], tokens.shape[1] - 1
+        return {"framework": "fsdp", "framework_version": torch.__version__, "max_steps": steps,
+                "sequence_length": length, **batch, **settings.describe_optimizer(self.optimizer),
+                **settings.describe_schedule(self.schedule, steps), "clip_grad_norm": self.clip,
+                "zero_stage": 3 if group.post_forward_mesh_info else 2,
+                "reduce_precision": settings.PRECISIONS[group.mp_policy.reduce_dtype],
+                **settings.describe_products(dtype, self.device), **self.scaler.describe(),
+                **settings.describe_model(self.model),
+                "attention": describe_attention(self.model, length, dtype, self.device)}
+
+    def run(self) -> None:
+        settings.print_settings(self.describe())
+        run_steps(self.experiment, self.device, self.run_step)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spec", required=True, help="train_spec.json")
     Training(parser.parse_args().spec).run()

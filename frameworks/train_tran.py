@@ -4,28 +4,38 @@
   train_tran.py --spec train_spec.json
 """
 
+from __future__ import annotations
+
 import argparse
 import pathlib
+from typing import Any
 
 import torch
 import transformers
 
-from tprimat_adapter import model as models
-from tprimat_adapter.experiment import learning_rate_at, load_experiment, rank, world_size
+from tprimat.steps import StepRecorder
+from tprimat_adapter import model as models, settings
+from tprimat_adapter.attention import describe_attention
+from tprimat_adapter.experiment import load_experiment, rank, world_size
+from tprimat_adapter.loss_scale import LossScaler
+from tprimat_adapter.profiling import open_window
 from tprimat_adapter.samples import Samples, prepare_samples
-from tprimat_adapter.steps import StepRecorder
+
+DTYPES = {"no": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}  # accelerate's words
+REPLICATED = ("NO", "MULTI_GPU", "MULTI_CPU")  # its layouts in which every rank holds all weights
+NEVER = 1e30  # a norm that no gradient has
 
 
 class OrderedSamples(torch.utils.data.Dataset):
     """The samples of this process, one after the other, as the data loader asks for them."""
 
-    def __init__(self, samples, experiment):
+    def __init__(self, samples: Samples, experiment: Any) -> None:
         self.samples, self.experiment = samples, experiment
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.experiment.steps * self.experiment.global_batch_size // world_size()
 
-    def __getitem__(self, n):
+    def __getitem__(self, n: int) -> dict[str, torch.Tensor]:
         mbs, accumulation = self.experiment.micro_batch_size, self.experiment.accumulation
         micro, within = divmod(n, mbs)
         step, index = divmod(micro, accumulation)
@@ -34,65 +44,106 @@ class OrderedSamples(torch.utils.data.Dataset):
 
 
 class Recording(transformers.TrainerCallback):
-    """Writes the step records. The loss is the one that was trained on, not the rounded one of the log."""
+    """Writes settings and step records. The loss is the one that was trained on, on average over all ranks."""
 
-    def __init__(self, trainer):
-        self.trainer, self.recorder = trainer, None
+    def __init__(self, trainer: FaithfulTrainer) -> None:
+        self.trainer = trainer
 
-    def on_train_begin(self, args, state, control, **kwargs):
+    def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
+        settings.print_settings(describe(self.trainer, state.max_steps, **objects))
         experiment = self.trainer.experiment
         self.recorder = StepRecorder(args.device, experiment.global_batch_size * experiment.sequence_length)
 
-    def on_step_begin(self, args, state, control, **kwargs):
+    def on_step_begin(self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **objects: Any) -> None:
         self.trainer.losses = []
+        self.figures = {"learning_rate": lr_scheduler.get_last_lr()[0], "loss_scale": self.trainer.scaler.value}
 
-    def on_pre_optimizer_step(self, args, state, control, optimizer=None, **kwargs):
-        self.rate = optimizer.param_groups[0]["lr"]
-
-    def on_log(self, args, state, control, logs=None, **kwargs):
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **objects: Any) -> None:
         if "grad_norm" not in logs:
             return
         loss = torch.stack(self.trainer.losses).mean()
         if world_size() > 1:
             torch.distributed.all_reduce(loss)
             loss /= world_size()
-        self.recorder.end_step(state.global_step, loss=loss, grad_norm=logs["grad_norm"], learning_rate=self.rate)
+        skipped = self.trainer.accelerator.optimizer_step_was_skipped
+        self.recorder.end_step(state.global_step, loss=loss, grad_norm=None if skipped else logs["grad_norm"],
+                               skipped=skipped or None, **self.figures)
+
+
+class Profiling(transformers.TrainerCallback):
+    """A profile of the steps that TPRIMAT_PROFILE names."""
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.window = open_window()
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        self.window.begin(state.global_step + 1)
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.window.end(state.global_step)
 
 
 class FaithfulTrainer(transformers.Trainer):
-    """The Trainer with our order of samples, our loss and our schedule."""
+    """The Trainer with our order of samples, our loss, our schedule and our loss scale."""
 
-    def __init__(self, experiment, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self, experiment: Any, **options: Any) -> None:
+        super().__init__(**options)
         self.experiment, self.losses = experiment, []
+        self.scaler = LossScaler(experiment, self.args.device)
+        if self.accelerator.scaler is not None:  # with fp16
+            self.accelerator.scaler = self.scaler
 
-    def _get_train_sampler(self, *args):
+    def _get_train_sampler(self, *args: Any) -> torch.utils.data.Sampler:
         return torch.utils.data.SequentialSampler(self.train_dataset)
 
-    def get_train_dataloader(self):  # not split over processes once more: the samples are this process's already
+    def get_train_dataloader(self) -> torch.utils.data.DataLoader:
+        """Not split over processes once more: the samples are this process's already."""
         return torch.utils.data.DataLoader(self.train_dataset, batch_size=self.args.per_device_train_batch_size,
                                            sampler=self._get_train_sampler())
 
-    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+    def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False,
+                     num_items_in_batch: Any = None) -> torch.Tensor:
         loss = models.mean_loss(model, inputs["tokens"].to(self.args.device))
         self.losses.append(loss.detach())
         return loss if num_items_in_batch is None else loss / self.args.gradient_accumulation_steps
 
 
-def make_arguments(experiment, folder):
-    settings = experiment.optimizer
-    return transformers.TrainingArguments(
+def make_arguments(experiment: Any, folder: pathlib.Path) -> transformers.TrainingArguments:
+    chosen = experiment.optimizer
+    arguments = transformers.TrainingArguments(
         output_dir=str(folder / "tran"), max_steps=experiment.steps, logging_steps=1, logging_nan_inf_filter=False,
         per_device_train_batch_size=experiment.micro_batch_size, gradient_accumulation_steps=experiment.accumulation,
-        learning_rate=settings.learning_rate, adam_beta1=settings.beta1, adam_beta2=settings.beta2,
-        adam_epsilon=settings.epsilon, weight_decay=settings.weight_decay,
-        max_grad_norm=settings.clip_grad_norm or 1e30,  # never clips; at 0 the Trainer would not tell the norm either
-        bf16=experiment.precision == "bf16", gradient_checkpointing=experiment.recompute == "full",
+        learning_rate=chosen.learning_rate, adam_beta1=chosen.beta1, adam_beta2=chosen.beta2,
+        adam_epsilon=chosen.epsilon, weight_decay=chosen.weight_decay,
+        max_grad_norm=chosen.clip_grad_norm or NEVER,  # at 0 the Trainer would not tell the norm either
+        bf16=experiment.precision == "bf16", fp16=experiment.precision == "fp16",
+        gradient_checkpointing=experiment.recompute == "full",
         gradient_checkpointing_kwargs={"use_reentrant": False}, seed=experiment.seed, save_strategy="no", report_to=[],
         use_cpu=not torch.cuda.is_available(), remove_unused_columns=False, disable_tqdm=True)
+    if world_size() == 1 and arguments.n_gpu > 1:
+        arguments._n_gpu = 1  # else the Trainer alone would spread each batch over every GPU that it sees
+    return arguments
 
 
-def main():
+def describe(trainer: FaithfulTrainer, steps: int, model: Any, optimizer: Any, lr_scheduler: Any,
+             **others: Any) -> settings.Settings:
+    """What the Trainer, its accelerator, optimizer and schedule hold."""
+    arguments, accelerator = trainer.args, trainer.accelerator
+    dtype = DTYPES[accelerator.mixed_precision if accelerator.native_amp else "no"]
+    micro, length = arguments.train_batch_size, len(trainer.train_dataset[0]["tokens"]) - 1
+    clip = arguments.max_grad_norm
+    return {"framework": "tran", "framework_version": transformers.__version__, "max_steps": steps,
+            "sequence_length": length,
+            **settings.describe_batch(micro, arguments.gradient_accumulation_steps, accelerator.num_processes),
+            **settings.describe_optimizer(optimizer), **settings.describe_schedule(lr_scheduler, steps),
+            "clip_grad_norm": 0.0 if clip == NEVER else clip,
+            "zero_stage": 0 if accelerator.distributed_type in REPLICATED else None,
+            **settings.describe_products(dtype, arguments.device), **(accelerator.scaler or trainer.scaler).describe(),
+            **settings.describe_model(model),
+            "attention": describe_attention(model, length, dtype, arguments.device)}
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spec", required=True, help="train_spec.json")
     spec_path = pathlib.Path(parser.parse_args().spec)
@@ -100,14 +151,11 @@ def main():
     samples = Samples(prepare_samples(spec_path))
     model = models.make_model(experiment, spec_path)
     optimizer = models.make_optimizer(model, experiment.optimizer)
-    peak = experiment.optimizer.learning_rate
-    schedule = torch.optim.lr_scheduler.LambdaLR(  # called with 0 for the first step
-        optimizer, lambda done: learning_rate_at(experiment.optimizer, done + 1, experiment.steps) / peak)
     trainer = FaithfulTrainer(experiment, model=model, args=make_arguments(experiment, spec_path.parent),
-                              train_dataset=OrderedSamples(samples, experiment), optimizers=(optimizer, schedule))
+                              train_dataset=OrderedSamples(samples, experiment),
+                              optimizers=(optimizer, models.make_schedule(optimizer, experiment)))
     trainer.add_callback(Recording(trainer))
-    if rank() == 0:
-        models.print_settings("tran", experiment, optimizer)
+    trainer.add_callback(Profiling())
     trainer.train()
 
 

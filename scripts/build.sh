@@ -34,13 +34,14 @@ install_dependencies() {
 
 # The Python packages that tests compare with, in build/python; made again when their list changes.
 install_python_packages() {
-  local wanted=tests/parity/requirements.txt
-  ! cmp -s "$wanted" build/python/installed.txt || return 0
-  say "Installing the Python packages of $wanted"
+  local wanted=tests/parity/requirements.txt alone=tests/parity/requirements_alone.txt
+  ! cat "$wanted" "$alone" | cmp -s - build/python/installed.txt || return 0
+  say "Installing the Python packages of $wanted and $alone"
   rm -rf build/python
-  { python3 -m venv build/python && build/python/bin/pip install -q -r "$wanted"; } >build/pip.log 2>&1 ||
+  { python3 -m venv build/python && build/python/bin/pip install -q -r "$wanted" &&
+    build/python/bin/pip install -q --no-deps -r "$alone"; } >build/pip.log 2>&1 ||
     fail "installing Python packages failed; see build/pip.log"
-  cp "$wanted" build/python/installed.txt
+  cat "$wanted" "$alone" >build/python/installed.txt
 }
 
 # build PRESET [TARGET...]

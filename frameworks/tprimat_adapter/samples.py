@@ -1,17 +1,20 @@
 """The tokens, in the order in which the native trainer reads them: tprimat itself writes them down."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import pathlib
 import subprocess
 import time
+from typing import Any
 
 import numpy
 
 from tprimat_adapter.experiment import local_rank
 
 
-def prepare_samples(spec_path):
+def prepare_samples(spec_path: str | pathlib.Path) -> pathlib.Path:
     """The file with the samples of every step. The first process of a machine writes it and removes it at its end, the
     others wait for it: its name is that of this start of torchrun, so no old file is taken for it."""
     path = pathlib.Path(spec_path).with_name(f"samples_{os.environ.get('TORCHELASTIC_RUN_ID', 'alone')}.npy")
@@ -26,7 +29,7 @@ def prepare_samples(spec_path):
 class Samples:
     """int32 [steps * GBS, SL + 1]: sample i is inputs [:-1] and targets [1:]. Files appear whole."""
 
-    def __init__(self, path, patience=300.0):
+    def __init__(self, path: pathlib.Path, patience: float = 300.0) -> None:
         end = time.monotonic() + patience
         while not path.exists():
             if time.monotonic() > end:
@@ -34,9 +37,16 @@ class Samples:
             time.sleep(0.05)
         self.tokens = numpy.load(path, mmap_mode="r")
 
-    def micro_batch(self, experiment, step, index, rank):
+    def micro_batch(self, experiment: Any, step: int, index: int, rank: int) -> numpy.ndarray:
         """Tokens [MBS, SL + 1] of micro batch `index` of data-parallel rank `rank` in step 1..steps, as Megatron-LM
         deals them out: micro batch after micro batch, and in each one rank after the other."""
         mbs, ranks = experiment.micro_batch_size, experiment.parallel.data_parallel_size
         first = (step - 1) * experiment.global_batch_size + (index * ranks + rank) * mbs
         return numpy.array(self.tokens[first:first + mbs], dtype=numpy.int64)
+
+    @property
+    def sequence_length(self) -> int:
+        return self.tokens.shape[1] - 1
+
+    def __len__(self) -> int:
+        return len(self.tokens)

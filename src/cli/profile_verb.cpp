@@ -2,6 +2,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "cli/run_options.h"
 #include "cli/verbs.h"
 #include "text/json_fields.h"
 #include "trace/profile_summary.h"
@@ -10,8 +12,16 @@ namespace tprimat {
 namespace {
 
 constexpr const char* k_profile_examples =
-    "  tprimat profile --summarise trace.json.gz\n"
+    "  tprimat profile --model llama                      trains once more and records steady steps; no measurement\n"
+    "  tprimat profile --framework fsdp --profiler torch --steps 40 --window 21:23\n"
+    "  tprimat profile --dry-run                          shows commands and files, starts nothing\n"
+    "  tprimat profile --summarise trace.json.gz          where the time of a trace went\n"
     "  tprimat profile --summarise perf_report.xlsx --json\n";
+
+struct ProfileOptions {
+  std::string file, profiler = "auto", window;
+  RunOptions run;
+};
 
 ExitStatus print_summary(const Session& session, const std::string& file) {
   const ProfileSummary summary = summarise_profile(std::filesystem::path(file));
@@ -19,17 +29,42 @@ ExitStatus print_summary(const Session& session, const std::string& file) {
   return ExitStatus::done;
 }
 
+ProfileRequest profile_request_of(const ProfileOptions& options) {
+  ProfileRequest request;
+  if (!options.window.empty()) request.steps = parse_step_range(options.window, "--window");
+  if (options.profiler == "auto") return request;
+  request.profiler = parse_enum<Profiler>(options.profiler);
+  if (!request.profiler)
+    throw Error(Problem{"'" + options.profiler.substr(0, 64) + "' is none of auto, " + enum_choices<Profiler>(),
+                        "--profiler", ""});
+  return request;
+}
+
+ExitStatus profile(const Session& session, ProfileOptions options) {
+  if (!options.file.empty()) return print_summary(session, options.file);
+  options.run.profile = profile_request_of(options);
+  return run_configuration(session, options.run);
+}
+
 }  // namespace
 
 void add_profile_verb(CLI::App& program, Session& session) {
-  CLI::App* verb = add_verb(program, session, "profile", "Say where the time of a profiler's trace went", k_profile_examples);
-  auto file = std::make_shared<std::string>();
-  verb->add_option("--summarise", *file,
-                   "PyTorch Chrome trace (.json, .json.gz) or TraceLens report (.xlsx) to summarise")
-      ->required()
+  CLI::App* verb = add_verb(program, session, "profile",
+                            "Run under a profiler, and say where the time went; or say it of a trace that is there",
+                            k_profile_examples);
+  auto options = std::make_shared<ProfileOptions>();
+  verb->add_option(
+          "--summarise", options->file,
+          "Summarise this instead: PyTorch Chrome trace (.json, .json.gz), table of kernels (.csv) or TraceLens "
+          "report (.xlsx)")
       ->type_name("FILE");
-  add_json_option(*verb, session);
-  verb->callback([&session, file] { session.action = [&session, file] { return print_summary(session, *file); }; });
+  verb->add_option("--profiler", options->profiler, "auto (the platform's), nsys, rocprofv3, torch or own")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb->add_option("--window", options->window, "First and last step to record (default: steady ones)")
+      ->type_name("A:B");
+  add_run_options(*verb, session, options->run);
+  verb->callback([&session, options] { session.action = [&session, options] { return profile(session, *options); }; });
 }
 
 }  // namespace tprimat

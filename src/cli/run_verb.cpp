@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/run_options.h"
 #include "cli/verbs.h"
 #include "config/load.h"
 #include "launch/dry_run.h"
@@ -30,15 +31,6 @@ constexpr const char* k_run_examples =
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
     "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
     "  tprimat run --resume --timeout 30m                goes on where an earlier suite ended\n";
-
-struct RunOptions {
-  std::string platform = "auto";
-  std::vector<std::string> frameworks, models, strategies;
-  int64_t runs = 0, steps = 0;  // 0: as the configuration says
-  std::string dataset, output;
-  double time_limit_seconds = 0.0;
-  bool dry_run = false, resume = false;
-};
 
 LoadedExperiment load(const Session& session, const RunOptions& options) {
   ConfigSources sources;
@@ -76,6 +68,7 @@ SuiteRequest request_of(const RunOptions& options) {
   if (!options.dataset.empty()) request.dataset = options.dataset;
   request.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
   if (options.dry_run) request.presence = Presence::any;
+  request.profile = options.profile;
   return request;
 }
 
@@ -144,21 +137,28 @@ Surroundings surroundings_of(ProcessRunner& processes, const InterruptGuard& int
           {{"onednn", fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH)}}};
 }
 
-ExitStatus run(const Session& session, const RunOptions& options) {
-  const Experiment experiment = load(session, options).experiment;
-  LocalRunner processes;
-  const InterruptGuard interrupts;
-  const Surroundings around = surroundings_of(processes, interrupts);
-  const SuitePlan suite = plan_suite(experiment, request_of(options), around.machine);
-  if (options.dry_run) return print_plan(suite, session.json);
+bool has_problem(const SuitePlan& suite, const Problem& problem) {
+  for (const Problem& each : suite.unavailable)
+    if (each.what == problem.what && each.where == problem.where) return true;
+  return false;
+}
 
-  SuiteOptions suite_options;
-  suite_options.resume = options.resume;
-  suite_options.fixed_warmup_steps = experiment.fixed_warmup_steps;
-  if (options.time_limit_seconds > 0.0) suite_options.time_limit_seconds = options.time_limit_seconds;
-  const SuiteReport report = run_suite(suite, suite_options, around, *make_reporter(session));
-  print_result(session.json ? print_json(report_to_json(report)) : render_report(report));
-  return exit_status_of(report);
+// With `experiment.profiling`, every training once more after the measured runs. That a profiler is missing does not
+// keep these from being measured.
+SuitePlan plan_all(const Experiment& experiment, const RunOptions& options, const MachineFacts& machine) {
+  SuiteRequest request = request_of(options);
+  SuitePlan suite = plan_suite(experiment, request, machine);
+  if (!experiment.profiling || options.profile) return suite;
+  request.profile = ProfileRequest();
+  try {
+    SuitePlan profiles = plan_suite(experiment, request, machine);
+    for (PlannedRun& run : profiles.runs) suite.runs.push_back(std::move(run));
+    for (const Problem& problem : profiles.unavailable)
+      if (!has_problem(suite, problem)) suite.unavailable.push_back(problem);
+  } catch (const Error& error) {
+    suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
+  }
+  return suite;
 }
 
 void add_choices(CLI::App& verb, RunOptions& options) {
@@ -182,8 +182,6 @@ void add_choices(CLI::App& verb, RunOptions& options) {
 
 void add_limits(CLI::App& verb, RunOptions& options) {
   const std::map<std::string, double> units = {{"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}};
-  verb.add_option("--runs", options.runs, "Repeat every run this often (default: as configured)")
-      ->check(CLI::Range(1, 1000));
   verb.add_option("--steps", options.steps, "Optimizer steps of every run (default: as configured)")
       ->check(CLI::PositiveNumber);
   verb.add_option("--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h")
@@ -191,20 +189,44 @@ void add_limits(CLI::App& verb, RunOptions& options) {
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("TIME");
   verb.add_flag("--dry-run", options.dry_run, "Print commands, environment and files, ready to paste; start nothing");
-  verb.add_flag("--resume", options.resume, "Skip runs whose complete result for the same configuration is there");
 }
 
 }  // namespace
+
+void add_run_options(CLI::App& verb, Session& session, RunOptions& options) {
+  add_json_option(verb, session);
+  add_config_options(verb, session);
+  add_choices(verb, options);
+  add_limits(verb, options);
+}
+
+ExitStatus run_configuration(const Session& session, const RunOptions& options) {
+  const Experiment experiment = load(session, options).experiment;
+  LocalRunner processes;
+  const InterruptGuard interrupts;
+  const Surroundings around = surroundings_of(processes, interrupts);
+  const SuitePlan suite = plan_all(experiment, options, around.machine);
+  if (options.dry_run) return print_plan(suite, session.json);
+
+  SuiteOptions suite_options;
+  suite_options.resume = options.resume;
+  suite_options.fixed_warmup_steps = experiment.fixed_warmup_steps;
+  if (options.time_limit_seconds > 0.0) suite_options.time_limit_seconds = options.time_limit_seconds;
+  const SuiteReport report = run_suite(suite, suite_options, around, *make_reporter(session));
+  print_result(session.json ? print_json(report_to_json(report)) : render_report(report));
+  return exit_status_of(report);
+}
 
 void add_run_verb(CLI::App& program, Session& session) {
   CLI::App* verb =
       add_verb(program, session, "run", "Train what the configuration names on this machine, and measure", k_run_examples);
   auto options = std::make_shared<RunOptions>();
-  add_json_option(*verb, session);
-  add_config_options(*verb, session);
-  add_choices(*verb, *options);
-  add_limits(*verb, *options);
-  verb->callback([&session, options] { session.action = [&session, options] { return run(session, *options); }; });
+  add_run_options(*verb, session, *options);
+  verb->add_option("--runs", options->runs, "Repeat every run this often (default: as configured)")
+      ->check(CLI::Range(1, 1000));
+  verb->add_flag("--resume", options->resume, "Skip runs whose complete result for the same configuration is there");
+  verb->callback(
+      [&session, options] { session.action = [&session, options] { return run_configuration(session, *options); }; });
 }
 
 }  // namespace tprimat

@@ -24,6 +24,7 @@
 #include "train/log_line.h"
 #include "train/loop.h"
 #include "train/op_report.h"
+#include "train/op_trace.h"
 
 namespace tprimat {
 namespace {
@@ -173,6 +174,38 @@ class Profile {
   OpClock clock_;
 };
 
+// Records the operations of the steps that TPRIMAT_PROFILE names; every rank times them, rank 0 writes its own.
+class StepTrace {
+ public:
+  StepTrace(Engine& engine, int64_t first_step) : engine_(engine), request_(op_trace_request()) {
+    clock_.keep_events();
+    if (request_ && first_step >= request_->first_step) engine_.use_clock(&clock_);
+    step_begin_ = SteadyClock::now();
+  }
+  void note(int64_t step) {
+    if (!request_) return;
+    const auto now = SteadyClock::now();
+    if (step >= request_->first_step && step <= request_->last_step) steps_.push_back({step, step_begin_, now});
+    if (step == request_->last_step) finish();
+    if (step + 1 == request_->first_step) engine_.use_clock(&clock_);
+    step_begin_ = SteadyClock::now();
+  }
+
+ private:
+  void finish() {
+    engine_.use_clock(nullptr);
+    const RankGroups& ranks = engine_.ranks();
+    if (ranks.world->rank() != 0) return;
+    write_file_atomically(request_->path, render_op_trace(clock_.events(), steps_, ranks.world->size()));
+  }
+
+  Engine& engine_;
+  std::optional<OpTraceRequest> request_;
+  OpClock clock_;
+  std::vector<StepSpan> steps_;
+  SteadyClock::time_point step_begin_;
+};
+
 ExitStatus train(const TrainOptions& options) {
   const TrainSpec spec = read_spec(options);
   const std::unique_ptr<Engine> engine = make_engine(spec, make_world_communicator());
@@ -185,10 +218,12 @@ ExitStatus train(const TrainOptions& options) {
   std::optional<StepOutput> output;
   if (speaks) output.emplace(spec, options.tensorboard, first_step);
   Profile profile(*engine, first_step);
+  StepTrace trace(*engine, first_step);
   TrainingHooks hooks;
   hooks.step = [&](const StepRecord& record) {
     if (output) output->show(record);
     if (options.profile) profile.note(record);
+    trace.note(record.step);
   };
   hooks.note = [&](const std::string& note) {
     if (speaks) log_warning(note);

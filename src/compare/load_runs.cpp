@@ -14,12 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A broken link or a loop of links is no file; it does not hide the files beside it.
+// Summaries of profiled runs lie beside the results and are none. A broken link or a loop of links is no file; it does
+// not hide the files beside it.
 std::vector<fs::path> json_files(const fs::path& directory) {
   std::vector<fs::path> files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory))
-    if (entry.path().extension() == ".json" && entry.is_regular_file(ignored)) files.push_back(entry.path());
+    if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with("profile_") &&
+        entry.is_regular_file(ignored))
+      files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }

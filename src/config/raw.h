@@ -20,7 +20,7 @@ struct ExperimentSection {
         field("description", &E::description, "one sentence on what is compared"),
         field("version", &E::version, "version of this file, yours to choose"),
         field("methodology", &E::methodology, "default strategy: a name under parallelism, or single for one device"),
-        field("profiling", &E::profiling, "record a profiler trace of each run"),
+        field("profiling", &E::profiling, "train everything once more under a profiler, after the measured runs"),
         field("logging", &E::logging, "keep the complete log of each run"),
         field("frameworks", &E::frameworks, "frameworks to run; empty means each platform's own")};
   }

@@ -11,20 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::string> first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  return line;
-}
-
-std::optional<std::string> find_packed(const fs::path& git, const std::string& reference) {
-  std::ifstream file(git / "packed-refs");
-  for (std::string line; std::getline(file, line);)
-    if (line.size() > 41 && line.substr(41) == reference) return line;
-  return std::nullopt;
-}
-
 // "MAJOR = 0" -> "0"
 std::string value_in(const std::string& line, const std::string& name) {
   if (!line.starts_with(name + " =")) return "";
@@ -41,19 +27,6 @@ fs::path place_of_checkout(const Checkout& checkout, const std::vector<std::stri
   for (const fs::path place : usual_places)
     if (fs::exists(place / landmark, unreadable)) return place;
   return usual_places.front();
-}
-
-std::optional<std::string> read_git_revision(const fs::path& folder) {
-  constexpr size_t k_short = 9;
-  const fs::path git = folder / ".git";
-  auto head = first_line(git / "HEAD");
-  if (head && head->starts_with("ref: ")) {
-    const std::string reference = head->substr(5);
-    head = first_line(git / reference);
-    if (!head) head = find_packed(git, reference);
-  }
-  if (!head || head->size() < 40) return std::nullopt;
-  return head->substr(0, k_short);
 }
 
 std::optional<std::string> read_megatron_version(const fs::path& folder) {

@@ -14,9 +14,6 @@ namespace tprimat {
 std::filesystem::path place_of_checkout(const Checkout& checkout, const std::vector<std::string>& usual_places,
                                         const std::string& landmark);
 
-// The commit that .git names, in short; nothing where there is none.
-std::optional<std::string> read_git_revision(const std::filesystem::path& folder);
-
 // MAJOR, MINOR and PATCH of megatron/core/package_info.py: "0.16.1".
 std::optional<std::string> read_megatron_version(const std::filesystem::path& folder);
 

@@ -11,7 +11,10 @@
 #include "launch/mega.h"
 #include "launch/mgds.h"
 #include "launch/native.h"
+#include "launch/nemo.h"
 #include "launch/platform_environment.h"
+#include "launch/prim.h"
+#include "launch/profilers.h"
 #include "launch/tran.h"
 
 namespace tprimat {
@@ -36,17 +39,24 @@ std::string describe_available() {
 
 const std::vector<FrameworkModule>& framework_modules() {
   using enum Platform;
+  static const std::vector<Profiler> python_profilers = {Profiler::nsys, Profiler::rocprofv3, Profiler::torch};
   static const std::vector<FrameworkModule> modules = {
-      {Framework::native, "native C++ trainer", {cpu}, find_native, plan_native, "it is part of this program", ""},
+      {Framework::native, "native C++ trainer", {cpu}, find_native, plan_native, "it is part of this program", "",
+       {Profiler::own}},
       {Framework::tran, "HF Transformers", {nvd, amd, cpu}, find_tran, plan_tran,
-       "frameworks/setup.sh tran installs it", ""},
+       "frameworks/setup.sh tran installs it", "", python_profilers},
       {Framework::fsdp, "PyTorch FSDP2", {nvd, amd, cpu}, find_fsdp, plan_fsdp, "frameworks/setup.sh fsdp installs it",
-       ""},
-      {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", ""},
+       "", python_profilers},
+      {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", "",
+       python_profilers},
       {Framework::mega, "Megatron-LM", {nvd, amd}, find_mega, plan_mega,
-       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron"},
+       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron", {Profiler::nsys}},
       {Framework::mgds, "Megatron-DeepSpeed", {nvd, amd}, find_mgds, plan_mgds,
        "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH", "megatron_deepspeed"},
+      {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", {nvd}, find_nemo, plan_nemo,
+       "run in NVIDIA's NeMo container, or frameworks/setup.sh nemo installs it", "nemo"},
+      {Framework::prim, "AMD Primus (Megatron)", {amd}, find_prim, plan_prim,
+       "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder", "primus"},
   };
   return modules;
 }
@@ -72,6 +82,13 @@ void require_installed(const FrameworkModule& module, const Checkout& checkout) 
               ExitStatus::missing_component);
 }
 
+void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec) {
+  if (spec.evaluation.interval > 0)
+    program.deviations.push_back(
+        {"evaluation", fmt::format("after every {} steps", spec.evaluation.interval), "none"});
+  if (!spec.checkpoint.directory.empty()) program.deviations.push_back({"checkpoints", "saved", "not saved"});
+}
+
 LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request) {
   TrainProgram program = module.plan(request);
   LaunchPlan plan;
@@ -85,6 +102,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   plan.steps_path = std::move(program.steps_path);
   plan.checkpoints_path = std::move(program.checkpoints_path);
   plan.result_path = request.paths.result;
+  if (request.profile) add_profiler(plan, request);
   plan.deviations = std::move(program.deviations);
   return plan;
 }

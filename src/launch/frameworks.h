@@ -26,6 +26,7 @@ struct FrameworkModule {
       const LaunchRequest&);  // pure: writes and starts nothing; throws Error for what the framework cannot do
   std::string_view installing;  // what brings it here, in a sentence
   std::string_view checkout;    // its name under `paths:`; empty for a package
+  std::vector<Profiler> profilers = {};  // that its plan heeds, the preferred one of each platform first
 };
 
 // All of them, in the order of menus and tables.

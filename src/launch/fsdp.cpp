@@ -9,9 +9,9 @@ const PythonFramework k_fsdp = {.id = Framework::fsdp,
                                 .package = "torch",
                                 .script = "train_fsdp.py",
                                 .always_torchrun = true,
-                                .precisions = {Precision::fp32, Precision::bf16},
-                                .zero_stages = {0, 2, 3},
-                                .selective_recompute = false};
+                                .precisions = {Precision::fp32, Precision::bf16, Precision::fp16},
+                                .precisions_of_gpus = {},
+                                .zero_stages = {0, 2, 3}};
 
 }  // namespace
 

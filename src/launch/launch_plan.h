@@ -3,10 +3,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "spec/platform_settings.h"
 #include "spec/train_spec.h"
+#include "text/enum_names.h"
 
 namespace tprimat {
 
@@ -16,7 +19,7 @@ struct GeneratedFile {
 
 // What a framework does otherwise than asked because it cannot do what was asked, and which does not forbid the run.
 struct Deviation {
-  std::string key;  // as in the TrainSpec: "model.rope_scaling"
+  std::string key;  // of the TrainSpec: "rope_scaling"
   std::string asked, effective;
 };
 
@@ -31,6 +34,7 @@ struct LaunchPlan {
   std::string steps_path;            // StepRecords, one JSON per line; empty: the steps are in the log
   std::string checkpoints_path;      // folder of checkpoints; empty where none are written
   std::string result_path;
+  std::string trace_path;  // that a profiler leaves; empty: none watches
   std::vector<Deviation> deviations;
 };
 
@@ -53,6 +57,21 @@ struct ModelNotes {
   std::string nemo_recipe, primus_config;
 };
 
+// What records where the time of some steps goes.
+enum class Profiler { nsys, rocprofv3, torch, own };
+template <>
+struct EnumNames<Profiler> {
+  static constexpr std::pair<Profiler, std::string_view> values[] = {
+      {Profiler::nsys, "nsys"}, {Profiler::rocprofv3, "rocprofv3"}, {Profiler::torch, "torch"}, {Profiler::own, "own"}};
+};
+
+// The steps that a profiler records, both included, and the path of its trace without the ending.
+struct ProfileWindow {
+  Profiler profiler = Profiler::torch;
+  int64_t first_step = 1, last_step = 1;
+  std::string trace;
+};
+
 struct LaunchRequest {
   TrainSpec spec;
   Platform platform = Platform::cpu;
@@ -61,6 +80,7 @@ struct LaunchRequest {
   Checkout checkout;  // of this framework
   RunPaths paths;
   std::string own_program;  // path of this program, for the native trainer
+  std::optional<ProfileWindow> profile;
 };
 
 // How the ranks of a training come to be.
@@ -83,5 +103,8 @@ struct TrainProgram {
   std::string checkpoints_path;
   std::vector<Deviation> deviations;
 };
+
+// For a framework that neither evaluates nor saves under our hand.
+void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec);
 
 }  // namespace tprimat

@@ -14,17 +14,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-bool is_in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "";
-  while (!rest.empty()) {
-    const size_t colon = std::min(rest.find(':'), rest.size());
-    if (::access((std::string(rest.substr(0, colon)) + "/" + program).c_str(), X_OK) == 0) return true;
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
-  return false;
-}
-
 void require_mpirun(int64_t ranks) {
   if (is_in_path("mpirun")) return;
   throw Error(Problem{fmt::format("this layout needs {} ranks, and there is no mpirun to start them", ranks), "PATH",
@@ -44,6 +33,17 @@ Words torchrun_words(const std::string& python, int64_t ranks) {
 }
 
 }  // namespace
+
+bool is_in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "";
+  while (!rest.empty()) {
+    const size_t colon = std::min(rest.find(':'), rest.size());
+    if (::access((std::string(rest.substr(0, colon)) + "/" + program).c_str(), X_OK) == 0) return true;
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return false;
+}
 
 Words start_ranks(const TrainProgram& program, int64_t ranks) {
   Words command;

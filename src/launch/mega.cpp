@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "launch/checkout.h"
+#include "launch/checkout_revision.h"
 #include "launch/megatron_arguments.h"
 
 namespace tprimat {
@@ -132,6 +133,15 @@ void add_platform(ArgumentList& list, const LaunchRequest& request) {
   if (settings.flash_attention) list.add("--attention-backend", *settings.flash_attention ? "flash" : "unfused");
 }
 
+// Megatron counts the updates that are done: cudaProfilerStart at --profile-step-start of them, cudaProfilerStop at
+// --profile-step-end.
+void add_profile(ArgumentList& list, const ProfileWindow& window) {
+  list.flag("--profile");
+  list.add("--profile-step-start", window.first_step - 1);
+  list.add("--profile-step-end", window.last_step);
+  list.add("--profile-ranks", 0);
+}
+
 std::vector<std::string> make_arguments(const LaunchRequest& request, const std::string& checkpoints) {
   const TrainSpec& spec = request.spec;
   ArgumentList list;
@@ -149,6 +159,7 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   list.flag("--log-throughput");
   list.flag_if(spec.anomalies.not_finite != OnAnomaly::stop, "--no-check-for-nan-in-loss-and-grad");
   list.add("--distributed-timeout-minutes", 10);
+  if (request.profile) add_profile(list, *request.profile);
   return std::move(list).take();
 }
 
@@ -160,7 +171,7 @@ void add_rope_deviation(std::vector<Deviation>& list, const ModelSpec& model) {
   llama.factor = 8.0;
   if (*model.rope_scaling == llama) return;
   const bool same_rule = model.rope_scaling->type == RopeScalingKind::llama3;
-  list.push_back({"model.rope_scaling", describe_rope_scaling(model.rope_scaling),
+  list.push_back({"rope_scaling", describe_rope_scaling(model.rope_scaling),
                   same_rule ? describe_rope_scaling(llama) : "none"});
 }
 
@@ -169,9 +180,8 @@ std::vector<Deviation> list_deviations(const TrainSpec& spec) {
   add_schedule_deviation(list, spec.optimizer);
   add_rope_deviation(list, spec.model);
   if (const double theta = spec.model.rope_theta; theta != std::round(theta))
-    list.push_back({"model.rope_theta", fmt::format("{}", theta), fmt::format("{}", std::llround(theta))});
-  if (spec.data.is_synthetic())
-    list.push_back({"data.dataset", "synthetic, as the native trainer makes it", "Megatron-LM's mock data"});
+    list.push_back({"rope_theta", fmt::format("{}", theta), fmt::format("{}", std::llround(theta))});
+  if (spec.data.is_synthetic()) add_mock_data_deviation(list);
   return list;
 }
 
@@ -182,7 +192,7 @@ std::optional<Installation> find_mega(const Checkout& checkout) {
   std::error_code unreadable;
   if (!fs::exists(place / k_mega_script, unreadable)) return std::nullopt;
   auto version = read_megatron_version(place);
-  if (!version) version = read_git_revision(place);
+  if (!version) version = find_checkout_revision(place);
   return Installation{version.value_or("not known"), place.string()};
 }
 

@@ -71,7 +71,11 @@ std::string describe_rope_scaling(const std::optional<RopeScaling>& scaling) {
 
 void add_schedule_deviation(std::vector<Deviation>& list, const OptimizerSpec& optimizer) {
   if (optimizer.schedule == ScheduleKind::constant && optimizer.warmup_steps == 0) return;
-  list.push_back({"optimizer.schedule", "step s at the rate of s", "step s at the rate of s - 1"});
+  list.push_back({"schedule", "step s at the rate of s", "step s at the rate of s - 1"});
+}
+
+void add_mock_data_deviation(std::vector<Deviation>& list) {
+  list.push_back({"dataset", "synthetic, as the native trainer makes it", "Megatron's mock data"});
 }
 
 int64_t vocabulary_divisor(const TrainSpec& spec) { return spec.precision == Precision::fp8 ? 16 : 1; }

@@ -22,6 +22,9 @@ std::string describe_rope_scaling(const std::optional<RopeScaling>& scaling);
 // is a warm-up.
 void add_schedule_deviation(std::vector<Deviation>& list, const OptimizerSpec& optimizer);
 
+// Synthetic data are Megatron's own mock tokens.
+void add_mock_data_deviation(std::vector<Deviation>& list);
+
 // The vocabulary is padded for nobody but tensor parallelism, and for the products of fp8.
 int64_t vocabulary_divisor(const TrainSpec& spec);
 

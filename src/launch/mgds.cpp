@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "launch/checkout.h"
+#include "launch/checkout_revision.h"
 #include "launch/megatron_arguments.h"
 #include "text/json.h"
 
@@ -139,11 +140,11 @@ std::vector<Deviation> mgds_deviations(const LaunchRequest& request) {
   std::vector<Deviation> list;
   add_schedule_deviation(list, request.spec.optimizer);
   if (const int64_t stage = mgds_zero_stage(request.spec); stage != request.spec.parallel.zero_stage)
-    list.push_back({"parallel.zero_stage", std::to_string(request.spec.parallel.zero_stage), std::to_string(stage)});
-  if (model.rope_scaling) list.push_back({"model.rope_scaling", describe_rope_scaling(model.rope_scaling), "none"});
-  if (model.qkv_bias && !model.linear_bias) list.push_back({"model.qkv_bias", "true", "false"});
+    list.push_back({"zero_stage", std::to_string(request.spec.parallel.zero_stage), std::to_string(stage)});
+  if (model.rope_scaling) list.push_back({"rope_scaling", describe_rope_scaling(model.rope_scaling), "none"});
+  if (model.qkv_bias && !model.linear_bias) list.push_back({"qkv_bias", "true", "false"});
   if (model.rope_theta != std::round(model.rope_theta))
-    list.push_back({"model.rope_theta", fmt::format("{}", model.rope_theta),
+    list.push_back({"rope_theta", fmt::format("{}", model.rope_theta),
                     fmt::format("{}", std::llround(model.rope_theta))});
   if (request.spec.precision == Precision::fp8 && request.settings.fp8_param.value_or(false))
     list.push_back({"fp8_param", "true", "false"});
@@ -175,7 +176,7 @@ std::optional<Installation> find_mgds(const Checkout& checkout) {
   const fs::path place = mgds_place(checkout);
   std::error_code unreadable;
   if (!fs::exists(place / k_mgds_script, unreadable)) return std::nullopt;
-  return Installation{read_git_revision(place).value_or("not known"), place.string()};
+  return Installation{find_checkout_revision(place).value_or("not known"), place.string()};
 }
 
 TrainProgram plan_mgds(const LaunchRequest& request) {

@@ -10,8 +10,8 @@ const PythonFramework k_tran = {.id = Framework::tran,
                                 .script = "train_tran.py",
                                 .always_torchrun = false,
                                 .precisions = {Precision::fp32, Precision::bf16},
-                                .zero_stages = {0},
-                                .selective_recompute = false};
+                                .precisions_of_gpus = {Precision::fp16},
+                                .zero_stages = {0}};
 
 }  // namespace
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tprimat {
 
@@ -16,14 +18,32 @@ struct OpTotal {
   double bytes = 0;  // read and written, each operand once
 };
 
+// One call of an operation.
+struct OpEvent {
+  std::string name;
+  bool is_product = false;  // of matrices
+  std::chrono::steady_clock::time_point begin, end;
+};
+
 class OpClock {
  public:
   void add(std::string_view name, const OpTotal& total);
   void clear() { totals_.clear(); }
+
+  // From now on every call is kept, not only the totals.
+  void keep_events() { keeps_events_ = true; }
+  void keep(OpEvent event) {
+    if (keeps_events_) events_.push_back(std::move(event));
+  }
+  bool keeps_events() const { return keeps_events_; }
+  const std::vector<OpEvent>& events() const { return events_; }
+
   const std::map<std::string, OpTotal, std::less<>>& totals() const { return totals_; }
 
  private:
   std::map<std::string, OpTotal, std::less<>> totals_;
+  bool keeps_events_ = false;
+  std::vector<OpEvent> events_;
 };
 
 // Times what happens until it goes out of scope; does nothing without a clock.
@@ -37,7 +57,9 @@ class OpTimer {
   }
   ~OpTimer() {
     if (clock_ == nullptr) return;
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    const auto end = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> passed = end - start_;
+    if (clock_->keeps_events()) clock_->keep({std::string(name_), work_.flops > 0, start_, end});
     clock_->add(name_, {1, passed.count(), work_.flops, work_.bytes});
   }
   OpTimer(const OpTimer&) = delete;

@@ -10,7 +10,8 @@
 namespace tprimat {
 namespace {
 
-constexpr const char* k_variables[] = {"OMP_NUM_THREADS",
+constexpr const char* k_variables[] = {"TPRIMAT_FLASH_ATTENTION",
+                                       "OMP_NUM_THREADS",
                                        "OMP_PROC_BIND",
                                        "OMP_PLACES",
                                        "OMP_WAIT_POLICY",

@@ -100,6 +100,7 @@ class Follower {
     steps_.read_new(unix_time_seconds());
     Progress progress = measure_progress(steps_.steps(), run_.spec.steps, run_.spec.tokens_per_step());
     progress.elapsed_seconds = seconds_since(start_);
+    if (run_.profile) progress.tokens_per_second.reset();  // under a profiler it says nothing
     add_sensors(progress, sampler);
     reporter_.progressed(progress);
   }

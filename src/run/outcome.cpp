@@ -18,6 +18,7 @@ std::string or_dash(const std::optional<double>& value, std::string (*format)(do
 }
 std::string percent(double fraction) { return format_percent(fraction); }
 
+bool is_complete(const ProfileOutcome& outcome) { return outcome.status == RunStatus::complete; }
 bool needs_explaining(const RunOutcome& outcome) { return outcome.status != RunStatus::complete; }
 
 std::string name_of(const RunOutcome& outcome) {
@@ -70,7 +71,8 @@ ExitStatus exit_status_of(const SuiteReport& report) {
   if (report.interrupted) return ExitStatus::interrupted;
   const bool all_done =
       report.unavailable.empty() && std::none_of(report.outcomes.begin(), report.outcomes.end(), needs_explaining);
-  return all_done ? ExitStatus::done : ExitStatus::work_failed;
+  const bool all_profiled = std::all_of(report.profiles.begin(), report.profiles.end(), is_complete);
+  return all_done && all_profiled ? ExitStatus::done : ExitStatus::work_failed;
 }
 
 std::string render_report(const SuiteReport& report) {
@@ -89,13 +91,17 @@ std::string render_report(const SuiteReport& report) {
     for (const std::string& warning : each.warnings) sentences += name_of(each) + ": " + warning + "\n";
   }
   for (const Problem& problem : report.unavailable) sentences += "not run: " + to_string(problem) + "\n";
-  return render_text(table) + (sentences.empty() ? "" : "\n" + sentences);
+  const std::string profiles = render_profiles(report.profiles);
+  if (report.outcomes.empty()) return profiles + sentences;
+  return render_text(table) + (sentences.empty() ? "" : "\n" + sentences) + (profiles.empty() ? "" : "\n" + profiles);
 }
 
 Json report_to_json(const SuiteReport& report) {
   Json unavailable = Json::array();
   for (const Problem& problem : report.unavailable) unavailable.push_back(to_string(problem));
-  return Json{{"interrupted", report.interrupted}, {"runs", to_json(report.outcomes)}, {"unavailable", unavailable}};
+  Json json{{"interrupted", report.interrupted}, {"runs", to_json(report.outcomes)}, {"unavailable", unavailable}};
+  if (!report.profiles.empty()) json["profiles"] = to_json(report.profiles);
+  return json;
 }
 
 }  // namespace tprimat

@@ -6,6 +6,7 @@
 
 #include "base/exit_status.h"
 #include "result/run_result.h"
+#include "run/profile_outcome.h"
 #include "run/suite_plan.h"
 #include "text/format.h"
 
@@ -49,6 +50,7 @@ RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string rea
 
 struct SuiteReport {
   std::vector<RunOutcome> outcomes;
+  std::vector<ProfileOutcome> profiles;
   std::vector<Problem> unavailable;
   bool interrupted = false;
 };

@@ -19,6 +19,14 @@ std::string closing(const RunOutcome& outcome) {
   return text + "\n";
 }
 
+std::string profile_closing(const ProfileOutcome& outcome) {
+  if (outcome.resumed) return "      resumed: the profile is there\n";
+  std::string text = fmt::format("      {}", enum_name(outcome.status));
+  if (outcome.reason) text += ": " + *outcome.reason;
+  if (outcome.trace) text += ": " + *outcome.trace;
+  return text + "\n";
+}
+
 }  // namespace
 
 void PlainReporter::run_started(const PlannedRun& run, size_t number, size_t of) {
@@ -35,6 +43,7 @@ void PlainReporter::progressed(const Progress& progress) {
 }
 
 void PlainReporter::run_ended(const RunOutcome& outcome) { sink_(closing(outcome)); }
+void PlainReporter::profile_ended(const ProfileOutcome& outcome) { sink_(profile_closing(outcome)); }
 void PlainReporter::noted(const std::string& sentence) { sink_("      " + sentence + "\n"); }
 
 void TerminalReporter::run_started(const PlannedRun& run, size_t number, size_t of) { sink_(opening(run, number, of)); }
@@ -45,6 +54,7 @@ void TerminalReporter::progressed(const Progress& progress) {
 }
 
 void TerminalReporter::run_ended(const RunOutcome& outcome) { sink_(k_redraw + closing(outcome)); }
+void TerminalReporter::profile_ended(const ProfileOutcome& outcome) { sink_(k_redraw + profile_closing(outcome)); }
 void TerminalReporter::noted(const std::string& sentence) { sink_(k_redraw + ("      " + sentence + "\n")); }
 
 }  // namespace tprimat

@@ -18,6 +18,7 @@ class PlainReporter : public Reporter {
   void run_started(const PlannedRun& run, size_t number, size_t of) override;
   void progressed(const Progress& progress) override;
   void run_ended(const RunOutcome& outcome) override;
+  void profile_ended(const ProfileOutcome& outcome) override;
   void noted(const std::string& sentence) override;
 
  private:
@@ -34,6 +35,7 @@ class TerminalReporter : public Reporter {
   void run_started(const PlannedRun& run, size_t number, size_t of) override;
   void progressed(const Progress& progress) override;
   void run_ended(const RunOutcome& outcome) override;
+  void profile_ended(const ProfileOutcome& outcome) override;
   void noted(const std::string& sentence) override;
 
  private:

@@ -5,6 +5,7 @@
 #include "result/summary.h"
 #include "run/follow.h"
 #include "run/peak_source.h"
+#include "run/profile_run.h"
 #include "run/run_facts.h"
 #include "run/telemetry_report.h"
 
@@ -20,9 +21,14 @@ class Suite {
     SuiteReport report;
     report.unavailable = plan.unavailable;
     for (const PlannedRun& each : plan.runs) {
-      reporter_.run_started(each, report.outcomes.size() + 1, plan.runs.size());
-      report.outcomes.push_back(perform(each));
-      reporter_.run_ended(report.outcomes.back());
+      reporter_.run_started(each, report.outcomes.size() + report.profiles.size() + 1, plan.runs.size());
+      if (each.profile) {
+        report.profiles.push_back(profile(each));
+        reporter_.profile_ended(report.profiles.back());
+      } else {
+        report.outcomes.push_back(perform(each));
+        reporter_.run_ended(report.outcomes.back());
+      }
     }
     report.interrupted = is_interrupted();
     return report;
@@ -38,6 +44,13 @@ class Suite {
     RunResult result = describe_run(run, trace, around_);
     measure(result, run, trace, peak);
     return store(run, result);
+  }
+
+  ProfileOutcome profile(const PlannedRun& run) {
+    if (is_interrupted()) return make_profile_outcome(run, RunStatus::interrupted, "not started");
+    if (options_.resume)
+      if (const auto earlier = find_earlier_profile(run)) return *earlier;
+    return profile_training(run, options_, around_, reporter_);
   }
 
   // The steady state decides over which time the sensors are read, and what they say goes into the derived figures.

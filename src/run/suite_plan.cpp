@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "launch/profilers.h"
 #include "run/config_hash.h"
 #include "text/format.h"
 
@@ -93,6 +94,7 @@ class SuitePlanner {
       try {
         const FrameworkModule& module = require_framework(framework, platform_);
         if (request_.presence == Presence::installed) require_installed(module, checkout_of(module));
+        if (request_.profile) require_profiler_of(module);
         modules.push_back(&module);
       } catch (const Error& error) {
         unavailable.insert(unavailable.end(), error.problems().begin(), error.problems().end());
@@ -100,6 +102,11 @@ class SuitePlanner {
     }
     if (modules.empty()) throw Error(unavailable, ExitStatus::missing_component);
     return modules;
+  }
+
+  void require_profiler_of(const FrameworkModule& module) const {
+    const Profiler profiler = choose_profiler(module, platform_, request_.profile->profiler);
+    if (request_.presence == Presence::installed) require_profiler(profiler_module(profiler));
   }
 
   Checkout checkout_of(const FrameworkModule& module) const {
@@ -116,13 +123,13 @@ class SuitePlanner {
   }
 
   LaunchRequest request_of(const FrameworkModule& module, const PlannedRun& run) const {
-    return {run.spec,           run.platform,   run.setup.settings, notes_of(run.spec.model.name),
-            checkout_of(module), paths_of(run), request_.own_program};
+    return {run.spec,      run.platform,         run.setup.settings, notes_of(run.spec.model.name), checkout_of(module),
+            paths_of(run), request_.own_program, run.profile};
   }
 
   void add_runs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,
                 const std::string& strategy) {
-    for (int64_t run = 1; run <= experiment_.runs; ++run) {
+    for (int64_t run = 1; run <= runs_of_each(); ++run) {
       PlannedRun planned;
       planned.platform = platform_;
       planned.setup = experiment_.platforms.at(platform_);
@@ -130,7 +137,8 @@ class SuitePlanner {
       if (const auto installation = module.find(checkout_of(module))) planned.framework_version = installation->version;
       planned.spec = make_spec(model, strategy);
       planned.run = run;
-      planned.runs = experiment_.runs;
+      planned.runs = runs_of_each();
+      if (request_.profile) make_profiled(planned, module);
       planned.config_hash = hash_config(planned.spec, module.id, platform_, planned.setup.settings);
       try {
         planned.plan = plan_launch(module, request_of(module, planned));
@@ -143,6 +151,19 @@ class SuitePlanner {
       suite.runs.push_back(std::move(planned));
     }
   }
+
+  int64_t runs_of_each() const { return request_.profile ? 1 : experiment_.runs; }
+
+  void make_profiled(PlannedRun& planned, const FrameworkModule& module) const {
+    const StepRange window = choose_window(*request_.profile, planned.spec.steps, experiment_.fixed_warmup_steps);
+    planned.spec = shorten_to(window, std::move(planned.spec));
+    const bool several = frameworks_asked(platform_).size() > 1;
+    const std::string name = profile_name(platform_, planned.spec, several ? std::optional(module.id) : std::nullopt);
+    planned.profile = ProfileWindow{choose_profiler(module, platform_, request_.profile->profiler), window.first,
+                                    window.last, (output_folder() / name).string()};
+  }
+
+  fs::path output_folder() const { return fs::absolute(experiment_.output_directory).lexically_normal(); }
 
   // Its content is the trainer's to judge; that it is there at all can be said before anything starts.
   void require_dataset(const DataSpec& data, const std::string& model) const {
@@ -189,7 +210,12 @@ class SuitePlanner {
   }
 
   RunPaths paths_of(const PlannedRun& run) const {
-    const fs::path output = fs::absolute(experiment_.output_directory).lexically_normal();
+    const fs::path output = output_folder();
+    if (run.profile) {  // the log lies with the generated files: what reads logs finds no measurement in it
+      const fs::path folder = output / "runs" / fs::path(run.profile->trace).filename();
+      return {folder.string(), (folder / "training.log").string(), run.profile->trace + "_summary.json",
+              fs::current_path().string()};
+    }
     const std::string result = file_name(experiment_.result_filename, run);
     return {(output / "runs" / fs::path(result).stem()).string(),
             (output / file_name(experiment_.log_filename, run)).string(), (output / result).string(),
@@ -218,6 +244,9 @@ std::string describe(const PlannedRun& run) {
   std::string text = fmt::format("{} {} on {}, strategy {}", enum_name(run.framework), run.spec.model.name,
                                  enum_name(run.platform), run.spec.parallel.strategy);
   if (run.runs > 1) text += fmt::format(", run {} of {}", run.run, run.runs);
+  if (run.profile)
+    text += fmt::format(", profiled by {} in steps {} to {}", enum_name(run.profile->profiler), run.profile->first_step,
+                        run.profile->last_step);
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "config/experiment.h"
 #include "launch/frameworks.h"
 #include "launch/launch_plan.h"
+#include "run/profile_window.h"
 #include "telemetry/machine.h"
 
 namespace tprimat {
@@ -20,6 +21,7 @@ struct SuiteRequest {
   std::optional<std::string> dataset;
   std::string own_program;  // path of this program
   Presence presence = Presence::installed;  // any: the plan is only shown
+  std::optional<ProfileRequest> profile;    // profiled runs, one of each training, instead of measured ones
 };
 
 // One training process group, from launch to exit.
@@ -31,6 +33,7 @@ struct PlannedRun {
   TrainSpec spec;
   int64_t run = 1, runs = 1;  // the k-th of how many repetitions
   std::string config_hash;
+  std::optional<ProfileWindow> profile;  // it is no measurement
   LaunchPlan plan;
 };
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -38,14 +39,18 @@ bool is_host_annotation(std::string_view category) {
   return category == "user_annotation" || category == "cpu_op" || category == "Operator";
 }
 
+bool is_host_operation(std::string_view category) { return category == "cpu_op" || category == "Operator"; }
+
 // One event while it is read. Strings keep their memory from event to event.
 struct OpenEvent {
-  std::string phase, category, name;
+  std::string phase, category, name, stated_class;
+  std::optional<int64_t> thread;
   std::optional<int64_t> begin, duration;
   std::optional<int64_t> process, device;
 
   void clear() {
-    phase.clear(), category.clear(), name.clear();
+    phase.clear(), category.clear(), name.clear(), stated_class.clear();
+    thread.reset();
     begin.reset(), duration.reset(), process.reset(), device.reset();
   }
 };
@@ -60,7 +65,7 @@ class TraceHandler {
  public:
   using Json = nlohmann::json;
 
-  explicit TraceHandler(ChromeTrace& trace) : trace_(trace) {}
+  TraceHandler(ChromeTrace& trace, TraceContent content) : trace_(trace), content_(content) {}
 
   bool null() { return true; }
   bool boolean(bool) { return true; }
@@ -90,6 +95,8 @@ class TraceHandler {
     category,
     name,
     process,
+    thread,
+    stated_class,
     begin,
     duration,
     device,
@@ -104,7 +111,9 @@ class TraceHandler {
   void end_item();
   void keep_event();
   void keep_gpu_event(GpuEventKind kind);
+  void keep_host_event();
   void keep_mark();
+  uint32_t index_of_name();
   bool number(std::string_view text);
   template <class Integer>
   bool whole_number(Integer value) {
@@ -114,6 +123,8 @@ class TraceHandler {
   bool in_item() const { return section_ != Section::none && depth_ >= item_depth_; }
 
   ChromeTrace& trace_;
+  TraceContent content_;
+  std::map<std::pair<int64_t, int64_t>, uint32_t> threads_;  // process and thread as the trace numbers them
   std::unordered_map<std::string, uint32_t> name_index_;
   OpenEvent event_;
   std::optional<int64_t> device_id_;
@@ -200,9 +211,11 @@ TraceHandler::Field TraceHandler::field_of(std::string_view key) const {
                                      {Section::events, 0, "cat", Field::category},
                                      {Section::events, 0, "name", Field::name},
                                      {Section::events, 0, "pid", Field::process},
+                                     {Section::events, 0, "tid", Field::thread},
                                      {Section::events, 0, "ts", Field::begin},
                                      {Section::events, 0, "dur", Field::duration},
                                      {Section::events, 1, "device", Field::device},
+                                     {Section::events, 1, "class", Field::stated_class},
                                      {Section::devices, 0, "id", Field::device_id},
                                      {Section::devices, 0, "name", Field::device_name},
                                      {Section::distributed, 0, "rank", Field::rank},
@@ -219,6 +232,7 @@ bool TraceHandler::string(std::string& text) {
     case Field::phase: event_.phase.swap(text); break;
     case Field::category: event_.category.swap(text); break;
     case Field::name: event_.name.swap(text); break;
+    case Field::stated_class: event_.stated_class.swap(text); break;
     case Field::device_name: device_name_.swap(text); break;
     default: return number(text);  // "ts": "1587074269993629" is allowed too
   }
@@ -231,6 +245,7 @@ bool TraceHandler::number(std::string_view text) {
     case Field::begin: event_.begin = parse_microseconds(text); break;
     case Field::duration: event_.duration = parse_microseconds(text); break;
     case Field::process: event_.process = parse_whole(text); break;
+    case Field::thread: event_.thread = parse_whole(text); break;
     case Field::device: event_.device = parse_whole(text); break;
     case Field::device_id: device_id_ = parse_whole(text); break;
     case Field::rank: trace_.rank = parse_whole(text); break;
@@ -245,7 +260,8 @@ void TraceHandler::keep_event() {
   ++trace_.all_events;
   if (event_.phase != "X") return;
   if (const auto kind = gpu_event_kind(event_.category)) return keep_gpu_event(*kind);
-  if (event_.name.starts_with(k_step_mark)) keep_mark();
+  if (event_.name.starts_with(k_step_mark)) return keep_mark();
+  if (content_ == TraceContent::host && is_host_operation(event_.category)) keep_host_event();
 }
 
 void TraceHandler::keep_gpu_event(GpuEventKind kind) {
@@ -256,11 +272,24 @@ void TraceHandler::keep_gpu_event(GpuEventKind kind) {
     ++trace_.unusable_events;
     return;
   }
+  trace_.events.push_back({*span, index_of_name(), static_cast<int32_t>(*device), kind});
+}
+
+uint32_t TraceHandler::index_of_name() {
   const auto next = static_cast<uint32_t>(trace_.names.size());
   const auto [found, is_new] = name_index_.try_emplace(event_.name, next);
   if (is_new) trace_.names.push_back(event_.name);
-  trace_.events.push_back(
-      {{*event_.begin, *event_.begin + *event_.duration}, found->second, static_cast<int32_t>(*device), kind});
+  return found->second;
+}
+
+void TraceHandler::keep_host_event() {
+  const auto span = span_of(event_);
+  if (!span) return;
+  const std::pair key{event_.process.value_or(0), event_.thread.value_or(0)};
+  const uint32_t thread = threads_.try_emplace(key, static_cast<uint32_t>(threads_.size())).first->second;
+  const uint32_t name = index_of_name();
+  trace_.host_events.push_back({*span, name, thread});
+  if (!event_.stated_class.empty()) trace_.stated_classes.try_emplace(name, event_.stated_class);
 }
 
 void TraceHandler::keep_mark() {
@@ -282,10 +311,10 @@ std::string_view reason_of(std::string_view problem) {
 
 }  // namespace
 
-ChromeTrace read_chrome_trace(std::string_view bytes, std::string_view where) {
+ChromeTrace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content) {
   TraceCharacters characters(bytes, where);
   ChromeTrace trace;
-  TraceHandler handler(trace);
+  TraceHandler handler(trace, content);
   const std::string place(where);
   const bool whole = nlohmann::json::sax_parse(TraceIterator(characters), TraceIterator(), &handler);
   if (!whole && characters.is_at_end())

@@ -150,6 +150,19 @@ constexpr KernelPattern k_patterns[] = {
     {norm, "norm"},
 };
 
+// Operations of PyTorch that the patterns of kernels do not tell, by their whole names behind "aten::", each between
+// blanks.
+struct OperationNames {
+  KernelClass kernel_class;
+  std::string_view names;
+};
+constexpr OperationNames k_operations[] = {
+    {matmul, " mm addmm bmm baddbmm linear mv addmv dot einsum "},
+    {copy, " copy_ _foreach_copy_ to _to_copy clone contiguous cat fill_ zero_ zeros index_select gather "},
+    {elementwise, " add add_ sub mul mul_ div div_ neg pow sqrt rsqrt exp sin cos sigmoid tanh sum mean where lerp_ "},
+    {elementwise, " addcmul_ addcdiv_ "},
+};
+
 bool occurs(std::string_view name, std::string_view text) {
   return text.starts_with('^') ? name.starts_with(text.substr(1)) : name.find(text) != std::string_view::npos;
 }
@@ -165,6 +178,17 @@ KernelClass classify_kernel(std::string_view name) {
   for (const KernelPattern& pattern : k_patterns)
     if (occurs(lower, pattern.text) && occurs(lower, pattern.also)) return pattern.kernel_class;
   return other;
+}
+
+KernelClass classify_operation(std::string_view name) {
+  constexpr std::string_view k_aten = "aten::";
+  if (name.starts_with(k_aten)) {
+    const std::string word = " " + std::string(name.substr(k_aten.size())) + " ";
+    for (const OperationNames& operations : k_operations)
+      if (operations.names.find(word) != std::string_view::npos) return operations.kernel_class;
+  }
+  if (name.starts_with("aten::_foreach_")) return elementwise;
+  return classify_kernel(name);
 }
 
 }  // namespace tprimat

@@ -47,4 +47,7 @@ std::span<const KernelPattern> kernel_patterns();
 
 KernelClass classify_kernel(std::string_view name);
 
+// The same for an operation of PyTorch on the processor: "aten::addmm", "gloo:all_reduce".
+KernelClass classify_operation(std::string_view name);
+
 }  // namespace tprimat

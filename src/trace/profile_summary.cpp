@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "data/mapped_file.h"
+#include "trace/kernel_table.h"
 #include "trace/tracelens_report.h"
 
 namespace tprimat {
@@ -17,7 +18,8 @@ bool has_host_marks(const std::vector<DeviceSummary>& devices) {
 
 void summarise_trace_file(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
   const ChromeTrace trace = read_chrome_trace(bytes, where);
-  summary.devices = summarise_trace(trace, where);
+  if (trace.events.empty()) summary.host = summarise_host(read_chrome_trace(bytes, where, TraceContent::host));
+  if (!summary.host) summary.devices = summarise_trace(trace, where);
   summary.rank = trace.rank;
   summary.world_size = trace.world_size;
   summary.events = trace.all_events;
@@ -42,6 +44,12 @@ void summarise_workbook(std::string_view bytes, std::string_view where, ProfileS
                               : "TraceLens counts fills (memset) with compute, not with copies");
 }
 
+void summarise_kernel_table(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
+  summary.format = ProfileFormat::kernel_table;
+  summary.devices = {read_kernel_table(bytes, where)};
+  summary.notes.push_back("a table of kernels holds no times of day: busy, idle and exposed time are not known");
+}
+
 }  // namespace
 
 ProfileSummary summarise_profile(std::string_view bytes, std::string_view where) {
@@ -50,6 +58,8 @@ ProfileSummary summarise_profile(std::string_view bytes, std::string_view where)
   summary.file = where;
   if (bytes.starts_with("PK"))
     summarise_workbook(bytes, where, summary);
+  else if (is_kernel_table(bytes))
+    summarise_kernel_table(bytes, where, summary);
   else
     summarise_trace_file(bytes, where, summary);
   return summary;

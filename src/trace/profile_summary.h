@@ -5,15 +5,17 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/host_summary.h"
 #include "trace/trace_summary.h"
 
 namespace tprimat {
 
-enum class ProfileFormat { chrome_trace, tracelens_report, workbook };
+enum class ProfileFormat { chrome_trace, kernel_table, tracelens_report, workbook };
 template <>
 struct EnumNames<ProfileFormat> {
   static constexpr std::pair<ProfileFormat, std::string_view> values[] = {
       {ProfileFormat::chrome_trace, "chrome_trace"},
+      {ProfileFormat::kernel_table, "kernel_table"},
       {ProfileFormat::tracelens_report, "tracelens_report"},
       {ProfileFormat::workbook, "workbook"}};
 };
@@ -35,6 +37,7 @@ struct ProfileSummary {
   ProfileFormat format = ProfileFormat::chrome_trace;
   std::optional<int64_t> rank, world_size, events, gpu_events, visible_gpus;
   std::vector<DeviceSummary> devices;
+  std::optional<HostSummary> host;
   std::vector<SheetSize> sheets;
   std::vector<std::string> notes;
 
@@ -48,12 +51,14 @@ struct ProfileSummary {
                       field("gpu_events", &P::gpu_events, "kernels, memory copies and fills"),
                       field("visible_gpus", &P::visible_gpus, "GPUs that the process saw"),
                       field("devices", &P::devices, "where the time of each GPU went"),
+                      field("host", &P::host, "where the processor's time went, where no GPU worked"),
                       field("sheets", &P::sheets, "of a workbook"),
                       field("notes", &P::notes, "what to know before trusting the figures")};
   }
 };
 
-// A Chrome trace (plain or gzip) or an .xlsx workbook, told apart by the first bytes. Throws Error with the place for a
+// A Chrome trace (plain or gzip), an .xlsx workbook, or a table of kernels from nsys or rocprofv3 (CSV), told apart by
+// what it holds. Throws Error with the place for a
 // file that is neither or broken.
 ProfileSummary summarise_profile(const std::filesystem::path& path);
 ProfileSummary summarise_profile(std::string_view bytes, std::string_view where);

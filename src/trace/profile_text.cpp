@@ -40,6 +40,7 @@ std::string count_of(int64_t count, std::string_view noun) {
 
 std::string describe_file(const ProfileSummary& summary) {
   std::string text = summary.file + ": ";
+  if (summary.format == ProfileFormat::kernel_table) return text + "table of kernels\n";
   if (summary.format != ProfileFormat::chrome_trace)
     return text + (summary.format == ProfileFormat::workbook ? "workbook with " : "TraceLens report with ") +
            count_of(static_cast<int64_t>(summary.sheets.size()), "sheet") + "\n";
@@ -92,9 +93,9 @@ std::string render_classes(const std::vector<ClassTotal>& classes) {
   return render_text(table) + "\n";
 }
 
-std::string render_kernels(const std::vector<KernelTotal>& kernels) {
+std::string render_kernels(const std::vector<KernelTotal>& kernels, const std::string& noun) {
   if (kernels.empty()) return "";
-  TextTable table{{"kernel", "class", "calls", "ms", "share"}, {}, {2, 3, 4}};
+  TextTable table{{noun, "class", "calls", "ms", "share"}, {}, {2, 3, 4}};
   for (size_t i = 0; i < std::min(kernels.size(), k_kernels_shown); ++i) {
     const KernelTotal& each = kernels[i];
     table.rows.push_back({short_name(each.name), std::string(enum_name(each.kernel_class)), grouped(each.calls),
@@ -121,6 +122,20 @@ std::string render_steps(const DeviceSummary& device) {
                      more > 0 ? fmt::format("and {} more; --json lists all\n", more) : "");
 }
 
+// Where no GPU worked.
+std::string render_host(const HostSummary& host) {
+  std::string text =
+      fmt::format("processor, {}, {}, busy {} of {} ms\n", count_of(host.threads, "thread"),
+                  count_of(host.calls, "operation"), milliseconds(host.busy_seconds), milliseconds(host.span_seconds));
+  text += render_classes(host.classes) + render_kernels(host.operations, "operation, own time");
+  if (host.steps.empty()) return text;
+  TextTable table{{"step", "ms", "busy"}, {}, {0, 1, 2}};
+  for (size_t i = 0; i < std::min(host.steps.size(), k_steps_shown); ++i)
+    table.rows.push_back({std::to_string(host.steps[i].step), milliseconds(host.steps[i].seconds),
+                          milliseconds(host.steps[i].busy_seconds)});
+  return text + "Steps, as marked on the host; the profiler lengthens them\n" + render_text(table) + "\n";
+}
+
 std::string render_sheets(const std::vector<SheetSize>& sheets) {
   if (sheets.empty()) return "";
   TextTable table{{"sheet", "rows", "columns"}, {}, {1, 2}};
@@ -136,7 +151,8 @@ std::string render_profile(const ProfileSummary& summary) {
   text += render_sheets(summary.sheets);
   for (const DeviceSummary& device : summary.devices)
     text += describe_device(device) + render_timeline(device.timeline) + render_classes(device.classes) +
-            render_kernels(device.kernels) + render_steps(device);
+            render_kernels(device.kernels, "kernel") + render_steps(device);
+  if (summary.host) text += render_host(*summary.host);
   for (const std::string& note : summary.notes) text += "note: " + note + "\n";
   text.erase(text.find_last_not_of('\n') + 1);
   return text + "\n";

@@ -112,6 +112,10 @@ TEST_P(GoldenLaunch, IsAsWritten) {
   for (const auto& [strategy, layouts] : eight_gpus().strategies)
     text += "==== " + strategy + "\n" +
             plan_or_refusal(module, request_for(module, GetParam().model, platform, strategy)) + "\n";
+  LaunchRequest fp8 = request_for(module, GetParam().model, platform, "maximum_performance");
+  fp8.spec.precision = Precision::fp8;
+  fp8.settings.fp8_hybrid = true;
+  text += "==== maximum_performance in fp8\n" + plan_or_refusal(module, fp8);
   const fs::path file =
       k_folder / (GetParam().framework + "_" + GetParam().model + "_" + GetParam().platform + ".txt");
   if (std::getenv("TPRIMAT_UPDATE_GOLDEN") != nullptr) write_file_atomically(file, text);

@@ -27,6 +27,8 @@ class StepFileReader : public LogReader {
     record.loss = figure(parsed->loss);
     record.learning_rate = figure(parsed->learning_rate);
     record.grad_norm = figure(parsed->grad_norm);
+    record.loss_scale = figure(parsed->loss_scale);
+    if (parsed->skipped.value_or(false)) leave_out(line, record, log);
     if (parsed->tokens) record.tokens = static_cast<double>(*parsed->tokens);
     if (parsed->unix_time) record.unix_time = *parsed->unix_time;
     add_memory(*parsed, record, log);
@@ -37,6 +39,13 @@ class StepFileReader : public LogReader {
   double confidence(const ExtractedLog& log) const override { return log.records > 0 ? 0.97 : 0; }
 
  private:
+  // The gradients of an overflow are not finite, and nothing comes of them.
+  static void leave_out(const LogLine& line, ExtractedStep& record, LogBuilder& log) {
+    record.skipped = true;
+    if (!record.grad_norm.finite()) record.grad_norm = {};
+    log.add_event({EventKind::skipped_update, line.number, line.rank, record.step, {}, {}, "1 update left out"});
+  }
+
   static void add_memory(const StepRecord& parsed, ExtractedStep& record, LogBuilder& log) {
     record.memory_allocated_gb = figure(parsed.memory_allocated_gb);
     record.memory_reserved_gb = figure(parsed.memory_reserved_gb);
@@ -56,6 +65,8 @@ Dialect steps_dialect() {
                      {"loss", "loss; null is NaN"},
                      {"learning_rate", "learning_rate"},
                      {"grad_norm", "grad_norm"},
+                     {"loss_scale", "loss_scale"},
+                     {"skipped", "skipped"},
                      {"tokens", "tokens"},
                      {"memory_allocated_gb", "memory_allocated_gb"},
                      {"memory_reserved_gb", "memory_reserved_gb"},

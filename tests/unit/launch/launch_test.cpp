@@ -171,8 +171,7 @@ TEST_F(PythonFrameworkTest, OneThatIsMissingSaysHowToInstallIt) {
 TEST_F(PythonFrameworkTest, PlansCommandEnvironmentAndFiles) {
   const LaunchPlan plan = launch(Framework::tran, request_);
   const std::string python = (folder_ / "tran/bin/python").string(), spec = "/out/runs/a b/train_spec.json";
-  EXPECT_EQ(plan.command,
-            (std::vector<std::string>{python, "/out/runs/a b/adapter/train_tran.py", "--spec", spec}));
+  EXPECT_EQ(plan.command, (std::vector<std::string>{python, "/out/runs/a b/adapter/train_tran.py", "--spec", spec}));
   EXPECT_EQ(plan.environment.at("TPRIMAT_PROGRAM"), "/opt/it's here/tprimat");
   EXPECT_EQ(plan.environment.at("OMP_NUM_THREADS"), "3");
   const auto content = [&](const std::string& path) {
@@ -183,12 +182,13 @@ TEST_F(PythonFrameworkTest, PlansCommandEnvironmentAndFiles) {
   EXPECT_EQ(train_spec_from_json(parse_json(content(spec), "spec"), "spec"), request_.spec);
   EXPECT_EQ(parse_json(content("/out/runs/a b/config.json"), "config")["model_type"], "llama");
   EXPECT_NE(content("/out/runs/a b/adapter/train_tran.py").find("transformers.Trainer"), std::string::npos);
-  EXPECT_NE(content("/out/runs/a b/adapter/tprimat_adapter/steps.py").find("TPRIMAT_STEPS"), std::string::npos);
+  EXPECT_NE(content("/out/runs/a b/adapter/tprimat/steps.py").find("TPRIMAT_STEPS"), std::string::npos);
+  EXPECT_NE(content("/out/runs/a b/adapter/tprimat_adapter/settings.py").find("setting {key}"), std::string::npos);
 }
 
 TEST_F(PythonFrameworkTest, SeveralRanksAreStartedByTorchrun) {
   request_.spec.parallel.data = 4;
-  EXPECT_THROW(launch(Framework::deep, request_), Error);  // bf16 without ZeRO
+  EXPECT_EQ(launch(Framework::deep, request_).deviations.at(0).key, "zero_stage");  // bf16 without ZeRO
   request_.spec.precision = Precision::fp32;
   EXPECT_EQ(launch(Framework::tran, request_).command[2], "torch.distributed.run");
   EXPECT_EQ(launch(Framework::fsdp, request_).command[5], "4");
@@ -207,9 +207,36 @@ TEST_F(PythonFrameworkTest, RefusesWhatTheFrameworkCannotDo) {
   request_.spec.parallel = {};
   request_.spec.precision = Precision::fp8;
   EXPECT_NE(complaint().find("does not train in fp8"), std::string::npos);
-  request_.spec.precision = Precision::bf16;
-  request_.spec.recompute = Recompute::selective;
-  EXPECT_NE(complaint().find("recomputes whole blocks or nothing"), std::string::npos);
+}
+
+// The Trainer and DeepSpeed scale the loss of fp16 on GPUs only; PyTorch itself does on a processor too.
+TEST_F(PythonFrameworkTest, Fp16IsRefusedWhereTheFrameworkHasNoLossScaling) {
+  request_.spec.precision = Precision::fp16;
+  EXPECT_NE(complaint().find("'tran' trains in fp16 on GPUs only"), std::string::npos);
+  EXPECT_THROW(launch(Framework::deep, request_), Error);
+  EXPECT_NO_THROW(launch(Framework::fsdp, request_));
+  request_.platform = Platform::amd;
+  EXPECT_EQ(complaint(), "");
+  EXPECT_NO_THROW(launch(Framework::deep, request_));
+}
+
+TEST_F(PythonFrameworkTest, DeepSpeedsLossScaleIsAPowerOfTwo) {
+  request_.spec.precision = Precision::fp16;
+  request_.platform = Platform::nvd;
+  for (const LossScaleSpec& scale : {LossScaleSpec{5000, 1000, 1}, LossScaleSpec{4096, 1000, 0.5}}) {
+    request_.spec.loss_scale = scale;
+    try {
+      launch(Framework::deep, request_);
+      ADD_FAILURE() << "planned with a loss scale of " << scale.initial << " down to " << scale.minimum;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("starts at a loss scale of 2, 4, 8"), std::string::npos);
+    }
+    EXPECT_NO_THROW(launch(Framework::fsdp, request_));
+  }
+  request_.spec.loss_scale = {65536, 100, 2};
+  EXPECT_NO_THROW(launch(Framework::deep, request_));
+  request_.spec.parallel.data = 2;
+  EXPECT_EQ(launch(Framework::deep, request_).deviations.at(0).effective, "1");  // else added up in fp16
 }
 
 // What --dry-run prints must do what `run` would do, so the test pastes it.

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+#include "run/profile_window.h"
+
+namespace tprimat {
+
+// What `tprimat run` and `tprimat profile` are told.
+struct RunOptions {
+  std::string platform = "auto";
+  std::vector<std::string> frameworks, models, strategies;
+  int64_t runs = 0, steps = 0;  // 0: as the configuration says
+  std::string dataset, output;
+  double time_limit_seconds = 0.0;
+  bool dry_run = false, resume = false;
+  std::optional<ProfileRequest> profile;  // profiled runs, and no others
+};
+
+// The options of both; those of `run` alone are not among them.
+void add_run_options(CLI::App& verb, Session& session, RunOptions& options);
+
+// Plans and runs, or shows the plan. Throws Error.
+ExitStatus run_configuration(const Session& session, const RunOptions& options);
+
+}  // namespace tprimat

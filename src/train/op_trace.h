@@ -1,0 +1,31 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/op_clock.h"
+
+namespace tprimat {
+
+// What TPRIMAT_PROFILE asks of this trainer: "own:11:15:PATH".
+struct OpTraceRequest {
+  int64_t first_step = 1, last_step = 1;
+  std::string path;
+};
+
+// Nothing when the variable is not set. Throws Error for what is no such request.
+std::optional<OpTraceRequest> op_trace_request();
+
+// A step's stretch of time.
+struct StepSpan {
+  int64_t step = 0;
+  std::chrono::steady_clock::time_point begin, end;
+};
+
+// A Chrome trace, as the PyTorch profiler writes them: every operation and a mark for every step. Times count from the
+// begin of the first step.
+std::string render_op_trace(const std::vector<OpEvent>& events, const std::vector<StepSpan>& steps, int world_size);
+
+}  // namespace tprimat

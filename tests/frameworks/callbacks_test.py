@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""The package tprimat in real trainings: a plain loop on two ranks, the Trainers of Transformers and of Lightning, and
+its installation by pip. Lightning's part is skipped where it is not installed; package_test.py goes through its hooks.
+
+  callbacks_test.py TPRIMAT
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import paths
+
+PLAIN_LOOP = """
+import torch, torch.distributed as dist
+from tprimat import StepRecorder
+
+dist.init_process_group("gloo")
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.125)
+recorder = StepRecorder(tokens_per_step=16)
+for step in range(4):
+    loss = model(torch.ones(4, 8)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    recorder.end_step(loss=loss, learning_rate=optimizer.param_groups[0]["lr"], grad_norm=norm)
+dist.destroy_process_group()
+"""
+
+
+class Numbers:
+    """A data set of 32 rows x, 2x."""
+
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, n):
+        import torch
+        return {"x": torch.full((4,), n / 32), "labels": torch.tensor([n / 16])}
+
+
+def make_model():
+    import torch
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(1)
+            self.layer = torch.nn.Linear(4, 1)
+
+        def forward(self, x, labels):
+            return {"loss": torch.nn.functional.mse_loss(self.layer(x), labels)}
+
+    return Model()
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name).resolve()
+        self.steps = self.folder / "steps.jsonl"
+
+
+class PlainLoop(InFolder):
+    def test_two_ranks_write_one_file(self):
+        (self.folder / "train.py").write_text(PLAIN_LOOP)
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        done = subprocess.run([*torchrun, "train.py"], cwd=self.folder, capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(paths.SOURCES), "OMP_NUM_THREADS": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        records = paths.read_records(self.steps)
+        self.assertEqual([record["step"] for record in records], [1, 2, 3, 4])
+        self.assertEqual({record["learning_rate"] for record in records}, {0.125})
+        self.assertTrue(all(record["grad_norm"] > 0 for record in records))
+        self.assertLess(records[3]["loss"], records[0]["loss"])
+
+
+class HuggingFace(InFolder):
+    def train(self, **arguments):
+        import transformers
+        from tprimat.hugging_face import BenchmarkCallback
+        settings = transformers.TrainingArguments(
+            output_dir=str(self.folder / "output"), max_steps=6, per_device_train_batch_size=4,
+            gradient_accumulation_steps=2, learning_rate=0.5, lr_scheduler_type="linear", report_to=[], use_cpu=True,
+            save_strategy="no", disable_tqdm=True, **arguments)
+        trainer = transformers.Trainer(model=make_model(), args=settings, train_dataset=Numbers(),
+                                       callbacks=[BenchmarkCallback(tokens_per_step=128, path=self.steps)])
+        trainer.train()
+        return trainer.state.log_history, paths.read_records(self.steps)
+
+    def test_records_hold_what_the_trainer_logged(self):
+        history, records = self.train(logging_steps=1)
+        logged = [entry for entry in history if "loss" in entry]
+        self.assertEqual([record["step"] for record in records], [1, 2, 3, 4, 5, 6])
+        for figure in ("loss", "grad_norm"):
+            self.assertEqual([record[figure] for record in records], [entry[figure] for entry in logged])
+        rates = [0.5 * (6 - done) / 6 for done in range(6)]  # of each step's own update
+        for record, rate in zip(records, rates, strict=True):
+            self.assertAlmostEqual(record["learning_rate"], rate, places=12)
+        self.assertEqual({record["tokens"] for record in records}, {128})
+        self.assertTrue(all(record["time_seconds"] > 0 for record in records))
+
+    def test_a_mean_over_steps_is_no_loss_of_a_step(self):
+        _, records = self.train(logging_steps=3)
+        self.assertEqual([record["step"] for record in records], [1, 2, 3, 4, 5, 6])
+        self.assertTrue(all("loss" not in record for record in records))
+        self.assertEqual(["grad_norm" in record for record in records], [False, False, True] * 2)
+        self.assertTrue(all("learning_rate" in record for record in records))
+
+    def test_evaluation_and_checkpoints_are_not_counted(self):
+        import transformers
+
+        class Slow(transformers.TrainerCallback):
+            def on_prediction_step(self, *args, **kwargs):
+                time.sleep(0.15)
+
+        class SlowlySaved(transformers.Trainer):
+            def _save_checkpoint(self, *args, **kwargs):
+                time.sleep(0.6)
+
+        from tprimat.hugging_face import BenchmarkCallback
+        settings = transformers.TrainingArguments(
+            output_dir=str(self.folder / "output"), max_steps=3, per_device_train_batch_size=4, logging_steps=1,
+            eval_strategy="steps", eval_steps=1, save_steps=1, report_to=[], use_cpu=True, disable_tqdm=True)
+        SlowlySaved(model=make_model(), args=settings, train_dataset=Numbers(), eval_dataset=Numbers(),
+                    callbacks=[BenchmarkCallback(path=self.steps), Slow()]).train()
+        times = [record["time_seconds"] for record in paths.read_records(self.steps)]
+        self.assertEqual(len(times), 3)
+        self.assertTrue(all(seconds < 0.6 for seconds in times[1:]), times)  # an evaluation lasts 4 x 0.15 s
+
+
+@unittest.skipIf(paths.missing("lightning"), "lightning is not installed")
+class Lightning(InFolder):
+    def train(self, **options):
+        import lightning.pytorch as pl
+        import torch
+        from tprimat.lightning import BenchmarkCallback
+
+        class Module(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.model, self.seen = make_model(), []
+
+            def training_step(self, batch, index):
+                loss = self.model(**batch)["loss"]
+                self.seen.append(loss.item())
+                return loss
+
+            def validation_step(self, batch, index):
+                time.sleep(0.1)
+
+            def configure_optimizers(self):
+                optimizer = torch.optim.SGD(self.parameters(), lr=0.5)
+                schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: 1 / (1 + done))
+                return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+        module = Module()
+        loader = torch.utils.data.DataLoader(Numbers(), batch_size=4)
+        pl.Trainer(callbacks=[BenchmarkCallback(tokens_per_step=128, path=self.steps)], accelerator="cpu", devices=1,
+                   logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+                   **options).fit(module, loader, loader)
+        return module.seen, paths.read_records(self.steps)
+
+    def test_records_hold_what_was_trained(self):
+        seen, records = self.train(max_steps=4, accumulate_grad_batches=2, limit_val_batches=0)
+        self.assertEqual([record["step"] for record in records], [1, 2, 3, 4])
+        for step, record in enumerate(records):
+            self.assertAlmostEqual(record["loss"], (seen[2 * step] + seen[2 * step + 1]) / 2, places=6)
+            self.assertAlmostEqual(record["learning_rate"], 0.5 / (1 + step), places=12)
+        self.assertEqual({record["tokens"] for record in records}, {128})
+
+    def test_validation_is_not_counted(self):
+        _, records = self.train(max_steps=4, val_check_interval=1, num_sanity_val_steps=0)
+        self.assertTrue(all(record["time_seconds"] < 0.8 for record in records[1:]), records)  # it lasts 8 x 0.1 s
+
+
+@unittest.skipIf(paths.missing("setuptools"), "setuptools is not installed")
+class Installation(InFolder):
+    def test_pip_installs_the_package_alone(self):
+        shutil.copytree(paths.SOURCES, self.folder / "frameworks")
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-index"]
+        done = subprocess.run([*pip, "--no-build-isolation", "--no-deps", "--target", "site", "./frameworks"],
+                              cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        modules = sorted(path.name for path in (self.folder / "site" / "tprimat").glob("*.py"))
+        self.assertEqual(modules, sorted(path.name for path in (paths.SOURCES / "tprimat").glob("*.py")))
+        code = "import tprimat; print(tprimat.__file__)"
+        done = subprocess.run([sys.executable, "-c", code], cwd=self.folder, capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": "site"})
+        self.assertIn(str(self.folder / "site"), done.stdout, done.stderr)
+
+
+if __name__ == "__main__":
+    paths.run_tests_with("torch", "transformers", "accelerate")

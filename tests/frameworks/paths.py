@@ -1,0 +1,41 @@
+"""What the tests of this folder share: where the Python under test lies, and which program they were given."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCES = HERE.parent.parent / "frameworks"
+sys.path[:0] = [str(SOURCES), str(HERE.parent / "parity")]
+for name in ("TPRIMAT_STEPS", "TPRIMAT_FLASH_ATTENTION", "RANK", "WORLD_SIZE", "LOCAL_RANK"):
+    os.environ.pop(name, None)  # nothing of the caller's settings reaches a test
+
+
+def read_records(path):
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    assert text.endswith("\n"), "the last record is not whole"
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def missing(*packages):
+    return [package for package in packages if importlib.util.find_spec(package) is None]
+
+
+def run_tests():
+    """Run with the program as the only argument; exit status 77 where Python lacks a package."""
+    program = sys.argv.pop(1)
+    os.environ["TPRIMAT_PROGRAM"] = str(pathlib.Path(program).resolve())
+    unittest.main(module="__main__", verbosity=2, warnings="ignore")
+
+
+def run_tests_with(*packages):
+    from chosen_python import use_chosen_python
+    use_chosen_python()
+    lacking = missing(*packages)
+    if lacking:
+        print(f"skipped: {sys.executable} has no {', '.join(lacking)}; name another with TPRIMAT_PYTHON")
+        sys.exit(77)
+    run_tests()

@@ -1,0 +1,115 @@
+#include "launch/profilers.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+LaunchRequest profiled_request(Platform platform, Profiler profiler) {
+  LaunchRequest request;
+  request.platform = platform;
+  request.spec.model.name = "tiny";
+  request.spec.steps = 16;
+  request.paths = {"/out/runs/p", "/out/runs/p/training.log", "/out/p_summary.json", "/"};
+  request.own_program = "/opt/tprimat";
+  request.profile = ProfileWindow{profiler, 11, 15, "/out/profile_x"};
+  return request;
+}
+
+LaunchPlan plan_of(Framework framework, const LaunchRequest& request) {
+  return plan_launch(require_framework(framework, request.platform), request);
+}
+
+TEST(Profilers, EveryOneIsListedOnceAndFindsItsFrameworks) {
+  for (const auto& [id, name] : EnumNames<Profiler>::values) EXPECT_EQ(profiler_module(id).id, id) << name;
+  EXPECT_EQ(profiler_modules().size(), std::size(EnumNames<Profiler>::values));
+  const FrameworkModule& fsdp = require_framework(Framework::fsdp, Platform::cpu);
+  EXPECT_EQ(choose_profiler(fsdp, Platform::nvd, {}), Profiler::nsys);
+  EXPECT_EQ(choose_profiler(fsdp, Platform::amd, {}), Profiler::rocprofv3);
+  EXPECT_EQ(choose_profiler(fsdp, Platform::cpu, {}), Profiler::torch);
+  EXPECT_EQ(choose_profiler(fsdp, Platform::nvd, Profiler::torch), Profiler::torch);
+  EXPECT_EQ(choose_profiler(require_framework(Framework::native, Platform::cpu), Platform::cpu, {}), Profiler::own);
+  EXPECT_THROW(choose_profiler(fsdp, Platform::cpu, Profiler::nsys), Error);
+  EXPECT_THROW(choose_profiler(fsdp, Platform::nvd, Profiler::own), Error);
+}
+
+TEST(Profilers, NsysSeesTheLauncherAndWaitsForTheWindow) {
+  const LaunchPlan plan = plan_of(Framework::fsdp, profiled_request(Platform::nvd, Profiler::nsys));
+  EXPECT_EQ(plan.command[0], "nsys");
+  EXPECT_EQ(plan.command[1], "profile");
+  const auto has = [&](const std::string& word) {
+    return std::count(plan.command.begin(), plan.command.end(), word) == 1;
+  };
+  EXPECT_TRUE(has("--output=/out/profile_x"));
+  EXPECT_TRUE(has("--capture-range=cudaProfilerApi"));
+  EXPECT_TRUE(has("--capture-range-end=stop"));
+  EXPECT_TRUE(has("torch.distributed.run"));
+  EXPECT_EQ(plan.environment.at("TPRIMAT_PROFILE"), "cuda:11:15");
+  EXPECT_EQ(plan.trace_path, "/out/profile_x.nsys-rep");
+}
+
+TEST(Profilers, MegatronIsToldByItsOwnWords) {
+  LaunchRequest request = profiled_request(Platform::nvd, Profiler::nsys);
+  request.spec.model.vocab_size = 256;
+  request.spec.seed = 7;
+  const std::vector<std::string> words = plan_of(Framework::mega, request).command;
+  const std::vector<std::string> told = {"--profile", "--profile-step-start", "10", "--profile-step-end",
+                                         "15",        "--profile-ranks",      "0"};
+  EXPECT_NE(std::search(words.begin(), words.end(), told.begin(), told.end()), words.end());
+  EXPECT_EQ(words[0], "nsys");
+  const FrameworkModule& mega = require_framework(Framework::mega, Platform::amd);
+  EXPECT_THROW(choose_profiler(mega, Platform::amd, {}), Error);
+}
+
+TEST(Profilers, RocprofWritesOneSetOfFilesPerRank) {
+  const LaunchPlan plan = plan_of(Framework::fsdp, profiled_request(Platform::amd, Profiler::rocprofv3));
+  const std::vector<std::string> head(plan.command.begin(), plan.command.begin() + 12);
+  EXPECT_EQ(head, (std::vector<std::string>{"rocprofv3", "--runtime-trace", "--stats", "--selected-regions",
+                                            "--output-format", "pftrace", "csv", "-d", "/out/profile_x_rocprofv3", "-o",
+                                            "rank%env{RANK}%", "--"}));
+  EXPECT_EQ(plan.environment.at("TPRIMAT_PROFILE"), "roctx:11:15");
+  EXPECT_EQ(plan.trace_path, "/out/profile_x.pftrace");
+}
+
+TEST(Profilers, ThoseWithoutAProgramAreToldByTheEnvironmentAlone) {
+  const LaunchPlan torch = plan_of(Framework::tran, profiled_request(Platform::cpu, Profiler::torch));
+  EXPECT_EQ(torch.environment.at("TPRIMAT_PROFILE"), "torch:11:15:/out/profile_x.json.gz");
+  const LaunchPlan own = plan_of(Framework::native, profiled_request(Platform::cpu, Profiler::own));
+  EXPECT_EQ(own.command.front(), "/opt/tprimat");
+  EXPECT_EQ(own.environment.at("TPRIMAT_PROFILE"), "own:11:15:/out/profile_x.json");
+  LaunchRequest plain = profiled_request(Platform::cpu, Profiler::own);
+  plain.profile.reset();
+  EXPECT_EQ(plan_of(Framework::native, plain).environment.count("TPRIMAT_PROFILE"), 0u);
+}
+
+TEST(Profilers, AMissingOneIsNamedWithTheCommandThatInstallsIt) {
+  const std::string path = std::getenv("PATH");
+  const fs::path folder = fs::temp_directory_path() / ("profilers " + std::to_string(::getpid()));
+  ::setenv("PATH", folder.c_str(), 1);
+  try {
+    require_profiler(profiler_module(Profiler::nsys));
+    ADD_FAILURE() << "was found";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::missing_component);
+    EXPECT_NE(std::string(error.what()).find("apt-get install nsight-systems-cli"), std::string::npos) << error.what();
+  }
+  write_file_atomically(folder / "nsys", "#!/bin/sh\n");
+  fs::permissions(folder / "nsys", fs::perms::owner_all);
+  EXPECT_NO_THROW(require_profiler(profiler_module(Profiler::nsys)));
+  EXPECT_NO_THROW(require_profiler(profiler_module(Profiler::torch)));
+  fs::remove_all(folder);
+  ::setenv("PATH", path.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace tprimat
