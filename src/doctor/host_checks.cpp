@@ -60,7 +60,7 @@ void judge_others(const DoctorFacts& facts, AreaFindings& findings) {
 }
 
 std::string describe_limit(const ResourceLimit& limit) {
-  return limit.value ? format_gb(*limit.value) : std::string("unlimited");
+  return limit.value ? format_si(*limit.value, "B") : std::string("unlimited");
 }
 
 }  // namespace

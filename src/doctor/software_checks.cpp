@@ -24,17 +24,17 @@ void judge_framework(const FrameworkCondition& framework, const DoctorFacts& fac
   const std::string name = fmt::format("{} ({})", enum_name(framework.id), framework.long_name);
   const bool runs =
       std::find(framework.platforms.begin(), framework.platforms.end(), platform) != framework.platforms.end();
-  if (!runs && asked) {
+  if (!runs) {
     std::vector<std::string_view> platforms;
     for (const Platform each : framework.platforms) platforms.push_back(display_name(each));
-    findings.add(MachineSeverity::missing, fmt::format("{} does not run on {}", name, display_name(platform)),
-                 fmt::format("it runs on {}", fmt::join(platforms, ", ")));
+    findings.add(asked ? MachineSeverity::missing : MachineSeverity::ok,
+                 fmt::format("{} does not run on {}", name, display_name(platform)),
+                 asked ? fmt::format("it runs on {}", fmt::join(platforms, ", ")) : "");
   } else if (!framework.installation) {
     findings.add(asked ? MachineSeverity::missing : MachineSeverity::note, name + " is not installed",
                  how_to_install(framework));
   } else {
-    findings.ok(fmt::format("{} {}, {}{}", name, framework.installation->version, framework.installation->place,
-                            runs ? "" : fmt::format("; not for {}", display_name(platform))));
+    findings.ok(fmt::format("{} {}, {}", name, framework.installation->version, framework.installation->place));
   }
 }
 

@@ -13,6 +13,9 @@
 namespace tprimat {
 namespace {
 
+// The kernel counts processor time in ticks of 10 ms.
+constexpr double k_shortest_share_seconds = 0.05;
+
 class TreeSensor : public Sensor {
  public:
   TreeSensor(pid_t root, int64_t threads) : root_(root), threads_(static_cast<double>(threads)) {}
@@ -25,10 +28,10 @@ class TreeSensor : public Sensor {
     if (!usage) return reading;
     reading.memory_used_bytes = usage->memory_bytes;
     const auto now = SteadyClock::now();
-    if (seen_) {
-      const double capacity = std::chrono::duration<double>(now - last_time_).count() * threads_;
-      reading.utilisation = std::clamp((usage->cpu_seconds - last_cpu_seconds_) / capacity, 0.0, 1.0);
-    }
+    const double passed = std::chrono::duration<double>(now - last_time_).count();
+    if (seen_ && passed < k_shortest_share_seconds) return reading;
+    if (seen_)
+      reading.utilisation = std::clamp((usage->cpu_seconds - last_cpu_seconds_) / (passed * threads_), 0.0, 1.0);
     seen_ = true;
     last_time_ = now;
     last_cpu_seconds_ = usage->cpu_seconds;

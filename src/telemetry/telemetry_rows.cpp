@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "telemetry/plausible.h"
 
 namespace tprimat {
 namespace {
@@ -179,7 +180,12 @@ TelemetryFile TelemetryRows::finish(std::string_view format, std::string_view wh
     if (facts.source == tool_) note("the rows do not name their device and are taken as those of one");
     std::stable_sort(readings.begin(), readings.end(),
                      [](const Reading& a, const Reading& b) { return a.unix_time < b.unix_time; });
-    file.traces.push_back({facts.source, std::move(readings)});
+    FaultLog faults;
+    for (Reading& reading : readings) {
+      faults.count_reading();
+      drop_implausible(reading, {facts.memory_total_bytes, {}}, faults);
+    }
+    file.traces.push_back({facts.source, std::move(readings), faults.notes()});
   }
   file.notes = std::move(notes_);
   return file;

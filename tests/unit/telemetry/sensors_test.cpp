@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -87,7 +88,9 @@ TEST(Sampler, WatchesARealProcessWithItsChild) {
   ASSERT_GE(traces.size(), 2u);
   EXPECT_EQ(traces[0].source, "proc");
   EXPECT_GE(traces[0].readings.size(), 4u);
-  EXPECT_GT(traces[0].readings.back().utilisation.value_or(0.0), 0.1);
+  double busiest = 0.0;
+  for (const Reading& reading : traces[0].readings) busiest = std::max(busiest, reading.utilisation.value_or(0.0));
+  EXPECT_GT(busiest, 0.1);
   EXPECT_GT(traces[0].readings.back().memory_used_bytes.value_or(0.0), 1e5);
 }
 

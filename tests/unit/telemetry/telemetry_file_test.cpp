@@ -87,6 +87,19 @@ TEST(NvidiaSmiCsv, RefusesWhatNamesNoColumnsOrNoDevice) {
   EXPECT_EQ(trace(one, "nvidia-smi").readings.size(), 2u);
 }
 
+TEST(NvidiaSmiCsv, LeavesOutWhatNoGpuCanBe) {
+  const TelemetryFile file = read(
+      "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB], temperature.gpu, power.draw [W]\n"
+      "2025/03/01 00:00:10.500, 0, 50 %, 1000 MiB, 2000 MiB, 255, 100.00 W\n"
+      "2025/03/01 00:00:11.500, 0, 50 %, 3000 MiB, 2000 MiB, 40, 2147483.00 W\n");
+  const SensorTrace& device = trace(file, "nvidia-smi:0");
+  EXPECT_FALSE(device.readings[0].temperature_celsius.has_value());
+  EXPECT_TRUE(device.readings[0].power_watts.has_value());
+  EXPECT_FALSE(device.readings[1].power_watts || device.readings[1].memory_used_bytes);
+  ASSERT_EQ(device.notes.size(), 3u);
+  EXPECT_EQ(device.notes[0], "temperature: no GPU runs at that, such as 255 C (1 of 2 readings)");
+}
+
 TEST(NvidiaSmiDmon, ReadsColumnsByName) {
   const TelemetryFile file = read(
       "# gpu    pwr  gtemp  mtemp     sm    mem   mclk   pclk     fb \n"
