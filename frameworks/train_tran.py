@@ -73,13 +73,13 @@ class Recording(transformers.TrainerCallback):
 class Profiling(transformers.TrainerCallback):
     """A profile of the steps that TPRIMAT_PROFILE names."""
 
-    def on_train_begin(self, args, state, control, **kwargs):
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.window = open_window()
 
-    def on_step_begin(self, args, state, control, **kwargs):
+    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.window.begin(state.global_step + 1)
 
-    def on_step_end(self, args, state, control, **kwargs):
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.window.end(state.global_step)
 
 

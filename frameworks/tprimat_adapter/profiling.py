@@ -7,8 +7,11 @@
 Rank 0 alone opens and closes the window. Without the variable nothing here does anything.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any
 
 import torch
 
@@ -17,7 +20,7 @@ from tprimat_adapter.experiment import rank
 ROCTX_LIBRARIES = ("librocprofiler-sdk-roctx.so", "librocprofiler-sdk-roctx.so.1", "librocprofiler-sdk-roctx.so.0")
 
 
-def synchronize():
+def synchronize() -> None:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 
@@ -25,7 +28,7 @@ def synchronize():
 class TorchWindow:
     """torch.profiler, whose own steps carry our numbers; it warms up in the step before the window."""
 
-    def __init__(self, first, last, path):
+    def __init__(self, first: int, last: int, path: str) -> None:
         self.path, self.last = path, last
         activities = [torch.profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
@@ -35,16 +38,16 @@ class TorchWindow:
         self.profile.start()
         self.profile.step()  # from its step 0 to its step 1, which is our first
 
-    def save(self, profile):
+    def save(self, profile: torch.profiler.profile) -> None:
         """The trace appears whole."""
         part = f"{self.path}.part.json.gz"  # its ending tells the profiler to compress
         profile.export_chrome_trace(part)
         os.replace(part, self.path)
 
-    def begin(self, step):
+    def begin(self, step: int) -> None:
         pass
 
-    def end(self, step):
+    def end(self, step: int) -> None:
         if step <= self.last:
             self.profile.step()
         if step == self.last:
@@ -54,17 +57,17 @@ class TorchWindow:
 class CudaWindow:
     """cudaProfilerStart and cudaProfilerStop, for which nsys waits; a range with the number of each step."""
 
-    def __init__(self, first, last):
+    def __init__(self, first: int, last: int) -> None:
         self.first, self.last = first, last
 
-    def begin(self, step):
+    def begin(self, step: int) -> None:
         if step == self.first:
             synchronize()
             torch.cuda.profiler.start()
         if self.first <= step <= self.last:
             torch.cuda.nvtx.range_push(f"step {step}")
 
-    def end(self, step):
+    def end(self, step: int) -> None:
         if self.first <= step <= self.last:
             synchronize()
             torch.cuda.nvtx.range_pop()
@@ -72,7 +75,7 @@ class CudaWindow:
             torch.cuda.profiler.stop()
 
 
-def load_roctx():
+def load_roctx() -> ctypes.CDLL:
     for name in ROCTX_LIBRARIES:
         try:
             library = ctypes.CDLL(name)
@@ -89,17 +92,17 @@ def load_roctx():
 class RoctxWindow:
     """roctxProfilerResume and roctxProfilerPause, for which rocprofv3 waits; 0 stands for all threads."""
 
-    def __init__(self, first, last):
+    def __init__(self, first: int, last: int) -> None:
         self.first, self.last, self.library = first, last, load_roctx()
 
-    def begin(self, step):
+    def begin(self, step: int) -> None:
         if step == self.first:
             synchronize()
             self.library.roctxProfilerResume(0)
         if self.first <= step <= self.last:
             self.library.roctxRangePushA(f"step {step}".encode())
 
-    def end(self, step):
+    def end(self, step: int) -> None:
         if self.first <= step <= self.last:
             synchronize()
             self.library.roctxRangePop()
@@ -108,14 +111,14 @@ class RoctxWindow:
 
 
 class NoWindow:
-    def begin(self, step):
+    def begin(self, step: int) -> None:
         pass
 
-    def end(self, step):
+    def end(self, step: int) -> None:
         pass
 
 
-def open_window():
+def open_window() -> Any:
     """Two lines in a training loop: window.begin(step) before each step and window.end(step) after it."""
     text = os.environ.get("TPRIMAT_PROFILE", "")
     if not text or rank() != 0:

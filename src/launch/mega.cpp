@@ -133,15 +133,6 @@ void add_platform(ArgumentList& list, const LaunchRequest& request) {
   if (settings.flash_attention) list.add("--attention-backend", *settings.flash_attention ? "flash" : "unfused");
 }
 
-// Megatron counts the updates that are done: cudaProfilerStart at --profile-step-start of them, cudaProfilerStop at
-// --profile-step-end.
-void add_profile(ArgumentList& list, const ProfileWindow& window) {
-  list.flag("--profile");
-  list.add("--profile-step-start", window.first_step - 1);
-  list.add("--profile-step-end", window.last_step);
-  list.add("--profile-ranks", 0);
-}
-
 std::vector<std::string> make_arguments(const LaunchRequest& request, const std::string& checkpoints) {
   const TrainSpec& spec = request.spec;
   ArgumentList list;
@@ -159,7 +150,7 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   list.flag("--log-throughput");
   list.flag_if(spec.anomalies.not_finite != OnAnomaly::stop, "--no-check-for-nan-in-loss-and-grad");
   list.add("--distributed-timeout-minutes", 10);
-  if (request.profile) add_profile(list, *request.profile);
+  add_profile_arguments(list, request.profile);
   return std::move(list).take();
 }
 

@@ -11,6 +11,7 @@ void add_optimizer_arguments(ArgumentList& list, const TrainSpec& spec);  // wit
 void add_precision_arguments(ArgumentList& list, const TrainSpec& spec);  // bf16, fp16 with its loss scale
 void add_evaluation_arguments(ArgumentList& list, const TrainSpec& spec);
 void add_checkpoint_arguments(ArgumentList& list, const TrainSpec& spec, const std::string& folder);
+void add_profile_arguments(ArgumentList& list, const std::optional<ProfileWindow>& window);  // for nsys
 
 // Of what both cannot do. Throws Error with all of it.
 void require_megatron_can(Framework framework, const TrainSpec& spec);

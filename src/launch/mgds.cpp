@@ -166,6 +166,7 @@ std::vector<std::string> mgds_arguments(const LaunchRequest& request, const fs::
   add_mgds_platform(list, request);
   add_evaluation_arguments(list, spec);
   add_checkpoint_arguments(list, spec, (fs::path(request.paths.folder) / spec.checkpoint.directory).string());
+  add_profile_arguments(list, request.profile);
   list.add("--log-interval", 1);
   return std::move(list).take();
 }

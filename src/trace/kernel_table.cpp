@@ -13,7 +13,7 @@
 namespace tprimat {
 namespace {
 
-constexpr double k_longest_kernel_ns = 1e18;  // 31 years
+constexpr double k_longest_total = 1e18;  // ns: 31 years
 
 using Cells = std::vector<std::string>;
 
@@ -63,7 +63,7 @@ std::optional<double> read_figure(std::string text) {
   std::erase(text, ',');
   double value = 0.0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || !(value >= 0.0 && value < k_longest_kernel_ns))
+  if (failure != std::errc() || end != text.data() + text.size() || !(value >= 0.0 && value < k_longest_total))
     return std::nullopt;
   return value;
 }
