@@ -31,6 +31,12 @@ struct GpuFacts {
   }
 };
 
+// A process that holds memory of a GPU.
+struct GpuHolder {
+  int64_t process = 0;
+  std::optional<double> memory_bytes;
+};
+
 // A vendor's management library, loaded at run time. A machine without it is normal.
 class GpuLibrary {
  public:
@@ -40,6 +46,7 @@ class GpuLibrary {
   virtual std::optional<std::string> driver_version() const = 0;
   virtual std::optional<std::string> stack_version() const = 0;  // of CUDA or ROCm, the newest that the driver serves
   virtual Reading read(int64_t device) const = 0;
+  virtual std::vector<GpuHolder> holders(int64_t) const { return {}; }  // see gpu_processes.h
 };
 
 // dlopen, closed at the end.

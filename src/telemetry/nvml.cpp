@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -18,6 +19,13 @@ struct Memory {
 struct Utilization {
   unsigned int gpu, memory;  // percent
 };
+struct NvmlProcess {
+  unsigned int process;
+  unsigned long long memory;  // bytes; k_unknown_memory where the driver does not say
+  unsigned int gpu_instance, compute_instance;
+};
+constexpr unsigned long long k_unknown_memory = ~0ULL;
+constexpr int k_insufficient_size = 7;
 constexpr int k_temperature_gpu = 0;
 constexpr int k_clock_sm = 1;
 constexpr unsigned int k_nvml_text_size = 96;
@@ -38,6 +46,7 @@ struct NvmlFunctions {
   Status (*clock)(Device, int, unsigned int*);        // MHz
   Status (*utilization)(Device, Utilization*);
   Status (*cores)(Device, unsigned int*);
+  Status (*processes)(Device, unsigned int*, NvmlProcess*);  // count: room, then how many there are
 };
 
 NvmlFunctions find_nvml_functions(const SharedLibrary& library) {
@@ -60,6 +69,8 @@ NvmlFunctions find_nvml_functions(const SharedLibrary& library) {
   bind(found.clock, "nvmlDeviceGetClockInfo");
   bind(found.utilization, "nvmlDeviceGetUtilizationRates");
   bind(found.cores, "nvmlDeviceGetNumGpuCores");
+  bind(found.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  if (found.processes == nullptr) bind(found.processes, "nvmlDeviceGetComputeRunningProcesses_v2");  // CUDA 11
   return found;
 }
 
@@ -137,7 +148,32 @@ class Nvml : public GpuLibrary {
     return reading;
   }
 
+  std::vector<GpuHolder> holders(int64_t index) const override {
+    const Device device = devices_.at(static_cast<size_t>(index));
+    std::vector<GpuHolder> holders;
+    for (const NvmlProcess& each : list_processes(device)) {
+      holders.push_back({each.process, {}});
+      if (each.memory != k_unknown_memory) holders.back().memory_bytes = static_cast<double>(each.memory);
+    }
+    return holders;
+  }
+
  private:
+  // Processes may come between the question how many there are and the next, so there is room for more.
+  std::vector<NvmlProcess> list_processes(Device device) const {
+    if (call_.processes == nullptr) return {};
+    constexpr unsigned int k_most = 1U << 16;
+    for (unsigned int room = 64; room <= k_most; room *= 4) {
+      std::vector<NvmlProcess> list(room);
+      unsigned int count = room;
+      const Status status = call_.processes(device, &count, list.data());
+      if (status == k_insufficient_size) continue;
+      list.resize(status == 0 ? std::min(count, room) : 0);
+      return list;
+    }
+    return {};
+  }
+
   SharedLibrary library_;
   NvmlFunctions call_;
   std::vector<Device> devices_;

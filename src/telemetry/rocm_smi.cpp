@@ -1,5 +1,6 @@
 #include "telemetry/rocm_smi.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -14,6 +15,13 @@ using Status = int;
 constexpr int k_memory_vram = 0;
 constexpr uint32_t k_temperature_junction = 1;
 constexpr int k_temperature_current = 0;
+struct RocmProcess {
+  uint32_t process, pasid;
+  uint64_t memory;  // bytes
+  uint64_t dma_microseconds;
+  uint32_t occupancy;
+};
+constexpr uint32_t k_most_holders = 4096, k_most_devices = 1024;
 constexpr int k_component_driver = 0;
 constexpr uint32_t k_rocm_smi_text_size = 128;
 
@@ -31,6 +39,9 @@ struct RocmSmiFunctions {
   Status (*energy)(uint32_t, uint64_t*, float* unit, uint64_t*);    // counter, and uJ per count
   Status (*temperature)(uint32_t, uint32_t sensor, int, int64_t*);  // thousandths of a degree Celsius
   Status (*busy)(uint32_t, uint32_t*);                              // percent
+  Status (*processes)(RocmProcess*, uint32_t*);                     // of all devices; count: room, then how many
+  Status (*devices_of)(uint32_t process, uint32_t*, uint32_t*);     // their numbers; count: room, then how many
+  Status (*process_on)(uint32_t process, uint32_t, RocmProcess*);   // what it uses of one device
 };
 
 RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {
@@ -51,6 +62,9 @@ RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {
   bind(found.energy, "rsmi_dev_energy_count_get");
   bind(found.temperature, "rsmi_dev_temp_metric_get");
   bind(found.busy, "rsmi_dev_busy_percent_get");
+  bind(found.processes, "rsmi_compute_process_info_get");
+  bind(found.devices_of, "rsmi_compute_process_gpus_get");
+  bind(found.process_on, "rsmi_compute_process_info_by_device_get");
   return found;
 }
 
@@ -110,7 +124,37 @@ class RocmSmi : public GpuLibrary {
     return reading;
   }
 
+  std::vector<GpuHolder> holders(int64_t index) const override {
+    const auto device = static_cast<uint32_t>(index);
+    std::vector<GpuHolder> holders;
+    for (const RocmProcess& each : list_processes()) {
+      if (!uses(each.process, device)) continue;
+      holders.push_back({each.process, {}});
+      RocmProcess here{};
+      if (call_.process_on != nullptr && call_.process_on(each.process, device, &here) == 0)
+        holders.back().memory_bytes = static_cast<double>(here.memory);
+    }
+    return holders;
+  }
+
  private:
+  // The same on every device.
+  std::vector<RocmProcess> list_processes() const {
+    uint32_t count = k_most_holders;
+    std::vector<RocmProcess> list(count);
+    if (call_.processes == nullptr || call_.processes(list.data(), &count) != 0) return {};
+    list.resize(std::min(count, k_most_holders));
+    return list;
+  }
+
+  bool uses(uint32_t process, uint32_t device) const {
+    uint32_t count = k_most_devices;
+    std::vector<uint32_t> devices(count);
+    if (call_.devices_of == nullptr || call_.devices_of(process, devices.data(), &count) != 0) return false;
+    devices.resize(std::min(count, k_most_devices));
+    return std::find(devices.begin(), devices.end(), device) != devices.end();
+  }
+
   std::optional<double> read_energy(uint32_t device) const {
     uint64_t counter = 0, timestamp = 0;
     float microjoules = 0.0F;

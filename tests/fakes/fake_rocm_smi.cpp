@@ -4,7 +4,12 @@
 #include <cstdio>
 
 namespace {
-constexpr int k_success = 0, k_not_supported = 2;
+constexpr int k_success = 0, k_not_supported = 2, k_insufficient_size = 11;
+struct ProcessInfo {
+  uint32_t process, pasid;
+  uint64_t memory, dma_microseconds;
+  uint32_t occupancy;
+};
 }
 
 extern "C" {
@@ -49,6 +54,22 @@ int rsmi_dev_temp_metric_get(uint32_t, uint32_t sensor, int, int64_t* millidegre
 }
 int rsmi_dev_busy_percent_get(uint32_t, uint32_t* percent) {
   *percent = 99;
+  return k_success;
+}
+int rsmi_compute_process_info_get(ProcessInfo* list, uint32_t* count) {
+  if (*count < 2) return k_insufficient_size;
+  list[0] = {4711, 1, 9'000'000'000ULL, 0, 50};
+  list[1] = {4712, 2, 0, 0, 0};  // on a device of a neighbour
+  *count = 2;
+  return k_success;
+}
+int rsmi_compute_process_gpus_get(uint32_t process, uint32_t* devices, uint32_t* count) {
+  devices[0] = process == 4711 ? 0 : 7;
+  *count = 1;
+  return k_success;
+}
+int rsmi_compute_process_info_by_device_get(uint32_t process, uint32_t, ProcessInfo* info) {
+  *info = {process, 1, 5'000'000'000ULL, 0, 50};
   return k_success;
 }
 }

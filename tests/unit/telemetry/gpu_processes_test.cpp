@@ -1,0 +1,51 @@
+#include "telemetry/gpu_processes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "folder_fixture.h"
+#include "telemetry/nvml.h"
+#include "telemetry/rocm_smi.h"
+
+namespace tprimat {
+namespace {
+
+std::vector<GpuProcess> on_device(const std::vector<GpuProcess>& all, int64_t device) {
+  std::vector<GpuProcess> found;
+  for (const GpuProcess& each : all)
+    if (each.device == device) found.push_back(each);
+  return found;
+}
+
+class GpuProcesses : public FolderTest {};
+
+TEST_F(GpuProcesses, OfNvmlAreNamedWhereTheyAreSeen) {
+  ::setenv("FAKE_GPU_PROCESSES", "17 4", 1);
+  put("17/comm", "python3\n");
+  const auto all = gpu_processes({open_nvml(FAKE_NVML)}, root_);
+  ::unsetenv("FAKE_GPU_PROCESSES");
+  const auto first = on_device(all, 0);
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first[0], (GpuProcess{"nvml", Platform::nvd, 0, 4, "", 3e9}));
+  EXPECT_EQ(first[1], (GpuProcess{"nvml", Platform::nvd, 0, 17, "python3", 3e9}));
+  EXPECT_EQ(describe(first[0]), "process 4 on GPU 0, 3.00 GB");
+  EXPECT_EQ(describe(first[1]), "process 17 (python3) on GPU 0, 3.00 GB");
+}
+
+TEST_F(GpuProcesses, AreAskedForUntilThereIsRoom) {
+  const auto second = on_device(gpu_processes({open_nvml(FAKE_NVML)}, root_), 1);
+  ASSERT_EQ(second.size(), 100u);
+  EXPECT_FALSE(second[0].memory_bytes.has_value()) << "the driver does not say";
+  EXPECT_EQ(second[1].memory_bytes, 1e6);
+  EXPECT_EQ(describe(second[0]), "process 4711 on GPU 1");
+}
+
+TEST_F(GpuProcesses, OfRocmSmiAreThoseOfTheDevice) {
+  const auto all = gpu_processes({open_rocm_smi(FAKE_ROCM_SMI)}, root_);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0], (GpuProcess{"rocm_smi", Platform::amd, 0, 4711, "", 5e9}));
+}
+
+}  // namespace
+}  // namespace tprimat
