@@ -6,6 +6,7 @@
 
 #include "cli/session.h"
 #include "run/profile_window.h"
+#include "run/surroundings.h"
 
 namespace tprimat {
 
@@ -16,6 +17,9 @@ struct RunOptions {
   int64_t runs = 0, steps = 0;  // 0: as the configuration says
   std::string dataset, output;
   double time_limit_seconds = 0.0;
+  double hang_factor = HangLimits{}.factor, startup_seconds = -1.0;  // negative: as limits_of says
+  double cool_down_seconds = 0.0;
+  int64_t retries = 0;
   bool dry_run = false, resume = false;
   std::optional<ProfileRequest> profile;  // profiled runs, and no others
 };

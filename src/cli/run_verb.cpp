@@ -161,6 +161,18 @@ SuitePlan plan_all(const Experiment& experiment, const RunOptions& options, cons
   return suite;
 }
 
+SuiteOptions suite_options_of(const RunOptions& options, const Experiment& experiment) {
+  SuiteOptions suite;
+  suite.resume = options.resume;
+  suite.fixed_warmup_steps = experiment.fixed_warmup_steps;
+  if (options.time_limit_seconds > 0.0) suite.time_limit_seconds = options.time_limit_seconds;
+  suite.hang.factor = options.hang_factor;
+  if (options.startup_seconds >= 0.0) suite.hang.startup_seconds = options.startup_seconds;
+  suite.cool_down_seconds = options.cool_down_seconds;
+  suite.retries = options.retries;
+  return suite;
+}
+
 void add_choices(CLI::App& verb, RunOptions& options) {
   verb.add_option("--platform", options.platform, "auto (what this machine is), nvd, amd or cpu")
       ->type_name("NAME")
@@ -180,14 +192,27 @@ void add_choices(CLI::App& verb, RunOptions& options) {
       ->type_name("DIR");
 }
 
-void add_limits(CLI::App& verb, RunOptions& options) {
+void add_time(CLI::App& verb, const std::string& name, double& seconds, const std::string& help) {
   const std::map<std::string, double> units = {{"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}};
-  verb.add_option("--steps", options.steps, "Optimizer steps of every run (default: as configured)")
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h")
+  verb.add_option(name, seconds, help)
       ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_OPTIONAL))
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("TIME");
+}
+
+void add_limits(CLI::App& verb, RunOptions& options) {
+  verb.add_option("--steps", options.steps, "Optimizer steps of every run (default: as configured)")
+      ->check(CLI::PositiveNumber);
+  add_time(verb, "--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h");
+  verb.add_option("--hang-factor", options.hang_factor,
+                  "Stop a run after this many times its median step, and a minute, without a step; 0: never")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  add_time(verb, "--startup-timeout", options.startup_seconds,
+           "Time until the first steps and after the last one (default: 15m on GPUs, 1h on cpu); 0: any");
+  add_time(verb, "--cool-down", options.cool_down_seconds, "Pause between two runs (default: none)");
+  verb.add_option("--retries", options.retries, "Try a run that fails again, this often (default: never)")
+      ->check(CLI::Range(0, 100));
   verb.add_flag("--dry-run", options.dry_run, "Print commands, environment and files, ready to paste; start nothing");
 }
 
@@ -208,11 +233,7 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
   const SuitePlan suite = plan_all(experiment, options, around.machine);
   if (options.dry_run) return print_plan(suite, session.json);
 
-  SuiteOptions suite_options;
-  suite_options.resume = options.resume;
-  suite_options.fixed_warmup_steps = experiment.fixed_warmup_steps;
-  if (options.time_limit_seconds > 0.0) suite_options.time_limit_seconds = options.time_limit_seconds;
-  const SuiteReport report = run_suite(suite, suite_options, around, *make_reporter(session));
+  const SuiteReport report = run_suite(suite, suite_options_of(options, experiment), around, *make_reporter(session));
   print_result(session.json ? print_json(report_to_json(report)) : render_report(report));
   return exit_status_of(report);
 }

@@ -242,7 +242,7 @@ ReadLog read_source(LogSource& source, const ReadOptions& options) {
   result.forced = !options.format.empty();
   if (!source.complaint().empty()) result.log.notes.push_back(source.complaint());
   if (result.dialect == nullptr && !speaks_of_training(result.log)) {
-    if (const auto end = explain_end(result.log)) last_words = fmt::format(" (its last words: {})", *end);
+    if (const auto end = explain_end(result.log)) last_words = fmt::format(" (its last words: {})", end->sentence);
     result.log.events.clear(), result.log.event_counts.clear();
   }
   result.why_nothing = explain_nothing(result);

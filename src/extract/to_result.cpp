@@ -312,7 +312,9 @@ void judge_end(RunResult& result, const ReadLog& read) {
   result.status = RunStatus::complete;
   if (const auto cause = explain_end(read.log)) {
     result.status = RunStatus::failed;
-    result.status_reason = *cause;
+    result.status_reason = cause->sentence;
+    result.failure_kind = cause->kind;
+    result.failed_rank = cause->rank;
   } else if (!read.why_nothing.empty()) {
     result.status = RunStatus::failed;
     result.status_reason = read.why_nothing;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "process/log_file.h"
 #include "process/pipes.h"
 #include "process/warden.h"
 
@@ -23,6 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t k_read_size = 64 * 1024;
+// A program that prints line by line would wake us for each: what comes within this time is read together, as long as
+// the pipe has room for it.
+constexpr double k_gather_seconds = 0.05;
+constexpr double k_mend_interval_seconds = 1.0;
 constexpr int k_reads_per_poll = 16;  // a child that floods us must not keep poll() from returning
 
 std::string search_path(const Command& command) {
@@ -78,16 +83,12 @@ class EnvironmentBlock {
   std::vector<char*> pointers_;
 };
 
-Descriptor open_log(const std::string& path) {
-  if (path.empty()) return Descriptor();
-  std::error_code ignored;
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty()) fs::create_directories(folder, ignored);  // open() below says what is wrong
-  Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-  if (!log.is_open())
-    throw Error(Problem{std::string("cannot write the log: ") + std::strerror(errno), path, ""},
-                ExitStatus::work_failed);
-  return log;
+// Makes the pipe as large as an ordinary user may, so that the program need not wait for us. Gives its size.
+size_t widen(const Descriptor& pipe) {
+  constexpr int k_wanted = 1 << 20;
+  ::fcntl(pipe.get(), F_SETPIPE_SZ, k_wanted);
+  const int size = ::fcntl(pipe.get(), F_GETPIPE_SZ);
+  return size > 0 ? static_cast<size_t>(size) : k_read_size;
 }
 
 pid_t reap(pid_t process) {
@@ -101,7 +102,7 @@ pid_t reap(pid_t process) {
 class LocalChild : public ChildProcess {
  public:
   explicit LocalChild(const Command& command)
-      : log_path_(command.log_path), log_(open_log(command.log_path)), time_limit_(command.time_limit_seconds) {
+      : log_(command.log_path), time_limit_(command.time_limit_seconds) {
     start(command);
   }
   LocalChild(const LocalChild&) = delete;
@@ -120,12 +121,15 @@ class LocalChild : public ChildProcess {
     if (exit_) return exit_;
     wait_for_event(seconds);
     read_output(sink, k_reads_per_poll);
+    mend_log();
     if (read_report())
       finish(sink);
     else
       enforce_time_limit();
     return exit_;
   }
+
+  std::string log_damage() const override { return log_.damage(); }
 
   void stop() override {
     if (exit_) return;
@@ -141,7 +145,9 @@ class LocalChild : public ChildProcess {
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
-    Pipe output = make_pipe(), orders = make_pipe(), reports = make_pipe();
+    Pipe output = make_pipe();
+    pipe_size_ = widen(output.write_end);
+    Pipe orders = make_pipe(), reports = make_pipe();
     const WardenJob job{
         program.c_str(),         argv.data(),
         environment.data(),      command.working_directory.empty() ? nullptr : command.working_directory.c_str(),
@@ -173,33 +179,38 @@ class LocalChild : public ChildProcess {
   void wait_for_event(double seconds) const {
     double wait = seconds;
     if (time_limit_ && !stop_ordered_) wait = std::min(wait, *time_limit_ - seconds_since(started_));
+    if (gathers_) {
+      const double gathering = std::min(wait, k_gather_seconds);
+      if (wait_for_ending(gathering)) return;
+      wait -= gathering;
+    }
     pollfd events[2] = {{output_.get(), POLLIN, 0}, {reports_.get(), POLLIN, 0}};
-    ::poll(events, 2, static_cast<int>(std::max(0.0, wait) * 1000.0));
+    ::poll(events, 2, milliseconds(wait));
   }
+
+  // True also when a signal came.
+  bool wait_for_ending(double seconds) const {
+    pollfd event = {reports_.get(), POLLIN, 0};
+    return ::poll(&event, 1, milliseconds(seconds)) != 0;
+  }
+
+  static int milliseconds(double seconds) { return static_cast<int>(std::max(0.0, seconds) * 1000.0); }
 
   // Reads what is there, at most `reads` times.
   void read_output(const LineSink& sink, int reads) {
     char bytes[k_read_size];
+    size_t all = 0;
+    gathers_ = false;
     for (int i = 0; i < reads && output_.is_open(); ++i) {
       const ssize_t count = ::read(output_.get(), bytes, sizeof bytes);
       if (count < 0 && errno == EINTR) continue;
       if (count == 0) output_.close();
+      gathers_ = all > 0 && all < pipe_size_ / 4;
       if (count <= 0) return;
       const std::string_view text(bytes, static_cast<size_t>(count));
-      write_log(text);
-      lines_.add(text, sink);
-    }
-  }
-
-  void write_log(std::string_view bytes) {
-    while (log_.is_open() && !bytes.empty()) {
-      const ssize_t written = ::write(log_.get(), bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0)
-        throw Error(Problem{std::string("cannot write the log: ") + std::strerror(errno), log_path_,
-                            errno == ENOSPC ? "free some space, or choose another folder with --output" : ""},
-                    ExitStatus::work_failed);
-      bytes.remove_prefix(static_cast<size_t>(written));
+      all += text.size();
+      log_.write(text);
+      if (sink) lines_.add(text, sink);
     }
   }
 
@@ -224,6 +235,13 @@ class LocalChild : public ChildProcess {
     read_output(sink, all_that_a_pipe_holds);
     lines_.finish(sink);
     output_.close();
+    log_.mend();
+  }
+
+  void mend_log() {
+    if (seconds_since(last_mended_) < k_mend_interval_seconds) return;
+    last_mended_ = SteadyClock::now();
+    log_.mend();
   }
 
   void enforce_time_limit() {
@@ -241,13 +259,15 @@ class LocalChild : public ChildProcess {
     ::sigaction(SIGPIPE, &before, nullptr);
   }
 
-  std::string log_path_;
-  Descriptor log_, output_, orders_, reports_;
+  LogFile log_;
+  Descriptor output_, orders_, reports_;
   pid_t warden_ = -1, leader_ = -1;
-  SteadyClock::time_point started_ = SteadyClock::now();
+  SteadyClock::time_point started_ = SteadyClock::now(), last_mended_ = started_;
   std::optional<double> time_limit_;
   std::optional<ExitReason::Kind> stop_cause_;
   bool stop_ordered_ = false;
+  bool gathers_ = false;  // output came, and there is room for more
+  size_t pipe_size_ = 0;
   int wait_status_ = 0;
   LineSplitter lines_;
   std::optional<ExitReason> exit_;

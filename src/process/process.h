@@ -34,6 +34,9 @@ class ChildProcess {
   // log cannot be written.
   virtual std::optional<ExitReason> poll(double seconds, const LineSink& sink) = 0;
 
+  // What befell the log while it was written, in words: see log_file.h. Empty: nothing.
+  virtual std::string log_damage() const { return ""; }
+
   // Asks the whole tree to end: SIGTERM now, SIGKILL after the grace time. Returns at once; poll() sees the end. A
   // second call kills at once.
   virtual void stop() = 0;

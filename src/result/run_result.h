@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "result/failure_kind.h"
 #include "spec/model_spec.h"
 #include "spec/names.h"
 #include "text/fields.h"
@@ -376,6 +377,9 @@ struct RunResult {
   int64_t schema_version = k_schema_version;
   RunStatus status = RunStatus::complete;
   std::optional<std::string> status_reason;  // for every status but complete
+  std::optional<FailureKind> failure_kind;   // of a run that failed or is invalid
+  std::optional<int64_t> failed_rank;        // the first to fail, where the log names it
+  std::optional<int64_t> attempt;            // from 1, where failed runs are tried again
   std::optional<Platform> platform;
   std::optional<Framework> framework;
   std::optional<std::string> framework_version;
@@ -415,6 +419,9 @@ struct RunResult {
         field("schema_version", &R::schema_version, "version of this schema"),
         field("status", &R::status, "how the run ended"),
         field("status_reason", &R::status_reason, "why it did not complete"),
+        field("failure_kind", &R::failure_kind, "what made it fail, as a word"),
+        field("failed_rank", &R::failed_rank, "rank that failed first, where the log names it"),
+        field("attempt", &R::attempt, "which attempt this is, from 1, where failed runs are tried again"),
         field("platform", &R::platform, "nvd, amd or cpu; null where a log does not say"),
         field("framework", &R::framework, "what trained"),
         field("framework_version", &R::framework_version, "its version"),

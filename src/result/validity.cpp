@@ -8,10 +8,11 @@
 namespace tprimat {
 namespace {
 
-void condemn(RunResult& result, RunStatus status, std::string reason) {
+void condemn(RunResult& result, FailureKind kind, std::string reason, RunStatus status = RunStatus::invalid) {
   if (result.status != RunStatus::complete) return;
   result.status = status;
   result.status_reason = std::move(reason);
+  result.failure_kind = kind;
 }
 
 // A log may not tell every step's time: then less is known, but what is known stays true.
@@ -34,18 +35,20 @@ void check_steps(RunResult& result) {
   const auto steps = steps_reached(result);
   const auto asked = result.training_config.max_steps;
   if (result.step_times.empty()) {
-    if (!result.derived.tokens_per_second) condemn(result, RunStatus::failed, "no step was recorded");
+    if (!result.derived.tokens_per_second)
+      condemn(result, FailureKind::steps_missing, "no step was recorded", RunStatus::failed);
     return;
   }
   if (asked && *asked - steps >= report_interval(result))
-    condemn(result, RunStatus::invalid, fmt::format("stopped after step {} of {}", steps, *asked));
+    condemn(result, FailureKind::steps_missing, fmt::format("stopped after step {} of {}", steps, *asked));
   if (asked && steps > *asked)
     add_warning(result, fmt::format("{} steps recorded where {} were asked for", steps, *asked));
   if (result.steps) return check_extracted_times(result);
   const auto bad = std::find_if(result.step_times.begin(), result.step_times.end(),
                                 [](double seconds) { return !is_valid_step_time(seconds); });
   if (bad != result.step_times.end())
-    condemn(result, RunStatus::invalid, fmt::format("step {} has no valid time", bad - result.step_times.begin() + 1));
+    condemn(result, FailureKind::wrong_work,
+            fmt::format("step {} has no valid time", bad - result.step_times.begin() + 1));
 }
 
 // A logger that speaks every k steps leaves gaps; a loss that went NaN never comes back. So NaNs at the end that are
@@ -55,13 +58,13 @@ void check_losses(RunResult& result) {
   if (losses.empty()) return;
   size_t gap = 0, longest_gap = 0, missing = 0;
   for (const double loss : losses) {
-    if (std::isinf(loss)) return condemn(result, RunStatus::invalid, "the loss is infinite");
+    if (std::isinf(loss)) return condemn(result, FailureKind::nan_loss, "the loss is infinite");
     missing += std::isnan(loss);
     if (!std::isnan(loss)) longest_gap = std::max(longest_gap, gap);
     gap = std::isnan(loss) ? gap + 1 : 0;
   }
   if (gap > longest_gap)
-    condemn(result, RunStatus::invalid,
+    condemn(result, FailureKind::nan_loss,
             fmt::format("the loss is not a number from step {} on", step_number(result, losses.size() - gap)));
   else if (missing > 0)
     add_warning(result, fmt::format("the loss is missing at {} of {} steps", missing, losses.size()));
@@ -99,7 +102,7 @@ void check_validity(RunResult& result) {
     const std::string reason =
         fmt::format("MFU of {:.0f} % is impossible: the peak, the device count or the step times are wrong",
                     result.derived.mfu->value * 100);
-    condemn(result, RunStatus::invalid, reason);
+    condemn(result, FailureKind::wrong_work, reason);
     add_warning(result, reason);
   }
 }

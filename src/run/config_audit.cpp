@@ -58,13 +58,15 @@ std::vector<AskedSetting> list_optimizer(const OptimizerSpec& optimizer) {
 
 std::vector<AskedSetting> list_layout(const TrainSpec& spec) {
   const ParallelSpec& layout = spec.parallel;
-  return {{"gradient_accumulation_steps", {}, show(spec.gradient_accumulation_steps())},
-          {"num_devices", {}, show(layout.ranks())},
-          {"tensor_model_parallel_size", {}, show(layout.tensor)},
-          {"pipeline_model_parallel_size", {}, show(layout.pipeline)},
-          {"data_parallel_size", {}, show(layout.data)},
-          {"context_parallel_size", {}, show(layout.context)},
-          {"zero_stage", {"zero_stage"}, show(layout.zero_stage)}};
+  std::vector<AskedSetting> list = {
+      {"gradient_accumulation_steps", {}, show(spec.gradient_accumulation_steps())},
+      {"num_devices", {}, show(layout.ranks())},
+      {"tensor_model_parallel_size", {}, show(layout.tensor)},
+      {"pipeline_model_parallel_size", {}, show(layout.pipeline)},
+      {"data_parallel_size", {}, show(layout.data)},
+      {"context_parallel_size", {}, show(layout.context)}};
+  if (layout.data > 1) list.push_back({"zero_stage", {"zero_stage"}, show(layout.zero_stage)});  // else nothing to share
+  return list;
 }
 
 std::optional<double> number_in(const std::string& text) {

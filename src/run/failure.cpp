@@ -5,32 +5,20 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "extract/common/failure_kinds.h"
+#include "extract/common/log_words.h"
+#include "extract/read_log.h"
 
 namespace tprimat {
 namespace {
 
 constexpr size_t k_longest_quote = 200;
-
-// What trainers print when they end badly, and what it means. The first that any of the last lines contains wins.
-struct Symptom {
-  const char* text;
-  const char* meaning;
-};
-constexpr Symptom k_symptoms[] = {
-    {"out of memory", "out of memory"},
-    {"outofmemoryerror", "out of memory"},
-    {"std::bad_alloc", "out of memory"},
-    {"cannot allocate memory", "out of memory"},
-    {"no module named", "missing module"},
-    {"no space left on device", "disk full"},
-    {"loss is nan", "NaN loss"},
-    {"nan loss", "NaN loss"},
-    {"nan in loss", "NaN loss"},
-    {"is not finite", "NaN loss"},
-    {"rank : ", "a rank died"},
-    {"watchdog caught collective operation timeout", "a collective timed out"},
-};
+constexpr int64_t k_most_read = int64_t{8} << 20;
+constexpr size_t k_last_lines = 200;
+constexpr std::string_view k_plain_error = "a process ended with an error: ";
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -38,42 +26,135 @@ std::string lower(std::string text) {
 }
 
 // Printable, without margins, not too long: it will stand in a table and in JSON.
-std::string quote(const std::string& line) {
-  std::string text;
-  for (const char c : line)
-    text += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ? ' ' : c;
-  const size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string::npos) return "";
-  text = text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-  return text.size() > k_longest_quote ? text.substr(0, k_longest_quote) + " ..." : text;
+std::string quote(std::string_view line) {
+  const std::string text = quote_text(line.substr(0, 4096), 4096);
+  const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  const std::string rest = text.substr(begin);
+  return rest.size() > k_longest_quote ? rest.substr(0, k_longest_quote) + " ..." : rest;
 }
 
-std::optional<std::string> find_symptom(const std::deque<std::string>& lines) {
-  for (const Symptom& symptom : k_symptoms)
-    for (auto line = lines.rbegin(); line != lines.rend(); ++line)
-      if (lower(*line).find(symptom.text) != std::string::npos)
-        return fmt::format("{}: {}", symptom.meaning, quote(*line));
+// The last ones first.
+std::vector<std::string_view> last_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty() && lines.size() < k_last_lines) {
+    if (text.back() == '\n') text.remove_suffix(1);
+    const size_t start = text.rfind('\n') + 1;  // 0 where there is none
+    lines.push_back(text.substr(start));
+    text = text.substr(0, start);
+  }
+  return lines;
+}
+
+// "missing module" for missing_module; nothing where the sentence already says what it is about.
+std::string words_for(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::error:
+    case FailureKind::killed:
+    case FailureKind::ended_by_scheduler: return "";
+    case FailureKind::nan_loss: return "NaN loss";
+    case FailureKind::host_out_of_memory: return "out of host memory";
+    case FailureKind::collective_failed: return "collective failure";
+    default: break;
+  }
+  std::string words(enum_name(kind));
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+void put_before(EndCause& cause, const std::string& words) {
+  if (cause.sentence.starts_with(k_plain_error))
+    cause.sentence = cause.sentence.substr(k_plain_error.size());
+  else if (lower(cause.sentence).starts_with(lower(words.substr(0, words.find(' ')))))
+    return;  // "out of host memory", "collective timeout"
+  if (!words.empty()) cause.sentence = words + ": " + cause.sentence;
+}
+
+// What trainers say that end badly without what the readers of logs know as a failure.
+std::optional<EndCause> find_symptom(const std::vector<std::string_view>& lines) {
+  for (const std::string_view line : lines)
+    if (const auto kind = find_failure_kind(line)) {
+      EndCause cause{*kind, quote(line), {}, false};
+      put_before(cause, words_for(*kind));
+      return cause;
+    }
   return std::nullopt;
 }
 
 // The last line that speaks of an error, else the last line with anything on it.
-std::string find_last_words(const std::deque<std::string>& lines) {
+std::string find_last_words(const std::vector<std::string_view>& lines) {
   std::string last;
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    const std::string text = quote(*line);
+  for (const std::string_view line : lines) {
+    const std::string text = quote(line);
     if (lower(text).find("error") != std::string::npos) return text;
     if (last.empty()) last = text;
   }
   return last;
 }
 
+std::optional<EndCause> read_cause(const std::string& log_end) {
+  try {
+    LogReading reading(ReadOptions{});
+    reading.add_lines(log_end);
+    return explain_end(reading.finish().log);
+  } catch (const Error&) {  // of no format that is known
+    return std::nullopt;
+  }
+}
+
+EndCause explain_exit(const ExitReason& exit, const std::string& log_end) {
+  const std::string status = to_string(exit);
+  auto cause = read_cause(log_end);
+  if (cause && !cause->is_consequence) {
+    put_before(*cause, cause->kind == FailureKind::error && !cause->rank ? status : words_for(cause->kind));
+    return *cause;
+  }
+  const auto lines = last_lines(log_end);
+  if (const auto symptom = find_symptom(lines))
+    return {symptom->kind, symptom->sentence, cause ? cause->rank : std::nullopt, false};
+  if (cause) return *cause;
+  const std::string words = find_last_words(lines);
+  return {FailureKind::error, words.empty() ? status + ", without a word" : status + ": " + words, {}, false};
+}
+
+EndCause explain_signal(const ExitReason& exit, const std::string& log_end) {
+  EndCause cause{FailureKind::killed, to_string(exit), {}, false};
+  auto found = find_failure_in(log_end);
+  if (!found) return cause;
+  put_before(*found, words_for(found->kind));
+  return {found->kind == FailureKind::error ? FailureKind::killed : found->kind,
+          cause.sentence + ": " + found->sentence, found->rank, false};
+}
+
 }  // namespace
 
-std::string explain_failure(const ExitReason& exit, const std::deque<std::string>& last_lines) {
-  if (exit.kind != ExitReason::Kind::exited) return to_string(exit);
-  if (const auto symptom = find_symptom(last_lines)) return *symptom;
-  const std::string words = find_last_words(last_lines);
-  return words.empty() ? to_string(exit) + ", without a word" : to_string(exit) + ": " + words;
+std::string read_log_end(const std::string& path, std::optional<int64_t> until) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const auto size = static_cast<int64_t>(file.tellg());
+  const int64_t end = std::min(size, until.value_or(size)), start = std::max<int64_t>(0, end - k_most_read);
+  if (end <= start) return "";
+  std::string text(static_cast<size_t>(end - start), '\0');
+  file.seekg(start);
+  file.read(text.data(), end - start);
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (start > 0) text.erase(0, std::min(text.find('\n'), text.size() - 1) + 1);
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return text;
+}
+
+std::optional<EndCause> find_failure_in(const std::string& log_end) {
+  auto cause = read_cause(log_end);
+  return cause && cause->is_consequence ? std::nullopt : cause;
+}
+
+EndCause explain_failure(const ExitReason& exit, const std::string& log_end) {
+  switch (exit.kind) {
+    case ExitReason::Kind::exited: return explain_exit(exit, log_end);
+    case ExitReason::Kind::signalled: return explain_signal(exit, log_end);
+    case ExitReason::Kind::timed_out: return {FailureKind::time_limit, to_string(exit), {}, false};
+    case ExitReason::Kind::interrupted: break;
+  }
+  return {FailureKind::killed, to_string(exit), {}, false};
 }
 
 double count_memory_kills(const std::string& vmstat_path) {

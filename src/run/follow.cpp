@@ -5,7 +5,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "extract/common/failure_kinds.h"
 #include "run/failure.h"
+#include "run/gpu_neighbours.h"
+#include "run/hang_watch.h"
+#include "run/log_steps.h"
 #include "run/step_follower.h"
 #include "telemetry/sensors.h"
 
@@ -13,7 +17,7 @@ namespace tprimat {
 namespace {
 
 constexpr double k_look_interval_seconds = 0.1;
-constexpr size_t k_lines_kept = 200;
+constexpr double k_gpu_patience_seconds = 3.0;
 
 Command command_of(const PlannedRun& run, const SuiteOptions& options) {
   Command command;
@@ -26,23 +30,36 @@ Command command_of(const PlannedRun& run, const SuiteOptions& options) {
   return command;
 }
 
+std::unique_ptr<StepSource> open_steps(const LaunchPlan& plan) {
+  if (plan.steps_path.empty()) return std::make_unique<LogSteps>(plan.log_path);
+  return std::make_unique<StepFollower>(plan.steps_path);
+}
+
 class Follower {
  public:
   Follower(const PlannedRun& run, const SuiteOptions& options, const Surroundings& around, Reporter& reporter)
-      : run_(run), options_(options), around_(around), reporter_(reporter), steps_(run.plan.steps_path) {}
+      : run_(run),
+        options_(options),
+        around_(around),
+        reporter_(reporter),
+        steps_(open_steps(run.plan)),
+        hang_(limits_of(options.hang, run.spec, run.platform), run.spec.steps) {}
 
   TrainingTrace follow() {
     trace_.timestamp = utc_timestamp();
     const double memory_kills = count_memory_kills();
+    const GpuNeighbours neighbours(around_.gpu_libraries, run_.platform);
     try {
       prepare();
       watch();
     } catch (const Error& error) {
-      trace_.problem = to_string(error.problems().front());
+      note_problem(error);
     }
-    steps_.read_new(unix_time_seconds());
-    trace_.steps = steps_.steps();
-    trace_.unreadable_lines = steps_.unreadable_lines();
+    steps_->read_rest(unix_time_seconds());
+    if (!steps_->damage().empty()) trace_.damage.push_back(steps_->damage());
+    trace_.neighbours = neighbours.report(k_gpu_patience_seconds);
+    trace_.steps = steps_->steps();
+    trace_.unreadable_lines = steps_->unreadable_lines();
     trace_.memory_kill = count_memory_kills() > memory_kills;
     return std::move(trace_);
   }
@@ -51,8 +68,15 @@ class Follower {
   void prepare() {
     for (const GeneratedFile& file : run_.plan.files) write_file_atomically(file.path, file.content);
     std::error_code ignored;
-    std::filesystem::remove(run_.plan.steps_path, ignored);  // steps of an earlier run are not this run's
+    const std::string& steps = run_.plan.steps_path.empty() ? run_.plan.log_path : run_.plan.steps_path;
+    std::filesystem::remove(steps, ignored);  // those of an earlier run are not this run's
     move_aside(run_.plan.checkpoints_path);
+  }
+
+  void note_problem(const Error& error) {
+    trace_.problem = to_string(error.problems().front());
+    if (error.status() == ExitStatus::missing_component) trace_.problem_kind = FailureKind::missing_program;
+    if (const auto kind = find_failure_kind(*trace_.problem)) trace_.problem_kind = *kind;
   }
 
   // Checkpoints of an earlier run are not this run's either, but took long to make: one generation is kept.
@@ -66,12 +90,12 @@ class Follower {
   void watch() {
     const std::unique_ptr<ChildProcess> child = around_.processes.start(command_of(run_, options_));
     Sampler sampler(open_sensors({child->pid(), threads(), around_.gpu_libraries}));
-    const LineSink keep = [this](std::string_view line) { keep_line(line); };
     std::optional<ExitReason> exit;
     try {
-      while (!(exit = child->poll(k_look_interval_seconds, keep))) {
+      while (!(exit = child->poll(k_look_interval_seconds, nullptr))) {
         pass_on_interrupts(*child);
         look(sampler);
+        end_hang(*child);
       }
     } catch (const Error&) {
       trace_.sensors = sampler.stop();
@@ -79,14 +103,10 @@ class Follower {
     }
     trace_.exit = *exit;
     trace_.sensors = sampler.stop();
+    if (!child->log_damage().empty()) trace_.damage.push_back(child->log_damage());
   }
 
   int64_t threads() const { return run_.spec.threads > 0 ? run_.spec.threads : around_.machine.cpu.usable_threads; }
-
-  void keep_line(std::string_view line) {
-    trace_.last_lines.emplace_back(line.substr(0, 4096));
-    if (trace_.last_lines.size() > k_lines_kept) trace_.last_lines.pop_front();
-  }
 
   // The first request asks the training to end, the second one ends it.
   void pass_on_interrupts(ChildProcess& child) {
@@ -94,13 +114,27 @@ class Follower {
     for (; interrupts_passed_ < wanted; ++interrupts_passed_) child.stop();
   }
 
+  void end_hang(ChildProcess& child) {
+    const double now = seconds_since(start_);
+    const bool is_stopped = interrupts_passed_ > 0 || now >= options_.time_limit_seconds.value_or(now + 1.0);
+    if (trace_.hung || is_stopped) return;
+    trace_.hung = hang_.find_hang(now);
+    if (!trace_.hung) return;
+    std::error_code unreadable;
+    const auto size = std::filesystem::file_size(run_.plan.log_path, unreadable);
+    if (!unreadable) trace_.log_bytes = static_cast<int64_t>(size);
+    child.stop();
+  }
+
   void look(const Sampler& sampler) {
     if (seconds_since(last_look_) < k_look_interval_seconds) return;
     last_look_ = SteadyClock::now();
-    steps_.read_new(unix_time_seconds());
-    Progress progress = measure_progress(steps_.steps(), run_.spec.steps, run_.spec.tokens_per_step());
+    steps_->read_new(unix_time_seconds());
+    hang_.look(steps_->steps(), seconds_since(start_));
+    Progress progress = measure_progress(steps_->steps(), run_.spec.steps, run_.spec.tokens_per_step());
     progress.elapsed_seconds = seconds_since(start_);
     if (run_.profile) progress.tokens_per_second.reset();  // under a profiler it says nothing
+    progress.late_seconds = hang_.late_seconds(progress.elapsed_seconds);
     add_sensors(progress, sampler);
     reporter_.progressed(progress);
   }
@@ -119,7 +153,8 @@ class Follower {
   const SuiteOptions& options_;
   const Surroundings& around_;
   Reporter& reporter_;
-  StepFollower steps_;
+  std::unique_ptr<StepSource> steps_;
+  HangWatch hang_;
   TrainingTrace trace_;
   SteadyClock::time_point start_ = SteadyClock::now(), last_look_ = start_;
   int interrupts_passed_ = 0;

@@ -59,6 +59,7 @@ RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string rea
 RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
   RunOutcome outcome = make_outcome(run, result.status, result.status_reason.value_or(""));
   outcome.result_path = run.plan.result_path;
+  outcome.failure_kind = result.failure_kind;
   if (result.derived.tokens_per_second) outcome.tokens_per_second = result.derived.tokens_per_second->value;
   if (result.derived.mfu) outcome.mfu = result.derived.mfu->value;
   outcome.peak = result.derived.peak;

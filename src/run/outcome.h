@@ -21,6 +21,7 @@ struct RunOutcome {
   RunStatus status = RunStatus::complete;
   bool resumed = false;               // a complete result of the same configuration was there already
   std::optional<std::string> reason;  // for every status but complete
+  std::optional<FailureKind> failure_kind;
   std::string result_path, log_path;  // result_path is empty when no result could be written
   std::optional<double> tokens_per_second, mfu;
   std::optional<PeakInfo> peak;  // what the device can do: the denominator of mfu
@@ -36,6 +37,7 @@ struct RunOutcome {
                       field("status", &O::status, "how the run ended"),
                       field("resumed", &O::resumed, "the result was there already"),
                       field("reason", &O::reason, "why it did not complete"),
+                      field("failure_kind", &O::failure_kind, "what made it fail, as a word"),
                       field("result", &O::result_path, "result file"),
                       field("log", &O::log_path, "log of the run"),
                       field("tokens_per_second", &O::tokens_per_second, "steady-state throughput"),

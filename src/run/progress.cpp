@@ -31,10 +31,17 @@ Progress measure_progress(const std::vector<StepRecord>& done, int64_t steps, in
   return progress;
 }
 
+std::string format_wait(double seconds) {
+  return seconds < 59.5 ? fmt::format("{:.0f} s", seconds) : format_duration(seconds);
+}
+
 std::string render_progress_line(const Progress& progress) {
   std::string text = fmt::format("step {}/{}", progress.step, progress.steps);
   if (progress.step == 0) text += "  " + format_duration(progress.elapsed_seconds);
-  if (progress.remaining_seconds) text += "  ETA " + format_duration(*progress.remaining_seconds);
+  if (progress.late_seconds)
+    text += "  no step for " + format_wait(*progress.late_seconds);
+  else if (progress.remaining_seconds)
+    text += "  ETA " + format_duration(*progress.remaining_seconds);
   if (progress.tokens_per_second) text += "  " + format_count(*progress.tokens_per_second) + " tokens/s";
   if (progress.loss) text += fmt::format("  loss {:.4f}", *progress.loss);
   if (progress.memory_bytes) text += "  " + format_gb(*progress.memory_bytes);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tprimat {
 namespace {
 
@@ -36,10 +38,13 @@ void PlainReporter::run_started(const PlannedRun& run, size_t number, size_t of)
 }
 
 void PlainReporter::progressed(const Progress& progress) {
-  if (seconds_since(last_line_) < interval_seconds_ || progress.step == last_step_) return;
+  const double late = progress.late_seconds.value_or(0.0);
+  const bool is_news = progress.step != last_step_ || late > 2.0 * std::max(last_late_, 1.0);
+  if (seconds_since(last_line_) < interval_seconds_ || !is_news) return;
   sink_("      " + render_progress_line(progress) + "\n");
   last_line_ = SteadyClock::now();
   last_step_ = progress.step;
+  last_late_ = late;
 }
 
 void PlainReporter::run_ended(const RunOutcome& outcome) { sink_(closing(outcome)); }

@@ -26,6 +26,7 @@ class PlainReporter : public Reporter {
   double interval_seconds_;
   SteadyClock::time_point last_line_ = SteadyClock::now();
   int64_t last_step_ = 0;
+  double last_late_ = 0.0;  // seconds late when that was said last
 };
 
 // A bar that is redrawn in place: for terminals.

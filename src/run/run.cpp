@@ -1,5 +1,12 @@
 #include "run/run.h"
 
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "base/clock.h"
 #include "base/error.h"
 #include "result/result_file.h"
 #include "result/summary.h"
@@ -8,6 +15,7 @@
 #include "run/profile_run.h"
 #include "run/run_facts.h"
 #include "run/telemetry_report.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -38,12 +46,52 @@ class Suite {
   RunOutcome perform(const PlannedRun& run) {
     if (is_interrupted()) return make_outcome(run, RunStatus::interrupted, "not started");
     if (const auto earlier = find_earlier_result(run)) return resume(run, *earlier);
+    if (has_trained_) cool_down();
     const std::optional<MeasuredPeak> peak = peaks_.find(run);
     if (is_interrupted()) return make_outcome(run, RunStatus::interrupted, "not started");
+    return store(run, train(run, peak));
+  }
+
+  // Tries a run that fails again, as often as the user allows. Each attempt's log is kept.
+  RunResult train(const PlannedRun& run, const std::optional<MeasuredPeak>& peak) {
+    std::vector<std::string> failures;
+    for (int64_t number = 1;; ++number) {
+      RunResult result = train_once(run, peak);
+      if (options_.retries > 0) result.attempt = number;
+      for (const std::string& failure : failures) add_warning(result, failure);
+      if (result.status != RunStatus::failed || number > options_.retries || is_interrupted()) return result;
+      failures.push_back(
+          fmt::format("attempt {} failed: {}", number, result.status_reason.value_or("no reason is known")));
+      reporter_.noted(fmt::format("{}; trying again ({} of {})", failures.back(), number, options_.retries));
+      set_aside(run.plan.log_path, number);
+      cool_down();
+    }
+  }
+
+  RunResult train_once(const PlannedRun& run, const std::optional<MeasuredPeak>& peak) {
+    has_trained_ = true;
     const TrainingTrace trace = follow_training(run, options_, around_, reporter_);
     RunResult result = describe_run(run, trace, around_);
     measure(result, run, trace, peak);
-    return store(run, result);
+    note_circumstances(result, trace);
+    return result;
+  }
+
+  // "training_native_gpt.log" -> "training_native_gpt.attempt1.log"
+  static void set_aside(const std::filesystem::path& log, int64_t number) {
+    std::filesystem::path aside = log;
+    aside.replace_extension(fmt::format(".attempt{}{}", number, log.extension().string()));
+    std::error_code ignored;
+    std::filesystem::rename(log, aside, ignored);
+  }
+
+  // So that no run starts on a processor that the one before it made hot.
+  void cool_down() const {
+    if (options_.cool_down_seconds <= 0.0 || is_interrupted()) return;
+    reporter_.noted(fmt::format("cooling down for {}", format_duration(options_.cool_down_seconds)));
+    const auto start = SteadyClock::now();
+    while (seconds_since(start) < options_.cool_down_seconds && !is_interrupted())
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 
   ProfileOutcome profile(const PlannedRun& run) {
@@ -100,6 +148,7 @@ class Suite {
   const Surroundings& around_;
   Reporter& reporter_;
   PeakSource peaks_;
+  bool has_trained_ = false;  // else nothing needs to cool down
 };
 
 }  // namespace

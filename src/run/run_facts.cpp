@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "result/summary.h"
+#include "run/config_audit.h"
 #include "run/environment.h"
 #include "run/failure.h"
 #include "spec/model_spec.h"
@@ -68,17 +70,35 @@ ParallelismConfig describe_layout(const TrainSpec& spec) {
   return layout;
 }
 
+void fail(RunResult& result, const EndCause& cause) {
+  result.status = RunStatus::failed;
+  result.status_reason = cause.sentence;
+  result.failure_kind = cause.kind;
+  result.failed_rank = cause.rank;
+}
+
+// What the log showed before the stop may be why no step came: a rank that died, or a collective that waits.
+EndCause explain_hang(const std::string& sentence, const std::string& log_end) {
+  const auto cause = find_failure_in(log_end);
+  if (!cause) return {FailureKind::hung, sentence, {}, false};
+  return {FailureKind::hung, sentence + "; before that the log shows: " + cause->sentence, cause->rank, false};
+}
+
 void describe_ending(RunResult& result, const TrainingTrace& trace) {
   result.status = RunStatus::complete;
   if (trace.problem) {
-    result.status = RunStatus::failed;
-    result.status_reason = *trace.problem;
+    fail(result, {trace.problem_kind, *trace.problem, {}, false});
+  } else if (trace.hung) {
+    fail(result, explain_hang(*trace.hung, read_log_end(result.source.log.value_or(""), trace.log_bytes)));
+  } else if (trace.exit.kind == ExitReason::Kind::interrupted) {
+    result.status = RunStatus::interrupted;
+    result.status_reason = to_string(trace.exit);
   } else if (!trace.exit.success()) {
-    const bool interrupted = trace.exit.kind == ExitReason::Kind::interrupted;
-    result.status = interrupted ? RunStatus::interrupted : RunStatus::failed;
-    result.status_reason = explain_failure(trace.exit, trace.last_lines);
-    const bool killed = trace.exit.kind == ExitReason::Kind::signalled && trace.memory_kill;
-    if (killed) *result.status_reason += ": the kernel ran out of memory";
+    fail(result, explain_failure(trace.exit, read_log_end(result.source.log.value_or(""))));
+    const bool killed = result.failure_kind == FailureKind::killed && trace.memory_kill;
+    if (!killed) return;
+    result.failure_kind = FailureKind::host_out_of_memory;
+    if (trace.exit.kind == ExitReason::Kind::signalled) *result.status_reason += ": the kernel ran out of memory";
   }
 }
 
@@ -125,18 +145,65 @@ void check_tokens(RunResult& result, const std::vector<StepRecord>& steps, int64
   result.config_audit.push_back({"tokens_per_step", std::to_string(tokens_asked), std::to_string(*other->tokens)});
   if (result.status != RunStatus::complete) return;
   result.status = RunStatus::invalid;
+  result.failure_kind = FailureKind::wrong_work;
   result.status_reason =
       fmt::format("step {} trained on {} tokens where {} were asked for", other->step, *other->tokens, tokens_asked);
+}
+
+// Whether step k has the rate of update k, or of the update before or after it: frameworks differ in whether they print
+// the rate before or after the schedule moves on.
+bool is_rate_of(const OptimizerSpec& optimizer, const StepRecord& step, int64_t steps) {
+  constexpr double k_tolerance = 0.01;  // logs round
+  double low = std::numeric_limits<double>::max(), high = 0.0;
+  for (int64_t k = step.step - 1; k <= step.step + 1; ++k) {
+    const double rate = k < 1 ? 0.0 : learning_rate_at(optimizer, k, steps);
+    low = std::min(low, rate);
+    high = std::max(high, rate);
+  }
+  const double slack = k_tolerance * std::max(high, optimizer.learning_rate * 1e-3);
+  return *step.learning_rate >= low - slack && *step.learning_rate <= high + slack;
+}
+
+// A schedule other than the one asked for trains another model: the first step that shows it is enough. In fp16 updates
+// are skipped after an overflow, and the schedule waits.
+void check_learning_rates(RunResult& result, const std::vector<StepRecord>& steps, const TrainSpec& spec) {
+  if (spec.precision == Precision::fp16) return;
+  const auto other = std::find_if(steps.begin(), steps.end(), [&](const StepRecord& step) {
+    return step.learning_rate && !is_rate_of(spec.optimizer, step, spec.steps);
+  });
+  if (other == steps.end()) return;
+  result.config_audit.push_back({fmt::format("learning_rate at step {}", other->step),
+                                 fmt::format("{:.6g}", learning_rate_at(spec.optimizer, other->step, spec.steps)),
+                                 fmt::format("{:.6g}", *other->learning_rate)});
 }
 
 void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
   const std::vector<StepRecord> steps = in_order(trace, spec.steps, result.warnings);
   check_tokens(result, steps, spec.tokens_per_step());
+  check_learning_rates(result, steps, spec);
   for (const StepRecord& step : steps) result.step_times.push_back(step.time_seconds);
   result.loss_values = series(steps, &StepRecord::loss);
   result.learning_rates = series(steps, &StepRecord::learning_rate);
   result.grad_norms = series(steps, &StepRecord::grad_norm);
   result.memory_values = series(steps, &StepRecord::memory_allocated_gb);
+}
+
+void describe_source(RunResult& result, const LaunchPlan& plan) {
+  result.source.log = plan.log_path;
+  result.source.format = plan.steps_path.empty() ? "log" : "tprimat-steps";
+  if (!plan.steps_path.empty()) result.source.steps = plan.steps_path;
+}
+
+// What ran otherwise than asked: because the framework cannot do it, or because its own log says so.
+void audit_run(RunResult& result, const PlannedRun& run) {
+  std::vector<AuditEntry>& audit = result.config_audit;
+  for (const Deviation& each : run.plan.deviations) audit.push_back({each.key, each.asked, each.effective});
+  const ReadLog beginning = read_log_beginning(run.plan.log_path);
+  for (AuditEntry& entry : audit_settings(run.spec, beginning.log)) {
+    const auto known = [&](const AuditEntry& each) { return each.key == entry.key; };
+    if (std::none_of(audit.begin(), audit.end(), known)) audit.push_back(std::move(entry));
+  }
+  if (!beginning.log.settings.empty()) result.effective_config = beginning.log.settings;
 }
 
 }  // namespace
@@ -156,10 +223,19 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   result.parallelism_config = describe_layout(run.spec);
   result.environment = describe_environment(around.machine, around.libraries);
   result.config_hash = run.config_hash;
-  result.source = {run.plan.log_path, run.plan.steps_path, "tprimat-steps"};
+  describe_source(result, run.plan);
   describe_ending(result, trace);
   describe_steps(result, trace, run.spec);
+  audit_run(result, run);
   return result;
+}
+
+void note_circumstances(RunResult& result, const TrainingTrace& trace) {
+  for (const std::string& sentence : trace.neighbours) add_warning(result, sentence);
+  for (const std::string& sentence : trace.damage) {
+    add_warning(result, sentence);
+    if (result.status != RunStatus::complete && result.status_reason) *result.status_reason += "; " + sentence;
+  }
 }
 
 std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t steps_excluded) {

@@ -9,6 +9,10 @@ namespace tprimat {
 // What is known of a run before any figure is computed: what was asked, on what, and how it ended, with the raw series.
 RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const Surroundings& around);
 
+// Who else was on its GPUs and what befell its files goes into the warnings, and into the reason of a run that failed.
+// To be called last, when the run has been judged.
+void note_circumstances(RunResult& result, const TrainingTrace& trace);
+
 // From the start of the first steady step to the end of the last, or nothing when there is no steady step.
 std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t steps_excluded);
 

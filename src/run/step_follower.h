@@ -5,12 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "process/pipes.h"
 #include "run/step_source.h"
 
 namespace tprimat {
 
-// Reads a file of step records while a trainer still writes it. An incomplete last line waits for its end. A file that
-// shrank was started anew, and so are the records.
+// Reads a file of step records while a trainer still writes it. An incomplete last line waits for its end. What was
+// read is kept, whatever becomes of the file: it is held open, so that it is read on when its name is gone.
 class StepFollower : public StepSource {
  public:
   explicit StepFollower(std::string path) : path_(std::move(path)) {}
@@ -19,14 +20,22 @@ class StepFollower : public StepSource {
   // none.
   bool read_new(double now) override;
 
+  void read_rest(double now) override;  // and puts a file back that was removed, as it was
+
   const std::vector<StepRecord>& steps() const override { return steps_; }
   int64_t unreadable_lines() const override { return unreadable_lines_; }
+  std::string damage() const override { return damage_; }
 
  private:
+  void restore() const;
+  void read_appended(double now);
+  void check_name();
+  void note_damage(const std::string& what);
   void take_text(std::string_view text, double now);
-  void take_line(const std::string& line, double now);
+  void take_line(std::string_view line, double now);
 
-  std::string path_, partial_;
+  std::string path_, partial_, damage_;
+  Descriptor file_;
   int64_t offset_ = 0;
   int64_t unreadable_lines_ = 0;
   std::vector<StepRecord> steps_;

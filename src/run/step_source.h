@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "result/step_record.h"
@@ -18,6 +19,7 @@ class StepSource {
   virtual void read_rest(double now) { read_new(now); }  // once the training is over
   virtual const std::vector<StepRecord>& steps() const = 0;
   virtual int64_t unreadable_lines() const { return 0; }
+  virtual std::string damage() const { return {}; }  // what befell the file, in words; empty: nothing
 };
 
 }  // namespace tprimat

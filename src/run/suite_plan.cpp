@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "launch/profilers.h"
@@ -32,9 +33,9 @@ class SuitePlanner {
     choose_models();
     strategies_ = request_.strategies.empty() ? std::vector{experiment_.methodology} : request_.strategies;
     SuitePlan suite;
-    for (const FrameworkModule* module : choose_frameworks(suite.unavailable))
-      for (const std::string& model : models_)
-        for (const std::string& strategy : strategies_) add_runs(suite, *module, model, strategy);
+    const std::vector<const FrameworkModule*> modules = choose_frameworks(suite.unavailable);
+    for (const std::string& model : models_)
+      for (const std::string& strategy : strategies_) add_in_turn(suite, modules, model, strategy);
     if (suite.runs.empty()) throw Error(suite.unavailable, refused_with_);
     return suite;
   }
@@ -125,6 +126,17 @@ class SuitePlanner {
   LaunchRequest request_of(const FrameworkModule& module, const PlannedRun& run) const {
     return {run.spec,      run.platform,         run.setup.settings, notes_of(run.spec.model.name), checkout_of(module),
             paths_of(run), request_.own_program, run.profile};
+  }
+
+  // Frameworks take turns (A B C A B C), so that a machine that grows warm or busy slows all of them alike.
+  void add_in_turn(SuitePlan& suite, const std::vector<const FrameworkModule*>& modules, const std::string& model,
+                   const std::string& strategy) {
+    SuitePlan all;
+    for (const FrameworkModule* module : modules) add_runs(all, *module, model, strategy);
+    suite.unavailable.insert(suite.unavailable.end(), all.unavailable.begin(), all.unavailable.end());
+    std::stable_sort(all.runs.begin(), all.runs.end(),
+                     [](const PlannedRun& a, const PlannedRun& b) { return a.run < b.run; });
+    std::move(all.runs.begin(), all.runs.end(), std::back_inserter(suite.runs));
   }
 
   void add_runs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,

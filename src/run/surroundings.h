@@ -9,6 +9,7 @@
 
 #include "process/process.h"
 #include "result/run_result.h"
+#include "run/hang_watch.h"
 #include "telemetry/machine.h"
 
 namespace tprimat {
@@ -35,6 +36,9 @@ struct SuiteOptions {
   bool resume = false;
   std::optional<double> time_limit_seconds;  // of one run
   double grace_seconds = 10.0;               // between SIGTERM and SIGKILL
+  HangLimits hang;                           // when a run without steps is ended
+  double cool_down_seconds = 0.0;            // pause between two runs
+  int64_t retries = 0;                       // how often a failed run is tried again
   std::optional<int64_t> fixed_warmup_steps;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "extract/common/failure_kinds.h"
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
 
@@ -23,6 +24,7 @@ constexpr std::string_view k_consequences[] = {
     "DistNetworkError",  "CalledProcessError", "SignalException",      "SystemExit",
     "KeyboardInterrupt", "recvBytes",          "remote process",       "Gloo ",
     "process group",     "Killing subprocess", "xited with exit code", "with return code",
+    "Process name: [[",
 };
 
 std::string_view without_root_mark(std::string_view text) {
@@ -222,7 +224,7 @@ const LogEvent* find_earlier_error(const ExtractedLog& log, int64_t before_line)
 }
 
 // A training that goes on without a loss has failed too.
-std::optional<std::string> explain_nan(const std::vector<ExtractedStep>& steps) {
+std::optional<EndCause> explain_nan(const std::vector<ExtractedStep>& steps) {
   constexpr size_t k_fewest = 3;
   const auto is_nan = [](const ExtractedStep& step) {
     if (step.skipped || !step.loss) return false;
@@ -233,23 +235,69 @@ std::optional<std::string> explain_nan(const std::vector<ExtractedStep>& steps) 
   const auto first = last_good.base();
   const auto count = static_cast<size_t>(steps.end() - first);
   if (count == 0 || (count < k_fewest && first != steps.begin())) return std::nullopt;
-  return fmt::format("NaN: the loss is no number from step {} to the last one, {}", first->step, steps.back().step);
+  return EndCause{
+      FailureKind::nan_loss,
+      fmt::format("NaN: the loss is no number from step {} to the last one, {}", first->step, steps.back().step),
+      {},
+      false};
+}
+
+// The kind of an error whose text is all that is known, else `otherwise`.
+FailureKind kind_of(const LogEvent& event, FailureKind otherwise) {
+  return find_failure_kind(event.text).value_or(otherwise);
+}
+
+FailureKind kind_of(const LogEvent& event, const std::string& sentence) {
+  switch (role_of(event)) {
+    case Role::memory:
+      return sentence.starts_with("out of host") ? FailureKind::host_out_of_memory
+                                                 : kind_of(event, FailureKind::out_of_memory);
+    case Role::device: return kind_of(event, FailureKind::device_error);
+    case Role::error: return event.kind == EventKind::nan ? FailureKind::nan_loss : kind_of(event, FailureKind::error);
+    case Role::ended_by_scheduler: return FailureKind::ended_by_scheduler;
+    case Role::killed: return FailureKind::killed;
+    case Role::collective: return FailureKind::collective_failed;
+    default: return event.kind == EventKind::killed ? FailureKind::killed : kind_of(event, FailureKind::error);
+  }
+}
+
+// "srun: error: node: task 3: Killed"
+std::optional<int64_t> task_of(std::string_view text) {
+  const auto rest = text_after(text, ": task ");
+  const auto task = rest ? parse_whole(rest->substr(0, rest->find(':'))) : std::nullopt;
+  return task && *task >= 0 ? task : std::nullopt;
+}
+
+EndCause describe_cause(const LogEvent& event, const Events& events) {
+  EndCause cause;
+  cause.sentence = describe_end(event, events);
+  cause.kind = kind_of(event, cause.sentence);
+  const bool is_plain = cause.kind == FailureKind::error || cause.kind == FailureKind::killed;
+  cause.is_consequence = role_of(event) == Role::consequence && is_plain;
+  const LogEvent* root = find_root(events);
+  const bool is_named = event.rank < 0 && root != nullptr && role_of(event) != Role::ended_by_scheduler;
+  const int32_t rank = is_named ? root->rank : event.rank;
+  cause.rank = rank >= 0 ? std::optional<int64_t>(rank) : task_of(event.text);
+  return cause;
 }
 
 }  // namespace
 
-std::optional<std::string> explain_end(const ExtractedLog& log) {
+std::optional<EndCause> explain_end(const ExtractedLog& log) {
   const int64_t last_step_line = find_last_step_line(log);
   Events events;
   for (const LogEvent& event : log.events)
     if (std::max(event.line, event.last_line) > last_step_line) events.push_back(&event);
-  const LogEvent* cause = choose(events);
-  if (cause == nullptr) return explain_nan(log.steps);
-  std::string sentence = describe_end(*cause, events);
-  if (role_of(*cause) != Role::consequence) return sentence;
-  if (const LogEvent* earlier = find_earlier_error(log, last_step_line + 1))
-    sentence += fmt::format("; before its last step the log shows: {}", describe_end(*earlier, {}));
-  return sentence;
+  const LogEvent* event = choose(events);
+  if (event == nullptr) return explain_nan(log.steps);
+  EndCause cause = describe_cause(*event, events);
+  const LogEvent* earlier = cause.is_consequence ? find_earlier_error(log, last_step_line + 1) : nullptr;
+  if (earlier == nullptr) return cause;
+  const EndCause before = describe_cause(*earlier, {});
+  cause.sentence += "; before its last step the log shows: " + before.sentence;
+  cause.kind = before.kind;
+  if (!cause.rank) cause.rank = before.rank;
+  return cause;
 }
 
 bool speaks_of_training(const ExtractedLog& log) {

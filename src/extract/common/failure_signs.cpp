@@ -97,7 +97,7 @@ std::optional<int32_t> rank_after(std::string_view text, std::string_view key) {
 // Back to the start of the word that `at` is within, and over the words that say whom it befell.
 size_t start_of_phrase(std::string_view line, size_t at) {
   while (at > 0 && line[at - 1] != ' ') --at;
-  for (const std::string_view before : {"mpirun noticed that process ", "slurmstepd: error: ", "Memory cgroup "})
+  for (const std::string_view before : {"mpirun noticed that process ", "prterun noticed that process ", "slurmstepd: error: ", "Memory cgroup "})
     if (const size_t found = line.substr(0, at).find(before); found != std::string_view::npos) return found;
   return at;
 }
@@ -163,6 +163,15 @@ std::optional<FailureSign> find_exit_code(std::string_view line) {
   return std::nullopt;
 }
 
+// Open MPI names the first process to fail on a line of its own: "  Process name: [[41210,1],3]" is rank 3.
+std::optional<FailureSign> find_first_of_mpi(std::string_view line) {
+  auto rest = text_after(line, "Process name: [[");
+  if (rest) rest = text_after(*rest, "],");
+  const auto rank = rest ? parse_whole(rest->substr(0, rest->find(']'))) : std::nullopt;
+  if (!rank || *rank < 0 || *rank >= 10'000'000) return std::nullopt;
+  return FailureSign{EventKind::failed, trim(line), {}, static_cast<int32_t>(*rank)};
+}
+
 // Slurm's and other schedulers' last words.
 std::optional<FailureSign> find_cancelled(std::string_view line) {
   const bool cancelled = contains(line, "CANCELLED AT"), ended = contains(line, "job killed");
@@ -204,6 +213,7 @@ std::optional<FailureSign> find_failure_sign(std::string_view line) {
   if (const auto sign = find_cancelled(line)) return sign;
   if (const auto sign = find_phrase(line)) return sign;
   if (const auto sign = find_exit_code(line)) return sign;
+  if (const auto sign = find_first_of_mpi(line)) return sign;
   return find_killed(line);
 }
 

@@ -232,6 +232,7 @@ Dialect failures_reader() {
                       "Root Cause (first",
                       "terminate called",
                       "MPI_ABORT",
+                      "Process name: [[",
                       "CUDA error",
                       "HIP error",
                       "[CUDA ERROR]",

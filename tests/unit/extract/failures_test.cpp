@@ -137,10 +137,48 @@ class EndTest : public testing::TestWithParam<Case> {};
 
 TEST_P(EndTest, TellsTheCause) {
   const ExtractedLog log = feed_lines(failures_reader(), GetParam().log);
-  EXPECT_EQ(explain_end(log).value_or(""), GetParam().cause);
+  EXPECT_EQ(explain_end(log).value_or(EndCause{}).sentence, GetParam().cause);
 }
 
 INSTANTIATE_TEST_SUITE_P(Logs, EndTest, testing::ValuesIn(k_ends));
+
+struct KindCase {
+  const char* log;
+  FailureKind kind;
+  std::optional<int64_t> rank;
+};
+
+TEST(End, HasAKindAndTheRankThatFailedFirst) {
+  const KindCase cases[] = {
+      {"[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB.\n", FailureKind::out_of_memory,
+       2},
+      {"[ 812.1] Out of memory: Killed process 4321 (python)\n", FailureKind::host_out_of_memory, {}},
+      {"ModuleNotFoundError: No module named 'apex'\n", FailureKind::missing_module, {}},
+      {"RuntimeError: CUDA error: an illegal memory access was encountered\n", FailureKind::device_error, {}},
+      {"RuntimeError: No CUDA GPUs are available\n", FailureKind::no_device, {}},
+      {"torch.distributed.DistNetworkError: The server socket has failed to listen. EADDRINUSE, message: address "
+       "already "
+       "in use\n",
+       FailureKind::port_in_use,
+       {}},
+      {"OSError: [Errno 28] No space left on device\n", FailureKind::disk_full, {}},
+      {"mpirun noticed that process rank 1 with PID 12 on node a exited on signal 9 (Killed).\n", FailureKind::killed,
+       1},
+      {"prterun noticed that process rank 4 with PID 12 on node a exited on signal 11 (Segmentation fault).\n",
+       FailureKind::killed, 4},
+      {"  Process name: [[41210,1],3]\n  Exit code:    5\n", FailureKind::error, 3},
+      {"srun: error: node7: task 3: Exited with exit code 1\n", FailureKind::error, 3},
+      {"slurmstepd: error: *** STEP 12.0 ON n1 CANCELLED AT 2025-01-01T00:00:00 DUE TO TIME LIMIT ***\n",
+       FailureKind::ended_by_scheduler,
+       {}},
+      {"AssertionError: Rank 0: found NaN in local forward loss calculation\n", FailureKind::nan_loss, {}}};
+  for (const KindCase& c : cases) {
+    const auto cause = explain_end(feed_lines(failures_reader(), c.log));
+    ASSERT_TRUE(cause.has_value()) << c.log;
+    EXPECT_EQ(cause->kind, c.kind) << c.log << enum_name(cause->kind);
+    EXPECT_EQ(cause->rank, c.rank) << c.log;
+  }
+}
 
 // Lines that only look like failures.
 constexpr const char* k_harmless[] = {
@@ -233,9 +271,10 @@ TEST(Failures, LossThatStaysNanIsAnEnd) {
     record.loss = step < 3 ? 2.0 : std::numeric_limits<double>::quiet_NaN();
     log.steps.push_back(record);
   }
-  EXPECT_EQ(explain_end(log), "NaN: the loss is no number from step 3 to the last one, 5");
+  EXPECT_EQ(explain_end(log)->sentence, "NaN: the loss is no number from step 3 to the last one, 5");
+  EXPECT_EQ(explain_end(log)->kind, FailureKind::nan_loss);
   log.steps.back().loss = 2.0;
-  EXPECT_EQ(explain_end(log), std::nullopt);
+  EXPECT_FALSE(explain_end(log).has_value());
 }
 
 TEST(Pauses, TimerAndLossAreOneEvaluation) {

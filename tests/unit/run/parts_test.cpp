@@ -6,6 +6,8 @@
 
 #include "run/environment.h"
 #include "run/failure.h"
+#include "run/gpu_neighbours.h"
+#include "run/hang_watch.h"
 #include "run/progress.h"
 #include "run/reporters.h"
 #include "run/step_follower.h"
@@ -18,20 +20,119 @@ namespace {
 
 constexpr ExitReason k_exit_one{ExitReason::Kind::exited, 1};
 
+std::string sentence_of(const ExitReason& exit, const std::string& log) { return explain_failure(exit, log).sentence; }
+
 TEST(Failure, NamesTheCauseBehindAnExitStatus) {
-  EXPECT_EQ(explain_failure(k_exit_one, {}), "exit status 1, without a word");
-  EXPECT_EQ(explain_failure(k_exit_one, {"error: loss of step 3 is not finite", "bye"}),
+  EXPECT_EQ(sentence_of(k_exit_one, ""), "exit status 1, without a word");
+  EXPECT_EQ(sentence_of(k_exit_one, "error: loss of step 3 is not finite\nbye\n"),
             "NaN loss: error: loss of step 3 is not finite");
-  EXPECT_EQ(explain_failure(k_exit_one, {"ValueError: bad", "  cleaning up  ", ""}), "exit status 1: ValueError: bad");
-  EXPECT_EQ(explain_failure(k_exit_one, {"terminate called", "  what():  std::bad_alloc"}),
-            "out of memory: what():  std::bad_alloc");
-  EXPECT_EQ(explain_failure({ExitReason::Kind::signalled, 11}, {"out of memory"}), "killed by signal 11 (SIGSEGV)");
+  EXPECT_EQ(sentence_of(k_exit_one, "ValueError: bad\n  cleaning up  \n\n"), "exit status 1: ValueError: bad");
+  EXPECT_EQ(sentence_of(k_exit_one, "something\nerror 7 of the cleaner\n"), "exit status 1: error 7 of the cleaner");
+  EXPECT_EQ(sentence_of(k_exit_one, "terminate called after\n  what():  std::bad_alloc\n"),
+            "out of host memory: what():  std::bad_alloc");
+  EXPECT_EQ(sentence_of({ExitReason::Kind::signalled, 11}, "a last word\n"), "killed by signal 11 (SIGSEGV)");
+}
+
+TEST(Failure, OfATrainingThatWasStoppedIsTheStop) {
+  const EndCause cause = explain_failure({ExitReason::Kind::timed_out, 0, 10.0}, "SignalException: got signal: 15\n");
+  EXPECT_EQ(cause.kind, FailureKind::time_limit);
+  EXPECT_EQ(cause.sentence, "stopped after its time limit of 10.00 s");
 }
 
 TEST(Failure, QuotesBinaryAndLongLinesSafely) {
-  const std::string text = explain_failure(k_exit_one, {"error \x1b[31m\xff" + std::string(5000, 'x')});
+  const std::string text = sentence_of(k_exit_one, "error \x1b[31m\xff" + std::string(5000, 'x') + "\n");
   EXPECT_LT(text.size(), 300u);
   for (const char c : text) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
+}
+
+TEST(Failure, ReadsTheEndOfALogOnly) {
+  const std::string path = (std::filesystem::temp_directory_path() / ("log_end" + std::to_string(::getpid()))).string();
+  std::ofstream(path) << "first\n" << std::string(9'000'000, 'x') << "\nlast";
+  EXPECT_EQ(read_log_end(path), "last\n");
+  EXPECT_EQ(read_log_end(path, 6), "first\n");
+  EXPECT_EQ(read_log_end(path, 0), "");
+  EXPECT_EQ(read_log_end("/no/such/log"), "");
+  std::filesystem::remove(path);
+}
+
+HangLimits strict_limits() { return {20.0, 60.0, 900.0}; }
+
+TEST(HangWatch, KnowsAHangFromASlowTraining) {
+  HangWatch watch(strict_limits(), 100);
+  std::vector<StepRecord> steps;
+  for (int i = 1; i <= 37; ++i) {
+    steps.push_back({});
+    steps.back().step = i;
+    steps.back().time_seconds = 5.0;
+    watch.look(steps, 5.0 * i);
+  }
+  EXPECT_FALSE(watch.find_hang(185.0 + 99.0).has_value());
+  EXPECT_EQ(watch.find_hang(185.0 + 101.0),
+            "hung: no step for 1 min 41 s after step 37, where the median step takes 5.000 s");
+  EXPECT_FALSE(watch.late_seconds(185.0 + 14.0).has_value());
+  EXPECT_DOUBLE_EQ(watch.late_seconds(185.0 + 35.0).value(), 35.0);
+}
+
+TEST(HangWatch, AllowsForTheStartAndTheEnd) {
+  HangWatch watch(strict_limits(), 3);
+  EXPECT_FALSE(watch.find_hang(899.0).has_value());
+  EXPECT_TRUE(watch.find_hang(901.0).value_or("").starts_with("hung: no step in the"));
+  std::vector<StepRecord> steps(3);
+  for (int i = 0; i < 3; ++i) steps[static_cast<size_t>(i)].step = i + 1;
+  watch.look(steps, 10.0);
+  EXPECT_FALSE(watch.find_hang(10.0 + 899.0).has_value()) << "it may export its weights";
+  EXPECT_TRUE(watch.find_hang(10.0 + 901.0).value_or("").starts_with("hung: did not end"));
+}
+
+TEST(HangWatch, StepsThatComeInBundlesAreNoHang) {
+  HangWatch watch({20.0, 1.0, 900.0}, 1000);
+  std::vector<StepRecord> steps;
+  for (int bundle = 1; bundle <= 5; ++bundle) {
+    for (int i = 0; i < 50; ++i) {
+      steps.push_back({});
+      steps.back().step = static_cast<int64_t>(steps.size());
+      steps.back().time_seconds = 0.2;
+    }
+    watch.look(steps, 10.0 * bundle);
+  }
+  EXPECT_FALSE(watch.find_hang(50.0 + 150.0).has_value());
+  EXPECT_TRUE(watch.find_hang(50.0 + 210.0).has_value());
+}
+
+TEST(HangWatch, PausesOfTheConfigurationAreAllowed) {
+  TrainSpec spec;
+  EXPECT_DOUBLE_EQ(limits_of({}, spec, Platform::cpu).floor_seconds, 60.0);
+  EXPECT_DOUBLE_EQ(limits_of({}, spec, Platform::cpu).startup_seconds.value(), 3600.0);
+  EXPECT_DOUBLE_EQ(limits_of({}, spec, Platform::nvd).startup_seconds.value(), 900.0);
+  spec.checkpoint.directory = "somewhere";
+  EXPECT_DOUBLE_EQ(limits_of({}, spec, Platform::nvd).floor_seconds, 600.0);
+}
+
+class SharedGpu : public GpuLibrary {
+ public:
+  std::string name() const override { return "nvml"; }
+  std::vector<GpuFacts> devices() const override { return {{Platform::nvd, 0, "H100", {}, {}, {}}}; }
+  std::optional<std::string> driver_version() const override { return {}; }
+  std::optional<std::string> stack_version() const override { return {}; }
+  Reading read(int64_t) const override { return {}; }
+  std::vector<GpuHolder> holders(int64_t) const override { return holders_; }
+  std::vector<GpuHolder> holders_;
+};
+
+TEST(GpuNeighbours, AreThoseBeforeAndThoseLeft) {
+  const auto gpu = std::make_shared<SharedGpu>();
+  const std::vector<std::shared_ptr<const GpuLibrary>> libraries = {gpu};
+  const GpuNeighbours alone(libraries, Platform::nvd);
+  EXPECT_TRUE(alone.report(0.0).empty());
+  gpu->holders_ = {{999999901, 2e9}, {::getpid(), 1e9}};
+  EXPECT_EQ(alone.report(0.0),
+            std::vector<std::string>{"processes that were not there before the run hold memory of the "
+                                     "GPUs after it: process 999999901 on GPU 0, 2.00 GB"});
+  EXPECT_EQ(
+      GpuNeighbours(libraries, Platform::nvd).report(0.0),
+      std::vector<std::string>{"other processes held memory of the GPUs when the run began, which may have slowed it "
+                               "down: process 999999901 on GPU 0, 2.00 GB"});
+  EXPECT_TRUE(GpuNeighbours(libraries, Platform::cpu).report(0.0).empty());
 }
 
 TEST(StepFollower, ReadsAFileThatGrows) {
@@ -52,10 +153,33 @@ TEST(StepFollower, ReadsAFileThatGrows) {
   EXPECT_EQ(follower.steps()[1].unix_time, 3.0);
   EXPECT_EQ(follower.unreadable_lines(), 2);
   EXPECT_FALSE(follower.read_new(9.0));
+  EXPECT_EQ(follower.damage(), "");
   std::ofstream(path, std::ios::trunc) << "{\"step\": 1, \"time_seconds\": 9}\n";  // the trainer began anew
   EXPECT_TRUE(follower.read_new(10.0));
-  ASSERT_EQ(follower.steps().size(), 1u);
-  EXPECT_EQ(follower.steps()[0].time_seconds, 9.0);
+  ASSERT_EQ(follower.steps().size(), 3u);
+  EXPECT_EQ(follower.steps()[2].time_seconds, 9.0);
+  EXPECT_EQ(follower.damage(), "the file of step records was cut short after step 2; what had been read is kept");
+  std::filesystem::remove(path);
+}
+
+TEST(StepFollower, ReadsOnWhenTheFileLosesItsName) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("nameless" + std::to_string(::getpid()))).string();
+  std::ofstream file(path);
+  file << "{\"step\": 1, \"time_seconds\": 1}\n" << std::flush;
+  StepFollower follower(path);
+  EXPECT_TRUE(follower.read_new(1.0));
+  std::filesystem::remove(path);
+  file << "{\"step\": 2, \"time_seconds\": 1}\n" << std::flush;
+  EXPECT_TRUE(follower.read_new(2.0));
+  EXPECT_EQ(follower.steps().size(), 2u);
+  follower.restore();
+  EXPECT_EQ(file_text(path), "{\"step\": 1, \"time_seconds\": 1}\n{\"step\": 2, \"time_seconds\": 1}\n");
+  std::ofstream(path + ".new") << "{\"step\": 3, \"time_seconds\": 1}\n";
+  std::filesystem::rename(path + ".new", path);
+  EXPECT_FALSE(follower.read_new(3.0));
+  EXPECT_TRUE(follower.read_new(3.0));
+  EXPECT_EQ(follower.steps().size(), 3u);
   std::filesystem::remove(path);
 }
 
@@ -116,6 +240,18 @@ TEST(PlainReporter, SpeaksNowAndThen) {
   reporter.progressed(progress);
   reporter.progressed(progress);  // nothing new
   EXPECT_EQ(text, "      step 1/2\n");
+}
+
+TEST(PlainReporter, SaysThatAStepIsLateNowAndThen) {
+  std::string text;
+  PlainReporter reporter([&](std::string_view more) { text += more; }, 0.0);
+  Progress progress;
+  progress.steps = 2;
+  for (const double late : {6.0, 7.0, 35.0}) {
+    progress.late_seconds = late;
+    reporter.progressed(progress);
+  }
+  EXPECT_EQ(text, "      step 0/2  0.0 us  no step for 6 s\n      step 0/2  0.0 us  no step for 35 s\n");
 }
 
 TEST(Environment, HoldsFactsAndNoSecrets) {

@@ -40,6 +40,8 @@ inline Experiment tiny_experiment(const std::filesystem::path& output) {
   experiment.global_batch_size = 4;
   experiment.sequence_length = 32;
   experiment.steps = 20;
+  experiment.optimizer.learning_rate = 1e-3;  // what the fake trainer says
+  experiment.optimizer.schedule = ScheduleKind::constant;
   experiment.output_directory = output.string();
   return experiment;
 }

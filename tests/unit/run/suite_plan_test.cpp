@@ -38,6 +38,24 @@ TEST_F(SuitePlanTest, NamesFilesByWhatThereIsMoreThanOneOf) {
   EXPECT_EQ(result_names(), (std::vector<std::string>{"train_cpu_native_gpt_a.json", "train_cpu_native_gpt_b.json"}));
 }
 
+TEST_F(SuitePlanTest, FrameworksTakeTurns) {
+  request_.frameworks = {Framework::native, Framework::tran};
+  request_.presence = Presence::any;
+  request_.own_program = "/usr/bin/tprimat";
+  experiment_.runs = 3;
+  experiment_.result_filename = "{framework}.json";
+  EXPECT_EQ(result_names(), (std::vector<std::string>{"native_r1.json", "tran_r1.json", "native_r2.json",
+                                                      "tran_r2.json", "native_r3.json", "tran_r3.json"}));
+}
+
+TEST_F(SuitePlanTest, WhatAFrameworkCannotDoIsSaidOnce) {
+  request_.frameworks = {Framework::native, Framework::nemo};
+  experiment_.runs = 3;
+  const SuitePlan suite = plan();
+  EXPECT_EQ(suite.runs.size(), 3u);
+  EXPECT_EQ(suite.unavailable.size(), 1u);
+}
+
 TEST_F(SuitePlanTest, FollowsThePatternOfTheConfiguration) {
   experiment_.result_filename = "{model}-{framework}.{platform}.json";
   experiment_.log_filename = "log-{model}.txt";
