@@ -191,7 +191,7 @@ void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSp
 void describe_source(RunResult& result, const LaunchPlan& plan) {
   result.source.log = plan.log_path;
   result.source.format = plan.steps_path.empty() ? "log" : "tprimat-steps";
-  if (!plan.steps_path.empty()) result.source.steps = plan.steps_path;
+  if (!plan.steps_path.empty()) result.source.steps_file = plan.steps_path;
 }
 
 // What ran otherwise than asked: because the framework cannot do it, or because its own log says so.
