@@ -11,6 +11,7 @@ void add_verbs(CLI::App& program, Session& session) {
   add_probe_verb(program, session);
   add_data_verb(program, session);
   add_config_verb(program, session);
+  add_docker_verb(program, session);
   add_detect_verb(program, session);
 }
 

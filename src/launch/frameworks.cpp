@@ -69,7 +69,6 @@ void require_installed(const FrameworkModule& module, const Checkout& checkout) 
 LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request) {
   TrainProgram program = module.plan(request);
   LaunchPlan plan;
-  plan.command = start_ranks(program, request.spec.parallel.ranks());
   plan.environment = platform_environment(request);
   plan.environment.merge(program.environment);  // what the configuration states wins
   const std::string& own = program.working_directory;
@@ -79,6 +78,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   plan.steps_path = std::move(program.steps_path);
   plan.checkpoints_path = std::move(program.checkpoints_path);
   plan.result_path = request.paths.result;
+  place_ranks(program, request, plan);
   return plan;
 }
 

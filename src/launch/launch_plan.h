@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/launcher_settings.h"
 #include "spec/platform_settings.h"
 #include "spec/train_spec.h"
 
@@ -12,6 +13,13 @@ namespace tprimat {
 
 struct GeneratedFile {
   std::string path, content;
+};
+
+// Where the ranks run, seen from this program.
+enum class Whereabouts {
+  children,      // started by the command, on this machine
+  this_machine,  // on this machine, but started by a daemon: a container
+  elsewhere,     // on machines that this one knows nothing of
 };
 
 // One training as the operating system sees it: everything needed to start it, and where its traces will be. Paths are
@@ -25,6 +33,9 @@ struct LaunchPlan {
   std::string steps_path;            // StepRecords, one JSON per line; empty: the steps are in the log
   std::string checkpoints_path;      // folder of checkpoints; empty where none are written
   std::string result_path;
+  Whereabouts place = Whereabouts::children;
+  std::vector<std::string>
+      cleanup_command;  // ends what may outlive the command, a job or a container; empty: nothing does
 };
 
 // Where one run keeps what it needs and writes. Paths are absolute.
@@ -54,6 +65,7 @@ struct LaunchRequest {
   Checkout checkout;  // of this framework
   RunPaths paths;
   std::string own_program;  // path of this program, for the native trainer
+  LauncherSettings launch;
 };
 
 // How the ranks of a training come to be.

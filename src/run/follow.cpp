@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "run/failure.h"
+#include "run/outside_ranks.h"
 #include "run/step_follower.h"
-#include "telemetry/sensors.h"
 
 namespace tprimat {
 namespace {
@@ -40,6 +40,7 @@ class Follower {
     } catch (const Error& error) {
       trace_.problem = to_string(error.problems().front());
     }
+    if (trace_.problem || trace_.exit.kind != ExitReason::Kind::exited) end_outside_ranks(run_.plan, around_.processes);
     steps_.read_new(unix_time_seconds());
     trace_.steps = steps_.steps();
     trace_.unreadable_lines = steps_.unreadable_lines();
@@ -65,7 +66,7 @@ class Follower {
 
   void watch() {
     const std::unique_ptr<ChildProcess> child = around_.processes.start(command_of(run_, options_));
-    Sampler sampler(open_sensors({child->pid(), threads(), around_.gpu_libraries}));
+    Sampler sampler(open_sensors_for(run_.plan, {child->pid(), threads(), around_.gpu_libraries}));
     const LineSink keep = [this](std::string_view line) { keep_line(line); };
     std::optional<ExitReason> exit;
     try {
