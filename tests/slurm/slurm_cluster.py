@@ -57,6 +57,41 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
+def processes_of(folder):
+    """Those whose command line names something in the folder."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(folder) + b"/" in words:
+            found.append(int(entry.parent.name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def tidy_after_death(folder):
+    """A process that outlives the test, even when that is killed, and then ends what is left of its jobs."""
+    read_end, write_end = os.pipe()
+    if os.fork() != 0:
+        os.close(read_end)
+        return write_end  # open for as long as the test lives
+    os.setsid()
+    os.close(write_end)
+    for descriptor in (0, 1, 2):  # whoever waits for the end of the test's output must not wait for this
+        os.close(descriptor)
+    os.read(read_end, 1)
+    for _ in range(20):
+        for pid in processes_of(folder):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.1)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
 def missing_programs():
     return [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from slurm_cluster import Cluster, missing_programs
+from slurm_cluster import Cluster, missing_programs, processes_of, tidy_after_death
 
 SKIPPED = 77
 FOREVER = 10**8  # steps
@@ -50,7 +50,11 @@ WAYS = {
 class Suite:
     def __init__(self, program, cluster, folder):
         self.program, self.cluster, self.folder = program, cluster, folder
+        self.start_time = time.monotonic()
         (folder / "config.yaml").write_text(CONFIGURATION)
+
+    def tell(self, sentence):
+        print(f"{time.monotonic() - self.start_time:6.1f} s  {sentence}", flush=True)
 
     def words(self, output, more=(), before=()):
         return [*before, self.program, "run", "--config", "config.yaml", "--output", output, "--quiet", *more]
@@ -75,16 +79,7 @@ class Suite:
         return len(path.read_text().splitlines()) if path.exists() else 0
 
     def trainers(self):
-        """Processes whose command line names a file of ours, the suite's own aside."""
-        found = []
-        for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = entry.read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if b"train" in words and any(os.fsencode(self.folder) in word for word in words):
-                found.append(entry.parent.name)
-        return found
+        return processes_of(self.folder)
 
     def jobs(self):
         return self.cluster.ask("squeue", "--noheader", "--format=%i %j %T")
@@ -120,14 +115,14 @@ def check_ways(suite):
         expect(result["loss_values"] == losses, f"{name}: losses {result['loss_values']} are not {losses}")
         expect("lm loss" in suite.log(name), f"{name}: the log lacks the steps\n{suite.log(name)}")
         expect_nothing_left(suite, name)
-        print(f"{name}: {len(losses)} steps, the same losses as under mpirun", flush=True)
+        suite.tell(f"{name}: {len(losses)} steps, the same losses as under mpirun")
 
 
 def check_torchrun(suite):
     """FSDP2 on two nodes, a torchrun on each; the nodes are this machine, so their names lead nowhere."""
     python = os.environ.get("TPRIMAT_PYTHON")
     if not python or subprocess.run([python, "-c", "import torch, transformers"], capture_output=True).returncode != 0:
-        return print("torchrun: not tried, TPRIMAT_PYTHON names no Python with torch and transformers", flush=True)
+        return suite.tell("torchrun: not tried, TPRIMAT_PYTHON names no Python with torch and transformers")
     (suite.folder / "frameworks").mkdir()
     prefix = subprocess.run([python, "-c", "import sys; print(sys.prefix)"], capture_output=True, text=True, check=True)
     (suite.folder / "frameworks/fsdp").symlink_to(prefix.stdout.strip())
@@ -140,7 +135,7 @@ def check_torchrun(suite):
         losses.append(suite.result(name, "fsdp")["loss_values"])
     expect(losses[0] == losses[1], f"torchrun: losses {losses[1]} are not {losses[0]}")
     expect_nothing_left(suite, "nodes_fsdp")
-    print("nodes_fsdp: the same losses as under one torchrun", flush=True)
+    suite.tell("nodes_fsdp: the same losses as under one torchrun")
 
 
 def check_failure(suite):
@@ -151,7 +146,7 @@ def check_failure(suite):
     expect(status == 1, f"failing: exit status {status}\n{output}")
     expect("damaged.idx" in suite.log("failing"), f"failing: {suite.log('failing')}")
     expect_nothing_left(suite, "failing")
-    print("failing: the job's exit status and last words come back", flush=True)
+    suite.tell("failing: the job's exit status and last words come back")
 
 
 def check_time_limit(suite, name):
@@ -163,7 +158,7 @@ def check_time_limit(suite, name):
     expect("time limit" in result["status_reason"], f"{output}: {result['status_reason']}\n{suite.log(output)}")
     expect(len(result["loss_values"]) > 0, f"{output}: no step was recorded\n{suite.log(output)}")
     expect_nothing_left(suite, output)
-    print(f"{output}: stopped after {len(result['loss_values'])} steps, nothing left", flush=True)
+    suite.tell(f"{output}: stopped after {len(result['loss_values'])} steps, nothing left")
 
 
 def check_signal(suite, name, number):
@@ -180,7 +175,7 @@ def check_signal(suite, name, number):
         expect(status == 130, f"{output}: exit status {status}")
         expect(suite.result(output)["status"] == "interrupted", f"{output}: {suite.result(output)['status']}")
     expect_nothing_left(suite, output)
-    print(f"{output}: nothing left", flush=True)
+    suite.tell(f"{output}: nothing left")
 
 
 def check(suite):
@@ -200,6 +195,7 @@ def main():
         print(f"skipped: {', '.join(missing)} not found; sudo apt-get install slurm-wlm munge")
         sys.exit(SKIPPED)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tprimat_slurm_"))
+    tidy_after_death(folder)
     (folder / "cluster").mkdir()
     (folder / "work").mkdir()
     cluster = Cluster(folder / "cluster")
