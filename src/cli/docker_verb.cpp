@@ -144,7 +144,7 @@ void add_container_options(CLI::App& part, DockerOptions& options) {
   part.add_option("--name", options.name, "Name of the container (default: tprimat_PLATFORM)")->type_name("NAME");
   part.add_option("--volume", options.volumes,
                   "A further folder, FROM:TO; may be repeated; this folder is always there")
-      ->type_name("FROM:TO")
+      ->type_name("PATHS")
       ->allow_extra_args(false);
   part.add_option("--env", options.variables, "A variable of yours that the container gets, by name; may be repeated")
       ->type_name("NAME")
