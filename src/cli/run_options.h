@@ -20,6 +20,8 @@ struct RunOptions {
   double hang_factor = HangLimits{}.factor, startup_seconds = -1.0;  // negative: as limits_of says
   double cool_down_seconds = 0.0;
   int64_t retries = 0;
+  std::string launcher;  // empty: as the configuration says
+  int64_t nodes = 0;     // the same
   bool dry_run = false, resume = false;
   std::optional<ProfileRequest> profile;  // profiled runs, and no others
 };

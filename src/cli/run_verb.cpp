@@ -32,11 +32,29 @@ constexpr const char* k_run_examples =
     "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
     "  tprimat run --resume --timeout 30m                goes on where an earlier suite ended\n";
 
+template <NamedEnum E>
+E parse_choice(const std::string& text, const std::string& option) {
+  if (const auto value = parse_enum<E>(text)) return *value;
+  std::vector<std::string> names;
+  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
+  const std::string near = nearest_word(text.substr(0, 64), names);
+  throw Error(Problem{fmt::format("'{}' is none of {}", text, enum_choices<E>()), option,
+                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+}
+
+void add_launch_overrides(std::vector<std::string>& overrides, const RunOptions& options) {
+  if (!options.launcher.empty())
+    overrides.push_back(
+        fmt::format("launch.launcher={}", enum_name(parse_choice<Launcher>(options.launcher, "--launcher"))));
+  if (options.nodes > 0) overrides.push_back(fmt::format("launch.nodes={}", options.nodes));
+}
+
 LoadedExperiment load(const Session& session, const RunOptions& options) {
   ConfigSources sources;
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
   if (options.steps > 0) sources.overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
+  add_launch_overrides(sources.overrides, options);
   // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
   if (options.strategies.size() == 1) sources.strategy = options.strategies.front();
   sources.environment = current_environment();
@@ -46,16 +64,6 @@ LoadedExperiment load(const Session& session, const RunOptions& options) {
   if (options.runs > 0) loaded.experiment.runs = options.runs;
   if (!options.output.empty()) loaded.experiment.output_directory = options.output;
   return loaded;
-}
-
-template <NamedEnum E>
-E parse_choice(const std::string& text, const std::string& option) {
-  if (const auto value = parse_enum<E>(text)) return *value;
-  std::vector<std::string> names;
-  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
-  const std::string near = nearest_word(text.substr(0, 64), names);
-  throw Error(Problem{fmt::format("'{}' is none of {}", text, enum_choices<E>()), option,
-                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
 }
 
 SuiteRequest request_of(const RunOptions& options) {
@@ -110,6 +118,7 @@ Json plan_to_json(const PlannedRun& run) {
               {"files", files},
               {"log", run.plan.log_path},
               {"steps_file", run.plan.steps_path},
+              {"cleanup_command", run.plan.cleanup_command},
               {"result", run.plan.result_path},
               {"config_hash", run.config_hash}};
 }
@@ -186,6 +195,11 @@ void add_choices(CLI::App& verb, RunOptions& options) {
   verb.add_option("--strategy", options.strategies, "Parallel layouts of the configuration (default: its methodology)")
       ->delimiter(',')
       ->type_name("LIST");
+  verb.add_option("--launcher", options.launcher, "What starts the ranks: local, mpi, slurm or docker")
+      ->type_name("NAME");
+  verb.add_option("--nodes", options.nodes, "Nodes of one training (default: as configured, 1)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   verb.add_option("--dataset", options.dataset, "Prefix of a Megatron .bin/.idx pair, or synthetic")
       ->type_name("PREFIX");
   verb.add_option("--output", options.output, "Directory for results and logs (default: as configured, ./output)")

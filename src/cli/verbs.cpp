@@ -12,6 +12,7 @@ void add_verbs(CLI::App& program, Session& session) {
   add_data_verb(program, session);
   add_doctor_verb(program, session);
   add_config_verb(program, session);
+  add_docker_verb(program, session);
   add_detect_verb(program, session);
 }
 

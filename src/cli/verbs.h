@@ -11,6 +11,7 @@ void add_extract_verb(CLI::App& program, Session& session);
 void add_compare_verb(CLI::App& program, Session& session);
 void add_config_verb(CLI::App& program, Session& session);
 void add_doctor_verb(CLI::App& program, Session& session);
+void add_docker_verb(CLI::App& program, Session& session);
 void add_detect_verb(CLI::App& program, Session& session);
 void add_probe_verb(CLI::App& program, Session& session);
 void add_profile_verb(CLI::App& program, Session& session);

@@ -25,6 +25,7 @@ void resolve_training(Draft& draft);      // experiment, training, benchmarking,
 void resolve_models(Draft& draft);        // models, with the model catalogue
 void resolve_loop(Draft& draft);          // loss scale, anomalies, evaluation, data split, after the models
 void resolve_platforms(Draft& draft);     // hardware, platform_optimizations, with the hardware catalogue
+void resolve_launch(Draft& draft);        // launch
 void resolve_figures(Draft& draft);       // enhanced_metrics: prices and peaks, after the platforms
 void resolve_layouts(Draft& draft);       // parallelism, after all of the above
 void check_fairness(const Draft& draft);  // what differs between the platforms

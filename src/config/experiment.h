@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/launcher_settings.h"
 #include "spec/platform_settings.h"
 #include "spec/train_spec.h"
 
@@ -52,6 +53,7 @@ struct Experiment {
   // strategy -> model -> platform -> layout
   std::map<std::string, std::map<std::string, std::map<Platform, ParallelSpec>>> strategies;
 
+  LauncherSettings launch;
   OptimizerSpec optimizer;
   LossScaleSpec loss_scale;
   AnomalySpec anomalies;

@@ -27,6 +27,7 @@ LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, std::string
   resolve_models(draft);
   resolve_loop(draft);
   resolve_platforms(draft);
+  resolve_launch(draft);
   resolve_figures(draft);
   resolve_layouts(draft);
   check_fairness(draft);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/raw_launch.h"
 #include "config/raw_model.h"
 #include "config/raw_training.h"
 #include "config/raw_types.h"
@@ -201,6 +202,7 @@ struct Config {
   Training training;
   Named<LayoutsByModel> parallelism;
   Named<Optimizations, NameKind::platform> platform_optimizations;
+  Launch launch;
   Benchmarking benchmarking;
   Named<Path, NameKind::framework> paths;
   static constexpr auto fields() {
@@ -211,6 +213,7 @@ struct Config {
                       field("training", &C::training, "how it is trained; the same for every platform and framework"),
                       field("parallelism", &C::parallelism, "layouts: strategy, then model, then platform"),
                       field("platform_optimizations", &C::platform_optimizations, "what differs between the platforms"),
+                      field("launch", &C::launch, "what starts the ranks, and where"),
                       field("benchmarking", &C::benchmarking, "how it is measured and where the results go"),
                       field("paths", &C::paths, "where the frameworks are installed")};
   }

@@ -42,7 +42,11 @@ std::string render_shell(const LaunchPlan& plan) {
   text += "cd " + quote_shell(plan.working_directory) + " &&\n";
   for (const auto& [name, value] : plan.environment) text += name + "=" + quote_shell(value) + " ";
   for (const std::string& word : plan.command) text += quote_shell(word) + " ";
-  return text + "> " + quote_shell(plan.log_path) + " 2>&1\n";
+  text += "> " + quote_shell(plan.log_path) + " 2>&1\n";
+  if (plan.cleanup_command.empty()) return text;
+  text += "# to end it early:";
+  for (const std::string& word : plan.cleanup_command) text += " " + quote_shell(word);
+  return text + "\n";
 }
 
 }  // namespace tprimat

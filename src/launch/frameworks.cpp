@@ -93,7 +93,6 @@ void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec) 
 LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request) {
   TrainProgram program = module.plan(request);
   LaunchPlan plan;
-  plan.command = start_ranks(program, request.spec.parallel.ranks());
   plan.environment = platform_environment(request);
   plan.environment.merge(program.environment);  // what the configuration states wins
   const std::string& own = program.working_directory;
@@ -103,6 +102,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   plan.steps_path = std::move(program.steps_path);
   plan.checkpoints_path = std::move(program.checkpoints_path);
   plan.result_path = request.paths.result;
+  place_ranks(program, request, plan);
   if (request.profile) add_profiler(plan, request);
   plan.deviations = std::move(program.deviations);
   return plan;

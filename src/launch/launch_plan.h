@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "spec/launcher_settings.h"
 #include "spec/platform_settings.h"
 #include "spec/train_spec.h"
 #include "text/enum_names.h"
@@ -23,6 +24,13 @@ struct Deviation {
   std::string asked, effective;
 };
 
+// Where the ranks run, seen from this program.
+enum class Whereabouts {
+  children,      // started by the command, on this machine
+  this_machine,  // on this machine, but started by a daemon: a container
+  elsewhere,     // on machines that this one knows nothing of
+};
+
 // One training as the operating system sees it: everything needed to start it, and where its traces will be. Paths are
 // absolute.
 struct LaunchPlan {
@@ -36,6 +44,9 @@ struct LaunchPlan {
   std::string result_path;
   std::string trace_path;  // that a profiler leaves; empty: none watches
   std::vector<Deviation> deviations;
+  Whereabouts place = Whereabouts::children;
+  std::vector<std::string>
+      cleanup_command;  // ends what may outlive the command, a job or a container; empty: nothing does
 };
 
 // Where one run keeps what it needs and writes. Paths are absolute.
@@ -80,6 +91,7 @@ struct LaunchRequest {
   Checkout checkout;  // of this framework
   RunPaths paths;
   std::string own_program;  // path of this program, for the native trainer
+  LauncherSettings launch;
   std::optional<ProfileWindow> profile;
 };
 

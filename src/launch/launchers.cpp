@@ -1,56 +1,85 @@
 #include "launch/launchers.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
+#include <filesystem>
 
+#include "base/crc32c.h"
 #include "base/error.h"
+#include "launch/launchers/docker.h"
+#include "launch/launchers/local.h"
+#include "launch/launchers/mpi.h"
+#include "launch/launchers/slurm.h"
 
 namespace tprimat {
 namespace {
 
-using Words = std::vector<std::string>;
-
-void require_mpirun(int64_t ranks) {
-  if (is_in_path("mpirun")) return;
-  throw Error(Problem{fmt::format("this layout needs {} ranks, and there is no mpirun to start them", ranks), "PATH",
-                      "sudo apt-get install openmpi-bin"},
-              ExitStatus::missing_component);
+const LauncherModule& find_launcher(Launcher id) {
+  const auto& modules = launcher_modules();
+  return *std::find_if(modules.begin(), modules.end(), [&](const LauncherModule& each) { return each.id == id; });
 }
 
-// Threads are placed by the system, not by mpirun, which would bind each rank to one core. More ranks than processors
-// are allowed: a layout can be tried on a small machine. In containers everybody is root.
-Words mpirun_words(int64_t ranks) {
-  require_mpirun(ranks);
-  return {"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks)};
+// "tprimat_train_cpu_native_tiny_6f2b91c0": the result's name, and a checksum of where it lies.
+std::string name_of(const LaunchRequest& request) {
+  std::string stem = std::filesystem::path(request.paths.result).stem().string();
+  for (char& c : stem)
+    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')) c = '_';
+  return fmt::format("tprimat_{}_{:08x}", stem, crc32c(request.paths.folder));
 }
 
-Words torchrun_words(const std::string& python, int64_t ranks) {
-  return {python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", std::to_string(ranks)};
+// In an image, this program and the frameworks' Python have other names.
+void move_inside(TrainProgram& program, const LaunchRequest& request) {
+  const auto rename = [&](std::string& word) {
+    if (word == request.own_program)
+      word = request.launch.program_inside;
+    else if (!program.python.empty() && word == program.python)
+      word = request.launch.python_inside;
+  };
+  for (std::string& word : program.words) rename(word);
+  if (!program.python.empty()) program.python = request.launch.python_inside;
+}
+
+void require_even(int64_t ranks, int64_t nodes) {
+  if (ranks % nodes == 0) return;
+  throw Error(
+      Problem{fmt::format("{} rank{} cannot be spread evenly over {} nodes", ranks, ranks == 1 ? "" : "s", nodes),
+              "launch.nodes", "give a number of nodes that divides the ranks, or another layout"});
 }
 
 }  // namespace
 
-bool is_in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "";
-  while (!rest.empty()) {
-    const size_t colon = std::min(rest.find(':'), rest.size());
-    if (::access((std::string(rest.substr(0, colon)) + "/" + program).c_str(), X_OK) == 0) return true;
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
-  return false;
+const std::vector<LauncherModule>& launcher_modules() {
+  static const std::vector<LauncherModule> modules = {
+      {Launcher::local, "this machine", place_locally, is_local_here, "", "it is part of this program"},
+      {Launcher::mpi, "mpirun", place_under_mpirun, is_mpirun_here, "mpirun is not in PATH",
+       "sudo apt-get install openmpi-bin"},
+      {Launcher::slurm, "Slurm", place_under_slurm, is_slurm_here, "srun or sbatch is not in PATH",
+       "run this on a node of the cluster where srun and sbatch are, or show the job with --dry-run"},
+      {Launcher::docker, "Docker or Podman", place_in_container, is_container_program_here,
+       "neither docker nor podman is in PATH", "sudo apt-get install podman, or install Docker"},
+  };
+  return modules;
 }
 
-Words start_ranks(const TrainProgram& program, int64_t ranks) {
-  Words command;
-  if (program.start == RankStart::mpi) command = mpirun_words(ranks);
-  if (program.start == RankStart::torchrun) command = torchrun_words(program.python, ranks);
-  command.insert(command.end(), program.words.begin(), program.words.end());
-  return command;
+void require_launcher(const LauncherSettings& settings) {
+  const LauncherModule& module = find_launcher(settings.launcher);
+  if (module.is_here(settings)) return;
+  throw Error(Problem{fmt::format("the launcher '{}' is not on this machine: {}", enum_name(module.id), module.lacking),
+                      "launch.launcher", std::string(module.installing)},
+              ExitStatus::missing_component);
+}
+
+void place_ranks(const TrainProgram& program, const LaunchRequest& request, LaunchPlan& plan) {
+  const int64_t ranks = request.spec.parallel.ranks(), nodes = request.launch.nodes;
+  require_even(ranks, nodes);
+  TrainProgram placed = program;
+  if (request.launch.in_container()) {
+    move_inside(placed, request);
+    for (auto& [name, value] : plan.environment)
+      if (value == request.own_program) value = request.launch.program_inside;
+  }
+  find_launcher(request.launch.launcher).place({placed, request, ranks, nodes, name_of(request)}, plan);
 }
 
 }  // namespace tprimat

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "launch/launchers.h"
+#include "launch/program_path.h"
 
 namespace tprimat {
 namespace {

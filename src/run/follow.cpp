@@ -10,8 +10,8 @@
 #include "run/gpu_neighbours.h"
 #include "run/hang_watch.h"
 #include "run/log_steps.h"
+#include "run/outside_ranks.h"
 #include "run/step_follower.h"
-#include "telemetry/sensors.h"
 
 namespace tprimat {
 namespace {
@@ -55,6 +55,8 @@ class Follower {
     } catch (const Error& error) {
       note_problem(error);
     }
+    if (trace_.problem || trace_.hung || trace_.exit.kind != ExitReason::Kind::exited)
+      end_outside_ranks(run_.plan, around_.processes);
     steps_->read_rest(unix_time_seconds());
     if (!steps_->damage().empty()) trace_.damage.push_back(steps_->damage());
     trace_.neighbours = neighbours.report(k_gpu_patience_seconds);
@@ -89,7 +91,7 @@ class Follower {
 
   void watch() {
     const std::unique_ptr<ChildProcess> child = around_.processes.start(command_of(run_, options_));
-    Sampler sampler(open_sensors({child->pid(), threads(), around_.gpu_libraries}));
+    Sampler sampler(open_sensors_for(run_.plan, {child->pid(), threads(), around_.gpu_libraries}));
     std::optional<ExitReason> exit;
     try {
       while (!(exit = child->poll(k_look_interval_seconds, nullptr))) {

@@ -24,9 +24,11 @@ std::optional<MeasuredPeak> PeakSource::find(const PlannedRun& run) {
     return MeasuredPeak{{fmt::format("config:{}:{}", run.setup.device_model, enum_name(precision)), stated->second,
                          "the configuration"},
                         {}};
+  const bool elsewhere = run.plan.place == Whereabouts::elsewhere;
+  if (run.platform == Platform::cpu && elsewhere) return std::nullopt;  // another machine's peak
   if (run.platform == Platform::cpu) return find_of_ranks(precision, run.spec.threads, run.spec.parallel.ranks());
   for (const GpuFacts& gpu : around_.machine.gpus)
-    if (gpu.platform == run.platform) return without_warning(catalogue_peak(gpu.name, precision));
+    if (gpu.platform == run.platform && !elsewhere) return without_warning(catalogue_peak(gpu.name, precision));
   return without_warning(catalogue_peak(run.setup.device_model, precision));
 }
 

@@ -14,6 +14,8 @@
 namespace tprimat {
 namespace {
 
+constexpr std::string_view k_elsewhere =
+    "the ranks ran on other machines: what those are, and their power, memory and load, is not known here";
 constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
 
 DeviceInfo describe_device(const PlannedRun& run, const MachineFacts& machine) {
@@ -21,7 +23,7 @@ DeviceInfo describe_device(const PlannedRun& run, const MachineFacts& machine) {
   device.device_count = run.spec.parallel.ranks();
   device.software_stack = run.platform == Platform::nvd ? "cuda" : run.platform == Platform::amd ? "rocm" : "cpu";
   if (run.platform == Platform::cpu) {
-    device.device_name = machine.cpu.model_name;
+    device.device_name = machine.cpu.model_name.empty() ? run.setup.device_model : machine.cpu.model_name;
     if (machine.memory_bytes)
       device.total_memory_gb =
           std::min(*machine.memory_bytes, machine.memory_limit_bytes.value_or(*machine.memory_bytes)) * 1e-9;
@@ -218,10 +220,13 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
                        run.spec.model};
   result.precision = run.spec.precision;
   result.dataset = run.spec.data.dataset;
-  result.gpu_info = describe_device(run, around.machine);
+  const bool elsewhere = run.plan.place == Whereabouts::elsewhere;
+  const MachineFacts machine = elsewhere ? MachineFacts{} : around.machine;
+  if (elsewhere) result.warnings.push_back(std::string(k_elsewhere));
+  result.gpu_info = describe_device(run, machine);
   result.training_config = describe_training(run.spec);
   result.parallelism_config = describe_layout(run.spec);
-  result.environment = describe_environment(around.machine, around.libraries);
+  result.environment = describe_environment(machine, around.libraries);
   result.config_hash = run.config_hash;
   describe_source(result, run.plan);
   describe_ending(result, trace);

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "launch/launchers.h"
 #include "launch/profilers.h"
 #include "run/config_hash.h"
 #include "text/format.h"
@@ -30,6 +31,7 @@ class SuitePlanner {
 
   SuitePlan plan() {
     platform_ = choose_platform();
+    if (request_.presence == Presence::installed) require_launcher(experiment_.launch);
     choose_models();
     strategies_ = request_.strategies.empty() ? std::vector{experiment_.methodology} : request_.strategies;
     SuitePlan suite;
@@ -94,7 +96,7 @@ class SuitePlanner {
     for (const Framework framework : frameworks_asked(platform_)) {
       try {
         const FrameworkModule& module = require_framework(framework, platform_);
-        if (request_.presence == Presence::installed) require_installed(module, checkout_of(module));
+        if (must_be_installed()) require_installed(module, checkout_of(module));
         if (request_.profile) require_profiler_of(module);
         modules.push_back(&module);
       } catch (const Error& error) {
@@ -110,12 +112,21 @@ class SuitePlanner {
     if (request_.presence == Presence::installed) require_profiler(profiler_module(profiler));
   }
 
+  // A container's image brings the frameworks with it.
+  bool must_be_installed() const {
+    return request_.presence == Presence::installed && !experiment_.launch.in_container();
+  }
+
   Checkout checkout_of(const FrameworkModule& module) const {
     const auto stated = [&](const char* key) {
       const auto found = experiment_.paths.find(fmt::format("{}.{}", module.checkout, key));
       return found == experiment_.paths.end() ? std::string() : found->second;
     };
     return {stated("installation"), stated("config_dir"), stated("run_script")};
+  }
+
+  std::optional<Installation> find_installed(const FrameworkModule& module) const {
+    return experiment_.launch.in_container() ? std::nullopt : module.find(checkout_of(module));
   }
 
   ModelNotes notes_of(const std::string& model) const {
@@ -125,7 +136,7 @@ class SuitePlanner {
 
   LaunchRequest request_of(const FrameworkModule& module, const PlannedRun& run) const {
     return {run.spec,      run.platform,         run.setup.settings, notes_of(run.spec.model.name), checkout_of(module),
-            paths_of(run), request_.own_program, run.profile};
+            paths_of(run), request_.own_program, experiment_.launch, run.profile};
   }
 
   // Frameworks take turns (A B C A B C), so that a machine that grows warm or busy slows all of them alike.
@@ -146,12 +157,12 @@ class SuitePlanner {
       planned.platform = platform_;
       planned.setup = experiment_.platforms.at(platform_);
       planned.framework = module.id;
-      if (const auto installation = module.find(checkout_of(module))) planned.framework_version = installation->version;
+      if (const auto installation = find_installed(module)) planned.framework_version = installation->version;
       planned.spec = make_spec(model, strategy);
       planned.run = run;
       planned.runs = runs_of_each();
       if (request_.profile) make_profiled(planned, module);
-      planned.config_hash = hash_config(planned.spec, module.id, platform_, planned.setup.settings);
+      planned.config_hash = hash_config(planned.spec, module.id, platform_, planned.setup.settings, experiment_.launch);
       try {
         planned.plan = plan_launch(module, request_of(module, planned));
       } catch (const Error& error) {  // the others still run
@@ -202,7 +213,8 @@ class SuitePlanner {
     if (request_.dataset) spec.data.dataset = *request_.dataset;
     require_dataset(spec.data, model);
     if (platform_ == Platform::cpu && spec.threads == 0) {
-      spec.threads = std::max<int64_t>(1, machine_.cpu.usable_threads / spec.parallel.ranks());  // of each rank
+      const int64_t ranks_here = std::max<int64_t>(1, spec.parallel.ranks() / experiment_.launch.nodes);
+      spec.threads = std::max<int64_t>(1, machine_.cpu.usable_threads / ranks_here);  // of each rank
     }
     return spec;
   }

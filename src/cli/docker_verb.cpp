@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/verbs.h"
+#include "launch/container.h"
+#include "launch/program_path.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+using DockerWords = std::vector<std::string>;
+
+constexpr const char* k_docker_examples =
+    "  tprimat docker build nvd                          the image tprimat:nvd, from this folder's "
+    "docker/nvd.Dockerfile\n"
+    "  tprimat docker run nvd -- tprimat run --steps 20  in the foreground, in this folder\n"
+    "  tprimat docker run amd --detach -- tprimat run    in the background; docker logs -f tprimat_amd follows it\n"
+    "  tprimat docker run amd --tmux -- tprimat run      in a tmux session; tmux attach -t tprimat_amd shows it\n"
+    "  tprimat docker shell nvd                          a shell with the GPUs\n";
+
+struct DockerOptions {
+  std::string platform, program, tag, source = ".", name, shm_size;
+  DockerWords volumes, variables, command;
+  bool detach = false, tmux = false, dry_run = false;
+};
+
+ContainerProgram choose_program(const DockerOptions& options) {
+  if (!options.program.empty()) return parse_enum<ContainerProgram>(options.program).value();
+  if (const auto program = find_container_program()) return *program;
+  if (options.dry_run) return ContainerProgram::docker;
+  throw Error(Problem{"neither docker nor podman is in PATH", "PATH", "sudo apt-get install podman, or install Docker"},
+              ExitStatus::missing_component);
+}
+
+void require_program(const std::string& program, const std::string& package) {
+  if (is_in_path(program)) return;
+  throw Error(Problem{program + " is not in PATH", "PATH", "sudo apt-get install " + package},
+              ExitStatus::missing_component);
+}
+
+Platform docker_platform(const DockerOptions& options) { return parse_enum<Platform>(options.platform).value(); }
+
+std::string docker_image(const DockerOptions& options) {
+  return options.tag.empty() ? default_image(docker_platform(options)) : options.tag;
+}
+
+std::string container_name(const DockerOptions& options) {
+  return options.name.empty() ? fmt::format("tprimat_{}", enum_name(docker_platform(options))) : options.name;
+}
+
+std::string render_line(const DockerWords& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + quote_shell(word);
+  return line;
+}
+
+// This process becomes the command, which then has the terminal and every signal.
+ExitStatus become(const DockerWords& words, bool dry_run) {
+  if (dry_run) {
+    print_result(render_line(words) + "\n");
+    return ExitStatus::done;
+  }
+  const bool docker = parse_enum<ContainerProgram>(words.front()).has_value();
+  require_program(words.front(), docker ? (words.front() == "docker" ? "docker.io" : "podman") : words.front());
+  DockerWords copy = words;
+  std::vector<char*> pointers;
+  for (std::string& word : copy) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  std::fflush(nullptr);
+  ::execvp(pointers[0], pointers.data());
+  throw Error(Problem{fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)), "", ""},
+              ExitStatus::work_failed);
+}
+
+ExitStatus build_image(const DockerOptions& options) {
+  const std::string program(enum_name(choose_program(options)));
+  const fs::path file =
+      fs::path(options.source) / "docker" / fmt::format("{}.Dockerfile", enum_name(docker_platform(options)));
+  std::error_code unreadable;
+  if (!fs::exists(file, unreadable))
+    throw Error(Problem{fmt::format("there is no {}", file.lexically_normal().string()), "--source",
+                        "run this in the folder of TensorPrimat's sources, or name it with --source"});
+  return become(
+      {program, "build", "--tag", docker_image(options), "--file", file.lexically_normal().string(), options.source},
+      options.dry_run);
+}
+
+ContainerRun container_of(const DockerOptions& options) {
+  ContainerRun run;
+  run.program = choose_program(options);
+  run.platform = docker_platform(options);
+  run.name = container_name(options);
+  run.image = docker_image(options);
+  run.shm_size = options.shm_size;
+  run.working_directory = fs::current_path().string();
+  run.volumes = {run.working_directory + ":" + run.working_directory};
+  run.volumes.insert(run.volumes.end(), options.volumes.begin(), options.volumes.end());
+  run.variables = options.variables;
+  run.words = options.command;
+  return run;
+}
+
+ExitStatus run_in_container(const DockerOptions& options) {
+  ContainerRun run = container_of(options);
+  const bool terminal =
+      options.tmux || (!options.detach && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0);
+  if (options.detach) run.options = {"--detach"};
+  if (terminal) run.options = {"--interactive", "--tty"};
+  const DockerWords words = container_words(run);
+  if (!options.tmux) return become(words, options.dry_run);
+  return become({"tmux", "new-session", "-d", "-s", run.name, render_line(words)}, options.dry_run);
+}
+
+ExitStatus open_shell(const DockerOptions& options) {
+  ContainerRun run = container_of(options);
+  run.options = {"--interactive", "--tty"};
+  if (run.words.empty()) run.words = {"bash"};
+  return become(container_words(run), options.dry_run);
+}
+
+void add_common(CLI::App& part, DockerOptions& options) {
+  part.add_option("platform", options.platform, "nvd, amd or cpu")
+      ->required()
+      ->check(CLI::IsMember({"nvd", "amd", "cpu"}))
+      ->type_name("PLATFORM");
+  part.add_option("--program", options.program, "docker or podman (default: docker where it is, else podman)")
+      ->check(CLI::IsMember({"docker", "podman"}))
+      ->type_name("NAME");
+  part.add_option("--tag", options.tag, "The image (default: tprimat:PLATFORM)")->type_name("NAME");
+  part.add_flag("--dry-run", options.dry_run, "Print the command, ready to paste; start nothing");
+}
+
+void add_container_options(CLI::App& part, DockerOptions& options) {
+  part.add_option("--name", options.name, "Name of the container (default: tprimat_PLATFORM)")->type_name("NAME");
+  part.add_option("--volume", options.volumes,
+                  "A further folder, FROM:TO; may be repeated; this folder is always there")
+      ->type_name("PATHS")
+      ->allow_extra_args(false);
+  part.add_option("--env", options.variables, "A variable of yours that the container gets, by name; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  part.add_option("--shm-size", options.shm_size, "Shared memory, such as 64g (default: the host's)")
+      ->type_name("SIZE");
+}
+
+using DockerAction = ExitStatus (*)(const DockerOptions&);
+
+CLI::App* add_docker_part(CLI::App& verb, Session& session, const std::string& name, const std::string& summary,
+                          DockerAction action, const std::shared_ptr<DockerOptions>& options) {
+  CLI::App* part = verb.add_subcommand(name, summary);
+  add_common(*part, *options);
+  part->callback([&session, options, action] { session.action = [options, action] { return action(*options); }; });
+  return part;
+}
+
+}  // namespace
+
+void add_docker_verb(CLI::App& program, Session& session) {
+  CLI::App* verb = add_verb(program, session, "docker", "Images with tprimat and the frameworks: build, run, shell",
+                            k_docker_examples);
+  verb->require_subcommand(1);
+  const auto options = std::make_shared<DockerOptions>();
+  CLI::App* build = add_docker_part(*verb, session, "build", "Build the image of a platform", build_image, options);
+  build->add_option("--source", options->source, "Folder of TensorPrimat's sources (default: this one)")
+      ->type_name("DIR");
+  CLI::App* run =
+      add_docker_part(*verb, session, "run", "Run a command in a container, in this folder", run_in_container, options);
+  add_container_options(*run, *options);
+  CLI::Option* detach = run->add_flag("--detach", options->detach, "In the background");
+  run->add_flag("--tmux", options->tmux, "In a new tmux session of the container's name")->excludes(detach);
+  run->add_option("command", options->command, "The command, after --")->required()->type_name("COMMAND...");
+  CLI::App* shell =
+      add_docker_part(*verb, session, "shell", "Open a shell in a container, in this folder", open_shell, options);
+  add_container_options(*shell, *options);
+}
+
+}  // namespace tprimat

@@ -1,0 +1,55 @@
+mkdir -p /out /out/runs/train_tiny
+cat > /out/runs/train_tiny/job.sh <<'END_OF_FILE'
+#!/bin/sh
+#SBATCH --job-name=tprimat_train_tiny_bf05c9db
+#SBATCH --nodes=2
+#SBATCH --ntasks=8
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=3
+#SBATCH --output=/out/runs/train_tiny/job.out
+#SBATCH --open-mode=append
+#SBATCH '--chdir=/work dir'
+#SBATCH --partition=gpu
+#SBATCH --time=01:30:00
+export CUDA_VISIBLE_DEVICES=''
+export HIP_VISIBLE_DEVICES=''
+export TPRIMAT_STEPS=/out/runs/train_tiny/steps.jsonl
+exec srun --job-name=tprimat_train_tiny_bf05c9db --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpus-per-task=3 --export=ALL --kill-on-bad-exit=1 --mpi=pmix /opt/tprimat train --spec /out/runs/train_tiny/train_spec.json
+END_OF_FILE
+cat > /out/runs/train_tiny/submit.sh <<'END_OF_FILE'
+#!/bin/sh
+# Submits the job, shows its output as it comes, and ends with its exit status. A signal cancels the job.
+: > /out/runs/train_tiny/job.out
+trap 'trap "" TERM INT HUP; sh /out/runs/train_tiny/cancel.sh; kill $follower 2>/dev/null; exit 143' TERM INT HUP
+sbatch --wait /out/runs/train_tiny/job.sh &
+job=$!
+tail -n +1 -s 0.2 -F /out/runs/train_tiny/job.out 2>/dev/null &
+follower=$!
+wait $job
+status=$?
+cat /out/runs/train_tiny/job.out >/dev/null
+sleep 1
+kill $follower
+exit $status
+END_OF_FILE
+cat > /out/runs/train_tiny/cancel.sh <<'END_OF_FILE'
+#!/bin/sh
+# Ends the job of this run, or its step in an allocation, where it is still there; waits until it is gone.
+scancel --quiet --name=tprimat_train_tiny_bf05c9db --user="$(id -un)"
+list() {
+  squeue --noheader --name=tprimat_train_tiny_bf05c9db --user="$(id -un)" --format=%i
+  [ -z "$SLURM_JOB_ID" ] ||
+    squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format='%i %j' | sed -n 's/^\([^ ]*\) tprimat_train_tiny_bf05c9db$/\1/p'
+}
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  left=$(list 2>/dev/null)
+  [ -n "$left" ] || exit 0
+  [ "$((round % 5))" -ne 1 ] || scancel --quiet $left
+  sleep 1
+done
+echo "still there: $left" >&2
+exit 1
+END_OF_FILE
+cd '/work dir' &&
+CUDA_VISIBLE_DEVICES='' HIP_VISIBLE_DEVICES='' TPRIMAT_STEPS=/out/runs/train_tiny/steps.jsonl sh /out/runs/train_tiny/submit.sh > /out/training_tiny.log 2>&1
+# to end it early: sh /out/runs/train_tiny/cancel.sh

@@ -1,0 +1,341 @@
+#include "launch/launchers.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "launch/container.h"
+#include "launch/dry_run.h"
+#include "launch/frameworks.h"
+#include "launch/launchers/local.h"
+#include "launch/node_script.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+// A variable of this process for as long as the object lives; nothing: it is not set.
+class TemporaryVariable {
+ public:
+  TemporaryVariable(std::string name, const std::optional<std::string>& value) : name_(std::move(name)) {
+    if (const char* before = std::getenv(name_.c_str())) before_ = before;
+    set(value);
+  }
+  ~TemporaryVariable() { set(before_); }
+  TemporaryVariable(const TemporaryVariable&) = delete;
+  TemporaryVariable& operator=(const TemporaryVariable&) = delete;
+
+ private:
+  void set(const std::optional<std::string>& value) const {
+    if (value)
+      ::setenv(name_.c_str(), value->c_str(), 1);
+    else
+      ::unsetenv(name_.c_str());
+  }
+  std::string name_;
+  std::optional<std::string> before_;
+};
+
+// A training of eight GPUs, on a machine that has every launcher and is no part of a job.
+class LauncherTest : public ::testing::Test {
+ protected:
+  LauncherTest() {
+    fs::create_directories(folder_);
+    for (const char* program : {"mpirun", "srun", "sbatch", "docker"}) add_program(program);
+    request_.spec.model.name = "tiny";
+    request_.spec.steps = 7;
+    request_.spec.precision = Precision::fp32;
+    ModelSpec& model = request_.spec.model;
+    model.num_layers = 2;
+    model.hidden_size = model.ffn_hidden_size = 64;
+    model.num_attention_heads = model.num_key_value_heads = 4;
+    model.head_dim = 16;
+    model.vocab_size = 256;
+    model.max_position_embeddings = 128;
+    request_.spec.parallel.data = 8;
+    request_.platform = Platform::nvd;
+    request_.paths = {"/out/runs/train_tiny", "/out/training_tiny.log", "/out/train_tiny.json", "/work dir"};
+    request_.own_program = "/opt/tprimat";
+  }
+  ~LauncherTest() override { fs::remove_all(folder_); }
+
+  void add_program(const std::string& name) const {
+    write_file_atomically(folder_ / name, "#!/bin/sh\n");
+    fs::permissions(folder_ / name, fs::perms::owner_all);
+  }
+  LaunchPlan plan(Framework framework) const {
+    const auto& modules = framework_modules();
+    const auto is_it = [&](const FrameworkModule& each) { return each.id == framework; };
+    return plan_launch(*std::find_if(modules.begin(), modules.end(), is_it), request_);
+  }
+  LaunchPlan place(const TrainProgram& program) const {
+    LaunchPlan placed;
+    placed.environment = program.environment;
+    placed.working_directory = request_.paths.working_directory;
+    place_ranks(program, request_, placed);
+    return placed;
+  }
+  // One process per node, which starts the ranks there itself.
+  LaunchPlan place_per_node() const {
+    TrainProgram program;
+    program.words = {"run.sh", "a b"};
+    program.start = RankStart::per_node;
+    return place(program);
+  }
+  std::string refusal(Framework framework) const {
+    try {
+      plan(framework);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  static std::string file_of(const LaunchPlan& plan, const std::string& name) {
+    for (const GeneratedFile& file : plan.files)
+      if (fs::path(file.path).filename() == name) return file.content;
+    return "";
+  }
+  static bool holds(const Words& words, const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  }
+
+  fs::path folder_ = fs::temp_directory_path() / ("launchers " + std::to_string(::getpid()));
+  TemporaryVariable path_{"PATH", "/nowhere:" + folder_.string() + ":/usr/bin:/bin"};
+  TemporaryVariable job_{"SLURM_JOB_ID", std::nullopt}, pbs_{"PBS_NODEFILE", std::nullopt};
+  TemporaryVariable node_{"SLURMD_NODENAME", std::nullopt}, count_{"SLURM_JOB_NUM_NODES", std::nullopt};
+  TemporaryVariable frameworks_{"TPRIMAT_FRAMEWORKS", "/env"};
+  LaunchRequest request_;
+};
+
+TEST(Launchers, EveryOneIsListedOnce) {
+  for (const auto& [launcher, name] : EnumNames<Launcher>::values)
+    EXPECT_EQ(std::count_if(launcher_modules().begin(), launcher_modules().end(),
+                            [id = launcher](const LauncherModule& each) { return each.id == id; }),
+              1)
+        << name;
+}
+
+// What each launcher makes of an MPI program and of one of torchrun: tests/golden/launch, rewritten with
+// TPRIMAT_UPDATE_GOLDEN=1. The files of the frameworks themselves are left out.
+class GoldenLaunch : public LauncherTest, public ::testing::WithParamInterface<std::tuple<Launcher, Framework>> {};
+
+TEST_P(GoldenLaunch, IsAsWritten) {
+  const auto [launcher, framework] = GetParam();
+  request_.launch.launcher = launcher;
+  if (launcher == Launcher::mpi || launcher == Launcher::slurm) request_.launch.nodes = 2;
+  if (framework == Framework::native) request_.platform = Platform::cpu;
+  request_.spec.threads = framework == Framework::native ? 3 : 0;
+  request_.launch.mpi.hosts = {"node1", "node2:8"};
+  request_.launch.slurm.partition = "gpu";
+  request_.launch.slurm.time = "01:30:00";
+  LaunchPlan launch = plan(framework);
+  std::erase_if(launch.files, [](const GeneratedFile& file) { return !file.path.ends_with(".sh"); });
+  const std::string name = std::string(enum_name(launcher)) + "_" + std::string(enum_name(framework)) + ".sh";
+  const fs::path golden = fs::path(TPRIMAT_SOURCE_DIR) / "tests/golden/launch" / name;
+  if (std::getenv("TPRIMAT_UPDATE_GOLDEN") != nullptr) write_file_atomically(golden, render_shell(launch));
+  EXPECT_EQ(render_shell(launch), read_file(golden));
+}
+INSTANTIATE_TEST_SUITE_P(Launch, GoldenLaunch,
+                         ::testing::Combine(::testing::Values(Launcher::local, Launcher::mpi, Launcher::slurm,
+                                                              Launcher::docker),
+                                            ::testing::Values(Framework::native, Framework::fsdp)),
+                         [](const auto& each) {
+                           return std::string(enum_name(std::get<0>(each.param))) + "_" +
+                                  std::string(enum_name(std::get<1>(each.param)));
+                         });
+
+TEST_F(LauncherTest, RanksMustSpreadEvenly) {
+  request_.launch.launcher = Launcher::slurm;
+  request_.launch.nodes = 3;
+  EXPECT_NE(refusal(Framework::fsdp).find("8 ranks cannot be spread evenly over 3 nodes"), std::string::npos);
+  request_.launch.nodes = 4;
+  EXPECT_EQ(refusal(Framework::fsdp), "");
+}
+
+TEST_F(LauncherTest, AMissingOneSaysWhatBringsIt) {
+  const TemporaryVariable nothing("PATH", "/nowhere");
+  for (const auto& [launcher, hint] :
+       {std::pair{Launcher::mpi, "openmpi-bin"}, {Launcher::slurm, "sbatch"}, {Launcher::docker, "podman"}}) {
+    LauncherSettings settings;
+    settings.launcher = launcher;
+    try {
+      require_launcher(settings);
+      ADD_FAILURE() << enum_name(launcher) << " was found";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::missing_component);
+      EXPECT_NE(std::string(error.what()).find(hint), std::string::npos) << error.what();
+    }
+  }
+  require_launcher({});
+}
+
+TEST_F(LauncherTest, AProgramPerNodeIsToldItsNode) {
+  EXPECT_EQ(place_per_node().environment.at("GPUS_PER_NODE"), "8");
+  EXPECT_EQ(place_per_node().environment.at("MASTER_ADDR"), "localhost");
+  EXPECT_EQ(place_per_node().command, (Words{"run.sh", "a b"}));
+  request_.launch.launcher = Launcher::slurm;
+  request_.launch.nodes = 2;
+  const LaunchPlan plan = place_per_node();
+  EXPECT_EQ(plan.environment.count("GPUS_PER_NODE"), 0u);
+  const std::string script = file_of(plan, "start_node.sh");
+  EXPECT_NE(script.find("export NNODES=2 NODE_RANK=\"$SLURM_NODEID\" GPUS_PER_NODE=4\n"), std::string::npos) << script;
+  EXPECT_TRUE(script.ends_with("exec \"$@\"\n"));
+  EXPECT_NE(file_of(plan, "job.sh").find("start_node.sh run.sh 'a b'\n"), std::string::npos);
+}
+
+// The first host out of Slurm's list, without scontrol as in a container.
+TEST_F(LauncherTest, TheNodeScriptFindsTheFirstHost) {
+  request_.launch.launcher = Launcher::slurm;
+  request_.launch.nodes = 2;
+  const LaunchPlan plan = place_per_node();
+  const fs::path script = folder_ / "start_node.sh";
+  write_file_atomically(script, file_of(plan, "start_node.sh"));
+  for (const auto& [list, host] :
+       {std::pair{"node[01-04,07]", "node01"}, {"gpu-7", "gpu-7"}, {"a1,b[2-3]", "a1"}, {"n[3,5]", "n3"}}) {
+    const std::string command =
+        std::string("SLURM_NODEID=1 SLURM_STEP_NODELIST='") + list + "' /bin/sh '" + script.string() +
+        "' /bin/sh -c 'echo $MASTER_ADDR:$MASTER_PORT $NODE_RANK/$NNODES' > '" + (folder_ / "said").string() + "'";
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    EXPECT_EQ(read_file(folder_ / "said"), std::string(host) + ":29500 1/2\n");
+  }
+  request_.launch.master_address = "10.0.0.1";
+  EXPECT_NE(file_of(place_per_node(), "start_node.sh").find("MASTER_ADDR=10.0.0.1 "), std::string::npos);
+}
+
+TEST_F(LauncherTest, MpirunNeedsToKnowItsNodes) {
+  request_.launch.launcher = Launcher::mpi;
+  request_.launch.nodes = 2;
+  EXPECT_NE(refusal(Framework::fsdp).find("nothing says which 2 nodes"), std::string::npos);
+  request_.launch.mpi.hostfile = (folder_ / "hosts").string();
+  EXPECT_NE(refusal(Framework::fsdp).find("hosts"), std::string::npos);
+  write_file_atomically(folder_ / "hosts", "# rack 3\n\n node7 slots=8\nnode8 slots=8\n");
+  EXPECT_NE(file_of(plan(Framework::fsdp), "start_node.sh").find("MASTER_ADDR=node7 "), std::string::npos);
+  write_file_atomically(folder_ / "hosts", "# nothing\n");
+  EXPECT_NE(refusal(Framework::fsdp).find("names no host"), std::string::npos);
+  request_.launch.mpi.hostfile.clear();
+  const TemporaryVariable job("SLURM_JOB_ID", "7");
+  EXPECT_EQ(refusal(Framework::fsdp), "");
+}
+
+TEST_F(LauncherTest, MpirunOnThisMachineNeedsNoScript) {
+  request_.launch.launcher = Launcher::mpi;
+  request_.launch.mpi.arguments = {"--report-bindings"};
+  const LaunchPlan fsdp = plan(Framework::fsdp);
+  EXPECT_EQ(file_of(fsdp, "start_node.sh"), "");
+  EXPECT_TRUE(holds(fsdp.command, "--standalone"));
+  EXPECT_TRUE(holds(fsdp.command, "--report-bindings"));
+  EXPECT_TRUE(holds(fsdp.command, "TPRIMAT_STEPS"));
+  EXPECT_EQ(fsdp.place, Whereabouts::children);
+}
+
+TEST_F(LauncherTest, SlurmStartsAStepInAnAllocationAndAJobOutside) {
+  request_.launch.launcher = Launcher::slurm;
+  request_.launch.slurm.partition = "gpu";
+  EXPECT_EQ(plan(Framework::fsdp).command.front(), "sh");
+  request_.launch.slurm.start = SlurmStart::srun;
+  EXPECT_TRUE(holds(plan(Framework::fsdp).command, "--partition=gpu"));
+  EXPECT_TRUE(holds(plan(Framework::fsdp).command, "--gres=gpu:8"));
+  request_.launch.slurm.start = SlurmStart::automatic;
+  const TemporaryVariable job("SLURM_JOB_ID", "7");
+  const LaunchPlan step = plan(Framework::fsdp);
+  EXPECT_EQ(step.command.front(), "srun");
+  EXPECT_FALSE(holds(step.command, "--partition=gpu"));
+  EXPECT_EQ(step.place, Whereabouts::elsewhere);
+  EXPECT_EQ(step.cleanup_command, (Words{"sh", "/out/runs/train_tiny/cancel.sh"}));
+  const TemporaryVariable node("SLURMD_NODENAME", "n1"), count("SLURM_JOB_NUM_NODES", "1");
+  EXPECT_EQ(plan(Framework::fsdp).place, Whereabouts::this_machine);
+}
+
+TEST_F(LauncherTest, SlurmSaysEverySetting) {
+  request_.launch.launcher = Launcher::slurm;
+  request_.launch.nodes = 2;
+  SlurmSettings& slurm = request_.launch.slurm;
+  slurm.account = "team one";
+  slurm.qos = "high";
+  slurm.nodelist = "n[1-2]";
+  slurm.gpus = SlurmGpus::gpus_per_node;
+  slurm.cpus_per_task = 96;
+  slurm.exclusive = true;
+  slurm.container_image = "image.sqsh";
+  slurm.container_mounts = {"/data:/data:ro"};
+  slurm.container_env = {"HF_TOKEN"};
+  slurm.arguments = {"--constraint=h100"};
+  const std::string job = file_of(plan(Framework::fsdp), "job.sh");
+  for (const char* line :
+       {"#SBATCH '--account=team one'\n", "#SBATCH --qos=high\n", "#SBATCH '--nodelist=n[1-2]'\n",
+        "#SBATCH --nodes=2\n", "#SBATCH --gpus-per-node=4\n", "#SBATCH --cpus-per-task=96\n", "#SBATCH --exclusive\n",
+        "#SBATCH --ntasks=2\n", "#SBATCH --constraint=h100\n", " --container-image=image.sqsh ",
+        " --no-container-mount-home ",
+        "--container-mounts=/out/runs/train_tiny:/out/runs/train_tiny,/work dir:/work dir,/data:/data:ro",
+        " --container-env=HF_TOKEN,", " --ntasks-per-node=1 ", " --cpus-per-task=96 "})
+    EXPECT_NE(job.find(line), std::string::npos) << line << "\n" << job;
+  slurm.container_mount_home = true;
+  EXPECT_EQ(file_of(plan(Framework::fsdp), "job.sh").find("mount-home"), std::string::npos);
+}
+
+TEST_F(LauncherTest, MpirunInsideAJobNeedsTheJob) {
+  request_.launch.launcher = Launcher::slurm;
+  request_.launch.slurm.mpi = SlurmMpi::mpirun;
+  request_.launch.slurm.start = SlurmStart::srun;
+  request_.platform = Platform::cpu;
+  EXPECT_NE(refusal(Framework::native).find("launch.slurm.start: sbatch"), std::string::npos);
+  request_.launch.slurm.start = SlurmStart::sbatch;
+  EXPECT_NE(file_of(plan(Framework::native), "job.sh").find("exec mpirun "), std::string::npos);
+}
+
+// The image has its own program and Python; folders are where they are outside.
+TEST_F(LauncherTest, AContainerHasNamesAndFoldersOfItsOwn) {
+  request_.launch.launcher = Launcher::docker;
+  request_.spec.data.dataset = "/data/sets/wiki";
+  request_.checkout.installation = "/out/runs/train_tiny/inside";
+  request_.launch.docker.volumes = {"/models:/models:ro"};
+  request_.launch.docker.environment = {"HF_TOKEN"};
+  request_.launch.docker.shm_size = "64g";
+  const LaunchPlan fsdp = plan(Framework::fsdp);
+  EXPECT_TRUE(holds(fsdp.command, "python3"));
+  EXPECT_FALSE(holds(fsdp.command, "/env/fsdp/bin/python"));
+  EXPECT_EQ(fsdp.environment.at("TPRIMAT_PROGRAM"), "tprimat");
+  Words volumes;
+  for (size_t i = 0; i + 1 < fsdp.command.size(); ++i)
+    if (fsdp.command[i] == "--volume") volumes.push_back(fsdp.command[i + 1]);
+  EXPECT_EQ(volumes, (Words{"/data/sets:/data/sets", "/out/runs/train_tiny:/out/runs/train_tiny", "/work dir:/work dir",
+                            "/models:/models:ro"}));
+  EXPECT_TRUE(holds(fsdp.command, "HF_TOKEN"));
+  EXPECT_TRUE(holds(fsdp.command, "--shm-size"));
+  EXPECT_FALSE(holds(fsdp.command, "--ipc=host"));
+  EXPECT_EQ(fsdp.place, Whereabouts::this_machine);
+  request_.platform = Platform::cpu;
+  EXPECT_TRUE(holds(plan(Framework::native).command, "tprimat"));
+}
+
+TEST_F(LauncherTest, GpusReachAContainerInTheWordsOfEach) {
+  ContainerRun run;
+  run.platform = Platform::nvd;
+  EXPECT_TRUE(holds(container_words(run), "--gpus"));
+  run.program = ContainerProgram::podman;
+  EXPECT_TRUE(holds(container_words(run), "nvidia.com/gpu=all"));
+  run.platform = Platform::amd;
+  EXPECT_TRUE(holds(container_words(run), "/dev/kfd"));
+  run.platform = Platform::cpu;
+  EXPECT_FALSE(holds(container_words(run), "--device"));
+  EXPECT_EQ(find_container_program(), ContainerProgram::docker);
+}
+
+TEST_F(LauncherTest, TwoRunsHaveTwoNames) {
+  request_.launch.launcher = Launcher::docker;
+  const Words first = plan(Framework::fsdp).cleanup_command;
+  EXPECT_EQ(first, plan(Framework::fsdp).cleanup_command);
+  request_.paths.folder = "/other/runs/train_tiny";
+  EXPECT_NE(first, plan(Framework::fsdp).cleanup_command);
+}
+
+}  // namespace
+}  // namespace tprimat
