@@ -47,7 +47,8 @@ void HangWatch::look(const std::vector<StepRecord>& steps, double now) {
   seen_ = steps.size();
   last_news_ = now;
   last_step_ = steps.empty() ? 0 : steps.back().step;
-  pace_ = std::max(median_step(steps), median_of({gaps_.begin(), gaps_.end()}));
+  step_time_ = median_step(steps);
+  pace_ = std::max(step_time_, median_of({gaps_.begin(), gaps_.end()}));
 }
 
 bool HangWatch::knows_pace() const { return seen_ >= k_fewest_steps && last_step_ < steps_asked_; }
@@ -69,7 +70,7 @@ std::optional<std::string> HangWatch::find_hang(double now) const {
   if (seen_ == 0) return fmt::format("hung: no step in the {} since its start", waited);
   if (last_step_ >= steps_asked_) return fmt::format("hung: did not end in the {} after its last step", waited);
   return fmt::format("hung: no step for {} after step {}, where the median step takes {}", waited, last_step_,
-                     format_duration(pace_));
+                     format_duration(step_time_));
 }
 
 }  // namespace tprimat

@@ -41,7 +41,9 @@ class HangWatch {
   int64_t steps_asked_;
   size_t seen_ = 0;
   int64_t last_step_ = 0;
-  double last_news_ = 0.0, pace_ = 0.0;
+  double last_news_ = 0.0;
+  double step_time_ = 0.0;   // median
+  double pace_ = 0.0;        // the same, or the time between arrivals where that is longer
   std::deque<double> gaps_;  // between arrivals, which may bring several steps
 };
 
