@@ -93,6 +93,7 @@ class SuitePlanner {
 
   std::vector<const FrameworkModule*> choose_frameworks(std::vector<Problem>& unavailable) const {
     std::vector<const FrameworkModule*> modules;
+    ExitStatus refused = ExitStatus::missing_component;
     for (const Framework framework : frameworks_asked(platform_)) {
       try {
         const FrameworkModule& module = require_framework(framework, platform_);
@@ -101,9 +102,10 @@ class SuitePlanner {
         modules.push_back(&module);
       } catch (const Error& error) {
         unavailable.insert(unavailable.end(), error.problems().begin(), error.problems().end());
+        if (error.status() == ExitStatus::usage) refused = ExitStatus::usage;  // a profiler that does not fit
       }
     }
-    if (modules.empty()) throw Error(unavailable, ExitStatus::missing_component);
+    if (modules.empty()) throw Error(unavailable, refused);
     return modules;
   }
 
