@@ -125,6 +125,10 @@ std::string rocprof_folder(const ProfileWindow& window) { return window.trace + 
 
 void add_profiler(LaunchPlan& plan, const LaunchRequest& request) {
   const ProfileWindow& window = *request.profile;
+  if (request.launch.launcher != Launcher::local)
+    throw Error(Problem{fmt::format("profiles are made on this machine only, and the launcher is {}",
+                                    enum_name(request.launch.launcher)),
+                        "launch.launcher", "choose --launcher local"});
   ProfilerWords words;
   if (window.profiler == Profiler::nsys) words = nsys_words(window);
   if (window.profiler == Profiler::rocprofv3) words = rocprof_words(rocprof_folder(window));

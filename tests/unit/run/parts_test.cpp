@@ -115,7 +115,7 @@ class SharedGpu : public GpuLibrary {
   std::vector<GpuFacts> devices() const override { return {{Platform::nvd, 0, "H100", {}, {}, {}}}; }
   std::optional<std::string> driver_version() const override { return {}; }
   std::optional<std::string> stack_version() const override { return {}; }
-  Reading read(int64_t) const override { return {}; }
+  Reading read(int64_t, FaultLog&) const override { return {}; }
   std::vector<GpuHolder> holders(int64_t) const override { return holders_; }
   std::vector<GpuHolder> holders_;
 };
@@ -174,7 +174,7 @@ TEST(StepFollower, ReadsOnWhenTheFileLosesItsName) {
   file << "{\"step\": 2, \"time_seconds\": 1}\n" << std::flush;
   EXPECT_TRUE(follower.read_new(2.0));
   EXPECT_EQ(follower.steps().size(), 2u);
-  follower.restore();
+  follower.read_rest(3.0);
   EXPECT_EQ(file_text(path), "{\"step\": 1, \"time_seconds\": 1}\n{\"step\": 2, \"time_seconds\": 1}\n");
   std::ofstream(path + ".new") << "{\"step\": 3, \"time_seconds\": 1}\n";
   std::filesystem::rename(path + ".new", path);
