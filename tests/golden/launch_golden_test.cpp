@@ -89,6 +89,10 @@ struct Case {
   std::string framework, model, platform;
 };
 
+void PrintTo(const Case& each, std::ostream* out) {
+  *out << each.framework << ' ' << each.model << ' ' << each.platform;
+}
+
 std::vector<Case> list_launches() {
   std::vector<Case> cases;
   for (const FrameworkModule& module : framework_modules())

@@ -18,7 +18,15 @@ namespace fs = std::filesystem;
 LaunchRequest profiled_request(Platform platform, Profiler profiler) {
   LaunchRequest request;
   request.platform = platform;
-  request.spec.model.name = "tiny";
+  ModelSpec& model = request.spec.model;
+  model.name = "tiny";
+  model.num_layers = 2;
+  model.hidden_size = 64;
+  model.ffn_hidden_size = 128;
+  model.num_attention_heads = model.num_key_value_heads = 4;
+  model.head_dim = 16;
+  model.vocab_size = 256;
+  model.max_position_embeddings = 128;
   request.spec.steps = 16;
   request.paths = {"/out/runs/p", "/out/runs/p/training.log", "/out/p_summary.json", "/"};
   request.own_program = "/opt/tprimat";

@@ -227,6 +227,17 @@ TEST_F(Faults, AWrongLearningRateIsAudited) {
   EXPECT_TRUE(load_run_result(report.outcomes[0].result_path).config_audit.empty());
 }
 
+TEST_F(Faults, AWrongLearningRateInItsArgumentsIsAudited) {
+  const SuiteReport report = run(plan_with({"setting@0=learning_rate 0.5"}));
+  const RunResult result = load_run_result(report.outcomes[1].result_path);
+  ASSERT_EQ(result.config_audit.size(), 1u);
+  EXPECT_EQ(result.config_audit[0].key, "learning_rate");
+  EXPECT_EQ(result.config_audit[0].asked, "0.001");
+  EXPECT_EQ(result.config_audit[0].effective, "0.5");
+  ASSERT_TRUE(result.effective_config);
+  EXPECT_EQ(result.effective_config->at("learning_rate"), "0.5");
+}
+
 TEST_F(Faults, ALogThatItsTrainingRemovesIsPutBackWhole) {
   const SuiteReport report = run(plan_with({"say@4=before", "unlink@5=$LOG", "say@6=after"}));
   const std::string log = file_text(report.outcomes[1].log_path);

@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 
+#include "result/result_file.h"
 #include "run/config_audit.h"
 #include "run/log_steps.h"
+#include "suite_fixture.h"
 
 namespace tprimat {
 namespace {
@@ -112,6 +115,66 @@ TEST_F(OwnLogTest, SettingsThatAdaptersPrintAreRead) {
 
 TEST_F(OwnLogTest, ALogThatIsNotThereSaysNothing) {
   EXPECT_TRUE(audit_settings(asked(), read_log_beginning("/nowhere/at all").log).empty());
+}
+
+// A checkout of Megatron-LM whose Python is a script that prints what Megatron-LM would.
+class OwnLogSuite : public SuiteTest {
+ protected:
+  void SetUp() override {
+    SuiteTest::SetUp();
+    fs::create_directories(output_ / "checkout");
+    std::ofstream(output_ / "checkout" / "pretrain_gpt.py") << "# not run\n";
+    ::setenv("TPRIMAT_FRAMEWORKS", (output_ / "frameworks").c_str(), 1);
+    experiment_.platforms[Platform::nvd] = {};
+    experiment_.platforms[Platform::nvd].device_model = "H100";
+    experiment_.paths["megatron.installation"] = (output_ / "checkout").string();
+    experiment_.steps = 4;
+    experiment_.global_batch_size = 8;
+    experiment_.optimizer.learning_rate = 4e-4;
+    experiment_.optimizer.schedule = ScheduleKind::cosine;
+    request_.platform = Platform::nvd;
+    request_.frameworks = {Framework::mega};
+  }
+  void TearDown() override {
+    ::unsetenv("TPRIMAT_FRAMEWORKS");
+    SuiteTest::TearDown();
+  }
+
+  RunResult run_printing(const std::string& text) {
+    const fs::path python = output_ / "frameworks/mega/bin/python";
+    fs::create_directories(python.parent_path());
+    std::ofstream(python) << "#!/bin/sh\ncat <<'END'\n" << text << "END\n";
+    fs::permissions(python, fs::perms::owner_all);
+    const SuiteReport report = run(plan_suite(experiment_, request_, machine_));
+    return load_run_result(report.outcomes.at(0).result_path);
+  }
+};
+
+std::string four_steps() {
+  return megatron_line(1, 10.0) + megatron_line(2, 9.5) + megatron_line(3, 9.0) + megatron_line(4, 8.5);
+}
+
+TEST_F(OwnLogSuite, AResultComesFromTheLogAlone) {
+  const RunResult result = run_printing(megatron_arguments("0.0004") + four_steps());
+  EXPECT_EQ(result.status, RunStatus::complete) << result.status_reason.value_or("");
+  EXPECT_EQ(result.step_times, (std::vector<double>{0.5, 0.5, 0.5, 0.5}));
+  EXPECT_EQ(result.loss_values, (std::vector<double>{10.0, 9.5, 9.0, 8.5}));
+  EXPECT_EQ(result.source.format, "log");
+  EXPECT_FALSE(result.source.steps_file);
+  EXPECT_EQ(result.effective_config->at("lr"), "0.0004");
+}
+
+TEST_F(OwnLogSuite, WhatTheFrameworkDoesOtherwiseStandsInTheAudit) {
+  const RunResult result = run_printing(megatron_arguments("0.0001") + four_steps());
+  std::vector<std::string> keys;
+  for (const AuditEntry& entry : result.config_audit) keys.push_back(entry.key);
+  for (const char* key : {"schedule", "dataset", "learning_rate"})  // its scheduler, its mock data, and what went wrong
+    EXPECT_EQ(std::count(keys.begin(), keys.end(), key), 1) << key;
+}
+
+TEST_F(OwnLogSuite, ALogThatEndsEarlyIsNoCompleteRun) {
+  const RunResult result = run_printing(megatron_line(1, 10.0) + megatron_line(2, 9.5));
+  EXPECT_EQ(result.status, RunStatus::invalid);
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST_F(SuitePlanTest, AFrameworkThatIsNotThereDoesNotStopTheOthers) {
 
 TEST_F(SuitePlanTest, OnAGpuMachineTheProcessorStillServesWhatNeedsNoGpu) {
   machine_.platform = Platform::nvd;
-  experiment_.platforms[Platform::nvd].framework = Framework::nemo;
+  experiment_.platforms[Platform::nvd].framework = Framework::prim;  // runs on AMD alone
   EXPECT_EQ(plan().runs[0].platform, Platform::cpu);
 }
 
