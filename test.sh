@@ -2,7 +2,7 @@
 # Installs what is missing, builds, and passes the tests.
 #   ./test.sh            everything that fits into 20 minutes on 2 cores from scratch: the optimised program (command line,
 #                        engine, ranks), and all unit tests under the address and undefined-behaviour sanitizers
-#   ./test.sh --all      also all unit tests optimised, every header alone, and the long stages: PyTorch, transformers and
+#   ./test.sh --all      also all unit tests optimised, every header alone, and the long stages: Slurm, PyTorch, transformers and
 #                        megatron-core beside us (pip installs them into build/python), thread sanitizer, longer fuzzing
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
@@ -61,7 +61,7 @@ if [ "$all" = yes ]; then
     >build/learns.log 2>&1 && passed=$((passed + 1)) || { failed=$((failed + 1)); tail -n 30 build/learns.log >&2; }
 else
   build release engine_tests
-  stage release -LE 'parity|fuzz' -E '_NOT_BUILT$'
+  stage release -LE 'parity|fuzz|slurm' -E '_NOT_BUILT$'
 fi
 build asan
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
