@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
 from typing import Any
 
@@ -22,9 +23,19 @@ def make_model(experiment: Any, spec_path: Any) -> Any:
     else:
         config = transformers.AutoConfig.from_pretrained(pathlib.Path(spec_path).parent, local_files_only=True)
         model = transformers.AutoModelForCausalLM.from_config(config, **options)
+        scale_residual_products(model)
     if experiment.recompute == "selective":
         recompute_attention(model)
     return model
+
+
+@torch.no_grad()
+def scale_residual_products(model: Any) -> None:
+    """The products that write to the residual stream start smaller by the root of twice the layers, as in Megatron-LM and
+    the native trainer (Radford et al. 2019, section 2.3). Transformers does so for GPT-2 (c_proj) and not for Llama."""
+    for name, weight in model.named_parameters():
+        if name.endswith(("o_proj.weight", "down_proj.weight")):
+            weight /= math.sqrt(2 * model.config.num_hidden_layers)
 
 
 def parameter_groups(model: Any, weight_decay: float) -> list[dict[str, Any]]:

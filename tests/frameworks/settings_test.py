@@ -212,6 +212,21 @@ class Schedules(unittest.TestCase):
         self.assertEqual(self.recognise([0.5 / n for n in range(1, 8)])["schedule"], "other")
 
 
+class InitialWeights(unittest.TestCase):
+    def test_residual_products_start_smaller_as_in_the_native_trainer(self):
+        from tprimat_adapter.model import make_model
+        shape = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 8, "hidden_size": 128,
+                 "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 256}
+        experiment = types.SimpleNamespace(seed=1, recompute="none", checkpoint=types.SimpleNamespace(initial_weights=""))
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "config.json").write_text(json.dumps(shape), encoding="utf-8")
+            model = make_model(experiment, pathlib.Path(folder) / "train_spec.json")
+        spread = {name: weight.std().item() for name, weight in model.named_parameters() if weight.ndim > 1}
+        for name, value in spread.items():
+            expected = 0.02 / 4 if name.endswith(("o_proj.weight", "down_proj.weight")) else 0.02  # 4: root of 2 x 8
+            self.assertAlmostEqual(value, expected, delta=0.05 * expected, msg=name)
+
+
 class Attention(unittest.TestCase):
     def count_scores(self, model):
         """How many tensors with the shape of the scores are kept for the backward pass."""
