@@ -111,6 +111,9 @@ std::unique_ptr<Reporter> make_reporter(const Session& session) {
 Json plan_to_json(const PlannedRun& run) {
   Json files = Json::array();
   for (const GeneratedFile& file : run.plan.files) files.push_back({{"path", file.path}, {"content", file.content}});
+  Json deviations = Json::array();
+  for (const Deviation& each : run.plan.deviations)
+    deviations.push_back({{"key", each.key}, {"asked", each.asked}, {"effective", each.effective}});
   return Json{{"run", describe(run)},
               {"command", run.plan.command},
               {"environment", run.plan.environment},
@@ -118,6 +121,7 @@ Json plan_to_json(const PlannedRun& run) {
               {"files", files},
               {"log", run.plan.log_path},
               {"steps_file", run.plan.steps_path},
+              {"deviations", deviations},
               {"cleanup_command", run.plan.cleanup_command},
               {"result", run.plan.result_path},
               {"config_hash", run.config_hash}};
@@ -165,7 +169,8 @@ SuitePlan plan_all(const Experiment& experiment, const RunOptions& options, cons
     for (const Problem& problem : profiles.unavailable)
       if (!has_problem(suite, problem)) suite.unavailable.push_back(problem);
   } catch (const Error& error) {
-    suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
+    for (const Problem& problem : error.problems())
+      if (!has_problem(suite, problem)) suite.unavailable.push_back(problem);
   }
   return suite;
 }

@@ -16,6 +16,12 @@ const PythonFramework k_fsdp = {.id = Framework::fsdp,
 }  // namespace
 
 std::optional<Installation> find_fsdp(const Checkout&) { return find_python_framework(k_fsdp); }
-TrainProgram plan_fsdp(const LaunchRequest& request) { return plan_python_framework(k_fsdp, request); }
+
+TrainProgram plan_fsdp(const LaunchRequest& request) {
+  TrainProgram program = plan_python_framework(k_fsdp, request);
+  if (request.spec.parallel.data > 1 && request.spec.parallel.zero_stage == 0)
+    program.deviations.push_back({"zero_stage", "0", "3"});  // sharing is what it is for
+  return program;
+}
 
 }  // namespace tprimat

@@ -45,6 +45,7 @@ struct LaunchPlan {
   std::string trace_path;  // that a profiler leaves; empty: none watches
   std::vector<Deviation> deviations;
   Whereabouts place = Whereabouts::children;
+  bool waits_in_queue = false;  // when it starts is for others to decide: a job, an image that is fetched first
   std::vector<std::string>
       cleanup_command;  // ends what may outlive the command, a job or a container; empty: nothing does
 };

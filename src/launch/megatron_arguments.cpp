@@ -75,13 +75,16 @@ void require_megatron_can(Framework framework, const TrainSpec& spec) {
 
 std::string describe_rope_scaling(const std::optional<RopeScaling>& scaling) {
   if (!scaling) return "none";
-  return fmt::format("{} x {} of {}", enum_name(scaling->type), scaling->factor,
-                     scaling->original_max_position_embeddings);
+  std::string text = fmt::format("{} x {} of {}", enum_name(scaling->type), scaling->factor,
+                                 scaling->original_max_position_embeddings);
+  if (scaling->type == RopeScalingKind::llama3)
+    text += fmt::format(" ({} to {})", scaling->low_freq_factor, scaling->high_freq_factor);
+  return text;
 }
 
 void add_schedule_deviation(std::vector<Deviation>& list, const OptimizerSpec& optimizer) {
   if (optimizer.schedule == ScheduleKind::constant && optimizer.warmup_steps == 0) return;
-  list.push_back({"schedule", "step s at the rate of s", "step s at the rate of s - 1"});
+  list.push_back({"schedule_timing", "step s at the rate of s", "step s at the rate of s - 1"});
 }
 
 void add_mock_data_deviation(std::vector<Deviation>& list) {

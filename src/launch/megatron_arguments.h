@@ -16,7 +16,7 @@ void add_profile_arguments(ArgumentList& list, const std::optional<ProfileWindow
 // Of what both cannot do. Throws Error with all of it.
 void require_megatron_can(Framework framework, const TrainSpec& spec);
 
-// "llama3 x 8", "none"
+// "llama3 x 8 of 8192 (1 to 4)", "none"
 std::string describe_rope_scaling(const std::optional<RopeScaling>& scaling);
 
 // Megatron's scheduler moves after the update: step s is trained at the rate of step s - 1, the first at 0 where there

@@ -41,9 +41,13 @@ void add_attention_variables(std::map<std::string, std::string>& variables, cons
   if (!*flash) variables["NVTE_UNFUSED_ATTN"] = "1";
 }
 
+int64_t devices_per_node(const LaunchRequest& request) {
+  return request.spec.parallel.ranks() / request.launch.nodes;
+}
+
 void check_primus_settings(const LaunchRequest& request, std::vector<Problem>& problems) {
   const PlatformSettings& settings = request.settings;
-  const std::string devices = list_first_devices(request.spec.parallel.ranks());
+  const std::string devices = list_first_devices(devices_per_node(request));
   if (settings.visible_devices && *settings.visible_devices != devices)
     problems.push_back(
         {fmt::format("the framework 'prim' trains on the devices {}: its script sets HIP_VISIBLE_DEVICES", devices),
@@ -90,7 +94,7 @@ std::optional<Installation> find_prim(const Checkout& checkout) {
   std::error_code failure;
   if (!fs::exists(folder / "primus", failure) || !fs::exists(folder / primus_script(checkout), failure))
     return std::nullopt;
-  return Installation{find_checkout_revision(folder).value_or(""), folder.string()};
+  return Installation{find_checkout_revision(folder).value_or("not known"), folder.string()};
 }
 
 TrainProgram plan_prim(const LaunchRequest& request) {
@@ -102,7 +106,7 @@ TrainProgram plan_prim(const LaunchRequest& request) {
   program.working_directory = place_of_primus(request.checkout);  // the script's own paths start here
   const std::string experiment = folder + "/primus.yaml";
   program.environment = {{"EXP", experiment},
-                         {"GPUS_PER_NODE", std::to_string(request.spec.parallel.ranks())},
+                         {"GPUS_PER_NODE", std::to_string(devices_per_node(request))},
                          {"DATA_PATH", folder + "/data"},
                          {"TRAIN_LOG", folder + "/primus.log"},
                          {"HF_HUB_OFFLINE", "1"},

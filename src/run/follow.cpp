@@ -30,6 +30,13 @@ Command command_of(const PlannedRun& run, const SuiteOptions& options) {
   return command;
 }
 
+// A queue is no hang.
+HangLimits hang_limits_of(const SuiteOptions& options, const LaunchPlan& plan) {
+  HangLimits limits = options.hang;
+  if (plan.waits_in_queue && !limits.startup_seconds) limits.startup_seconds = 0.0;
+  return limits;
+}
+
 std::unique_ptr<StepSource> open_steps(const LaunchPlan& plan) {
   if (plan.steps_path.empty()) return std::make_unique<LogSteps>(plan.log_path);
   return std::make_unique<StepFollower>(plan.steps_path);
@@ -43,12 +50,13 @@ class Follower {
         around_(around),
         reporter_(reporter),
         steps_(open_steps(run.plan)),
-        hang_(limits_of(options.hang, run.spec, run.platform), run.spec.steps) {}
+        hang_(limits_of(hang_limits_of(options, run.plan), run.spec, run.platform), run.spec.steps) {}
 
   TrainingTrace follow() {
     trace_.timestamp = utc_timestamp();
     const double memory_kills = count_memory_kills();
-    const GpuNeighbours neighbours(around_.gpu_libraries, run_.platform);
+    const bool elsewhere = run_.plan.place == Whereabouts::elsewhere;  // where this machine tells nothing
+    const GpuNeighbours neighbours(around_.gpu_libraries, elsewhere ? Platform::cpu : run_.platform);
     try {
       prepare();
       watch();
@@ -62,7 +70,7 @@ class Follower {
     trace_.neighbours = neighbours.report(k_gpu_patience_seconds);
     trace_.steps = steps_->steps();
     trace_.unreadable_lines = steps_->unreadable_lines();
-    trace_.memory_kill = count_memory_kills() > memory_kills;
+    trace_.memory_kill = !elsewhere && count_memory_kills() > memory_kills;
     return std::move(trace_);
   }
 

@@ -26,7 +26,7 @@ double median_of(std::vector<double> values) {
 double median_step(const std::vector<StepRecord>& steps) {
   std::vector<double> times;
   for (size_t i = steps.size() - std::min(steps.size(), k_steps_remembered); i < steps.size(); ++i)
-    times.push_back(steps[i].time_seconds);
+    if (steps[i].time_seconds > 0.0) times.push_back(steps[i].time_seconds);  // a log may hold steps without a time
   return median_of(std::move(times));
 }
 

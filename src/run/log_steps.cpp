@@ -54,7 +54,9 @@ bool LogSteps::read_all(double now) {
     const ReadLog read = read_log(path_, {});
     const int64_t first = read.dialect != nullptr ? read.dialect->counts_from : 1;
     for (const ExtractedStep& step : read.log.steps) steps.push_back(to_record(step, first));
-  } catch (const Error&) {  // no log yet, or none that can be read
+  } catch (const Error&) {  // it cannot be read now: what was read is kept
+    last_read_ = SteadyClock::now();
+    return false;
   }
   date_new_steps(steps, steps_, now);
   const bool is_new = steps.size() > steps_.size();

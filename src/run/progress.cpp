@@ -22,12 +22,13 @@ Progress measure_progress(const std::vector<StepRecord>& done, int64_t steps, in
   progress.loss = done.back().loss;
   const size_t usable = done.size() > 1 ? done.size() - 1 : 1;
   const size_t count = std::min(usable, k_recent_steps);
-  double seconds = 0.0;
-  for (size_t i = done.size() - count; i < done.size(); ++i) seconds += done[i].time_seconds;
+  double seconds = 0.0, timed = 0.0;
+  for (size_t i = done.size() - count; i < done.size(); ++i)
+    if (done[i].time_seconds > 0.0) seconds += done[i].time_seconds, timed += 1.0;
   if (!(seconds > 0.0)) return progress;
-  progress.tokens_per_second = static_cast<double>(tokens_per_step) * static_cast<double>(count) / seconds;
+  progress.tokens_per_second = static_cast<double>(tokens_per_step) * timed / seconds;
   const auto left = static_cast<double>(std::max<int64_t>(0, steps - progress.step));
-  progress.remaining_seconds = left * seconds / static_cast<double>(count);
+  progress.remaining_seconds = left * seconds / timed;
   return progress;
 }
 

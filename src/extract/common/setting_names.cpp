@@ -42,7 +42,7 @@ const std::array<WholeFact, 12> k_whole_facts = {{
      1,
      {"context_parallel_size", "parallelism.context_parallel_degree", "context_parallel_degree"}},
     {&Facts::data_parallel, 1, {"data_parallel_size", "parallelism.data_parallel_shard_degree"}},
-    {&Facts::gpu_count, 1, {"world_size", "global_num_gpus"}},
+    {&Facts::gpu_count, 1, {"world_size", "num_gpus", "global_num_gpus"}},
     {&Facts::micro_batch_size,
      1,
      {"micro_batch_size", "train_micro_batch_size_per_gpu", "per_device_train_batch_size",
@@ -176,6 +176,8 @@ std::optional<Precision> read_precision(const Settings& settings) {
     if (const std::string* value = find_setting(settings, name);
         value != nullptr && (*value == "hybrid" || *value == "e4m3" || *value == "E4M3" || is_on(settings, name)))
       return Precision::fp8;
+  for (const std::string_view name : {"fp8_hybrid", "fp8_e4m3"})  // Megatron-DeepSpeed
+    if (is_on(settings, name)) return Precision::fp8;
   if (const std::string* converters = find_setting(settings, "model.converters"))
     if (contains(*converters, "float8") || contains(*converters, "fp8")) return Precision::fp8;
   for (const auto& [precision, names] :

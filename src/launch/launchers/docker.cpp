@@ -7,6 +7,7 @@
 namespace tprimat {
 
 void place_in_container(const Placement& placement, LaunchPlan& plan) {
+  plan.waits_in_queue = true;
   const LaunchRequest& request = placement.request;
   const DockerSettings& settings = request.launch.docker;
   describe_single_node(placement, plan);

@@ -154,6 +154,7 @@ exit $status
 }  // namespace
 
 void place_under_slurm(const Placement& placement, LaunchPlan& plan) {
+  plan.waits_in_queue = !in_allocation();
   if (placement.nodes == 1) describe_single_node(placement, plan);
   if (uses_srun(placement.request.launch.slurm)) {
     plan.command = start_by_srun(placement, plan);

@@ -170,7 +170,7 @@ TEST_F(PrimTest, IsFoundByItsFolderAndNamedByItsCommit) {
   EXPECT_FALSE(find_prim(request_.checkout));
   write_file_atomically(checkout / "examples/run_pretrain.sh", "#!/bin/bash\n");
   ASSERT_TRUE(find_prim(request_.checkout));
-  EXPECT_EQ(find_prim(request_.checkout)->version, "");
+  EXPECT_EQ(find_prim(request_.checkout)->version, "not known");
   write_file_atomically(checkout / ".git/HEAD", "ref: refs/heads/main\n");
   write_file_atomically(checkout / ".git/refs/heads/main", "0121ab7d26cf0e4cb569def6109aaac661a7806c\n");
   EXPECT_EQ(find_prim(request_.checkout)->version, "0121ab7d26cf");

@@ -113,6 +113,17 @@ TEST_F(OwnLogTest, SettingsThatAdaptersPrintAreRead) {
   EXPECT_EQ(differences[2].key, "zero_stage");
 }
 
+TEST_F(OwnLogTest, Fp8OfMegatronDeepSpeedIsNotTakenForBf16) {
+  append("------------------------ arguments ------------------------\n"
+         "  bf16 ............................................ True\n"
+         "  fp8_hybrid ...................................... True\n"
+         "-------------------- end of arguments ---------------------\n" +
+         megatron_line(1, 10.0));
+  TrainSpec spec = asked();
+  spec.precision = Precision::fp8;
+  EXPECT_TRUE(audit_settings(spec, read_log_beginning(path_).log).empty());
+}
+
 TEST_F(OwnLogTest, ALogThatIsNotThereSaysNothing) {
   EXPECT_TRUE(audit_settings(asked(), read_log_beginning("/nowhere/at all").log).empty());
 }
@@ -168,7 +179,7 @@ TEST_F(OwnLogSuite, WhatTheFrameworkDoesOtherwiseStandsInTheAudit) {
   const RunResult result = run_printing(megatron_arguments("0.0001") + four_steps());
   std::vector<std::string> keys;
   for (const AuditEntry& entry : result.config_audit) keys.push_back(entry.key);
-  for (const char* key : {"schedule", "dataset", "learning_rate"})  // its scheduler, its mock data, and what went wrong
+  for (const char* key : {"schedule_timing", "dataset", "learning_rate"})  // its scheduler, its mock data, and what went wrong
     EXPECT_EQ(std::count(keys.begin(), keys.end(), key), 1) << key;
 }
 
