@@ -22,6 +22,7 @@ from tprimat import StepRecorder
 
 dist.init_process_group("gloo")
 model = torch.nn.Linear(8, 1)
+torch.nn.init.ones_(model.weight)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.125)
 recorder = StepRecorder(tokens_per_step=16)
 for step in range(4):
