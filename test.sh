@@ -67,9 +67,8 @@ else
 fi
 build asan
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
-left_out='^parity\.|^launch\.slurm$'  # nothing that the optimised program has not shown
-[ "$all" = yes ] || left_out+='|^layouts\.[48]$'  # minutes under the sanitizers; release ran them
-stage asan -E "$left_out"
+# What takes minutes under the sanitizers, and what the optimised program alone can show.
+stage asan -E '^parity\.|^launch\.slurm$|^layouts\.[48]$'
 if [ "$all" = yes ]; then
   build tsan process_tests telemetry_tests run_tests data_tests model_files_tests
   stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint'
