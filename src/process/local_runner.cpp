@@ -152,7 +152,7 @@ class LocalChild : public ChildProcess {
         program.c_str(),         argv.data(),
         environment.data(),      command.working_directory.empty() ? nullptr : command.working_directory.c_str(),
         output.write_end.get(),  orders.read_end.get(),
-        reports.write_end.get(), command.grace_seconds};
+        reports.write_end.get(), command.grace_seconds, command.orphaned_grace_seconds};
     warden_ = ::fork();
     if (warden_ == 0) run_warden(job);
     if (warden_ < 0) fail_to_start(command, errno);

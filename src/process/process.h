@@ -21,6 +21,7 @@ struct Command {
   std::string log_path;                            // stdout and stderr are kept here as they come; empty: nowhere
   std::optional<double> time_limit_seconds;
   double grace_seconds = 10.0;  // between SIGTERM and SIGKILL when it is stopped
+  double orphaned_grace_seconds = 2.0;  // the same when we are gone
 };
 
 // A running child with everything that it started. Destroying it kills what is still alive.

@@ -20,7 +20,6 @@ namespace tprimat {
 namespace {
 
 constexpr double k_leftover_grace_seconds = 1.0;  // for what the program left behind when it ended
-constexpr double k_orphaned_grace_seconds = 2.0;  // when we are gone
 constexpr double k_kill_patience_seconds =
     10.0;  // a process in uninterruptible sleep may outlive SIGKILL; do not wait for ever
 constexpr double k_kill_again_seconds = 0.02;  // what was started between two rounds of SIGKILL
@@ -151,7 +150,7 @@ class Warden {
     const ssize_t count = ::read(job_.orders, &order, 1);
     if (count == 0) {
       orphaned_ = true;
-      begin_stop(k_orphaned_grace_seconds);
+      begin_stop(job_.orphaned_grace_seconds);
     } else if (count == 1 && order == k_order_stop) {
       begin_stop(job_.grace_seconds);
     } else if (count == 1 && order == k_order_kill) {

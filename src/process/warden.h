@@ -16,7 +16,7 @@ struct WardenJob {
   int output = -1;                          // becomes stdout and stderr of the program
   int orders = -1;                          // read end: k_order_stop, k_order_kill; end of file means that we are gone
   int reports = -1;                         // write end: WardenReport
-  double grace_seconds = 10.0;
+  double grace_seconds = 10.0, orphaned_grace_seconds = 2.0;
 };
 
 inline constexpr char k_order_stop = 'T';  // SIGTERM, then SIGKILL after the grace time

@@ -27,6 +27,7 @@ Command command_of(const PlannedRun& run, const SuiteOptions& options) {
   command.log_path = run.plan.log_path;
   command.time_limit_seconds = options.time_limit_seconds;
   command.grace_seconds = options.grace_seconds;
+  if (!run.plan.cleanup_command.empty()) command.orphaned_grace_seconds = 20.0;  // it cancels what is not its child
   return command;
 }
 
