@@ -49,7 +49,7 @@ bool is_lost(int number) {
 }
 
 // Joules of a counter that stood at `origin` at the start and counts `watts` since, unless it lies.
-double joules(double origin, double watts) {
+[[maybe_unused]] double joules(double origin, double watts) {
   const double used = watts * seconds();
   if (lie("energy_frozen") != 0) return origin;
   if (lie("energy_backwards") != 0) return origin - used;
