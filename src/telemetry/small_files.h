@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 
@@ -13,7 +12,10 @@ namespace tprimat {
 inline std::optional<std::string> read_small_file(const std::filesystem::path& path) {
   std::ifstream stream(path);
   if (!stream) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  // read() and not a stream buffer's iterators, which throw: what /proc says of a process fails when that ends meanwhile.
+  std::string text;
+  char piece[4096];
+  while (stream.read(piece, sizeof piece), stream.gcount() > 0) text.append(piece, static_cast<size_t>(stream.gcount()));
   if (stream.bad()) return std::nullopt;
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ' || text.back() == '\0')) text.pop_back();
   return text;
