@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/parse_choice.h"
 #include "cli/verbs.h"
 #include "config/load.h"
 #include "doctor/diagnosis.h"
@@ -38,16 +39,6 @@ struct DoctorOptions {
   bool brief = false;
 };
 
-template <NamedEnum E>
-E parse_asked(const std::string& text, const std::string& option) {
-  if (const auto value = parse_enum<E>(text)) return *value;
-  std::vector<std::string> names;
-  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
-  const std::string near = nearest_word(text.substr(0, 64), names);
-  throw Error(Problem{fmt::format("'{}' is none of {}", text, enum_choices<E>()), option,
-                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
-}
-
 // A configuration that cannot be read does not keep the doctor from looking at the machine.
 void take_configuration(const Session& session, DoctorRequest& request) {
   ConfigSources sources;
@@ -67,9 +58,9 @@ void take_configuration(const Session& session, DoctorRequest& request) {
 
 DoctorRequest to_doctor_request(const DoctorOptions& options, const Session& session) {
   DoctorRequest request;
-  if (options.platform != "auto") request.platform = parse_asked<Platform>(options.platform, "--platform");
+  if (options.platform != "auto") request.platform = parse_choice<Platform>(options.platform, "--platform");
   for (const std::string& name : options.frameworks)
-    request.frameworks.push_back(parse_asked<Framework>(name, "--framework"));
+    request.frameworks.push_back(parse_choice<Framework>(name, "--framework"));
   take_configuration(session, request);
   if (!options.output.empty()) request.output = options.output;
   return request;
@@ -117,7 +108,7 @@ std::optional<Installation> find_installed(Framework framework) {
 
 ExitStatus install_all(const DoctorOptions& options, const Session& session) {
   std::vector<Framework> wanted;
-  for (const std::string& name : options.install) wanted.push_back(parse_asked<Framework>(name, "--install"));
+  for (const std::string& name : options.install) wanted.push_back(parse_choice<Framework>(name, "--install"));
   LocalRunner runner;
   Json installed = Json::array();
   std::string lines;

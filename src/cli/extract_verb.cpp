@@ -37,7 +37,7 @@ constexpr const char* k_extract_examples =
     "of a run that failed or did not reach its last step.\n";
 
 template <NamedEnum E>
-std::optional<E> parse_choice(const std::string& word, const char* option) {
+std::optional<E> parse_known(const std::string& word, const char* option) {
   if (word.empty()) return std::nullopt;
   const auto value = parse_enum<E>(word);
   if (!value) throw Error(Problem{fmt::format("\"{}\" is none of {}", word, enum_choices<E>()), option, ""});
@@ -46,8 +46,8 @@ std::optional<E> parse_choice(const std::string& word, const char* option) {
 
 void settle_known_facts(ExtractRequest& request) {
   KnownFacts& known = request.known;
-  known.platform = parse_choice<Platform>(request.platform, "--platform");
-  known.precision = parse_choice<Precision>(request.precision, "--precision");
+  known.platform = parse_known<Platform>(request.platform, "--platform");
+  known.precision = parse_known<Precision>(request.precision, "--precision");
   if (request.devices > 0) known.devices = request.devices;
   if (request.batch > 0) known.global_batch_size = request.batch;
   if (request.length > 0) known.sequence_length = request.length;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/parse_choice.h"
 #include "cli/run_options.h"
 #include "cli/verbs.h"
 #include "config/load.h"
@@ -31,16 +32,6 @@ constexpr const char* k_run_examples =
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
     "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
     "  tprimat run --resume --timeout 30m                goes on where an earlier suite ended\n";
-
-template <NamedEnum E>
-E parse_choice(const std::string& text, const std::string& option) {
-  if (const auto value = parse_enum<E>(text)) return *value;
-  std::vector<std::string> names;
-  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
-  const std::string near = nearest_word(text.substr(0, 64), names);
-  throw Error(Problem{fmt::format("'{}' is none of {}", text, enum_choices<E>()), option,
-                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
-}
 
 void add_launch_overrides(std::vector<std::string>& overrides, const RunOptions& options) {
   if (!options.launcher.empty())

@@ -40,8 +40,4 @@ void require_launcher(const LauncherSettings& settings);
 // the nodes.
 void place_ranks(const TrainProgram& program, const LaunchRequest& request, LaunchPlan& plan);
 
-// The command that starts the ranks of a program on this machine. Throws Error (ExitStatus::missing_component) that
-// names the package where a launcher is missing.
-std::vector<std::string> start_ranks(const TrainProgram& program, int64_t ranks);
-
 }  // namespace tprimat

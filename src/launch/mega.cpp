@@ -7,6 +7,7 @@
 #include "launch/checkout.h"
 #include "launch/checkout_revision.h"
 #include "launch/megatron_arguments.h"
+#include "launch/megatron_core_limits.h"
 
 namespace tprimat {
 namespace {
@@ -48,7 +49,7 @@ void add_attention(ArgumentList& list, const TrainSpec& spec) {
   }
   list.flag_if(model.qkv_bias && !model.linear_bias, "--add-qkv-bias");
   list.flag_if(model.qk_norm, "--qk-layernorm");
-  if (model.sliding_window && *model.sliding_window < spec.sequence_length)  // a longer one hides nothing
+  if (has_short_window(spec))
     list.add("--window-size", fmt::format("{},0", *model.sliding_window - 1));
 }
 
@@ -154,8 +155,8 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   return std::move(list).take();
 }
 
-// The command line has no other stretching than that of Llama 3.1, and what it says of the factor goes nowhere
-// (NVIDIA/Megatron-LM issue 6305): 8 is used.
+// The command line has no other stretching than that of Llama 3.1, and --rope-scaling-factor is parsed and not passed on:
+// 8 is used (https://github.com/NVIDIA/Megatron-LM/issues/6305).
 void add_rope_deviation(std::vector<Deviation>& list, const ModelSpec& model) {
   if (!model.rope_scaling) return;
   RopeScaling llama;

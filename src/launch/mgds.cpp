@@ -9,6 +9,7 @@
 #include "launch/checkout.h"
 #include "launch/checkout_revision.h"
 #include "launch/megatron_arguments.h"
+#include "launch/megatron_core_limits.h"
 #include "text/json.h"
 
 namespace tprimat {
@@ -27,7 +28,7 @@ class MgdsLimits {
   void check(const TrainSpec& spec) {
     check_layout(spec.parallel);
     if (spec.model.qk_norm) refuse("has no norms on queries and keys", "choose a model without qk_norm");
-    if (spec.model.sliding_window && *spec.model.sliding_window < spec.sequence_length)
+    if (has_short_window(spec))
       refuse("has no sliding window", "choose a model without one, or a shorter sequence_length");
     if (spec.data.is_synthetic())
       refuse("reads .bin/.idx files only",

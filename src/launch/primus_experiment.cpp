@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "launch/megatron_arguments.h"
 #include "launch/megatron_core_limits.h"
 
 namespace tprimat {
@@ -37,7 +38,7 @@ void add_shape(const TrainSpec& spec, Json& to) {
   to["tokenizer_type"] = "NullTokenizer";  // the data are token ids already
   to["tokenizer_model"] = nullptr;
   to["vocab_size"] = model.vocab_size - 1;  // to which it adds one for the end of a document
-  to["make_vocab_size_divisible_by"] = spec.precision == Precision::fp8 ? 16 : 1;  // times TP; fp8 products want 16
+  to["make_vocab_size_divisible_by"] = vocabulary_divisor(spec);  // times TP
 }
 
 // Both of Megatron-LM's ways to gelu's tanh form: fused with the bias, or alone.

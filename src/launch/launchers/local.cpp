@@ -37,11 +37,6 @@ Words start_ranks_there(const TrainProgram& program, int64_t ranks) {
   return command;
 }
 
-Words start_ranks(const TrainProgram& program, int64_t ranks) {
-  if (program.start == RankStart::mpi) require_mpirun(ranks);
-  return start_ranks_there(program, ranks);
-}
-
 void describe_single_node(const Placement& placement, LaunchPlan& plan) {
   if (placement.program.start != RankStart::per_node) return;
   const LauncherSettings& settings = placement.request.launch;
@@ -54,7 +49,8 @@ void describe_single_node(const Placement& placement, LaunchPlan& plan) {
 
 void place_locally(const Placement& placement, LaunchPlan& plan) {
   describe_single_node(placement, plan);
-  plan.command = start_ranks(placement.program, placement.ranks);
+  if (placement.program.start == RankStart::mpi) require_mpirun(placement.ranks);
+  plan.command = start_ranks_there(placement.program, placement.ranks);
 }
 
 bool is_local_here(const LauncherSettings&) { return true; }  // the layout decides whether mpirun is needed
