@@ -1,7 +1,11 @@
 # Sourced by benchmark.sh and test.sh: installs what is missing, then builds a preset.
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
-[ -t 2 ] || say() { printf '==> %s\n' "$*" >&2; }
+# say SENTENCE: what happens now, and the minutes and seconds since the start.
+say() {
+  local bold='' plain=''
+  [ ! -t 2 ] || { bold=$'\033[1m'; plain=$'\033[0m'; }
+  printf '%s==> %d:%02d %s%s\n' "$bold" $((SECONDS / 60)) $((SECONDS % 60)) "$*" "$plain" >&2
+}
 
 fail() {
   printf 'error: %s\n' "$*" >&2

@@ -15,7 +15,7 @@ import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scancel", "squeue", "sinfo", "scontrol")
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-PATIENCE = 60  # seconds until the nodes are idle
+PATIENCE = 180  # seconds until the nodes are idle; a loaded machine takes its time
 
 CONFIGURATION = """ClusterName=tprimat
 SlurmctldHost={host}(127.0.0.1)
@@ -155,7 +155,7 @@ class Cluster:
             time.sleep(0.1)
 
     def ask(self, *words):
-        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=120)
         return done.stdout.strip()
 
     def logs(self):
@@ -167,7 +167,7 @@ class Cluster:
     def end_jobs(self):
         """A job's processes would outlive slurmd."""
         try:
-            deadline = time.monotonic() + 15
+            deadline = time.monotonic() + 60
             while (jobs := self.ask("squeue", "--noheader", "--format=%i").split()) and time.monotonic() < deadline:
                 self.ask("scancel", *jobs)
                 time.sleep(0.5)
@@ -181,7 +181,7 @@ class Cluster:
             if daemon.poll() is None:
                 daemon.send_signal(signal.SIGTERM)
             try:
-                daemon.wait(10)
+                daemon.wait(30)
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
