@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -34,6 +35,7 @@ struct CompareRequest {
   std::vector<std::string> paths, platforms, frameworks, models, strategies;
   std::string baseline, sort, output = "./output";
   double smallest_effect_percent = 1.0;
+  std::optional<double> loss_tolerance_percent;
   bool markdown = false, csv = false, plot = false, force = false;
 };
 
@@ -49,6 +51,8 @@ std::vector<E> parse_names(const std::vector<std::string>& words, const char* op
 }
 
 CompareOptions make_options(const CompareRequest& request) {
+  std::optional<double> loss_tolerance;
+  if (request.loss_tolerance_percent) loss_tolerance = *request.loss_tolerance_percent / 100;
   return {.platforms = parse_names<Platform>(request.platforms, "--platform"),
           .frameworks = parse_names<Framework>(request.frameworks, "--framework"),
           .models = request.models,
@@ -56,6 +60,7 @@ CompareOptions make_options(const CompareRequest& request) {
           .baseline = request.baseline,
           .sort = request.sort,
           .smallest_effect = request.smallest_effect_percent / 100,
+          .audit = {loss_tolerance},
           .force = request.force};
 }
 
@@ -133,8 +138,9 @@ void add_filters(CLI::App& verb, CompareRequest& request) {
 
 void add_compare_verb(CLI::App& program, Session& session) {
   auto request = std::make_shared<CompareRequest>();
-  CLI::App* verb = add_verb(program, session, "compare",
-                            "Compare results: who is faster, by how much, and is the comparison fair?", k_compare_examples);
+  CLI::App* verb =
+      add_verb(program, session, "compare", "Compare results: who is faster, by how much, and is the comparison fair?",
+               k_compare_examples);
   add_json_option(*verb, session);
   verb->add_option("paths", request->paths, "Result files, or directories of them (default: the output directory)")
       ->type_name("DIR|FILE");
@@ -149,6 +155,11 @@ void add_compare_verb(CLI::App& program, Session& session) {
       ->type_name("PERCENT")
       ->capture_default_str()
       ->check(CLI::Range(0.01, 50.0));
+  verb->add_option(
+          "--loss-tolerance", request->loss_tolerance_percent,
+          "How far two loss curves may lie apart, in percent (default: 5, or 1 where repeated runs show their spread)")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.01, 100.0));
   verb->add_option("--output", request->output,
                    "Directory for compare.md, compare.png and compare.svg (default: ./output)")
       ->type_name("DIR");

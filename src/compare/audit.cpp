@@ -1,14 +1,21 @@
 #include "compare/audit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 namespace tprimat {
 namespace {
 
 template <class Rule>
-Finding make_finding(const Rule& rule, const std::string& figures) {
-  return {std::string(rule.code), rule.severity, std::string(rule.sentence) + (figures.empty() ? "" : ": " + figures),
-          std::string(rule.remedy)};
+Finding make_finding(const Rule& rule, const Proof& proof) {
+  return {std::string(rule.code),
+          rule.severity,
+          std::string(rule.sentence) + (proof.figures.empty() ? "" : ": " + proof.figures),
+          std::string(rule.remedy),
+          std::string(rule.why),
+          proof.evidence};
 }
 
 void worst_first(std::vector<Finding>& findings) {
@@ -21,18 +28,31 @@ void worst_first(std::vector<Finding>& findings) {
 std::vector<Finding> audit_contender(const Contender& contender) {
   std::vector<Finding> findings;
   for (const RunRule& rule : run_rules())
-    if (const auto figures = rule.check(contender)) findings.push_back(make_finding(rule, *figures));
+    if (const auto proof = rule.check(contender)) findings.push_back(make_finding(rule, *proof));
   worst_first(findings);
   return findings;
 }
 
-std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject) {
+std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject, const AuditOptions& options) {
   std::vector<Finding> findings;
   for (const PairRule& rule : pair_rules())
-    if (const auto figures = rule.check(reference.first(), subject.first()))
-      findings.push_back(make_finding(rule, *figures));
+    if (const auto proof = rule.check({reference, subject, options})) findings.push_back(make_finding(rule, *proof));
   worst_first(findings);
   return findings;
+}
+
+Proof::Proof(std::vector<Evidence> shown) : evidence(std::move(shown)) {
+  for (const Evidence& each : evidence)
+    figures += fmt::format("{}{}{}{} against {}", figures.empty() ? "" : ", ", each.what, each.what.empty() ? "" : " ",
+                           each.reference, each.subject);
+}
+
+Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& reference, const Contender& subject) {
+  Severity worst = Severity::note;
+  for (const auto* findings : {&of_pair, &reference.findings, &subject.findings})
+    for (const Finding& each : *findings) worst = std::max(worst, each.severity);
+  if (worst == Severity::error) return Fairness::not_comparable;
+  return worst == Severity::warning ? Fairness::with_notes : Fairness::comparable;
 }
 
 bool has_error(const std::vector<Finding>& findings) {

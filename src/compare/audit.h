@@ -4,33 +4,54 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compare/comparison.h"
 
 namespace tprimat {
 
-// The rules are data: what to look for, how bad it is, what to say and what to do. `check` returns the figures that
-// show it
-// ("8192 against 2048"), or nothing when all is well or the facts are missing (for which there are rules of their own).
+// The figures that show a finding, in words ("8192 against 2048") and one by one.
+struct Proof {
+  Proof(std::string words) : figures(std::move(words)) {}
+  Proof(const char* words) : figures(words) {}
+  explicit Proof(std::vector<Evidence> shown);  // the words are made of it
+  std::string figures;
+  std::vector<Evidence> evidence;
+};
+
+struct AuditOptions {
+  std::optional<double> loss_tolerance;  // as a share of the loss; nothing: see find_loss_gap
+};
+
+struct Sides {
+  const Contender &reference, &subject;
+  const AuditOptions& options;
+};
+
+// The rules are data: what to look for, how bad it is, what to say, why it matters and what to do. `check` returns the
+// figures that show it, or nothing when all is well or the facts are missing (for which there are rules of their own).
 struct RunRule {
   std::string_view code;
   Severity severity;
-  std::string_view sentence, remedy;
-  std::optional<std::string> (*check)(const Contender& contender);
+  std::string_view sentence, why, remedy;
+  std::optional<Proof> (*check)(const Contender& contender);
 };
 struct PairRule {
   std::string_view code;
   Severity severity;
-  std::string_view sentence, remedy;
-  std::optional<std::string> (*check)(const RunResult& reference, const RunResult& subject);
+  std::string_view sentence, why, remedy;
+  std::optional<Proof> (*check)(const Sides& sides);
 };
 std::span<const RunRule> run_rules();    // run_rules.cpp
 std::span<const PairRule> pair_rules();  // pair_rules.cpp
 
 std::vector<Finding> audit_contender(const Contender& contender);
-std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject);
+std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject, const AuditOptions& options = {});
 
 bool has_error(const std::vector<Finding>& findings);
+
+// Of the findings of a pair and of its two sides.
+Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& reference, const Contender& subject);
 
 }  // namespace tprimat

@@ -69,24 +69,28 @@ bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
   return true;
 }
 
-// Not compared where their meanings differ: see the rules flop_formula, peak, memory_meaning and batch.
+// Not compared where their meanings differ: see the rules of these codes.
 bool is_excluded(const Metric& metric, const std::vector<Finding>& findings) {
   const auto found = [&](std::string_view code) {
     return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.code == code; });
   };
-  if (metric.key == "mfu") return found("flop_formula") || found("peak");
+  if (metric.key == "mfu") return found("flop_formula") || found("peak") || found("peak_value");
   if (metric.key == "tflops_per_gpu") return found("flop_formula");
   if (metric.key.ends_with("_step_time")) return found("batch") || found("sequence_length");
   return metric.format == MetricFormat::gigabytes && found("memory_meaning");
 }
 
-Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, double smallest_effect) {
+Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, const CompareOptions& options) {
   const Contender &before = group.contenders[reference], &after = group.contenders[subject];
-  Pair pair{subject, reference, audit_pair(before, after), true, estimate_ratio(before, after), Verdict::inconclusive,
-            "",      {}};
-  pair.comparable = !has_error(pair.findings) && !has_error(before.findings) && !has_error(after.findings);
-  pair.verdict = judge(pair.ratio, smallest_effect);
-  pair.explanation = explain(pair.ratio, smallest_effect);
+  Pair pair;
+  pair.subject = subject;
+  pair.reference = reference;
+  pair.findings = audit_pair(before, after, options.audit);
+  pair.fairness = judge_fairness(pair.findings, before, after);
+  pair.comparable = pair.fairness != Fairness::not_comparable;
+  pair.ratio = estimate_ratio(before, after);
+  pair.verdict = judge(pair.ratio, options.smallest_effect);
+  pair.explanation = explain(pair.ratio, options.smallest_effect);
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
     if (metric.better == Direction::neither || !low || !high || low->value == 0 || is_excluded(metric, pair.findings))
@@ -105,12 +109,12 @@ void check_group_size(const ModelGroup& group) {
                       group.model, "name one with --baseline, or give fewer files"});
 }
 
-void compare_group(ModelGroup& group, bool only_against_first, double smallest_effect) {
+void compare_group(ModelGroup& group, bool only_against_first, const CompareOptions& options) {
   name_contenders(group.contenders);
   for (Contender& contender : group.contenders) contender.findings = audit_contender(contender);
   for (size_t reference = 0; reference < group.contenders.size(); ++reference) {
     for (size_t subject = reference + 1; subject < group.contenders.size(); ++subject)
-      group.pairs.push_back(compare_pair(group, reference, subject, smallest_effect));
+      group.pairs.push_back(compare_pair(group, reference, subject, options));
     if (only_against_first) return;
   }
 }
@@ -147,16 +151,23 @@ std::string reasons(const ModelGroup& group, const Pair& pair) {
   return text;
 }
 
+Estimate inverse(const Estimate& ratio) {
+  Estimate result{1 / ratio.value, {}, {}};
+  if (ratio.low && ratio.high && *ratio.low > 0) result.low = 1 / *ratio.high, result.high = 1 / *ratio.low;
+  return result;
+}
+
+std::string state_interval(const Estimate& ratio) {
+  if (!ratio.low || !ratio.high) return "no interval";
+  return fmt::format("95 % interval {} to {}", format_significant(*ratio.low, 4), format_significant(*ratio.high, 4));
+}
+
 std::string state_ratio(const ModelGroup& group, const Pair& pair, double smallest_effect) {
   const bool subject_leads = pair.ratio->value >= 1;
   const std::string& first = group.contenders[subject_leads ? pair.subject : pair.reference].label;
   const std::string& second = group.contenders[subject_leads ? pair.reference : pair.subject].label;
   const double ratio = subject_leads ? pair.ratio->value : 1 / pair.ratio->value;
-  std::string interval = "no interval";
-  if (pair.ratio->low && pair.ratio->high)
-    interval = fmt::format("95 % interval {} to {}",
-                           format_significant(subject_leads ? *pair.ratio->low : 1 / *pair.ratio->high, 4),
-                           format_significant(subject_leads ? *pair.ratio->high : 1 / *pair.ratio->low, 4));
+  const std::string interval = state_interval(subject_leads ? *pair.ratio : inverse(*pair.ratio));
   switch (pair.verdict) {
     case Verdict::same:
       return fmt::format("{} and {} are equally fast within {} ({})", first, second, format_percent(smallest_effect, 0),
@@ -181,7 +192,7 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     const bool has_baseline = !options.baseline.empty() && move_baseline_first(group, options.baseline);
     baseline_found = baseline_found || has_baseline;
     if (options.baseline.empty()) check_group_size(group);
-    compare_group(group, has_baseline, options.smallest_effect);
+    compare_group(group, has_baseline, options);
   }
   if (!baseline_found)
     throw Error(Problem{fmt::format("\"{}\" is none of the results", options.baseline), "--baseline",
@@ -206,7 +217,12 @@ std::string headline(const Comparison& comparison, const ModelGroup& group, cons
                                            : fmt::format("{} against {}: {}", a, b, pair.explanation);
   if (pair.comparable) return statement;
   if (comparison.force) return fmt::format("Forced, not comparable: {}. But {}", statement, reasons(group, pair));
-  return fmt::format("{} and {} are not comparable: {}", b, a, reasons(group, pair));
+  std::string rates;
+  if (pair.ratio)
+    rates = fmt::format(". Without a verdict: tokens/s per device {} / {} = {} ({})",
+                        group.contenders[pair.subject].letter, group.contenders[pair.reference].letter,
+                        format_significant(pair.ratio->value, 4), state_interval(*pair.ratio));
+  return fmt::format("{} and {} are not comparable: {}{}", b, a, reasons(group, pair), rates);
 }
 
 }  // namespace tprimat

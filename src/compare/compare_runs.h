@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/exit_status.h"
+#include "compare/audit.h"
 #include "compare/comparison.h"
 #include "compare/load_runs.h"
 
@@ -17,6 +18,7 @@ struct CompareOptions {
   std::string baseline = {};  // path, file name, label, platform or framework; empty: every pair is compared
   std::string sort = {};      // key of a metric, best first; empty: by name, which favours nobody
   double smallest_effect = 0.01;
+  AuditOptions audit = {};
   bool force = false;
 };
 
@@ -27,8 +29,8 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options);
 // not_comparable when a pair is, work_failed when a run is invalid, otherwise done. Force does not change what is true.
 ExitStatus comparison_status(const Comparison& comparison);
 
-// "AMD Primus is 1.55x faster than NVIDIA NeMo ..."; for a pair that is not comparable and not forced: that it is
-// withheld.
+// "AMD Primus is 1.55x faster than NVIDIA NeMo ..."; for a pair that is not comparable and not forced: why nobody is
+// called faster, and the ratio of the rates as a plain figure.
 std::string headline(const Comparison& comparison, const ModelGroup& group, const Pair& pair);
 
 }  // namespace tprimat

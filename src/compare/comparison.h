@@ -16,12 +16,20 @@ struct EnumNames<Severity> {
       {Severity::note, "note"}, {Severity::warning, "warning"}, {Severity::error, "error"}};
 };
 
+// One fact that shows a finding. Of a pair: its value on either side. Of one run: what it states, and what was found.
+struct Evidence {
+  std::string what;                // "hidden size"
+  std::string reference, subject;  // or stated and found
+};
+
 // What the audit found. An error means: not the same thing was measured, so nobody is declared faster.
 struct Finding {
   std::string code;  // "sequence_length"
   Severity severity = Severity::note;
   std::string sentence;  // with the figures that show it
   std::string remedy;    // what to do
+  std::string why = {};  // what it does to the comparison
+  std::vector<Evidence> evidence = {};
 };
 
 // A result file and what it holds.
@@ -52,11 +60,22 @@ struct EnumNames<Verdict> {
                                                                     {Verdict::inconclusive, "inconclusive"}};
 };
 
+// What the audit makes of two participants: an error of the pair or of either side forbids the comparison, a warning is
+// a note that belongs beside it.
+enum class Fairness { comparable, with_notes, not_comparable };
+template <>
+struct EnumNames<Fairness> {
+  static constexpr std::pair<Fairness, std::string_view> values[] = {{Fairness::comparable, "comparable"},
+                                                                     {Fairness::with_notes, "with notes"},
+                                                                     {Fairness::not_comparable, "not comparable"}};
+};
+
 // Subject against reference, both indices into the group's contenders.
 struct Pair {
   size_t subject = 0, reference = 0;
   std::vector<Finding> findings;  // of the two together; each contender has its own besides
   bool comparable = true;         // no error-severity finding of the pair or of either side
+  Fairness fairness = Fairness::comparable;
   std::optional<Estimate> ratio;  // tokens/s per device, subject / reference; there even when not comparable
   Verdict verdict = Verdict::inconclusive;
   std::string explanation;               // why this verdict, with the interval

@@ -43,7 +43,7 @@ bool does_same_work(const RunResult& a, const RunResult& b) {
 std::string base_label(const Contender& contender) {
   const RunResult& run = contender.first();
   return (run.platform ? std::string(display_name(*run.platform)) : "unknown platform") +
-         (run.framework ? " " + std::string(display_name(*run.framework))
+         (run.framework       ? " " + std::string(display_name(*run.framework))
           : run.source.format ? " " + *run.source.format
                               : "");
 }

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
 
 #include "compare/audit.h"
 #include "compare/contender.h"
@@ -11,7 +13,8 @@
 namespace tprimat {
 namespace {
 
-using Figures = std::optional<std::string>;
+using Shown = std::optional<Proof>;
+using Evidences = std::vector<Evidence>;
 
 std::string words(const std::string& value) { return value; }
 std::string words(int64_t value) { return fmt::format("{}", value); }
@@ -23,150 +26,229 @@ std::string words(E value) {
 
 // Known on both sides and different.
 template <class T>
-Figures differ(const std::optional<T>& reference, const std::optional<T>& subject) {
-  if (!reference || !subject || *reference == *subject) return std::nullopt;
-  return fmt::format("{} against {}", words(*reference), words(*subject));
+void add(Evidences& evidence, const char* what, const std::optional<T>& reference, const std::optional<T>& subject) {
+  if (reference && subject && *reference != *subject) evidence.push_back({what, words(*reference), words(*subject)});
+}
+template <class T>
+void add(Evidences& evidence, const char* what, const T& reference, const T& subject) {
+  add(evidence, what, std::optional<T>(reference), std::optional<T>(subject));
 }
 
-void add(std::string& text, const char* name, const Figures& figures) {
-  if (figures) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, *figures);
-}
-Figures unless_empty(std::string text) { return text.empty() ? Figures() : Figures(std::move(text)); }
+Shown unless_empty(Evidences evidence) { return evidence.empty() ? Shown() : Shown(Proof(std::move(evidence))); }
 
-Figures check_shape(const RunResult& a, const RunResult& b) {
+template <class T>
+Shown differ(const std::optional<T>& reference, const std::optional<T>& subject) {
+  Evidences evidence;
+  add(evidence, "", reference, subject);
+  return unless_empty(std::move(evidence));
+}
+
+Shown check_shape(const RunResult& a, const RunResult& b) {
+  Evidences evidence;
   if (!a.model_info.shape || !b.model_info.shape)
     return differ(a.model_info.num_parameters, b.model_info.num_parameters);
   const ModelSpec &x = *a.model_info.shape, &y = *b.model_info.shape;
-  const auto diff = [](auto p, auto q) { return differ(std::optional(p), std::optional(q)); };
-  std::string text;
-  add(text, "layers", diff(x.num_layers, y.num_layers));
-  add(text, "hidden size", diff(x.hidden_size, y.hidden_size));
-  add(text, "FFN size", diff(x.ffn_hidden_size, y.ffn_hidden_size));
-  add(text, "heads", diff(x.num_attention_heads, y.num_attention_heads));
-  add(text, "KV heads", diff(x.num_key_value_heads, y.num_key_value_heads));
-  add(text, "head width", diff(x.head_dim, y.head_dim));
-  add(text, "vocabulary", diff(x.vocab_size, y.vocab_size));
-  add(text, "experts", differ(x.num_experts, y.num_experts));
-  add(text, "experts per token", differ(x.experts_per_token, y.experts_per_token));
-  add(text, "sliding window", differ(x.sliding_window, y.sliding_window));
-  add(text, "MLP", diff(x.mlp, y.mlp));
-  if (x.tied_embeddings != y.tied_embeddings) add(text, "tied embeddings", Figures("on one side only"));
-  return unless_empty(text);
+  add(evidence, "layers", x.num_layers, y.num_layers);
+  add(evidence, "hidden size", x.hidden_size, y.hidden_size);
+  add(evidence, "FFN size", x.ffn_hidden_size, y.ffn_hidden_size);
+  add(evidence, "heads", x.num_attention_heads, y.num_attention_heads);
+  add(evidence, "KV heads", x.num_key_value_heads, y.num_key_value_heads);
+  add(evidence, "head width", x.head_dim, y.head_dim);
+  add(evidence, "vocabulary", x.vocab_size, y.vocab_size);
+  add(evidence, "experts", x.num_experts, y.num_experts);
+  add(evidence, "experts per token", x.experts_per_token, y.experts_per_token);
+  add(evidence, "sliding window", x.sliding_window, y.sliding_window);
+  add(evidence, "MLP", x.mlp, y.mlp);
+  if (x.tied_embeddings != y.tied_embeddings)
+    evidence.push_back({"embeddings", x.tied_embeddings ? "tied" : "untied", y.tied_embeddings ? "tied" : "untied"});
+  return unless_empty(std::move(evidence));
 }
 
-Figures check_sequence_length(const RunResult& a, const RunResult& b) {
-  const Figures lengths = differ(a.training_config.sequence_length, b.training_config.sequence_length);
-  const Figures tokens = differ(tokens_per_step(a), tokens_per_step(b));
-  return lengths && tokens ? *lengths + "; tokens per step " + *tokens : lengths;
+Shown check_sequence_length(const RunResult& a, const RunResult& b) {
+  Evidences evidence;
+  add(evidence, "", a.training_config.sequence_length, b.training_config.sequence_length);
+  if (!evidence.empty()) add(evidence, "tokens per step", tokens_per_step(a), tokens_per_step(b));
+  return unless_empty(std::move(evidence));
 }
 
-Figures check_batch(const RunResult& a, const RunResult& b) {
+Shown check_batch(const RunResult& a, const RunResult& b) {
   if (differ(a.training_config.sequence_length, b.training_config.sequence_length)) return std::nullopt;
   return differ(a.training_config.global_batch_size, b.training_config.global_batch_size);
 }
 
-Figures check_steps(const RunResult& a, const RunResult& b) {
+Shown check_steps(const RunResult& a, const RunResult& b) {
   return differ(a.training_config.max_steps, b.training_config.max_steps);
 }
-Figures check_precision(const RunResult& a, const RunResult& b) { return differ(a.precision, b.precision); }
-Figures check_dataset(const RunResult& a, const RunResult& b) { return differ(a.dataset, b.dataset); }
-Figures check_seed(const RunResult& a, const RunResult& b) {
+Shown check_precision(const RunResult& a, const RunResult& b) { return differ(a.precision, b.precision); }
+Shown check_dataset(const RunResult& a, const RunResult& b) { return differ(a.dataset, b.dataset); }
+Shown check_seed(const RunResult& a, const RunResult& b) {
   return differ(a.training_config.seed, b.training_config.seed);
 }
-Figures check_devices(const RunResult& a, const RunResult& b) { return differ(device_count(a), device_count(b)); }
+Shown check_devices(const RunResult& a, const RunResult& b) { return differ(device_count(a), device_count(b)); }
 
-Figures check_optimizer(const RunResult& a, const RunResult& b) {
+Shown check_optimizer(const RunResult& a, const RunResult& b) {
   const TrainingConfig &x = a.training_config, &y = b.training_config;
-  std::string text;
-  add(text, "optimizer", differ(x.optimizer, y.optimizer));
-  add(text, "weight decay", differ(x.weight_decay, y.weight_decay));
-  add(text, "gradient clipping", differ(x.clip_grad_norm, y.clip_grad_norm));
-  return unless_empty(text);
+  Evidences evidence;
+  add(evidence, "optimizer", x.optimizer, y.optimizer);
+  add(evidence, "weight decay", x.weight_decay, y.weight_decay);
+  add(evidence, "gradient clipping", x.clip_grad_norm, y.clip_grad_norm);
+  return unless_empty(std::move(evidence));
 }
 
 // The recorded series is what happened; what was asked for speaks only where a side has none.
-Figures check_schedule(const RunResult& a, const RunResult& b) {
+Shown check_schedule(const RunResult& a, const RunResult& b) {
   if (!a.learning_rates.empty() && !b.learning_rates.empty()) {
     const auto gap = find_learning_rate_gap(a.learning_rates, b.learning_rates);
     if (!gap) return std::nullopt;
-    return fmt::format("at step {} {:.2e} against {:.2e}", gap->step, gap->reference, gap->subject);
+    return Proof(Evidences{{fmt::format("at step {}", gap->step), fmt::format("{:.2e}", gap->reference),
+                            fmt::format("{:.2e}", gap->subject)}});
   }
   const TrainingConfig &x = a.training_config, &y = b.training_config;
-  std::string text;
-  add(text, "peak", differ(x.learning_rate, y.learning_rate));
-  add(text, "end", differ(x.min_learning_rate, y.min_learning_rate));
-  add(text, "shape", differ(x.schedule, y.schedule));
-  add(text, "warm-up steps", differ(x.warmup_steps, y.warmup_steps));
-  return unless_empty(text);
+  Evidences evidence;
+  add(evidence, "peak", x.learning_rate, y.learning_rate);
+  add(evidence, "end", x.min_learning_rate, y.min_learning_rate);
+  add(evidence, "shape", x.schedule, y.schedule);
+  add(evidence, "warm-up steps", x.warmup_steps, y.warmup_steps);
+  return unless_empty(std::move(evidence));
+}
+
+Curves loss_curves(const Contender& contender) {
+  Curves curves;
+  for (const LoadedRun& run : contender.runs)
+    if (!run.result.loss_values.empty()) curves.push_back(run.result.loss_values);
+  return curves;
 }
 
 // Curves over steps are comparable only where a step is the same work.
-Figures check_losses(const RunResult& a, const RunResult& b) {
-  const auto x = tokens_per_step(a), y = tokens_per_step(b);
+Shown check_losses(const Sides& sides) {
+  const auto x = tokens_per_step(sides.reference.first()), y = tokens_per_step(sides.subject.first());
   if (!x || x != y) return std::nullopt;
-  const auto gap = find_loss_gap(a.loss_values, b.loss_values);
+  const auto gap =
+      find_loss_gap(loss_curves(sides.reference), loss_curves(sides.subject), sides.options.loss_tolerance);
   if (!gap) return std::nullopt;
-  return fmt::format("{} against {} nats at step {}", format_significant(gap->reference, 3),
-                     format_significant(gap->subject, 3), gap->step);
+  const auto nats = [](double loss) { return format_significant(loss, 3); };
+  Proof proof(fmt::format("{} against {} nats at step {}, where {} would be within the band", nats(gap->reference),
+                          nats(gap->subject), gap->step, nats(gap->allowed)));
+  proof.evidence = {{fmt::format("loss at step {}, nats", gap->step), nats(gap->reference), nats(gap->subject)}};
+  return proof;
 }
 
-Figures check_layout(const RunResult& a, const RunResult& b) {
+Shown check_layout(const RunResult& a, const RunResult& b) {
   const std::string x = describe_layout(a), y = describe_layout(b);
-  if (x.empty() || y.empty() || x == y) return std::nullopt;
-  return fmt::format("{} against {}", x, y);
+  if (x.empty() || y.empty()) return std::nullopt;
+  return differ(std::optional(x), std::optional(y));
 }
 
-Figures check_memory(const RunResult& a, const RunResult& b) {
+Shown check_memory(const RunResult& a, const RunResult& b) {
   const MemoryMetrics &x = a.memory_metrics, &y = b.memory_metrics;
-  if (const Figures methods = differ(x.measurement_method, y.measurement_method)) return "measured by " + *methods;
+  if (const Shown methods = differ(x.measurement_method, y.measurement_method)) {
+    Proof proof("measured by " + methods->figures);
+    proof.evidence = {{"measured by", *x.measurement_method, *y.measurement_method}};
+    return proof;
+  }
   const auto any = [](const MemoryMetrics& m) {
     return m.peak_memory_allocated_gb || m.peak_memory_reserved_gb || m.peak_device_used_gb;
   };
   const bool common = (x.peak_memory_allocated_gb && y.peak_memory_allocated_gb) ||
                       (x.peak_memory_reserved_gb && y.peak_memory_reserved_gb) ||
                       (x.peak_device_used_gb && y.peak_device_used_gb);
-  return any(x) && any(y) && !common ? Figures("no kind of memory was recorded on both sides") : std::nullopt;
+  return any(x) && any(y) && !common ? Shown("no kind of memory was recorded on both sides") : std::nullopt;
 }
 
-Figures check_formula(const RunResult& a, const RunResult& b) {
+Shown check_formula(const RunResult& a, const RunResult& b) {
   if (a.derived.headline_formula.empty() || b.derived.headline_formula.empty()) return std::nullopt;
   return differ(std::optional(a.derived.headline_formula), std::optional(b.derived.headline_formula));
 }
 
 // "catalogue", "measured" or "config": the part of the peak's id before the first colon.
-Figures check_peak(const RunResult& a, const RunResult& b) {
+Shown check_peak(const RunResult& a, const RunResult& b) {
   if (!a.derived.peak || !b.derived.peak) return std::nullopt;
-  const auto kind = [](const PeakInfo& peak) { return std::optional(peak.id.substr(0, peak.id.find(':'))); };
-  return differ(kind(*a.derived.peak), kind(*b.derived.peak));
+  const auto kind = [](const PeakInfo& peak) { return peak.id.substr(0, peak.id.find(':')); };
+  Evidences evidence;
+  add(evidence, "", kind(*a.derived.peak), kind(*b.derived.peak));
+  return unless_empty(std::move(evidence));
 }
+
+// A measured peak varies with the machine; one that was typed in or looked up is one number for one device.
+Shown check_peak_value(const RunResult& a, const RunResult& b) {
+  if (!a.derived.peak || !b.derived.peak || check_peak(a, b)) return std::nullopt;
+  const bool is_one_device = !a.gpu_info.device_name.empty() && a.gpu_info.device_name == b.gpu_info.device_name;
+  if (!is_one_device || a.precision != b.precision || a.derived.peak->id.starts_with("measured")) return std::nullopt;
+  Evidences evidence;
+  add(evidence, "TFLOP/s", a.derived.peak->flops_per_second / 1e12, b.derived.peak->flops_per_second / 1e12);
+  return unless_empty(std::move(evidence));
+}
+
+Evidences differing_software(const RunResult& a, const RunResult& b) {
+  Evidences evidence;
+  if (a.platform != b.platform || !a.framework || a.framework != b.framework) return evidence;
+  add(evidence, "framework", a.framework_version, b.framework_version);
+  add(evidence, "stack", a.gpu_info.software_version, b.gpu_info.software_version);
+  add(evidence, "PyTorch", a.gpu_info.pytorch_version, b.gpu_info.pytorch_version);
+  for (const auto& [key, value] : a.environment)
+    if (const auto other = b.environment.find(key); key.ends_with("driver") && other != b.environment.end())
+      add(evidence, key.c_str(), value, other->second);
+  return evidence;
+}
+
+template <bool on_one_device>
+Shown check_software(const RunResult& a, const RunResult& b) {
+  if ((a.gpu_info.device_name == b.gpu_info.device_name) != on_one_device) return std::nullopt;
+  return unless_empty(differing_software(a, b));
+}
+
+template <Shown (*check)(const RunResult&, const RunResult&)>
+Shown of_first_runs(const Sides& sides) {
+  return check(sides.reference.first(), sides.subject.first());
+}
+
+constexpr const char* k_other_work = "a ratio of rates over different work says nothing about speed";
+constexpr const char* k_other_training = "a faster side that does not learn the same has not done the same work";
+constexpr const char* k_mfu = "MFU would compare conventions, not machines";
 
 using enum Severity;
 constexpr std::array k_pair_rules = {
-    PairRule{"model_shape", error, "the models differ in shape", "train the same model on both sides", check_shape},
+    PairRule{"model_shape", error, "the models differ in shape", k_other_work, "train the same model on both sides",
+             of_first_runs<check_shape>},
     PairRule{"sequence_length", error, "the sequence lengths differ, so a token is not the same work",
-             "use one sequence length on both sides", check_sequence_length},
-    PairRule{"precision", error, "the precisions differ", "use one precision, or compare within each", check_precision},
+             "attention costs more per token on longer sequences", "use one sequence length on both sides",
+             of_first_runs<check_sequence_length>},
+    PairRule{"precision", error, "the precisions differ", "half the bits are twice the peak: the ratio is of formats",
+             "use one precision, or compare within each", of_first_runs<check_precision>},
     PairRule{"learning_rate", error, "the learning-rate schedules differ, so it is not the same training",
-             "give both frameworks the same schedule: peak, end, shape, warm-up", check_schedule},
-    PairRule{"loss", error, "the loss curves disagree, so it is not the same training",
+             k_other_training, "give both frameworks the same schedule: peak, end, shape, warm-up",
+             of_first_runs<check_schedule>},
+    PairRule{"loss", error, "the loss curves disagree, so it is not the same training", k_other_training,
              "make data, initial weights, batch and schedule agree until the curves do", check_losses},
-    PairRule{"optimizer", error, "the optimizers differ", "give both frameworks the same optimizer settings",
-             check_optimizer},
-    PairRule{"dataset", warning, "the data differs", "train on the same tokens in the same order", check_dataset},
-    PairRule{"steps", warning, "the numbers of steps differ", "run the same number of steps", check_steps},
+    PairRule{"optimizer", error, "the optimizers differ", k_other_training,
+             "give both frameworks the same optimizer settings", of_first_runs<check_optimizer>},
+    PairRule{"dataset", warning, "the data differs", "other data may cost more to read, and its losses say nothing",
+             "train on the same tokens in the same order", of_first_runs<check_dataset>},
+    PairRule{"steps", warning, "the numbers of steps differ", "a longer run sees more of what slows a machine down",
+             "run the same number of steps", of_first_runs<check_steps>},
     PairRule{"device_count", warning, "the numbers of devices differ, so rates per device hold the cost of scaling",
-             "compare equal numbers of devices", check_devices},
+             "more devices talk more: each of them is slower", "compare equal numbers of devices",
+             of_first_runs<check_devices>},
     PairRule{"memory_meaning", warning, "the memory figures mean different things and are not compared",
-             "record the same kind of memory on both sides", check_memory},
-    PairRule{"flop_formula", warning, "the FLOPs are counted by different formulas, so MFU is not compared",
-             "derive both results again with this version", check_formula},
-    PairRule{"peak", warning, "the peaks behind MFU are of different kinds, so MFU is not compared",
-             "use catalogue peaks, or measured ones, for both", check_peak},
-    PairRule{"batch", note, "only the batch differs: rates per token stay comparable, times per step do not", "",
-             check_batch},
-    PairRule{"layout", note, "the parallel layouts differ, as is expected where each side runs at its best", "",
-             check_layout},
-    PairRule{"seed", note, "the seeds differ", "", check_seed},
+             "allocated, reserved and device-used memory differ by gigabytes in one and the same run",
+             "record the same kind of memory on both sides", of_first_runs<check_memory>},
+    PairRule{"flop_formula", warning, "the FLOPs are counted by different formulas, so MFU is not compared", k_mfu,
+             "derive both results again with this version", of_first_runs<check_formula>},
+    PairRule{"peak", warning, "the peaks behind MFU are of different kinds, so MFU is not compared", k_mfu,
+             "use catalogue peaks, or measured ones, for both", of_first_runs<check_peak>},
+    PairRule{"peak_value", warning, "one device has two peaks, so MFU is not compared", k_mfu,
+             "leave the peak to the catalogue on both sides", of_first_runs<check_peak_value>},
+    PairRule{"hardware_and_software", warning, "hardware and software both differ, so the ratio is of neither alone",
+             "a newer library may be worth more than a newer device",
+             "run both devices with the same versions, or call it a comparison of whole systems",
+             of_first_runs<check_software<false>>},
+    PairRule{"software", note, "the software differs", "that is what is compared", "",
+             of_first_runs<check_software<true>>},
+    PairRule{"batch", note, "only the batch differs: rates per token stay comparable, times per step do not",
+             "larger batches use a device better", "", of_first_runs<check_batch>},
+    PairRule{"layout", note, "the parallel layouts differ, as is expected where each side runs at its best",
+             "layout decides how much is communicated", "", of_first_runs<check_layout>},
+    PairRule{"seed", note, "the seeds differ", "losses differ a little, speed does not", "", of_first_runs<check_seed>},
 };
 
 }  // namespace

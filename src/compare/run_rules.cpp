@@ -11,7 +11,7 @@
 namespace tprimat {
 namespace {
 
-using Figures = std::optional<std::string>;
+using Figures = std::optional<Proof>;
 
 constexpr std::string_view k_work_keys[] = {"tokens_per_step", "global_batch_size", "sequence_length", "precision",
                                             "steps",           "max_steps"};
@@ -27,7 +27,20 @@ Figures check_effective_settings(const Contender& c) {
     if (entry.asked && decides_the_work(entry) == work)
       text += fmt::format("{}{} {} asked for, {} effective", text.empty() ? "" : "; ", entry.key, *entry.asked,
                           entry.effective);
-  return text.empty() ? Figures() : text;
+  return text.empty() ? Figures() : Figures(text);
+}
+
+// What the file states against what follows from its own inputs.
+template <Contradiction::Kind kind>
+Figures check_contradictions(const Contender& c) {
+  std::vector<Evidence> evidence;
+  for (const LoadedRun& run : c.runs)
+    for (const Contradiction& each : run.result.contradictions)
+      if (each.kind == kind) evidence.push_back({each.what, each.stated, each.derived});
+  if (evidence.empty()) return std::nullopt;
+  Proof proof(std::move(evidence));
+  proof.figures = "stated against derived: " + proof.figures;
+  return proof;
 }
 
 Figures check_status(const Contender& c) {
@@ -77,6 +90,13 @@ Figures check_collapse(const Contender& c) {
   return loss ? Figures(fmt::format("{} nats at the end", format_significant(*loss, 2))) : std::nullopt;
 }
 
+Figures check_divergence(const Contender& c) {
+  const auto rise = find_loss_divergence(c.first().loss_values);
+  if (!rise) return std::nullopt;
+  return fmt::format("from {} nats at step {} to {} at the end", format_significant(rise->reference, 3), rise->step,
+                     format_significant(rise->subject, 3));
+}
+
 Figures check_steady(const Contender& c) {
   for (const LoadedRun& run : c.runs)
     if (!run.result.warmup.steady) return run.result.warmup.reason;
@@ -89,6 +109,30 @@ Figures check_disturbance(const Contender& c) {
       if (each.others_busy_threads)
         return fmt::format("other processes kept {:.1f} hardware threads busy", *each.others_busy_threads);
   return std::nullopt;
+}
+
+// A clock that somebody set is no throttling.
+Figures check_throttling(const Contender& c) {
+  constexpr double k_worth_telling = 0.05;
+  for (const LoadedRun& run : c.runs)
+    for (const TelemetrySummary& each : run.result.telemetry)
+      for (const auto& [reason, share] : each.throttle_shares.value_or(std::map<std::string, double>()))
+        if (reason != "clock_set" && share > k_worth_telling)
+          return fmt::format("{} of the readings, by {}", format_percent(share, 0), reason);
+  return std::nullopt;
+}
+
+Figures check_repetitions(const Contender& c) {
+  constexpr double k_worth_telling = 0.05;
+  double low = 0, high = 0;
+  for (const LoadedRun& run : c.runs) {
+    const auto& rate = run.result.derived.tokens_per_second;
+    if (!rate || !(rate->value > 0)) return std::nullopt;
+    low = low == 0 ? rate->value : std::min(low, rate->value);
+    high = std::max(high, rate->value);
+  }
+  if (high - low <= k_worth_telling * low) return std::nullopt;
+  return fmt::format("{} to {} tokens/s", format_count(low), format_count(high));
 }
 
 template <bool many>
@@ -125,42 +169,67 @@ Figures check_learning_rates(const Contender& c) {
 Figures check_framework(const Contender& c) { return c.first().framework ? std::nullopt : Figures(""); }
 
 constexpr const char* k_extract_again = "extract the run again from its log, which records it";
+constexpr const char* k_unknown_side = "what is not known cannot be shown to be equal";
 
 using enum Severity;
 constexpr std::array k_run_rules = {
-    RunRule{"status", error, "the run is not a complete, valid one", "run it again, or leave it out with a filter",
-            check_status},
-    RunRule{"impossible", error, "a figure is impossible",
+    RunRule{"status", error, "the run is not a complete, valid one", "a rate of half a run is not a rate of the run",
+            "run it again, or leave it out with a filter", check_status},
+    RunRule{"impossible", error, "a figure is impossible", "no device does more than its peak: an input is wrong",
             "check the peak, the device count and the batch size in the file", check_impossible},
     RunRule{"effective_work", error, "other work was done than the file states",
+            "the rate is work over time, and the work is in doubt",
             "correct the batch size or sequence length from the run's log", check_effective_settings<true>},
+    RunRule{"rate_contradiction", error, "the file's speed does not follow from its own steps and batch",
+            "a figure or an input was changed, and nothing says which of them is true",
+            "extract the result again from its log, or run again", check_contradictions<Contradiction::Kind::rate>},
     RunRule{"device_counts", error, "the file names two numbers of devices, so its rate per device is in doubt",
-            "correct the number of devices from the run's log", check_device_counts},
-    RunRule{"model_missing", error, "the model is not named", "add model_info.name to the file", check_model_name},
-    RunRule{"rate_missing", error, "there is no rate to compare", "add the missing facts from the run's log",
-            check_rate},
+            "the rate per device is the headline", "correct the number of devices from the run's log",
+            check_device_counts},
+    RunRule{"model_missing", error, "the model is not named", k_unknown_side, "add model_info.name to the file",
+            check_model_name},
+    RunRule{"rate_missing", error, "there is no rate to compare", k_unknown_side,
+            "add the missing facts from the run's log", check_rate},
+    RunRule{"figure_contradiction", warning, "a figure of the file does not follow from its own inputs",
+            "peak, formula, shape or price was changed after the run; the figures shown are derived again",
+            "check the shape, the peak and the price in the file", check_contradictions<Contradiction::Kind::figure>},
+    RunRule{"layout_contradiction", warning, "layout, batch and devices do not multiply", "one of them is not what ran",
+            "correct the layout from the run's log", check_contradictions<Contradiction::Kind::layout>},
     RunRule{"loss_collapse", warning, "the loss collapses, which real text does not allow",
+            "a model that memorised its data has been given an easier task",
             "check that the data is not one repeated sample", check_collapse},
+    RunRule{"loss_divergence", warning, "the loss rises again", "a training that diverges is of no use at any speed",
+            "lower the learning rate, or find the step where it begins", check_divergence},
     RunRule{"effective_settings", warning, "the framework used other settings than asked for",
-            "make the framework's configuration agree", check_effective_settings<false>},
-    RunRule{"never_steady", warning, "the step times never settle",
+            "the comparison was planned with what was asked", "make the framework's configuration agree",
+            check_effective_settings<false>},
+    RunRule{"never_steady", warning, "the step times never settle", "a mean over a drift depends on when one stops",
             "run longer; look for throttling, checkpoints or other users", check_steady},
     RunRule{"disturbed", warning, "the machine was not quiet, so the run was slower than it is alone",
-            "stop what else runs there, and run again", check_disturbance},
-    RunRule{"outliers", warning, "many steps are outliers", "look for checkpoints, garbage collection or other users",
-            check_outliers<true>},
-    RunRule{"few_steps", warning, "few steps", "run at least 30 steps", check_few_steps},
+            "the other processes were measured too", "stop what else runs there, and run again", check_disturbance},
+    RunRule{"throttled", warning, "the device's clock was held down", "the cooling or the power limit was measured too",
+            "mend cooling or power limit, or say that this is the machine as it stands", check_throttling},
+    RunRule{"runs_disagree", warning, "the repetitions differ more than their steps explain",
+            "something that changes from run to run is not under control",
+            "find it (placement, clocks, neighbours), or repeat more often", check_repetitions},
+    RunRule{"outliers", warning, "many steps are outliers", "they count: the mean holds them",
+            "look for checkpoints, garbage collection or other users", check_outliers<true>},
+    RunRule{"few_steps", warning, "few steps", "short series hide their own noise", "run at least 30 steps",
+            check_few_steps},
     RunRule{"few_runs", warning, "few runs, so the interval knows only the noise within a run",
-            "repeat with --runs 3 or more", check_few_runs},
+            "the spread between runs is usually the larger one", "repeat with --runs 3 or more", check_few_runs},
     RunRule{"precision_missing", warning, "the precision is not known, so equal numerics cannot be shown",
-            k_extract_again, check_precision},
+            k_unknown_side, k_extract_again, check_precision},
     RunRule{"shape_missing", warning, "the model's shape is not known, so there are no FLOPs and no MFU",
-            k_extract_again, check_shape},
-    RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_extract_again,
-            check_losses},
-    RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_extract_again, check_learning_rates},
-    RunRule{"framework_missing", note, "the framework is not known", "add \"framework\" to the file", check_framework},
-    RunRule{"outlier", note, "some steps are outliers; they count", "", check_outliers<false>},
+            k_unknown_side, k_extract_again, check_shape},
+    RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_unknown_side,
+            k_extract_again, check_losses},
+    RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_unknown_side, k_extract_again,
+            check_learning_rates},
+    RunRule{"framework_missing", note, "the framework is not known", k_unknown_side, "add \"framework\" to the file",
+            check_framework},
+    RunRule{"outlier", note, "some steps are outliers; they count", "a checkpoint is part of what training costs", "",
+            check_outliers<false>},
 };
 
 }  // namespace

@@ -53,9 +53,29 @@ std::optional<Window> window_ending_at(const std::vector<double>& losses, size_t
 
 size_t window_width(size_t count) { return std::clamp<size_t>(count / 10, 1, 20); }
 
-bool disagree(const Window& a, const Window& b) {
-  const double noise = 3 * std::hypot(a.standard_error, b.standard_error);
-  return std::fabs(a.mean - b.mean) > std::max(noise, 0.05 * std::fabs(a.mean));
+// Of several runs: their mean, with the spread between them where there are two, else that of the steps.
+std::optional<Window> window_of_runs(const Curves& curves, size_t end, size_t width) {
+  std::vector<double> means;
+  double within = 0;
+  for (const auto& losses : curves) {
+    const auto window = window_ending_at(losses, end, width);
+    if (!window) continue;
+    means.push_back(window->mean);
+    within = std::hypot(within, window->standard_error);
+  }
+  if (means.empty()) return std::nullopt;
+  const double runs = static_cast<double>(means.size());
+  return Window{mean(means), std::max(within / runs, stddev(means) / std::sqrt(runs))};
+}
+
+double allowed_gap(const Window& a, const Window& b, double tolerance) {
+  return std::max(3 * std::hypot(a.standard_error, b.standard_error), tolerance * std::fabs(a.mean));
+}
+
+size_t shortest(const Curves& curves) {
+  size_t count = curves.empty() ? 0 : curves.front().size();
+  for (const auto& losses : curves) count = std::min(count, losses.size());
+  return count;
 }
 
 }  // namespace
@@ -73,22 +93,42 @@ std::optional<SeriesGap> find_learning_rate_gap(const std::vector<double>& refer
   return best.widest;
 }
 
-std::optional<SeriesGap> find_loss_gap(const std::vector<double>& reference, const std::vector<double>& subject) {
-  const size_t count = std::min(reference.size(), subject.size());
+std::optional<SeriesGap> find_loss_gap(const Curves& reference, const Curves& subject,
+                                       const std::optional<double>& tolerance) {
+  constexpr size_t k_runs_that_teach = 3;
+  const size_t count = std::min(shortest(reference), shortest(subject));
   if (count < 5) return std::nullopt;
+  const bool learned = std::min(reference.size(), subject.size()) >= k_runs_that_teach;
+  const double share = tolerance.value_or(learned ? 0.01 : 0.05);
   const size_t width = window_width(count);
   std::optional<SeriesGap> gap;
   size_t points = 0;
   bool at_the_end = false;
   for (size_t quarter = 1; quarter <= 4; ++quarter) {
     const size_t end = std::max<size_t>(1, count * quarter / 4);
-    const auto a = window_ending_at(reference, end, width), b = window_ending_at(subject, end, width);
-    if (!a || !b || !disagree(*a, *b)) continue;
-    gap = SeriesGap{end, a->mean, b->mean};
+    const auto a = window_of_runs(reference, end, width), b = window_of_runs(subject, end, width);
+    if (!a || !b || std::fabs(a->mean - b->mean) <= allowed_gap(*a, *b, share)) continue;
+    gap = SeriesGap{end, a->mean, b->mean, allowed_gap(*a, *b, share)};
     ++points;
     at_the_end = quarter == 4;
   }
   return at_the_end || points >= 2 ? gap : std::nullopt;
+}
+
+std::optional<SeriesGap> find_loss_divergence(const std::vector<double>& losses) {
+  constexpr double k_rise = 0.1;
+  if (losses.size() < 20) return std::nullopt;
+  const size_t width = losses.size() / 10;
+  std::optional<Window> lowest, last;
+  size_t at = 0;
+  for (size_t end = width; end <= losses.size(); end += width) {
+    const auto window = window_ending_at(losses, end, width);
+    if (!window) continue;
+    if (!lowest || window->mean < lowest->mean) lowest = window, at = end;
+    last = window;
+  }
+  if (!lowest || last->mean - lowest->mean <= allowed_gap(*lowest, *last, k_rise)) return std::nullopt;
+  return SeriesGap{at, lowest->mean, last->mean};
 }
 
 std::optional<double> find_loss_collapse(const std::vector<double>& losses) {

@@ -23,8 +23,7 @@ Runs steady_runs(const Contender& contender) {
 bool has_interval(const Contender& contender) {
   return std::all_of(contender.runs.begin(), contender.runs.end(), [](const LoadedRun& run) {
     const auto& rate = run.result.derived.tokens_per_second_per_gpu;
-    return rate && rate->low && tokens_per_step(run.result) && device_count(run.result) &&
-           !steady_step_times(run.result).empty();
+    return rate && rate->low && rate->value > 0 && !steady_step_times(run.result).empty();
   });
 }
 
@@ -34,9 +33,9 @@ double mean_of_runs(const Runs& runs) {
   return mean(means);
 }
 
-// Tokens of one step per device.
+// Tokens of one step per device, as the rate implies them: a file may contradict its own batch.
 double work_per_step(const RunResult& result) {
-  return static_cast<double>(*tokens_per_step(result)) / static_cast<double>(*device_count(result));
+  return result.derived.tokens_per_second_per_gpu->value * mean(steady_step_times(result));
 }
 
 }  // namespace

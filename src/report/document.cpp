@@ -79,17 +79,22 @@ DocumentPart tabulate_figures(const ModelGroup& group) {
 std::string format_ratio(double ratio) { return format_significant(ratio, 4); }
 
 std::vector<std::string> describe_pair(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
-  if (!shows_verdict(comparison, pair))
-    return {pair_name(group, pair), "withheld", "", "not comparable", "see the audit"};
   std::string interval = "-";
   if (pair.ratio && pair.ratio->low && pair.ratio->high)
     interval = fmt::format("{} to {}", format_ratio(*pair.ratio->low), format_ratio(*pair.ratio->high));
-  return {pair_name(group, pair), pair.ratio ? format_ratio(pair.ratio->value) : "-", interval,
-          std::string(enum_name(pair.verdict)) + (pair.comparable ? "" : ", forced"), pair.explanation};
+  const std::string ratio = pair.ratio ? format_ratio(pair.ratio->value) : "-", fairness(enum_name(pair.fairness));
+  if (!shows_verdict(comparison, pair))
+    return {pair_name(group, pair), ratio, interval, "withheld", fairness, "see the audit"};
+  return {pair_name(group, pair),
+          ratio,
+          interval,
+          std::string(enum_name(pair.verdict)) + (pair.comparable ? "" : ", forced"),
+          fairness,
+          pair.explanation};
 }
 
 DocumentPart tabulate_pairs(const Comparison& comparison, const ModelGroup& group) {
-  TextTable table{{"pair", "tokens/s per device", "95 % interval", "verdict", "because"}, {}, {1}};
+  TextTable table{{"pair", "tokens/s per device", "95 % interval", "verdict", "fair", "because"}, {}, {1}};
   for (const Pair& pair : group.pairs) table.rows.push_back(describe_pair(comparison, group, pair));
   return make_table(std::move(table));
 }

@@ -9,11 +9,17 @@ namespace {
 
 Json findings_to_json(const std::vector<Finding>& findings) {
   Json list = Json::array();
-  for (const Finding& each : findings)
+  for (const Finding& each : findings) {
+    Json evidence = Json::array();
+    for (const Evidence& one : each.evidence)
+      evidence.push_back({{"what", one.what}, {"reference", one.reference}, {"subject", one.subject}});
     list.push_back({{"code", each.code},
                     {"severity", enum_name(each.severity)},
                     {"sentence", each.sentence},
-                    {"remedy", each.remedy}});
+                    {"why", each.why},
+                    {"remedy", each.remedy},
+                    {"evidence", evidence}});
+  }
   return list;
 }
 
@@ -45,12 +51,15 @@ Json contender_to_json(const Contender& contender) {
           {"warnings", warnings}};
 }
 
-// Verdict and ratios are null where they are withheld: a reader of JSON must not find a winner either.
+// Verdict and ratios are null where they are withheld: a reader of JSON must not find a winner either. The ratio of the
+// rates is a figure like any other.
 Json pair_to_json(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
   const bool shown = shows_verdict(comparison, pair);
   return {{"subject", group.contenders[pair.subject].letter},
           {"reference", group.contenders[pair.reference].letter},
           {"comparable", pair.comparable},
+          {"fairness", enum_name(pair.fairness)},
+          {"rate_ratio", pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
           {"verdict", shown ? Json(enum_name(pair.verdict)) : Json(nullptr)},
           {"ratio", shown && pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
           {"explanation", shown ? Json(pair.explanation) : Json(nullptr)},

@@ -14,4 +14,11 @@ std::optional<PeakInfo> catalogue_peak(std::string_view device_name, Precision p
   return PeakInfo{fmt::format("catalogue:{}:{}", hardware->id, enum_name(precision)), peak->second, hardware->source};
 }
 
+std::optional<double> catalogue_value(const PeakInfo& peak) {
+  for (const HardwareSpec& hardware : hardware_catalogue())
+    for (const auto& [precision, flops] : hardware.dense_peak_flops)
+      if (peak.id == fmt::format("catalogue:{}:{}", hardware.id, enum_name(precision))) return flops;
+  return std::nullopt;
+}
+
 }  // namespace tprimat

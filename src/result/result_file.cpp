@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <utility>
 
+#include "result/consistency.h"
+#include "result/peak.h"
 #include "result/summary.h"
 #include "result/upgrade.h"
-#include "stats/descriptive.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -34,7 +36,7 @@ std::optional<double> contradicting_tokens_per_step(const RunResult& result, con
 }
 
 // The trainer's own rate was measured on what it really did; the batch may have been typed in beside it. So the rate
-// stays, and the contradiction is on record for the audit, which lets no such run win.
+// stays, with the spread of its steps, and the contradiction is on record for the audit, which lets no such run win.
 void record_contradiction(RunResult& result, const PerformanceMetrics& stored, double implied) {
   const auto stated = static_cast<double>(*tokens_per_step(result));
   result.config_audit.push_back({"tokens_per_step", format_count(stated), format_count(implied)});
@@ -42,18 +44,29 @@ void record_contradiction(RunResult& result, const PerformanceMetrics& stored, d
       result,
       fmt::format(
           "the file contradicts itself: {} tokens/s at {} per step are {} tokens per step, but global batch x sequence "
-          "length is {} ({:.2f}x); its own rate is shown, without an interval",
+          "length is {} ({:.2f}x); its own rate is shown",
           format_count(*stored.tokens_per_second), format_duration(*stored.avg_step_time_seconds),
           format_count(implied), format_count(stated), implied / stated));
 }
 
-// Older files may hold only averages: they are shown without an interval.
+// The interval of `derived` around another value: the spread of the steps stays, whatever work they did.
+Estimate around(double value, const std::optional<Estimate>& derived) {
+  Estimate estimate{value, {}, {}};
+  if (derived && derived->low && derived->high && derived->value > 0)
+    estimate.low = value * *derived->low / derived->value, estimate.high = value * *derived->high / derived->value;
+  return estimate;
+}
+
+// Older files may hold only averages: they are shown without an interval where there are no steps.
 void adopt_stored_rates(RunResult& result, const PerformanceMetrics& stored) {
-  result.derived.tokens_per_second.reset();
-  result.derived.tokens_per_second_per_gpu.reset();
-  if (stored.tokens_per_second) result.derived.tokens_per_second = Estimate{*stored.tokens_per_second, {}, {}};
+  const Derived derived = std::exchange(result.derived, Derived{});
+  result.derived.flops_per_token = derived.flops_per_token;
+  result.derived.peak = derived.peak;
+  if (stored.tokens_per_second)
+    result.derived.tokens_per_second = around(*stored.tokens_per_second, derived.tokens_per_second);
   if (stored.tokens_per_second_per_gpu)
-    result.derived.tokens_per_second_per_gpu = Estimate{*stored.tokens_per_second_per_gpu, {}, {}};
+    result.derived.tokens_per_second_per_gpu =
+        around(*stored.tokens_per_second_per_gpu, derived.tokens_per_second_per_gpu);
   result.performance_metrics->tokens_per_second = stored.tokens_per_second;
   result.performance_metrics->tokens_per_second_per_gpu = stored.tokens_per_second_per_gpu;
 }
@@ -79,21 +92,11 @@ void complete_older_result(RunResult& result) {
   }
 }
 
-bool is_off(double figure, double expected) { return !(std::fabs(figure / expected - 1) <= 0.01); }
-
-// False for a file whose figures were edited or lost, so that they no longer say what its own steps say.
-bool follows_from_steps(const RunResult& result) {
-  const std::vector<double> steady = steady_step_times(result);
-  if (steady.empty()) return true;
-  const double seconds = mean(steady);
-  if (is_off(result.statistics->mean, seconds)) return false;
-  const auto tokens = tokens_per_step(result), devices = device_count(result);
-  if (!tokens) return true;
-  const double rate = static_cast<double>(*tokens) / seconds;
+// A figure that was lost, though it follows from what is there.
+bool lacks_figures(const RunResult& result) {
   const Derived& derived = result.derived;
-  if (!derived.tokens_per_second || is_off(derived.tokens_per_second->value, rate)) return false;
-  return !devices || (derived.tokens_per_second_per_gpu &&
-                      !is_off(derived.tokens_per_second_per_gpu->value, rate / static_cast<double>(*devices)));
+  if (steady_step_times(result).empty() || !tokens_per_step(result)) return false;
+  return !derived.tokens_per_second || (device_count(result) && !derived.tokens_per_second_per_gpu);
 }
 
 // A rate of its own that was adopted with its contradiction on record (see above) stands.
@@ -102,10 +105,18 @@ bool is_contradiction_recorded(const RunResult& result) {
                      [](const AuditEntry& entry) { return entry.key == "tokens_per_step"; });
 }
 
+// What the file's own inputs deny is derived again, and the contradictions stay on record for the audit.
 void check_stored_figures(RunResult& result) {
-  if (is_contradiction_recorded(result) || follows_from_steps(result)) return;
+  if (is_contradiction_recorded(result)) return;
+  result.contradictions = find_contradictions(result);
+  const bool off = std::any_of(result.contradictions.begin(), result.contradictions.end(),
+                               [](const auto& each) { return each.kind != Contradiction::Kind::layout; });
+  if (!off && !lacks_figures(result)) return;
+  if (result.derived.peak)
+    if (const auto known = catalogue_value(*result.derived.peak)) result.derived.peak->flops_per_second = *known;
   summarise_run(result, stored_options(result));
-  add_warning(result, "the file's figures do not follow from its step times: they were derived from these again");
+  add_warning(result,
+              "the file's figures do not follow from its step times and facts: they were derived from these again");
 }
 
 // A name out of a log must not choose the folder.

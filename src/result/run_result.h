@@ -295,6 +295,13 @@ struct AuditEntry {
   }
 };
 
+// A figure of a file that its own inputs deny.
+struct Contradiction {
+  enum class Kind { rate, figure, layout };  // what is in doubt: the speed, a figure beside it, how the work was split
+  std::string what, stated, derived;
+  Kind kind = Kind::figure;
+};
+
 // Something that the log reports beside its steps.
 struct RunEvent {
   std::string kind;  // out_of_memory, collective_timeout, nan, skipped_update, evaluation, checkpoint, killed, failed,
@@ -412,6 +419,7 @@ struct RunResult {
   std::vector<double> learning_rates;
   std::vector<double> grad_norms;
   std::vector<double> memory_values;  // allocated, GB
+  std::vector<Contradiction> contradictions;  // found when a file was read; never written
 
   static constexpr auto fields() {
     using R = RunResult;

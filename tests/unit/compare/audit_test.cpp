@@ -17,7 +17,11 @@ const Finding* find_code(const std::vector<Finding>& findings, const std::string
 }
 
 Contender participant(LoadedRun run) { return {"A", "label", {std::move(run)}, {}}; }
-LoadedRun plain() { return sample_run("a.json", Platform::nvd, Framework::nemo, 1.0); }
+LoadedRun plain() {
+  LoadedRun run = sample_run("a.json", Platform::nvd, Framework::nemo, 1.0);
+  run.result.framework_version = "2.0";
+  return run;
+}
 
 TEST(Audit, EqualRunsHaveNoErrors) {
   EXPECT_FALSE(has_error(audit_contender(participant(plain()))));
@@ -28,6 +32,7 @@ TEST(Audit, EveryRuleHasItsOwnCodeAndErrorsSayWhatToDo) {
   std::set<std::string_view> codes;
   const auto check = [&](const auto& rule) {
     EXPECT_TRUE(codes.insert(rule.code).second) << rule.code;
+    EXPECT_FALSE(rule.why.empty()) << rule.code;
     if (rule.severity != Severity::note) {
       EXPECT_FALSE(rule.remedy.empty()) << rule.code;
     }
@@ -69,6 +74,12 @@ INSTANTIATE_TEST_SUITE_P(
                       PairCase{"steps", warning, [](RunResult& r) { r.training_config.max_steps = 61; }},
                       PairCase{"device_count", warning, [](RunResult& r) { r.training_config.num_gpus = 16; }},
                       PairCase{"batch", note, [](RunResult& r) { r.training_config.global_batch_size = 128; }},
+                      PairCase{"hardware_and_software", warning,
+                               [](RunResult& r) {
+                                 r.gpu_info.device_name = "NVIDIA A100-SXM4-80GB";
+                                 r.framework_version = "2.1";
+                               }},
+                      PairCase{"software", note, [](RunResult& r) { r.framework_version = "2.1"; }},
                       PairCase{"memory_meaning", warning,
                                [](RunResult& r) {
                                  r.memory_metrics = {};
@@ -85,6 +96,25 @@ TEST(Audit, AnotherBatchOnlyIsANoteAndLossesAreNotJudged) {
   EXPECT_NE(find_code(findings, "batch")->sentence.find("rates per token stay comparable"), std::string::npos);
 }
 
+TEST(Audit, AFindingShowsTheValuesOfBothSides) {
+  LoadedRun subject = plain();
+  subject.result.model_info.shape->num_key_value_heads = 2;
+  const auto findings = audit_pair(participant(plain()), participant(subject));
+  const Finding* finding = find_code(findings, "model_shape");
+  ASSERT_NE(finding, nullptr);
+  ASSERT_EQ(finding->evidence.size(), 1u);
+  EXPECT_EQ(finding->evidence[0].what, "KV heads");
+  EXPECT_EQ(finding->evidence[0].reference, "8");
+  EXPECT_EQ(finding->evidence[0].subject, "2");
+  EXPECT_EQ(finding->sentence, "the models differ in shape: KV heads 8 against 2");
+}
+
+TEST(Audit, RepetitionsThatDifferMuchAreSaid) {
+  Contender contender = participant(plain());
+  contender.runs.push_back(sample_run("a_r2.json", Platform::nvd, Framework::nemo, 1.2));
+  EXPECT_NE(find_code(audit_contender(contender), "runs_disagree"), nullptr);
+}
+
 TEST(Audit, UnknownFactsAreNotDifferences) {
   LoadedRun subject = plain();
   subject.result.precision.reset();
@@ -99,6 +129,13 @@ TelemetrySummary machine_with_others(double threads) {
   machine.source = "proc:machine";
   machine.others_busy_threads = threads;
   return machine;
+}
+
+TelemetrySummary throttled_device(double share) {
+  TelemetrySummary device;
+  device.source = "nvml";
+  device.throttle_shares = {{"clock_set", 1.0}, {"power", share}};
+  return device;
 }
 
 struct RunCase {
@@ -136,6 +173,15 @@ INSTANTIATE_TEST_SUITE_P(
                       RunCase{"loss_collapse", warning,
                               [](RunResult& r) {
                                 for (size_t i = 30; i < r.loss_values.size(); ++i) r.loss_values[i] = 0.001;
+                              }},
+                      RunCase{"loss_divergence", warning,
+                              [](RunResult& r) {
+                                for (size_t i = 40; i < r.loss_values.size(); ++i) r.loss_values[i] += 4;
+                              }},
+                      RunCase{"throttled", warning, [](RunResult& r) { r.telemetry = {throttled_device(0.2)}; }},
+                      RunCase{"layout_contradiction", warning,
+                              [](RunResult& r) {
+                                r.contradictions = {{"devices", "8", "16", Contradiction::Kind::layout}};
                               }},
                       RunCase{"disturbed", warning, [](RunResult& r) { r.telemetry = {machine_with_others(1.0)}; }},
                       RunCase{"never_steady", warning, [](RunResult& r) { r.warmup.steady = false; }},

@@ -44,21 +44,47 @@ TEST(LearningRate, MissingSeriesSayNothing) {
 }
 
 TEST(Loss, CurvesThatDifferByNoiseAgree) {
-  EXPECT_FALSE(find_loss_gap(decay(200, 4), decay(200, 4.02)));
-  EXPECT_FALSE(find_loss_gap({}, decay(200, 4)));
+  EXPECT_FALSE(find_loss_gap({decay(200, 4)}, {decay(200, 4.02)}));
+  EXPECT_FALSE(find_loss_gap({}, {decay(200, 4)}));
 }
 
 TEST(Loss, AnotherFloorIsADisagreement) {
-  const auto gap = find_loss_gap(decay(200, 4), decay(200, 4.6));
+  const auto gap = find_loss_gap({decay(200, 4)}, {decay(200, 4.6)});
   ASSERT_TRUE(gap);
   EXPECT_EQ(gap->step, 200u);
   EXPECT_NEAR(gap->subject - gap->reference, 0.6, 0.05);
 }
 
+TEST(Loss, RepeatedRunsTeachTheBand) {
+  const Curves narrow(3, decay(200, 4)), apart(3, decay(200, 4.12));
+  EXPECT_FALSE(find_loss_gap({narrow[0]}, {apart[0]}));  // 3 %: within the 5 % of a single run
+  const auto gap = find_loss_gap(narrow, apart);
+  ASSERT_TRUE(gap);
+  EXPECT_LT(gap->allowed, 0.12);
+  const Curves wide{decay(200, 3.5), decay(200, 4.1), decay(200, 4.7)};
+  EXPECT_FALSE(find_loss_gap(narrow, wide));
+}
+
+TEST(Loss, AStatedToleranceDecides) {
+  EXPECT_TRUE(find_loss_gap({decay(200, 4)}, {decay(200, 4.12)}, 0.01));
+  EXPECT_FALSE(find_loss_gap({decay(200, 4)}, {decay(200, 4.6)}, 0.3));
+}
+
+TEST(Loss, DivergenceIsARiseToTheEnd) {
+  std::vector<double> losses = decay(200, 4);
+  EXPECT_FALSE(find_loss_divergence(losses));
+  for (size_t i = 150; i < 200; ++i) losses[i] += 0.1 * static_cast<double>(i - 150);
+  const auto rise = find_loss_divergence(losses);
+  ASSERT_TRUE(rise);
+  EXPECT_NEAR(static_cast<double>(rise->step), 150, 40);
+  EXPECT_GT(rise->subject, 7);
+  EXPECT_FALSE(find_loss_divergence({}));
+}
+
 TEST(Loss, MissingValuesAreLeftOut) {
   std::vector<double> holed = decay(200, 4);
   for (size_t i = 0; i < 200; i += 3) holed[i] = std::nan("");
-  EXPECT_FALSE(find_loss_gap(decay(200, 4), holed));
+  EXPECT_FALSE(find_loss_gap({decay(200, 4)}, {holed}));
 }
 
 TEST(Loss, CollapseNeedsAnHonestStart) {

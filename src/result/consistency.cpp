@@ -1,0 +1,105 @@
+#include "result/consistency.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "result/peak.h"
+#include "result/summary.h"
+#include "spec/hardware_catalogue.h"
+#include "stats/descriptive.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+using Kind = Contradiction::Kind;
+
+class Comparer {
+ public:
+  void compare(const std::string& figure, double stated, double derived, Kind kind = Kind::figure) {
+    constexpr double k_tolerance = 1e-3;  // files may round
+    if (std::fabs(stated - derived) <= k_tolerance * std::fabs(derived)) return;
+    found_.push_back({figure, format_significant(stated, 5), format_significant(derived, 5), kind});
+  }
+  void compare(const std::string& figure, const std::optional<Estimate>& stated, const std::optional<Estimate>& derived,
+               Kind kind = Kind::figure) {
+    if (stated && derived) compare(figure, stated->value, derived->value, kind);
+  }
+  std::vector<Contradiction> take() { return std::move(found_); }
+
+ private:
+  std::vector<Contradiction> found_;
+};
+
+void compare_shape(const RunResult& stored, Comparer& comparer) {
+  const auto& shape = stored.model_info.shape;
+  if (!shape || !stored.model_info.num_parameters || !check_model(*shape, "").empty()) return;
+  comparer.compare("parameters", static_cast<double>(*stored.model_info.num_parameters),
+                   static_cast<double>(count_parameters(*shape).total()));
+}
+
+// A catalogue's peak carries the id of its part and precision.
+void compare_peak(const RunResult& stored, Comparer& comparer) {
+  if (!stored.derived.peak) return;
+  const auto known = catalogue_value(*stored.derived.peak);
+  if (known) comparer.compare("peak " + stored.derived.peak->id, stored.derived.peak->flops_per_second, *known);
+}
+
+void compare_derived(const Derived& stated, const Derived& derived, Comparer& comparer) {
+  comparer.compare("tokens/s", stated.tokens_per_second, derived.tokens_per_second, Kind::rate);
+  comparer.compare("tokens/s per device", stated.tokens_per_second_per_gpu, derived.tokens_per_second_per_gpu,
+                   Kind::rate);
+  for (const auto& [formula, flops] : stated.flops_per_token)
+    if (const auto same = derived.flops_per_token.find(formula); same != derived.flops_per_token.end())
+      comparer.compare("FLOPs per token, " + formula, flops, same->second);
+  if (stated.headline_formula == derived.headline_formula) {
+    comparer.compare("TFLOP/s per device", stated.tflops_per_gpu, derived.tflops_per_gpu);
+    comparer.compare("MFU", stated.mfu, derived.mfu);
+  }
+  comparer.compare("joules per token", stated.joules_per_token, derived.joules_per_token);
+  comparer.compare("USD per 1e12 tokens", stated.usd_per_1e12_tokens, derived.usd_per_1e12_tokens);
+}
+
+int64_t product(std::initializer_list<std::optional<int64_t>> factors) {
+  int64_t all = 1;
+  for (const auto& factor : factors) {
+    if (!factor || *factor <= 0 || all > (int64_t{1} << 40) / *factor) return 0;
+    all *= *factor;
+  }
+  return all;
+}
+
+void compare_layout(const RunResult& stored, std::vector<Contradiction>& found) {
+  const ParallelismConfig& p = stored.parallelism_config;
+  const TrainingConfig& t = stored.training_config;
+  const auto check = [&](const char* what, const std::optional<int64_t>& stated, int64_t follows) {
+    if (stated && follows > 0 && *stated != follows)
+      found.push_back({what, fmt::format("{}", *stated), fmt::format("{}", follows), Kind::layout});
+  };
+  check("devices, of TP x PP x DP x CP", t.num_gpus,
+        product({p.tensor_model_parallel_size, p.pipeline_model_parallel_size, p.data_parallel_size,
+                 p.context_parallel_size.value_or(1)}));
+  check("global batch size, of MBS x DP x GA", t.global_batch_size,
+        product({t.micro_batch_size, p.data_parallel_size, p.gradient_accumulation_steps}));
+}
+
+}  // namespace
+
+std::vector<Contradiction> find_contradictions(const RunResult& stored) {
+  Comparer comparer;
+  const std::vector<double> steady = steady_step_times(stored);
+  if (stored.statistics && !steady.empty())
+    comparer.compare("mean step time, s", stored.statistics->mean, mean(steady), Kind::rate);
+  RunResult again = stored;
+  derive_figures(again, stored_options(stored));
+  compare_derived(stored.derived, again.derived, comparer);
+  compare_shape(stored, comparer);
+  compare_peak(stored, comparer);
+  std::vector<Contradiction> found = comparer.take();
+  compare_layout(stored, found);
+  return found;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compare/audit.h"
+#include "compare/compare_runs.h"
+#include "result/peak.h"
+#include "result/result_file.h"
+#include "text/json.h"
+#include "unit/compare/sample_runs.h"
+
+// Somebody changes one number in a result file: the audit must speak, and name the figure.
+namespace tprimat {
+namespace {
+
+Json honest_file() {
+  RunResult run = sample_run("a.json", Platform::nvd, Framework::nemo, 1.0).result;
+  run.model_info.num_parameters = count_parameters(*run.model_info.shape).total();
+  run.training_config.micro_batch_size = 2;
+  run.parallelism_config = {"dp", 1, 1, 8, {}, 4};
+  SummaryOptions options;
+  options.peak = catalogue_peak(run.gpu_info.device_name, Precision::bf16);
+  options.usd_per_hour = 24.0;
+  summarise_run(run, options);
+  return run_result_to_json(run);
+}
+
+Contender read_back(const Json& json) { return {"A", "label", {{"a.json", run_result_from_json(json, "a.json")}}, {}}; }
+
+bool speaks(const std::vector<Finding>& findings, const std::string& code, const std::string& what) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return finding.code == code && finding.sentence.find(what) != std::string::npos && !finding.evidence.empty();
+  });
+}
+
+TEST(Mutation, AnHonestFileContradictsNothing) {
+  const Contender contender = read_back(honest_file());
+  EXPECT_TRUE(contender.first().contradictions.empty());
+  for (const Finding& finding : audit_contender(contender))
+    EXPECT_EQ(finding.code.find("contradiction"), std::string::npos) << finding.sentence;
+}
+
+struct MutationCase {
+  const char* name;
+  const char* pointer;
+  Json value;
+  const char *code, *what;
+};
+class Mutations : public ::testing::TestWithParam<MutationCase> {};
+TEST_P(Mutations, MakeTheAuditSpeak) {
+  Json json = honest_file();
+  const Json::json_pointer place(GetParam().pointer);
+  ASSERT_TRUE(json.contains(place)) << json.dump(1).substr(0, 4000);
+  json[place] = GetParam().value;
+  const auto findings = audit_contender(read_back(json));
+  EXPECT_TRUE(speaks(findings, GetParam().code, GetParam().what));
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, Mutations,
+    ::testing::Values(
+        MutationCase{"Batch", "/training_config/global_batch_size", 128, "rate_contradiction", "tokens/s"},
+        MutationCase{"SequenceLength", "/training_config/sequence_length", 4096, "rate_contradiction", "tokens/s"},
+        MutationCase{"MicroBatch", "/training_config/micro_batch_size", 4, "layout_contradiction", "GA"},
+        MutationCase{"Layout", "/parallelism_config/tensor_model_parallel_size", 2, "layout_contradiction", "TP"},
+        MutationCase{"Rate", "/derived/tokens_per_second_per_gpu/value", 99999.0, "rate_contradiction", "per device"},
+        MutationCase{"MeanStep", "/statistics/mean", 0.5, "rate_contradiction", "mean step time"},
+        MutationCase{"StepTime", "/step_times/30", 20.0, "rate_contradiction", "mean step time"},
+        MutationCase{"Peak", "/derived/peak/flops_per_second", 312e12, "figure_contradiction", "peak"},
+        MutationCase{"Mfu", "/derived/mfu/value", 0.9, "figure_contradiction", "MFU"},
+        MutationCase{"Flops", "/derived/flops_per_token/causal~11", 1e9, "figure_contradiction", "FLOPs per token"},
+        MutationCase{"QueryGroups", "/model_info/shape/num_key_value_heads", 2, "figure_contradiction", "parameters"},
+        MutationCase{"Layers", "/model_info/shape/num_layers", 8, "figure_contradiction", "FLOPs per token"},
+        MutationCase{"Price", "/derived/usd_per_hour", 12.0, "figure_contradiction", "USD"}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+TEST(Mutation, AWrongPeakIsReplacedByTheCatalogues) {
+  Json json = honest_file();
+  const double honest = json["derived"]["mfu"]["value"];
+  json["derived"]["peak"]["flops_per_second"] = 312e12;
+  EXPECT_NEAR(read_back(json).first().derived.mfu->value, honest, 1e-9);
+}
+
+TEST(Mutation, AChangedBatchWithholdsTheVerdictButNotTheRates) {
+  Json json = honest_file();
+  json["training_config"]["global_batch_size"] = 128;
+  LoadedRuns runs;
+  runs.runs = {{"a.json", run_result_from_json(honest_file(), "a.json")},
+               {"b.json", run_result_from_json(json, "b.json")}};
+  const Comparison comparison = compare_runs(std::move(runs), {});
+  EXPECT_EQ(comparison_status(comparison), ExitStatus::not_comparable);
+  const ModelGroup& group = comparison.groups.front();
+  EXPECT_EQ(group.pairs.front().fairness, Fairness::not_comparable);
+  EXPECT_NE(headline(comparison, group, group.pairs.front()).find("Without a verdict"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tprimat
