@@ -47,7 +47,7 @@ stage() {
   bad=$(sed -E 's/.*, ([0-9]+) tests? failed out of.*/\1/' <<<"$line")
   total=$(sed -E 's/.*out of ([0-9]+)$/\1/' <<<"$line")
   passed=$((passed + total - bad - unrun)) failed=$((failed + bad)) skipped=$((skipped + unrun))
-  [ "$bad" -eq 0 ] || { grep -vE '^ *[0-9]+/[0-9]+ .* Passed ' "$log" | tail -n 150 >&2; }
+  [ "$bad" -eq 0 ] || { grep -vE '^ *[0-9]+/[0-9]+ .* Passed |^ +Start +[0-9]+: ' "$log" | tail -n 150 >&2; }
   printf '%s: %s\n' "$preset" "$line"
   [ "$unrun" -eq 0 ] || sed -n '/did not run:/,/^$/p' "$log" | grep Skipped
 }

@@ -134,7 +134,9 @@ exit 1
 std::string render_submit_script(const Placement& placement) {
   const std::string output = quote_shell(place_of(placement, "job.out"));
   return fmt::format(R"sh(#!/bin/sh
-# Submits the job, shows its output as it comes, and ends with its exit status. A signal cancels the job.
+# Submits the job, shows its output as it comes, and ends with its exit status. A signal cancels the job, also where
+# nobody reads what the shell has to say about it any more.
+trap '' PIPE
 : > {0}
 trap 'trap "" TERM INT HUP; sh {1}; kill $follower 2>/dev/null; exit 143' TERM INT HUP
 sbatch --wait {2} &

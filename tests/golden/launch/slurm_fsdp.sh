@@ -30,7 +30,9 @@ exec srun --job-name=tprimat_train_tiny_bf05c9db --nodes=2 --ntasks=2 --ntasks-p
 END_OF_FILE
 cat > /out/runs/train_tiny/submit.sh <<'END_OF_FILE'
 #!/bin/sh
-# Submits the job, shows its output as it comes, and ends with its exit status. A signal cancels the job.
+# Submits the job, shows its output as it comes, and ends with its exit status. A signal cancels the job, also where
+# nobody reads what the shell has to say about it any more.
+trap '' PIPE
 : > /out/runs/train_tiny/job.out
 trap 'trap "" TERM INT HUP; sh /out/runs/train_tiny/cancel.sh; kill $follower 2>/dev/null; exit 143' TERM INT HUP
 sbatch --wait /out/runs/train_tiny/job.sh &
