@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "archive/sealed_files.h"
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -19,13 +20,13 @@
 #include "extract/dialects.h"
 #include "extract/dialects/tfrecord.h"
 #include "extract/to_result.h"
+#include "hugging_face/model_config.h"
+#include "hugging_face/unique_json.h"
 #include "model_files/checkpoint_manifest.h"
 #include "model_files/checksum.h"
-#include "hugging_face/model_config.h"
 #include "model_files/rank_file.h"
 #include "model_files/safetensors.h"
 #include "model_files/shard_runs.h"
-#include "hugging_face/unique_json.h"
 #include "result/result_file.h"
 #include "telemetry/telemetry_file.h"
 #include "text/json.h"
@@ -96,16 +97,27 @@ void read_workbook_bytes(std::string_view bytes, const std::string&) {
       "");
 }
 
-void read_index(std::string_view bytes, const std::string&) {
+// For readers that want a path.
+void with_path(std::string_view bytes, const std::function<void(const std::string& path)>& read) {
   const int descriptor = ::memfd_create("fuzz", 0);
   CHECK(descriptor >= 0 && ::write(descriptor, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
   try {
-    load_megatron_index("/proc/self/fd/" + std::to_string(descriptor), 4096);
+    read("/proc/self/fd/" + std::to_string(descriptor));
   } catch (const Error&) {
     ::close(descriptor);
     throw;
   }
   ::close(descriptor);
+}
+
+void read_index(std::string_view bytes, const std::string&) {
+  with_path(bytes, [](const std::string& path) { load_megatron_index(path, 4096); });
+}
+
+void read_archive(std::string_view bytes, const std::string&) {
+  with_path(bytes, [](const std::string& path) {
+    read_sealed_files(path, [](const std::string&, std::string) {}, {1'000'000, 4'000'000, 1000});
+  });
 }
 
 void read_safetensors(std::string_view bytes, const std::string&) {
@@ -190,6 +202,7 @@ std::vector<FuzzTarget> make_targets() {
                                      {"telemetry", "tests/fuzz/corpus/telemetry", read_telemetry, ""},
                                      {"trace", "tests/fuzz/corpus/trace", read_profile, ""},
                                      {"workbook", "tests/fuzz/corpus/workbook", read_workbook_bytes, ""},
+                                     {"archive", "tests/fuzz/corpus/archive", read_archive, ""},
                                      {"index", "", read_index, ""},
                                      {"tokenizer", "tests/fuzz/corpus/tokenizer", read_tokenizer, ""},
                                      {"sentencepiece", "tests/fuzz/corpus/sentencepiece", read_model, ""},

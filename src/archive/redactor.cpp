@@ -1,0 +1,135 @@
+#include "archive/redactor.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+
+extern char** environ;
+
+namespace tprimat {
+namespace {
+
+constexpr std::string_view k_hidden = "[redacted]";
+constexpr size_t k_shortest_secret = 8;  // "true" or "1" behind a name like USE_TOKEN is none
+
+bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
+
+bool stands_alone(std::string_view text, size_t begin, size_t size) {
+  return (begin == 0 || !is_name_character(text[begin - 1])) &&
+         (begin + size >= text.size() || !is_name_character(text[begin + size]));
+}
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::toupper(c); });
+  return result;
+}
+
+bool names_a_secret(std::string_view variable) {
+  const std::string name = upper(variable);
+  for (const char* part : {"TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY"})
+    if (name.find(part) != std::string::npos) return true;
+  return false;
+}
+
+// Names that many machines share tell nobody who worked there, and stand in logs as ordinary words.
+bool is_telling(const std::string& user) {
+  constexpr std::array k_common = {"root", "user", "admin", "ubuntu", "debian", "nobody", "test"};
+  return user.size() >= 3 && std::find(k_common.begin(), k_common.end(), user) == k_common.end();
+}
+
+struct TokenShape {
+  std::string_view prefix;
+  size_t shortest;  // characters behind the prefix
+};
+constexpr std::array k_token_shapes = {TokenShape{"hf_", 20},   TokenShape{"ghp_", 20},   TokenShape{"github_pat_", 20},
+                                       TokenShape{"sk-", 20},   TokenShape{"AKIA", 16},   TokenShape{"ASIA", 16},
+                                       TokenShape{"xoxb-", 20}, TokenShape{"glpat-", 16}, TokenShape{"nvapi-", 20}};
+
+size_t name_end(std::string_view text, size_t begin) {
+  while (begin < text.size() && is_name_character(text[begin])) ++begin;
+  return begin;
+}
+
+}  // namespace
+
+Redactor::Redactor(const RedactionOptions& options) {
+  for (const std::string& secret : options.secrets)
+    if (secret.size() >= k_shortest_secret) words_.push_back({secret, std::string(k_hidden), "secret", false});
+  if (options.home.size() > 1) words_.push_back({options.home, "~", "home", true});
+  if (is_telling(options.user_name)) words_.push_back({options.user_name, "user", "user", true});
+  size_t number = 0;
+  for (const std::string& host : options.hosts)
+    if (!host.empty()) words_.push_back({host, fmt::format("host-{}", ++number), "host", true});
+  // The longest first: a host's full name holds its short one, and the home folder the user's name.
+  std::stable_sort(words_.begin(), words_.end(),
+                   [](const Word& a, const Word& b) { return a.from.size() > b.from.size(); });
+}
+
+std::string Redactor::redact(std::string_view text) {
+  return replace_homes(replace_tokens(replace_words(std::string(text))));
+}
+
+std::string Redactor::replace_words(std::string text) {
+  for (const Word& word : words_) {
+    std::string result;
+    size_t done = 0;
+    for (size_t at = text.find(word.from); at != std::string::npos; at = text.find(word.from, at + 1)) {
+      if (at < done || (word.whole && !stands_alone(text, at, word.from.size()))) continue;
+      result.append(text, done, at - done).append(word.to);
+      done = at + word.from.size();
+      ++counts_[word.kind];
+    }
+    if (done > 0) text = result.append(text, done);
+  }
+  return text;
+}
+
+std::string Redactor::replace_tokens(std::string text) {
+  for (const auto& [prefix, shortest] : k_token_shapes) {
+    for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at + 1)) {
+      const size_t end = name_end(text, at);
+      if ((at > 0 && is_name_character(text[at - 1])) || end - at < prefix.size() + shortest) continue;
+      text.replace(at, end - at, k_hidden);
+      ++counts_["secret"];
+    }
+  }
+  return text;
+}
+
+std::string Redactor::replace_homes(std::string text) {
+  for (const std::string_view folder : {"/home/", "/Users/"}) {
+    for (size_t at = text.find(folder); at != std::string::npos; at = text.find(folder, at + 1)) {
+      const size_t name = at + folder.size(), end = name_end(text, name);
+      if (end == name || text.compare(name, end - name, "user") == 0) continue;
+      text.replace(name, end - name, "user");
+      ++counts_["home"];
+    }
+  }
+  return text;
+}
+
+RedactionOptions local_redaction(bool with_hosts) {
+  RedactionOptions options;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view assignment = *entry;
+    const size_t equals = assignment.find('=');
+    if (equals != std::string_view::npos && names_a_secret(assignment.substr(0, equals)))
+      options.secrets.emplace_back(assignment.substr(equals + 1));
+  }
+  if (const passwd* user = ::getpwuid(::getuid()); user != nullptr) {
+    options.user_name = user->pw_name;
+    options.home = user->pw_dir;
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') options.home = home;
+  std::array<char, 256> host{};
+  if (with_hosts && ::gethostname(host.data(), host.size() - 1) == 0) options.hosts.emplace_back(host.data());
+  return options;
+}
+
+}  // namespace tprimat

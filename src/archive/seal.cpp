@@ -1,0 +1,176 @@
+#include "archive/seal.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "archive/sha256.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t k_largest_file = 1'000'000'000;
+
+bool is_text(const fs::path& path) {
+  constexpr std::array k_extensions = {".json", ".jsonl", ".log", ".yaml", ".yml",  ".md",  ".txt",  ".csv",
+                                       ".tsv",  ".sh",    ".py",  ".svg",  ".html", ".xml", ".prom", ".out"};
+  return std::find(k_extensions.begin(), k_extensions.end(), path.extension()) != k_extensions.end();
+}
+
+bool is_picture(const fs::path& path) { return path.extension() == ".png"; }
+
+struct Item {
+  fs::path path;
+  std::string name;
+};
+
+// Files to seal with their names in the archive: that of the folder given, then the way below it.
+class Gatherer {
+ public:
+  void add(const fs::path& path) {
+    if (!fs::exists(path)) throw Error(Problem{"does not exist", path.string(), "name results, logs or their folder"});
+    const fs::path whole = fs::canonical(path);
+    if (!fs::is_directory(whole)) return add_file(whole, whole.filename().string());
+    const std::string root = unused_name(whole.filename().string());
+    for (const auto& entry : fs::recursive_directory_iterator(whole, fs::directory_options::skip_permission_denied)) {
+      std::error_code ignored;
+      if (entry.is_regular_file(ignored) && !entry.is_symlink(ignored))
+        add_file(entry.path(), root + "/" + fs::relative(entry.path(), whole).generic_string());
+    }
+  }
+
+  std::vector<Item> items() {
+    std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) { return a.name < b.name; });
+    return std::move(items_);
+  }
+  std::vector<LeftOut> left_out;
+
+ private:
+  std::string unused_name(const std::string& wanted) {
+    std::string name = wanted;
+    for (int i = 2; !roots_.insert(name).second; ++i) name = fmt::format("{}-{}", wanted, i);
+    return name;
+  }
+
+  void add_file(const fs::path& path, std::string name) {
+    if (!seen_.insert(path.string()).second) return;
+    std::error_code failed;
+    const uintmax_t size = fs::file_size(path, failed);
+    if (!is_text(path) && !is_picture(path))
+      left_out.push_back({path.string(), "no result, log, configuration or report"});
+    else if (failed || size > k_largest_file)
+      left_out.push_back({path.string(), failed ? failed.message() : "over 1 GB"});
+    else
+      items_.push_back({path, name.find('/') == std::string::npos ? unused_name(name) : std::move(name)});
+  }
+
+  std::vector<Item> items_;
+  std::set<std::string> seen_, roots_;
+};
+
+class SealWriter {
+ public:
+  explicit SealWriter(const fs::path& path)
+      : file_(path), path_(path.string()), handle_(::archive_write_new(), ::archive_write_free) {
+    ::archive_write_set_format_pax_restricted(handle_.get());
+    const bool zstd = path.extension() == ".zst";
+    check(zstd ? ::archive_write_add_filter_zstd(handle_.get()) : ::archive_write_add_filter_gzip(handle_.get()));
+    ::archive_write_set_bytes_in_last_block(handle_.get(), 1);  // zeros behind a compressed stream are no stream
+    check(::archive_write_open(handle_.get(), this, nullptr, write_block, nullptr));
+  }
+
+  // Same content, same bytes: no times, no owners.
+  void add(const std::string& name, const std::string& content) {
+    const std::unique_ptr<archive_entry, void (*)(archive_entry*)> entry(::archive_entry_new(), ::archive_entry_free);
+    ::archive_entry_set_pathname(entry.get(), name.c_str());
+    ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
+    ::archive_entry_set_filetype(entry.get(), AE_IFREG);
+    ::archive_entry_set_perm(entry.get(), 0644);
+    ::archive_entry_set_mtime(entry.get(), 0, 0);
+    check(::archive_write_header(handle_.get(), entry.get()));
+    if (::archive_write_data(handle_.get(), content.data(), content.size()) < 0) check(ARCHIVE_FATAL);
+  }
+
+  void finish() {
+    check(::archive_write_close(handle_.get()));
+    file_.finish();
+  }
+
+ private:
+  // An exception must not pass through C.
+  static la_ssize_t write_block(archive*, void* self, const void* bytes, size_t size) {
+    auto& writer = *static_cast<SealWriter*>(self);
+    try {
+      writer.file_.write({static_cast<const char*>(bytes), size});
+      return static_cast<la_ssize_t>(size);
+    } catch (...) {
+      writer.failure_ = std::current_exception();
+      return -1;
+    }
+  }
+
+  void check(int status) const {
+    if (status == ARCHIVE_OK) return;
+    if (failure_) std::rethrow_exception(failure_);
+    const char* reason = ::archive_error_string(handle_.get());
+    throw Error(
+        Problem{fmt::format("cannot be written: {}", reason == nullptr ? "no reason given" : reason), path_, ""},
+        ExitStatus::work_failed);
+  }
+
+  NewFile file_;
+  std::string path_;
+  std::exception_ptr failure_;
+  std::unique_ptr<archive, int (*)(archive*)> handle_;
+};
+
+void check_output_name(const fs::path& output) {
+  const std::string name = output.filename().string();
+  for (const char* ending : {".tar.zst", ".tar.gz", ".tgz"})
+    if (name.ends_with(ending)) return;
+  throw Error(Problem{"has no ending of an archive", output.string(), "call it *.tar.zst or *.tar.gz"});
+}
+
+}  // namespace
+
+Seal seal_files(const SealRequest& request) {
+  check_output_name(request.output);
+  Gatherer gatherer;
+  for (const fs::path& path : request.paths) gatherer.add(path);
+  const std::vector<Item> items = gatherer.items();
+  if (items.empty())
+    throw Error(
+        Problem{"no result, log or configuration was found", "", "run `tprimat run` first, or name its output"});
+  Redactor redactor(request.redaction);
+  SealWriter writer(request.output);
+  Seal seal;
+  seal.left_out = std::move(gatherer.left_out);
+  seal.manifest.program = request.program;
+  seal.manifest.created = request.created;
+  for (const Item& item : items) {
+    const std::string name = redactor.redact(item.name);
+    const std::string content = is_text(item.path) ? redactor.redact(read_file(item.path)) : read_file(item.path);
+    writer.add(name, content);
+    seal.manifest.files.push_back({name, static_cast<int64_t>(content.size()), sha256_hex(content)});
+  }
+  seal.manifest.redactions = redactor.counts();
+  const std::string manifest = print_json(to_json(seal.manifest));
+  seal.manifest_sha256 = sha256_hex(manifest);
+  writer.add(k_manifest_name, manifest);
+  writer.finish();
+  return seal;
+}
+
+}  // namespace tprimat
