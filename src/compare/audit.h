@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compare/comparison.h"
+#include "result/metrics.h"
 
 namespace tprimat {
 
@@ -32,5 +33,9 @@ std::vector<Finding> audit_contender(const Contender& contender);
 std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject);
 
 bool has_error(const std::vector<Finding>& findings);
+
+// False for a metric that a finding of the pair shows to mean something else on each side: see the rules flop_formula,
+// peak, memory_meaning, batch and sequence_length.
+bool means_the_same(const Metric& metric, const std::vector<Finding>& findings);
 
 }  // namespace tprimat

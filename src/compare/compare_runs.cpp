@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "compare/audit.h"
 #include "compare/contender.h"
+#include "compare/gates.h"
 #include "compare/verdict.h"
 #include "text/format.h"
 
@@ -56,7 +57,7 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
   return std::any_of(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {
     std::error_code ignored;
     const std::filesystem::path path(each.path);
-    return path.filename() == wanted || path.stem() == wanted || std::filesystem::equivalent(path, wanted, ignored);
+    return each.path == wanted || path.filename() == wanted || path.stem() == wanted || std::filesystem::equivalent(path, wanted, ignored);
   });
 }
 
@@ -69,17 +70,6 @@ bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
   return true;
 }
 
-// Not compared where their meanings differ: see the rules flop_formula, peak, memory_meaning and batch.
-bool is_excluded(const Metric& metric, const std::vector<Finding>& findings) {
-  const auto found = [&](std::string_view code) {
-    return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.code == code; });
-  };
-  if (metric.key == "mfu") return found("flop_formula") || found("peak");
-  if (metric.key == "tflops_per_gpu") return found("flop_formula");
-  if (metric.key.ends_with("_step_time")) return found("batch") || found("sequence_length");
-  return metric.format == MetricFormat::gigabytes && found("memory_meaning");
-}
-
 Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, double smallest_effect) {
   const Contender &before = group.contenders[reference], &after = group.contenders[subject];
   Pair pair{subject, reference, audit_pair(before, after), true, estimate_ratio(before, after), Verdict::inconclusive,
@@ -89,7 +79,7 @@ Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, dou
   pair.explanation = explain(pair.ratio, smallest_effect);
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
-    if (metric.better == Direction::neither || !low || !high || low->value == 0 || is_excluded(metric, pair.findings))
+    if (metric.better == Direction::neither || !low || !high || low->value == 0 || !means_the_same(metric, pair.findings))
       continue;
     pair.ratios[std::string(metric.key)] = high->value / low->value;
   }
@@ -173,7 +163,7 @@ std::string state_ratio(const ModelGroup& group, const Pair& pair, double smalle
 Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
   check_options(options);
   Comparison comparison{group_by_model(select_runs(std::move(loaded.runs), options)), std::move(loaded.skipped),
-                        options.smallest_effect, options.force};
+                        options.smallest_effect, options.force, {}};
   bool baseline_found = options.baseline.empty();
   for (ModelGroup& group : comparison.groups) {
     sort_contenders(group.contenders, options.sort);
@@ -181,15 +171,18 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     const bool has_baseline = !options.baseline.empty() && move_baseline_first(group, options.baseline);
     baseline_found = baseline_found || has_baseline;
     if (options.baseline.empty()) check_group_size(group);
+    group.has_baseline = has_baseline;
     compare_group(group, has_baseline, options.smallest_effect);
   }
   if (!baseline_found)
     throw Error(Problem{fmt::format("\"{}\" is none of the results", options.baseline), "--baseline",
                         "name a result file, a platform, a framework or a label"});
+  if (!options.gates.empty()) comparison.gates = judge_gates(comparison, options.gates);
   return comparison;
 }
 
 ExitStatus comparison_status(const Comparison& comparison) {
+  if (!comparison.gates.empty()) return gates_status(comparison.gates);
   bool invalid = false;
   for (const ModelGroup& group : comparison.groups) {
     for (const Pair& pair : group.pairs)
