@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/compare_gates.h"
 #include "cli/draw_plot.h"
 #include "cli/verbs.h"
 #include "compare/compare_runs.h"
@@ -25,6 +26,7 @@ constexpr const char* k_compare_examples =
     "  tprimat compare                                  everything in ./output\n"
     "  tprimat compare old.json new.json --baseline old.json\n"
     "  tprimat compare results/ --model llama --markdown\n"
+    "  tprimat compare new.json --baseline main.json --fail-if 'tokens_per_second < -3%'\n"
     "  tprimat compare a.json b.json --json | jq '.groups[].pairs[].verdict'\n"
     "\nWrites compare.md, compare.png and compare.svg to the output directory. Exit status 3: a pair did not do the "
     "same\n"
@@ -33,6 +35,8 @@ constexpr const char* k_compare_examples =
 // The command line as it was given; names of platforms and frameworks are still words.
 struct CompareRequest {
   std::vector<std::string> paths, platforms, frameworks, models, strategies;
+  std::vector<std::string> gates;
+  CiOutputs ci;
   std::string baseline, sort, output = "./output";
   double smallest_effect_percent = 1.0;
   std::optional<double> loss_tolerance_percent;
@@ -51,6 +55,8 @@ std::vector<E> parse_names(const std::vector<std::string>& words, const char* op
 }
 
 CompareOptions make_options(const CompareRequest& request) {
+  if (!request.gates.empty() && request.baseline.empty())
+    throw Error(Problem{"a gate needs something to compare with", "--fail-if", "name it with --baseline"});
   std::optional<double> loss_tolerance;
   if (request.loss_tolerance_percent) loss_tolerance = *request.loss_tolerance_percent / 100;
   return {.platforms = parse_names<Platform>(request.platforms, "--platform"),
@@ -61,7 +67,8 @@ CompareOptions make_options(const CompareRequest& request) {
           .sort = request.sort,
           .smallest_effect = request.smallest_effect_percent / 100,
           .audit = {loss_tolerance},
-          .force = request.force};
+          .force = request.force,
+          .gates = parse_gates(request.gates)};
 }
 
 LoadedRuns load_requested(const CompareRequest& request) {
@@ -114,8 +121,10 @@ void write_files(const Comparison& comparison, const CompareRequest& request) {
 }
 
 ExitStatus compare(const Session& session, const CompareRequest& request) {
-  const Comparison comparison = compare_runs(load_requested(request), make_options(request));
+  const CompareOptions options = make_options(request);
+  const Comparison comparison = compare_runs(load_requested(request), options);
   print_comparison(comparison, request, session);
+  write_ci_outputs(comparison, request.ci);
   write_files(comparison, request);
   return comparison_status(comparison);
 }
@@ -132,6 +141,18 @@ void add_filters(CLI::App& verb, CompareRequest& request) {
       ->type_name("RUN");
   verb.add_option("--sort", request.sort, "Order the runs by a metric, best first, e.g. tokens_per_second_per_gpu")
       ->type_name("METRIC");
+}
+
+void add_gates(CLI::App& verb, CompareRequest& request) {
+  verb.add_option("--fail-if", request.gates,
+                  "Exit with 5 when a metric changed so against the baseline, e.g. 'tokens_per_second < -3%', and with "
+                  "6 when the noise forbids an answer; may be repeated")
+      ->type_name("GATE")
+      ->allow_extra_args(false);
+  verb.add_option("--junit", request.ci.junit_path, "Write results, pairs and gates as JUnit XML to this file")
+      ->type_name("FILE");
+  verb.add_flag("--annotations", request.ci.annotations,
+                "Print what fails and what is doubtful as annotations of GitHub Actions on stderr");
 }
 
 }  // namespace
@@ -151,6 +172,7 @@ void add_compare_verb(CLI::App& program, Session& session) {
   verb->add_flag("--plot", request->plot, "Fail when the plot cannot be drawn, instead of warning");
   verb->add_flag("--force", request->force,
                  "Tell verdicts and ratios of runs that are not comparable, with the reasons");
+  add_gates(*verb, *request);
   verb->add_option("--smallest-effect", request->smallest_effect_percent, "Smallest difference of interest, in percent")
       ->type_name("PERCENT")
       ->capture_default_str()

@@ -60,4 +60,14 @@ bool has_error(const std::vector<Finding>& findings) {
                      [](const Finding& each) { return each.severity == Severity::error; });
 }
 
+bool means_the_same(const Metric& metric, const std::vector<Finding>& findings) {
+  const auto found = [&](std::string_view code) {
+    return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.code == code; });
+  };
+  if (metric.key == "mfu") return !found("flop_formula") && !found("peak") && !found("peak_value");
+  if (metric.key == "tflops_per_gpu") return !found("flop_formula");
+  if (metric.key.ends_with("_step_time")) return !found("batch") && !found("sequence_length");
+  return metric.format != MetricFormat::gigabytes || !found("memory_meaning");
+}
+
 }  // namespace tprimat

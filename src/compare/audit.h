@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compare/comparison.h"
+#include "result/metrics.h"
 
 namespace tprimat {
 
@@ -53,5 +54,9 @@ bool has_error(const std::vector<Finding>& findings);
 
 // Of the findings of a pair and of its two sides.
 Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& reference, const Contender& subject);
+
+// False for a metric that a finding of the pair shows to mean something else on each side: see the rules flop_formula,
+// peak, memory_meaning, batch and sequence_length.
+bool means_the_same(const Metric& metric, const std::vector<Finding>& findings);
 
 }  // namespace tprimat

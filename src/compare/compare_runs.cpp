@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "compare/audit.h"
 #include "compare/contender.h"
+#include "compare/gates.h"
 #include "compare/verdict.h"
 #include "text/format.h"
 
@@ -56,7 +57,8 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
   return std::any_of(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {
     std::error_code ignored;
     const std::filesystem::path path(each.path);
-    return path.filename() == wanted || path.stem() == wanted || std::filesystem::equivalent(path, wanted, ignored);
+    return each.path == wanted || path.filename() == wanted || path.stem() == wanted ||
+           std::filesystem::equivalent(path, wanted, ignored);
   });
 }
 
@@ -67,17 +69,6 @@ bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
   if (found == group.contenders.end()) return false;
   std::rotate(group.contenders.begin(), found, found + 1);
   return true;
-}
-
-// Not compared where their meanings differ: see the rules of these codes.
-bool is_excluded(const Metric& metric, const std::vector<Finding>& findings) {
-  const auto found = [&](std::string_view code) {
-    return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.code == code; });
-  };
-  if (metric.key == "mfu") return found("flop_formula") || found("peak") || found("peak_value");
-  if (metric.key == "tflops_per_gpu") return found("flop_formula");
-  if (metric.key.ends_with("_step_time")) return found("batch") || found("sequence_length");
-  return metric.format == MetricFormat::gigabytes && found("memory_meaning");
 }
 
 Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, const CompareOptions& options) {
@@ -93,7 +84,8 @@ Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, con
   pair.explanation = explain(pair.ratio, options.smallest_effect);
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
-    if (metric.better == Direction::neither || !low || !high || low->value == 0 || is_excluded(metric, pair.findings))
+    if (metric.better == Direction::neither || !low || !high || low->value == 0 ||
+        !means_the_same(metric, pair.findings))
       continue;
     pair.ratios[std::string(metric.key)] = high->value / low->value;
   }
@@ -183,8 +175,11 @@ std::string state_ratio(const ModelGroup& group, const Pair& pair, double smalle
 
 Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
   check_options(options);
-  Comparison comparison{group_by_model(select_runs(std::move(loaded.runs), options)), std::move(loaded.skipped),
-                        options.smallest_effect, options.force};
+  Comparison comparison{group_by_model(select_runs(std::move(loaded.runs), options)),
+                        std::move(loaded.skipped),
+                        options.smallest_effect,
+                        options.force,
+                        {}};
   bool baseline_found = options.baseline.empty();
   for (ModelGroup& group : comparison.groups) {
     sort_contenders(group.contenders, options.sort);
@@ -192,15 +187,18 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     const bool has_baseline = !options.baseline.empty() && move_baseline_first(group, options.baseline);
     baseline_found = baseline_found || has_baseline;
     if (options.baseline.empty()) check_group_size(group);
+    group.has_baseline = has_baseline;
     compare_group(group, has_baseline, options);
   }
   if (!baseline_found)
     throw Error(Problem{fmt::format("\"{}\" is none of the results", options.baseline), "--baseline",
                         "name a result file, a platform, a framework or a label"});
+  if (!options.gates.empty()) comparison.gates = judge_gates(comparison, options.gates);
   return comparison;
 }
 
 ExitStatus comparison_status(const Comparison& comparison) {
+  if (!comparison.gates.empty()) return gates_status(comparison.gates);
   bool invalid = false;
   for (const ModelGroup& group : comparison.groups) {
     for (const Pair& pair : group.pairs)

@@ -20,13 +20,15 @@ struct CompareOptions {
   double smallest_effect = 0.01;
   AuditOptions audit = {};
   bool force = false;
+  std::vector<Gate> gates = {};  // tested on every pair with the baseline
 };
 
 // Groups by model, audits, judges each pair. Throws Error (usage) when nothing is left to compare, for an unknown
 // metric, for a baseline that names nothing, and for too many participants without a baseline.
 Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options);
 
-// not_comparable when a pair is, work_failed when a run is invalid, otherwise done. Force does not change what is true.
+// With gates, what they say (compare/gates.h). Otherwise not_comparable when a pair is, work_failed when a run is
+// invalid, else done. Force does not change what is true.
 ExitStatus comparison_status(const Comparison& comparison);
 
 // "AMD Primus is 1.55x faster than NVIDIA NeMo ..."; for a pair that is not comparable and not forced: why nobody is

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/gate.h"
 #include "result/run_result.h"
 
 namespace tprimat {
@@ -87,6 +88,7 @@ struct ModelGroup {
   std::string model;
   std::vector<Contender> contenders;
   std::vector<Pair> pairs;
+  bool has_baseline = false;  // the first contender is it, and every pair's reference
 };
 
 struct Comparison {
@@ -94,6 +96,7 @@ struct Comparison {
   std::vector<SkippedFile> skipped;
   double smallest_effect = 0.01;  // a ratio within 1/(1+this) .. 1+this is "same"
   bool force = false;  // verdicts are printed for pairs that are not comparable, with the reasons beside them
+  std::vector<GateResult> gates = {};
 };
 
 }  // namespace tprimat

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "result/summary.h"
 #include "stats/descriptive.h"
@@ -18,17 +19,6 @@ namespace tprimat {
 namespace {
 
 std::string file_stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
-
-// "out/train_nvd_nemo_qwen_r2.json" -> "out/train_nvd_nemo_qwen"; other names stay whole.
-std::string repetition_key(const std::string& path) {
-  const std::string stem = file_stem(path);
-  const size_t mark = stem.rfind("_r");
-  const std::string folder = std::filesystem::path(path).parent_path().string() + "/";
-  const bool numbered = mark != std::string::npos && mark + 2 < stem.size() &&
-                        std::all_of(stem.begin() + static_cast<std::ptrdiff_t>(mark) + 2, stem.end(),
-                                    [](unsigned char c) { return std::isdigit(c); });
-  return numbered ? folder + stem.substr(0, mark) : path;
-}
 
 // Numbered alike is not enough: files of other work under such names are participants of their own.
 bool does_same_work(const RunResult& a, const RunResult& b) {
@@ -70,21 +60,17 @@ const std::vector<Distinction>& distinctions() {
   return list;
 }
 
-bool shares_label(const std::vector<Contender>& contenders, const Contender& contender) {
-  return std::count_if(contenders.begin(), contenders.end(),
-                       [&](const Contender& each) { return each.label == contender.label; }) > 1;
-}
-
 // Adds `distinction` to labels that several participants share, where it differs among those.
 void apply_distinction(std::vector<Contender>& contenders, const Distinction& distinction) {
-  const std::vector<Contender> before = contenders;
-  for (size_t i = 0; i < contenders.size(); ++i) {
-    if (!shares_label(before, before[i])) continue;
-    const std::string own = distinction(before[i]);
-    const bool differs = std::any_of(before.begin(), before.end(), [&](const Contender& each) {
-      return each.label == before[i].label && distinction(each) != own;
-    });
-    if (differs && !own.empty()) contenders[i].label += " " + own;
+  std::unordered_map<std::string, std::vector<size_t>> by_label;
+  for (size_t i = 0; i < contenders.size(); ++i) by_label[contenders[i].label].push_back(i);
+  for (const auto& [label, members] : by_label) {
+    if (members.size() < 2) continue;
+    std::vector<std::string> words;
+    for (const size_t i : members) words.push_back(distinction(contenders[i]));
+    if (std::adjacent_find(words.begin(), words.end(), std::not_equal_to<>()) == words.end()) continue;
+    for (size_t k = 0; k < members.size(); ++k)
+      if (!words[k].empty()) contenders[members[k]].label += " " + words[k];
   }
 }
 
@@ -99,6 +85,16 @@ std::optional<Estimate> span_of_intervals(double value, const std::vector<Estima
 }
 
 }  // namespace
+
+std::string repetition_key(const std::string& path) {
+  const std::string stem = file_stem(path);
+  const size_t mark = stem.rfind("_r");
+  const std::string folder = std::filesystem::path(path).parent_path().string() + "/";
+  const bool numbered = mark != std::string::npos && mark + 2 < stem.size() &&
+                        std::all_of(stem.begin() + static_cast<std::ptrdiff_t>(mark) + 2, stem.end(),
+                                    [](unsigned char c) { return std::isdigit(c); });
+  return numbered ? folder + stem.substr(0, mark) : path;
+}
 
 std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
   std::vector<Contender> contenders;
@@ -125,14 +121,20 @@ void name_contenders(std::vector<Contender>& contenders) {
 
 std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric) {
   std::vector<Estimate> estimates;
+  for (const LoadedRun& run : contender.runs)
+    if (const auto estimate = metric.read(run.result)) estimates.push_back(*estimate);
+  return combine_runs(estimates);
+}
+
+std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs) {
+  std::vector<Estimate> estimates;
   std::vector<double> values;
-  for (const LoadedRun& run : contender.runs) {
-    auto estimate = metric.read(run.result);
-    if (!estimate || !std::isfinite(estimate->value)) continue;
-    if (!std::isfinite(estimate->low.value_or(0)) || !std::isfinite(estimate->high.value_or(0)))
-      estimate->low.reset(), estimate->high.reset();
-    estimates.push_back(*estimate);
-    values.push_back(estimate->value);
+  for (Estimate estimate : of_runs) {
+    if (!std::isfinite(estimate.value)) continue;
+    if (!std::isfinite(estimate.low.value_or(0)) || !std::isfinite(estimate.high.value_or(0)))
+      estimate.low.reset(), estimate.high.reset();
+    estimates.push_back(estimate);
+    values.push_back(estimate.value);
   }
   if (estimates.size() < 2) return estimates.empty() ? std::nullopt : std::optional(estimates.front());
   const double centre = mean(values), n = static_cast<double>(values.size());

@@ -21,6 +21,12 @@ void name_contenders(std::vector<Contender>& contenders);
 // own intervals.
 std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric);
 
+// The same of the runs' own figures. Nothing for none.
+std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs);
+
+// "out/train_nvd_nemo_qwen_r2.json" -> "out/train_nvd_nemo_qwen": what repetitions share; other names stay whole.
+std::string repetition_key(const std::string& path);
+
 // "TP1 PP2 DP4", only what is known; empty when nothing is.
 std::string describe_layout(const RunResult& result);
 

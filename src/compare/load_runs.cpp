@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
+#include "base/parallel_for.h"
 #include "result/result_file.h"
 
 namespace tprimat {
@@ -27,53 +29,97 @@ std::vector<fs::path> json_files(const fs::path& directory) {
   return files;
 }
 
-class Loader {
+// A file to read; one found in a directory may turn out to be no result.
+struct Candidate {
+  std::string path;
+  bool was_named = false;
+};
+
+// Lists files without reading them. A file named twice counts once.
+class Lister {
  public:
-  void load(const std::string& path) {
+  void add(const std::string& path) {
     if (!fs::exists(path))
       throw Error(Problem{"does not exist", path, "give result files, or the directory that `tprimat run` wrote to"});
     if (fs::is_directory(path))
-      load_directory(path);
-    else if (is_new(path))
-      loaded_.runs.push_back({path, load_run_result(path)});
+      add_directory(path);
+    else if (seen_.insert(fs::canonical(path)).second)
+      candidates_.push_back({path, true});
   }
 
-  LoadedRuns take() { return std::move(loaded_); }
+  std::vector<Candidate> take() { return std::move(candidates_); }
 
  private:
-  bool is_new(const fs::path& path) { return seen_.insert(fs::canonical(path)).second; }
-
-  void load_directory(const fs::path& directory) {
-    for (const fs::path& path : json_files(directory)) {
-      if (!is_new(path)) continue;
-      try {
-        loaded_.runs.push_back({path.string(), load_run_result(path)});
-      } catch (const Error& error) {
-        loaded_.skipped.push_back({path.string(), error.problems().front().what});
-      }
-    }
+  void add_directory(const fs::path& directory) {
+    const fs::path real = fs::canonical(directory);
+    for (const fs::path& path : json_files(directory))
+      if (seen_.insert(fs::is_symlink(path) ? fs::canonical(path) : real / path.filename()).second)
+        candidates_.push_back({path.string(), false});
   }
 
-  LoadedRuns loaded_;
+  std::vector<Candidate> candidates_;
   std::set<fs::path> seen_;
 };
+
+// What became of a candidate: one of the two.
+struct Outcome {
+  std::optional<RunResult> result;
+  std::vector<Problem> problems;
+};
+
+// Neither a comparison nor a report looks at these series, and thousands of runs hold gigabytes of them.
+void drop_unused_series(RunResult& result) {
+  result.grad_norms = {};
+  result.memory_values = {};
+  result.reported.reset();
+}
+
+Outcome read_candidate(const Candidate& candidate, bool keeps_all) {
+  Outcome outcome;
+  try {
+    outcome.result = load_run_result(candidate.path);
+    if (!keeps_all) drop_unused_series(*outcome.result);
+  } catch (const Error& error) {
+    outcome.problems = error.problems();
+  }
+  return outcome;
+}
+
+std::vector<Outcome> read_candidates(const std::vector<Candidate>& candidates) {
+  constexpr size_t k_many = 1000;
+  std::vector<Outcome> outcomes(candidates.size());
+  parallel_for(candidates.size(),
+               [&](size_t i) { outcomes[i] = read_candidate(candidates[i], candidates.size() <= k_many); });
+  return outcomes;
+}
 
 }  // namespace
 
 LoadedRuns load_runs(const std::vector<std::string>& paths) {
-  Loader loader;
+  Lister lister;
   std::vector<Problem> problems;
   for (const std::string& path : paths) {
     try {
-      loader.load(path);
+      lister.add(path);
     } catch (const Error& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     } catch (const fs::filesystem_error& error) {
       problems.push_back({fmt::format("cannot be read: {}", error.code().message()), path, ""});
     }
   }
-  if (!problems.empty()) throw Error(problems);
-  return loader.take();
+  const std::vector<Candidate> candidates = lister.take();
+  std::vector<Outcome> outcomes = read_candidates(candidates);
+  LoadedRuns loaded;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (outcomes[i].result)
+      loaded.runs.push_back({candidates[i].path, std::move(*outcomes[i].result)});
+    else if (candidates[i].was_named)
+      problems.insert(problems.end(), outcomes[i].problems.begin(), outcomes[i].problems.end());
+    else
+      loaded.skipped.push_back({candidates[i].path, outcomes[i].problems.front().what});
+  }
+  throw_if_any(std::move(problems));
+  return loaded;
 }
 
 }  // namespace tprimat

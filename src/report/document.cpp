@@ -6,6 +6,7 @@
 
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
+#include "compare/gates.h"
 #include "report/figures.h"
 #include "report/wrap.h"
 
@@ -201,6 +202,18 @@ void add_group(const Comparison& comparison, const ModelGroup& group, Document& 
   document.push_back(list_files(group));
 }
 
+Tone tone_of(GateOutcome outcome) {
+  return outcome == GateOutcome::passed         ? Tone::good
+         : outcome == GateOutcome::inconclusive ? Tone::doubtful
+                                                : Tone::bad;
+}
+
+DocumentPart list_gates(const std::vector<GateResult>& results) {
+  std::vector<Line> lines;
+  for (const GateResult& result : results) lines.push_back({describe_gate(result) + ".", tone_of(result.outcome), ""});
+  return make_lines(std::move(lines));
+}
+
 void make_printable(DocumentPart& block) {
   block.text = printable(block.text);
   for (Line& line : block.lines) line.text = printable(line.text), line.aside = printable(line.aside);
@@ -219,6 +232,10 @@ Document build_document(const Comparison& comparison) {
     for (const SkippedFile& file : comparison.skipped)
       lines.push_back({file.path + ": " + file.reason, Tone::doubtful, ""});
     document.push_back(make_lines(std::move(lines)));
+  }
+  if (!comparison.gates.empty()) {
+    document.push_back(make_heading("Gates"));
+    document.push_back(list_gates(comparison.gates));
   }
   document.push_back(make_lines(
       {{fmt::format(

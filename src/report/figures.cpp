@@ -23,8 +23,7 @@ std::string or_unknown(const std::string& text) { return text.empty() ? k_unknow
 std::string describe_steps(const RunResult& run) {
   const auto asked = run.training_config.max_steps;
   std::string text = run.step_times.empty() ? number_or_unknown(asked) : fmt::format("{}", steps_reached(run));
-  if (asked && !run.step_times.empty() && *asked != steps_reached(run))
-    text += fmt::format(" of {}", *asked);
+  if (asked && !run.step_times.empty() && *asked != steps_reached(run)) text += fmt::format(" of {}", *asked);
   return text;
 }
 

@@ -1,5 +1,6 @@
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
+#include "compare/gates.h"
 #include "report/figures.h"
 #include "report/report.h"
 #include "text/json_fields.h"
@@ -68,7 +69,30 @@ Json pair_to_json(const Comparison& comparison, const ModelGroup& group, const P
           {"findings", findings_to_json(pair.findings)}};
 }
 
+Json optional_estimate(const std::optional<Estimate>& estimate) {
+  return estimate ? to_json(*estimate) : Json(nullptr);
+}
+
 }  // namespace
+
+Json gate_to_json(const GateResult& result) {
+  const Gate& gate = result.gate;
+  return {{"gate", gate.text},
+          {"metric", gate.metric->key},
+          {"operator", enum_name(gate.compare)},
+          {"threshold", gate.threshold},
+          {"relative", gate.relative},
+          {"unit", gate.relative ? std::string_view() : gate.metric->unit},
+          {"model", result.model},
+          {"baseline", result.baseline},
+          {"subject", result.subject},
+          {"before", optional_estimate(result.before)},
+          {"after", optional_estimate(result.after)},
+          {"change", optional_estimate(result.change)},
+          {"outcome", enum_name(result.outcome)},
+          {"reason", result.reason},
+          {"sentence", describe_gate(result)}};
+}
 
 Json comparison_to_json(const Comparison& comparison) {
   Json groups = Json::array(), skipped = Json::array();
@@ -79,9 +103,11 @@ Json comparison_to_json(const Comparison& comparison) {
     groups.push_back({{"model", group.model}, {"contenders", contenders}, {"pairs", pairs}});
   }
   for (const SkippedFile& file : comparison.skipped) skipped.push_back({{"path", file.path}, {"reason", file.reason}});
-  return {{"comparison_version", 1},    {"smallest_effect", comparison.smallest_effect},
-          {"forced", comparison.force}, {"exit_status", static_cast<int>(comparison_status(comparison))},
-          {"groups", groups},           {"skipped", skipped}};
+  Json all = {{"comparison_version", 1},    {"smallest_effect", comparison.smallest_effect},
+              {"forced", comparison.force}, {"exit_status", static_cast<int>(comparison_status(comparison))},
+              {"groups", groups},           {"skipped", skipped}};
+  for (const GateResult& result : comparison.gates) all["gates"].push_back(gate_to_json(result));
+  return all;
 }
 
 }  // namespace tprimat

@@ -11,6 +11,7 @@ namespace tprimat {
 std::string render_terminal(const Comparison& comparison, bool colour);
 std::string render_markdown(const Comparison& comparison);
 Json comparison_to_json(const Comparison& comparison);
+Json gate_to_json(const GateResult& result);
 std::string render_csv(
     const Comparison& comparison);  // one line per participant: facts, then every metric with its interval
 

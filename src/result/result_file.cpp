@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "result/consistency.h"
+#include "result/current_result.h"
 #include "result/peak.h"
 #include "result/summary.h"
 #include "result/upgrade.h"
@@ -119,6 +120,14 @@ void check_stored_figures(RunResult& result) {
               "the file's figures do not follow from its step times and facts: they were derived from these again");
 }
 
+void complete_result(RunResult& result) {
+  if (result.statistics)
+    check_stored_figures(result);
+  else
+    complete_older_result(result);
+  check_validity(result);
+}
+
 // A name out of a log must not choose the folder.
 std::string file_word(std::string word) {
   for (char& c : word)
@@ -138,11 +147,7 @@ RunResult run_result_from_json(const Json& json, const std::string& file_name) {
   std::vector<std::string> notes;
   RunResult result = from_json<RunResult>(upgrade_result(json, file_name, notes), file_name);
   for (const std::string& note : notes) add_warning(result, note);
-  if (result.statistics)
-    check_stored_figures(result);
-  else
-    complete_older_result(result);
-  check_validity(result);
+  complete_result(result);
   return result;
 }
 
@@ -150,8 +155,14 @@ void write_run_result(const std::filesystem::path& path, const RunResult& result
   write_file_atomically(path, print_json(run_result_to_json(result)), survives);
 }
 
-RunResult load_run_result(const std::filesystem::path& path) {
-  const Json json = parse_json(read_file(path), path.string());
+RunResult load_run_result(const std::filesystem::path& path) { return read_run_result(read_file(path), path); }
+
+RunResult read_run_result(const std::string& text, const std::filesystem::path& path) {
+  if (auto current = read_current_result(text)) {
+    complete_result(*current);
+    return std::move(*current);
+  }
+  const Json json = parse_json(text, path.string());
   try {
     return run_result_from_json(json, path.filename().string());
   } catch (const Error& error) {

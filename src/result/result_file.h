@@ -22,6 +22,9 @@ void write_run_result(const std::filesystem::path& path, const RunResult& result
 // Throws Error that names the path: unreadable, no JSON, no result.
 RunResult load_run_result(const std::filesystem::path& path);
 
+// The same for the text of that file.
+RunResult read_run_result(const std::string& text, const std::filesystem::path& path);
+
 // "train_amd_prim_qwen.json"; what is not asked for (strategy, dataset, run number) is left out of the name.
 struct ResultNaming {
   std::string strategy, dataset;

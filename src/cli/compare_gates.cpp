@@ -1,0 +1,50 @@
+#include "cli/compare_gates.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "compare/gates.h"
+#include "report/ci_report.h"
+
+namespace tprimat {
+namespace {
+
+JUnitStamp make_stamp() {
+  std::array<char, 256> name{};
+  const bool known = ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
+  std::string now = utc_timestamp();
+  if (now.ends_with('Z')) now.pop_back();  // the schema allows no time zone
+  return {now, known ? name.data() : "localhost"};
+}
+
+}  // namespace
+
+std::vector<Gate> parse_gates(const std::vector<std::string>& texts) {
+  std::vector<Gate> gates;
+  std::vector<Problem> problems;
+  for (const std::string& text : texts) {
+    try {
+      gates.push_back(parse_gate(text));
+    } catch (const Error& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  throw_if_any(std::move(problems));
+  return gates;
+}
+
+// Workflow commands are read from both streams; stderr leaves the report on stdout whole.
+void write_ci_outputs(const Comparison& comparison, const CiOutputs& outputs) {
+  if (!outputs.junit_path.empty())
+    write_file_atomically(outputs.junit_path, render_junit(comparison, make_stamp()));
+  if (!outputs.annotations) return;
+  const std::string text = render_annotations(comparison);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+}  // namespace tprimat

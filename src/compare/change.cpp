@@ -1,0 +1,91 @@
+#include "compare/change.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "compare/contender.h"
+#include "stats/interval_arithmetic.h"
+
+namespace tprimat {
+namespace {
+
+enum class OfSteps { rate, time, neither };
+
+// In proportion to tokens/s per device, or to its inverse: a constant of each side (devices, FLOPs, peak, price, batch)
+// is all that lies between.
+OfSteps relation_to_steps(std::string_view key) {
+  constexpr std::array k_rates = {"tokens_per_second_per_gpu", "tokens_per_second", "tflops_per_gpu", "mfu"};
+  constexpr std::array k_times = {"mean_step_time", "usd_per_1e12_tokens", "days_per_1e12_tokens"};
+  if (std::find(k_rates.begin(), k_rates.end(), key) != k_rates.end()) return OfSteps::rate;
+  return std::find(k_times.begin(), k_times.end(), key) != k_times.end() ? OfSteps::time : OfSteps::neither;
+}
+
+// The metric for a rate of one token per second and device.
+std::optional<double> constant_of(const Contender& contender, const Metric& metric, OfSteps relation) {
+  const auto figure = metric.read(contender.first()), rate = metrics().front().read(contender.first());
+  if (!figure || !rate || rate->value <= 0) return std::nullopt;
+  return relation == OfSteps::rate ? figure->value / rate->value : figure->value * rate->value;
+}
+
+std::optional<Estimate> ratio_by_steps(const ModelGroup& group, const Pair& pair, const Metric& metric,
+                                       OfSteps relation) {
+  const auto before = constant_of(group.contenders[pair.reference], metric, relation);
+  const auto after = constant_of(group.contenders[pair.subject], metric, relation);
+  if (!pair.ratio || !before || !after || *before == 0) return std::nullopt;
+  const double scale = *after / *before;
+  const Estimate& rate = *pair.ratio;
+  if (relation == OfSteps::rate) {
+    Estimate ratio{scale * rate.value, {}, {}};
+    if (rate.low && rate.high) ratio.low = scale * *rate.low, ratio.high = scale * *rate.high;
+    return ratio;
+  }
+  if (rate.value <= 0) return std::nullopt;
+  Estimate ratio{scale / rate.value, {}, {}};
+  if (rate.low && rate.high && *rate.low > 0) ratio.low = scale / *rate.high, ratio.high = scale / *rate.low;
+  return ratio;
+}
+
+bool is_bounded(const std::optional<Estimate>& estimate) { return estimate && estimate->low && estimate->high; }
+Bounded bounded(const Estimate& estimate) { return {estimate.value, {*estimate.low, *estimate.high}}; }
+
+std::optional<Estimate> ratio_by_figures(const Estimate& before, const Estimate& after) {
+  if (before.value <= 0) return std::nullopt;
+  Estimate ratio{after.value / before.value, {}, {}};
+  if (!is_bounded(before) || !is_bounded(after)) return ratio;
+  if (const auto interval = ratio_interval(bounded(after), bounded(before)))
+    ratio.low = interval->low, ratio.high = interval->high;
+  return ratio;
+}
+
+Estimate subtract(const Estimate& after, const Estimate& before) {
+  Estimate difference{after.value - before.value, {}, {}};
+  if (!is_bounded(before) || !is_bounded(after)) return difference;
+  const Interval interval = difference_interval(bounded(after), bounded(before));
+  difference.low = interval.low, difference.high = interval.high;
+  return difference;
+}
+
+std::optional<Estimate> less_one(std::optional<Estimate> ratio) {
+  if (!ratio || !std::isfinite(ratio->value)) return std::nullopt;
+  ratio->value -= 1;
+  if (ratio->low && ratio->high) *ratio->low -= 1, *ratio->high -= 1;
+  return ratio;
+}
+
+}  // namespace
+
+Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& metric) {
+  Change change{read_figure(group.contenders[pair.reference], metric),
+                read_figure(group.contenders[pair.subject], metric),
+                {},
+                {},
+                relation_to_steps(metric.key) != OfSteps::neither};
+  if (!change.before || !change.after) return change;
+  change.difference = subtract(*change.after, *change.before);
+  change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric, relation_to_steps(metric.key))
+                                                    : ratio_by_figures(*change.before, *change.after));
+  return change;
+}
+
+}  // namespace tprimat
