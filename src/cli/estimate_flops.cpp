@@ -110,10 +110,10 @@ FlopReport make_flop_report(const Session& session, const FlopRequest& request) 
 }
 
 std::string render_flop_report(const FlopReport& report) {
-  std::string text = fmt::format("{} ({}), SL {}, vocabulary {}, {}, counted by {}\n\n{}\n{}\n{}", report.name,
-                                 report.model, report.sequence_length, report.vocabulary, enum_name(report.precision),
-                                 report.formula, render_parts(report), render_formulas(report),
-                                 render_recompute(report));
+  std::string text =
+      fmt::format("{} ({}), SL {}, vocabulary {}, {}, counted by {}\n\n{}\n{}\n{}", report.name, report.model,
+                  report.sequence_length, report.vocabulary, enum_name(report.precision), report.formula,
+                  render_parts(report), render_formulas(report), render_recompute(report));
   if (report.fp8_share)
     text += fmt::format(
         "FP8: {} of the FLOPs are in products that run in FP8; MFU is over the FP8 peak and at most {} where BF16 runs "

@@ -16,7 +16,8 @@ constexpr const char* k_estimate_examples =
     "  tprimat estimate --flops llama                            parameters and FLOPs of a model, part by part\n"
     "  tprimat estimate --flops deepseek_v3 --seq 4096 --recompute selective --json\n"
     "  tprimat estimate --flops gpt3_175b --tp 8                 with the vocabulary that Megatron pads for TP 8\n"
-    "  tprimat estimate --validate results.tsv                   do published TFLOP/s, MFU and HFU follow from their inputs?\n";
+    "  tprimat estimate --validate results.tsv                   do published TFLOP/s, MFU and HFU follow from their "
+    "inputs?\n";
 
 struct EstimateOptions {
   FlopRequest flops;

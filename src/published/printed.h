@@ -11,7 +11,7 @@ struct Interval {
   double middle() const { return (low + high) / 2; }
   bool meets(const Interval& other) const { return low <= other.high && other.low <= high; }
 };
-Interval operator*(const Interval& interval, double factor);  // factor > 0
+Interval operator*(const Interval& interval, double factor);                 // factor > 0
 Interval operator/(const Interval& numerator, const Interval& denominator);  // both > 0
 
 // A figure as a table prints it. Its last digit says how well it is known.

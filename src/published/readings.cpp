@@ -1,14 +1,11 @@
 #include "published/readings.h"
 
-#include <functional>
-
 namespace tprimat {
 namespace {
 
 // A shape as the source may have counted it.
 struct ShapeReading {
   CountedModel shape;
-  bool counts_router = true;
   std::vector<std::string> deviations;
 
   ShapeReading with(const std::string& deviation) const {
@@ -21,6 +18,17 @@ struct ShapeReading {
 // Vocabularies of the papers that print none: Megatron's padded GPT-2 tokenizer, and BLOOM's.
 constexpr int64_t k_usual_vocabularies[] = {51200, 250880};
 
+// Shapes that a source counts with otherwise than the model's own say.
+struct OtherShape {
+  std::string_view model;
+  int64_t key_heads;   // 0: as the model's
+  int64_t vocabulary;  // 0: as the model's
+  std::string_view source;
+};
+constexpr OtherShape k_other_shapes[] = {
+    {"llama3.1_405b", 16, 0, "NVIDIA/dgxc-benchmarking llama3.1/README_405b.md at 143b90d (notes: 1 + 16/128)"},
+    {"grok1_314b", 0, 128256, "NVIDIA/dgxc-benchmarking grok1/README.md at 1f6d9f4 (notes: Llama 3's tokenizer)"}};
+
 void read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
   if (!inputs.vocabulary_known) {
     for (const int64_t vocabulary : k_usual_vocabularies) {
@@ -30,6 +38,11 @@ void read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::ve
     return;
   }
   out.push_back(plain);
+  for (const OtherShape& other : k_other_shapes) {
+    if (other.model != plain.shape.model.name || other.vocabulary == 0) continue;
+    out.push_back(plain.with("other_vocabulary"));
+    out.back().shape.model.vocab_size = other.vocabulary;
+  }
   const int64_t own = plain.shape.model.vocab_size;
   const int64_t padded = padded_vocabulary(own, inputs.tensor_parallel);
   if (padded == own) return;
@@ -37,15 +50,22 @@ void read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::ve
   out.back().shape.model.vocab_size = padded;
 }
 
-void read_key_heads(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+// Of the kind that the equations of the Megatron papers are about.
+bool is_gpt(const ModelSpec& model) { return model.mlp == MlpKind::gelu && !model.num_experts; }
+
+void read_key_heads(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
   out.push_back(plain);
   const ModelSpec& m = plain.shape.model;
-  if (plain.shape.latent || m.num_key_value_heads >= m.num_attention_heads) return;
-  out.push_back(plain.with("multi_head_counted"));
-  out.back().shape.model.num_key_value_heads = m.num_attention_heads;
-  if (2 * m.num_key_value_heads >= m.num_attention_heads) return;
-  out.push_back(plain.with("key_heads_doubled"));
-  out.back().shape.model.num_key_value_heads = 2 * m.num_key_value_heads;
+  if (plain.shape.latent) return;
+  if (is_gpt(inputs.shape->model) && m.num_key_value_heads < m.num_attention_heads) {
+    out.push_back(plain.with("multi_head_counted"));
+    out.back().shape.model.num_key_value_heads = m.num_attention_heads;
+  }
+  for (const OtherShape& other : k_other_shapes) {
+    if (other.model != m.name || other.key_heads == 0) continue;
+    out.push_back(plain.with("other_key_heads"));
+    out.back().shape.model.num_key_value_heads = other.key_heads;
+  }
 }
 
 void read_mlp(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
@@ -53,13 +73,6 @@ void read_mlp(const RowInputs&, const ShapeReading& plain, std::vector<ShapeRead
   if (plain.shape.model.mlp != MlpKind::swiglu) return;
   out.push_back(plain.with("gate_not_counted"));
   out.back().shape.model.mlp = MlpKind::gelu;
-}
-
-void read_router(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  out.push_back(plain);
-  if (!plain.shape.model.num_experts) return;
-  out.push_back(plain.with("router_not_counted"));
-  out.back().counts_router = false;
 }
 
 void read_window(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
@@ -77,11 +90,10 @@ void read_prediction(const RowInputs&, const ShapeReading& plain, std::vector<Sh
 }
 
 using ShapeAxis = void (*)(const RowInputs&, const ShapeReading&, std::vector<ShapeReading>&);
-constexpr ShapeAxis k_shape_axes[] = {read_vocabulary, read_key_heads, read_mlp,
-                                      read_router,     read_window,    read_prediction};
+constexpr ShapeAxis k_shape_axes[] = {read_vocabulary, read_key_heads, read_mlp, read_window, read_prediction};
 
 std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
-  std::vector<ShapeReading> readings{{*inputs.shape, true, {}}};
+  std::vector<ShapeReading> readings{{*inputs.shape, {}}};
   for (const ShapeAxis axis : k_shape_axes) {
     std::vector<ShapeReading> wider;
     for (const ShapeReading& each : readings)
@@ -91,17 +103,14 @@ std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
   return readings;
 }
 
-FlopBreakdown count_reading(const ShapeReading& reading, int64_t length, bool causal) {
-  FlopBreakdown breakdown = break_down(reading.shape, {length, causal, 0});
-  if (reading.counts_router) return breakdown;
-  for (PartCost& each : breakdown.parts) {
-    if (each.part == FlopPart::router) each.forward = each.backward = 0;
-    if (each.part != FlopPart::prediction) continue;
-    const ModelSpec& m = reading.shape.model;
-    const auto routers = static_cast<double>(reading.shape.prediction_layers * *m.num_experts * m.hidden_size);
-    each.forward -= 2 * routers, each.backward -= 4 * routers;
-  }
-  return breakdown;
+// Megatron-LM's num_floating_point_operations: causal attention, the vocabulary padded for the tensor-parallel ranks,
+// and no routers.
+double count_as_megatron(const CountedModel& shape, int64_t length, int64_t tensor_parallel) {
+  const FlopBreakdown breakdown = break_down(shape, {length, true, tensor_parallel});
+  double routers =
+      static_cast<double>(shape.prediction_layers * shape.model.num_experts.value_or(0) * shape.model.hidden_size) * 6;
+  if (const PartCost* router = breakdown.find(FlopPart::router)) routers += router->total();
+  return breakdown.total() - routers;
 }
 
 double core_of(const FlopBreakdown& breakdown) {
@@ -114,19 +123,23 @@ class Collector {
  public:
   Collector(const RowInputs& inputs, const ShapeReading& shape, int64_t length, std::vector<std::string> deviations)
       : inputs_(inputs),
-        full_(count_reading(shape, length, false)),
-        causal_(count_reading(shape, length, true)),
+        full_(break_down(shape.shape, {length, false, 0})),
+        causal_(break_down(shape.shape, {length, true, 0})),
+        is_gpt_(is_gpt(inputs.shape->model)),
+        megatron_(count_as_megatron(shape.shape, length, inputs.tensor_parallel)),
         deviations_(std::move(deviations)) {}
 
   void add_model(std::vector<FlopReading>& out) const {
     add_tuned(out, "full", full_.total());
     add_tuned(out, "causal", causal_.total());
+    if (megatron_ != causal_.total()) add_tuned(out, "megatron", megatron_);
     add_tuned(out, "6n", six_n());
     add_tuned(out, "6n+full", six_n() + core_of(full_));
   }
 
   void add_hardware(std::vector<FlopReading>& out) const {
     if (inputs_.recompute == Recompute::none) return add_model(out);
+    if (!inputs_.recompute && !is_gpt_) return;
     const Recompute recompute = inputs_.recompute.value_or(Recompute::full);
     std::vector<std::string> assumed = deviations_;
     if (!inputs_.recompute) assumed.push_back("assumed_recompute");
@@ -170,6 +183,8 @@ class Collector {
 
   const RowInputs& inputs_;
   FlopBreakdown full_, causal_;
+  bool is_gpt_ = false;
+  double megatron_ = 0;
   std::vector<std::string> deviations_;
 };
 
@@ -191,14 +206,16 @@ std::vector<FlopReading> collect(const RowInputs& inputs, const SequenceChoice& 
 const std::vector<DeviationRule>& deviation_rules() {
   static const std::vector<DeviationRule> rules = {
       {"assumed_length", "the row prints no sequence length; one of 8192, 4096, 2048, 1024 fits"},
-      {"assumed_vocabulary", "the row prints no vocabulary; 51200 (GPT-2's, padded by Megatron) or 250880 (BLOOM) fits"},
+      {"assumed_vocabulary",
+       "the row prints no vocabulary; 51200 (GPT-2's, padded by Megatron) or 250880 (BLOOM) fits"},
       {"assumed_precision", "the row prints no precision; the BF16 peak fits"},
-      {"assumed_recompute", "the row prints no recomputation; full recomputation fits"},
+      {"assumed_recompute", "a GPT whose row prints no recomputation; full recomputation fits"},
       {"padded_vocabulary", "the vocabulary is padded to a multiple of 128 x TP"},
-      {"multi_head_counted", "as many key and value heads as query heads are counted"},
-      {"key_heads_doubled", "twice the key and value heads are counted"},
+      {"multi_head_counted",
+       "GPT-3's formula on a model with fewer key and value heads: as many as query heads are counted"},
+      {"other_key_heads", "the key and value heads of the model's first release are counted (Llama 3.1 405B: 16)"},
+      {"other_vocabulary", "the vocabulary of another tokenizer is counted (Grok-1: Llama 3's, 128256)"},
       {"gate_not_counted", "the gate's product of the MLP is not counted: two products in place of three"},
-      {"router_not_counted", "the routers' products are not counted"},
       {"window_not_counted", "attention is counted without its sliding window"},
       {"prediction_not_counted", "the layers that predict further tokens are not counted"},
       {"frozen_weights", "low-rank adapters: frozen weights count 4 FLOPs per token in place of 6"},
@@ -208,14 +225,14 @@ const std::vector<DeviationRule>& deviation_rules() {
       {"rounded_flops", "the FLOPs of a sequence were rounded to three digits before they were used"},
       {"figure_cut", "the figure's further digits were cut off, not rounded"},
       {"whole_samples", "tokens/s was made from whole sequences per second of the job"},
+      {"rounded_step", "tokens/s was made from a step time rounded to hundredths of a second"},
       {"noted_batch", "the batch that the row's note names (GBS=...) in place of the printed one"},
       {"rates_disagree", "the row's step time and its tokens/s contradict each other; one of them fits"}};
   return rules;
 }
 
 std::vector<FlopReading> model_readings(const RowInputs& inputs, const SequenceChoice& sequence) {
-  return collect(inputs, sequence,
-                 [](const Collector& from, std::vector<FlopReading>& out) { from.add_model(out); });
+  return collect(inputs, sequence, [](const Collector& from, std::vector<FlopReading>& out) { from.add_model(out); });
 }
 
 std::vector<FlopReading> hardware_readings(const RowInputs& inputs, const SequenceChoice& sequence) {

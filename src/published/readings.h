@@ -10,12 +10,13 @@ namespace tprimat {
 // One way to count the FLOPs that a token costs.
 struct FlopReading {
   Interval flops_per_token;  // a point, except where the source does not say how long its packed sequences were
-  std::string convention;    // "full", "causal", "6n", "6n+full", and with recomputation "full, layers again" ...
+  std::string
+      convention;  // "full", "causal", "megatron", "6n", "6n+full", and with recomputation "full, layers again" ...
   std::vector<std::string> deviations;
 };
 
-// A deviation is a named way in which a source counts otherwise than its row and our formulas say. Each is an arithmetic
-// rule: it explains a figure only when the figure follows within what its digits leave open.
+// A deviation is a named way in which a source counts otherwise than its row and our formulas say. Each is an
+// arithmetic rule: it explains a figure only when the figure follows within what its digits leave open.
 struct DeviationRule {
   std::string_view name;
   std::string_view meaning;

@@ -56,8 +56,7 @@ CountedModel printed_shape(const PublishedRow& row, int64_t hidden) {
   m.num_attention_heads = heads > 0 && hidden % heads == 0 ? heads : 1;
   m.head_dim = hidden / m.num_attention_heads;
   const int64_t key_heads = whole_cell(row, "kv_heads");
-  m.num_key_value_heads =
-      key_heads > 0 && m.num_attention_heads % key_heads == 0 ? key_heads : m.num_attention_heads;
+  m.num_key_value_heads = key_heads > 0 && m.num_attention_heads % key_heads == 0 ? key_heads : m.num_attention_heads;
   m.ffn_hidden_size = ffn > 0 ? ffn : 4 * hidden;
   m.mlp = m.ffn_hidden_size == 4 * hidden ? MlpKind::gelu : MlpKind::swiglu;
   m.tied_embeddings = true;
@@ -123,8 +122,7 @@ void add_step_rate(RowInputs& inputs, const PublishedRow& row, double batch, con
   if (!step || !gpus || batch <= 0) return;
   for (const SequenceChoice& choice : inputs.sequences) {
     const double tokens = batch * static_cast<double>(choice.length) / gpus->value;
-    inputs.rates.push_back(
-        {Interval{tokens, tokens} / step->rounded(), "step time", deviation, choice.length});
+    inputs.rates.push_back({Interval{tokens, tokens} / step->rounded(), "step time", deviation, choice.length});
   }
 }
 
@@ -160,7 +158,23 @@ void add_whole_samples(RowInputs& inputs, const PublishedRow& row, const Printed
     const double samples = std::round(rate.value / per_sample);
     if (samples < 1 || std::fabs(samples * per_sample - rate.value) > rate.unit) continue;
     inputs.rates.push_back({{(samples - 0.5) * per_sample, (samples + 0.5) * per_sample},
-                            "tokens/s per GPU", "whole_samples", choice.length});
+                            "tokens/s per GPU",
+                            "whole_samples",
+                            choice.length});
+  }
+}
+
+// Likewise a rate that is what a step time with two decimals gives.
+void add_rounded_step(RowInputs& inputs, const PublishedRow& row, const Printed& rate) {
+  const auto gpus = parse_printed(row.cell("n_gpus"));
+  const auto batch = static_cast<double>(whole_cell(row, "gbs"));
+  if (!gpus || batch <= 0) return;
+  for (const SequenceChoice& choice : inputs.sequences) {
+    const double tokens = batch * static_cast<double>(choice.length) / gpus->value;
+    const double seconds = std::round(100 * tokens / rate.value) / 100;
+    if (seconds < 0.1 || !rate.either().meets({tokens / seconds, tokens / seconds})) continue;
+    inputs.rates.push_back({Interval{tokens, tokens} / Interval{seconds - 0.005, seconds + 0.005}, "tokens/s per GPU",
+                            "rounded_step", choice.length});
   }
 }
 
@@ -172,7 +186,9 @@ void find_rates(RowInputs& inputs, const PublishedRow& row) {
   if (each) inputs.rates.push_back({each->either(), "tokens/s per GPU", "", 0});
   add_training_time(inputs, row);
   add_noted_batch(inputs, row);
-  if (each) add_whole_samples(inputs, row, *each);
+  if (!each || whole || !row.cell("step_time_s").empty()) return;
+  add_whole_samples(inputs, row, *each);
+  add_rounded_step(inputs, row, *each);
 }
 
 std::optional<Precision> printed_precision(const std::string& lower) {
@@ -185,8 +201,8 @@ std::optional<Precision> printed_precision(const std::string& lower) {
 }
 
 // Words of a family's name as tables spell it: "DGX-GB200", "h100_80gb", "H100-SXM 96GB HBM2e 2.4TB/s 500W".
-constexpr std::string_view k_gpu_families[] = {"gb300",  "gb200",  "b300",   "b200",   "h200",   "h100", "a100",
-                                               "mi355x", "mi350x", "mi325x", "mi300x", "mi250x"};
+constexpr std::string_view k_gpu_families[] = {"gb300", "gb200",  "b300",   "b200",   "h200",   "h100",
+                                               "a100",  "mi355x", "mi350x", "mi325x", "mi300x", "mi250x"};
 
 // The parts that a name may mean. All variants of a family that are in question have to agree on the peak.
 std::vector<HardwareSpec> parts_named(const std::string& gpu) {
@@ -235,15 +251,18 @@ constexpr OtherPeak k_other_peaks[] = {
     {"MI325X", Precision::fp8, 2610, "stas00/ml-engineering compute/accelerator/README.md"},
 };
 
-std::string peak_name(const HardwareSpec& part, Precision precision, double flops) {
-  return fmt::format("{} {} {:g}", part.id, enum_name(precision), flops / 1e12);
+// "H100-SXM-80GB bf16 989"; "A100 bf16 312" where several variants may be meant.
+std::string peak_name(const std::vector<HardwareSpec>& parts, Precision precision, double flops) {
+  const std::string& id = parts.front().id;
+  return fmt::format("{} {} {:g}", parts.size() == 1 ? id : id.substr(0, id.find('-')), enum_name(precision),
+                     flops / 1e12);
 }
 
 void add_peak(RowInputs& inputs, const std::vector<HardwareSpec>& parts, Precision precision,
               const std::string& deviation) {
   const auto peak = common_peak(parts, precision);
   if (!peak) return;
-  inputs.peaks.push_back({*peak, peak_name(parts.front(), precision, *peak), deviation});
+  inputs.peaks.push_back({*peak, peak_name(parts, precision, *peak), deviation});
 }
 
 void find_peaks(RowInputs& inputs, const PublishedRow& row) {
@@ -256,8 +275,8 @@ void find_peaks(RowInputs& inputs, const PublishedRow& row) {
   add_peak(inputs, parts, precision, stated ? "" : "assumed_precision");
   for (const OtherPeak& other : k_other_peaks)
     if (other.part == parts.front().id && other.precision == precision)
-      inputs.peaks.push_back({other.teraflops * 1e12, peak_name(parts.front(), precision, other.teraflops * 1e12),
-                              "other_peak"});
+      inputs.peaks.push_back(
+          {other.teraflops * 1e12, peak_name(parts, precision, other.teraflops * 1e12), "other_peak"});
   if (precision == Precision::fp8) add_peak(inputs, parts, Precision::bf16, "fp8_over_bf16_peak");
 }
 

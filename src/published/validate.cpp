@@ -1,6 +1,8 @@
 #include "published/validate.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "published/readings.h"
 
@@ -37,6 +39,15 @@ bool contradict(const std::vector<RateChoice>& rates, const RateChoice& choice) 
   return false;
 }
 
+// Fewer deviations first; of as many, those that stand earlier in the list.
+std::pair<size_t, size_t> effort_of(const Way& way) {
+  size_t last = 0;
+  for (const std::string& deviation : way.deviations)
+    for (size_t i = 0; i < deviation_rules().size(); ++i)
+      if (deviation_rules()[i].name == deviation) last = std::max(last, i);
+  return {way.deviations.size(), last};
+}
+
 // Looks for the way with the fewest deviations that meets a printed figure, and remembers the nearest plain one.
 class Search {
  public:
@@ -60,7 +71,7 @@ class Search {
  private:
   void keep(const Way& way) {
     if (way.deviations.size() > k_most_deviations) return;
-    if (!best_ || way.deviations.size() < best_->deviations.size()) best_ = way;
+    if (!best_ || effort_of(way) < effort_of(*best_)) best_ = way;
   }
   void note_nearest(const Way& way) {
     const double distance = std::fabs(std::log(way.computed.middle() / printed_.value));
@@ -103,15 +114,15 @@ void offer_reading(Search& search, FigureKind kind, const RowInputs& inputs, con
     if (way.deviations.size() > k_most_deviations) continue;
     offer_rate(search, kind, inputs, way, rate.tokens_per_second_per_gpu);
     if (reading.flops_per_token.low != reading.flops_per_token.high) continue;
-    const double rounded = round_to_three_digits(way.computed.low * static_cast<double>(length)) /
-                           static_cast<double>(length);
+    const double rounded =
+        round_to_three_digits(way.computed.low * static_cast<double>(length)) / static_cast<double>(length);
     way.computed = {rounded, rounded};
     way.deviations.emplace_back("rounded_flops");
     offer_rate(search, kind, inputs, way, rate.tokens_per_second_per_gpu);
   }
 }
 
-// MFU and HFU from the TFLOP/s that stand beside them.
+// MFU and HFU from the TFLOP/s that stand beside them: coarser than a rate, so only where no rate gives them.
 void offer_teraflops(Search& search, const RowInputs& inputs, const PublishedRow& row) {
   const auto teraflops = parse_printed(row.cell("tflops_per_gpu"));
   if (!teraflops) return;
@@ -132,8 +143,7 @@ std::string what_is_lacking(const RowInputs& inputs, FigureKind kind) {
   return "no sequence length";
 }
 
-FigureCheck judge_figure(const std::string& column, FigureKind kind, const PublishedRow& row,
-                         const RowInputs& inputs) {
+FigureCheck judge_figure(const std::string& column, FigureKind kind, const PublishedRow& row, const RowInputs& inputs) {
   FigureCheck check;
   check.figure = column;
   check.printed = row.cell(column);
@@ -152,7 +162,7 @@ FigureCheck judge_figure(const std::string& column, FigureKind kind, const Publi
         for (const FlopReading& each : hardware_readings(inputs, sequence))
           offer_reading(search, kind, inputs, each, sequence.length);
     }
-  if (kind != FigureKind::tflops) offer_teraflops(search, inputs, row);
+  if (kind != FigureKind::tflops && !search.best()) offer_teraflops(search, inputs, row);
   const bool found = search.best().has_value();
   if (!search.offered() || (!found && lacks_length(inputs))) {
     check.lacks = what_is_lacking(inputs, kind);
@@ -164,9 +174,7 @@ FigureCheck judge_figure(const std::string& column, FigureKind kind, const Publi
   check.from = way.from;
   if (!way.peak.empty()) check.peak = way.peak;
   check.deviations = way.deviations;
-  check.verdict = !found                   ? Verdict::unexplained
-                  : way.deviations.empty() ? Verdict::reproduced
-                                           : Verdict::explained;
+  check.verdict = !found ? Verdict::unexplained : way.deviations.empty() ? Verdict::reproduced : Verdict::explained;
   return check;
 }
 

@@ -25,7 +25,7 @@ struct EnumNames<Verdict> {
 };
 
 struct FigureCheck {
-  std::string figure;           // column: tflops_per_gpu, mfu_pct, hfu_pct
+  std::string figure;  // column: tflops_per_gpu, mfu_pct, hfu_pct
   std::string printed;
   Verdict verdict = Verdict::lacking;
   std::optional<double> computed;         // in the figure's unit

@@ -56,9 +56,8 @@ std::string render_deviations(const std::vector<TableCheck>& tables) {
 }
 
 std::string render_counts(const std::vector<TableCheck>& tables) {
-  TextTable table{{"table", "reproduced", "explained", "unexplained", "lacking", "rows without figures"},
-                  {},
-                  {1, 2, 3, 4, 5}};
+  TextTable table{
+      {"table", "reproduced", "explained", "unexplained", "lacking", "rows without figures"}, {}, {1, 2, 3, 4, 5}};
   for (const TableCheck& check : tables)
     table.rows.push_back({printable(check.table), std::to_string(check.reproduced), std::to_string(check.explained),
                           std::to_string(check.unexplained), std::to_string(check.lacking),

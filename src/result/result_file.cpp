@@ -102,7 +102,23 @@ bool is_contradiction_recorded(const RunResult& result) {
                      [](const AuditEntry& entry) { return entry.key == "tokens_per_step"; });
 }
 
+// Figures that an earlier version of a formula made are not compared with those of today's.
+bool uses_other_formulas(const RunResult& result) {
+  const auto& stored = result.derived.flops_per_token;
+  if (stored.empty()) return false;
+  return std::any_of(std::begin(EnumNames<FlopFormula>::values), std::end(EnumNames<FlopFormula>::values),
+                     [&](const auto& each) { return stored.count(formula_id(each.first)) == 0; });
+}
+
+void derive_by_known_formulas(RunResult& result) {
+  const std::string stored = result.derived.headline_formula;
+  summarise_run(result, stored_options(result));
+  add_warning(result, fmt::format("FLOPs were counted by formula {}, which this program no longer uses: counted again by {}",
+                                  printable(stored), result.derived.headline_formula));
+}
+
 void check_stored_figures(RunResult& result) {
+  if (uses_other_formulas(result) && !is_contradiction_recorded(result)) derive_by_known_formulas(result);
   if (is_contradiction_recorded(result) || follows_from_steps(result)) return;
   summarise_run(result, stored_options(result));
   add_warning(result, "the file's figures do not follow from its step times: they were derived from these again");

@@ -14,12 +14,11 @@ extern const std::string_view counted_models_tsv;
 namespace {
 
 void apply_extra(CountedModel& counted, std::string_view name, int64_t value) {
-  const std::map<std::string_view, int64_t CountedModel::*> plain = {
-      {"dense_layers", &CountedModel::dense_layers},
-      {"dense_ffn", &CountedModel::dense_ffn},
-      {"shared_ffn", &CountedModel::shared_ffn},
-      {"unwindowed", &CountedModel::unwindowed_layers},
-      {"prediction", &CountedModel::prediction_layers}};
+  const std::map<std::string_view, int64_t CountedModel::*> plain = {{"dense_layers", &CountedModel::dense_layers},
+                                                                     {"dense_ffn", &CountedModel::dense_ffn},
+                                                                     {"shared_ffn", &CountedModel::shared_ffn},
+                                                                     {"unwindowed", &CountedModel::unwindowed_layers},
+                                                                     {"prediction", &CountedModel::prediction_layers}};
   const std::map<std::string_view, int64_t LatentAttention::*> latent = {
       {"query_rank", &LatentAttention::query_rank},
       {"key_value_rank", &LatentAttention::key_value_rank},

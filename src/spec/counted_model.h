@@ -23,12 +23,12 @@ struct LatentAttention {
 struct CountedModel {
   ModelSpec model;
   std::optional<LatentAttention> latent = std::nullopt;
-  int64_t dense_layers = 0;        // first layers of a mixture of experts that have a dense MLP
-  int64_t dense_ffn = 0;           // its inner width
-  int64_t shared_ffn = 0;          // inner width of the experts that every token passes
-  int64_t unwindowed_layers = 0;   // layers that ignore ModelSpec::sliding_window
-  int64_t prediction_layers = 0;   // layers that predict further tokens (arXiv 2412.19437, section 2.2)
-  std::string source = {};         // where the shape was stated; empty for shapes of the configuration
+  int64_t dense_layers = 0;       // first layers of a mixture of experts that have a dense MLP
+  int64_t dense_ffn = 0;          // its inner width
+  int64_t shared_ffn = 0;         // inner width of the experts that every token passes
+  int64_t unwindowed_layers = 0;  // layers that ignore ModelSpec::sliding_window
+  int64_t prediction_layers = 0;  // layers that predict further tokens (arXiv 2412.19437, section 2.2)
+  std::string source = {};        // where the shape was stated; empty for shapes of the configuration
 };
 
 // Shapes from src/spec/counted_models.tsv, each with its source.

@@ -14,10 +14,10 @@ constexpr double k_per_weight = 2.0;           // a multiplication and an additi
 
 // Figures of one layer.
 struct LayerCost {
-  int64_t projections = 0;     // weights
+  int64_t projections = 0;  // weights
   int64_t latent_norms = 0;
-  double core_width = 0;       // width of queries against keys, plus that of values
-  int64_t expert = 0;          // weights of one expert
+  double core_width = 0;  // width of queries against keys, plus that of values
+  int64_t expert = 0;     // weights of one expert
   int64_t shared = 0;
   int64_t dense = 0;
   int64_t router = 0;
@@ -104,8 +104,8 @@ void add_prediction(Parts& parts, const CountedModel& counted, const BreakdownOp
   const ModelSpec& m = counted.model;
   const int64_t joined = 2 * m.hidden_size * m.hidden_size;
   const int64_t weights = layer.projections + active_expert_weights(counted, layer) + layer.router + joined;
-  const int64_t all = layer.projections + layer.latent_norms + m.num_experts.value_or(1) * layer.expert +
-                      layer.shared + layer.router + joined + 5 * m.hidden_size;
+  const int64_t all = layer.projections + layer.latent_norms + m.num_experts.value_or(1) * layer.expert + layer.shared +
+                      layer.router + joined + 5 * m.hidden_size;
   const double forward = k_per_weight * static_cast<double>(weights + vocabulary * m.hidden_size) * count +
                          core_forward(counted, options, count);
   parts.add(FlopPart::prediction, count * all, count * weights, forward);

@@ -34,8 +34,8 @@ struct PartCost {
 };
 
 struct FlopBreakdown {
-  std::string formula;     // "causal/1"; with a padded vocabulary "causal/1+pad128x8"
-  int64_t vocabulary = 0;  // as counted: padded where asked for
+  std::string formula;          // "causal/1"; with a padded vocabulary "causal/1+pad128x8"
+  int64_t vocabulary = 0;       // as counted: padded where asked for
   std::vector<PartCost> parts;  // those that the model has
 
   int64_t parameters() const;
@@ -47,8 +47,8 @@ struct FlopBreakdown {
 
 struct BreakdownOptions {
   int64_t sequence_length = 0;
-  bool causal = true;            // attention as `causal` counts it, else as `full` does
-  int64_t tensor_parallel = 0;   // Megatron pads the vocabulary to a multiple of 128 x this; 0: no padding
+  bool causal = true;           // attention as `causal` counts it, else as `full` does
+  int64_t tensor_parallel = 0;  // Megatron pads the vocabulary to a multiple of 128 x this; 0: no padding
 };
 
 // The sum of the parts is flops_per_token() (spec/model_spec.h) for a shape that has no more than a ModelSpec.
