@@ -50,6 +50,13 @@ void read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::ve
   out.back().shape.model.vocab_size = padded;
 }
 
+void read_layers(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  out.push_back(plain);
+  if (inputs.own_layers == 0) return;
+  out.push_back(plain.with("own_layers"));
+  out.back().shape.model.num_layers = inputs.own_layers;
+}
+
 // Of the kind that the equations of the Megatron papers are about.
 bool is_gpt(const ModelSpec& model) { return model.mlp == MlpKind::gelu && !model.num_experts; }
 
@@ -90,7 +97,8 @@ void read_prediction(const RowInputs&, const ShapeReading& plain, std::vector<Sh
 }
 
 using ShapeAxis = void (*)(const RowInputs&, const ShapeReading&, std::vector<ShapeReading>&);
-constexpr ShapeAxis k_shape_axes[] = {read_vocabulary, read_key_heads, read_mlp, read_window, read_prediction};
+constexpr ShapeAxis k_shape_axes[] = {read_vocabulary, read_layers, read_key_heads,
+                                      read_mlp,        read_window, read_prediction};
 
 std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
   std::vector<ShapeReading> readings{{*inputs.shape, {}}};
@@ -215,6 +223,7 @@ const std::vector<DeviationRule>& deviation_rules() {
        "GPT-3's formula on a model with fewer key and value heads: as many as query heads are counted"},
       {"other_key_heads", "the key and value heads of the model's first release are counted (Llama 3.1 405B: 16)"},
       {"other_vocabulary", "the vocabulary of another tokenizer is counted (Grok-1: Llama 3's, 128256)"},
+      {"own_layers", "the model has another number of layers than the row prints, and that one is counted"},
       {"gate_not_counted", "the gate's product of the MLP is not counted: two products in place of three"},
       {"window_not_counted", "attention is counted without its sliding window"},
       {"prediction_not_counted", "the layers that predict further tokens are not counted"},

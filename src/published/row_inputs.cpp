@@ -81,6 +81,7 @@ void find_shape(RowInputs& inputs, const PublishedRow& row) {
   } else if (known) {
     inputs.shape = known;
     inputs.vocabulary_known = true;
+    if (layers > 0 && layers != known->model.num_layers) inputs.own_layers = known->model.num_layers;
     if (layers > 0) inputs.shape->model.num_layers = std::max(layers, known->dense_layers);
   }
   if (!inputs.shape) {
@@ -241,6 +242,7 @@ struct OtherPeak {
 constexpr OtherPeak k_other_peaks[] = {
     {"GB200", Precision::bf16, 2450, "NVIDIA/dgxc-benchmarking README.md"},
     {"GB200", Precision::fp8, 4900, "NVIDIA/dgxc-benchmarking README.md"},
+    {"GB200", Precision::bf16, 4900, "NVIDIA/dgxc-benchmarking llama4/README.md: FP8's peak under BF16 figures"},
     {"GB300", Precision::bf16, 2450, "NVIDIA/dgxc-benchmarking README.md"},
     {"GB300", Precision::fp8, 4900, "NVIDIA/dgxc-benchmarking README.md"},
     {"H100-SXM-80GB", Precision::bf16, 989.5, "half of 1979, as in composer/callbacks/speed_monitor.py"},

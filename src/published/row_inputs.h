@@ -35,6 +35,7 @@ enum class TuningKind { none, whole, adapters };  // fine-tuning of all weights,
 struct RowInputs {
   std::optional<CountedModel> shape;
   bool vocabulary_known = false;
+  int64_t own_layers = 0;                   // of a model that is known by name, where the row prints another number
   std::optional<int64_t> exact_parameters;  // printed in full
   std::vector<SequenceChoice> sequences;
   std::vector<RateChoice> rates;

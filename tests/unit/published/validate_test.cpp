@@ -278,6 +278,12 @@ TEST(ValidateRow, SurvivesImpossibleFigures) {
     }
 }
 
+TEST(DeviationRules, StandOnThePageOfMetrics) {
+  const std::string page = read_file(TPRIMAT_SOURCE_DIR "/docs/metrics.md");
+  for (const DeviationRule& rule : deviation_rules())
+    EXPECT_NE(page.find(fmt::format("| `{}` | {} |", rule.name, rule.meaning)), std::string::npos) << rule.name;
+}
+
 TEST(DeviationRules, AreThoseThatAreGranted) {
   for (const DeviationCase& each : deviation_cases())
     EXPECT_TRUE(std::any_of(deviation_rules().begin(), deviation_rules().end(), [&](const DeviationRule& rule) {
@@ -298,6 +304,22 @@ TEST(PublishedFigures, FollowFromTheirInputsInTheTablesOfTheExampleData) {
   for (const char* name : {"dgxc", "nemo_perf", "large_runs"}) {
     const TableCheck check = validate_table(load_published_table(k_published + std::string(name) + ".tsv"));
     EXPECT_LE(check.unexplained, 6) << render_validation({check});
+  }
+}
+
+// The counts in docs/metrics.md are those that the command prints.
+TEST(PublishedFigures, CountsStandOnThePageOfMetrics) {
+  SKIP_WITHOUT_EXAMPLE_DATA(k_published);
+  const std::string page = read_file(TPRIMAT_SOURCE_DIR "/docs/metrics.md");
+  for (const char* name :
+       {"recompute_2205", "megatron_h100", "megatron_2104", "torchtitan", "llama3_405b", "large_runs", "llmc",
+        "nanotron", "bloom_sweep", "mosaic", "dgxc", "nemo_perf", "amd_perf"}) {
+    const TableCheck check = validate_table(load_published_table(k_published + std::string(name) + ".tsv"));
+    const std::string counts =
+        fmt::format("| {} | {} | {} | {} |", check.reproduced, check.explained, check.unexplained, check.lacking);
+    const size_t at = page.find(fmt::format("| `{}` |", name));
+    ASSERT_NE(at, std::string::npos) << name;
+    EXPECT_NE(page.substr(at, page.find('\n', at) - at).find(counts), std::string::npos) << name << ' ' << counts;
   }
 }
 
