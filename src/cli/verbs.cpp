@@ -10,6 +10,7 @@ void add_verbs(CLI::App& program, Session& session) {
   add_archive_verb(program, session);
   add_profile_verb(program, session);
   add_probe_verb(program, session);
+  add_estimate_verb(program, session);
   add_data_verb(program, session);
   add_doctor_verb(program, session);
   add_config_verb(program, session);

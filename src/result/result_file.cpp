@@ -106,12 +106,29 @@ bool is_contradiction_recorded(const RunResult& result) {
                      [](const AuditEntry& entry) { return entry.key == "tokens_per_step"; });
 }
 
+// Figures that an earlier version of a formula made are not compared with those of today's.
+bool uses_other_formulas(const RunResult& result) {
+  const auto& stored = result.derived.flops_per_token;
+  if (stored.empty()) return false;
+  return std::any_of(std::begin(EnumNames<FlopFormula>::values), std::end(EnumNames<FlopFormula>::values),
+                     [&](const auto& each) { return stored.count(formula_id(each.first)) == 0; });
+}
+
+void derive_by_known_formulas(RunResult& result) {
+  const std::string stored = result.derived.headline_formula;
+  summarise_run(result, stored_options(result));
+  add_warning(result,
+              fmt::format("FLOPs were counted by formula {}, which this program no longer uses: counted again by {}",
+                          printable(stored), result.derived.headline_formula));
+}
+
 // What the file's own inputs deny is derived again, and the contradictions stay on record for the audit.
 void check_stored_figures(RunResult& result) {
   if (is_contradiction_recorded(result)) return;
   result.contradictions = find_contradictions(result);
   const bool off = std::any_of(result.contradictions.begin(), result.contradictions.end(),
                                [](const auto& each) { return each.kind != Contradiction::Kind::layout; });
+  if (uses_other_formulas(result)) derive_by_known_formulas(result);
   if (!off && !lacks_figures(result)) return;
   if (result.derived.peak)
     if (const auto known = catalogue_value(*result.derived.peak)) result.derived.peak->flops_per_second = *known;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "spec/model_row.h"
 #include "spec/tsv_rows.h"
 
 namespace tprimat {
@@ -53,22 +54,7 @@ void apply_trait(ModelSpec& model, const std::string& trait) {
 }
 
 KnownModel parse_model(const TsvRow& row) {
-  KnownModel known;
-  ModelSpec& model = known.spec;
-  model.name = row.at("key");
-  model.full_name = row.at("full_name");
-  model.num_layers = parse_count(row.at("layers"));
-  model.hidden_size = parse_count(row.at("hidden"));
-  model.num_attention_heads = parse_count(row.at("heads"));
-  model.num_key_value_heads = parse_count(row.at("kv_heads"));
-  model.head_dim = parse_count(row.at("head_dim"));
-  model.ffn_hidden_size = parse_count(row.at("ffn"));
-  model.vocab_size = parse_count(row.at("vocab"));
-  model.max_position_embeddings = parse_count(row.at("max_position"));
-  for (const std::string& trait : split_words(row.at("traits"), ' ')) apply_trait(model, trait);
-  known.published_parameters = parse_count(row.at("parameters"));
-  known.source = row.at("source");
-  return known;
+  return {parse_model_row(row), parse_count(row.at("parameters")), row.at("source")};
 }
 
 struct ModelCatalogue {
@@ -107,6 +93,22 @@ bool strip_variant(std::string& folded) {
 }
 
 }  // namespace
+
+ModelSpec parse_model_row(const TsvRow& row) {
+  ModelSpec model;
+  model.name = row.at("key");
+  model.full_name = row.at("full_name");
+  model.num_layers = parse_count(row.at("layers"));
+  model.hidden_size = parse_count(row.at("hidden"));
+  model.num_attention_heads = parse_count(row.at("heads"));
+  model.num_key_value_heads = parse_count(row.at("kv_heads"));
+  model.head_dim = parse_count(row.at("head_dim"));
+  model.ffn_hidden_size = parse_count(row.at("ffn"));
+  model.vocab_size = parse_count(row.at("vocab"));
+  model.max_position_embeddings = parse_count(row.at("max_position"));
+  for (const std::string& trait : split_words(row.at("traits"), ' ')) apply_trait(model, trait);
+  return model;
+}
 
 const std::vector<KnownModel>& model_catalogue() { return loaded_models().models; }
 

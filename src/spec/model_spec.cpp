@@ -48,17 +48,6 @@ int64_t norm_parameters(const ModelSpec& model) {
   return model.norm == NormKind::layer ? 2 * model.hidden_size : model.hidden_size;
 }
 
-// Keys that a query sees, on average over the sequence, in the formula's convention.
-double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool causal) {
-  const auto length = static_cast<double>(sequence_length);
-  const bool windowed = model.sliding_window && *model.sliding_window < sequence_length;
-  const double window = windowed ? static_cast<double>(*model.sliding_window) : length;
-  if (!causal) return window;
-  if (!windowed) return length / 2;
-  // Query i = 1..SL sees min(i, window) keys. The cap keeps a window just below SL from costing more than none.
-  return std::min(window - window * (window - 1) / (2 * length), length / 2);
-}
-
 void check_dimension(Findings& findings, std::string_view key, int64_t value) {
   findings.require(value >= 1 && value <= k_max_dimension,
                    fmt::format("{} must be between 1 and {}, got {}", key, k_max_dimension, value));
@@ -169,6 +158,16 @@ ParameterCount count_parameters(const ModelSpec& model) {
       model.num_layers * (attention_weights(model) + active_experts * expert_weights(model) + router_weights(model)) +
       vocabulary;
   return count;
+}
+
+double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool causal) {
+  const auto length = static_cast<double>(sequence_length);
+  const bool windowed = model.sliding_window && *model.sliding_window < sequence_length;
+  const double window = windowed ? static_cast<double>(*model.sliding_window) : length;
+  if (!causal) return window;
+  if (!windowed) return length / 2;
+  // Query i = 1..SL sees min(i, window) keys. The cap keeps a window just below SL from costing more than none.
+  return std::min(window - window * (window - 1) / (2 * length), length / 2);
 }
 
 double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula) {

@@ -139,6 +139,9 @@ struct ParameterCount {
 };
 ParameterCount count_parameters(const ModelSpec& model);
 
+// Keys that a query sees, on average over the sequence: in `causal` those before it, else all of the window or sequence.
+double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool causal);
+
 // Model FLOPs of one training step (forward and backward) per token, by a named formula; recompute is never in it.
 //   full    6·matmul_active + 12·layers·heads·head_dim·SL   PaLM (arXiv 2204.02311, app. B), torchtitan, nanotron
 //   causal  the attention term halved                       Megatron-LM (arXiv 2205.05198 counts full; its code halves)

@@ -27,6 +27,7 @@
 #include "model_files/rank_file.h"
 #include "model_files/safetensors.h"
 #include "model_files/shard_runs.h"
+#include "published/validation_report.h"
 #include "result/result_file.h"
 #include "telemetry/telemetry_file.h"
 #include "text/json.h"
@@ -195,6 +196,13 @@ void read_json_lines(std::string_view bytes, const std::string&) {
   }
 }
 
+// Judging follows reading, for a few rows: what is judged must stay within what doubles hold.
+void read_published(std::string_view bytes, const std::string&) {
+  PublishedTable table = parse_published_table(bytes, "fuzz.tsv");
+  table.rows.resize(std::min<size_t>(table.rows.size(), 2));
+  CHECK(!render_validation({validate_table(table)}).empty());
+}
+
 std::vector<FuzzTarget> make_targets() {
   const std::string fixtures = "tests/unit/extract/fixtures";
   std::vector<FuzzTarget> targets = {{"log", fixtures, read_as_log, ""},
@@ -210,7 +218,8 @@ std::vector<FuzzTarget> make_targets() {
                                      {"safetensors", "tests/fuzz/corpus/safetensors", read_safetensors, ""},
                                      {"checkpoint", "tests/fuzz/corpus/checkpoint", read_checkpoint, ""},
                                      {"manifest", "tests/fuzz/corpus/manifest", read_manifest_bytes, ""},
-                                     {"model_config", "tests/fuzz/corpus/model_config", read_model_config, ""}};
+                                     {"model_config", "tests/fuzz/corpus/model_config", read_model_config, ""},
+                                     {"published", "tests/fuzz/corpus/published", read_published, ""}};
   for (const Dialect& dialect : dialects()) {
     const std::string id(dialect.id);
     targets.push_back({"log:" + id, fixtures + "/" + id, id == "tfevents" ? read_events : read_as_log, id});

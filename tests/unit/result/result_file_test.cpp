@@ -36,6 +36,27 @@ TEST(ResultFile, WhatIsWrittenIsRead) {
   std::filesystem::remove_all(path.parent_path());
 }
 
+// A figure that an earlier version of a formula made must not stand beside those of today's.
+TEST(ResultFile, FiguresOfAnotherFormulaAreDerivedAgain) {
+  RunResult result = sample_result();
+  summarise_run(result, {.peak = PeakInfo{"test", 1e12, "by hand"}});
+  const double mfu = result.derived.mfu->value;
+  RunResult earlier = result;
+  earlier.derived.flops_per_token = {{"causal/0", 2 * result.derived.flops_per_token.at("causal/1")}};
+  earlier.derived.headline_formula = "causal/0";
+  earlier.derived.mfu->value = 2 * mfu;
+  earlier.derived.mfu_by_formula = {{"causal/0", 2 * mfu}};
+  const RunResult loaded = run_result_from_json(run_result_to_json(earlier), "train_nvd_native_tiny.json");
+  EXPECT_EQ(loaded.derived.headline_formula, "causal/1");
+  EXPECT_DOUBLE_EQ(loaded.derived.mfu->value, mfu);
+  EXPECT_EQ(loaded.derived.flops_per_token, result.derived.flops_per_token);
+  EXPECT_EQ(loaded.derived.mfu_by_formula, result.derived.mfu_by_formula);
+  EXPECT_EQ(loaded.derived.peak->flops_per_second, 1e12);
+  EXPECT_TRUE(warns_of(loaded, "causal/0"));
+  const RunResult current = run_result_from_json(run_result_to_json(result), "train_nvd_native_tiny.json");
+  EXPECT_FALSE(warns_of(current, "formula"));
+}
+
 TEST(ResultFile, NameHasOptionalParts) {
   const RunResult result = sample_result();
   EXPECT_EQ(result_file_name(result, {}), "train_nvd_native_tiny.json");

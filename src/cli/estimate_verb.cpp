@@ -1,0 +1,75 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/estimate_flops.h"
+#include "cli/parse_choice.h"
+#include "cli/verbs.h"
+#include "published/validation_report.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+constexpr const char* k_estimate_examples =
+    "  tprimat estimate --flops llama                            parameters and FLOPs of a model, part by part\n"
+    "  tprimat estimate --flops deepseek_v3 --seq 4096 --recompute selective --json\n"
+    "  tprimat estimate --flops gpt3_175b --tp 8                 with the vocabulary that Megatron pads for TP 8\n"
+    "  tprimat estimate --validate results.tsv                   do published TFLOP/s, MFU and HFU follow from their "
+    "inputs?\n";
+
+struct EstimateOptions {
+  FlopRequest flops;
+  std::string precision = "bf16", recompute = "none";
+  std::vector<std::string> tables;
+};
+
+ExitStatus validate_tables(const Session& session, const std::vector<std::string>& paths) {
+  std::vector<TableCheck> checks;
+  for (const std::string& path : paths) checks.push_back(validate_table(load_published_table(path)));
+  print_result(session.json ? print_json(to_json(checks)) : render_validation(checks));
+  return ExitStatus::done;
+}
+
+ExitStatus estimate(const Session& session, EstimateOptions& options) {
+  if (!options.tables.empty()) return validate_tables(session, options.tables);
+  if (options.flops.model.empty())
+    throw Error(Problem{"needs --flops MODEL or --validate TABLE", "estimate", "see tprimat estimate --help"});
+  options.flops.precision = parse_choice<Precision>(options.precision, "--precision");
+  options.flops.recompute = parse_choice<Recompute>(options.recompute, "--recompute");
+  const FlopReport report = make_flop_report(session, options.flops);
+  print_result(session.json ? print_json(to_json(report)) : render_flop_report(report));
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_estimate_verb(CLI::App& program, Session& session) {
+  CLI::App* verb = add_verb(program, session, "estimate",
+                            "Count a model's parameters and FLOPs; check published figures", k_estimate_examples);
+  add_json_option(*verb, session);
+  add_config_options(*verb, session);
+  auto options = std::make_shared<EstimateOptions>();
+  CLI::Option* flops =
+      verb->add_option("--flops", options->flops.model, "Model of the configuration or of the catalogue")
+          ->type_name("MODEL");
+  verb->add_option("--seq", options->flops.sequence_length, "Tokens per sequence (default: the configuration's)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
+  verb->add_option("--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb->add_option("--recompute", options->recompute, "Activations computed twice: none, selective or full")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb->add_option("--tp", options->flops.tensor_parallel,
+                   "Pad the vocabulary to a multiple of 128 x this, as Megatron-LM does for its tensor-parallel ranks")
+      ->check(CLI::Range(1, 1 << 16));
+  verb->add_option("--validate", options->tables,
+                   "Recompute the TFLOP/s, MFU and HFU that these tables print (tab-separated)")
+      ->type_name("TABLE")
+      ->excludes(flops);
+  verb->callback([&session, options] { session.action = [&session, options] { return estimate(session, *options); }; });
+}
+
+}  // namespace tprimat

@@ -1,0 +1,86 @@
+#include "spec/counted_model.h"
+
+#include <map>
+
+#include "base/check.h"
+#include "spec/model_catalogue.h"
+#include "spec/model_row.h"
+
+namespace tprimat {
+namespace embedded {
+extern const std::string_view counted_models_tsv;
+}
+
+namespace {
+
+void apply_extra(CountedModel& counted, std::string_view name, int64_t value) {
+  const std::map<std::string_view, int64_t CountedModel::*> plain = {{"dense_layers", &CountedModel::dense_layers},
+                                                                     {"dense_ffn", &CountedModel::dense_ffn},
+                                                                     {"shared_ffn", &CountedModel::shared_ffn},
+                                                                     {"unwindowed", &CountedModel::unwindowed_layers},
+                                                                     {"prediction", &CountedModel::prediction_layers}};
+  const std::map<std::string_view, int64_t LatentAttention::*> latent = {
+      {"query_rank", &LatentAttention::query_rank},
+      {"key_value_rank", &LatentAttention::key_value_rank},
+      {"rope_head_dim", &LatentAttention::rope_head_dim},
+      {"value_head_dim", &LatentAttention::value_head_dim}};
+  if (const auto found = plain.find(name); found != plain.end()) {
+    counted.*(found->second) = value;
+    return;
+  }
+  const auto found = latent.find(name);
+  CHECK(found != latent.end());
+  if (!counted.latent) counted.latent.emplace();
+  (*counted.latent).*(found->second) = value;
+}
+
+CountedModel parse_counted(const TsvRow& row) {
+  CountedModel counted;
+  counted.model = parse_model_row(row);
+  for (const std::string& word : split_words(row.at("extras"), ' ')) {
+    const size_t equals = word.find('=');
+    CHECK(equals != std::string::npos);
+    apply_extra(counted, std::string_view(word).substr(0, equals),
+                static_cast<int64_t>(parse_figure(std::string_view(word).substr(equals + 1))));
+  }
+  counted.source = row.at("source");
+  return counted;
+}
+
+struct CountedCatalogue {
+  std::vector<CountedModel> models;
+  std::map<std::string, size_t> index_of_name;  // folded name
+};
+
+CountedCatalogue load_counted() {
+  CountedCatalogue catalogue;
+  for (const TsvRow& row : parse_tsv_rows(embedded::counted_models_tsv)) {
+    const CountedModel& counted = catalogue.models.emplace_back(parse_counted(row));
+    std::vector<std::string> names = split_words(row.at("aliases"), '|');
+    names.push_back(counted.model.name);
+    names.push_back(counted.model.full_name);
+    for (const std::string& name : names) {
+      const size_t index = catalogue.models.size() - 1;
+      CHECK(catalogue.index_of_name.try_emplace(fold_name(name), index).first->second == index);
+    }
+  }
+  return catalogue;
+}
+
+const CountedCatalogue& loaded_counted() {
+  static const CountedCatalogue loaded = load_counted();
+  return loaded;
+}
+
+}  // namespace
+
+const std::vector<CountedModel>& counted_models() { return loaded_counted().models; }
+
+std::optional<CountedModel> find_counted_model(std::string_view name) {
+  if (const auto known = find_model(name)) return CountedModel{*known};
+  const auto found = loaded_counted().index_of_name.find(fold_name(name));
+  if (found == loaded_counted().index_of_name.end()) return std::nullopt;
+  return loaded_counted().models[found->second];
+}
+
+}  // namespace tprimat
