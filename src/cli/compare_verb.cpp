@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/compare_gates.h"
+#include "cli/compare_history.h"
 #include "cli/draw_plot.h"
 #include "cli/verbs.h"
 #include "compare/compare_runs.h"
@@ -26,6 +27,7 @@ constexpr const char* k_compare_examples =
     "  tprimat compare                                  everything in ./output\n"
     "  tprimat compare old.json new.json --baseline old.json\n"
     "  tprimat compare results/ --model llama --markdown\n"
+    "  tprimat compare --history results/ --last 20\n"
     "  tprimat compare new.json --baseline main.json --fail-if 'tokens_per_second < -3%'\n"
     "  tprimat compare a.json b.json --json | jq '.groups[].pairs[].verdict'\n"
     "\nWrites compare.md, compare.png and compare.svg to the output directory. Exit status 3: a pair did not do the "
@@ -37,6 +39,7 @@ struct CompareRequest {
   std::vector<std::string> paths, platforms, frameworks, models, strategies;
   std::vector<std::string> gates;
   CiOutputs ci;
+  HistoryRequest history;
   std::string baseline, sort, output = "./output";
   double smallest_effect_percent = 1.0;
   std::optional<double> loss_tolerance_percent;
@@ -55,7 +58,7 @@ std::vector<E> parse_names(const std::vector<std::string>& words, const char* op
 }
 
 CompareOptions make_options(const CompareRequest& request) {
-  if (!request.gates.empty() && request.baseline.empty())
+  if (!request.gates.empty() && request.baseline.empty() && request.history.folder.empty())
     throw Error(Problem{"a gate needs something to compare with", "--fail-if", "name it with --baseline"});
   std::optional<double> loss_tolerance;
   if (request.loss_tolerance_percent) loss_tolerance = *request.loss_tolerance_percent / 100;
@@ -80,16 +83,23 @@ LoadedRuns load_requested(const CompareRequest& request) {
   return loaded;
 }
 
-void print_comparison(const Comparison& comparison, const CompareRequest& request, const Session& session) {
+CompareFormat choose_format(const CompareRequest& request, const Session& session) {
+  if (session.json) return CompareFormat::json;
+  if (request.markdown) return CompareFormat::markdown;
+  if (request.csv) return CompareFormat::csv;
   const bool colour = ::isatty(STDOUT_FILENO) != 0 && !session.no_color && std::getenv("NO_COLOR") == nullptr;
-  if (session.json)
-    print_result(print_json(comparison_to_json(comparison)));
-  else if (request.markdown)
-    print_result(render_markdown(comparison));
-  else if (request.csv)
-    print_result(render_csv(comparison));
-  else
-    print_result(render_terminal(comparison, colour));
+  return colour ? CompareFormat::coloured_terminal : CompareFormat::terminal;
+}
+
+std::string render_comparison(const Comparison& comparison, CompareFormat format) {
+  switch (format) {
+    case CompareFormat::json: return print_json(comparison_to_json(comparison));
+    case CompareFormat::markdown: return render_markdown(comparison);
+    case CompareFormat::csv: return render_csv(comparison);
+    case CompareFormat::terminal:
+    case CompareFormat::coloured_terminal: break;
+  }
+  return render_terminal(comparison, format == CompareFormat::coloured_terminal);
 }
 
 // An image of an earlier comparison beside today's figures would mislead.
@@ -122,8 +132,10 @@ void write_files(const Comparison& comparison, const CompareRequest& request) {
 
 ExitStatus compare(const Session& session, const CompareRequest& request) {
   const CompareOptions options = make_options(request);
+  const CompareFormat format = choose_format(request, session);
+  if (!request.history.folder.empty()) return compare_history(request.history, options, format, request.ci);
   const Comparison comparison = compare_runs(load_requested(request), options);
-  print_comparison(comparison, request, session);
+  print_result(render_comparison(comparison, format));
   write_ci_outputs(comparison, request.ci);
   write_files(comparison, request);
   return comparison_status(comparison);
@@ -173,6 +185,7 @@ void add_compare_verb(CLI::App& program, Session& session) {
   verb->add_flag("--force", request->force,
                  "Tell verdicts and ratios of runs that are not comparable, with the reasons");
   add_gates(*verb, *request);
+  add_history_options(*verb, request->history);
   verb->add_option("--smallest-effect", request->smallest_effect_percent, "Smallest difference of interest, in percent")
       ->type_name("PERCENT")
       ->capture_default_str()

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compare/contender.h"
+#include "compare/verdict.h"
 #include "stats/interval_arithmetic.h"
 
 namespace tprimat {
@@ -46,17 +47,8 @@ std::optional<Estimate> ratio_by_steps(const ModelGroup& group, const Pair& pair
   return ratio;
 }
 
-bool is_bounded(const std::optional<Estimate>& estimate) { return estimate && estimate->low && estimate->high; }
+bool is_bounded(const Estimate& estimate) { return estimate.low && estimate.high; }
 Bounded bounded(const Estimate& estimate) { return {estimate.value, {*estimate.low, *estimate.high}}; }
-
-std::optional<Estimate> ratio_by_figures(const Estimate& before, const Estimate& after) {
-  if (before.value <= 0) return std::nullopt;
-  Estimate ratio{after.value / before.value, {}, {}};
-  if (!is_bounded(before) || !is_bounded(after)) return ratio;
-  if (const auto interval = ratio_interval(bounded(after), bounded(before)))
-    ratio.low = interval->low, ratio.high = interval->high;
-  return ratio;
-}
 
 Estimate subtract(const Estimate& after, const Estimate& before) {
   Estimate difference{after.value - before.value, {}, {}};
@@ -83,8 +75,9 @@ Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& m
                 relation_to_steps(metric.key) != OfSteps::neither};
   if (!change.before || !change.after) return change;
   change.difference = subtract(*change.after, *change.before);
-  change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric, relation_to_steps(metric.key))
-                                                    : ratio_by_figures(*change.before, *change.after));
+  change.share = less_one(change.follows_from_steps
+                              ? ratio_by_steps(group, pair, metric, relation_to_steps(metric.key))
+                              : estimate_ratio_by_figures(*change.before, *change.after));
   return change;
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/parallel_for.h"
 #include "compare/audit.h"
 #include "compare/contender.h"
 #include "compare/gates.h"
@@ -41,12 +42,15 @@ void sort_contenders(std::vector<Contender>& contenders, const std::string& key)
   if (key.empty()) return;
   const Metric* metric = find_metric(key);
   const double sign = metric->better == Direction::higher_is_better ? -1 : 1;
-  const auto rank = [&](const Contender& contender) {
-    const auto figure = read_figure(contender, *metric);
-    return figure ? sign * figure->value : std::numeric_limits<double>::infinity();
-  };
-  std::stable_sort(contenders.begin(), contenders.end(),
-                   [&](const Contender& a, const Contender& b) { return rank(a) < rank(b); });
+  std::vector<std::pair<double, size_t>> ranks;
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    const auto figure = read_figure(contenders[i], *metric);
+    ranks.emplace_back(figure ? sign * figure->value : std::numeric_limits<double>::infinity(), i);
+  }
+  std::sort(ranks.begin(), ranks.end());  // equals stay in their order
+  std::vector<Contender> sorted;
+  for (const auto& [rank, index] : ranks) sorted.push_back(std::move(contenders[index]));
+  contenders = std::move(sorted);
 }
 
 bool is_baseline(const Contender& contender, const std::string& wanted) {
@@ -71,6 +75,16 @@ bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
   return true;
 }
 
+// Pairs grow with the square: beyond this many nobody reads them, and they take minutes.
+constexpr size_t k_most_participants = 100;
+
+// Resampling thousands of pairs takes minutes.
+std::optional<Estimate> estimate_ratio_in(const ModelGroup& group, const Contender& before, const Contender& after) {
+  if (group.contenders.size() <= k_most_participants) return estimate_ratio(before, after);
+  const auto low = read_figure(before, metrics().front()), high = read_figure(after, metrics().front());
+  return low && high ? estimate_ratio_by_figures(*low, *high) : std::nullopt;
+}
+
 Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, const CompareOptions& options) {
   const Contender &before = group.contenders[reference], &after = group.contenders[subject];
   Pair pair;
@@ -79,7 +93,7 @@ Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, con
   pair.findings = audit_pair(before, after, options.audit);
   pair.fairness = judge_fairness(pair.findings, before, after);
   pair.comparable = pair.fairness != Fairness::not_comparable;
-  pair.ratio = estimate_ratio(before, after);
+  pair.ratio = estimate_ratio_in(group, before, after);
   pair.verdict = judge(pair.ratio, options.smallest_effect);
   pair.explanation = explain(pair.ratio, options.smallest_effect);
   for (const Metric& metric : metrics()) {
@@ -92,33 +106,31 @@ Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, con
   return pair;
 }
 
-// Pairs grow with the square: beyond this many nobody reads them, and they take minutes.
-void check_group_size(const ModelGroup& group) {
-  constexpr size_t k_most = 100;
-  if (group.contenders.size() <= k_most) return;
-  throw Error(Problem{fmt::format("{} participants are too many to compare each with each; {} is the limit",
-                                  group.contenders.size(), k_most),
-                      group.model, "name one with --baseline, or give fewer files"});
+// Best first, so that it is A.
+void sort_many(ModelGroup& group, const std::string& sort) {
+  group.against_best = true;
+  sort_contenders(group.contenders, sort.empty() ? std::string(metrics().front().key) : sort);
 }
 
-void compare_group(ModelGroup& group, bool only_against_first, const CompareOptions& options) {
+void compare_with_first(ModelGroup& group, const CompareOptions& options) {
+  group.pairs.resize(group.contenders.size() - 1);
+  parallel_for(group.pairs.size(), [&](size_t i) { group.pairs[i] = compare_pair(group, 0, i + 1, options); });
+}
+
+void compare_group(ModelGroup& group, const CompareOptions& options) {
   name_contenders(group.contenders);
   for (Contender& contender : group.contenders) contender.findings = audit_contender(contender);
+  if (group.has_baseline || group.against_best) return compare_with_first(group, smallest_effect);
   for (size_t reference = 0; reference < group.contenders.size(); ++reference) {
     for (size_t subject = reference + 1; subject < group.contenders.size(); ++subject)
       group.pairs.push_back(compare_pair(group, reference, subject, options));
-    if (only_against_first) return;
   }
 }
 
 void check_options(const CompareOptions& options) {
   if (options.sort.empty() || find_metric(options.sort)) return;
-  std::vector<std::string> keys;
-  for (const Metric& metric : metrics()) keys.emplace_back(metric.key);
-  const std::string near = nearest_word(options.sort, keys);
-  throw Error(Problem{
-      fmt::format("no metric is called \"{}\"", options.sort), "--sort",
-      near.empty() ? fmt::format("choose one of {}", fmt::join(keys, ", ")) : fmt::format("did you mean {}?", near)});
+  throw Error(
+      Problem{fmt::format("no metric is called \"{}\"", options.sort), "--sort", suggest_metric(options.sort)});
 }
 
 std::vector<LoadedRun> select_runs(std::vector<LoadedRun> runs, const CompareOptions& options) {
@@ -186,9 +198,9 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     name_contenders(group.contenders);
     const bool has_baseline = !options.baseline.empty() && move_baseline_first(group, options.baseline);
     baseline_found = baseline_found || has_baseline;
-    if (options.baseline.empty()) check_group_size(group);
     group.has_baseline = has_baseline;
-    compare_group(group, has_baseline, options);
+    if (!has_baseline && group.contenders.size() > k_most_participants) sort_many(group, options.sort);
+    compare_group(group, options);
   }
   if (!baseline_found)
     throw Error(Problem{fmt::format("\"{}\" is none of the results", options.baseline), "--baseline",

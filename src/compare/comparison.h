@@ -89,6 +89,7 @@ struct ModelGroup {
   std::vector<Contender> contenders;
   std::vector<Pair> pairs;
   bool has_baseline = false;  // the first contender is it, and every pair's reference
+  bool against_best = false;  // too many to pair each with each: the first is the best, and every pair's reference
 };
 
 struct Comparison {

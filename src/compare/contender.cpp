@@ -108,6 +108,10 @@ std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
     if (found == end) by_key.emplace(key, index), contenders.emplace_back();
     contenders[index].runs.push_back(std::move(run));
   }
+  for (Contender& contender : contenders)  // _r2 before _r10, in whatever order the files were given
+    std::sort(contender.runs.begin(), contender.runs.end(), [](const LoadedRun& a, const LoadedRun& b) {
+      return std::tuple(a.path.size(), std::string_view(a.path)) < std::tuple(b.path.size(), std::string_view(b.path));
+    });
   return contenders;
 }
 

@@ -48,17 +48,9 @@ class GateReader {
     const std::string key = text_.substr(at_, end - at_);
     if (key.empty()) fail("a metric is missing", "write METRIC < -3%, e.g. tokens_per_second < -3%");
     const Metric* metric = find_metric(key);
-    if (metric == nullptr) fail(fmt::format("no metric is called \"{}\"", key), near(key));
+    if (metric == nullptr) fail(fmt::format("no metric is called \"{}\"", key), suggest_metric(key));
     at_ = end;
     return metric;
-  }
-
-  static std::string near(const std::string& key) {
-    std::vector<std::string> keys;
-    for (const Metric& metric : metrics()) keys.emplace_back(metric.key);
-    const std::string nearest = nearest_word(key, keys);
-    return nearest.empty() ? fmt::format("choose one of {}", fmt::join(keys, ", "))
-                           : fmt::format("did you mean {}?", nearest);
   }
 
   GateOperator read_operator() {

@@ -8,6 +8,7 @@
 #include "result/summary.h"
 #include "stats/bootstrap.h"
 #include "stats/descriptive.h"
+#include "stats/interval_arithmetic.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -38,13 +39,28 @@ double work_per_step(const RunResult& result) {
   return result.derived.tokens_per_second_per_gpu->value * mean(steady_step_times(result));
 }
 
+// With more runs than this on a side, the spread between them is all that matters, and resampling takes minutes.
+constexpr size_t k_most_resampled_runs = 100;
+
 }  // namespace
+
+std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, const Estimate& subject) {
+  if (reference.value <= 0) return std::nullopt;
+  Estimate ratio{subject.value / reference.value, {}, {}};
+  if (!reference.low || !reference.high || !subject.low || !subject.high) return ratio;
+  if (const auto interval = ratio_interval({subject.value, {*subject.low, *subject.high}},
+                                           {reference.value, {*reference.low, *reference.high}}))
+    ratio.low = interval->low, ratio.high = interval->high;
+  return ratio;
+}
 
 std::optional<Estimate> estimate_ratio(const Contender& reference, const Contender& subject) {
   const Metric& headline = metrics().front();
   const auto low_rate = read_figure(reference, headline), high_rate = read_figure(subject, headline);
   if (!low_rate || !high_rate || low_rate->value <= 0) return std::nullopt;
   if (!has_interval(reference) || !has_interval(subject)) return Estimate{high_rate->value / low_rate->value, {}, {}};
+  if (std::max(reference.runs.size(), subject.runs.size()) > k_most_resampled_runs)
+    return estimate_ratio_by_figures(*low_rate, *high_rate);
   const Runs before = steady_runs(reference), after = steady_runs(subject);
   const double scale = work_per_step(subject.first()) / work_per_step(reference.first());
   Estimate ratio{scale * mean_of_runs(before) / mean_of_runs(after), {}, {}};

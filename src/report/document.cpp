@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <unordered_map>
 
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
@@ -26,11 +28,27 @@ Tone tone_of(const Pair& pair) {
 // With more pairs than this one reads tables, not sentences.
 constexpr size_t k_most_pairs = 6;
 
+// Nobody reads tables longer than this: CSV and JSON have all.
+constexpr size_t k_most_rows = 100;
+
+// At most k_most_rows of a table's columns or rows.
+template <class T>
+std::span<const T> first_rows(const std::vector<T>& all) {
+  return std::span(all).first(std::min(all.size(), k_most_rows));
+}
+
 DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& group) {
   std::vector<Line> lines;
-  if (group.pairs.size() > k_most_pairs)
-    return make_lines(
-        {{count_verdicts(group) + ".", Tone::doubtful, "name a --baseline to have one sentence per run"}});
+  if (group.against_best)
+    lines.push_back({fmt::format("{} runs are too many to pair each with each: all are compared with the best, {}. Tables "
+                                 "show the first {}; --csv and --json have all.",
+                                 group.contenders.size(), group.contenders.front().label, k_most_rows),
+                     Tone::doubtful, "name another with --baseline"});
+  if (group.pairs.size() > k_most_pairs) {
+    lines.push_back({count_verdicts(group) + ".", Tone::doubtful,
+                     group.against_best ? "" : "name a --baseline to have one sentence per run"});
+    return make_lines(std::move(lines));
+  }
   for (const Pair& pair : group.pairs) lines.push_back({headline(comparison, group, pair) + ".", tone_of(pair), ""});
   if (group.pairs.empty())
     lines.push_back({"One participant of this model: there is nothing to compare it with.", Tone::doubtful, ""});
@@ -41,7 +59,7 @@ DocumentPart tabulate_runs(const ModelGroup& group) {
   TextTable table{{"", "run"}, {}, {}};
   for (const auto& [name, value] : list_facts(group.contenders.front()))
     if (name != "platform" && name != "framework") table.header.push_back(name);
-  for (const Contender& contender : group.contenders) {
+  for (const Contender& contender : first_rows(group.contenders)) {
     std::vector<std::string> row{contender.letter, contender.label};
     for (const auto& [name, value] : list_facts(contender))
       if (name != "platform" && name != "framework") row.push_back(shorten(value, 34));
@@ -58,15 +76,17 @@ std::string relative_uncertainty(const std::optional<Estimate>& estimate) {
 
 DocumentPart tabulate_figures(const ModelGroup& group) {
   constexpr size_t k_most_intervals = 4;
+  constexpr size_t k_most_columns = 30;
   const bool few = group.contenders.size() <= k_most_intervals;
+  const size_t columns = std::min(group.contenders.size(), k_most_columns);
   TextTable table{{"figure"}, {}, {}};
-  for (const Contender& contender : group.contenders) {
+  for (const Contender& contender : std::span(group.contenders).first(columns)) {
     table.right.push_back(table.header.size());
     table.header.push_back(contender.letter);
   }
   for (const Metric* metric : present_metrics(group)) {
     std::vector<std::string> row{std::string(metric->title)}, uncertainty{"  95 % interval"};
-    for (const Contender& contender : group.contenders) {
+    for (const Contender& contender : std::span(group.contenders).first(columns)) {
       const auto figure = read_figure(contender, *metric);
       row.push_back(few ? format_estimate(*metric, figure) : figure ? format_figure(*metric, figure->value) : "-");
       uncertainty.push_back(relative_uncertainty(figure));
@@ -96,7 +116,7 @@ std::vector<std::string> describe_pair(const Comparison& comparison, const Model
 
 DocumentPart tabulate_pairs(const Comparison& comparison, const ModelGroup& group) {
   TextTable table{{"pair", "tokens/s per device", "95 % interval", "verdict", "fair", "because"}, {}, {1}};
-  for (const Pair& pair : group.pairs) table.rows.push_back(describe_pair(comparison, group, pair));
+  for (const Pair& pair : first_rows(group.pairs)) table.rows.push_back(describe_pair(comparison, group, pair));
   return make_table(std::move(table));
 }
 
@@ -123,30 +143,47 @@ std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const 
   return make_table(std::move(table));
 }
 
-// The same sentence about several participants stands once, with all their letters.
+// The same sentence about several participants stands once, with their letters.
 struct Remark {
   Finding finding;
   std::string whose;
+  size_t participants = 1;
 };
 
-void add_remark(std::vector<Remark>& all, const Finding& finding, const std::string& whose) {
-  const auto same = std::find_if(all.begin(), all.end(),
-                                 [&](const Remark& each) { return each.finding.sentence == finding.sentence; });
-  if (same == all.end())
-    all.push_back({finding, whose});
-  else if (!same->whose.ends_with(whose))
-    same->whose += ", " + whose;
-}
+class Remarks {
+ public:
+  void add(const Finding& finding, const std::string& whose) {
+    constexpr size_t k_most_named = 50;
+    const auto [place, is_new] = index_.emplace(finding.sentence, all_.size());
+    if (is_new) return all_.push_back({finding, whose});
+    Remark& same = all_[place->second];
+    if (same.whose.ends_with(whose)) return;
+    if (++same.participants <= k_most_named) same.whose += ", " + whose;
+  }
+
+  // Worst first.
+  std::vector<Remark> take() {
+    for (Remark& each : all_)
+      if (const size_t named = static_cast<size_t>(std::count(each.whose.begin(), each.whose.end(), ',')) + 1;
+          named < each.participants)
+        each.whose += fmt::format(" and {} more", each.participants - named);
+    std::stable_sort(all_.begin(), all_.end(),
+                     [](const auto& a, const auto& b) { return a.finding.severity > b.finding.severity; });
+    return std::move(all_);
+  }
+
+ private:
+  std::vector<Remark> all_;
+  std::unordered_map<std::string, size_t> index_;
+};
 
 std::vector<Remark> gather_findings(const ModelGroup& group) {
-  std::vector<Remark> all;
+  Remarks all;
   for (const Pair& pair : group.pairs)
-    for (const Finding& finding : pair.findings) add_remark(all, finding, pair_name(group, pair));
+    for (const Finding& finding : pair.findings) all.add(finding, pair_name(group, pair));
   for (const Contender& contender : group.contenders)
-    for (const Finding& finding : contender.findings) add_remark(all, finding, contender.letter);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.finding.severity > b.finding.severity; });
-  return all;
+    for (const Finding& finding : contender.findings) all.add(finding, contender.letter);
+  return all.take();
 }
 
 Tone tone_of(Severity severity) {
@@ -155,29 +192,36 @@ Tone tone_of(Severity severity) {
 
 DocumentPart list_findings(const ModelGroup& group) {
   std::vector<Line> lines;
-  for (const auto& [finding, whose] : gather_findings(group))
+  const std::vector<Remark> remarks = gather_findings(group);
+  for (const auto& [finding, whose, participants] : first_rows(remarks))
     lines.push_back({fmt::format("{} {}: {}", enum_name(finding.severity), whose, finding.sentence),
                      tone_of(finding.severity), finding.remedy});
+  if (remarks.size() > k_most_rows)
+    lines.push_back({fmt::format("and {} findings more: --json has all", remarks.size() - k_most_rows), Tone::plain, ""});
   if (lines.empty()) lines.push_back({"nothing found", Tone::good, ""});
   return make_lines(std::move(lines));
 }
 
 std::optional<DocumentPart> list_file_notes(const ModelGroup& group) {
-  std::vector<Remark> all;
+  Remarks remarks;
   for (const Contender& contender : group.contenders)
     for (const LoadedRun& run : contender.runs)
       for (const std::string& warning : run.result.warnings)
-        add_remark(all, {"", Severity::note, warning, ""}, contender.letter);
+        remarks.add({"", Severity::note, warning, ""}, contender.letter);
+  const std::vector<Remark> all = remarks.take();
   if (all.empty()) return std::nullopt;
   std::vector<Line> lines;
-  for (const Remark& remark : all) lines.push_back({remark.whose + ": " + remark.finding.sentence, Tone::plain, ""});
+  for (const Remark& remark : first_rows(all)) lines.push_back({remark.whose + ": " + remark.finding.sentence, Tone::plain, ""});
   return make_lines(std::move(lines));
 }
 
 DocumentPart list_files(const ModelGroup& group) {
   std::vector<Line> lines;
+  size_t files = 0;
   for (const Contender& contender : group.contenders)
-    for (const LoadedRun& run : contender.runs) lines.push_back({contender.letter + ": " + run.path, Tone::plain, ""});
+    for (const LoadedRun& run : contender.runs)
+      if (files++ < k_most_rows) lines.push_back({contender.letter + ": " + run.path, Tone::plain, ""});
+  if (files > k_most_rows) lines.push_back({fmt::format("and {} files more", files - k_most_rows), Tone::plain, ""});
   return make_lines(std::move(lines));
 }
 
@@ -208,12 +252,6 @@ Tone tone_of(GateOutcome outcome) {
                                                 : Tone::bad;
 }
 
-DocumentPart list_gates(const std::vector<GateResult>& results) {
-  std::vector<Line> lines;
-  for (const GateResult& result : results) lines.push_back({describe_gate(result) + ".", tone_of(result.outcome), ""});
-  return make_lines(std::move(lines));
-}
-
 void make_printable(DocumentPart& block) {
   block.text = printable(block.text);
   for (Line& line : block.lines) line.text = printable(line.text), line.aside = printable(line.aside);
@@ -222,6 +260,16 @@ void make_printable(DocumentPart& block) {
 }
 
 }  // namespace
+
+DocumentPart list_gates(const std::vector<GateResult>& results) {
+  std::vector<Line> lines;
+  for (const GateResult& result : results) lines.push_back({describe_gate(result) + ".", tone_of(result.outcome), ""});
+  return make_lines(std::move(lines));
+}
+
+void make_printable(Document& document) {
+  for (DocumentPart& part : document) make_printable(part);
+}
 
 Document build_document(const Comparison& comparison) {
   Document document;

@@ -28,4 +28,13 @@ using Document = std::vector<DocumentPart>;
 
 Document build_document(const Comparison& comparison);
 
+// What files say must not steer the terminal.
+void make_printable(Document& document);
+
+// One sentence per gate.
+DocumentPart list_gates(const std::vector<GateResult>& results);
+
+std::string render_terminal(const Document& document, bool colour);
+std::string render_markdown(const Document& document, const std::string& title);
+
 }  // namespace tprimat

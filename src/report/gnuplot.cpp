@@ -51,6 +51,15 @@ std::string plot_titles(const Comparison& comparison, const ModelGroup& group, c
   return script + "plot [0:1][0:1] -1 notitle\n";
 }
 
+// More curves than this are a smear.
+ModelGroup first_contenders(const ModelGroup& group) {
+  constexpr size_t k_most_curves = 40;
+  ModelGroup first{group.model, {}, {}};
+  for (size_t i = 0; i < std::min(group.contenders.size(), k_most_curves); ++i)
+    first.contenders.push_back(group.contenders[i]);
+  return first;
+}
+
 std::string plot_group(const Comparison& comparison, const ModelGroup& group, const Frame& band) {
   constexpr double k_panels = 0.905;  // of the band's height; the rest is for titles
   using Panel = std::string (*)(const ModelGroup&, const Frame&);
@@ -59,10 +68,11 @@ std::string plot_group(const Comparison& comparison, const ModelGroup& group, co
   const double width = band.width / 3, height = band.height * k_panels / 2;
   std::string script =
       plot_titles(comparison, group, {band.left, band.bottom + 2 * height, band.width, band.height * (1 - k_panels)});
+  const ModelGroup shown = first_contenders(group);
   for (size_t i = 0; i < k_grid.size(); ++i) {
     const double left = band.left + width * static_cast<double>(i % 3);
     const double bottom = band.bottom + height * (i < 3 ? 1 : 0);
-    script += k_grid[i](group, {left, bottom, width, height});
+    script += k_grid[i](shown, {left, bottom, width, height});
   }
   return script;
 }

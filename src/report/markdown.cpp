@@ -47,11 +47,15 @@ std::string render_block(const DocumentPart& block) {
 
 }  // namespace
 
-std::string render_markdown(const Comparison& comparison) {
-  std::string out = "# Comparison\n\n";
-  for (const DocumentPart& block : build_document(comparison)) out += render_block(block);
+std::string render_markdown(const Document& document, const std::string& title) {
+  std::string out = "# " + escape(title) + "\n\n";
+  for (const DocumentPart& block : document) out += render_block(block);
   out.pop_back();
   return out;
+}
+
+std::string render_markdown(const Comparison& comparison) {
+  return render_markdown(build_document(comparison), "Comparison");
 }
 
 }  // namespace tprimat

@@ -53,11 +53,15 @@ void print_block(const DocumentPart& block, const Painter& painter, std::string&
 
 }  // namespace
 
-std::string render_terminal(const Comparison& comparison, bool colour) {
+std::string render_terminal(const Document& document, bool colour) {
   const Painter painter(colour);
   std::string out;
-  for (const DocumentPart& block : build_document(comparison)) print_block(block, painter, out);
+  for (const DocumentPart& block : document) print_block(block, painter, out);
   return out;
+}
+
+std::string render_terminal(const Comparison& comparison, bool colour) {
+  return render_terminal(build_document(comparison), colour);
 }
 
 }  // namespace tprimat

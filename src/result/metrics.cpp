@@ -1,7 +1,11 @@
 #include "result/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -115,6 +119,14 @@ const Metric* find_metric(std::string_view key) {
   const auto found =
       std::find_if(std::begin(k_metrics), std::end(k_metrics), [&](const Metric& metric) { return metric.key == key; });
   return found == std::end(k_metrics) ? nullptr : found;
+}
+
+std::string suggest_metric(std::string_view key) {
+  std::vector<std::string> keys;
+  for (const Metric& metric : metrics()) keys.emplace_back(metric.key);
+  const std::string nearest = nearest_word(key, keys);
+  return nearest.empty() ? fmt::format("choose one of {}", fmt::join(keys, ", "))
+                         : fmt::format("did you mean {}?", nearest);
 }
 
 }  // namespace tprimat

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "result/run_result.h"
@@ -35,5 +36,8 @@ std::span<const Metric> metrics();
 
 // nullptr for an unknown key.
 const Metric* find_metric(std::string_view key);
+
+// For a key that is unknown: "did you mean mfu?", or all keys where none is near.
+std::string suggest_metric(std::string_view key);
 
 }  // namespace tprimat

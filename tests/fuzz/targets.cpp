@@ -28,9 +28,10 @@
 #include "model_files/safetensors.h"
 #include "model_files/shard_runs.h"
 #include "published/validation_report.h"
+#include "result/current_result.h"
 #include "result/result_file.h"
 #include "telemetry/telemetry_file.h"
-#include "text/json.h"
+#include "text/json_fields.h"
 #include "trace/profile_summary.h"
 #include "unit/trace/zip_fixture.h"
 
@@ -203,6 +204,17 @@ void read_published(std::string_view bytes, const std::string&) {
   CHECK(!render_validation({validate_table(table)}).empty());
 }
 
+// What the fast reader takes, the ordinary one takes, and it reads the same.
+void read_result(std::string_view bytes, const std::string&) {
+  const std::string text(bytes);
+  if (const auto fast = read_current_result(text)) {
+    const RunResult slow = from_json<RunResult>(parse_json(text, "fuzz"), "fuzz");
+    CHECK(print_json(run_result_to_json(*fast)) == print_json(run_result_to_json(slow)));
+  }
+  const RunResult result = read_run_result(text, "fuzz.json");
+  if (result.derived.mfu && result.status == RunStatus::complete) CHECK(!(result.derived.mfu->value > 1));
+}
+
 std::vector<FuzzTarget> make_targets() {
   const std::string fixtures = "tests/unit/extract/fixtures";
   std::vector<FuzzTarget> targets = {{"log", fixtures, read_as_log, ""},
@@ -212,6 +224,7 @@ std::vector<FuzzTarget> make_targets() {
                                      {"workbook", "tests/fuzz/corpus/workbook", read_workbook_bytes, ""},
                                      {"archive", "tests/fuzz/corpus/archive", read_archive, ""},
                                      {"index", "", read_index, ""},
+                                     {"result", "tests/fuzz/corpus/result", read_result, ""},
                                      {"tokenizer", "tests/fuzz/corpus/tokenizer", read_tokenizer, ""},
                                      {"sentencepiece", "tests/fuzz/corpus/sentencepiece", read_model, ""},
                                      {"jsonl", "tests/fuzz/corpus/jsonl", read_json_lines, ""},

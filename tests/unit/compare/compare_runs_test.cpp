@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <random>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -126,12 +128,55 @@ TEST(CompareRuns, FilesOfOtherWorkAreNoRepetitionsWhateverTheirNames) {
   EXPECT_EQ(contenders[0].runs.size(), 2u);
 }
 
-TEST(CompareRuns, TooManyToPairNeedABaseline) {
+TEST(CompareRuns, TooManyToPairAreComparedWithTheBest) {
   LoadedRuns runs;
-  const LoadedRun run = sample_run("", Platform::nvd, Framework::nemo, 1.0, 3);
-  for (int i = 0; i < 101; ++i) runs.runs.push_back({"m" + std::to_string(i) + ".json", run.result});
-  EXPECT_THROW(compare_runs(runs, {}), Error);
+  for (int i = 0; i < 101; ++i)
+    runs.runs.push_back(sample_run("m" + std::to_string(i) + ".json", Platform::nvd, Framework::nemo, i == 60 ? 1 : 2, 9));
+  const ModelGroup group = compare_runs(runs, {}).groups[0];
+  EXPECT_TRUE(group.against_best);
+  EXPECT_EQ(group.pairs.size(), 100u);
+  EXPECT_EQ(group.contenders[0].runs[0].path, "m60.json");
+  for (const Pair& pair : group.pairs) EXPECT_EQ(pair.verdict, Verdict::slower) << pair.explanation;
   EXPECT_EQ(compare_runs(runs, {.baseline = "m5.json"}).groups[0].pairs.size(), 100u);
+}
+
+TEST(CompareRuns, ManyRunsOfOneThingHaveTheIntervalOfTheirSpread) {
+  LoadedRuns runs;
+  for (const char* folder : {"x", "y"})
+    for (int i = 1; i <= 101; ++i)
+      runs.runs.push_back(sample_run(std::string(folder) + "/t_r" + std::to_string(i) + ".json", Platform::nvd,
+                                     Framework::nemo, (folder[0] == 'x' ? 1.0 : 1.1) * (1 + 0.001 * (i % 7)), 9));
+  const Pair pair = compare_runs(runs, {}).groups[0].pairs[0];
+  EXPECT_EQ(pair.verdict, Verdict::slower);
+  EXPECT_LT(*pair.ratio->high - *pair.ratio->low, 0.002);
+  EXPECT_GT(*pair.ratio->high - *pair.ratio->low, 0.0005);
+}
+
+// Labels in their order, with the figures and the verdict against every other.
+std::map<std::string, std::map<std::string, Verdict>> verdicts_by_label(const Comparison& comparison) {
+  std::map<std::string, std::map<std::string, Verdict>> all;
+  const ModelGroup& group = comparison.groups[0];
+  for (const Pair& pair : group.pairs) {
+    const std::string &a = group.contenders[pair.subject].label, &b = group.contenders[pair.reference].label;
+    const bool turned = pair.verdict == Verdict::faster || pair.verdict == Verdict::slower;
+    all[a][b] = pair.verdict;
+    all[b][a] = !turned ? pair.verdict : pair.verdict == Verdict::faster ? Verdict::slower : Verdict::faster;
+  }
+  return all;
+}
+
+TEST(CompareRuns, TheOrderOfFilesDoesNotMatter) {
+  LoadedRuns runs;
+  for (int i = 0; i < 12; ++i)
+    runs.runs.push_back(sample_run("d" + std::to_string(i / 3) + "/t_r" + std::to_string(i % 3) + ".json", Platform::nvd,
+                                   Framework::nemo, 1 + 0.02 * (i / 3) + 0.0005 * (i % 3)));
+  const auto wanted = verdicts_by_label(compare_runs(runs, {}));
+  ASSERT_EQ(wanted.size(), 4u);
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 5; ++i) {
+    std::shuffle(runs.runs.begin(), runs.runs.end(), random);
+    EXPECT_EQ(verdicts_by_label(compare_runs(runs, {})), wanted);
+  }
 }
 
 TEST(CompareRuns, FiltersLeaveTheRestOut) {

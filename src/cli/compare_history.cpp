@@ -1,0 +1,54 @@
+#include "cli/compare_history.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "cli/session.h"
+#include "history/history_report.h"
+
+namespace tprimat {
+namespace {
+
+std::string render_history(const History& history, CompareFormat format) {
+  switch (format) {
+    case CompareFormat::json: return print_json(history_to_json(history));
+    case CompareFormat::markdown: return render_markdown(build_document(history), "History");
+    case CompareFormat::csv: return render_csv(history);
+    case CompareFormat::terminal:
+    case CompareFormat::coloured_terminal: break;
+  }
+  return render_terminal(build_document(history), format == CompareFormat::coloured_terminal);
+}
+
+}  // namespace
+
+void add_history_options(CLI::App& verb, HistoryRequest& request) {
+  verb.add_option("--history", request.folder,
+                  "Follow one metric over all results in this directory and below, by configuration and time")
+      ->type_name("DIR");
+  verb.add_option("--metric", request.metric, "With --history: the metric (default: tokens_per_second_per_gpu)")
+      ->type_name("METRIC");
+  verb.add_option("--last", request.last, "With --history: points that a series' table shows")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+}
+
+ExitStatus compare_history(const HistoryRequest& request, const CompareOptions& options, CompareFormat format,
+                           const CiOutputs& ci) {
+  const History history =
+      read_history(request.folder, {.metric = request.metric, .last = request.last, .compare = options});
+  for (const SkippedFile& file : history.index.skipped)
+    log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
+  if (!history.index.note.empty()) log_note(history.index.note);
+  log_detail(fmt::format("{} files read, {} gone, index {}", history.index.files_read, history.index.files_gone,
+                         history.index.index_path.empty() ? "in memory" : history.index.index_path));
+  print_result(render_history(history, format));
+  write_ci_outputs(history.comparison, ci);
+  return history_status(history);
+}
+
+}  // namespace tprimat

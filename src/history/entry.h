@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "result/run_result.h"
+
+namespace tprimat {
+
+// Runs that agree in all of this are one series: their figures differ by what was changed and by noise alone.
+struct SeriesKey {
+  std::string model, framework, platform, device, precision, strategy;  // empty: not known
+  int64_t device_count = 0, global_batch_size = 0, sequence_length = 0;   // 0: not known
+  auto operator<=>(const SeriesKey&) const = default;
+  static constexpr auto fields() {
+    using K = SeriesKey;
+    return std::tuple{field("model", &K::model, "key of the model"),
+                      field("framework", &K::framework, "what trained"),
+                      field("platform", &K::platform, "nvd, amd or cpu"),
+                      field("device", &K::device, "name as the driver gives it"),
+                      field("precision", &K::precision, "number format of the matrix products"),
+                      field("strategy", &K::strategy, "name of the layout"),
+                      field("device_count", &K::device_count, "devices of the run, 0: not known"),
+                      field("global_batch_size", &K::global_batch_size, "sequences per step, 0: not known"),
+                      field("sequence_length", &K::sequence_length, "tokens per sequence, 0: not known")};
+  }
+};
+
+// "llama, CPU native, 2 x EPYC, bf16, GBS 64, SL 2048, balanced"
+std::string describe_series(const SeriesKey& key);
+
+// What the index keeps of a result file.
+struct HistoryEntry {
+  SeriesKey series;
+  std::string timestamp;  // as the result has it; empty: it has none, and the file's time serves
+  RunStatus status = RunStatus::complete;
+  std::map<std::string, Estimate> figures;  // by key of the metric
+  static constexpr auto fields() {
+    using E = HistoryEntry;
+    return std::tuple{field("series", &E::series, "what is the same in all runs of the series"),
+                      field("timestamp", &E::timestamp, "when the run started"),
+                      field("status", &E::status, "how it ended"),
+                      field("figures", &E::figures, "by key of the metric")};
+  }
+};
+
+HistoryEntry make_entry(const RunResult& result);
+
+// Seconds since 1970 of "2026-01-31T12:00:00Z", with or without fraction, zone or time of day; nothing for anything else.
+// Without a zone it is read as UTC.
+std::optional<double> parse_timestamp(const std::string& text);
+
+}  // namespace tprimat

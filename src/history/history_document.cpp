@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "history/history_report.h"
+#include "report/figures.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+constexpr size_t k_most_series = 100, k_most_detailed = 6, k_sparkline_points = 30;
+
+DocumentPart history_heading(std::string text) { return {DocumentPart::Kind::heading, std::move(text), {}, {}}; }
+DocumentPart history_lines(std::vector<Line> lines) { return {DocumentPart::Kind::lines, "", std::move(lines), {}}; }
+DocumentPart history_table(TextTable table) { return {DocumentPart::Kind::table, "", {}, std::move(table)}; }
+
+std::string signed_percent(double share) { return (share > 0 ? "+" : "") + format_percent(share, 2); }
+
+std::string describe_step(const std::optional<TrendStep>& step) {
+  if (!step) return "-";
+  std::string text = fmt::format("{} {}", enum_name(step->verdict), signed_percent(step->change.value));
+  if (step->change.low && step->change.high)
+    text += fmt::format(" [{} to {}]", signed_percent(*step->change.low), signed_percent(*step->change.high));
+  return text;
+}
+
+std::string date_of(const HistoryPoint& point) { return format_utc(point.unix_time); }
+
+std::vector<double> values_of(const Trend& trend, size_t most) {
+  std::vector<double> values;
+  for (const size_t i : std::span(trend.known).last(std::min(trend.known.size(), most)))
+    values.push_back(trend.points[i].figure->value);
+  return values;
+}
+
+DocumentPart introduce(const History& history, size_t points) {
+  std::vector<Line> lines{
+      {fmt::format("{} series of {} points in {}; {} ({}).", history.trends.size(), points, history.folder.string(),
+                   history.metric->title, enum_name(history.metric->better)),
+       Tone::plain, ""}};
+  if (!history.index.note.empty()) lines.push_back({history.index.note + ".", Tone::doubtful, ""});
+  if (history.trends.size() > k_most_series)
+    lines.push_back({fmt::format("The table shows the first {} series; --csv and --json have all.", k_most_series),
+                     Tone::doubtful, "choose with --model, --framework, --platform or --strategy"});
+  return history_lines(std::move(lines));
+}
+
+DocumentPart tabulate_series(const History& history) {
+  TextTable table{{"series", "points", "newest", "figure", "against the previous", "against the best", "trend"}, {}, {1}};
+  for (const Trend& trend : std::span(history.trends).first(std::min(history.trends.size(), k_most_series))) {
+    const HistoryPoint& newest = trend.points.back();
+    std::string figure = format_estimate(*history.metric, newest.figure);
+    if (newest.status != RunStatus::complete) figure = std::string(enum_name(newest.status));
+    const bool known = trend.newest_is_known();
+    table.rows.push_back({describe_series(trend.series), fmt::format("{}", trend.points.size()), date_of(newest), figure,
+                          known ? describe_step(trend.previous) : "-", known ? describe_step(trend.best) : "-",
+                          draw_sparkline(values_of(trend, k_sparkline_points))});
+  }
+  return history_table(std::move(table));
+}
+
+bool is_worse(const Metric& metric, const LevelShift& shift) {
+  return metric.better == Direction::lower_is_better ? shift.after > shift.before : shift.after < shift.before;
+}
+
+void list_shifts(const History& history, const Trend& trend, std::vector<Line>& lines) {
+  for (const LevelShift& shift : trend.shifts) {
+    const HistoryPoint &last = trend.points[trend.known[shift.at - 1]], &first = trend.points[trend.known[shift.at]];
+    lines.push_back({fmt::format("{}: {} to {} ({}) between {} and {}", describe_series(trend.series),
+                                 format_figure(*history.metric, shift.before),
+                                 format_figure(*history.metric, shift.after),
+                                 shift.before != 0 ? signed_percent(shift.after / shift.before - 1) : "from nothing",
+                                 date_of(last), date_of(first)),
+                     history.metric->better == Direction::neither ? Tone::plain
+                     : is_worse(*history.metric, shift)           ? Tone::bad
+                                                                  : Tone::good,
+                     fmt::format("first seen in {}", first.paths.front())});
+  }
+}
+
+DocumentPart tabulate_points(const History& history, const Trend& trend) {
+  TextTable table{{"when", "figure", "change", "runs", "status", "file"}, {}, {3}};
+  const size_t first = trend.points.size() - std::min(trend.points.size(), history.last);
+  for (size_t i = first; i < trend.points.size(); ++i) {
+    const HistoryPoint& point = trend.points[i];
+    std::string change = "-";
+    if (i > 0 && point.figure && trend.points[i - 1].figure && trend.points[i - 1].figure->value > 0)
+      change = signed_percent(point.figure->value / trend.points[i - 1].figure->value - 1);
+    table.rows.push_back({date_of(point), format_estimate(*history.metric, point.figure), change,
+                          fmt::format("{}", point.paths.size()), std::string(enum_name(point.status)),
+                          point.paths.front()});
+  }
+  return history_table(std::move(table));
+}
+
+void add_shifts(const History& history, Document& document) {
+  std::vector<Line> lines;
+  for (const Trend& trend : history.trends) list_shifts(history, trend, lines);
+  document.push_back(history_heading("Level shifts"));
+  const size_t all = lines.size();
+  if (all > k_most_series) lines.resize(k_most_series);
+  if (all > k_most_series) lines.push_back({fmt::format("and {} more", all - k_most_series), Tone::plain, ""});
+  if (lines.empty()) lines.push_back({"none found", Tone::good, ""});
+  document.push_back(history_lines(std::move(lines)));
+}
+
+constexpr const char* k_footer =
+    "A series is what agrees in model, framework, platform, device, device count, precision, batch, sequence length and "
+    "strategy. Changes join the two figures' own 95 % intervals; better, worse and same ask for the whole interval. Level "
+    "shifts are found by least squares with a price of 3 s2 log n per shift.";
+
+}  // namespace
+
+std::string draw_sparkline(const std::vector<double>& values) {
+  constexpr const char* k_bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  if (values.empty()) return "";
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  std::string line;
+  for (const double value : values) {
+    const double height = *most > *least ? (value - *least) / (*most - *least) : 0.5;
+    line += k_bars[std::min<size_t>(7, static_cast<size_t>(height * 8))];
+  }
+  return line;
+}
+
+Document build_document(const History& history) {
+  size_t points = 0;
+  for (const Trend& trend : history.trends) points += trend.points.size();
+  Document document{introduce(history, points), tabulate_series(history)};
+  add_shifts(history, document);
+  if (history.trends.size() <= k_most_detailed)
+    for (const Trend& trend : history.trends) {
+      document.push_back(history_heading(fmt::format("{}, the last {}", describe_series(trend.series),
+                                                     std::min(trend.points.size(), history.last))));
+      document.push_back(tabulate_points(history, trend));
+    }
+  if (!history.comparison.gates.empty()) {
+    document.push_back(history_heading("Gates"));
+    document.push_back(list_gates(history.comparison.gates));
+  }
+  document.push_back(history_lines({{k_footer, Tone::faint, ""}}));
+  make_printable(document);
+  return document;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,83 @@
+#include "history/trend.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compare/contender.h"
+#include "compare/verdict.h"
+
+namespace tprimat {
+namespace {
+
+bool counts(const HistoryPoint& point) { return point.status == RunStatus::complete && point.figure.has_value(); }
+
+HistoryPoint make_point(const std::vector<const IndexedFile*>& files, const Metric& metric) {
+  HistoryPoint point;
+  std::vector<Estimate> figures;
+  for (const IndexedFile* file : files) {
+    point.unix_time = std::max(point.unix_time, file->unix_time);
+    point.paths.push_back(file->path);
+    if (file->entry.status != RunStatus::complete) point.status = file->entry.status;
+    const auto figure = file->entry.figures.find(std::string(metric.key));
+    if (figure != file->entry.figures.end()) figures.push_back(figure->second);
+  }
+  point.figure = combine_runs(figures);
+  return point;
+}
+
+TrendVerdict judge_trend(const Estimate& ratio, const Metric& metric, double smallest_effect) {
+  const bool turned = metric.better == Direction::lower_is_better;
+  switch (judge(ratio, smallest_effect)) {
+    case Verdict::faster: return turned ? TrendVerdict::worse : TrendVerdict::better;
+    case Verdict::slower: return turned ? TrendVerdict::better : TrendVerdict::worse;
+    case Verdict::same: return TrendVerdict::same;
+    case Verdict::inconclusive: break;
+  }
+  return TrendVerdict::inconclusive;
+}
+
+std::optional<TrendStep> compare_points(const Trend& trend, size_t earlier, const Metric& metric, double smallest_effect) {
+  const auto ratio =
+      estimate_ratio_by_figures(*trend.points[earlier].figure, *trend.points[trend.known.back()].figure);
+  if (!ratio) return std::nullopt;
+  TrendStep step{earlier, {ratio->value - 1, {}, {}}, judge_trend(*ratio, metric, smallest_effect)};
+  if (ratio->low && ratio->high) step.change.low = *ratio->low - 1, step.change.high = *ratio->high - 1;
+  return step;
+}
+
+size_t best_of(const Trend& trend, const std::vector<size_t>& points, const Metric& metric) {
+  const double sign = metric.better == Direction::lower_is_better ? -1 : 1;
+  return *std::max_element(points.begin(), points.end(), [&](size_t a, size_t b) {
+    return sign * trend.points[a].figure->value < sign * trend.points[b].figure->value;
+  });
+}
+
+void describe_trend(Trend& trend, const Metric& metric, double smallest_effect) {
+  std::stable_sort(trend.points.begin(), trend.points.end(),
+                   [](const auto& a, const auto& b) { return a.unix_time < b.unix_time; });
+  std::vector<double> values;
+  for (size_t i = 0; i < trend.points.size(); ++i)
+    if (counts(trend.points[i])) trend.known.push_back(i), values.push_back(trend.points[i].figure->value);
+  trend.shifts = find_level_shifts(values, {.min_relative_change = smallest_effect});
+  if (trend.known.size() < 2) return;
+  const std::vector<size_t> earlier(trend.known.begin(), trend.known.end() - 1);
+  trend.previous = compare_points(trend, earlier.back(), metric, smallest_effect);
+  trend.best = compare_points(trend, best_of(trend, earlier, metric), metric, smallest_effect);
+}
+
+}  // namespace
+
+std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, double smallest_effect) {
+  std::map<SeriesKey, std::map<std::string, std::vector<const IndexedFile*>>> series;
+  for (const IndexedFile& file : files) series[file.entry.series][repetition_key(file.path)].push_back(&file);
+  std::vector<Trend> trends;
+  for (const auto& [key, points] : series) {
+    Trend trend{.series = key, .points = {}, .known = {}, .previous = {}, .best = {}, .shifts = {}};
+    for (const auto& [name, members] : points) trend.points.push_back(make_point(members, metric));
+    describe_trend(trend, metric, smallest_effect);
+    trends.push_back(std::move(trend));
+  }
+  return trends;
+}
+
+}  // namespace tprimat

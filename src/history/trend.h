@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "history/index.h"
+#include "result/metrics.h"
+#include "stats/change_points.h"
+
+namespace tprimat {
+
+// One moment of a series: a run, or its repetitions (files that differ only in _r<k>).
+struct HistoryPoint {
+  double unix_time = 0;  // of the newest of its runs
+  std::vector<std::string> paths;
+  RunStatus status = RunStatus::complete;  // complete when all its runs are
+  std::optional<Estimate> figure;          // of the metric that is followed
+};
+
+// Better and worse as the metric has it; same and inconclusive as in a verdict (compare/verdict.h).
+enum class TrendVerdict { better, worse, same, inconclusive };
+template <>
+struct EnumNames<TrendVerdict> {
+  static constexpr std::pair<TrendVerdict, std::string_view> values[] = {{TrendVerdict::better, "better"},
+                                                                         {TrendVerdict::worse, "worse"},
+                                                                         {TrendVerdict::same, "same"},
+                                                                         {TrendVerdict::inconclusive, "inconclusive"}};
+};
+
+// The newest point against an earlier one, by the two figures and their own intervals.
+struct TrendStep {
+  size_t earlier = 0;  // which point
+  Estimate change;     // newest / earlier - 1
+  TrendVerdict verdict = TrendVerdict::inconclusive;
+};
+
+// All points of one series by time. Points that are not complete or lack the figure stay in the list and count for nothing.
+struct Trend {
+  SeriesKey series;
+  std::vector<HistoryPoint> points;
+  std::vector<size_t> known;                   // points with a figure, by time
+  std::optional<TrendStep> previous, best;     // of the newest known point; absent where there is no earlier one
+  std::vector<LevelShift> shifts;              // `at` counts in `known`
+  bool newest_is_known() const { return !known.empty() && known.back() + 1 == points.size(); }
+};
+
+// By series, in the order of their keys.
+std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, double smallest_effect);
+
+}  // namespace tprimat

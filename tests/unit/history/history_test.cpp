@@ -1,0 +1,158 @@
+#include "history/history.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "compare/gates.h"
+#include "history/history_report.h"
+#include "report/document.h"
+#include "result/result_file.h"
+#include "text/json_fields.h"
+#include "unit/compare/sample_runs.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+IndexedFile file_at(int day, double rate, RunStatus status = RunStatus::complete) {
+  IndexedFile file{"run_" + std::to_string(day) + ".json", {}, day * 86400.0};
+  file.entry.series.model = "llama";
+  file.entry.status = status;
+  file.entry.figures["tokens_per_second_per_gpu"] = Estimate{rate, rate * 0.998, rate * 1.002};
+  return file;
+}
+
+TEST(Trends, HoldTheNewestAgainstThePreviousAndTheBest) {
+  const std::vector<IndexedFile> files = {file_at(3, 95), file_at(1, 100), file_at(2, 120)};
+  const auto trends = gather_trends(files, metrics().front(), 0.01);
+  ASSERT_EQ(trends.size(), 1u);
+  const Trend& trend = trends[0];
+  EXPECT_EQ(trend.points[0].paths, std::vector<std::string>{"run_1.json"}) << "by time, not by name";
+  EXPECT_EQ(trend.previous->earlier, 1u);
+  EXPECT_EQ(trend.best->earlier, 1u);
+  EXPECT_EQ(trend.previous->verdict, TrendVerdict::worse);
+  EXPECT_NEAR(trend.previous->change.value, 95.0 / 120 - 1, 1e-12);
+  EXPECT_TRUE(trend.newest_is_known());
+}
+
+TEST(Trends, LowerIsBetterForStepTimes) {
+  std::vector<IndexedFile> files = {file_at(1, 1), file_at(2, 2)};
+  for (IndexedFile& file : files) file.entry.figures["mean_step_time"] = file.entry.figures.begin()->second;
+  EXPECT_EQ(gather_trends(files, *find_metric("mean_step_time"), 0.01)[0].previous->verdict, TrendVerdict::worse);
+  EXPECT_EQ(gather_trends(files, metrics().front(), 0.01)[0].previous->verdict, TrendVerdict::better);
+}
+
+TEST(Trends, ABrokenRunCountsForNothing) {
+  const auto trend = gather_trends({file_at(1, 100), file_at(2, 50, RunStatus::failed), file_at(3, 100)},
+                                   metrics().front(), 0.01)[0];
+  EXPECT_EQ(trend.points.size(), 3u);
+  EXPECT_EQ(trend.previous->earlier, 0u);
+  EXPECT_EQ(trend.previous->verdict, TrendVerdict::same);
+}
+
+TEST(Trends, OtherConfigurationsAreOtherSeries) {
+  IndexedFile other = file_at(2, 100);
+  other.entry.series.global_batch_size = 32;
+  EXPECT_EQ(gather_trends({file_at(1, 100), other}, metrics().front(), 0.01).size(), 2u);
+}
+
+TEST(Trends, RepetitionsAreOnePoint) {
+  std::vector<IndexedFile> files;
+  for (int i = 0; i < 6; ++i) {
+    files.push_back(file_at(i / 3, 100 + i % 3));
+    files.back().path = "night" + std::to_string(i / 3) + "/t_r" + std::to_string(i % 3 + 1) + ".json";
+  }
+  const auto trend = gather_trends(files, metrics().front(), 0.01)[0];
+  ASSERT_EQ(trend.points.size(), 2u);
+  EXPECT_DOUBLE_EQ(trend.points[0].figure->value, 101);
+  EXPECT_LT(*trend.points[0].figure->low, 99.8) << "the spread between runs";
+}
+
+TEST(Trends, ShiftsAreDated) {
+  std::vector<IndexedFile> files;
+  for (int i = 0; i < 20; ++i) files.push_back(file_at(i, (i < 12 ? 100 : 90) + 0.1 * (i % 3)));
+  std::reverse(files.begin(), files.end());
+  const auto trend = gather_trends(files, metrics().front(), 0.01)[0];
+  ASSERT_EQ(trend.shifts.size(), 1u);
+  EXPECT_EQ(trend.points[trend.known[trend.shifts[0].at]].paths[0], "run_12.json");
+}
+
+TEST(Sparkline, DrawsLeastToMost) {
+  EXPECT_EQ(draw_sparkline({1, 2, 8}), "▁▂█");
+  EXPECT_EQ(draw_sparkline({5, 5}), "▅▅");
+  EXPECT_EQ(draw_sparkline({}), "");
+}
+
+class Histories : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("tprimat_histories_test_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void add(int day, double step_time, const std::function<void(RunResult&)>& change = {}) {
+    const std::string name = "run_" + std::to_string(day) + ".json";
+    RunResult result = sample_run(name, Platform::nvd, Framework::nemo, step_time).result;
+    result.timestamp = "2026-01-0" + std::to_string(day) + "T00:00:00Z";
+    if (change) change(result);
+    write_run_result(folder_ / name, result, Survives::kill);
+  }
+  History gated(const std::string& gate, const std::string& baseline = "") const {
+    return read_history(folder_, {.compare = {.baseline = baseline, .gates = {parse_gate(gate)}}});
+  }
+  fs::path folder_;
+};
+
+TEST_F(Histories, GateTheNewestAgainstTheOneBefore) {
+  add(1, 0.5), add(2, 1.0), add(3, 1.1);
+  EXPECT_EQ(history_status(gated("tokens_per_second < -3%")), ExitStatus::gate_failed);
+  EXPECT_EQ(history_status(gated("tokens_per_second < -20%")), ExitStatus::done);
+  EXPECT_EQ(history_status(gated("tokens_per_second < -20%", "best")), ExitStatus::gate_failed);
+  EXPECT_EQ(history_status(gated("tokens_per_second < -20%", "run_1")), ExitStatus::gate_failed);
+  EXPECT_THROW(gated("tokens_per_second < -20%", "run_9"), Error);
+}
+
+TEST_F(Histories, AFirstResultAnswersNoQuestion) {
+  add(1, 1.0);
+  const History history = gated("tokens_per_second < -3%");
+  EXPECT_EQ(history_status(history), ExitStatus::inconclusive);
+  EXPECT_NE(describe_gate(history.comparison.gates[0]).find("no earlier result"), std::string::npos);
+}
+
+TEST_F(Histories, ABrokenNewestRunIsInvalid) {
+  add(1, 1.0);
+  add(2, 1.0, [](RunResult& result) { result.status = RunStatus::failed; });
+  EXPECT_EQ(history_status(read_history(folder_, {})), ExitStatus::work_failed);
+  EXPECT_EQ(history_status(gated("tokens_per_second < -3%")), ExitStatus::work_failed);
+}
+
+TEST_F(Histories, EveryFormatTellsTheSame) {
+  add(1, 1.0), add(2, 1.0), add(3, 1.2);
+  const History history = read_history(folder_, {});
+  const std::string text = render_terminal(build_document(history), false);
+  EXPECT_NE(text.find("worse -16."), std::string::npos) << text;
+  EXPECT_NE(text.find("██▁"), std::string::npos) << text;
+  EXPECT_NE(render_markdown(build_document(history), "History").find("# History"), std::string::npos);
+  const Json json = history_to_json(history);
+  EXPECT_EQ(json["series"][0]["points"].size(), 3u);
+  EXPECT_EQ(json["series"][0]["against_previous"]["verdict"], "worse");
+  EXPECT_EQ(json["series"][0]["against_best"]["file"], "run_1.json");
+  const std::string csv = render_csv(history);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
+}
+
+TEST_F(Histories, FiltersAndMetricsAreChecked) {
+  add(1, 1.0);
+  EXPECT_THROW(read_history(folder_, {.metric = "speed"}), Error);
+  EXPECT_THROW(read_history(folder_, {.compare = {.models = {"qwen"}}}), Error);
+  EXPECT_EQ(read_history(folder_, {.compare = {.platforms = {Platform::nvd}}}).trends.size(), 1u);
+}
+
+}  // namespace
+}  // namespace tprimat
