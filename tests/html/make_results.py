@@ -30,11 +30,11 @@ def result(platform, framework, strategy, model, seconds, phase, steps, **change
     power = 5200 + 40 * wave(7, phase)
     run = dict(
         schema_version=1, status="complete", platform=platform, framework=framework, framework_version="1.2.3",
-        timestamp="2026-02-02T16:18:53Z", model_info=dict(name=model, shape=dict(name=model, **SHAPE)), precision="bf16",
-        dataset="synthetic",
+        timestamp="2026-02-02T16:18:53Z", model_info=dict(name=model, shape=dict(name=model, **SHAPE)),
+        precision="bf16", dataset="synthetic",
         gpu_info=dict(device_name=device, device_count=8, software_stack="cuda" if platform == "nvd" else "rocm"),
-        training_config=dict(max_steps=steps, global_batch_size=64, micro_batch_size=1, sequence_length=4096, num_gpus=8,
-                             learning_rate=3e-4, optimizer="adamw", weight_decay=0.1, seed=42),
+        training_config=dict(max_steps=steps, global_batch_size=64, micro_batch_size=1, sequence_length=4096,
+                             num_gpus=8, learning_rate=3e-4, optimizer="adamw", weight_decay=0.1, seed=42),
         parallelism_config=dict(strategy_name=strategy, tensor_model_parallel_size=2, pipeline_model_parallel_size=1,
                                 data_parallel_size=4),
         memory_metrics=dict(peak_memory_allocated_gb=60.5 + phase, peak_memory_reserved_gb=71.25 + phase,
@@ -76,7 +76,8 @@ def make_hostile(folder):
     """What a file can try to bring into a page, in every text that reaches it."""
     evil = "</script><script>document.title='taken'</script>"
     image = "<img src=x onerror=\"document.title='taken'\">"
-    run = result("nvd", "nemo", f"\"'><svg onload=alert(1)>{evil}", f"llama {evil}", 3.0, 0.2, 60, dataset=f"<!--{evil}",
+    run = result("nvd", "nemo", f"\"'><svg onload=alert(1)>{evil}", f"llama {evil}", 3.0, 0.2, 60,
+                 dataset=f"<!--{evil}",
                  environment={f"key {image}": f"\u2028{image}\u202e\x07", "HOME": "&lt;b&gt;"}, warnings=[image, evil],
                  framework_version="${alert(1)}")
     run["gpu_info"]["device_name"] = image

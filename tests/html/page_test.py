@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Opens the page of `tprimat compare --html` in a headless Chromium and uses it as a reader does. Usage: page_test.py PROGRAM"""
+"""Opens the page of `tprimat compare --html` in a headless Chromium and uses it as a reader does.
+
+usage: page_test.py PROGRAM
+"""
 
 import json
 import pathlib
@@ -17,19 +20,20 @@ ROWS = "[...document.querySelectorAll('#run-table tbody tr')]"
 
 def compare(folder, results, *options):
     """The page's path and what `compare --json` says of the same results."""
-    done = subprocess.run([PROGRAM, "compare", "-q", str(results), "--html", "--json", "--output", str(folder), *options],
-                          capture_output=True, text=True, timeout=120)
+    command = [PROGRAM, "compare", "-q", str(results), "--html", "--json", "--output", str(folder), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode not in (0, 1, 3):
         raise AssertionError(done.stderr)
     return folder / "compare.html", json.loads(done.stdout)
 
 
 def figure_column(key):
-    return f"[...document.querySelectorAll('#run-table th[data-key]')].findIndex((each) => each.dataset.key === '{key}')"
+    return f"document.querySelector('#run-table th[data-key={key}]').cellIndex"
 
 
 def shown_values(page, key):
-    return page.run(f"{ROWS}.filter((row) => !row.hidden).map((row) => Number(row.cells[{figure_column(key)}].dataset.value))")
+    value = f"Number(row.cells[{figure_column(key)}].dataset.value)"
+    return page.run(f"{ROWS}.filter((row) => !row.hidden).map((row) => {value})")
 
 
 def click(page, selector):
@@ -81,12 +85,13 @@ class PageTest(unittest.TestCase):
         keys = {key for each in self.contenders() for key in each["figures"]}
         self.assertGreater(len(keys), 12)
         for key in keys:
-            self.assertEqual(shown_values(self.page, key), [each["figures"][key]["value"] for each in self.contenders()], key)
+            told = [each["figures"][key]["value"] for each in self.contenders()]
+            self.assertEqual(shown_values(self.page, key), told, key)
             texts = self.page.run(f"{ROWS}.map((row) => row.cells[{figure_column(key)}].firstChild.textContent)")
             factor = 100 if key in ("mfu", "step_time_cv") else 1
-            for text, each in zip(texts, self.contenders()):
-                value = factor * each["figures"][key]["value"]
-                self.assertAlmostEqual(float(text.replace(" ", "")), value, delta=max(0.004 * abs(value), 0.06), msg=key)
+            for text, value in zip(texts, told):
+                delta = max(0.004 * abs(factor * value), 0.06)
+                self.assertAlmostEqual(float(text.replace(" ", "")), factor * value, delta=delta, msg=key)
 
     def test_headers_sort_by_mouse_and_keyboard(self):
         self.open(self.few)
@@ -131,20 +136,22 @@ class PageTest(unittest.TestCase):
             self.page.wait_for(f"panels[{number}].chart !== null")
             colours = self.page.run(
                 f"(() => {{ const {{ canvas }} = panels[{number}]; const seen = new Set();"
-                " const data = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer);"
-                " for (const each of data) seen.add(each); return seen.size; })()")
+                " const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);"
+                " for (const each of new Uint32Array(data.buffer)) seen.add(each); return seen.size; })()")
             self.assertGreater(colours, 8, self.page.run(f"panels[{number}].title"))
 
     def test_step_times_show_warmup_and_outliers(self):
         self.open(self.few)
         self.page.run("panels[1].node.scrollIntoView()")
         self.page.wait_for("panels[1].chart !== null")
-        marked = self.page.run("panels[1].chart.data.datasets.filter((each) => each.type === 'scatter').map((each) => each.data.length)")
-        recorded = self.page.run("shownOf(0).map((each) => each.runs.reduce((sum, run) => sum + run.outliers.length, 0))")
+        marked = self.page.run("panels[1].chart.data.datasets.filter((each) => each.type === 'scatter')"
+                               ".map((each) => each.data.length)")
+        recorded = self.page.run("shownOf(0).map((each) => each.runs.flatMap((run) => run.outliers).length)")
         self.assertTrue(any(recorded))
         self.assertEqual(marked, [each for each in recorded if each])
         bands = self.page.run("panels[1].chart.options.plugins.warmupShade.bands.map((band) => band.until)")
-        self.assertEqual(bands, self.page.run("shownOf(0).map((each) => Math.max(...each.runs.map((run) => run.warmup.steps_excluded)))"))
+        excluded = self.page.run("shownOf(0).map((each) => each.runs.map((run) => run.warmup.steps_excluded))")
+        self.assertEqual(bands, [max(each) for each in excluded])
         top = self.page.run("panels[1].chart.scales.y.max")
         click(self.page, ".panel.wide h4 button")
         self.assertGreater(self.page.run("panels[1].chart.scales.y.max"), 3 * top)
@@ -190,7 +197,8 @@ class PageTest(unittest.TestCase):
         text = self.page.run("document.body.textContent")
         self.assertIn("are not comparable: the sequence lengths differ", text)
         self.assertNotIn("x faster", text)
-        self.assertEqual(self.page.run("page.groups[0].pairs.map((pair) => [pair.verdict, pair.ratio])"), [[None, None]])
+        told = self.page.run("page.groups[0].pairs.map((pair) => [pair.verdict, pair.ratio])")
+        self.assertEqual(told, [[None, None]])
 
     def test_what_a_file_says_is_text(self):
         make_results.make_hostile(self.folder / "hostile")
@@ -224,7 +232,8 @@ class PageTest(unittest.TestCase):
             self.page.send("Page.navigate", url=self.few.resolve().as_uri())
             self.page.wait_for(f"document.readyState === 'complete' && {ROWS}.length === {len(self.contenders())}")
             self.assertGreater(self.page.run("document.querySelectorAll('#verdicts li').length"), 0)
-            self.assertGreater(self.page.run("document.querySelector('#run-table td.num').getBoundingClientRect().width"), 10)
+            cell = "document.querySelector('#run-table td.num').getBoundingClientRect()"
+            self.assertGreater(self.page.run(f"{cell}.width"), 10)
             self.assertTrue(self.page.run("document.getElementById('filters').hidden"))
         finally:
             self.page.send("Emulation.setScriptExecutionDisabled", value=False)

@@ -27,9 +27,8 @@ class AuditRows {
     }
   }
   std::vector<AuditRow> worst_first() && {
-    std::stable_sort(rows_.begin(), rows_.end(), [](const AuditRow& a, const AuditRow& b) {
-      return a.finding->severity > b.finding->severity;
-    });
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [](const AuditRow& a, const AuditRow& b) { return a.finding->severity > b.finding->severity; });
     return std::move(rows_);
   }
 

@@ -37,7 +37,7 @@ function nameOf(participant) {
 const warmupShade = {
   id: "warmupShade",
   beforeDatasetsDraw(chart, _, options) {
-    const { ctx, chartArea: area, scales } = chart;
+    const {ctx, chartArea: area, scales} = chart;
     for (const band of options.bands ?? []) {
       const right = Math.min(area.right, scales.x.getPixelForValue(band.until + 0.5));
       if (right <= area.left) continue;
@@ -50,8 +50,24 @@ const warmupShade = {
   },
 };
 
+// The figure itself at the end of its bar.
+const barTexts = {
+  id: "barTexts",
+  afterDatasetsDraw(chart, _, options) {
+    const {ctx} = chart;
+    ctx.save();
+    ctx.fillStyle = options.colour;
+    ctx.font = "12px system-ui, sans-serif";
+    ctx.textBaseline = "middle";
+    (options.texts ?? []).forEach(({value, text}, row) => {
+      ctx.fillText(text, chart.scales.x.getPixelForValue(value) + 8, chart.scales.y.getPixelForValue(row));
+    });
+    ctx.restore();
+  },
+};
+
 function startCharts() {
-  Chart.register(warmupShade);
+  Chart.register(warmupShade, barTexts);
   Chart.defaults.animation = false;
   Chart.defaults.maintainAspectRatio = false;
   Chart.defaults.font.family = "system-ui, sans-serif";
@@ -61,12 +77,16 @@ function startCharts() {
 
 function axis(title, more = {}) {
   const ink = themeColour("ink");
-  return { title: { display: Boolean(title), text: title, color: ink }, ticks: { color: ink, ...more.ticks },
-    grid: { color: themeColour("line"), borderColor: themeColour("faint"), ...more.grid }, ...more.scale };
+  return {
+    title: {display: Boolean(title), text: title, color: ink},
+    ticks: {color: ink, ...more.ticks},
+    grid: {color: themeColour("line"), borderColor: themeColour("faint"), ...more.grid},
+    ...more.scale
+  };
 }
 
 // A run's name hides and shows all that is drawn of it.
-function toggleRun(_, item, { chart }) {
+function toggleRun(_, item, {chart}) {
   const run = chart.data.datasets[item.datasetIndex].run, visible = !chart.isDatasetVisible(item.datasetIndex);
   chart.data.datasets.forEach((dataset, place) => {
     if (dataset.run === run) chart.setDatasetVisibility(place, visible);
@@ -75,8 +95,12 @@ function toggleRun(_, item, { chart }) {
 }
 
 function legend(shown = true, more = {}) {
-  return { display: shown, position: "bottom", ...more,
-    labels: { color: themeColour("ink"), usePointStyle: true, filter: (item) => !item.text.startsWith("_") } };
+  return {
+    display: shown,
+    position: "bottom",
+    ...more,
+    labels: {color: themeColour("ink"), usePointStyle: true, filter: (item) => !item.text.startsWith("_")}
+  };
 }
 
 // 12000 -> "12 000", 2.5 -> "2.5", 0.0003 -> "3e-4": an axis shows round numbers, without zeros at their end.
@@ -87,62 +111,98 @@ function tickText(value) {
 }
 
 function numberTicks() {
-  return { callback: tickText, includeBounds: false, maxRotation: 0 };
+  return {callback: tickText, includeBounds: false, maxRotation: 0};
 }
 
 function logTicks() {
-  return { callback: (value) => ([1, 2, 5].includes(Number(value.toExponential()[0])) ? tickText(value) : null) };
+  return {callback: (value) => ([1, 2, 5].includes(Number(value.toExponential()[0])) ? tickText(value) : null)};
 }
 
 function points(series) {
-  return series.y.map((y, place) => ({ x: series.x ? series.x[place] : place + 1, y }));
+  return series.y.map((y, place) => ({x: series.x ? series.x[place] : place + 1, y}));
 }
 
 // One curve: {participant, data, warmup: last step of it}
-function curve({ participant, data, warmup = 0, repetition = 0, short = false }) {
-  const colour = colourOf(participant), dash = dashOf(participant), name = short ? participant.letter : nameOf(participant);
+function curve({participant, data, warmup = 0, repetition = 0, short = false}) {
+  const colour = colourOf(participant), dash = dashOf(participant),
+        name = short ? participant.letter : nameOf(participant);
   return {
-    type: "line", label: repetition > 0 ? `_${name}` : name, run: participant.letter, data,
-    borderColor: colour, backgroundColor: colour, borderWidth: repetition > 0 ? 0.8 : 1.6, borderDash: dash, parsing: false,
-    pointStyle: pointOf(participant), pointRadius: data.length <= 60 ? 2.2 : 0, pointHitRadius: 6,
-    segment: warmup > 0 ? { borderDash: (line) => (line.p1.parsed.x <= warmup ? [2, 3] : dash) } : undefined,
+    type: "line",
+    label: repetition > 0 ? `_${name}` : name,
+    run: participant.letter,
+    data,
+    borderColor: colour,
+    backgroundColor: colour,
+    borderWidth: repetition > 0 ? 0.8 : 1.6,
+    borderDash: dash,
+    parsing: false,
+    pointStyle: pointOf(participant),
+    pointRadius: data.length <= 60 ? 2.2 : 0,
+    pointHitRadius: 6,
+    segment: warmup > 0 ? {borderDash: (line) => (line.p1.parsed.x <= warmup ? [2, 3] : dash)} : undefined,
   };
 }
 
-function marks({ participant, data }) {
+function marks({participant, data}) {
   const colour = colourOf(participant);
-  return { type: "scatter", label: `_outlier of ${nameOf(participant)}`, run: participant.letter, data, borderColor: colour, borderWidth: 2,
-    backgroundColor: "transparent", pointStyle: "crossRot", pointRadius: 5, parsing: false };
+  return {
+    type: "scatter",
+    label: `_outlier of ${nameOf(participant)}`,
+    run: participant.letter,
+    data,
+    borderColor: colour,
+    borderWidth: 2,
+    backgroundColor: "transparent",
+    pointStyle: "crossRot",
+    pointRadius: 5,
+    parsing: false
+  };
 }
 
 // Curves over `xTitle`; `range` limits the y axis, `log` makes it logarithmic.
-function lineChart(datasets, { xTitle, yTitle, range = null, log = false, bands = [], tooltip }) {
-  const yScale = { type: log ? "logarithmic" : "linear", ...(range ? { min: range[0], max: range[1] } : {}) };
+function lineChart(datasets, {xTitle, yTitle, range = null, log = false, bands = [], tooltip}) {
+  const yScale = {type: log ? "logarithmic" : "linear", ...(range ? {min: range[0], max: range[1]} : {})};
   return {
     type: "line",
-    data: { datasets },
+    data: {datasets},
     options: {
-      interaction: { mode: "nearest", intersect: false },
-      scales: { x: axis(xTitle, { scale: { type: "linear" }, ticks: numberTicks(), grid: { display: false } }),
-        y: axis(yTitle, { scale: yScale, ticks: log ? logTicks() : numberTicks() }) },
-      plugins: { legend: legend(true, { onClick: toggleRun }), warmupShade: { bands, strength: Math.min(0.16, 0.4 / Math.max(1, bands.length)) },
-        decimation: { enabled: true, algorithm: "min-max" },
-        tooltip: { callbacks: { title: (items) => items.map((item) => tooltip.title(item))[0],
-          label: (item) => `${item.dataset.label.replace(/^_/, "")}: ${tooltip.label(item)}` } } },
+      interaction: {mode: "nearest", intersect: false},
+      scales: {
+        x: axis(xTitle, {scale: {type: "linear"}, ticks: numberTicks(), grid: {display: false}}),
+        y: axis(yTitle, {scale: yScale, ticks: log ? logTicks() : numberTicks()})
+      },
+      plugins: {
+        legend: legend(true, {onClick: toggleRun}),
+        warmupShade: {bands, strength: Math.min(0.16, 0.4 / Math.max(1, bands.length))},
+        decimation: {enabled: true, algorithm: "min-max"},
+        tooltip: {
+          callbacks: {
+            title: (items) => items.map((item) => tooltip.title(item))[0],
+            label: (item) => `${item.dataset.label.replace(/^_/, "")}: ${tooltip.label(item)}`
+          }
+        }
+      },
     },
   };
 }
 
 // Bars to the right, one row per participant.
-function barChart(labels, datasets, { xTitle, showLegend = false, tooltip, beginAtZero = true }) {
+function barChart(labels, datasets, {xTitle, showLegend = false, tooltip, texts = []}) {
   return {
     type: "bar",
-    data: { labels, datasets },
+    data: {labels, datasets},
     options: {
       indexAxis: "y",
-      scales: { x: axis(xTitle, { scale: { beginAtZero }, ticks: numberTicks() }),
-        y: axis("", { grid: { display: false }, ticks: { autoSkip: false } }) },
-      plugins: { legend: legend(showLegend), tooltip: { callbacks: { label: tooltip } } },
+      layout: {padding: {right: texts.length > 0 ? 64 : 0}},
+      scales: {
+        x: axis(xTitle, {scale: {beginAtZero: true}, ticks: numberTicks()}),
+        y: axis("", {grid: {display: false}, ticks: {autoSkip: false}})
+      },
+      plugins: {
+        legend: legend(showLegend),
+        barTexts: {texts, colour: themeColour("ink")},
+        tooltip: {callbacks: {label: tooltip}}
+      },
     },
   };
 }
@@ -150,6 +210,15 @@ function barChart(labels, datasets, { xTitle, showLegend = false, tooltip, begin
 // The 95 % intervals, drawn over the bars as thin floating ones.
 function intervalBars(intervals) {
   const ink = themeColour("ink");
-  return { label: "_95 % interval", data: intervals, backgroundColor: ink, borderColor: ink, borderWidth: 1, barThickness: 3,
-    grouped: false, order: 0, minBarLength: 2 };
+  return {
+    label: "_95 % interval",
+    data: intervals,
+    backgroundColor: ink,
+    borderColor: ink,
+    borderWidth: 1,
+    barThickness: 3,
+    grouped: false,
+    order: 0,
+    minBarLength: 2
+  };
 }

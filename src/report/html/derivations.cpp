@@ -66,9 +66,7 @@ std::string derive_variation(const RunResult& run) {
   return fmt::format("{} s / {} s", digits(run.statistics->stddev), digits(run.statistics->mean));
 }
 
-std::string derive_first_step(const RunResult& run) {
-  return fmt::format("time of step {}", step_number(run, 0));
-}
+std::string derive_first_step(const RunResult& run) { return fmt::format("time of step {}", step_number(run, 0)); }
 
 std::string derive_total(const RunResult& run) {
   if (run.step_times.empty()) return "the total that the file states";

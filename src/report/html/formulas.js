@@ -4,18 +4,24 @@
 function formulaRow(participant, key) {
   const own = figure(participant, key);
   const result = own === null ? "not known" : formatFigure(key, own.value);
-  return make("tr", {}, make("th", { scope: "row", class: "text" }, `${participant.model}: ${nameOf(participant)}`),
-    make("td", { class: own === null ? "num unknown" : "num" }, result),
-    make("td", { class: "text" }, participant.derivations[key] ?? ""));
+  return make(
+      "tr", {}, make("th", {scope: "row", class: "text"}, `${participant.model}: ${nameOf(participant)}`),
+      make("td", {class: own === null ? "num unknown" : "num"}, result),
+      make("td", {class: "text"}, participant.derivations[key] ?? ""));
 }
 
 function fillFormula(details) {
   const key = details.dataset.metric;
   details.querySelector(".scroll")?.remove();
   if (!details.open) return;
-  details.append(make("div", { class: "scroll", tabindex: 0 }, make("table", {},
-    make("thead", {}, make("tr", {}, ...["run", "figure", "derived as"].map((text) => make("th", { scope: "col" }, text)))),
-    make("tbody", {}, ...participants.filter((each) => each.shown).map((each) => formulaRow(each, key))))));
+  details.append(make(
+      "div", {class: "scroll", tabindex: 0},
+      make(
+          "table", {},
+          make(
+              "thead", {},
+              make("tr", {}, ...["run", "figure", "derived as"].map((text) => make("th", {scope: "col"}, text)))),
+          make("tbody", {}, ...participants.filter((each) => each.shown).map((each) => formulaRow(each, key))))));
 }
 
 function openNamedFormula() {

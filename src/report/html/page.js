@@ -4,25 +4,30 @@
 const panels = [];
 
 function makePanel(groupIndex, kind) {
-  const canvas = make("canvas", { role: "img" });
-  const panel = { ...kind, groupIndex, whole: false, chart: null, stale: true, inView: false, canvas,
-    frame: make("div", { class: "frame" }, canvas), notes: make("p", { class: "hint" }) };
-  const links = kind.formulas.map((key) => make("a", { href: `#formula-${key}`, class: "formula-link",
-    "aria-label": `Formula of ${metrics.get(key).title}`, title: metrics.get(key).formula }, "ƒ"));
-  const heading = make("h4", {}, kind.title, ...links);
+  const canvas = make("canvas", {role: "img"});
+  const panel = {
+    ...kind,
+    groupIndex,
+    whole: false,
+    chart: null,
+    stale: true,
+    inView: false,
+    canvas,
+    frame: make("div", {class: "frame"}, canvas),
+    notes: make("p", {class: "hint"})
+  };
+  const heading = make("h4", {}, kind.title, ...kind.formulas.map(formulaLink));
   if (kind.canShowWhole) heading.append(makeWholeButton(panel));
-  panel.node = make("figure", { class: kind.wide ? "panel wide" : "panel" }, heading, panel.frame, panel.notes);
+  panel.node = make("figure", {class: kind.wide ? "panel wide" : "panel"}, heading, panel.frame, panel.notes);
   panels.push(panel);
   return panel.node;
 }
 
 function makeWholeButton(panel) {
-  const button = make("button", { type: "button", "aria-pressed": "false", onclick: () => {
-    panel.whole = !panel.whole;
-    button.setAttribute("aria-pressed", panel.whole);
+  return makeSwitch("Show all steps, logarithmic", (whole) => {
+    panel.whole = whole;
     draw(panel);
-  } }, "Show all steps, logarithmic");
-  return button;
+  });
 }
 
 function draw(panel) {
@@ -33,12 +38,15 @@ function draw(panel) {
   const runs = shownOf(panel.groupIndex), described = panel.describe(runs, panel);
   panel.frame.style.height = described.rows ? `${90 + described.rows * described.rowHeight}px` : "";
   panel.notes.textContent = described.notes.filter(Boolean).join(" ");
-  panel.canvas.setAttribute("aria-label", `${panel.title} of ${runs.map(nameOf).slice(0, 12).join(", ")}. The figures stand in the table of runs.`);
+  panel.canvas.setAttribute(
+      "aria-label",
+      `${panel.title} of ${runs.map(nameOf).slice(0, 12).join(", ")}. The figures stand in the table of runs.`);
   panel.chart = new Chart(panel.canvas, described.config);
 }
 
 function drawStale(all = false) {
-  for (const panel of panels) if (panel.stale && (all || panel.inView)) draw(panel);
+  for (const panel of panels)
+    if (panel.stale && (all || panel.inView)) draw(panel);
 }
 
 // A panel that no shown run knows anything for is left out, and named.
@@ -49,7 +57,7 @@ function hideUnknown(groupIndex) {
   const part = document.querySelector(`[data-model-panels="${groupIndex}"]`);
   part.hidden = runs.length === 0;
   part.querySelector(".unknown").textContent =
-    unknown.length > 0 ? `Not recorded by any of these runs, so not drawn: ${unknown.join(", ")}.` : "";
+      unknown.length > 0 ? `Not recorded by any of these runs, so not drawn: ${unknown.join(", ")}.` : "";
 }
 
 function redraw() {
@@ -61,17 +69,19 @@ function redraw() {
 function startPanels() {
   const place = document.getElementById("panels");
   page.groups.forEach((group, groupIndex) => {
-    place.append(make("div", { "data-model-panels": groupIndex }, make("h3", {}, group.model),
-      make("div", { class: "grid" }, ...panelKinds.map((kind) => makePanel(groupIndex, kind))),
-      make("p", { class: "hint unknown" })));
+    place.append(make(
+        "div", {"data-model-panels": groupIndex}, make("h3", {}, group.model),
+        make("div", {class: "grid"}, ...panelKinds.map((kind) => makePanel(groupIndex, kind))),
+        make("p", {class: "hint unknown"})));
   });
   const byNode = new Map(panels.map((panel) => [panel.node, panel]));
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) byNode.get(entry.target).inView = entry.isIntersecting;
     drawStale();
-  }, { rootMargin: "300px" });
+  }, {rootMargin: "300px"});
   for (const panel of panels) watcher.observe(panel.node);
-  document.getElementById("chart-note").textContent = "Charts follow the filters of the table. One colour is one run, also where it was repeated.";
+  document.getElementById("chart-note").textContent =
+      "Charts follow the filters of the table. One colour is one run, also where it was repeated.";
 }
 
 // Paper is white, and shows everything at once.
@@ -80,12 +90,16 @@ function startPrinting() {
   addEventListener("beforeprint", () => {
     before = document.documentElement.dataset.theme;
     document.documentElement.dataset.theme = "light";
+    document.documentElement.classList.add("printing");
     for (const panel of panels) panel.stale = true;
     drawStale(true);
   });
   addEventListener("afterprint", () => {
-    if (before) document.documentElement.dataset.theme = before;
-    else delete document.documentElement.dataset.theme;
+    if (before)
+      document.documentElement.dataset.theme = before;
+    else
+      delete document.documentElement.dataset.theme;
+    document.documentElement.classList.remove("printing");
     redraw();
   });
 }

@@ -18,14 +18,15 @@ extern const std::string_view page_csp;  // the hashes of all of them, as a Cont
 namespace {
 
 // In the order in which they run.
-constexpr const std::string_view* k_scripts[] = {
-    &embedded::chart_js,  &embedded::data_js,     &embedded::theme_js,    &embedded::run_table_js, &embedded::charts_js,
-    &embedded::panels_js, &embedded::settings_js, &embedded::formulas_js, &embedded::page_js};
+constexpr const std::string_view* k_scripts[] = {&embedded::chart_js,     &embedded::data_js,     &embedded::theme_js,
+                                                 &embedded::run_table_js, &embedded::charts_js,   &embedded::panels_js,
+                                                 &embedded::settings_js,  &embedded::formulas_js, &embedded::page_js};
 
 std::string render_head(const std::string& title) {
   std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   out += fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", embedded::page_csp);
-  out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n";
+  out +=
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n";
   out += fmt::format("<title>{}</title>\n<style>", escape_html(title));
   out += embedded::page_css;
   return out + "</style>\n</head>\n";
@@ -43,7 +44,8 @@ constexpr const char* k_settings =
     "<div id=\"setting-tables\"></div>\n";
 
 constexpr const char* k_navigation =
-    "<nav aria-label=\"Sections\"><a href=\"#verdicts\">Verdicts</a><a href=\"#runs\">Runs</a><a href=\"#charts\">Charts</a>"
+    "<nav aria-label=\"Sections\"><a href=\"#verdicts\">Verdicts</a><a href=\"#runs\">Runs</a><a "
+    "href=\"#charts\">Charts</a>"
     "<a href=\"#audit\">Audit</a><a href=\"#settings\">Settings</a><a href=\"#formulas\">Formulas</a>"
     "<a href=\"#remarks\">Pairs and files</a></nav>\n<button type=\"button\" id=\"theme\" hidden></button>\n";
 
@@ -65,7 +67,8 @@ std::string render_body(const Comparison& comparison) {
 
 std::string render_html(const Comparison& comparison) {
   std::string out = render_head("Comparison of " + count_runs(comparison)) + render_body(comparison);
-  out += "<script type=\"application/json\" id=\"page-data\">" + escape_script_json(page_to_json(comparison)) + "</script>\n";
+  out += "<script type=\"application/json\" id=\"page-data\">" + escape_script_json(page_to_json(comparison)) +
+         "</script>\n";
   for (const std::string_view* script : k_scripts) out.append("<script>").append(*script).append("</script>\n");
   return out + "</body>\n</html>\n";
 }

@@ -14,9 +14,16 @@ namespace {
 // The columns that are there at first; the others stand behind a button.
 // Platform and framework are in a run's label.
 constexpr std::string_view k_chief_facts[] = {"device", "precision", "strategy", "status"};
-constexpr std::string_view k_chief_metrics[] = {
-    "tokens_per_second_per_gpu", "mfu",        "mean_step_time",   "peak_memory_allocated_gb", "peak_memory_reserved_gb",
-    "peak_device_used_gb",       "mean_power", "joules_per_token", "usd_per_1e12_tokens",      "final_loss"};
+constexpr std::string_view k_chief_metrics[] = {"tokens_per_second_per_gpu",
+                                                "mfu",
+                                                "mean_step_time",
+                                                "peak_memory_allocated_gb",
+                                                "peak_memory_reserved_gb",
+                                                "peak_device_used_gb",
+                                                "mean_power",
+                                                "joules_per_token",
+                                                "usd_per_1e12_tokens",
+                                                "final_loss"};
 
 template <class List>
 bool is_chief(const List& chief, std::string_view name) {
@@ -44,21 +51,24 @@ std::vector<Column> list_columns(const Comparison& comparison) {
   std::vector<Column> columns;
   const auto facts = list_facts(comparison.groups.front().contenders.front());
   for (size_t i = 0; i < facts.size(); ++i)
-    columns.push_back({facts[i].first, nullptr,
-                       any_contender(comparison, [&](const Contender& c) { return list_facts(c)[i].second != "not known"; }),
-                       is_chief(k_chief_facts, facts[i].first)});
+    columns.push_back(
+        {facts[i].first, nullptr,
+         any_contender(comparison, [&](const Contender& c) { return list_facts(c)[i].second != "not known"; }),
+         is_chief(k_chief_facts, facts[i].first)});
   for (const Metric& metric : metrics())
-    columns.push_back({std::string(metric.key), &metric,
-                       any_contender(comparison, [&](const Contender& c) { return read_figure(c, metric).has_value(); }),
-                       is_chief(k_chief_metrics, metric.key)});
+    columns.push_back(
+        {std::string(metric.key), &metric,
+         any_contender(comparison, [&](const Contender& c) { return read_figure(c, metric).has_value(); }),
+         is_chief(k_chief_metrics, metric.key)});
   return columns;
 }
 
 // One column has one unit, so that its figures can be compared down the page. "" where the title says it.
 std::string column_unit(const Metric& metric) {
   if (metric.format == MetricFormat::percent) return "%";
-  return metric.title.find(std::string(metric.unit) + " ") == 0 || metric.title == metric.unit ? ""
-                                                                                             : std::string(metric.unit);
+  return metric.title.find(std::string(metric.unit) + " ") == 0 || metric.title == metric.unit
+             ? ""
+             : std::string(metric.unit);
 }
 
 std::string cell_figure(const Metric& metric, double value) {
@@ -86,7 +96,8 @@ std::string header_cell(const std::string& key, const std::string& title, const 
 }
 
 std::string render_header(const std::vector<Column>& columns) {
-  std::string out = "<thead><tr>" + header_cell("run", "run", "", "text name") + header_cell("model", "model", "", "text");
+  std::string out =
+      "<thead><tr>" + header_cell("run", "run", "", "text name") + header_cell("model", "model", "", "text");
   for (const Column& column : columns)
     out += column.metric != nullptr
                ? header_cell(column.key, column_title(*column.metric), column_unit(*column.metric), column.classes())
@@ -97,7 +108,8 @@ std::string render_header(const std::vector<Column>& columns) {
 std::string name_unknown(const std::vector<Column>& columns) {
   std::string names;
   for (const Column& column : columns)
-    if (!column.known) names += (names.empty() ? "" : "; ") + (column.metric ? column_title(*column.metric) : column.key);
+    if (!column.known)
+      names += (names.empty() ? "" : "; ") + (column.metric ? column_title(*column.metric) : column.key);
   return names.empty() ? "" : fmt::format("<p class=\"hint\">Not known of any run: {}.</p>\n", escape_html(names));
 }
 
@@ -118,8 +130,7 @@ std::string findings_cell(const Contender& contender) {
     ++(finding.severity == Severity::error ? errors : finding.severity == Severity::warning ? warnings : notes);
   std::string text;
   const auto add = [&](size_t count, const char* name) {
-    if (count > 0)
-      text += fmt::format("<span class=\"{}\">{} {}{}</span> ", name, count, name, count == 1 ? "" : "s");
+    if (count > 0) text += fmt::format("<span class=\"{}\">{} {}{}</span> ", name, count, name, count == 1 ? "" : "s");
   };
   add(errors, "error");
   add(warnings, "warning");
@@ -146,7 +157,10 @@ std::string render_row(const ModelGroup& group, size_t group_index, size_t index
       attributes += fmt::format(" data-{}=\"{}\"", name, escape_html(value));
     const bool failed = name == "status" && value != enum_name(RunStatus::complete);
     cells += fmt::format("<td class=\"{}{}\">{}</td>", columns[i].classes(),
-                         value == "not known" ? " unknown" : failed ? " error" : "", escape_html(value));
+                         value == "not known" ? " unknown"
+                         : failed             ? " error"
+                                              : "",
+                         escape_html(value));
   }
   return fmt::format("<tr {}>{}{}</tr>\n", attributes, cells, findings_cell(contender));
 }
@@ -155,7 +169,8 @@ std::string render_row(const ModelGroup& group, size_t group_index, size_t index
 
 std::string render_run_table(const Comparison& comparison) {
   const std::vector<Column> columns = list_columns(comparison);
-  std::string out = "<div class=\"scroll tall\" tabindex=\"0\"><table id=\"run-table\">\n" + render_header(columns) + "<tbody>\n";
+  std::string out =
+      "<div class=\"scroll tall\" tabindex=\"0\"><table id=\"run-table\">\n" + render_header(columns) + "<tbody>\n";
   for (size_t g = 0; g < comparison.groups.size(); ++g)
     for (size_t c = 0; c < comparison.groups[g].contenders.size(); ++c)
       out += render_row(comparison.groups[g], g, c, columns);

@@ -3,8 +3,15 @@
 
 const runTable = document.getElementById("run-table");
 const runRows = [...runTable.tBodies[0].rows];
-const participantOf = new Map(participants.map((each) => [document.getElementById(`run-${each.groupIndex}-${each.index}`), each]));
-const filters = { model: "", platform: "", framework: "", strategy: "", text: "" };
+const participantOf =
+    new Map(participants.map((each) => [document.getElementById(`run-${each.groupIndex}-${each.index}`), each]));
+const filters = {
+  model: "",
+  platform: "",
+  framework: "",
+  strategy: "",
+  text: ""
+};
 
 function sortValue(row, column) {
   const cell = row.cells[column];
@@ -16,7 +23,7 @@ function sortValue(row, column) {
 function compareValues(a, b, sign) {
   if (a === null || b === null) return (a === null) - (b === null);
   if (typeof a === "number" && typeof b === "number") return sign * (a - b);
-  return sign * String(a).localeCompare(String(b), "en", { numeric: true });
+  return sign * String(a).localeCompare(String(b), "en", {numeric: true});
 }
 
 function sortBy(header) {
@@ -27,19 +34,16 @@ function sortBy(header) {
   for (const each of runTable.tHead.rows[0].cells) each.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", direction);
   const sign = direction === "ascending" ? 1 : -1;
-  const keyed = runRows.map((row, place) => ({ row, place, value: sortValue(row, header.cellIndex) }));
+  const keyed = runRows.map((row, place) => ({row, place, value: sortValue(row, header.cellIndex)}));
   keyed.sort((a, b) => compareValues(a.value, b.value, sign) || a.place - b.place);
   runTable.tBodies[0].append(...keyed.map((each) => each.row));
 }
 
 function makeSortable(header) {
-  const button = make("button", { type: "button", onclick: () => sortBy(header) });
+  const button = make("button", {type: "button", onclick: () => sortBy(header)});
   button.append(...header.childNodes);
   header.append(button);
-  if (!metrics.has(header.dataset.key)) return;
-  const title = metrics.get(header.dataset.key).title;
-  header.append(make("a", { href: `#formula-${header.dataset.key}`, class: "formula-link", "aria-label": `Formula of ${title}`,
-    title: metrics.get(header.dataset.key).formula }, "ƒ"));
+  if (metrics.has(header.dataset.key)) header.append(formulaLink(header.dataset.key));
 }
 
 function passes(row) {
@@ -58,26 +62,31 @@ function applyFilters() {
     shown += passed;
   }
   document.getElementById("run-count").textContent =
-    shown === runRows.length ? plural(shown, "run") : `${shown} of ${plural(runRows.length, "run")}`;
+      shown === runRows.length ? plural(shown, "run") : `${shown} of ${plural(runRows.length, "run")}`;
   announce("runs-changed");
 }
 
 function makeChoice(name) {
   const values = [...new Set(runRows.map((row) => row.dataset[name]))].sort();
   if (values.length < 2) return [];
-  const choice = make("select", { id: `filter-${name}`, onchange: () => { filters[name] = choice.value; applyFilters(); } },
-    make("option", { value: "" }, "all"), ...values.map((value) => make("option", { value }, value)));
-  return [make("label", { for: choice.id }, name), choice];
+  const options = [make("option", {value: ""}, "all"), ...values.map((value) => make("option", {value}, value))];
+  const choice = make("select", {id: `filter-${name}`}, ...options);
+  choice.addEventListener("change", () => {
+    filters[name] = choice.value;
+    applyFilters();
+  });
+  return [makeLabel(choice, name), choice];
 }
 
 function makeSearch() {
   let waiting = 0;
-  const field = make("input", { type: "search", id: "filter-text", autocomplete: "off", oninput: () => {
+  const field = make("input", {type: "search", id: "filter-text", autocomplete: "off"});
+  field.addEventListener("input", () => {
     filters.text = field.value.trim();
     clearTimeout(waiting);
     waiting = setTimeout(applyFilters, 120);
-  } });
-  return [make("label", { for: field.id }, "text"), field];
+  });
+  return [makeLabel(field, "text"), field];
 }
 
 function clearFilters() {
@@ -90,20 +99,17 @@ function clearFilters() {
 }
 
 function makeColumnsButton() {
-  const button = make("button", { type: "button", "aria-pressed": "false", id: "all-columns", onclick: () => {
-    const all = runTable.classList.toggle("all-columns");
-    button.setAttribute("aria-pressed", all);
-  } }, "All columns");
-  return button;
+  return makeSwitch("All columns", (all) => runTable.classList.toggle("all-columns", all));
 }
 
 function startRunTable() {
   runTable.classList.add("enhanced");
   for (const header of runTable.tHead.rows[0].cells) makeSortable(header);
   const bar = document.getElementById("filters");
-  bar.append(...["model", "platform", "framework", "strategy"].flatMap(makeChoice), ...makeSearch(),
-    make("button", { type: "button", id: "clear-filters", onclick: clearFilters }, "Clear"), makeColumnsButton(),
-    make("span", { id: "run-count", role: "status" }));
+  bar.append(
+      ...["model", "platform", "framework", "strategy"].flatMap(makeChoice), ...makeSearch(),
+      make("button", {type: "button", id: "clear-filters", onclick: clearFilters}, "Clear"), makeColumnsButton(),
+      make("span", {id: "run-count", role: "status"}));
   bar.hidden = false;
   applyFilters();
 }

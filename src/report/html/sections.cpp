@@ -32,7 +32,9 @@ std::string render_lines(const std::vector<Line>& lines, const char* list_class)
 }
 
 // Sections of their own on the page tell these.
-bool is_told_elsewhere(const std::string& heading) { return heading.empty() || heading == "Figures" || heading == "Audit"; }
+bool is_told_elsewhere(const std::string& heading) {
+  return heading.empty() || heading == "Figures" || heading == "Audit";
+}
 
 // Long lists are folded away: a table of 2000 pairs is no reading.
 std::string open_remark(const std::string& model, const std::string& heading, size_t rows) {
@@ -76,8 +78,8 @@ std::string render_verdicts(const Document& document) {
   std::string out;
   for (size_t i = 0; i + 1 < document.size(); ++i)
     if (document[i].kind == DocumentPart::Kind::title)
-      out += fmt::format("<h3>{}</h3>\n", escape_html(document[i].text)) +
-             render_lines(document[i + 1].lines, "verdicts");
+      out +=
+          fmt::format("<h3>{}</h3>\n", escape_html(document[i].text)) + render_lines(document[i + 1].lines, "verdicts");
   return out;
 }
 
@@ -110,11 +112,10 @@ std::string render_reading_aid(const Document& document) {
 std::string render_formulas(const Comparison& comparison) {
   std::string out;
   for (const Metric& metric : metrics()) {
-    const bool known =
-        std::any_of(comparison.groups.begin(), comparison.groups.end(), [&](const ModelGroup& group) {
-          const auto present = present_metrics(group);
-          return std::find(present.begin(), present.end(), &metric) != present.end();
-        });
+    const bool known = std::any_of(comparison.groups.begin(), comparison.groups.end(), [&](const ModelGroup& group) {
+      const auto present = present_metrics(group);
+      return std::find(present.begin(), present.end(), &metric) != present.end();
+    });
     out += fmt::format(
         "<details class=\"formula\" id=\"formula-{0}\" data-metric=\"{0}\"><summary>{1}{2}</summary>\n"
         "<p><code>{0}</code> = {3}</p>\n</details>\n",
@@ -129,8 +130,7 @@ std::string count_runs(const Comparison& comparison) {
   for (const ModelGroup& group : comparison.groups)
     for (const Contender& contender : group.contenders) runs += contender.runs.size();
   const size_t models = comparison.groups.size();
-  const std::string of =
-      models == 1 ? comparison.groups.front().model : fmt::format("{} models", models);
+  const std::string of = models == 1 ? comparison.groups.front().model : fmt::format("{} models", models);
   return fmt::format("{} run{} of {}", runs, runs == 1 ? "" : "s", of);
 }
 

@@ -9,9 +9,9 @@ function settingValue(setting, participant) {
 }
 
 function settingRow(setting, runs) {
-  return make("tr", {}, make("th", { scope: "row", class: "text" }, setting.key), ...runs.map((run) => {
+  return make("tr", {}, make("th", {scope: "row", class: "text"}, setting.key), ...runs.map((run) => {
     const value = settingValue(setting, run);
-    return value === null ? make("td", { class: "text unknown" }, "not recorded") : make("td", { class: "text" }, value);
+    return value === null ? make("td", {class: "text unknown"}, "not recorded") : make("td", {class: "text"}, value);
   }));
 }
 
@@ -25,21 +25,26 @@ function fillSettings(part) {
   const chosen = part.all ? settings : settings.filter((setting) => differs(setting, columns));
   part.node.hidden = runs.length === 0;
   part.body.replaceChildren(...chosen.map((setting) => settingRow(setting, columns)));
-  part.head.replaceChildren(make("th", { scope: "col" }, "setting"), ...columns.map((run) => make("th", { scope: "col" }, nameOf(run))));
+  part.head.replaceChildren(
+      make("th", {scope: "col"}, "setting"), ...columns.map((run) => make("th", {scope: "col"}, nameOf(run))));
   const count = `${chosen.length} of ${plural(settings.length, "setting")}${part.all ? "" : " differ"}.`;
-  part.note.textContent = columns.length < runs.length
-    ? `${count} The first ${columns.length} of ${runs.length} runs are shown; filter the table of runs to choose others.` : count;
+  part.note.textContent = columns.length < runs.length ?
+      `${count} The first ${columns.length} of ${
+          runs.length} runs are shown; filter the table of runs to choose others.` :
+      count;
 }
 
 function makeSettings(group, groupIndex) {
-  const part = { groupIndex, all: false, head: make("tr"), body: make("tbody"), note: make("p", { class: "hint" }) };
-  const button = make("button", { type: "button", "aria-pressed": "false", onclick: () => {
-    part.all = !part.all;
-    button.setAttribute("aria-pressed", part.all);
+  const part = {groupIndex, all: false, head: make("tr"), body: make("tbody"), note: make("p", {class: "hint"})};
+  const button = makeSwitch("Show what is the same too", (all) => {
+    part.all = all;
     fillSettings(part);
-  } }, "Show what is the same too");
-  part.node = make("div", {}, make("h3", {}, group.model), button, part.note,
-    make("div", { class: "scroll", tabindex: 0 }, make("table", { class: "settings" }, make("thead", {}, part.head), part.body)));
+  });
+  part.node = make(
+      "div", {}, make("h3", {}, group.model), button, part.note,
+      make(
+          "div", {class: "scroll", tabindex: 0},
+          make("table", {class: "settings"}, make("thead", {}, part.head), part.body)));
   return part;
 }
 

@@ -14,8 +14,10 @@ function storedTheme() {
 
 function applyTheme(theme) {
   const root = document.documentElement;
-  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
-  else delete root.dataset.theme;
+  if (theme === "light" || theme === "dark")
+    root.dataset.theme = theme;
+  else
+    delete root.dataset.theme;
   themeButton.textContent = `Theme: ${theme}`;
   themeButton.dataset.current = theme;
   announce("theme-changed");

@@ -54,7 +54,8 @@ TEST(HtmlText, MarkupBecomesText) {
 TEST(HtmlText, ScriptDataCannotEndItsElement) {
   const Json value = {{"</script>", "<!-- & -->\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa6"}};
   const std::string text = escape_script_json(value);
-  for (const char* part : {"<", ">", "&", "\xe2\x80\xa8", "\xe2\x80\xa9"}) EXPECT_EQ(text.find(part), std::string::npos) << part;
+  for (const char* part : {"<", ">", "&", "\xe2\x80\xa8", "\xe2\x80\xa9"})
+    EXPECT_EQ(text.find(part), std::string::npos) << part;
   EXPECT_EQ(parse_json(text, "page"), value);
 }
 
@@ -63,9 +64,10 @@ TEST(HtmlText, BytesThatAreNoTextAreReplaced) {
 }
 
 TEST(HtmlReport, WhatAFileSaysIsNeverMarkup) {
-  for (const std::string evil : {"</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"'><svg onload=x>",
-                                 "<!--", "</title></style><b>"}) {
-    const std::string plain = render_html(compare_runs({{sample_run("a.json", Platform::nvd, Framework::nemo, 1)}, {}}, {}));
+  for (const std::string evil : {"</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>",
+                                 "\"'><svg onload=x>", "<!--", "</title></style><b>"}) {
+    const std::string plain =
+        render_html(compare_runs({{sample_run("a.json", Platform::nvd, Framework::nemo, 1)}, {}}, {}));
     LoadedRuns runs{{hostile_run(evil)}, {{evil, evil}}};
     const std::string page = render_html(compare_runs(runs, {}));
     EXPECT_NE(page.find("alert(1)") != std::string::npos, evil.find("alert") == std::string::npos);
@@ -75,7 +77,8 @@ TEST(HtmlReport, WhatAFileSaysIsNeverMarkup) {
 }
 
 TEST(HtmlReport, LoadsNothing) {
-  const std::string page = render_html(compare_runs({{sample_run("a.json", Platform::nvd, Framework::nemo, 1)}, {}}, {}));
+  const std::string page =
+      render_html(compare_runs({{sample_run("a.json", Platform::nvd, Framework::nemo, 1)}, {}}, {}));
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
   EXPECT_EQ(page.find("unsafe-"), std::string::npos);
   const std::regex loading("<(script|img|link|iframe)[^>]*(src|href)=\"(?!data:,)|@import|url\\(");
