@@ -185,6 +185,7 @@ class PageTest(unittest.TestCase):
     def test_settings_that_differ_come_first(self):
         self.open(self.few)
         keys = "[...document.querySelectorAll('.settings tbody th')].map((each) => each.textContent)"
+        self.assertEqual(self.page.run(keys)[0].split(":")[0], "differs")
         self.assertIn("environment: hostname", self.page.run(keys))
         self.assertNotIn("environment: kernel", self.page.run(keys))
         click(self.page, "#setting-tables button")

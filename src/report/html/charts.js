@@ -139,7 +139,7 @@ function curve({participant, data, warmup = 0, repetition = 0, short = false}) {
     pointStyle: pointOf(participant),
     pointRadius: data.length <= 60 ? 2.2 : 0,
     pointHitRadius: 6,
-    segment: warmup > 0 ? {borderDash: (line) => (line.p1.parsed.x <= warmup ? [2, 3] : dash)} : undefined,
+    segment: warmup > 0 ? {borderDash: (line) => (line.p0.parsed.x <= warmup ? [2, 3] : dash)} : undefined,
   };
 }
 

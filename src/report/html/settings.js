@@ -15,28 +15,45 @@ function settingRow(setting, runs) {
   }));
 }
 
-function differs(setting, runs) {
-  return new Set(runs.map((run) => settingValue(setting, run))).size > 1;
+// What differs comes first; then what only some of the runs recorded, which may differ or not; then what is the same.
+const settingKinds = [
+  {title: "differs", isOf: (known) => new Set(known.filter((value) => value !== null)).size > 1},
+  {title: "recorded by some of these runs only", isOf: (known) => known.includes(null)},
+  {title: "the same", isOf: () => true}
+];
+
+function sortSettings(settings, runs) {
+  const sorted = settingKinds.map(() => []);
+  for (const setting of settings) {
+    const known = runs.map((run) => settingValue(setting, run));
+    if (known.some((value) => value !== null)) sorted[settingKinds.findIndex((kind) => kind.isOf(known))].push(setting);
+  }
+  return sorted;
+}
+
+function kindRow(kind, count, columns) {
+  return make("tr", {class: "kind"}, make("th", {scope: "colgroup", colspan: columns}, `${kind.title}: ${count}`));
 }
 
 function fillSettings(part) {
   const runs = shownOf(part.groupIndex), columns = runs.slice(0, mostSettingColumns);
-  const settings = page.groups[part.groupIndex].settings;
-  const chosen = part.all ? settings : settings.filter((setting) => differs(setting, columns));
+  const sorted = sortSettings(page.groups[part.groupIndex].settings, columns);
+  const rows = sorted.flatMap((settings, kind) => {
+    const heading = kindRow(settingKinds[kind], settings.length, columns.length + 1);
+    return [heading, ...(kind === 0 || part.all ? settings.map((setting) => settingRow(setting, columns)) : [])];
+  });
   part.node.hidden = runs.length === 0;
-  part.body.replaceChildren(...chosen.map((setting) => settingRow(setting, columns)));
+  part.body.replaceChildren(...rows);
   part.head.replaceChildren(
       make("th", {scope: "col"}, "setting"), ...columns.map((run) => make("th", {scope: "col"}, nameOf(run))));
-  const count = `${chosen.length} of ${plural(settings.length, "setting")}${part.all ? "" : " differ"}.`;
-  part.note.textContent = columns.length < runs.length ?
-      `${count} The first ${columns.length} of ${
-          runs.length} runs are shown; filter the table of runs to choose others.` :
-      count;
+  const cut =
+      `The first ${columns.length} of ${runs.length} runs are shown; filter the table of runs to choose others.`;
+  part.note.textContent = columns.length < runs.length ? cut : "";
 }
 
 function makeSettings(group, groupIndex) {
   const part = {groupIndex, all: false, head: make("tr"), body: make("tbody"), note: make("p", {class: "hint"})};
-  const button = makeSwitch("Show what is the same too", (all) => {
+  const button = makeSwitch("Show all settings", (all) => {
     part.all = all;
     fillSettings(part);
   });
