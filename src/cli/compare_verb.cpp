@@ -27,6 +27,7 @@ constexpr const char* k_compare_examples =
     "  tprimat compare                                  everything in ./output\n"
     "  tprimat compare old.json new.json --baseline old.json\n"
     "  tprimat compare results/ --model llama --markdown\n"
+    "  tprimat compare results/ --html                  writes output/compare.html, a page with charts and filters\n"
     "  tprimat compare --history results/ --last 20\n"
     "  tprimat compare new.json --baseline main.json --fail-if 'tokens_per_second < -3%'\n"
     "  tprimat compare a.json b.json --json | jq '.groups[].pairs[].verdict'\n"
@@ -34,13 +35,15 @@ constexpr const char* k_compare_examples =
     "same\n"
     "work, so nobody is declared faster; --force tells the ratio all the same, with the reason beside it.\n";
 
+constexpr const char* k_default_page = "DIR/compare.html";  // DIR is what --output says
+
 // The command line as it was given; names of platforms and frameworks are still words.
 struct CompareRequest {
   std::vector<std::string> paths, platforms, frameworks, models, strategies;
   std::vector<std::string> gates;
   CiOutputs ci;
   HistoryRequest history;
-  std::string baseline, sort, output = "./output";
+  std::string baseline, sort, output = "./output", html;
   double smallest_effect_percent = 1.0;
   std::optional<double> loss_tolerance_percent;
   bool markdown = false, csv = false, plot = false, force = false;
@@ -130,12 +133,31 @@ void write_files(const Comparison& comparison, const CompareRequest& request) {
   log_note(fmt::format("wrote {0}/compare.md, {0}/compare.png and {0}/compare.svg", folder.string()));
 }
 
+// Where the page goes; empty without --html.
+std::filesystem::path page_path(const CompareRequest& request) {
+  if (request.html.empty()) return {};
+  if (request.html == k_default_page) return std::filesystem::path(request.output) / "compare.html";
+  const std::filesystem::path path = request.html;
+  if (path.extension() == ".json" || std::filesystem::is_directory(path))
+    throw Error(Problem{fmt::format("{} is no page to write", request.html), "--html",
+                        "results come before --html; or name the page: --html=page.html"});
+  return path;
+}
+
+void write_page(const Comparison& comparison, const std::filesystem::path& path) {
+  if (path.empty()) return;
+  write_file_atomically(path, render_html(comparison));
+  log_note(fmt::format("wrote {}", path.string()));
+}
+
 ExitStatus compare(const Session& session, const CompareRequest& request) {
+  const std::filesystem::path page = page_path(request);
   const CompareOptions options = make_options(request);
   const CompareFormat format = choose_format(request, session);
   if (!request.history.folder.empty()) return compare_history(request.history, options, format, request.ci);
   const Comparison comparison = compare_runs(load_requested(request), options);
   print_result(render_comparison(comparison, format));
+  write_page(comparison, page);
   write_ci_outputs(comparison, request.ci);
   write_files(comparison, request);
   return comparison_status(comparison);
@@ -181,6 +203,10 @@ void add_compare_verb(CLI::App& program, Session& session) {
   CLI::Option* json = verb->get_option("--json");
   CLI::Option* markdown = verb->add_flag("--markdown", request->markdown, "Print Markdown on stdout")->excludes(json);
   verb->add_flag("--csv", request->csv, "Print one CSV line per run on stdout")->excludes(json)->excludes(markdown);
+  verb->add_option("--html", request->html, "Write one page with charts, filters and the audit")
+      ->expected(0, 1)
+      ->default_str(k_default_page)
+      ->type_name("[FILE]");
   verb->add_flag("--plot", request->plot, "Fail when the plot cannot be drawn, instead of warning");
   verb->add_flag("--force", request->force,
                  "Tell verdicts and ratios of runs that are not comparable, with the reasons");

@@ -120,7 +120,7 @@ void compare_with_first(ModelGroup& group, const CompareOptions& options) {
 void compare_group(ModelGroup& group, const CompareOptions& options) {
   name_contenders(group.contenders);
   for (Contender& contender : group.contenders) contender.findings = audit_contender(contender);
-  if (group.has_baseline || group.against_best) return compare_with_first(group, smallest_effect);
+  if (group.has_baseline || group.against_best) return compare_with_first(group, options);
   for (size_t reference = 0; reference < group.contenders.size(); ++reference) {
     for (size_t subject = reference + 1; subject < group.contenders.size(); ++subject)
       group.pairs.push_back(compare_pair(group, reference, subject, options));

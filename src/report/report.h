@@ -15,6 +15,10 @@ Json gate_to_json(const GateResult& result);
 std::string render_csv(
     const Comparison& comparison);  // one line per participant: facts, then every metric with its interval
 
+// One page that needs nothing beside it: verdicts and tables as plain HTML, charts and filters by scripts that it holds.
+// docs/report.md shows it.
+std::string render_html(const Comparison& comparison);
+
 // A gnuplot script with its data inside that writes the image to gnuplot's standard output: per model one band of 2 x 3
 // panels, 1600 x 1000 points. Needs gnuplot 5.2 or newer with the cairo terminals.
 enum class PlotFormat { png, svg };

@@ -37,7 +37,7 @@ TEST(Report, NoFormatNamesAWinnerOfDifferentWork) {
   const Comparison comparison = different_work();
   for (const std::string& text :
        {render_terminal(comparison, true), render_markdown(comparison), print_json(comparison_to_json(comparison)),
-        render_csv(comparison), render_gnuplot(comparison, PlotFormat::png)}) {
+        render_csv(comparison), render_gnuplot(comparison, PlotFormat::png), render_html(comparison)}) {
     EXPECT_EQ(text.find("x faster"), std::string::npos) << text;
     EXPECT_FALSE(text.empty());
   }

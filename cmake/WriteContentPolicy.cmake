@@ -1,0 +1,33 @@
+# Writes OUT: a Content-Security-Policy that lets a page run the scripts (.js) and styles (.css) of FILES as they are, inside
+# the page, and load nothing at all from anywhere. The hashes are SHA-256 in base64, as the policy wants them.
+cmake_minimum_required(VERSION 3.24)
+set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+# Three bytes are four characters; of the last two of the 32 bytes there are three, and a filling "=".
+function(base64_of hex variable)
+  set(text "")
+  foreach(group RANGE 0 10)
+    math(EXPR at "${group} * 6")
+    string(SUBSTRING "${hex}00" ${at} 6 digits)
+    foreach(shift IN ITEMS 18 12 6 0)
+      math(EXPR place "(0x${digits} >> ${shift}) & 63")
+      string(SUBSTRING ${alphabet} ${place} 1 character)
+      string(APPEND text ${character})
+    endforeach()
+  endforeach()
+  string(SUBSTRING ${text} 0 43 text)
+  set(${variable} "${text}=" PARENT_SCOPE)
+endfunction()
+
+set(scripts "")
+set(styles "")
+foreach(file IN LISTS FILES)
+  file(SHA256 ${file} hex)
+  base64_of(${hex} hash)
+  if(file MATCHES "\\.css$")
+    string(APPEND styles " 'sha256-${hash}'")
+  else()
+    string(APPEND scripts " 'sha256-${hash}'")
+  endif()
+endforeach()
+file(WRITE ${OUT} "default-src 'none'; script-src${scripts}; style-src${styles}; img-src data:; base-uri 'none'; form-action 'none'")
