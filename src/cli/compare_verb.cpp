@@ -33,7 +33,7 @@ constexpr const char* k_compare_examples =
 struct CompareRequest {
   std::vector<std::string> paths, platforms, frameworks, models, strategies;
   std::string baseline, sort, output = "./output";
-  double smallest_effect_percent = 1.0;
+  double smallest_effect_percent = 1.0, run_spread_percent = k_assumed_run_spread * 100;
   bool markdown = false, csv = false, plot = false, force = false;
 };
 
@@ -56,7 +56,8 @@ CompareOptions make_options(const CompareRequest& request) {
           .baseline = request.baseline,
           .sort = request.sort,
           .smallest_effect = request.smallest_effect_percent / 100,
-          .force = request.force};
+          .force = request.force,
+          .assumed_run_spread = request.run_spread_percent / 100};
 }
 
 LoadedRuns load_requested(const CompareRequest& request) {
@@ -133,8 +134,9 @@ void add_filters(CLI::App& verb, CompareRequest& request) {
 
 void add_compare_verb(CLI::App& program, Session& session) {
   auto request = std::make_shared<CompareRequest>();
-  CLI::App* verb = add_verb(program, session, "compare",
-                            "Compare results: who is faster, by how much, and is the comparison fair?", k_compare_examples);
+  CLI::App* verb =
+      add_verb(program, session, "compare", "Compare results: who is faster, by how much, and is the comparison fair?",
+               k_compare_examples);
   add_json_option(*verb, session);
   verb->add_option("paths", request->paths, "Result files, or directories of them (default: the output directory)")
       ->type_name("DIR|FILE");
@@ -149,6 +151,11 @@ void add_compare_verb(CLI::App& program, Session& session) {
       ->type_name("PERCENT")
       ->capture_default_str()
       ->check(CLI::Range(0.01, 50.0));
+  verb->add_option("--run-spread", request->run_spread_percent,
+                   "Spread between runs to assume where one run does not show it, in percent")
+      ->type_name("PERCENT")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 50.0));
   verb->add_option("--output", request->output,
                    "Directory for compare.md, compare.png and compare.svg (default: ./output)")
       ->type_name("DIR");

@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "compare/audit.h"
 #include "compare/contender.h"
-#include "compare/verdict.h"
+#include "compare/cycles.h"
+#include "compare/settle.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -80,13 +81,17 @@ bool is_excluded(const Metric& metric, const std::vector<Finding>& findings) {
   return metric.format == MetricFormat::gigabytes && found("memory_meaning");
 }
 
-Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, double smallest_effect) {
+Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evidence, const Margins& margins,
+                  std::pair<size_t, size_t> sides) {
+  const auto [reference, subject] = sides;
   const Contender &before = group.contenders[reference], &after = group.contenders[subject];
-  Pair pair{subject, reference, audit_pair(before, after), true, estimate_ratio(before, after), Verdict::inconclusive,
-            "",      {}};
+  Pair pair;
+  pair.subject = subject;
+  pair.reference = reference;
+  pair.findings = audit_pair(before, after);
   pair.comparable = !has_error(pair.findings) && !has_error(before.findings) && !has_error(after.findings);
-  pair.verdict = judge(pair.ratio, smallest_effect);
-  pair.explanation = explain(pair.ratio, smallest_effect);
+  judge_pair(pair, evidence[reference], evidence[subject], margins);
+  confirm_in_cycles(pair, before, after, margins);
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
     if (metric.better == Direction::neither || !low || !high || low->value == 0 || is_excluded(metric, pair.findings))
@@ -105,12 +110,16 @@ void check_group_size(const ModelGroup& group) {
                       group.model, "name one with --baseline, or give fewer files"});
 }
 
-void compare_group(ModelGroup& group, bool only_against_first, double smallest_effect) {
+void compare_group(ModelGroup& group, bool only_against_first, const Margins& margins) {
   name_contenders(group.contenders);
-  for (Contender& contender : group.contenders) contender.findings = audit_contender(contender);
+  std::vector<RateEvidence> evidence;
+  for (Contender& contender : group.contenders) {
+    contender.findings = audit_contender(contender);
+    evidence.push_back(gather_evidence(contender));
+  }
   for (size_t reference = 0; reference < group.contenders.size(); ++reference) {
     for (size_t subject = reference + 1; subject < group.contenders.size(); ++subject)
-      group.pairs.push_back(compare_pair(group, reference, subject, smallest_effect));
+      group.pairs.push_back(compare_pair(group, evidence, margins, {reference, subject}));
     if (only_against_first) return;
   }
 }
@@ -181,11 +190,12 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     const bool has_baseline = !options.baseline.empty() && move_baseline_first(group, options.baseline);
     baseline_found = baseline_found || has_baseline;
     if (options.baseline.empty()) check_group_size(group);
-    compare_group(group, has_baseline, options.smallest_effect);
+    compare_group(group, has_baseline, {options.smallest_effect, options.assumed_run_spread});
   }
   if (!baseline_found)
     throw Error(Problem{fmt::format("\"{}\" is none of the results", options.baseline), "--baseline",
                         "name a result file, a platform, a framework or a label"});
+  settle_verdicts(comparison);
   return comparison;
 }
 

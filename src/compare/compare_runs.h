@@ -6,6 +6,7 @@
 #include "base/exit_status.h"
 #include "compare/comparison.h"
 #include "compare/load_runs.h"
+#include "compare/verdict.h"
 
 namespace tprimat {
 
@@ -18,6 +19,7 @@ struct CompareOptions {
   std::string sort = {};      // key of a metric, best first; empty: by name, which favours nobody
   double smallest_effect = 0.01;
   bool force = false;
+  double assumed_run_spread = k_assumed_run_spread;  // relative, where a side's one run does not show it
 };
 
 // Groups by model, audits, judges each pair. Throws Error (usage) when nothing is left to compare, for an unknown

@@ -10,9 +10,10 @@
 #include <map>
 #include <tuple>
 
+#include "compare/copies.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
-#include "stats/distribution.h"
+#include "stats/mean_estimate.h"
 
 namespace tprimat {
 namespace {
@@ -43,7 +44,7 @@ bool does_same_work(const RunResult& a, const RunResult& b) {
 std::string base_label(const Contender& contender) {
   const RunResult& run = contender.first();
   return (run.platform ? std::string(display_name(*run.platform)) : "unknown platform") +
-         (run.framework ? " " + std::string(display_name(*run.framework))
+         (run.framework       ? " " + std::string(display_name(*run.framework))
           : run.source.format ? " " + *run.source.format
                               : "");
 }
@@ -88,14 +89,20 @@ void apply_distinction(std::vector<Contender>& contenders, const Distinction& di
   }
 }
 
-std::optional<Estimate> span_of_intervals(double value, const std::vector<Estimate>& estimates) {
-  Estimate result{value, {}, {}};
-  for (const Estimate& each : estimates) {
-    if (!each.low || !each.high) return Estimate{value, {}, {}};
-    result.low = std::min(result.low.value_or(*each.low), *each.low);
-    result.high = std::max(result.high.value_or(*each.high), *each.high);
-  }
-  return result;
+// Of a mean over runs: Student's interval, in logarithms where all are positive, so that it stays so.
+Estimate mean_of_runs(const std::vector<double>& values) {
+  const double n = static_cast<double>(values.size()), deviation = stddev(values);
+  const MeanEstimate estimate{mean(values), deviation * deviation / n, n - 1};
+  const bool positive = std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  const Interval interval = positive ? positive_interval(estimate) : student_interval(estimate);
+  return {estimate.value, interval.low, interval.high};
+}
+
+// By name, so that the order of the files on the command line does not matter; _r2 before _r10.
+void sort_repetitions(std::vector<LoadedRun>& runs) {
+  std::sort(runs.begin(), runs.end(), [](const LoadedRun& a, const LoadedRun& b) {
+    return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
+  });
 }
 
 }  // namespace
@@ -111,6 +118,10 @@ std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
     const size_t index = found == end ? contenders.size() : found->second;
     if (found == end) by_key.emplace(key, index), contenders.emplace_back();
     contenders[index].runs.push_back(std::move(run));
+  }
+  for (Contender& contender : contenders) {
+    sort_repetitions(contender.runs);
+    set_copies_aside(contender);
   }
   return contenders;
 }
@@ -135,10 +146,7 @@ std::optional<Estimate> read_figure(const Contender& contender, const Metric& me
     values.push_back(estimate->value);
   }
   if (estimates.size() < 2) return estimates.empty() ? std::nullopt : std::optional(estimates.front());
-  const double centre = mean(values), n = static_cast<double>(values.size());
-  if (values.size() < 3) return span_of_intervals(centre, estimates);
-  const double half_width = student_t_quantile(0.975, n - 1) * stddev(values) / std::sqrt(n);
-  return Estimate{centre, centre - half_width, centre + half_width};
+  return mean_of_runs(values);
 }
 
 std::string describe_layout(const RunResult& result) {
