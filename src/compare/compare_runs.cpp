@@ -91,7 +91,6 @@ Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evid
   pair.findings = audit_pair(before, after);
   pair.comparable = !has_error(pair.findings) && !has_error(before.findings) && !has_error(after.findings);
   judge_pair(pair, evidence[reference], evidence[subject], margins);
-  confirm_in_cycles(pair, before, after, margins);
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
     if (metric.better == Direction::neither || !low || !high || low->value == 0 || is_excluded(metric, pair.findings))
@@ -183,6 +182,7 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
   check_options(options);
   Comparison comparison{group_by_model(select_runs(std::move(loaded.runs), options)), std::move(loaded.skipped),
                         options.smallest_effect, options.force};
+  const Margins margins{options.smallest_effect, options.assumed_run_spread};
   bool baseline_found = options.baseline.empty();
   for (ModelGroup& group : comparison.groups) {
     sort_contenders(group.contenders, options.sort);
@@ -190,12 +190,15 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     const bool has_baseline = !options.baseline.empty() && move_baseline_first(group, options.baseline);
     baseline_found = baseline_found || has_baseline;
     if (options.baseline.empty()) check_group_size(group);
-    compare_group(group, has_baseline, {options.smallest_effect, options.assumed_run_spread});
+    compare_group(group, has_baseline, margins);
   }
   if (!baseline_found)
     throw Error(Problem{fmt::format("\"{}\" is none of the results", options.baseline), "--baseline",
                         "name a result file, a platform, a framework or a label"});
   settle_verdicts(comparison);
+  for (ModelGroup& group : comparison.groups)
+    for (Pair& pair : group.pairs)
+      confirm_in_cycles(pair, group.contenders[pair.reference], group.contenders[pair.subject], margins);
   return comparison;
 }
 

@@ -71,21 +71,18 @@ const std::vector<Distinction>& distinctions() {
   return list;
 }
 
-bool shares_label(const std::vector<Contender>& contenders, const Contender& contender) {
-  return std::count_if(contenders.begin(), contenders.end(),
-                       [&](const Contender& each) { return each.label == contender.label; }) > 1;
-}
-
 // Adds `distinction` to labels that several participants share, where it differs among those.
 void apply_distinction(std::vector<Contender>& contenders, const Distinction& distinction) {
-  const std::vector<Contender> before = contenders;
-  for (size_t i = 0; i < contenders.size(); ++i) {
-    if (!shares_label(before, before[i])) continue;
-    const std::string own = distinction(before[i]);
-    const bool differs = std::any_of(before.begin(), before.end(), [&](const Contender& each) {
-      return each.label == before[i].label && distinction(each) != own;
-    });
-    if (differs && !own.empty()) contenders[i].label += " " + own;
+  std::map<std::string, std::vector<size_t>> sharing;
+  for (size_t i = 0; i < contenders.size(); ++i) sharing[contenders[i].label].push_back(i);
+  for (const auto& [label, members] : sharing) {
+    if (members.size() < 2) continue;
+    std::vector<std::string> words;
+    for (const size_t i : members) words.push_back(distinction(contenders[i]));
+    if (std::all_of(words.begin(), words.end(), [&](const std::string& each) { return each == words.front(); }))
+      continue;
+    for (size_t k = 0; k < members.size(); ++k)
+      if (!words[k].empty()) contenders[members[k]].label += " " + words[k];
   }
 }
 
