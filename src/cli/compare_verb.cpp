@@ -44,7 +44,7 @@ struct CompareRequest {
   CiOutputs ci;
   HistoryRequest history;
   std::string baseline, sort, output = "./output", html;
-  double smallest_effect_percent = 1.0;
+  double smallest_effect_percent = 1.0, run_spread_percent = k_assumed_run_spread * 100;
   std::optional<double> loss_tolerance_percent;
   bool markdown = false, csv = false, plot = false, force = false;
 };
@@ -74,7 +74,8 @@ CompareOptions make_options(const CompareRequest& request) {
           .smallest_effect = request.smallest_effect_percent / 100,
           .audit = {loss_tolerance},
           .force = request.force,
-          .gates = parse_gates(request.gates)};
+          .gates = parse_gates(request.gates),
+          .assumed_run_spread = request.run_spread_percent / 100};
 }
 
 LoadedRuns load_requested(const CompareRequest& request) {
@@ -221,6 +222,11 @@ void add_compare_verb(CLI::App& program, Session& session) {
           "How far two loss curves may lie apart, in percent (default: 5, or 1 where repeated runs show their spread)")
       ->type_name("PERCENT")
       ->check(CLI::Range(0.01, 100.0));
+  verb->add_option("--run-spread", request->run_spread_percent,
+                   "Spread between runs to assume where one run does not show it, in percent")
+      ->type_name("PERCENT")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 50.0));
   verb->add_option("--output", request->output,
                    "Directory for compare.md, compare.png and compare.svg (default: ./output)")
       ->type_name("DIR");

@@ -10,8 +10,9 @@
 #include "base/parallel_for.h"
 #include "compare/audit.h"
 #include "compare/contender.h"
+#include "compare/cycles.h"
 #include "compare/gates.h"
-#include "compare/verdict.h"
+#include "compare/settle.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -78,14 +79,11 @@ bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
 // Pairs grow with the square: beyond this many nobody reads them, and they take minutes.
 constexpr size_t k_most_participants = 100;
 
-// Resampling thousands of pairs takes minutes.
-std::optional<Estimate> estimate_ratio_in(const ModelGroup& group, const Contender& before, const Contender& after) {
-  if (group.contenders.size() <= k_most_participants) return estimate_ratio(before, after);
-  const auto low = read_figure(before, metrics().front()), high = read_figure(after, metrics().front());
-  return low && high ? estimate_ratio_by_figures(*low, *high) : std::nullopt;
-}
+Margins margins_of(const CompareOptions& options) { return {options.smallest_effect, options.assumed_run_spread}; }
 
-Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, const CompareOptions& options) {
+Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evidence, const CompareOptions& options,
+                  std::pair<size_t, size_t> sides) {
+  const auto [reference, subject] = sides;
   const Contender &before = group.contenders[reference], &after = group.contenders[subject];
   Pair pair;
   pair.subject = subject;
@@ -93,9 +91,7 @@ Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, con
   pair.findings = audit_pair(before, after, options.audit);
   pair.fairness = judge_fairness(pair.findings, before, after);
   pair.comparable = pair.fairness != Fairness::not_comparable;
-  pair.ratio = estimate_ratio_in(group, before, after);
-  pair.verdict = judge(pair.ratio, options.smallest_effect);
-  pair.explanation = explain(pair.ratio, options.smallest_effect);
+  judge_pair(pair, evidence[reference], evidence[subject], margins_of(options));
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
     if (metric.better == Direction::neither || !low || !high || low->value == 0 ||
@@ -112,18 +108,23 @@ void sort_many(ModelGroup& group, const std::string& sort) {
   sort_contenders(group.contenders, sort.empty() ? std::string(metrics().front().key) : sort);
 }
 
-void compare_with_first(ModelGroup& group, const CompareOptions& options) {
+void compare_with_first(ModelGroup& group, const std::vector<RateEvidence>& evidence, const CompareOptions& options) {
   group.pairs.resize(group.contenders.size() - 1);
-  parallel_for(group.pairs.size(), [&](size_t i) { group.pairs[i] = compare_pair(group, 0, i + 1, options); });
+  parallel_for(group.pairs.size(),
+               [&](size_t i) { group.pairs[i] = compare_pair(group, evidence, options, {0, i + 1}); });
 }
 
 void compare_group(ModelGroup& group, const CompareOptions& options) {
   name_contenders(group.contenders);
-  for (Contender& contender : group.contenders) contender.findings = audit_contender(contender);
-  if (group.has_baseline || group.against_best) return compare_with_first(group, options);
+  std::vector<RateEvidence> evidence;
+  for (Contender& contender : group.contenders) {
+    contender.findings = audit_contender(contender);
+    evidence.push_back(gather_evidence(contender));
+  }
+  if (group.has_baseline || group.against_best) return compare_with_first(group, evidence, options);
   for (size_t reference = 0; reference < group.contenders.size(); ++reference) {
     for (size_t subject = reference + 1; subject < group.contenders.size(); ++subject)
-      group.pairs.push_back(compare_pair(group, reference, subject, options));
+      group.pairs.push_back(compare_pair(group, evidence, options, {reference, subject}));
   }
 }
 
@@ -205,6 +206,10 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
   if (!baseline_found)
     throw Error(Problem{fmt::format("\"{}\" is none of the results", options.baseline), "--baseline",
                         "name a result file, a platform, a framework or a label"});
+  settle_verdicts(comparison);
+  for (ModelGroup& group : comparison.groups)
+    for (Pair& pair : group.pairs)
+      confirm_in_cycles(pair, group.contenders[pair.reference], group.contenders[pair.subject], margins_of(options));
   if (!options.gates.empty()) comparison.gates = judge_gates(comparison, options.gates);
   return comparison;
 }

@@ -7,6 +7,7 @@
 #include "compare/audit.h"
 #include "compare/comparison.h"
 #include "compare/load_runs.h"
+#include "compare/verdict.h"
 
 namespace tprimat {
 
@@ -21,6 +22,7 @@ struct CompareOptions {
   AuditOptions audit = {};
   bool force = false;
   std::vector<Gate> gates = {};  // tested on every pair with the baseline
+  double assumed_run_spread = k_assumed_run_spread;  // relative, where a side's one run does not show it
 };
 
 // Groups by model, audits, judges each pair. Throws Error (usage) when nothing is left to compare, for an unknown

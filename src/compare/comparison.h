@@ -7,6 +7,7 @@
 
 #include "compare/gate.h"
 #include "result/run_result.h"
+#include "stats/log_ratio.h"
 
 namespace tprimat {
 
@@ -49,6 +50,7 @@ struct Contender {
   std::string label;            // "AMD Primus", longer where that is not unique
   std::vector<LoadedRun> runs;  // at least one
   std::vector<Finding> findings;
+  std::vector<std::string> copies = {};  // "b.json of a.json": files that hold a run counted already
   const RunResult& first() const { return runs.front().result; }
 };
 
@@ -71,6 +73,43 @@ struct EnumNames<Fairness> {
                                                                      {Fairness::not_comparable, "not comparable"}};
 };
 
+template <>
+struct EnumNames<RunSpread> {
+  static constexpr std::pair<RunSpread, std::string_view> values[] = {
+      {RunSpread::measured, "measured"}, {RunSpread::borrowed, "borrowed"}, {RunSpread::assumed, "assumed"}};
+};
+
+// What stands behind a pair's interval and verdict; docs/method.md derives each.
+struct PairStatistics {
+  int64_t subject_runs = 0, reference_runs = 0;
+  double standard_error = 0, degrees_of_freedom = 0;
+  RunSpread run_spread = RunSpread::measured;
+  std::optional<double> assumed_spread;
+  double p_value = 1;
+  std::optional<double> adjusted_p_value;
+  std::optional<int64_t> tested_pairs, more_runs;
+  std::optional<bool> more_runs_help;
+  std::optional<Estimate> cycle_ratio;
+  std::optional<Verdict> cycle_verdict;
+  static constexpr auto fields() {
+    using S = PairStatistics;
+    return std::tuple{
+        field("subject_runs", &S::subject_runs, "runs of the subject that count"),
+        field("reference_runs", &S::reference_runs, "runs of the reference that count"),
+        field("standard_error", &S::standard_error, "of the ratio's natural logarithm"),
+        field("degrees_of_freedom", &S::degrees_of_freedom, "of Student's t behind the interval"),
+        field("run_spread", &S::run_spread, "measured, borrowed from the other side, or assumed"),
+        field("assumed_spread", &S::assumed_spread, "relative standard deviation between runs that was assumed"),
+        field("p_value", &S::p_value, "two-sided, that the ratio lies within the smallest effect"),
+        field("adjusted_p_value", &S::adjusted_p_value, "the same over all pairs of the comparison"),
+        field("tested_pairs", &S::tested_pairs, "pairs that it was adjusted for"),
+        field("more_runs", &S::more_runs, "a side that would settle an inconclusive pair"),
+        field("more_runs_help", &S::more_runs_help, "false: the ratio is about the smallest effect"),
+        field("cycle_ratio", &S::cycle_ratio, "ratio of tokens per device and clock cycle"),
+        field("cycle_verdict", &S::cycle_verdict, "verdict by clock cycles")};
+  }
+};
+
 // Subject against reference, both indices into the group's contenders.
 struct Pair {
   size_t subject = 0, reference = 0;
@@ -79,8 +118,10 @@ struct Pair {
   Fairness fairness = Fairness::comparable;
   std::optional<Estimate> ratio;  // tokens/s per device, subject / reference; there even when not comparable
   Verdict verdict = Verdict::inconclusive;
-  std::string explanation;               // why this verdict, with the interval
-  std::map<std::string, double> ratios;  // subject / reference of further metrics, by key
+  std::string explanation;                        // why this verdict, with the interval
+  std::map<std::string, double> ratios;           // subject / reference of further metrics, by key
+  std::optional<LogRatio> measured = {};          // behind `ratio`, of step times, reference / subject; where there is
+  std::optional<PairStatistics> statistics = {};  // an interval, and then these are there too
 };
 
 // Runs of one model. Different models are never a pair.

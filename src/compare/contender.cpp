@@ -11,9 +11,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "compare/copies.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
-#include "stats/distribution.h"
+#include "stats/mean_estimate.h"
 
 namespace tprimat {
 namespace {
@@ -74,14 +75,20 @@ void apply_distinction(std::vector<Contender>& contenders, const Distinction& di
   }
 }
 
-std::optional<Estimate> span_of_intervals(double value, const std::vector<Estimate>& estimates) {
-  Estimate result{value, {}, {}};
-  for (const Estimate& each : estimates) {
-    if (!each.low || !each.high) return Estimate{value, {}, {}};
-    result.low = std::min(result.low.value_or(*each.low), *each.low);
-    result.high = std::max(result.high.value_or(*each.high), *each.high);
-  }
-  return result;
+// Of a mean over runs: Student's interval, in logarithms where all are positive, so that it stays so.
+Estimate mean_of_runs(const std::vector<double>& values) {
+  const double n = static_cast<double>(values.size()), deviation = stddev(values);
+  const MeanEstimate estimate{mean(values), deviation * deviation / n, n - 1};
+  const bool positive = std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  const Interval interval = positive ? positive_interval(estimate) : student_interval(estimate);
+  return {estimate.value, interval.low, interval.high};
+}
+
+// By name, so that the order of the files on the command line does not matter; _r2 before _r10.
+void sort_repetitions(std::vector<LoadedRun>& runs) {
+  std::sort(runs.begin(), runs.end(), [](const LoadedRun& a, const LoadedRun& b) {
+    return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
+  });
 }
 
 }  // namespace
@@ -108,10 +115,10 @@ std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
     if (found == end) by_key.emplace(key, index), contenders.emplace_back();
     contenders[index].runs.push_back(std::move(run));
   }
-  for (Contender& contender : contenders)  // _r2 before _r10, in whatever order the files were given
-    std::sort(contender.runs.begin(), contender.runs.end(), [](const LoadedRun& a, const LoadedRun& b) {
-      return std::tuple(a.path.size(), std::string_view(a.path)) < std::tuple(b.path.size(), std::string_view(b.path));
-    });
+  for (Contender& contender : contenders) {
+    sort_repetitions(contender.runs);
+    set_copies_aside(contender);
+  }
   return contenders;
 }
 
@@ -141,10 +148,7 @@ std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs) {
     values.push_back(estimate.value);
   }
   if (estimates.size() < 2) return estimates.empty() ? std::nullopt : std::optional(estimates.front());
-  const double centre = mean(values), n = static_cast<double>(values.size());
-  if (values.size() < 3) return span_of_intervals(centre, estimates);
-  const double half_width = student_t_quantile(0.975, n - 1) * stddev(values) / std::sqrt(n);
-  return Estimate{centre, centre - half_width, centre + half_width};
+  return mean_of_runs(values);
 }
 
 std::string describe_layout(const RunResult& result) {

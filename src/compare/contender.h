@@ -9,16 +9,15 @@
 
 namespace tprimat {
 
-// Runs of one model to participants: repetitions (same folder and name but for _r<k>, same work) become one. Letters
-// are not yet given.
+// Runs of one model to participants: repetitions (same folder and name but for _r<k>, same work) become one, and copies
+// of one file count once. Letters are not yet given.
 std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs);
 
 // Gives each the shortest label that tells it from the others, and letters A, B, C ... in the present order.
 void name_contenders(std::vector<Contender>& contenders);
 
-// A metric over all runs of the participant. One run: its own figure. Several: the mean over runs; from three runs on
-// with Student's 95 % interval of that mean, which holds the spread between runs, below that with the span of the runs'
-// own intervals.
+// A metric over all runs of the participant. One run: its own figure, whose interval knows only the noise within the
+// run. Several: the mean over runs with Student's 95 % interval of that mean, which holds the spread between runs.
 std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric);
 
 // The same of the runs' own figures. Nothing for none.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "compare/audit.h"
+#include "compare/outlier_causes.h"
 #include "compare/series.h"
 #include "result/summary.h"
 #include "text/format.h"
@@ -138,13 +139,18 @@ Figures check_repetitions(const Contender& c) {
 template <bool many>
 Figures check_outliers(const Contender& c) {
   constexpr double k_many_share = 0.05, k_many = 3;
-  const auto& statistics = c.first().statistics;
-  if (!statistics || statistics->outliers.empty()) return std::nullopt;
-  const auto count = static_cast<double>(statistics->outliers.size());
-  const bool is_many = count >= k_many && count > k_many_share * static_cast<double>(statistics->count);
-  if (is_many != many) return std::nullopt;
-  return fmt::format("{:.0f} of {} steady steps, the first is step {}", count, statistics->count,
-                     statistics->outliers.front());
+  for (const LoadedRun& run : c.runs) {
+    const auto& statistics = run.result.statistics;
+    if (!statistics || statistics->outliers.empty()) continue;
+    const auto count = static_cast<double>(statistics->outliers.size());
+    const bool is_many = count >= k_many && count > k_many_share * static_cast<double>(statistics->count);
+    if (is_many == many) return describe_outliers(run.result);
+  }
+  return std::nullopt;
+}
+
+Figures check_copies(const Contender& c) {
+  return c.copies.empty() ? std::nullopt : Figures(fmt::format("{}", fmt::join(c.copies, ", ")));
 }
 
 Figures check_few_steps(const Contender& c) {
@@ -216,8 +222,11 @@ constexpr std::array k_run_rules = {
             "look for checkpoints, garbage collection or other users", check_outliers<true>},
     RunRule{"few_steps", warning, "few steps", "short series hide their own noise", "run at least 30 steps",
             check_few_steps},
-    RunRule{"few_runs", warning, "few runs, so the interval knows only the noise within a run",
+    RunRule{"few_runs", warning, "few runs, which show little or nothing of the spread between runs",
             "the spread between runs is usually the larger one", "repeat with --runs 3 or more", check_few_runs},
+    RunRule{"copies", warning, "the same measurement under several names counts once",
+            "a copy knows nothing that the original does not", "give each run's own file, and remove the copies",
+            check_copies},
     RunRule{"precision_missing", warning, "the precision is not known, so equal numerics cannot be shown",
             k_unknown_side, k_extract_again, check_precision},
     RunRule{"shape_missing", warning, "the model's shape is not known, so there are no FLOPs and no MFU",

@@ -287,9 +287,9 @@ Document build_document(const Comparison& comparison) {
   }
   document.push_back(make_lines(
       {{fmt::format(
-            "Figures are of the steady steps. [low to high] is the 95 % interval of a block bootstrap. Verdicts judge "
-            "tokens/s per "
-            "device: the whole interval beyond {0} is faster or slower, within {0} is the same. GB is 1e9 bytes.",
+            "Figures are of the steady steps. [low to high] is the 95 % interval: of one run the noise within it, of "
+            "several the spread between them. Verdicts judge tokens/s per device: the whole interval beyond {0} is "
+            "faster or slower, within {0} is the same. GB is 1e9 bytes.",
             format_percent(comparison.smallest_effect, 0)),
         Tone::faint, ""}}));
   for (DocumentPart& block : document) make_printable(block);

@@ -63,6 +63,7 @@ Json pair_to_json(const Comparison& comparison, const ModelGroup& group, const P
           {"rate_ratio", pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
           {"verdict", shown ? Json(enum_name(pair.verdict)) : Json(nullptr)},
           {"ratio", shown && pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
+          {"statistics", shown && pair.statistics ? to_json(*pair.statistics) : Json(nullptr)},
           {"explanation", shown ? Json(pair.explanation) : Json(nullptr)},
           {"ratios", shown ? to_json(pair.ratios) : Json(nullptr)},
           {"headline", headline(comparison, group, pair)},

@@ -169,7 +169,7 @@ struct Warmup {
 struct StepStatistics {
   int64_t count = 0;
   double median = 0, mean = 0, stddev = 0, p5 = 0, p95 = 0, cv = 0;
-  std::optional<double> ci95_low, ci95_high;  // of the mean, moving-block bootstrap
+  std::optional<double> ci95_low, ci95_high;  // of the mean: stats/mean_estimate.h
   std::vector<int64_t> outliers;  // step numbers with |x - median| / (1.4826 MAD) > 10; labelled, not removed
   static constexpr auto fields() {
     using S = StepStatistics;

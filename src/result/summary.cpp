@@ -7,8 +7,8 @@
 #include <numeric>
 #include <set>
 
-#include "stats/bootstrap.h"
 #include "stats/descriptive.h"
+#include "stats/mean_estimate.h"
 #include "stats/steady_state.h"
 
 namespace tprimat {
@@ -110,7 +110,10 @@ StepStatistics describe_steps(const RunResult& result, const std::vector<double>
   s.p5 = quantile(steady, 0.05);
   s.p95 = quantile(steady, 0.95);
   s.cv = s.stddev / s.mean;
-  if (const auto interval = bootstrap_mean(steady)) s.ci95_low = interval->low, s.ci95_high = interval->high;
+  if (const auto estimate = estimate_mean(steady)) {
+    const Interval interval = positive_interval(*estimate);
+    s.ci95_low = interval.low, s.ci95_high = interval.high;
+  }
   s.outliers = outlier_steps(result);
   return s;
 }
@@ -171,7 +174,13 @@ int64_t steps_after_warmup(const RunResult& result) {
 void derive_energy(RunResult& result, double steady_tokens) {
   for (const TelemetrySummary& each : result.telemetry) {
     if (!each.energy_joules || !each.energy_valid.value_or(false)) continue;
-    result.derived.joules_per_token = Estimate{*each.energy_joules / steady_tokens, {}, {}};
+    // At the power that was measured, energy is uncertain as time is.
+    const StepStatistics& steps = *result.statistics;
+    Estimate joules{*each.energy_joules / steady_tokens, {}, {}};
+    if (steps.ci95_low && steps.ci95_high && steps.mean > 0)
+      joules.low = joules.value * *steps.ci95_low / steps.mean,
+      joules.high = joules.value * *steps.ci95_high / steps.mean;
+    result.derived.joules_per_token = joules;
     return;
   }
 }

@@ -6,9 +6,9 @@ namespace tprimat {
 double normal_cdf(double x);
 double normal_quantile(double probability);
 
-// Quantile of Student's t. Exact for 1 and 2 degrees of freedom; above, the expansion of Abramowitz and Stegun 26.7.5,
-// which is within 0.5 % at 3 degrees and better beyond for probabilities in 0.001..0.999. Degrees of freedom may be
-// fractional, at least 1.
+// Student's t: P(T > t), by the incomplete beta function (DLMF 8.17.22), and the quantile that inverts it, both to
+// about 1e-10. Degrees of freedom may be fractional, at least 1.
+double student_t_tail(double t, double degrees_of_freedom);
 double student_t_quantile(double probability, double degrees_of_freedom);
 
 }  // namespace tprimat

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "stats/bootstrap.h"
+#include "stats/mean_estimate.h"
 
 namespace tprimat {
 

@@ -197,5 +197,40 @@ INSTANTIATE_TEST_SUITE_P(
                       RunCase{"framework_missing", note, [](RunResult& r) { r.framework.reset(); }}),
     [](const auto& each) { return std::string(each.param.code); });
 
+std::string sentence_about(const RunResult& result, const std::string& code) {
+  LoadedRun run = plain();
+  run.result = result;
+  const auto findings = audit_contender(participant(run));
+  const Finding* finding = find_code(findings, code);
+  return finding ? finding->sentence : "";
+}
+
+TEST(Audit, OutliersAreAttributedToWhatIsRecordedOfTheirSteps) {
+  RunResult result = plain().result;
+  result.statistics->outliers = {10, 21, 30, 40};
+  result.events = std::vector<RunEvent>{{"checkpoint", {}, 10, {}, {}, {}, ""},
+                                        {"checkpoint", {}, 20, {}, {}, {}, ""},
+                                        {"evaluation", {}, 30, {}, {}, {}, ""},
+                                        {"evaluation", {}, 35, {}, {}, {}, ""}};
+  const std::string text = sentence_about(result, "outliers");
+  EXPECT_NE(text.find("4 of 59 steady steps, the first is step 10: 2 with a checkpoint, 1 with an evaluation, 1 "
+                      "unattributed"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Audit, WhatIsKnownOfTheWholeRunStandsBesideTheOutliers) {
+  RunResult result = plain().result;
+  result.statistics->outliers = {10};
+  TelemetrySummary device = machine_with_others(1.5);
+  device.throttle_shares = {{"power", 0.05}, {"thermal", 0.12}};
+  result.telemetry = {device};
+  EXPECT_NE(sentence_about(result, "outlier")
+                .find("1 of 59 steady steps, the first is step 10: 1 unattributed; the clock was held down in 12 % of "
+                      "the run's readings (thermal); other processes kept 1.5 hardware threads busy"),
+            std::string::npos)
+      << sentence_about(result, "outlier");
+}
+
 }  // namespace
 }  // namespace tprimat

@@ -1,8 +1,10 @@
 #include "compare/compare_runs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <random>
 
@@ -56,8 +58,22 @@ TEST(CompareRuns, SlowerSubjectIsToldFromTheFasterSide) {
             0u);
 }
 
-TEST(CompareRuns, EqualRunsAreTheSame) {
-  EXPECT_EQ(compare_runs(two_runs(1.0), {}).groups[0].pairs[0].verdict, Verdict::same);
+TEST(CompareRuns, RepeatedEqualRunsAreTheSame) {
+  LoadedRuns runs;
+  for (uint64_t k = 1; k <= 3; ++k) {
+    runs.runs.push_back(noisy_run(fmt::format("a_r{}.json", k), Platform::nvd, Framework::nemo, 1, k));
+    runs.runs.push_back(noisy_run(fmt::format("b_r{}.json", k), Platform::amd, Framework::prim, 1, 10 + k));
+  }
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].pairs[0].verdict, Verdict::same);
+}
+
+TEST(CompareRuns, OneRunASideIsNeverTheSame) {
+  const Pair pair = compare_runs(two_runs(1.0), {}).groups[0].pairs[0];
+  EXPECT_EQ(pair.verdict, Verdict::inconclusive);
+  EXPECT_NE(pair.explanation.find("a spread between runs of 2 % assumed; 2 more runs a side would measure it"),
+            std::string::npos)
+      << pair.explanation;
+  EXPECT_EQ(pair.statistics->run_spread, RunSpread::assumed);
 }
 
 TEST(CompareRuns, NeverNamesAWinnerOfDifferentWork) {
@@ -109,8 +125,9 @@ TEST(CompareRuns, OneInvalidRunAloneIsWorkFailed) {
 
 TEST(CompareRuns, RepetitionsAreOneParticipant) {
   LoadedRuns runs;
+  uint64_t seed = 0;
   for (const char* file : {"x/t_r1.json", "x/t_r2.json", "x/t_r3.json", "y/t_r1.json"})
-    runs.runs.push_back(sample_run(file, Platform::nvd, Framework::nemo, 1.0));
+    runs.runs.push_back(noisy_run(file, Platform::nvd, Framework::nemo, 1.0, ++seed));
   const Comparison comparison = compare_runs(runs, {});
   ASSERT_EQ(comparison.groups[0].contenders.size(), 2u);
   EXPECT_EQ(comparison.groups[0].contenders[0].runs.size(), 3u);
@@ -122,7 +139,7 @@ TEST(CompareRuns, FilesOfOtherWorkAreNoRepetitionsWhateverTheirNames) {
   runs.runs.push_back(sample_run("x/t_r2.json", Platform::amd, Framework::prim, 1.0));
   runs.runs.push_back(sample_run("x/t_r3.json", Platform::nvd, Framework::nemo, 1.0));
   runs.runs.back().result.training_config.sequence_length = 1024;
-  runs.runs.push_back(sample_run("x/t_r4.json", Platform::nvd, Framework::nemo, 1.0));
+  runs.runs.push_back(sample_run("x/t_r4.json", Platform::nvd, Framework::nemo, 1.01));
   const auto contenders = compare_runs(runs, {}).groups[0].contenders;
   ASSERT_EQ(contenders.size(), 3u);
   EXPECT_EQ(contenders[0].runs.size(), 2u);
@@ -227,7 +244,11 @@ TEST(Contender, FigureOfRunsIsTheirMeanWithStudentsInterval) {
     contender.runs.push_back(sample_run("a", Platform::nvd, Framework::nemo, time));
   const auto figure = read_figure(contender, *find_metric("mean_step_time"));
   EXPECT_NEAR(figure->value, 1.1, 1e-3);
-  EXPECT_NEAR(*figure->high - figure->value, 4.303 * 0.1 / std::sqrt(3), 2e-3);
+  EXPECT_NEAR(std::log(*figure->high / figure->value), 4.303 * 0.1 / 1.1 / std::sqrt(3), 2e-3);
+  EXPECT_NEAR(*figure->low * *figure->high, figure->value * figure->value, 1e-9);
+  contender.runs.pop_back();
+  const auto two = read_figure(contender, *find_metric("mean_step_time"));
+  EXPECT_NEAR(std::log(*two->high / two->value), 12.706 * 0.05 / 1.05, 3e-2) << "two runs show little";
 }
 
 TEST(LoadRuns, DirectoryNamesWhatItSkips) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <random>
 #include <string>
 
 #include "compare/comparison.h"
@@ -45,6 +46,19 @@ inline LoadedRun sample_run(const std::string& file, Platform platform, Framewor
   }
   summarise_run(r, {});
   return {file, r};
+}
+
+// The same work once more: other noise of a step and other luck of the run, both about a tenth of a percent.
+inline LoadedRun noisy_run(const std::string& file, Platform platform, Framework framework, double step_time,
+                           uint64_t seed) {
+  LoadedRun run = sample_run(file, platform, framework, step_time);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  const double luck = 1 + 0.001 * normal(random);
+  for (size_t i = 1; i < run.result.step_times.size(); ++i)
+    run.result.step_times[i] = step_time * luck * (1 + 0.001 * normal(random));
+  summarise_run(run.result, {});
+  return run;
 }
 
 // After a change of what the figures follow from.

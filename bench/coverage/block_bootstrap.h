@@ -5,11 +5,10 @@
 #include <span>
 #include <vector>
 
-namespace tprimat {
+#include "stats/mean_estimate.h"
 
-struct Interval {
-  double low = 0, high = 0;
-};
+// The method that src/stats/mean_estimate.h is measured against: what tprimat used before.
+namespace tprimat {
 
 // How an interval is resampled. The same seed gives the same interval on every machine.
 struct BootstrapOptions {
@@ -18,11 +17,8 @@ struct BootstrapOptions {
   uint64_t seed = 20250101;
 };
 
-// A run is a series of steps. Fewer than this many values show no usable spread, and there is no interval.
-inline constexpr size_t k_min_values_for_interval = 5;
-
 // Interval of the mean of one autocorrelated series: circular moving-block bootstrap (Künsch 1989; Politis and Romano
-// 1992), block length from stats/autocorrelation.h, expanded percentile interval (Hesterberg, The American Statistician
+// 1992), block length by Politis and White, expanded percentile interval (Hesterberg, The American Statistician
 // 69, 2015) so that few blocks give an honestly wide interval, and never narrower than a first-order process with the
 // series' own lag-1 correlation would make it. Nothing for fewer than k_min_values_for_interval values.
 std::optional<Interval> bootstrap_mean(std::span<const double> values, const BootstrapOptions& options = {});

@@ -1,0 +1,135 @@
+#include "compare/settle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "stats/false_discovery.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+constexpr double k_false_discovery_rate = 0.05;
+
+bool names_a_winner(Verdict verdict) { return verdict == Verdict::faster || verdict == Verdict::slower; }
+
+// Of a spread that nobody measured no number of runs follows but that which measures it.
+int64_t runs_that_show_spread(const LogRatio& ratio) {
+  constexpr size_t k_enough = 3;
+  const size_t least = std::min(ratio.numerator.runs, ratio.denominator.runs);
+  return static_cast<int64_t>(k_enough - std::min(k_enough - 1, least));
+}
+
+// Where the other pairs ask for a smaller p-value, so does the plan.
+void plan_runs(Pair& pair, double smallest_effect) {
+  PairStatistics& statistics = *pair.statistics;
+  const LogRatio& ratio = *pair.measured;
+  if (ratio.spread == RunSpread::assumed) {
+    statistics.more_runs = runs_that_show_spread(ratio);
+    statistics.more_runs_help = true;
+    return;
+  }
+  const double p = statistics.p_value, adjusted = statistics.adjusted_p_value.value_or(p);
+  const double strictness = adjusted > p && p > 0 ? p / adjusted : 1;
+  const auto more = more_runs_to_settle(
+      ratio, {.margin = smallest_effect, .significance = k_false_discovery_rate * std::clamp(strictness, 1e-6, 1.0)});
+  statistics.more_runs_help = more.has_value();
+  if (more) statistics.more_runs = static_cast<int64_t>(*more);
+}
+
+PairStatistics describe_ratio(const LogRatio& ratio, const Margins& margins) {
+  PairStatistics s;
+  s.subject_runs = static_cast<int64_t>(ratio.denominator.runs);  // the ratio of rates is that of times, upside down
+  s.reference_runs = static_cast<int64_t>(ratio.numerator.runs);
+  s.standard_error = std::sqrt(ratio.variance);
+  s.degrees_of_freedom = ratio.degrees_of_freedom;
+  s.run_spread = ratio.spread;
+  if (ratio.spread == RunSpread::assumed) s.assumed_spread = margins.assumed_run_spread;
+  s.p_value = p_value_beyond(ratio, margins.smallest_effect);
+  return s;
+}
+
+// All pairs of the comparison whose verdict somebody reads.
+std::vector<Pair*> tested_pairs(Comparison& comparison) {
+  std::vector<Pair*> pairs;
+  for (ModelGroup& group : comparison.groups)
+    for (Pair& pair : group.pairs)
+      if (pair.statistics && (pair.comparable || comparison.force)) pairs.push_back(&pair);
+  return pairs;
+}
+
+void hold_to_discovery_rate(const std::vector<Pair*>& pairs) {
+  std::vector<double> p_values;
+  for (const Pair* pair : pairs) p_values.push_back(pair->statistics->p_value);
+  const std::vector<double> adjusted = adjust_p_values(p_values);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    PairStatistics& statistics = *pairs[i]->statistics;
+    statistics.adjusted_p_value = adjusted[i];
+    statistics.tested_pairs = static_cast<int64_t>(pairs.size());
+    if (names_a_winner(pairs[i]->verdict) && adjusted[i] > k_false_discovery_rate)
+      pairs[i]->verdict = Verdict::inconclusive;
+  }
+}
+
+// "1 %", "0.5 %"
+std::string words_of_share(double share) { return fmt::format("{:.3g} %", share * 100); }
+
+std::string explain_spread(const PairStatistics& s) {
+  if (s.run_spread == RunSpread::borrowed) return ", with the spread between runs of the other side";
+  if (s.run_spread == RunSpread::measured) return "";
+  return fmt::format(", with a spread between runs of {} assumed", words_of_share(*s.assumed_spread));
+}
+
+std::string explain_plan(const PairStatistics& s) {
+  if (!s.more_runs_help.value_or(false)) return "; more runs hardly would settle it: the ratio is about the margin";
+  const char* plural = *s.more_runs == 1 ? "" : "s";
+  if (s.run_spread == RunSpread::assumed)
+    return fmt::format("; {} more run{} a side would measure it", *s.more_runs, plural);
+  return fmt::format("; about {} more run{} a side would settle it", *s.more_runs, plural);
+}
+
+bool is_chance(const PairStatistics& s) {
+  return s.adjusted_p_value && s.p_value<k_false_discovery_rate&& * s.adjusted_p_value> k_false_discovery_rate;
+}
+
+std::string explain_interval(const Pair& pair, double smallest_effect) {
+  const std::string margin = words_of_share(smallest_effect);
+  const std::string interval = fmt::format("the interval {:.4g} to {:.4g}", *pair.ratio->low, *pair.ratio->high);
+  const PairStatistics& s = *pair.statistics;
+  if (pair.verdict == Verdict::inconclusive && is_chance(s))
+    return fmt::format("{} lies beyond {}, but of {} pairs some do by chance (adjusted p {})", interval, margin,
+                       *s.tested_pairs, format_significant(*s.adjusted_p_value, 2));
+  const char* where = pair.verdict == Verdict::same ? "lies within" : "lies beyond";
+  return fmt::format("{} {} {}", interval, pair.verdict == Verdict::inconclusive ? "reaches across" : where, margin);
+}
+
+}  // namespace
+
+void judge_pair(Pair& pair, const RateEvidence& reference, const RateEvidence& subject, const Margins& margins) {
+  pair.measured = measure_ratio(reference, subject, margins.assumed_run_spread);
+  pair.ratio = estimate_ratio(reference, subject, pair.measured);
+  pair.verdict = judge(pair.ratio, margins.smallest_effect);
+  if (pair.measured && pair.ratio) pair.statistics = describe_ratio(*pair.measured, margins);
+}
+
+void settle_verdicts(Comparison& comparison) {
+  hold_to_discovery_rate(tested_pairs(comparison));
+  for (ModelGroup& group : comparison.groups)
+    for (Pair& pair : group.pairs) {
+      if (pair.statistics && pair.verdict == Verdict::inconclusive) plan_runs(pair, comparison.smallest_effect);
+      pair.explanation = explain(pair, comparison.smallest_effect);
+    }
+}
+
+std::string explain(const Pair& pair, double smallest_effect) {
+  if (!pair.ratio) return "a side has no rate per device";
+  if (!pair.statistics) return "there is no interval: a side has averages only, or fewer than five steady steps";
+  std::string text = explain_interval(pair, smallest_effect) + explain_spread(*pair.statistics);
+  if (pair.verdict == Verdict::inconclusive) text += explain_plan(*pair.statistics);
+  return text;
+}
+
+}  // namespace tprimat
