@@ -28,8 +28,8 @@ Bounds operator/(const Bounds& numerator, const Bounds& denominator) {
 }
 
 Bounds Printed::rounded() const {
-  const double half = approximate ? unit : unit / 2;
-  return {std::max(0.0, value - half) * (1 - k_slack), (value + half) * (1 + k_slack)};
+  const double below = std::min(approximate ? unit : unit / 2, value / 2);  // a lower bound of 0 would say nothing
+  return {(value - below) * (1 - k_slack), (value + (approximate ? unit : unit / 2)) * (1 + k_slack)};
 }
 Bounds Printed::cut() const { return {value * (1 - k_slack), (value + unit) * (1 + k_slack)}; }
 Bounds Printed::either() const { return {rounded().low, cut().high}; }

@@ -67,8 +67,9 @@ CountedModel printed_shape(const PublishedRow& row, int64_t hidden) {
 
 bool is_countable(const CountedModel& counted) {
   const ModelSpec& m = counted.model;
-  const double rough = static_cast<double>(m.num_layers) * static_cast<double>(m.hidden_size) *
-                       static_cast<double>(m.ffn_hidden_size) * static_cast<double>(m.num_experts.value_or(1));
+  const auto width = static_cast<double>(std::max(m.hidden_size, m.ffn_hidden_size));
+  const double rough = static_cast<double>(m.num_layers) * static_cast<double>(m.hidden_size) * width *
+                       static_cast<double>(m.num_experts.value_or(1));
   return m.num_layers > 0 && m.hidden_size > 0 && rough < k_most_model_parameters;
 }
 

@@ -59,6 +59,7 @@ TEST(Printed, DigitsSayHowWellAFigureIsKnown) {
   EXPECT_NEAR(figure->rounded().high, 41.505, 1e-6);
   EXPECT_NEAR(figure->cut().high, 41.51, 1e-6);
   EXPECT_NEAR(parse_printed("~32")->rounded().low, 31, 1e-6);
+  EXPECT_GT(parse_printed("~1")->rounded().low, 0.4);
   EXPECT_EQ(parse_printed_count("174.6B")->value, 174.6e9);
   for (const char* text : {"", "up to ~60", "-1", "0", "1e5", "nan", "1.2.3", ".5", "99999999999999999999999"})
     EXPECT_FALSE(parse_printed(text)) << text;
@@ -268,7 +269,7 @@ TEST(ValidateRow, SaysWhatARowLacks) {
 }
 
 TEST(ValidateRow, SurvivesImpossibleFigures) {
-  for (const char* value : {"0", "99999999999999999", "0.0000000001", "1e999", "-5", "~", "."})
+  for (const char* value : {"0", "99999999999999999", "0.0000000001", "1e999", "-5", "~", ".", "~1", "16777216"})
     for (const char* column : {"layers", "hidden", "heads", "seq", "gbs", "n_gpus", "step_time_s", "vocab", "tp"}) {
       auto cells = deviation_cases().front().cells;
       cells.insert({{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"vocab", "100"}, {"tp", "2"}});
@@ -276,6 +277,19 @@ TEST(ValidateRow, SurvivesImpossibleFigures) {
       const FigureCheck figure = only_figure(row_of(cells));
       EXPECT_TRUE(!figure.computed || std::isfinite(*figure.computed)) << column << ' ' << value;
     }
+}
+
+TEST(ValidateRow, CountsNoShapeBeyondAnyModel) {
+  const FigureCheck figure = only_figure(row_of({{"model", "x"},
+                                                 {"layers", "16777216"},
+                                                 {"hidden", "16777216"},
+                                                 {"ffn", "1"},
+                                                 {"seq", "1"},
+                                                 {"n_gpus", "1"},
+                                                 {"gbs", "1"},
+                                                 {"step_time_s", "1"},
+                                                 {"tflops_per_gpu", "1"}}));
+  EXPECT_EQ(figure.verdict, Verdict::lacking);
 }
 
 TEST(DeviationRules, StandOnThePageOfMetrics) {
