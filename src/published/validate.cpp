@@ -175,6 +175,8 @@ FigureCheck judge_figure(const std::string& column, FigureKind kind, const Publi
   }
   const Way& way = found ? *search.best() : *search.nearest();
   check.computed = way.computed.middle();
+  check.low = way.computed.low;
+  check.high = way.computed.high;
   check.convention = way.convention;
   check.from = way.from;
   if (!way.peak.empty()) check.peak = way.peak;

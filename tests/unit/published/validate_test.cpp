@@ -337,29 +337,43 @@ TEST(PublishedFigures, CountsStandOnThePageOfMetrics) {
   }
 }
 
-// Rules that explain everything explain nothing: of figures that were made 2 % too high, few pass.
+void scale_figures(PublishedTable& table, double factor) {
+  for (PublishedRow& row : table.rows)
+    for (const char* column : {"tflops_per_gpu", "mfu_pct", "hfu_pct"}) {
+      const auto cell = row.cells.find(column);
+      const auto printed = parse_printed(row.cell(column));
+      if (cell == row.cells.end() || !printed) continue;
+      const int decimals = static_cast<int>(std::lround(-std::log10(printed->unit)));
+      cell->second = fmt::format("{:.{}f}", printed->value * factor, decimals);
+    }
+}
+
+// Of the figures with a rate, all of them changed by a factor, the share that still passes.
+double share_that_passes(double factor) {
+  double passed = 0, judged = 0;
+  for (const char* name :
+       {"recompute_2205", "torchtitan", "megatron_2104", "bloom_sweep", "mosaic", "dgxc", "nemo_perf"}) {
+    PublishedTable table = load_published_table(k_published + std::string(name) + ".tsv");
+    scale_figures(table, factor);
+    for (const RowCheck& row : validate_table(table).rows)
+      for (const FigureCheck& figure : row.figures) {
+        if (figure.verdict == Verdict::lacking || figure.from == "TFLOP/s per GPU") continue;
+        ++judged;
+        passed += figure.verdict == Verdict::unexplained ? 0 : 1;
+      }
+  }
+  EXPECT_GT(judged, 500);
+  return passed / judged;
+}
+
+// Rules that explain everything explain nothing. `causal` lies just below `full`, so figures that are too low meet
+// more.
 TEST(PublishedFigures, FewWrongOnesAreExplained) {
   SKIP_WITHOUT_EXAMPLE_DATA(k_published);
-  int64_t passed = 0, judged = 0;
-  for (const char* name : {"recompute_2205", "bloom_sweep", "mosaic", "dgxc", "nemo_perf"}) {
-    PublishedTable table = load_published_table(k_published + std::string(name) + ".tsv");
-    for (PublishedRow& row : table.rows)
-      for (const char* column : {"tflops_per_gpu", "mfu_pct", "hfu_pct"})
-        if (const auto cell = row.cells.find(column); cell != row.cells.end())
-          if (const auto printed = parse_printed(cell->second)) {
-            const int decimals = static_cast<int>(std::lround(-std::log10(printed->unit)));
-            cell->second = fmt::format("{:.{}f}", printed->value * 1.02, decimals);
-          }
-    const TableCheck check = validate_table(table);
-    for (const RowCheck& row : check.rows)
-      for (const FigureCheck& figure : row.figures)
-        if (figure.verdict != Verdict::lacking && figure.from != "TFLOP/s per GPU") {
-          ++judged;
-          passed += figure.verdict != Verdict::unexplained;
-        }
-  }
-  EXPECT_GT(judged, 400);
-  EXPECT_LT(static_cast<double>(passed), 0.15 * static_cast<double>(judged)) << passed << " of " << judged;
+  EXPECT_GT(share_that_passes(1), 0.97);
+  EXPECT_LT(share_that_passes(1.02), 0.10);
+  EXPECT_LT(share_that_passes(0.98), 0.18);
+  EXPECT_LT(share_that_passes(1.30), 0.05);
 }
 
 }  // namespace
