@@ -55,16 +55,20 @@ void add_estimate_verb(CLI::App& program, Session& session) {
       verb->add_option("--flops", options->flops.model, "Model of the configuration or of the catalogue")
           ->type_name("MODEL");
   verb->add_option("--seq", options->flops.sequence_length, "Tokens per sequence (default: the configuration's)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->needs(flops);
   verb->add_option("--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32")
       ->type_name("NAME")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(flops);
   verb->add_option("--recompute", options->recompute, "Activations computed twice: none, selective or full")
       ->type_name("NAME")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(flops);
   verb->add_option("--tp", options->flops.tensor_parallel,
                    "Pad the vocabulary to a multiple of 128 x this, as Megatron-LM does for its tensor-parallel ranks")
-      ->check(CLI::Range(1, 1 << 16));
+      ->check(CLI::Range(1, 1 << 16))
+      ->needs(flops);
   verb->add_option("--validate", options->tables,
                    "Recompute the TFLOP/s, MFU and HFU that these tables print (tab-separated)")
       ->type_name("TABLE")

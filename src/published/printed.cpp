@@ -22,17 +22,17 @@ constexpr double k_slack = 1e-9;
 
 }  // namespace
 
-Interval operator*(const Interval& interval, double factor) { return {interval.low * factor, interval.high * factor}; }
-Interval operator/(const Interval& numerator, const Interval& denominator) {
+Bounds operator*(const Bounds& interval, double factor) { return {interval.low * factor, interval.high * factor}; }
+Bounds operator/(const Bounds& numerator, const Bounds& denominator) {
   return {numerator.low / denominator.high, numerator.high / denominator.low};
 }
 
-Interval Printed::rounded() const {
-  const double half = approximate ? unit : unit / 2;
-  return {std::max(0.0, value - half) * (1 - k_slack), (value + half) * (1 + k_slack)};
+Bounds Printed::rounded() const {
+  const double below = std::min(approximate ? unit : unit / 2, value / 2);  // a lower bound of 0 would say nothing
+  return {(value - below) * (1 - k_slack), (value + (approximate ? unit : unit / 2)) * (1 + k_slack)};
 }
-Interval Printed::cut() const { return {value * (1 - k_slack), (value + unit) * (1 + k_slack)}; }
-Interval Printed::either() const { return {rounded().low, cut().high}; }
+Bounds Printed::cut() const { return {value * (1 - k_slack), (value + unit) * (1 + k_slack)}; }
+Bounds Printed::either() const { return {rounded().low, cut().high}; }
 
 std::optional<Printed> parse_printed(std::string_view text) {
   Printed printed;

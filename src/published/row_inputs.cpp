@@ -67,8 +67,9 @@ CountedModel printed_shape(const PublishedRow& row, int64_t hidden) {
 
 bool is_countable(const CountedModel& counted) {
   const ModelSpec& m = counted.model;
-  const double rough = static_cast<double>(m.num_layers) * static_cast<double>(m.hidden_size) *
-                       static_cast<double>(m.ffn_hidden_size) * static_cast<double>(m.num_experts.value_or(1));
+  const auto width = static_cast<double>(std::max(m.hidden_size, m.ffn_hidden_size));
+  const double rough = static_cast<double>(m.num_layers) * static_cast<double>(m.hidden_size) * width *
+                       static_cast<double>(m.num_experts.value_or(1));
   return m.num_layers > 0 && m.hidden_size > 0 && rough < k_most_model_parameters;
 }
 
@@ -107,11 +108,10 @@ void find_sequences(RowInputs& inputs, const PublishedRow& row) {
   const int64_t batch = whole_cell(row, "gbs");
   for (const int64_t length : k_usual_lengths) {
     // tokens/s x step time / batch is the length, where all three are printed
-    const bool follows =
-        rate && step && batch > 0 &&
-        (Interval{rate->either().low * step->rounded().low, rate->either().high * step->rounded().high} *
-         (1.0 / static_cast<double>(batch)))
-            .meets({static_cast<double>(length), static_cast<double>(length)});
+    const bool follows = rate && step && batch > 0 &&
+                         (Bounds{rate->either().low * step->rounded().low, rate->either().high * step->rounded().high} *
+                          (1.0 / static_cast<double>(batch)))
+                             .meets({static_cast<double>(length), static_cast<double>(length)});
     inputs.sequences.push_back({length, follows ? "" : "assumed_length"});
   }
   if (inputs.missing.empty() && inputs.sequences.empty()) inputs.missing = "no sequence length";
@@ -123,7 +123,7 @@ void add_step_rate(RowInputs& inputs, const PublishedRow& row, double batch, con
   if (!step || !gpus || batch <= 0) return;
   for (const SequenceChoice& choice : inputs.sequences) {
     const double tokens = batch * static_cast<double>(choice.length) / gpus->value;
-    inputs.rates.push_back({Interval{tokens, tokens} / step->rounded(), "step time", deviation, choice.length});
+    inputs.rates.push_back({Bounds{tokens, tokens} / step->rounded(), "step time", deviation, choice.length});
   }
 }
 
@@ -137,7 +137,7 @@ void add_training_time(RowInputs& inputs, const PublishedRow& row) {
   const double tokens = std::stod(match[1]) * 1e9 / gpus->value;
   const auto days = parse_printed(std::string(match[2]));
   if (!days) return;
-  inputs.rates.push_back({Interval{tokens, tokens} / (days->rounded() * 86400.0),
+  inputs.rates.push_back({Bounds{tokens, tokens} / (days->rounded() * 86400.0),
                           fmt::format("time for {}B tokens", match[1].str()), "", 0});
 }
 
@@ -174,7 +174,7 @@ void add_rounded_step(RowInputs& inputs, const PublishedRow& row, const Printed&
     const double tokens = batch * static_cast<double>(choice.length) / gpus->value;
     const double seconds = std::round(100 * tokens / rate.value) / 100;
     if (seconds < 0.1 || !rate.either().meets({tokens / seconds, tokens / seconds})) continue;
-    inputs.rates.push_back({Interval{tokens, tokens} / Interval{seconds - 0.005, seconds + 0.005}, "tokens/s per GPU",
+    inputs.rates.push_back({Bounds{tokens, tokens} / Bounds{seconds - 0.005, seconds + 0.005}, "tokens/s per GPU",
                             "rounded_step", choice.length});
   }
 }

@@ -18,7 +18,7 @@ struct SequenceChoice {
   std::string deviation;
 };
 struct RateChoice {
-  Interval tokens_per_second_per_gpu;
+  Bounds tokens_per_second_per_gpu;
   std::string from;  // "step time", "tokens/s", "tokens/s per GPU", "time for 300B tokens"
   std::string deviation;
   int64_t sequence_length = 0;  // only with this one; 0: with any

@@ -13,7 +13,7 @@ enum class FigureKind { tflops, mfu, hfu };
 
 // One way to a figure, with all that was granted on it.
 struct Way {
-  Interval computed;
+  Bounds computed;
   std::string convention, from, peak;
   std::vector<std::string> deviations;
 };
@@ -89,8 +89,8 @@ class Search {
 };
 
 // What one token costs, times what one device does per second, in the figure's unit.
-void offer_rate(Search& search, FigureKind kind, const RowInputs& inputs, const Way& way, const Interval& rate) {
-  const Interval flops{way.computed.low * rate.low, way.computed.high * rate.high};
+void offer_rate(Search& search, FigureKind kind, const RowInputs& inputs, const Way& way, const Bounds& rate) {
+  const Bounds flops{way.computed.low * rate.low, way.computed.high * rate.high};
   if (kind == FigureKind::tflops) {
     Way teraflops = way;
     teraflops.computed = flops * 1e-12;
@@ -131,6 +131,19 @@ void offer_teraflops(Search& search, const RowInputs& inputs, const PublishedRow
                   joined({}, peak.deviation)});
 }
 
+// TFLOP/s may be meant either way, with what is recomputed or without.
+void offer_counted(Search& search, FigureKind kind, const RowInputs& inputs) {
+  if (!inputs.shape || inputs.rates.empty()) return;
+  for (const SequenceChoice& sequence : inputs.sequences) {
+    if (kind != FigureKind::hfu)
+      for (const FlopReading& each : model_readings(inputs, sequence))
+        offer_reading(search, kind, inputs, each, sequence.length);
+    if (kind != FigureKind::mfu)
+      for (const FlopReading& each : hardware_readings(inputs, sequence))
+        offer_reading(search, kind, inputs, each, sequence.length);
+  }
+}
+
 bool lacks_length(const RowInputs& inputs) {
   for (const SequenceChoice& choice : inputs.sequences)
     if (choice.deviation.empty()) return false;
@@ -153,15 +166,7 @@ FigureCheck judge_figure(const std::string& column, FigureKind kind, const Publi
     return check;
   }
   Search search(*printed);
-  if (inputs.shape && !inputs.rates.empty())
-    for (const SequenceChoice& sequence : inputs.sequences) {
-      if (kind != FigureKind::hfu)
-        for (const FlopReading& each : model_readings(inputs, sequence))
-          offer_reading(search, kind, inputs, each, sequence.length);
-      if (kind != FigureKind::mfu)
-        for (const FlopReading& each : hardware_readings(inputs, sequence))
-          offer_reading(search, kind, inputs, each, sequence.length);
-    }
+  offer_counted(search, kind, inputs);
   if (kind != FigureKind::tflops && !search.best()) offer_teraflops(search, inputs, row);
   const bool found = search.best().has_value();
   if (!search.offered() || (!found && lacks_length(inputs))) {
@@ -170,6 +175,8 @@ FigureCheck judge_figure(const std::string& column, FigureKind kind, const Publi
   }
   const Way& way = found ? *search.best() : *search.nearest();
   check.computed = way.computed.middle();
+  check.low = way.computed.low;
+  check.high = way.computed.high;
   check.convention = way.convention;
   check.from = way.from;
   if (!way.peak.empty()) check.peak = way.peak;

@@ -29,6 +29,7 @@ struct FigureCheck {
   std::string printed;
   Verdict verdict = Verdict::lacking;
   std::optional<double> computed;         // in the figure's unit
+  std::optional<double> low, high;        // between which the row's digits leave it
   std::optional<std::string> convention;  // by which FLOPs were counted
   std::optional<std::string> from;        // input that gave the rate
   std::optional<std::string> peak;        // of MFU and HFU
@@ -41,6 +42,8 @@ struct FigureCheck {
                       field("printed", &F::printed, "as the table prints it"),
                       field("verdict", &F::verdict, "reproduced, explained, unexplained or lacking"),
                       field("computed", &F::computed, "our figure, in the column's unit"),
+                      field("low", &F::low, "the least that the row's digits leave open"),
+                      field("high", &F::high, "the most that the row's digits leave open"),
                       field("convention", &F::convention, "how FLOPs were counted"),
                       field("from", &F::from, "input that the rate is from"),
                       field("peak", &F::peak, "peak that the rate was held against, TFLOP/s"),

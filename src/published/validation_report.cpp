@@ -11,12 +11,15 @@
 namespace tprimat {
 namespace {
 
-// As many decimals as the table prints, and one more where the figure is not met.
+// One decimal more than the table prints; both ends where the row leaves much open.
 std::string format_ours(const FigureCheck& figure) {
-  if (!figure.computed) return "";
+  if (!figure.computed || !figure.low || !figure.high) return "";
   const size_t point = figure.printed.find('.');
-  const size_t decimals = point == std::string::npos ? 0 : figure.printed.size() - point - 1;
-  return fmt::format("{:.{}f}", *figure.computed, std::min<size_t>(decimals + 1, 6));
+  const size_t printed = point == std::string::npos ? 0 : figure.printed.size() - point - 1;
+  const size_t decimals = std::min<size_t>(printed + 1, 6);
+  constexpr double k_wide = 1.04;
+  if (*figure.high > k_wide * *figure.low) return fmt::format("{:.1f} to {:.1f}", *figure.low, *figure.high);
+  return fmt::format("{:.{}f}", *figure.computed, decimals);
 }
 
 std::string describe_way(const FigureCheck& figure) {

@@ -59,6 +59,7 @@ TEST(Printed, DigitsSayHowWellAFigureIsKnown) {
   EXPECT_NEAR(figure->rounded().high, 41.505, 1e-6);
   EXPECT_NEAR(figure->cut().high, 41.51, 1e-6);
   EXPECT_NEAR(parse_printed("~32")->rounded().low, 31, 1e-6);
+  EXPECT_GT(parse_printed("~1")->rounded().low, 0.4);
   EXPECT_EQ(parse_printed_count("174.6B")->value, 174.6e9);
   for (const char* text : {"", "up to ~60", "-1", "0", "1e5", "nan", "1.2.3", ".5", "99999999999999999999999"})
     EXPECT_FALSE(parse_printed(text)) << text;
@@ -268,7 +269,7 @@ TEST(ValidateRow, SaysWhatARowLacks) {
 }
 
 TEST(ValidateRow, SurvivesImpossibleFigures) {
-  for (const char* value : {"0", "99999999999999999", "0.0000000001", "1e999", "-5", "~", "."})
+  for (const char* value : {"0", "99999999999999999", "0.0000000001", "1e999", "-5", "~", ".", "~1", "16777216"})
     for (const char* column : {"layers", "hidden", "heads", "seq", "gbs", "n_gpus", "step_time_s", "vocab", "tp"}) {
       auto cells = deviation_cases().front().cells;
       cells.insert({{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"vocab", "100"}, {"tp", "2"}});
@@ -276,6 +277,19 @@ TEST(ValidateRow, SurvivesImpossibleFigures) {
       const FigureCheck figure = only_figure(row_of(cells));
       EXPECT_TRUE(!figure.computed || std::isfinite(*figure.computed)) << column << ' ' << value;
     }
+}
+
+TEST(ValidateRow, CountsNoShapeBeyondAnyModel) {
+  const FigureCheck figure = only_figure(row_of({{"model", "x"},
+                                                 {"layers", "16777216"},
+                                                 {"hidden", "16777216"},
+                                                 {"ffn", "1"},
+                                                 {"seq", "1"},
+                                                 {"n_gpus", "1"},
+                                                 {"gbs", "1"},
+                                                 {"step_time_s", "1"},
+                                                 {"tflops_per_gpu", "1"}}));
+  EXPECT_EQ(figure.verdict, Verdict::lacking);
 }
 
 TEST(DeviationRules, StandOnThePageOfMetrics) {
@@ -323,29 +337,43 @@ TEST(PublishedFigures, CountsStandOnThePageOfMetrics) {
   }
 }
 
-// Rules that explain everything explain nothing: of figures that were made 2 % too high, few pass.
+void scale_figures(PublishedTable& table, double factor) {
+  for (PublishedRow& row : table.rows)
+    for (const char* column : {"tflops_per_gpu", "mfu_pct", "hfu_pct"}) {
+      const auto cell = row.cells.find(column);
+      const auto printed = parse_printed(row.cell(column));
+      if (cell == row.cells.end() || !printed) continue;
+      const int decimals = static_cast<int>(std::lround(-std::log10(printed->unit)));
+      cell->second = fmt::format("{:.{}f}", printed->value * factor, decimals);
+    }
+}
+
+// Of the figures with a rate, all of them changed by a factor, the share that still passes.
+double share_that_passes(double factor) {
+  double passed = 0, judged = 0;
+  for (const char* name :
+       {"recompute_2205", "torchtitan", "megatron_2104", "bloom_sweep", "mosaic", "dgxc", "nemo_perf"}) {
+    PublishedTable table = load_published_table(k_published + std::string(name) + ".tsv");
+    scale_figures(table, factor);
+    for (const RowCheck& row : validate_table(table).rows)
+      for (const FigureCheck& figure : row.figures) {
+        if (figure.verdict == Verdict::lacking || figure.from == "TFLOP/s per GPU") continue;
+        ++judged;
+        passed += figure.verdict == Verdict::unexplained ? 0 : 1;
+      }
+  }
+  EXPECT_GT(judged, 500);
+  return passed / judged;
+}
+
+// Rules that explain everything explain nothing. `causal` lies just below `full`, so figures that are too low meet
+// more.
 TEST(PublishedFigures, FewWrongOnesAreExplained) {
   SKIP_WITHOUT_EXAMPLE_DATA(k_published);
-  int64_t passed = 0, judged = 0;
-  for (const char* name : {"recompute_2205", "bloom_sweep", "mosaic", "dgxc", "nemo_perf"}) {
-    PublishedTable table = load_published_table(k_published + std::string(name) + ".tsv");
-    for (PublishedRow& row : table.rows)
-      for (const char* column : {"tflops_per_gpu", "mfu_pct", "hfu_pct"})
-        if (const auto cell = row.cells.find(column); cell != row.cells.end())
-          if (const auto printed = parse_printed(cell->second)) {
-            const int decimals = static_cast<int>(std::lround(-std::log10(printed->unit)));
-            cell->second = fmt::format("{:.{}f}", printed->value * 1.02, decimals);
-          }
-    const TableCheck check = validate_table(table);
-    for (const RowCheck& row : check.rows)
-      for (const FigureCheck& figure : row.figures)
-        if (figure.verdict != Verdict::lacking && figure.from != "TFLOP/s per GPU") {
-          ++judged;
-          passed += figure.verdict != Verdict::unexplained;
-        }
-  }
-  EXPECT_GT(judged, 400);
-  EXPECT_LT(static_cast<double>(passed), 0.15 * static_cast<double>(judged)) << passed << " of " << judged;
+  EXPECT_GT(share_that_passes(1), 0.97);
+  EXPECT_LT(share_that_passes(1.02), 0.10);
+  EXPECT_LT(share_that_passes(0.98), 0.18);
+  EXPECT_LT(share_that_passes(1.30), 0.05);
 }
 
 }  // namespace
