@@ -77,7 +77,8 @@ std::string render_audit(const Comparison& comparison) {
     for (const AuditRow& row : std::move(all).worst_first()) rows += render_finding(group.model, row);
   }
   if (rows.empty()) return "<p class=\"good\">nothing found</p>\n";
-  return "<div class=\"scroll\" tabindex=\"0\"><table id=\"audit-table\">\n<thead><tr><th scope=\"col\">severity</th>"
+  return "<div class=\"scroll\" role=\"region\" aria-label=\"Findings\" tabindex=\"0\"><table "
+         "id=\"audit-table\">\n<thead><tr><th scope=\"col\">severity</th>"
          "<th scope=\"col\">model</th><th scope=\"col\">runs</th><th scope=\"col\">finding</th>"
          "<th scope=\"col\">evidence, in the order of the runs</th><th scope=\"col\">what to do</th></tr></thead>\n"
          "<tbody>\n" +

@@ -170,7 +170,9 @@ std::string render_row(const ModelGroup& group, size_t group_index, size_t index
 std::string render_run_table(const Comparison& comparison) {
   const std::vector<Column> columns = list_columns(comparison);
   std::string out =
-      "<div class=\"scroll tall\" tabindex=\"0\"><table id=\"run-table\">\n" + render_header(columns) + "<tbody>\n";
+      "<div class=\"scroll tall\" role=\"region\" aria-label=\"Table of runs\" tabindex=\"0\"><table "
+      "id=\"run-table\">\n" +
+      render_header(columns) + "<tbody>\n";
   for (size_t g = 0; g < comparison.groups.size(); ++g)
     for (size_t c = 0; c < comparison.groups[g].contenders.size(); ++c)
       out += render_row(comparison.groups[g], g, c, columns);

@@ -59,7 +59,7 @@ bool is_reading_aid(const DocumentPart& part) {
 }  // namespace
 
 std::string render_table(const TextTable& table) {
-  std::string out = "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
+  std::string out = "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>\n<thead><tr>";
   const auto alignment = [&](size_t column) {
     return std::find(table.right.begin(), table.right.end(), column) != table.right.end() ? " class=\"num\"" : "";
   };
