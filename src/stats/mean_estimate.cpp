@@ -12,15 +12,19 @@
 namespace tprimat {
 namespace {
 
-// As many cosines as have a period that the memory does not reach: 0.4 of the independent values that a first-order
-// process leaves whose memory is two standard errors longer than the series shows, and no more than 0.41·n^(2/3), after
-// the rule of Lazarus et al. (0.4) for series with little memory.
-size_t cosine_count(double n, double memory) {
+// Weights of the cosines: 1 for the first, the last one counts in part so that nothing jumps. Their sum, B, is half of
+// the independent values that a first-order process leaves whose memory is two standard errors longer than the series
+// shows, and no more than 0.41·n^(2/3), after the rule of Lazarus et al. (0.4) for series with little memory.
+std::vector<double> weigh_cosines(double n, double memory) {
+  constexpr double k_least = 1.25;  // chosen with the half by the simulation in docs/method.md
   const double doubt = 2 * std::sqrt((1 - memory * memory) / n);
   const double worst = std::min(memory + doubt, 0.99);
   const double independent = n * (1 - worst) / (1 + worst);
-  const double most = std::max(1.0, std::floor(0.41 * std::pow(n, 2.0 / 3)));
-  return static_cast<size_t>(std::clamp(std::floor(0.4 * independent), 1.0, most));
+  const double most = std::max(k_least, 0.41 * std::pow(n, 2.0 / 3));
+  double rest = std::clamp(0.5 * independent, k_least, most);
+  std::vector<double> weights;
+  for (; rest > 0; rest -= 1) weights.push_back(std::min(rest, 1.0));
+  return weights;
 }
 
 // Squares of the first cosine coefficients, sqrt(2/n)·Σ (x_t − mean)·cos(πj(t + ½)/n), j = 1 .. count. The cosines of
@@ -46,15 +50,11 @@ std::vector<double> squared_coefficients(std::span<const double> values, double 
   return sum;
 }
 
-// Mean over the frequencies used of a first-order process' spectrum, as a share of the spectrum at 0, which is what the
+// A first-order process' spectrum at the frequency of cosine j, as a share of its spectrum at 0, which is what the
 // variance of the mean is made of.
-double share_of_spectrum(double memory, size_t count, double n) {
-  double sum = 0;
-  for (size_t j = 1; j <= count; ++j) {
-    const double cosine = std::cos(std::numbers::pi * static_cast<double>(j) / n);
-    sum += (1 - memory) * (1 - memory) / (1 + memory * memory - 2 * memory * cosine);
-  }
-  return sum / static_cast<double>(count);
+double share_of_spectrum(double memory, size_t j, double n) {
+  const double cosine = std::cos(std::numbers::pi * static_cast<double>(j) / n);
+  return (1 - memory) * (1 - memory) / (1 + memory * memory - 2 * memory * cosine);
 }
 
 }  // namespace
@@ -63,9 +63,16 @@ std::optional<MeanEstimate> estimate_mean(std::span<const double> values) {
   if (values.size() < k_min_values_for_interval) return std::nullopt;
   const double centre = mean(values), n = static_cast<double>(values.size());
   const double memory = first_order_memory(values);
-  const size_t count = cosine_count(n, memory);
-  const double long_run_variance = mean(squared_coefficients(values, centre, count));
-  return MeanEstimate{centre, long_run_variance / share_of_spectrum(memory, count, n) / n, static_cast<double>(count)};
+  const std::vector<double> weights = weigh_cosines(n, memory);
+  const std::vector<double> squares = squared_coefficients(values, centre, weights.size());
+  double sum = 0, expected = 0, total = 0, doubt = 0;
+  for (size_t j = 0; j < weights.size(); ++j) {
+    sum += weights[j] * squares[j];
+    expected += weights[j] * share_of_spectrum(memory, j + 1, n);
+    total += weights[j];
+    doubt += weights[j] * weights[j];
+  }
+  return MeanEstimate{centre, sum / expected / n, total * total / doubt};
 }
 
 Interval student_interval(const MeanEstimate& estimate, double confidence) {

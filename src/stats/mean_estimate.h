@@ -21,7 +21,7 @@ inline constexpr size_t k_min_values_for_interval = 5;
 // Mean of one autocorrelated series. Its variance comes from the series' slow movements, its first B cosine
 // coefficients (equal-weighted cosine estimator: Lazarus, Lewis, Stock and Watson, J. Business & Economic Statistics
 // 36, 2018), each weighed as a first-order process of the series' own memory would have it (prewhitening: Andrews and
-// Monahan, Econometrica 60, 1992), and is worth B degrees of freedom. B falls with memory and with doubt about it, so
+// Monahan, Econometrica 60, 1992), and is worth about B degrees of freedom. B falls with memory and with doubt about it, so
 // that short series that remember get honestly wide intervals. docs/method.md derives it and shows its coverage.
 // Nothing for fewer than k_min_values_for_interval values.
 std::optional<MeanEstimate> estimate_mean(std::span<const double> values);
