@@ -152,8 +152,8 @@ void add_filters(CLI::App& verb, CompareRequest& request) {
 
 void add_gates(CLI::App& verb, CompareRequest& request) {
   verb.add_option("--fail-if", request.gates,
-                   "Exit with 5 when a metric changed so against the baseline, e.g. 'tokens_per_second < -3%', and with "
-                   "6 when the noise forbids an answer; may be repeated")
+                  "Exit with 5 when a metric changed so against the baseline, e.g. 'tokens_per_second < -3%', and with "
+                  "6 when the noise forbids an answer; may be repeated")
       ->type_name("GATE")
       ->allow_extra_args(false);
   verb.add_option("--junit", request.ci.junit_path, "Write results, pairs and gates as JUnit XML to this file")

@@ -61,7 +61,8 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
   return std::any_of(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {
     std::error_code ignored;
     const std::filesystem::path path(each.path);
-    return each.path == wanted || path.filename() == wanted || path.stem() == wanted || std::filesystem::equivalent(path, wanted, ignored);
+    return each.path == wanted || path.filename() == wanted || path.stem() == wanted ||
+           std::filesystem::equivalent(path, wanted, ignored);
   });
 }
 
@@ -99,7 +100,8 @@ Pair compare_pair(const ModelGroup& group, size_t reference, size_t subject, dou
   pair.explanation = explain(pair.ratio, smallest_effect);
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
-    if (metric.better == Direction::neither || !low || !high || low->value == 0 || !means_the_same(metric, pair.findings))
+    if (metric.better == Direction::neither || !low || !high || low->value == 0 ||
+        !means_the_same(metric, pair.findings))
       continue;
     pair.ratios[std::string(metric.key)] = high->value / low->value;
   }
@@ -129,8 +131,7 @@ void compare_group(ModelGroup& group, double smallest_effect) {
 
 void check_options(const CompareOptions& options) {
   if (options.sort.empty() || find_metric(options.sort)) return;
-  throw Error(
-      Problem{fmt::format("no metric is called \"{}\"", options.sort), "--sort", suggest_metric(options.sort)});
+  throw Error(Problem{fmt::format("no metric is called \"{}\"", options.sort), "--sort", suggest_metric(options.sort)});
 }
 
 std::vector<LoadedRun> select_runs(std::vector<LoadedRun> runs, const CompareOptions& options) {
@@ -180,8 +181,11 @@ std::string state_ratio(const ModelGroup& group, const Pair& pair, double smalle
 
 Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
   check_options(options);
-  Comparison comparison{group_by_model(select_runs(std::move(loaded.runs), options)), std::move(loaded.skipped),
-                        options.smallest_effect, options.force, {}};
+  Comparison comparison{group_by_model(select_runs(std::move(loaded.runs), options)),
+                        std::move(loaded.skipped),
+                        options.smallest_effect,
+                        options.force,
+                        {}};
   bool baseline_found = options.baseline.empty();
   for (ModelGroup& group : comparison.groups) {
     sort_contenders(group.contenders, options.sort);

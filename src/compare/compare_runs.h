@@ -22,12 +22,12 @@ struct CompareOptions {
 };
 
 // Groups by model, audits, judges each pair. Throws Error (usage) when nothing is left to compare, for an unknown
-// metric, and for a baseline that names nothing. More than a hundred participants without a baseline are compared with the
-// best of them only.
+// metric, and for a baseline that names nothing. More than a hundred participants without a baseline are compared with
+// the best of them only.
 Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options);
 
-// With gates, what they say (compare/gates.h). Otherwise not_comparable when a pair is, work_failed when a run is invalid,
-// else done. Force does not change what is true.
+// With gates, what they say (compare/gates.h). Otherwise not_comparable when a pair is, work_failed when a run is
+// invalid, else done. Force does not change what is true.
 ExitStatus comparison_status(const Comparison& comparison);
 
 // "AMD Primus is 1.55x faster than NVIDIA NeMo ..."; for a pair that is not comparable and not forced: that it is

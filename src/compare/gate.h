@@ -35,12 +35,11 @@ enum class GateOutcome {
 };
 template <>
 struct EnumNames<GateOutcome> {
-  static constexpr std::pair<GateOutcome, std::string_view> values[] = {
-      {GateOutcome::passed, "passed"},
-      {GateOutcome::failed, "failed"},
-      {GateOutcome::inconclusive, "inconclusive"},
-      {GateOutcome::not_comparable, "not comparable"},
-      {GateOutcome::invalid, "invalid"}};
+  static constexpr std::pair<GateOutcome, std::string_view> values[] = {{GateOutcome::passed, "passed"},
+                                                                        {GateOutcome::failed, "failed"},
+                                                                        {GateOutcome::inconclusive, "inconclusive"},
+                                                                        {GateOutcome::not_comparable, "not comparable"},
+                                                                        {GateOutcome::invalid, "invalid"}};
 };
 
 // One gate on one subject.

@@ -46,8 +46,8 @@ void annotate_findings(const ModelGroup& group, const std::string& whose, const 
                        std::vector<Annotation>& all) {
   for (const Finding& finding : findings)
     if (finding.severity == Severity::warning)
-      all.push_back({1, group.model + ": " + whose,
-                     finding.sentence + (finding.remedy.empty() ? "" : " -> " + finding.remedy)});
+      all.push_back(
+          {1, group.model + ": " + whose, finding.sentence + (finding.remedy.empty() ? "" : " -> " + finding.remedy)});
 }
 
 }  // namespace

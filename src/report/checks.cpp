@@ -13,15 +13,18 @@ using State = Check::State;
 Check check_result(const ModelGroup& group, const LoadedRun& run) {
   const RunResult& result = run.result;
   if (result.status == RunStatus::complete) return {group.model, "result", run.path, State::passed, "", ""};
-  return {group.model, "result",  run.path,
-          State::error, "invalid", fmt::format("{}: {}", enum_name(result.status),
-                                               result.status_reason.value_or("the file does not say why"))};
+  return {group.model,
+          "result",
+          run.path,
+          State::error,
+          "invalid",
+          fmt::format("{}: {}", enum_name(result.status), result.status_reason.value_or("the file does not say why"))};
 }
 
 Check check_pair(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
   Check check{group.model, "pair", pair_name(group, pair), State::passed, "", headline(comparison, group, pair)};
-  check.name += fmt::format(": {} against {}", group.contenders[pair.subject].label,
-                            group.contenders[pair.reference].label);
+  check.name +=
+      fmt::format(": {} against {}", group.contenders[pair.subject].label, group.contenders[pair.reference].label);
   if (!pair.comparable)
     check.state = State::error, check.type = "not_comparable";
   else if (pair.verdict == Verdict::inconclusive)
@@ -31,7 +34,7 @@ Check check_pair(const Comparison& comparison, const ModelGroup& group, const Pa
 
 Check check_gate(const GateResult& result) {
   Check check{result.model, "gate", fmt::format("{}: {} against {}", result.gate.text, result.subject, result.baseline),
-              State::error, "", describe_gate(result)};
+              State::error, "",     describe_gate(result)};
   switch (result.outcome) {
     case GateOutcome::passed: check.state = State::passed; break;
     case GateOutcome::failed: check.state = State::failed, check.type = "regression"; break;

@@ -9,7 +9,8 @@ namespace {
 simdjson::dom::parser& parser_of_thread(size_t bytes) {
   constexpr size_t k_deepest_nesting = 200;  // as parse_json
   thread_local simdjson::dom::parser parser;
-  thread_local const bool ready = parser.allocate(std::max<size_t>(bytes, 1 << 16), k_deepest_nesting) == simdjson::SUCCESS;
+  thread_local const bool ready =
+      parser.allocate(std::max<size_t>(bytes, 1 << 16), k_deepest_nesting) == simdjson::SUCCESS;
   (void)ready;
   return parser;
 }
@@ -17,7 +18,8 @@ simdjson::dom::parser& parser_of_thread(size_t bytes) {
 bool is_current(const simdjson::dom::object& object) {
   int64_t version = 0;
   return object["schema_version"].get(version) == simdjson::SUCCESS && version == k_schema_version &&
-         object["platform"].error() == simdjson::SUCCESS && object["status"].error() == simdjson::SUCCESS && object["step_times"].error() == simdjson::SUCCESS;
+         object["platform"].error() == simdjson::SUCCESS && object["status"].error() == simdjson::SUCCESS &&
+         object["step_times"].error() == simdjson::SUCCESS;
 }
 
 }  // namespace
