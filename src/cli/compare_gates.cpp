@@ -40,8 +40,7 @@ std::vector<Gate> parse_gates(const std::vector<std::string>& texts) {
 
 // Workflow commands are read from both streams; stderr leaves the report on stdout whole.
 void write_ci_outputs(const Comparison& comparison, const CiOutputs& outputs) {
-  if (!outputs.junit_path.empty())
-    write_file_atomically(outputs.junit_path, render_junit(comparison, make_stamp()));
+  if (!outputs.junit_path.empty()) write_file_atomically(outputs.junit_path, render_junit(comparison, make_stamp()));
   if (!outputs.annotations) return;
   const std::string text = render_annotations(comparison);
   std::fwrite(text.data(), 1, text.size(), stderr);

@@ -75,9 +75,8 @@ Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& m
                 relation_to_steps(metric.key) != OfSteps::neither};
   if (!change.before || !change.after) return change;
   change.difference = subtract(*change.after, *change.before);
-  change.share = less_one(change.follows_from_steps
-                              ? ratio_by_steps(group, pair, metric, relation_to_steps(metric.key))
-                              : estimate_ratio_by_figures(*change.before, *change.after));
+  change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric, relation_to_steps(metric.key))
+                                                    : estimate_ratio_by_figures(*change.before, *change.after));
   return change;
 }
 

@@ -130,8 +130,7 @@ void compare_group(ModelGroup& group, const CompareOptions& options) {
 
 void check_options(const CompareOptions& options) {
   if (options.sort.empty() || find_metric(options.sort)) return;
-  throw Error(
-      Problem{fmt::format("no metric is called \"{}\"", options.sort), "--sort", suggest_metric(options.sort)});
+  throw Error(Problem{fmt::format("no metric is called \"{}\"", options.sort), "--sort", suggest_metric(options.sort)});
 }
 
 std::vector<LoadedRun> select_runs(std::vector<LoadedRun> runs, const CompareOptions& options) {

@@ -26,8 +26,8 @@ struct CompareOptions {
 };
 
 // Groups by model, audits, judges each pair. Throws Error (usage) when nothing is left to compare, for an unknown
-// metric, and for a baseline that names nothing. More than a hundred participants without a baseline are compared with the
-// best of them only.
+// metric, and for a baseline that names nothing. More than a hundred participants without a baseline are compared with
+// the best of them only.
 Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options);
 
 // With gates, what they say (compare/gates.h). Otherwise not_comparable when a pair is, work_failed when a run is

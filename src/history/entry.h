@@ -9,8 +9,8 @@ namespace tprimat {
 
 // Runs that agree in all of this are one series: their figures differ by what was changed and by noise alone.
 struct SeriesKey {
-  std::string model, framework, platform, device, precision, strategy;  // empty: not known
-  int64_t device_count = 0, global_batch_size = 0, sequence_length = 0;   // 0: not known
+  std::string model, framework, platform, device, precision, strategy;   // empty: not known
+  int64_t device_count = 0, global_batch_size = 0, sequence_length = 0;  // 0: not known
   auto operator<=>(const SeriesKey&) const = default;
   static constexpr auto fields() {
     using K = SeriesKey;
@@ -46,8 +46,8 @@ struct HistoryEntry {
 
 HistoryEntry make_entry(const RunResult& result);
 
-// Seconds since 1970 of "2026-01-31T12:00:00Z", with or without fraction, zone or time of day; nothing for anything else.
-// Without a zone it is read as UTC.
+// Seconds since 1970 of "2026-01-31T12:00:00Z", with or without fraction, zone or time of day; nothing for anything
+// else. Without a zone it is read as UTC.
 std::optional<double> parse_timestamp(const std::string& text);
 
 }  // namespace tprimat

@@ -36,8 +36,8 @@ void select_files(IndexedFolder& index, const CompareOptions& options, const std
   const size_t all = index.files.size();
   std::erase_if(index.files, [&](const IndexedFile& file) { return !is_selected(file.entry.series, options); });
   if (index.files.empty())
-    throw Error(Problem{fmt::format("none of {} results passes the filters", all), "",
-                        "drop a filter, or check its spelling"});
+    throw Error(
+        Problem{fmt::format("none of {} results passes the filters", all), "", "drop a filter, or check its spelling"});
 }
 
 bool is_of(const HistoryPoint& point, const std::string& wanted, const std::filesystem::path& folder) {
@@ -87,7 +87,9 @@ void judge_newest(const History& history, const Trend& trend, const CompareOptio
   const auto baseline = find_baseline(trend, history, options.baseline);
   if (!baseline) return note_first(trend, options, all);
   std::vector<std::string> paths = paths_of(history, trend.points[*baseline]);
-  CompareOptions pair{.baseline = paths.front(), .smallest_effect = options.smallest_effect, .force = options.force,
+  CompareOptions pair{.baseline = paths.front(),
+                      .smallest_effect = options.smallest_effect,
+                      .force = options.force,
                       .gates = options.gates};
   for (std::string& path : paths_of(history, trend.points.back())) paths.push_back(std::move(path));
   Comparison comparison = compare_runs(load_runs(paths), pair);
@@ -129,9 +131,8 @@ History read_history(const std::filesystem::path& folder, const HistoryOptions& 
 
 ExitStatus history_status(const History& history) {
   if (!history.comparison.gates.empty()) return gates_status(history.comparison.gates);
-  const bool broken = std::any_of(history.trends.begin(), history.trends.end(), [](const Trend& trend) {
-    return trend.points.back().status != RunStatus::complete;
-  });
+  const bool broken = std::any_of(history.trends.begin(), history.trends.end(),
+                                  [](const Trend& trend) { return trend.points.back().status != RunStatus::complete; });
   return broken ? ExitStatus::work_failed : ExitStatus::done;
 }
 

@@ -10,8 +10,8 @@
 namespace tprimat {
 
 struct HistoryOptions {
-  std::string metric = {};  // key; empty: the headline
-  size_t last = 10;         // points that a table shows
+  std::string metric = {};      // key; empty: the headline
+  size_t last = 10;             // points that a table shows
   CompareOptions compare = {};  // filters, smallest effect, gates; baseline: a file of the history, "best", or empty
 };
 

@@ -48,14 +48,15 @@ DocumentPart introduce(const History& history, size_t points) {
 }
 
 DocumentPart tabulate_series(const History& history) {
-  TextTable table{{"series", "points", "newest", "figure", "against the previous", "against the best", "trend"}, {}, {1}};
+  TextTable table{
+      {"series", "points", "newest", "figure", "against the previous", "against the best", "trend"}, {}, {1}};
   for (const Trend& trend : std::span(history.trends).first(std::min(history.trends.size(), k_most_series))) {
     const HistoryPoint& newest = trend.points.back();
     std::string figure = format_estimate(*history.metric, newest.figure);
     if (newest.status != RunStatus::complete) figure = std::string(enum_name(newest.status));
     const bool known = trend.newest_is_known();
-    table.rows.push_back({describe_series(trend.series), fmt::format("{}", trend.points.size()), date_of(newest), figure,
-                          known ? describe_step(trend.previous) : "-", known ? describe_step(trend.best) : "-",
+    table.rows.push_back({describe_series(trend.series), fmt::format("{}", trend.points.size()), date_of(newest),
+                          figure, known ? describe_step(trend.previous) : "-", known ? describe_step(trend.best) : "-",
                           draw_sparkline(values_of(trend, k_sparkline_points))});
   }
   return history_table(std::move(table));
@@ -68,15 +69,15 @@ bool is_worse(const Metric& metric, const LevelShift& shift) {
 void list_shifts(const History& history, const Trend& trend, std::vector<Line>& lines) {
   for (const LevelShift& shift : trend.shifts) {
     const HistoryPoint &last = trend.points[trend.known[shift.at - 1]], &first = trend.points[trend.known[shift.at]];
-    lines.push_back({fmt::format("{}: {} to {} ({}) between {} and {}", describe_series(trend.series),
-                                 format_figure(*history.metric, shift.before),
-                                 format_figure(*history.metric, shift.after),
-                                 shift.before != 0 ? signed_percent(shift.after / shift.before - 1) : "from nothing",
-                                 date_of(last), date_of(first)),
-                     history.metric->better == Direction::neither ? Tone::plain
-                     : is_worse(*history.metric, shift)           ? Tone::bad
-                                                                  : Tone::good,
-                     fmt::format("first seen in {}", first.paths.front())});
+    lines.push_back(
+        {fmt::format("{}: {} to {} ({}) between {} and {}", describe_series(trend.series),
+                     format_figure(*history.metric, shift.before), format_figure(*history.metric, shift.after),
+                     shift.before != 0 ? signed_percent(shift.after / shift.before - 1) : "from nothing", date_of(last),
+                     date_of(first)),
+         history.metric->better == Direction::neither ? Tone::plain
+         : is_worse(*history.metric, shift)           ? Tone::bad
+                                                      : Tone::good,
+         fmt::format("first seen in {}", first.paths.front())});
   }
 }
 
@@ -107,8 +108,10 @@ void add_shifts(const History& history, Document& document) {
 }
 
 constexpr const char* k_footer =
-    "A series is what agrees in model, framework, platform, device, device count, precision, batch, sequence length and "
-    "strategy. Changes join the two figures' own 95 % intervals; better, worse and same ask for the whole interval. Level "
+    "A series is what agrees in model, framework, platform, device, device count, precision, batch, sequence length "
+    "and "
+    "strategy. Changes join the two figures' own 95 % intervals; better, worse and same ask for the whole interval. "
+    "Level "
     "shifts are found by least squares with a price of 3 s2 log n per shift.";
 
 }  // namespace
@@ -132,8 +135,8 @@ Document build_document(const History& history) {
   add_shifts(history, document);
   if (history.trends.size() <= k_most_detailed)
     for (const Trend& trend : history.trends) {
-      document.push_back(history_heading(fmt::format("{}, the last {}", describe_series(trend.series),
-                                                     std::min(trend.points.size(), history.last))));
+      document.push_back(history_heading(
+          fmt::format("{}, the last {}", describe_series(trend.series), std::min(trend.points.size(), history.last))));
       document.push_back(tabulate_points(history, trend));
     }
   if (!history.comparison.gates.empty()) {

@@ -77,8 +77,7 @@ std::map<std::string, Stamp> list_folder(const fs::path& folder) {
 // Held for as long as this process works on an index; the system frees it when the process ends, however it does.
 class IndexLock {
  public:
-  explicit IndexLock(const std::string& path)
-      : descriptor_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
+  explicit IndexLock(const std::string& path) : descriptor_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
     if (descriptor_ < 0) throw DatabaseError("the index cannot be locked", SQLITE_CANTOPEN);
     int code = 0;
     do code = ::flock(descriptor_, LOCK_EX);
@@ -138,7 +137,8 @@ bool prepare_tables(Database& database) {
     Statement(database, "INSERT INTO about VALUES (?)").bind(0, made_by()).step();
   }
   database.run(
-      "CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, hash TEXT, seen_ns INTEGER, "
+      "CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, hash TEXT, seen_ns "
+      "INTEGER, "
       "facts TEXT, reason TEXT)");
   return !maker.empty() && maker != made_by();
 }

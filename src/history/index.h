@@ -25,9 +25,9 @@ struct IndexedFolder {
 };
 
 // All results in a folder and below. The JSON files are the truth; an index beside them (k_index_name, or in the user's
-// cache where the folder cannot be written) spares reading what has not changed: size, time of change and content hash are
-// kept of each file. One process at a time works on an index; a damaged one, or one of another version of this program, is
-// built again. Throws Error where there is no such folder.
+// cache where the folder cannot be written) spares reading what has not changed: size, time of change and content hash
+// are kept of each file. One process at a time works on an index; a damaged one, or one of another version of this
+// program, is built again. Throws Error where there is no such folder.
 inline constexpr const char* k_index_name = ".tprimat-history.sqlite";
 IndexedFolder index_folder(const std::filesystem::path& folder);
 

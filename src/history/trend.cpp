@@ -36,9 +36,9 @@ TrendVerdict judge_trend(const Estimate& ratio, const Metric& metric, double sma
   return TrendVerdict::inconclusive;
 }
 
-std::optional<TrendStep> compare_points(const Trend& trend, size_t earlier, const Metric& metric, double smallest_effect) {
-  const auto ratio =
-      estimate_ratio_by_figures(*trend.points[earlier].figure, *trend.points[trend.known.back()].figure);
+std::optional<TrendStep> compare_points(const Trend& trend, size_t earlier, const Metric& metric,
+                                        double smallest_effect) {
+  const auto ratio = estimate_ratio_by_figures(*trend.points[earlier].figure, *trend.points[trend.known.back()].figure);
   if (!ratio) return std::nullopt;
   TrendStep step{earlier, {ratio->value - 1, {}, {}}, judge_trend(*ratio, metric, smallest_effect)};
   if (ratio->low && ratio->high) step.change.low = *ratio->low - 1, step.change.high = *ratio->high - 1;

@@ -36,13 +36,14 @@ struct TrendStep {
   TrendVerdict verdict = TrendVerdict::inconclusive;
 };
 
-// All points of one series by time. Points that are not complete or lack the figure stay in the list and count for nothing.
+// All points of one series by time. Points that are not complete or lack the figure stay in the list and count for
+// nothing.
 struct Trend {
   SeriesKey series;
   std::vector<HistoryPoint> points;
-  std::vector<size_t> known;                   // points with a figure, by time
-  std::optional<TrendStep> previous, best;     // of the newest known point; absent where there is no earlier one
-  std::vector<LevelShift> shifts;              // `at` counts in `known`
+  std::vector<size_t> known;                // points with a figure, by time
+  std::optional<TrendStep> previous, best;  // of the newest known point; absent where there is no earlier one
+  std::vector<LevelShift> shifts;           // `at` counts in `known`
   bool newest_is_known() const { return !known.empty() && known.back() + 1 == points.size(); }
 };
 

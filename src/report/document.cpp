@@ -40,10 +40,11 @@ std::span<const T> first_rows(const std::vector<T>& all) {
 DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& group) {
   std::vector<Line> lines;
   if (group.against_best)
-    lines.push_back({fmt::format("{} runs are too many to pair each with each: all are compared with the best, {}. Tables "
-                                 "show the first {}; --csv and --json have all.",
-                                 group.contenders.size(), group.contenders.front().label, k_most_rows),
-                     Tone::doubtful, "name another with --baseline"});
+    lines.push_back(
+        {fmt::format("{} runs are too many to pair each with each: all are compared with the best, {}. Tables "
+                     "show the first {}; --csv and --json have all.",
+                     group.contenders.size(), group.contenders.front().label, k_most_rows),
+         Tone::doubtful, "name another with --baseline"});
   if (group.pairs.size() > k_most_pairs) {
     lines.push_back({count_verdicts(group) + ".", Tone::doubtful,
                      group.against_best ? "" : "name a --baseline to have one sentence per run"});
@@ -197,7 +198,8 @@ DocumentPart list_findings(const ModelGroup& group) {
     lines.push_back({fmt::format("{} {}: {}", enum_name(finding.severity), whose, finding.sentence),
                      tone_of(finding.severity), finding.remedy});
   if (remarks.size() > k_most_rows)
-    lines.push_back({fmt::format("and {} findings more: --json has all", remarks.size() - k_most_rows), Tone::plain, ""});
+    lines.push_back(
+        {fmt::format("and {} findings more: --json has all", remarks.size() - k_most_rows), Tone::plain, ""});
   if (lines.empty()) lines.push_back({"nothing found", Tone::good, ""});
   return make_lines(std::move(lines));
 }
@@ -211,7 +213,8 @@ std::optional<DocumentPart> list_file_notes(const ModelGroup& group) {
   const std::vector<Remark> all = remarks.take();
   if (all.empty()) return std::nullopt;
   std::vector<Line> lines;
-  for (const Remark& remark : first_rows(all)) lines.push_back({remark.whose + ": " + remark.finding.sentence, Tone::plain, ""});
+  for (const Remark& remark : first_rows(all))
+    lines.push_back({remark.whose + ": " + remark.finding.sentence, Tone::plain, ""});
   return make_lines(std::move(lines));
 }
 

@@ -8,8 +8,8 @@
 
 namespace tprimat {
 
-// A result of this schema version as it was written, nothing checked or derived. Nothing for everything that the ordinary
-// reader must look at: older and newer versions, damaged files, values of a wrong type.
+// A result of this schema version as it was written, nothing checked or derived. Nothing for everything that the
+// ordinary reader must look at: older and newer versions, damaged files, values of a wrong type.
 std::optional<RunResult> read_current_result(std::string_view text);
 
 }  // namespace tprimat

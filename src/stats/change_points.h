@@ -17,10 +17,11 @@ struct LevelShift {
 };
 
 // Where a series of levels shifts, any number of times: least squares over all segmentations, a price of 3·σ²·log n per
-// shift, exact by dynamic programming with pruning (PELT: Killick, Fearnhead and Eckley, JASA 107, 2012). σ is 1.4826·MAD
-// of the differences of neighbours / √2, which shifts do not widen; it is inflated for the correlation that the residuals of
-// a first segmentation show. Values are drawn in to 3σ around the running median of five, which keeps edges and hides up to
-// two strange values in a row. Shifts below min_relative_change are merged, the smallest first.
+// shift, exact by dynamic programming with pruning (PELT: Killick, Fearnhead and Eckley, JASA 107, 2012). σ
+// is 1.4826·MAD of the differences of neighbours / √2, which shifts do not widen; it is inflated for the correlation
+// that the residuals of a first segmentation show. Values are drawn in to 3σ around the running median of five, which
+// keeps edges and hides up to two strange values in a row. Shifts below min_relative_change are merged, the smallest
+// first.
 std::vector<LevelShift> find_level_shifts(std::span<const double> values, const ChangePointOptions& options = {});
 
 }  // namespace tprimat

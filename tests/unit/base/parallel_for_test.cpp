@@ -18,7 +18,11 @@ TEST(ParallelFor, DoesEachOnce) {
 }
 
 TEST(ParallelFor, RethrowsTheFirstComplaint) {
-  EXPECT_THROW(parallel_for(100, [](size_t i) { if (i == 3) throw std::runtime_error("three"); }), std::runtime_error);
+  EXPECT_THROW(parallel_for(100,
+                            [](size_t i) {
+                              if (i == 3) throw std::runtime_error("three");
+                            }),
+               std::runtime_error);
 }
 
 }  // namespace

@@ -148,7 +148,8 @@ TEST(CompareRuns, FilesOfOtherWorkAreNoRepetitionsWhateverTheirNames) {
 TEST(CompareRuns, TooManyToPairAreComparedWithTheBest) {
   LoadedRuns runs;
   for (int i = 0; i < 101; ++i)
-    runs.runs.push_back(sample_run("m" + std::to_string(i) + ".json", Platform::nvd, Framework::nemo, i == 60 ? 1 : 2, 9));
+    runs.runs.push_back(
+        sample_run("m" + std::to_string(i) + ".json", Platform::nvd, Framework::nemo, i == 60 ? 1 : 2, 9));
   const ModelGroup group = compare_runs(runs, {}).groups[0];
   EXPECT_TRUE(group.against_best);
   EXPECT_EQ(group.pairs.size(), 100u);
@@ -185,8 +186,8 @@ std::map<std::string, std::map<std::string, Verdict>> verdicts_by_label(const Co
 TEST(CompareRuns, TheOrderOfFilesDoesNotMatter) {
   LoadedRuns runs;
   for (int i = 0; i < 12; ++i)
-    runs.runs.push_back(sample_run("d" + std::to_string(i / 3) + "/t_r" + std::to_string(i % 3) + ".json", Platform::nvd,
-                                   Framework::nemo, 1 + 0.02 * (i / 3) + 0.0005 * (i % 3)));
+    runs.runs.push_back(sample_run("d" + std::to_string(i / 3) + "/t_r" + std::to_string(i % 3) + ".json",
+                                   Platform::nvd, Framework::nemo, 1 + 0.02 * (i / 3) + 0.0005 * (i % 3)));
   const auto wanted = verdicts_by_label(compare_runs(runs, {}));
   ASSERT_EQ(wanted.size(), 4u);
   std::mt19937_64 random(3);

@@ -157,13 +157,13 @@ TEST(Gates, ThreeRunsGiveEveryFigureAnInterval) {
   LoadedRuns runs;
   for (const char* folder : {"old", "new"})
     for (int i = 1; i <= 3; ++i) {
-      runs.runs.push_back(sample_run(std::string(folder) + "/t_r" + std::to_string(i) + ".json", Platform::nvd,
-                                     Framework::nemo, 1.0));
+      runs.runs.push_back(
+          sample_run(std::string(folder) + "/t_r" + std::to_string(i) + ".json", Platform::nvd, Framework::nemo, 1.0));
       runs.runs.back().result.memory_metrics.peak_memory_allocated_gb = 40 + 0.5 * i;
     }
-  const Comparison comparison =
-      compare_runs(std::move(runs), {.baseline = "old/t_r1.json", .gates = {parse_gate("peak_memory_allocated_gb > 5%"),
-                                                                            parse_gate("peak_memory_allocated_gb > 0")}});
+  const Comparison comparison = compare_runs(std::move(runs), {.baseline = "old/t_r1.json",
+                                                               .gates = {parse_gate("peak_memory_allocated_gb > 5%"),
+                                                                         parse_gate("peak_memory_allocated_gb > 0")}});
   ASSERT_TRUE(comparison.gates[0].change && comparison.gates[0].change->low);
   EXPECT_EQ(comparison.gates[0].outcome, GateOutcome::passed) << describe_gate(comparison.gates[0]);
   EXPECT_EQ(comparison.gates[1].outcome, GateOutcome::inconclusive);

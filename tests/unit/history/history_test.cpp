@@ -48,8 +48,8 @@ TEST(Trends, LowerIsBetterForStepTimes) {
 }
 
 TEST(Trends, ABrokenRunCountsForNothing) {
-  const auto trend = gather_trends({file_at(1, 100), file_at(2, 50, RunStatus::failed), file_at(3, 100)},
-                                   metrics().front(), 0.01)[0];
+  const auto trend =
+      gather_trends({file_at(1, 100), file_at(2, 50, RunStatus::failed), file_at(3, 100)}, metrics().front(), 0.01)[0];
   EXPECT_EQ(trend.points.size(), 3u);
   EXPECT_EQ(trend.previous->earlier, 0u);
   EXPECT_EQ(trend.previous->verdict, TrendVerdict::same);

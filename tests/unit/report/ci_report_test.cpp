@@ -99,8 +99,9 @@ TEST(Annotations, TellTheWorstFirst) {
   const std::string text = render_annotations(gated());
   EXPECT_TRUE(text.starts_with("::error"));
   EXPECT_LT(text.rfind("::error title="), text.find("::warning title="));
-  EXPECT_NE(text.find("::error title=llama%3A tokens_per_second < -3%25%3A NVIDIA NeMo b against NVIDIA NeMo a::failed"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("::error title=llama%3A tokens_per_second < -3%25%3A NVIDIA NeMo b against NVIDIA NeMo a::failed"),
+      std::string::npos)
       << text;
 }
 
