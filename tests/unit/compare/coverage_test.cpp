@@ -84,6 +84,22 @@ TEST(Coverage, SameIsNotSaidOfWhatDiffersByMoreThanTheMargin) {
   EXPECT_GE(judge_pairs({.runs = 5, .steps = 100, .noise = 0.005}, 1, k_rounds, 7).same, 0.9) << "but of equals it is";
 }
 
+// A plan made from the true ratio and spread: with so many runs the verdict comes in about four rounds of five.
+TEST(Coverage, PlannedRunsSettleThePair) {
+  Scenario scenario{.runs = 3, .steps = 50, .noise = 0.01, .run_spread = 0.01};
+  LogRatio ratio;
+  ratio.numerator.runs = ratio.denominator.runs = scenario.runs;
+  ratio.numerator.variance_of_run = ratio.denominator.variance_of_run = 0.01 * 0.01 * (1 + 1.0 / 50);
+  for (const double speed : {1.025, 1.03, 1.0}) {
+    ratio.value = std::log(speed);
+    const auto more = more_runs_to_settle(ratio, {});
+    ASSERT_TRUE(more) << speed;
+    scenario.runs = 3 + *more;
+    const PairRates rates = judge_pairs(scenario, speed, k_rounds, 7);
+    expect_within(speed > 1 ? rates.faster : rates.same, 0.78, 0.88, "planned");
+  }
+}
+
 TEST(Coverage, FewOfManyWinnersAreFalse) {
   const Scenario scenario{.runs = 5, .steps = 50, .noise = 0.01, .run_spread = 0.005};
   const Discoveries found = discover(scenario, 8, 1.05, 100);
