@@ -87,10 +87,9 @@ void judge_newest(const History& history, const Trend& trend, const CompareOptio
   const auto baseline = find_baseline(trend, history, options.baseline);
   if (!baseline) return note_first(trend, options, all);
   std::vector<std::string> paths = paths_of(history, trend.points[*baseline]);
-  CompareOptions pair{.baseline = paths.front(),
-                      .smallest_effect = options.smallest_effect,
-                      .force = options.force,
-                      .gates = options.gates};
+  CompareOptions pair = options;  // margins, tolerances and gates; who takes part is known already
+  pair.platforms.clear(), pair.frameworks.clear(), pair.models.clear(), pair.strategies.clear(), pair.sort.clear();
+  pair.baseline = paths.front();
   for (std::string& path : paths_of(history, trend.points.back())) paths.push_back(std::move(path));
   Comparison comparison = compare_runs(load_runs(paths), pair);
   for (ModelGroup& group : comparison.groups) {

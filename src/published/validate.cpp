@@ -181,16 +181,16 @@ FigureCheck judge_figure(const std::string& column, FigureKind kind, const Publi
   check.from = way.from;
   if (!way.peak.empty()) check.peak = way.peak;
   check.deviations = way.deviations;
-  check.verdict = !found ? Verdict::unexplained : way.deviations.empty() ? Verdict::reproduced : Verdict::explained;
+  check.verdict = !found ? Standing::unexplained : way.deviations.empty() ? Standing::reproduced : Standing::explained;
   return check;
 }
 
-void count_verdict(TableCheck& check, Verdict verdict) {
+void count_verdict(TableCheck& check, Standing verdict) {
   switch (verdict) {
-    case Verdict::reproduced: ++check.reproduced; break;
-    case Verdict::explained: ++check.explained; break;
-    case Verdict::unexplained: ++check.unexplained; break;
-    case Verdict::lacking: ++check.lacking; break;
+    case Standing::reproduced: ++check.reproduced; break;
+    case Standing::explained: ++check.explained; break;
+    case Standing::unexplained: ++check.unexplained; break;
+    case Standing::lacking: ++check.lacking; break;
   }
 }
 

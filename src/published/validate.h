@@ -15,19 +15,19 @@ namespace tprimat {
 //   explained    follows as well, once up to three named deviations are granted
 //   unexplained  does not
 //   lacking      cannot be computed: the row prints too little
-enum class Verdict { reproduced, explained, unexplained, lacking };
+enum class Standing { reproduced, explained, unexplained, lacking };
 template <>
-struct EnumNames<Verdict> {
-  static constexpr std::pair<Verdict, std::string_view> values[] = {{Verdict::reproduced, "reproduced"},
-                                                                    {Verdict::explained, "explained"},
-                                                                    {Verdict::unexplained, "unexplained"},
-                                                                    {Verdict::lacking, "lacking"}};
+struct EnumNames<Standing> {
+  static constexpr std::pair<Standing, std::string_view> values[] = {{Standing::reproduced, "reproduced"},
+                                                                    {Standing::explained, "explained"},
+                                                                    {Standing::unexplained, "unexplained"},
+                                                                    {Standing::lacking, "lacking"}};
 };
 
 struct FigureCheck {
   std::string figure;  // column: tflops_per_gpu, mfu_pct, hfu_pct
   std::string printed;
-  Verdict verdict = Verdict::lacking;
+  Standing verdict = Standing::lacking;
   std::optional<double> computed;         // in the figure's unit
   std::optional<double> low, high;        // between which the row's digits leave it
   std::optional<std::string> convention;  // by which FLOPs were counted

@@ -50,7 +50,7 @@ std::string render_deviations(const std::vector<TableCheck>& tables) {
   for (const TableCheck& check : tables)
     for (const RowCheck& row : check.rows)
       for (const FigureCheck& figure : row.figures)
-        if (figure.verdict == Verdict::explained) granted.insert(figure.deviations.begin(), figure.deviations.end());
+        if (figure.verdict == Standing::explained) granted.insert(figure.deviations.begin(), figure.deviations.end());
   if (granted.empty()) return "";
   TextTable table{{"deviation", "meaning"}, {}, {}};
   for (const DeviationRule& rule : deviation_rules())

@@ -82,11 +82,11 @@ TEST(ValidateRow, ReproducesThePaperThatDefinesMfuAndHfu) {
                                               {"mfu_pct", "41.5"},
                                               {"hfu_pct", "43.7"}}));
   ASSERT_EQ(check.figures.size(), 2u);
-  EXPECT_EQ(check.figures[0].verdict, Verdict::reproduced);
+  EXPECT_EQ(check.figures[0].verdict, Standing::reproduced);
   EXPECT_EQ(check.figures[0].convention, "full");
   // 72 B L s h^2 (1 + s/6h + V/12hL) / (1.10 s x 8 x 312 TFLOP/s)
   EXPECT_NEAR(*check.figures[0].computed, 41.65, 0.005);
-  EXPECT_EQ(check.figures[1].verdict, Verdict::reproduced);
+  EXPECT_EQ(check.figures[1].verdict, Standing::reproduced);
   EXPECT_EQ(check.figures[1].convention, "full, 2205");
 }
 
@@ -232,7 +232,7 @@ bool grants(const FigureCheck& figure, const std::string& deviation) {
 TEST(ValidateRow, EachDeviationExplainsTheRowThatHasIt) {
   for (const DeviationCase& each : deviation_cases()) {
     const FigureCheck figure = only_figure(row_of(each.cells));
-    EXPECT_EQ(figure.verdict, Verdict::explained) << each.deviation;
+    EXPECT_EQ(figure.verdict, Standing::explained) << each.deviation;
     EXPECT_TRUE(grants(figure, each.deviation))
         << each.deviation << ": granted " << (figure.deviations.empty() ? "nothing" : figure.deviations.front());
     EXPECT_LE(figure.deviations.size(), k_most_deviations);
@@ -245,8 +245,8 @@ TEST(ValidateRow, AFigureThatIsFarOffIsExplainedByNothing) {
       const auto cell = each.cells.find(column);
       if (cell == each.cells.end()) continue;
       cell->second = fmt::format("{:.2f}", std::stod(cell->second) * 1.6);
-      const Verdict verdict = only_figure(row_of(each.cells)).verdict;
-      EXPECT_TRUE(verdict == Verdict::unexplained || verdict == Verdict::lacking) << each.deviation;
+      const Standing verdict = only_figure(row_of(each.cells)).verdict;
+      EXPECT_TRUE(verdict == Standing::unexplained || verdict == Standing::lacking) << each.deviation;
     }
   }
 }
@@ -260,12 +260,12 @@ TEST(ValidateRow, SaysWhatARowLacks) {
                                                    {"gbs", "128"},
                                                    {"step_time_s", "3"},
                                                    {"mfu_pct", "40"}}));
-  EXPECT_EQ(nameless.verdict, Verdict::lacking);
+  EXPECT_EQ(nameless.verdict, Standing::lacking);
   EXPECT_NE(nameless.lacks.value_or("").find("no shape"), std::string::npos);
   const FigureCheck timeless = only_figure(row_of({{"model", "Llama 3.1 8B"}, {"seq", "8192"}, {"mfu_pct", "40"}}));
   EXPECT_EQ(timeless.lacks, "no step time and no tokens/s");
   const FigureCheck vague = only_figure(row_of({{"model", "GPT-2 124M"}, {"mfu_pct", "up to ~60"}}));
-  EXPECT_EQ(vague.verdict, Verdict::lacking);
+  EXPECT_EQ(vague.verdict, Standing::lacking);
 }
 
 TEST(ValidateRow, SurvivesImpossibleFigures) {
@@ -289,7 +289,7 @@ TEST(ValidateRow, CountsNoShapeBeyondAnyModel) {
                                                  {"gbs", "1"},
                                                  {"step_time_s", "1"},
                                                  {"tflops_per_gpu", "1"}}));
-  EXPECT_EQ(figure.verdict, Verdict::lacking);
+  EXPECT_EQ(figure.verdict, Standing::lacking);
 }
 
 TEST(DeviationRules, StandOnThePageOfMetrics) {
@@ -357,9 +357,9 @@ double share_that_passes(double factor) {
     scale_figures(table, factor);
     for (const RowCheck& row : validate_table(table).rows)
       for (const FigureCheck& figure : row.figures) {
-        if (figure.verdict == Verdict::lacking || figure.from == "TFLOP/s per GPU") continue;
+        if (figure.verdict == Standing::lacking || figure.from == "TFLOP/s per GPU") continue;
         ++judged;
-        passed += figure.verdict == Verdict::unexplained ? 0 : 1;
+        passed += figure.verdict == Standing::unexplained ? 0 : 1;
       }
   }
   EXPECT_GT(judged, 500);

@@ -119,7 +119,7 @@ TEST(HtmlReport, AuditSplitsFindingFromEvidence) {
   runs.runs[0] = again(runs.runs[0]);
   const std::string table = render_audit(compare_runs(runs, {}));
   EXPECT_NE(table.find("<td>A against B</td><td>the sequence lengths differ, so a token is not the same work</td>"
-                       "<td>8192 against 2048; tokens per step 524288 against 131072</td>"
+                       "<td>8192 against 2048, tokens per step 524288 against 131072</td>"
                        "<td>use one sequence length on both sides</td>"),
             std::string::npos)
       << table;
