@@ -157,6 +157,9 @@ def main() -> None:
     trainer.add_callback(Recording(trainer))
     trainer.add_callback(Profiling())
     trainer.train()
+    if torch.distributed.is_initialized():  # else a thread of the communication may outlive its process, which then aborts
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "text/json.h"
 
 extern char** environ;
 
@@ -51,6 +54,14 @@ constexpr std::array k_token_shapes = {TokenShape{"hf_", 20},   TokenShape{"ghp_
                                        TokenShape{"sk-", 20},   TokenShape{"AKIA", 16},   TokenShape{"ASIA", 16},
                                        TokenShape{"xoxb-", 20}, TokenShape{"glpat-", 16}, TokenShape{"nvapi-", 20}};
 
+// A count of tokens is no secret, and a number in JSON has no stand-in.
+bool is_number(std::string_view text) { return text.find_first_not_of("0123456789.+-eE") == std::string_view::npos; }
+
+std::string escape_in_json(const std::string& text) {
+  const std::string quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 size_t name_end(std::string_view text, size_t begin) {
   while (begin < text.size() && is_name_character(text[begin])) ++begin;
   return begin;
@@ -59,8 +70,12 @@ size_t name_end(std::string_view text, size_t begin) {
 }  // namespace
 
 Redactor::Redactor(const RedactionOptions& options) {
-  for (const std::string& secret : options.secrets)
-    if (secret.size() >= k_shortest_secret) words_.push_back({secret, std::string(k_hidden), "secret", false});
+  for (const std::string& secret : options.secrets) {
+    if (secret.size() < k_shortest_secret || is_number(secret)) continue;
+    words_.push_back({secret, std::string(k_hidden), "secret", false});
+    if (const std::string in_json = escape_in_json(secret); in_json != secret)
+      words_.push_back({in_json, std::string(k_hidden), "secret", false});
+  }
   if (options.home.size() > 1) words_.push_back({options.home, "~", "home", true});
   if (is_telling(options.user_name)) words_.push_back({options.user_name, "user", "user", true});
   size_t number = 0;
@@ -92,24 +107,33 @@ std::string Redactor::replace_words(std::string text) {
 
 std::string Redactor::replace_tokens(std::string text) {
   for (const auto& [prefix, shortest] : k_token_shapes) {
+    std::string result;
+    size_t done = 0;
     for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at + 1)) {
+      if (at < done) continue;
       const size_t end = name_end(text, at);
       if ((at > 0 && is_name_character(text[at - 1])) || end - at < prefix.size() + shortest) continue;
-      text.replace(at, end - at, k_hidden);
+      result.append(text, done, at - done).append(k_hidden);
+      done = end;
       ++counts_["secret"];
     }
+    if (done > 0) text = result.append(text, done);
   }
   return text;
 }
 
 std::string Redactor::replace_homes(std::string text) {
   for (const std::string_view folder : {"/home/", "/Users/"}) {
+    std::string result;
+    size_t done = 0;
     for (size_t at = text.find(folder); at != std::string::npos; at = text.find(folder, at + 1)) {
       const size_t name = at + folder.size(), end = name_end(text, name);
       if (end == name || text.compare(name, end - name, "user") == 0) continue;
-      text.replace(name, end - name, "user");
+      result.append(text, done, name - done).append("user");
+      done = end;
       ++counts_["home"];
     }
+    if (done > 0) text = result.append(text, done);
   }
   return text;
 }

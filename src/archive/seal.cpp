@@ -85,6 +85,7 @@ class SealWriter {
   explicit SealWriter(const fs::path& path)
       : file_(path), path_(path.string()), handle_(::archive_write_new(), ::archive_write_free) {
     ::archive_write_set_format_pax_restricted(handle_.get());
+    check(::archive_write_set_options(handle_.get(), "hdrcharset=BINARY"));  // names are bytes, whatever the locale
     const bool zstd = path.extension() == ".zst";
     check(zstd ? ::archive_write_add_filter_zstd(handle_.get()) : ::archive_write_add_filter_gzip(handle_.get()));
     ::archive_write_set_bytes_in_last_block(handle_.get(), 1);  // zeros behind a compressed stream are no stream
@@ -136,6 +137,13 @@ class SealWriter {
   std::unique_ptr<archive, int (*)(archive*)> handle_;
 };
 
+// Two names may become one when they are redacted, and a file may be called as the manifest is.
+std::string unused_name(const std::string& wanted, std::set<std::string>& names) {
+  std::string name = wanted;
+  for (int i = 2; !names.insert(name).second; ++i) name = fmt::format("{}-{}", wanted, i);
+  return name;
+}
+
 void check_output_name(const fs::path& output) {
   const std::string name = output.filename().string();
   for (const char* ending : {".tar.zst", ".tar.gz", ".tgz"})
@@ -156,11 +164,12 @@ Seal seal_files(const SealRequest& request) {
   Redactor redactor(request.redaction);
   SealWriter writer(request.output);
   Seal seal;
+  std::set<std::string> names{k_manifest_name};
   seal.left_out = std::move(gatherer.left_out);
   seal.manifest.program = request.program;
   seal.manifest.created = request.created;
   for (const Item& item : items) {
-    const std::string name = redactor.redact(item.name);
+    const std::string name = unused_name(redactor.redact(item.name), names);
     const std::string content = is_text(item.path) ? redactor.redact(read_file(item.path)) : read_file(item.path);
     writer.add(name, content);
     seal.manifest.files.push_back({name, static_cast<int64_t>(content.size()), sha256_hex(content)});

@@ -54,6 +54,7 @@ class SealedReader {
 
   std::string checked_name(archive_entry* entry) {
     const char* raw = ::archive_entry_pathname(entry);
+    if (raw == nullptr) raw = ::archive_entry_pathname_utf8(entry);
     const std::string name = raw == nullptr ? "" : raw;
     const std::filesystem::path path(name);
     const bool leads_out = path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end();

@@ -54,7 +54,7 @@ class Verifier {
   explicit Verifier(Opened opened, const Manifest& manifest) : opened_(std::move(opened)) {
     check_files(manifest);
     for (const auto& [name, text] : opened_.documents)
-      if (const auto stored = parse_result(text)) check_result(name, *stored);
+      if (const auto stored = parse_result(name, text)) check_result(name, *stored);
   }
   Verification found;
 
@@ -74,11 +74,12 @@ class Verifier {
   }
 
   // Nothing for JSON of another kind: configurations, profiles, comparisons.
-  static std::optional<Json> parse_result(const std::string& text) {
+  std::optional<Json> parse_result(const std::string& name, const std::string& text) {
     try {
       Json json = parse_json(text, "");
       if (json.is_object() && json.contains("gpu_info") && json.contains("training_config")) return json;
-    } catch (const Error&) {  // damaged JSON that was sealed as such is no result
+    } catch (const Error&) {
+      found.notes.push_back(name + ": is no JSON: nothing in it was checked");
     }
     return std::nullopt;
   }
@@ -91,8 +92,8 @@ class Verifier {
       summarise_run(again, stored_options(again));
       const Json derived = run_result_to_json(again);
       for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived"})
-        if (stored.contains(section) && derived.contains(section))
-          compare_numbers(name, section, stored[section], derived[section]);
+        if (stored.contains(section))
+          compare_numbers(name, section, stored[section], derived.contains(section) ? derived[section] : Json());
       check_steps(name, read);
     } catch (const Error& error) {
       found.broken.push_back({name, error.problems().front().what, "", ""});
@@ -100,12 +101,14 @@ class Verifier {
   }
 
   void compare_numbers(const std::string& file, const std::string& place, const Json& stored, const Json& derived) {
-    if (stored.is_object() && derived.is_object()) {
+    if (stored.is_object()) {
       for (const auto& [key, value] : stored.items())
-        if (derived.contains(key)) compare_numbers(file, place + "." + key, value, derived[key]);
-    } else if (stored.is_number() && derived.is_number()) {
+        compare_numbers(file, place + "." + key, value, derived.contains(key) ? derived[key] : Json());
+    } else if (stored.is_number()) {
       ++found.numbers;
-      if (!agree(stored.get<double>(), derived.get<double>()))
+      if (!derived.is_number())
+        found.broken.push_back({file, place, stored.dump(), "nothing"});
+      else if (!agree(stored.get<double>(), derived.get<double>()))
         found.broken.push_back({file, place, stored.dump(), derived.dump()});
     }
   }
@@ -124,6 +127,9 @@ class Verifier {
     for (std::string line; std::getline(lines, line);)
       if (const auto record = parse_step_record(line)) by_step[record->step] = *record;
     for (size_t i = 0; i < result.step_times.size(); ++i) check_step(name, result, i, by_step);
+    if (by_step.size() > result.step_times.size())
+      found.broken.push_back(
+          {name, "steps", fmt::format("{}", result.step_times.size()), fmt::format("{} recorded", by_step.size())});
   }
 
   void check_step(const std::string& name, const RunResult& result, size_t entry,

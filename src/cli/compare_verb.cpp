@@ -151,7 +151,22 @@ void write_page(const Comparison& comparison, const std::filesystem::path& path)
   log_note(fmt::format("wrote {}", path.string()));
 }
 
+// What would be passed over in silence is refused.
+void check_history_request(const CompareRequest& request) {
+  const bool follows = !request.history.folder.empty();
+  const std::pair<bool, const char*> only_without[] = {{!request.paths.empty(), "result files"},
+                                                       {!request.html.empty(), "--html"},
+                                                       {request.plot, "--plot"},
+                                                       {!request.sort.empty(), "--sort"}};
+  for (const auto& [given, what] : only_without)
+    if (follows && given)
+      throw Error(Problem{fmt::format("{} and --history do not go together", what), what, "leave one of them out"});
+  if (!follows && !request.history.metric.empty())
+    throw Error(Problem{"a metric is followed over a history", "--metric", "add --history DIR"});
+}
+
 ExitStatus compare(const Session& session, const CompareRequest& request) {
+  check_history_request(request);
   const std::filesystem::path page = page_path(request);
   const CompareOptions options = make_options(request);
   const CompareFormat format = choose_format(request, session);

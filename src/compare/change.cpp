@@ -58,6 +58,14 @@ Estimate subtract(const Estimate& after, const Estimate& before) {
   return difference;
 }
 
+// What follows from the steps has one interval, however it is told.
+Estimate share_of(const Estimate& before, const Estimate& share) {
+  Estimate difference{before.value * share.value, {}, {}};
+  if (share.low && share.high && before.value > 0)
+    difference.low = before.value * *share.low, difference.high = before.value * *share.high;
+  return difference;
+}
+
 std::optional<Estimate> less_one(std::optional<Estimate> ratio) {
   if (!ratio || !std::isfinite(ratio->value)) return std::nullopt;
   ratio->value -= 1;
@@ -77,6 +85,7 @@ Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& m
   change.difference = subtract(*change.after, *change.before);
   change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric, relation_to_steps(metric.key))
                                                     : estimate_ratio_by_figures(*change.before, *change.after));
+  if (change.follows_from_steps && change.share) change.difference = share_of(*change.before, *change.share);
   return change;
 }
 

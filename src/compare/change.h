@@ -16,8 +16,8 @@ struct Change {
   bool follows_from_steps = false;     // the figure is made of the mean step time, so it should have an interval
 };
 
-// What follows from the mean step time takes the interval of the pair's ratio (tokens/s per device), which was
-// resampled on both sides together. Any other metric: from the two figures' own intervals
+// What follows from the mean step time takes the interval of the pair's ratio (tokens/s per device), as a share and as a
+// difference. Any other metric: from the two figures' own intervals
 // (stats/interval_arithmetic.h), and without an interval where a side has none.
 Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& metric);
 

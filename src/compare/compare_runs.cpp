@@ -110,8 +110,9 @@ void sort_many(ModelGroup& group, const std::string& sort) {
 
 void compare_with_first(ModelGroup& group, const std::vector<RateEvidence>& evidence, const CompareOptions& options) {
   group.pairs.resize(group.contenders.size() - 1);
-  parallel_for(group.pairs.size(),
-               [&](size_t i) { group.pairs[i] = compare_pair(group, evidence, options, {0, i + 1}); });
+  parallel_for(group.pairs.size(), [&](size_t i) {
+    group.pairs[i] = compare_pair(group, evidence, options, {0, i + 1});
+  });
 }
 
 void compare_group(ModelGroup& group, const CompareOptions& options) {
@@ -208,7 +209,8 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
   settle_verdicts(comparison);
   for (ModelGroup& group : comparison.groups)
     for (Pair& pair : group.pairs)
-      confirm_in_cycles(pair, group.contenders[pair.reference], group.contenders[pair.subject], margins_of(options));
+      if (pair.comparable || comparison.force)
+        confirm_in_cycles(pair, group.contenders[pair.reference], group.contenders[pair.subject], margins_of(options));
   if (!options.gates.empty()) comparison.gates = judge_gates(comparison, options.gates);
   return comparison;
 }

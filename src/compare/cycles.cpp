@@ -11,12 +11,15 @@
 namespace tprimat {
 namespace {
 
-// Of the run's devices, Hz.
+// Of the run's devices, Hz. What no device of any time runs at is not recorded.
 std::optional<double> mean_clock(const RunResult& run) {
+  constexpr double k_slowest = 1e6, k_fastest = 1e12;
   double sum = 0;
   int count = 0;
-  for (const TelemetrySummary& each : run.telemetry)
-    if (each.mean_clock_hz && *each.mean_clock_hz > 0) sum += *each.mean_clock_hz, ++count;
+  for (const TelemetrySummary& each : run.telemetry) {
+    const double clock = each.mean_clock_hz.value_or(0);
+    if (clock >= k_slowest && clock <= k_fastest) sum += clock, ++count;
+  }
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
@@ -44,6 +47,7 @@ const char* describe_gap(Verdict by_time, Verdict by_cycles) {
                                    : "in clock cycles neither leads";
   if (by_cycles == by_time) return "the gap survives in clock cycles";
   if (by_cycles == Verdict::inconclusive) return "in clock cycles the gap is not certain";
+  if (names_winner(by_cycles)) return "the gap is the clock's: in clock cycles the other side leads";
   return "the gap is the clock's: in clock cycles it is gone";
 }
 

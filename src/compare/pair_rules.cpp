@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "compare/audit.h"
@@ -95,10 +96,24 @@ Shown check_optimizer(const RunResult& a, const RunResult& b) {
   return unless_empty(std::move(evidence));
 }
 
+// The value of step k at k - 1, NaN where a log passes steps over: two logs may report other steps of one training.
+std::vector<double> by_step(const RunResult& run, const std::vector<double>& values) {
+  constexpr int64_t k_most_steps = 10'000'000;
+  if (values.empty() || !run.steps || !run.steps->numbers || values.size() != run.step_times.size()) return values;
+  const int64_t last = step_number(run, values.size() - 1);
+  if (last < std::ssize(values) || last > k_most_steps) return values;
+  std::vector<double> spread(static_cast<size_t>(last), std::nan(""));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t number = step_number(run, i);
+    if (number >= 1 && number <= last) spread[static_cast<size_t>(number - 1)] = values[i];
+  }
+  return spread;
+}
+
 // The recorded series is what happened; what was asked for speaks only where a side has none.
 Shown check_schedule(const RunResult& a, const RunResult& b) {
   if (!a.learning_rates.empty() && !b.learning_rates.empty()) {
-    const auto gap = find_learning_rate_gap(a.learning_rates, b.learning_rates);
+    const auto gap = find_learning_rate_gap(by_step(a, a.learning_rates), by_step(b, b.learning_rates));
     if (!gap) return std::nullopt;
     return Proof(Evidences{{fmt::format("at step {}", gap->step), fmt::format("{:.2e}", gap->reference),
                             fmt::format("{:.2e}", gap->subject)}});
@@ -115,7 +130,7 @@ Shown check_schedule(const RunResult& a, const RunResult& b) {
 Curves loss_curves(const Contender& contender) {
   Curves curves;
   for (const LoadedRun& run : contender.runs)
-    if (!run.result.loss_values.empty()) curves.push_back(run.result.loss_values);
+    if (!run.result.loss_values.empty()) curves.push_back(by_step(run.result, run.result.loss_values));
   return curves;
 }
 

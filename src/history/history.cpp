@@ -71,6 +71,13 @@ std::vector<std::string> paths_of(const History& history, const HistoryPoint& po
   return paths;
 }
 
+// A baseline by name belongs to one series; the others are not asked about.
+bool is_elsewhere(const Trend& trend, const History& history, const std::string& baseline) {
+  return !baseline.empty() && baseline != "best" &&
+         std::none_of(trend.points.begin(), trend.points.end(),
+                      [&](const HistoryPoint& point) { return is_of(point, baseline, history.folder); });
+}
+
 // A question without anything to hold against is a question without an answer.
 void note_first(const Trend& trend, const CompareOptions& options, Comparison& all) {
   for (const Gate& gate : options.gates)
@@ -79,12 +86,14 @@ void note_first(const Trend& trend, const CompareOptions& options, Comparison& a
                          .baseline = "nothing",
                          .subject = trend.points.back().paths.front(),
                          .outcome = GateOutcome::inconclusive,
-                         .reason = options.baseline.empty() ? "the series has no earlier result"
-                                                            : "the baseline is not of this series"});
+                         .reason = options.baseline.empty()
+                                       ? "the series has no earlier result"
+                                       : "the baseline is the newest result itself, or not complete"});
 }
 
 void judge_newest(const History& history, const Trend& trend, const CompareOptions& options, Comparison& all) {
   const auto baseline = find_baseline(trend, history, options.baseline);
+  if (!baseline && is_elsewhere(trend, history, options.baseline)) return;
   if (!baseline) return note_first(trend, options, all);
   std::vector<std::string> paths = paths_of(history, trend.points[*baseline]);
   CompareOptions pair = options;  // margins, tolerances and gates; who takes part is known already
@@ -116,7 +125,8 @@ History read_history(const std::filesystem::path& folder, const HistoryOptions& 
   const Metric& metric = require_metric(options.metric);
   History history{folder, &metric, options.last, index_folder(folder), {}, {}};
   select_files(history.index, options.compare, folder.string());
-  history.trends = gather_trends(history.index.files, metric, options.compare.smallest_effect);
+  history.trends =
+      gather_trends(history.index.files, metric, {options.compare.smallest_effect, options.compare.assumed_run_spread});
   history.index.files = {};
   history.comparison.smallest_effect = options.compare.smallest_effect;
   history.comparison.force = options.compare.force;

@@ -1,6 +1,7 @@
 #include "history/trend.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "compare/contender.h"
@@ -36,11 +37,23 @@ TrendVerdict judge_trend(const Estimate& ratio, const Metric& metric, double sma
   return TrendVerdict::inconclusive;
 }
 
+// One run does not show the spread between runs: as in a verdict, that is assumed.
+Estimate with_run_spread(const HistoryPoint& point, double assumed_run_spread) {
+  Estimate figure = *point.figure;
+  if (point.paths.size() > 1 || !figure.low || !figure.high || !(*figure.low > 0)) return figure;
+  const double spread = 1.96 * assumed_run_spread;
+  figure.low = figure.value * std::exp(-std::hypot(std::log(figure.value / *figure.low), spread));
+  figure.high = figure.value * std::exp(std::hypot(std::log(*figure.high / figure.value), spread));
+  return figure;
+}
+
 std::optional<TrendStep> compare_points(const Trend& trend, size_t earlier, const Metric& metric,
-                                        double smallest_effect) {
-  const auto ratio = estimate_ratio_by_figures(*trend.points[earlier].figure, *trend.points[trend.known.back()].figure);
+                                        const Margins& margins) {
+  const auto ratio =
+      estimate_ratio_by_figures(with_run_spread(trend.points[earlier], margins.assumed_run_spread),
+                                with_run_spread(trend.points[trend.known.back()], margins.assumed_run_spread));
   if (!ratio) return std::nullopt;
-  TrendStep step{earlier, {ratio->value - 1, {}, {}}, judge_trend(*ratio, metric, smallest_effect)};
+  TrendStep step{earlier, {ratio->value - 1, {}, {}}, judge_trend(*ratio, metric, margins.smallest_effect)};
   if (ratio->low && ratio->high) step.change.low = *ratio->low - 1, step.change.high = *ratio->high - 1;
   return step;
 }
@@ -52,29 +65,29 @@ size_t best_of(const Trend& trend, const std::vector<size_t>& points, const Metr
   });
 }
 
-void describe_trend(Trend& trend, const Metric& metric, double smallest_effect) {
+void describe_trend(Trend& trend, const Metric& metric, const Margins& margins) {
   std::stable_sort(trend.points.begin(), trend.points.end(),
                    [](const auto& a, const auto& b) { return a.unix_time < b.unix_time; });
   std::vector<double> values;
   for (size_t i = 0; i < trend.points.size(); ++i)
     if (counts(trend.points[i])) trend.known.push_back(i), values.push_back(trend.points[i].figure->value);
-  trend.shifts = find_level_shifts(values, {.min_relative_change = smallest_effect});
+  trend.shifts = find_level_shifts(values, {.min_relative_change = margins.smallest_effect});
   if (trend.known.size() < 2) return;
   const std::vector<size_t> earlier(trend.known.begin(), trend.known.end() - 1);
-  trend.previous = compare_points(trend, earlier.back(), metric, smallest_effect);
-  trend.best = compare_points(trend, best_of(trend, earlier, metric), metric, smallest_effect);
+  trend.previous = compare_points(trend, earlier.back(), metric, margins);
+  trend.best = compare_points(trend, best_of(trend, earlier, metric), metric, margins);
 }
 
 }  // namespace
 
-std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, double smallest_effect) {
+std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, const Margins& margins) {
   std::map<SeriesKey, std::map<std::string, std::vector<const IndexedFile*>>> series;
   for (const IndexedFile& file : files) series[file.entry.series][repetition_key(file.path)].push_back(&file);
   std::vector<Trend> trends;
   for (const auto& [key, points] : series) {
     Trend trend{.series = key, .points = {}, .known = {}, .previous = {}, .best = {}, .shifts = {}};
     for (const auto& [name, members] : points) trend.points.push_back(make_point(members, metric));
-    describe_trend(trend, metric, smallest_effect);
+    describe_trend(trend, metric, margins);
     trends.push_back(std::move(trend));
   }
   return trends;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compare/comparison.h"
+#include "compare/settle.h"
 #include "history/index.h"
 #include "result/metrics.h"
 #include "stats/change_points.h"
@@ -29,7 +30,8 @@ struct EnumNames<TrendVerdict> {
                                                                          {TrendVerdict::inconclusive, "inconclusive"}};
 };
 
-// The newest point against an earlier one, by the two figures and their own intervals.
+// The newest point against an earlier one, by the two figures and their own intervals; where a point is one run, with
+// the spread between runs that a verdict assumes.
 struct TrendStep {
   size_t earlier = 0;  // which point
   Estimate change;     // newest / earlier - 1
@@ -48,6 +50,6 @@ struct Trend {
 };
 
 // By series, in the order of their keys.
-std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, double smallest_effect);
+std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, const Margins& margins);
 
 }  // namespace tprimat

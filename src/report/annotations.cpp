@@ -17,7 +17,7 @@ std::string escape_command(std::string_view text, bool is_property) {
       case '\n': out += "%0A"; continue;
       case ':': out += is_property ? "%3A" : ":"; continue;
       case ',': out += is_property ? "%2C" : ","; continue;
-      default: out += c;
+      default: out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;  // a terminal would obey it
     }
   }
   return out;

@@ -53,9 +53,8 @@ std::vector<Check> list_checks(const Comparison& comparison) {
     for (const Contender& contender : group.contenders)
       for (const LoadedRun& run : contender.runs) checks.push_back(check_result(group, run));
     for (const Pair& pair : group.pairs) checks.push_back(check_pair(comparison, group, pair));
-    for (const GateResult& result : comparison.gates)
-      if (result.model == group.model) checks.push_back(check_gate(result));
   }
+  for (const GateResult& result : comparison.gates) checks.push_back(check_gate(result));
   for (const SkippedFile& file : comparison.skipped)
     checks.push_back({"files", "file", file.path, State::skipped, "no_result", file.reason});
   return checks;

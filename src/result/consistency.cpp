@@ -8,7 +8,6 @@
 #include "result/peak.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
-#include "stats/descriptive.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -23,9 +22,20 @@ class Comparer {
     if (std::fabs(stated - derived) <= k_tolerance * std::fabs(derived)) return;
     found_.push_back({figure, format_significant(stated, 5), format_significant(derived, 5), kind});
   }
+  // What is stated without anything that it follows from is denied too.
+  void compare(const std::string& figure, const std::optional<double>& stated, const std::optional<double>& derived,
+               Kind kind = Kind::figure) {
+    if (stated && derived)
+      compare(figure, *stated, *derived, kind);
+    else if (stated)
+      found_.push_back({figure, format_significant(*stated, 5), "nothing it follows from", kind});
+  }
   void compare(const std::string& figure, const std::optional<Estimate>& stated, const std::optional<Estimate>& derived,
                Kind kind = Kind::figure) {
-    if (stated && derived) compare(figure, stated->value, derived->value, kind);
+    const auto value = [](const std::optional<Estimate>& estimate) {
+      return estimate ? std::optional(estimate->value) : std::nullopt;
+    };
+    compare(figure, value(stated), value(derived), kind);
   }
   std::vector<Contradiction> take() { return std::move(found_); }
 
@@ -54,12 +64,33 @@ void compare_derived(const Derived& stated, const Derived& derived, Comparer& co
   for (const auto& [formula, flops] : stated.flops_per_token)
     if (const auto same = derived.flops_per_token.find(formula); same != derived.flops_per_token.end())
       comparer.compare("FLOPs per token, " + formula, flops, same->second);
-  if (stated.headline_formula == derived.headline_formula) {
+  const bool other_formula =
+      stated.headline_formula != derived.headline_formula && stated.flops_per_token.count(stated.headline_formula) > 0;
+  if (!other_formula) {
     comparer.compare("TFLOP/s per device", stated.tflops_per_gpu, derived.tflops_per_gpu);
     comparer.compare("MFU", stated.mfu, derived.mfu);
   }
   comparer.compare("joules per token", stated.joules_per_token, derived.joules_per_token);
   comparer.compare("USD per 1e12 tokens", stated.usd_per_1e12_tokens, derived.usd_per_1e12_tokens);
+}
+
+void compare_statistics(const RunResult& stored, const RunResult& again, Comparer& comparer) {
+  comparer.compare("warm-up steps", static_cast<double>(stored.warmup.steps_excluded),
+                   static_cast<double>(again.warmup.steps_excluded), Kind::rate);
+  if (stored.statistics && again.statistics) {
+    const StepStatistics &stated = *stored.statistics, &derived = *again.statistics;
+    comparer.compare("mean step time, s", stated.mean, derived.mean, Kind::rate);
+    comparer.compare("median step time, s", stated.median, derived.median, Kind::rate);
+    comparer.compare("standard deviation of step times, s", stated.stddev, derived.stddev);
+    comparer.compare("5th percentile of step times, s", stated.p5, derived.p5);
+    comparer.compare("95th percentile of step times, s", stated.p95, derived.p95);
+    comparer.compare("variation of step times", stated.cv, derived.cv);
+  }
+  if (!stored.performance_metrics || !again.performance_metrics) return;
+  const PerformanceMetrics &stated = *stored.performance_metrics, &derived = *again.performance_metrics;
+  comparer.compare("time of all steps, s", stated.total_time_seconds, derived.total_time_seconds);
+  comparer.compare("shortest step, s", stated.min_step_time_seconds, derived.min_step_time_seconds);
+  comparer.compare("longest step, s", stated.max_step_time_seconds, derived.max_step_time_seconds);
 }
 
 int64_t product(std::initializer_list<std::optional<int64_t>> factors) {
@@ -89,11 +120,9 @@ void compare_layout(const RunResult& stored, std::vector<Contradiction>& found) 
 
 std::vector<Contradiction> find_contradictions(const RunResult& stored) {
   Comparer comparer;
-  const std::vector<double> steady = steady_step_times(stored);
-  if (stored.statistics && !steady.empty())
-    comparer.compare("mean step time, s", stored.statistics->mean, mean(steady), Kind::rate);
   RunResult again = stored;
-  derive_figures(again, stored_options(stored));
+  summarise_run(again, stored_options(stored));
+  compare_statistics(stored, again, comparer);
   compare_derived(stored.derived, again.derived, comparer);
   compare_shape(stored, comparer);
   compare_peak(stored, comparer);

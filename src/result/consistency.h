@@ -6,11 +6,11 @@
 
 namespace tprimat {
 
-// Compares what a stored result states with what follows from its own inputs: statistics from its step times, rates
-// from batch, sequence length and devices, FLOPs and parameters from the model's shape, MFU from the peak, the peak
-// from the hardware catalogue, cost from the price, energy from the telemetry. Formulas of another version are not
-// compared. One entry per figure that is off by more than 0.1 %. `stored` must come from a file of this schema, not yet
-// derived again.
+// Compares what a stored result states with what follows from its own inputs: warm-up and statistics from its step
+// times, rates from batch, sequence length and devices, FLOPs and parameters from the model's shape, MFU from the peak,
+// the peak from the hardware catalogue, cost from the price, energy from the telemetry. A figure that follows from
+// nothing is one too. Intervals, and formulas of another version, are not compared. One entry per figure that is off by
+// more than 0.1 %. `stored` must come from a file of this schema, not yet derived again.
 std::vector<Contradiction> find_contradictions(const RunResult& stored);
 
 }  // namespace tprimat

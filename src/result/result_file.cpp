@@ -100,10 +100,11 @@ bool lacks_figures(const RunResult& result) {
   return !derived.tokens_per_second || (device_count(result) && !derived.tokens_per_second_per_gpu);
 }
 
-// A rate of its own that was adopted with its contradiction on record (see above) stands.
+// A rate of its own that was adopted with its contradiction on record (see above) stands; the audit lets it win
+// nothing.
 bool is_contradiction_recorded(const RunResult& result) {
   return std::any_of(result.config_audit.begin(), result.config_audit.end(),
-                     [](const AuditEntry& entry) { return entry.key == "tokens_per_step"; });
+                     [](const AuditEntry& entry) { return entry.key == "tokens_per_step" && entry.asked; });
 }
 
 // Figures that an earlier version of a formula made are not compared with those of today's.

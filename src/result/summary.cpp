@@ -229,6 +229,25 @@ void adopt_reported_rates(RunResult& result, Derived& derived) {
   add_warning(result, "tokens/s is the rate that the framework reports: the log does not tell the tokens of a step");
 }
 
+void derive_figures(RunResult& result, const SummaryOptions& options) {
+  Derived derived;
+  derived.flops_per_token = count_flops(result);
+  derived.peak = options.peak;
+  derived.usd_per_hour = options.usd_per_hour;
+  const auto tokens = tokens_per_step(result);
+  if (tokens && result.statistics) {
+    derived.tokens_per_second = rate_of(static_cast<double>(*tokens), *result.statistics);
+    if (const auto devices = device_count(result))
+      derived.tokens_per_second_per_gpu = scaled(*derived.tokens_per_second, 1.0 / static_cast<double>(*devices));
+    if (options.usd_per_hour) derived.usd_per_1e12_tokens = cost_of(*options.usd_per_hour, *derived.tokens_per_second);
+    derive_utilisation(derived);
+  }
+  if (!derived.tokens_per_second_per_gpu) adopt_reported_rates(result, derived);
+  result.derived = std::move(derived);
+  if (tokens && result.statistics)
+    derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(steps_after_warmup(result)));
+}
+
 }  // namespace
 
 bool is_valid_step_time(double seconds) {
@@ -272,25 +291,6 @@ int64_t step_number(const RunResult& result, size_t entry) {
   if (result.steps && result.steps->numbers && entry < result.steps->numbers->size())
     return (*result.steps->numbers)[entry];
   return static_cast<int64_t>(entry) + 1;
-}
-
-void derive_figures(RunResult& result, const SummaryOptions& options) {
-  Derived derived;
-  derived.flops_per_token = count_flops(result);
-  derived.peak = options.peak;
-  derived.usd_per_hour = options.usd_per_hour;
-  const auto tokens = tokens_per_step(result);
-  if (tokens && result.statistics) {
-    derived.tokens_per_second = rate_of(static_cast<double>(*tokens), *result.statistics);
-    if (const auto devices = device_count(result))
-      derived.tokens_per_second_per_gpu = scaled(*derived.tokens_per_second, 1.0 / static_cast<double>(*devices));
-    if (options.usd_per_hour) derived.usd_per_1e12_tokens = cost_of(*options.usd_per_hour, *derived.tokens_per_second);
-    derive_utilisation(derived);
-  }
-  if (!derived.tokens_per_second_per_gpu) adopt_reported_rates(result, derived);
-  result.derived = std::move(derived);
-  if (tokens && result.statistics)
-    derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(steps_after_warmup(result)));
 }
 
 void summarise_run(RunResult& result, const SummaryOptions& options) {

@@ -42,9 +42,6 @@ void add_warning(RunResult& result, const std::string& sentence);
 // unequal length are warned about.
 void check_validity(RunResult& result);
 
-// Fills `derived` alone, from the statistics and facts that stand in `result`.
-void derive_figures(RunResult& result, const SummaryOptions& options);
-
 // Fills warmup, performance_metrics, memory_metrics, statistics and derived from the raw series (step_times,
 // memory_values ...) and the facts that already stand in `result` (model shape, batch, devices). What cannot be known
 // stays absent. Idempotent, so that a stored result can be derived again when a formula changes. Calls check_validity;

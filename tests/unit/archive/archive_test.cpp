@@ -38,6 +38,20 @@ TEST(Redactor, HidesSecretsNamesAndHomes) {
   EXPECT_EQ(redactor.counts().at("secret"), 2);
 }
 
+TEST(Redactor, FindsASecretAsJsonWritesItAndLeavesNumbers) {
+  Redactor redactor({{"a\"bcdefghij", "100000000"}, "", "", {}});
+  EXPECT_EQ(redactor.redact(R"({"key": "a\"bcdefghij", "tokens": 100000000})"),
+            R"({"key": "[redacted]", "tokens": 100000000})");
+}
+
+TEST(Redactor, ManyHitsTakeNoSquareOfTime) {  // at a square, minutes
+  std::string log;
+  for (int i = 0; i < 300'000; ++i) log += "File /home/jane2/x.py, line 7\n";
+  Redactor redactor({});
+  redactor.redact(log);
+  EXPECT_EQ(redactor.counts().at("home"), 300'000);
+}
+
 TEST(Redactor, LeavesOrdinaryWordsAlone) {
   Redactor redactor({{"true", ""}, "root", "/root", {}});
   const std::string text = "trueness root cause janet hf_short sk-ip node17 /rooted/path";
@@ -157,6 +171,42 @@ TEST_F(ArchiveTest, AChangedStepIsHeldAgainstItsRecord) {
   const auto broken = verify_archive(folder_ / "a.tar.zst").broken;
   EXPECT_TRUE(
       std::any_of(broken.begin(), broken.end(), [](const Broken& each) { return each.what.starts_with("step 13"); }));
+}
+
+TEST_F(ArchiveTest, StepsThatTheResultLeavesOutAreNamed) {
+  write_run();
+  const fs::path records = output_ / "runs/train_nvd_mega_llama/steps.jsonl";
+  StepRecord more;
+  more.step = 31;
+  more.time_seconds = 3.0;
+  write_file_atomically(records, read_file(records) + step_record_to_line(more) + "\n");
+  seal();
+  const auto broken = verify_archive(folder_ / "a.tar.zst").broken;
+  ASSERT_EQ(broken.size(), 1u);
+  EXPECT_EQ(broken[0].what, "steps");
+}
+
+TEST_F(ArchiveTest, AFigureWithoutSamplesDoesNotHold) {
+  write_run();
+  Json result = parse_json(read_file(output_ / "train_nvd_mega_llama.json"), "");
+  result["derived"]["mfu"] = {{"value", 0.9}};
+  write_file_atomically(output_ / "train_nvd_mega_llama.json", print_json(result));
+  seal();
+  const auto broken = verify_archive(folder_ / "a.tar.zst").broken;
+  ASSERT_FALSE(broken.empty());
+  EXPECT_EQ(broken[0].what, "derived.mfu.value");
+  EXPECT_EQ(broken[0].derived, "nothing");
+}
+
+TEST_F(ArchiveTest, NamesThatBecomeOneStayApart) {
+  write_file_atomically(output_ / "jane.log", "a");
+  write_file_atomically(output_ / "user.log", "b");
+  write_file_atomically(output_ / "r\xc3\xa9sum\xc3\xa9.log", "c");
+  write_file_atomically(folder_ / "MANIFEST.json", "{}");
+  seal_files({{output_, folder_ / "MANIFEST.json"}, folder_ / "a.tar.zst", {{}, "jane", "", {}}, "", ""});
+  const Verification found = verify_archive(folder_ / "a.tar.zst");
+  EXPECT_TRUE(found.broken.empty());
+  EXPECT_EQ(found.files, 4);
 }
 
 TEST_F(ArchiveTest, AFileChangedAfterSealingIsNamed) {

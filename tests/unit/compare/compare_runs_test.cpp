@@ -163,7 +163,8 @@ TEST(CompareRuns, ManyRunsOfOneThingHaveTheIntervalOfTheirSpread) {
   for (const char* folder : {"x", "y"})
     for (int i = 1; i <= 101; ++i)
       runs.runs.push_back(sample_run(std::string(folder) + "/t_r" + std::to_string(i) + ".json", Platform::nvd,
-                                     Framework::nemo, (folder[0] == 'x' ? 1.0 : 1.1) * (1 + 0.001 * (i % 7) + 1e-6 * i), 9));
+                                     Framework::nemo, (folder[0] == 'x' ? 1.0 : 1.1) * (1 + 0.001 * (i % 7) + 1e-6 * i),
+                                     9));
   const Pair pair = compare_runs(runs, {}).groups[0].pairs[0];
   EXPECT_EQ(pair.verdict, Verdict::slower);
   EXPECT_LT(*pair.ratio->high - *pair.ratio->low, 0.002);

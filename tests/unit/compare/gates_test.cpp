@@ -153,6 +153,14 @@ TEST(Gates, OneKindOfMemoryIsNotHeldAgainstAnother) {
   EXPECT_EQ(comparison.gates[0].outcome, GateOutcome::not_comparable);
 }
 
+TEST(Gates, AShareAndADifferenceHaveOneInterval) {
+  const auto change = gated(0.97, {"mean_step_time > 0.01"}, [](LoadedRuns&) {}).gates.at(0).change;
+  const auto share = gated(0.97, {"mean_step_time > 1%"}).gates.at(0).change;
+  ASSERT_TRUE(change && change->low && share && share->low);
+  EXPECT_NEAR(*change->low, *share->low * 0.97, 1e-3);
+  EXPECT_NEAR(*change->high, *share->high * 0.97, 1e-3);
+}
+
 TEST(Gates, ThreeRunsGiveEveryFigureAnInterval) {
   LoadedRuns runs;
   for (const char* folder : {"old", "new"})

@@ -71,6 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
         MutationCase{"Flops", "/derived/flops_per_token/causal~11", 1e9, "figure_contradiction", "FLOPs per token"},
         MutationCase{"QueryGroups", "/model_info/shape/num_key_value_heads", 2, "figure_contradiction", "parameters"},
         MutationCase{"Layers", "/model_info/shape/num_layers", 8, "figure_contradiction", "FLOPs per token"},
+        MutationCase{"Median", "/statistics/median", 0.5, "rate_contradiction", "median"},
+        MutationCase{"Percentile", "/statistics/p95", 0.6, "figure_contradiction", "95th percentile"},
+        MutationCase{"Warmup", "/warmup/steps_excluded", 40, "rate_contradiction", "warm-up"},
         MutationCase{"Price", "/derived/usd_per_hour", 12.0, "figure_contradiction", "USD"}),
     [](const auto& each) { return std::string(each.param.name); });
 
@@ -79,6 +82,23 @@ TEST(Mutation, AWrongPeakIsReplacedByTheCatalogues) {
   const double honest = json["derived"]["mfu"]["value"];
   json["derived"]["peak"]["flops_per_second"] = 312e12;
   EXPECT_NEAR(read_back(json).first().derived.mfu->value, honest, 1e-9);
+}
+
+TEST(Mutation, AFigureThatFollowsFromNothingIsNotShown) {
+  Json json = honest_file();
+  json["derived"].erase("peak");
+  json["derived"]["headline_formula"] = "other";
+  json["derived"]["mfu"]["value"] = 0.95;
+  const Contender contender = read_back(json);
+  EXPECT_FALSE(contender.first().derived.mfu);
+  EXPECT_TRUE(speaks(audit_contender(contender), "figure_contradiction", "MFU 0.95"));
+}
+
+TEST(Mutation, ANoteAboutTheStepDoesNotExcuseTheRate) {
+  Json json = honest_file();
+  json["config_audit"] = Json::array({{{"key", "tokens_per_step"}, {"effective", "262144"}}});
+  json["derived"]["tokens_per_second"]["value"] = 2e6;
+  EXPECT_TRUE(speaks(audit_contender(read_back(json)), "rate_contradiction", "tokens/s"));
 }
 
 TEST(Mutation, AChangedBatchWithholdsTheVerdictButNotTheRates) {

@@ -196,6 +196,24 @@ TEST(Cycles, TellAGapThatSurvives) {
   EXPECT_NE(pair.findings.back().sentence.find("the gap survives in clock cycles"), std::string::npos);
 }
 
+TEST(Cycles, TellAGapThatTurns) {
+  std::vector<LoadedRun> files = draw_files(3, 1.1, 4);
+  record_clock(files, Platform::nvd, 1.5e9);
+  record_clock(files, Platform::amd, 3e9);
+  const Pair pair = only_pair(files, {.baseline = "nvd"});
+  EXPECT_EQ(pair.statistics->cycle_verdict, Verdict::slower);
+  EXPECT_NE(pair.findings.back().sentence.find("the other side leads"), std::string::npos);
+}
+
+TEST(Cycles, AClockThatNoDeviceHasIsNone) {
+  std::vector<LoadedRun> files = draw_files(3, 1.1, 4);
+  for (const double hertz : {5e-324, 0.0, -1.0, 1e300}) {
+    record_clock(files, Platform::nvd, hertz);
+    record_clock(files, Platform::amd, hertz);
+    EXPECT_FALSE(only_pair(files, {.baseline = "nvd"}).statistics->cycle_ratio) << hertz;
+  }
+}
+
 // Tokens/s, MFU, joules and dollars are the step time times what is known: their intervals are its interval.
 TEST(Intervals, AreCarriedThroughToEveryFigure) {
   LoadedRun run = noisy_run("a.json", Platform::nvd, Framework::nemo, 1, 1);

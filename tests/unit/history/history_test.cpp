@@ -29,7 +29,7 @@ IndexedFile file_at(int day, double rate, RunStatus status = RunStatus::complete
 
 TEST(Trends, HoldTheNewestAgainstThePreviousAndTheBest) {
   const std::vector<IndexedFile> files = {file_at(3, 95), file_at(1, 100), file_at(2, 120)};
-  const auto trends = gather_trends(files, metrics().front(), 0.01);
+  const auto trends = gather_trends(files, metrics().front(), {0.01, 0});
   ASSERT_EQ(trends.size(), 1u);
   const Trend& trend = trends[0];
   EXPECT_EQ(trend.points[0].paths, std::vector<std::string>{"run_1.json"}) << "by time, not by name";
@@ -43,13 +43,13 @@ TEST(Trends, HoldTheNewestAgainstThePreviousAndTheBest) {
 TEST(Trends, LowerIsBetterForStepTimes) {
   std::vector<IndexedFile> files = {file_at(1, 1), file_at(2, 2)};
   for (IndexedFile& file : files) file.entry.figures["mean_step_time"] = file.entry.figures.begin()->second;
-  EXPECT_EQ(gather_trends(files, *find_metric("mean_step_time"), 0.01)[0].previous->verdict, TrendVerdict::worse);
-  EXPECT_EQ(gather_trends(files, metrics().front(), 0.01)[0].previous->verdict, TrendVerdict::better);
+  EXPECT_EQ(gather_trends(files, *find_metric("mean_step_time"), {0.01, 0})[0].previous->verdict, TrendVerdict::worse);
+  EXPECT_EQ(gather_trends(files, metrics().front(), {0.01, 0})[0].previous->verdict, TrendVerdict::better);
 }
 
 TEST(Trends, ABrokenRunCountsForNothing) {
   const auto trend =
-      gather_trends({file_at(1, 100), file_at(2, 50, RunStatus::failed), file_at(3, 100)}, metrics().front(), 0.01)[0];
+      gather_trends({file_at(1, 100), file_at(2, 50, RunStatus::failed), file_at(3, 100)}, metrics().front(), {0.01, 0})[0];
   EXPECT_EQ(trend.points.size(), 3u);
   EXPECT_EQ(trend.previous->earlier, 0u);
   EXPECT_EQ(trend.previous->verdict, TrendVerdict::same);
@@ -58,7 +58,7 @@ TEST(Trends, ABrokenRunCountsForNothing) {
 TEST(Trends, OtherConfigurationsAreOtherSeries) {
   IndexedFile other = file_at(2, 100);
   other.entry.series.global_batch_size = 32;
-  EXPECT_EQ(gather_trends({file_at(1, 100), other}, metrics().front(), 0.01).size(), 2u);
+  EXPECT_EQ(gather_trends({file_at(1, 100), other}, metrics().front(), {0.01, 0}).size(), 2u);
 }
 
 TEST(Trends, RepetitionsAreOnePoint) {
@@ -67,7 +67,7 @@ TEST(Trends, RepetitionsAreOnePoint) {
     files.push_back(file_at(i / 3, 100 + i % 3));
     files.back().path = "night" + std::to_string(i / 3) + "/t_r" + std::to_string(i % 3 + 1) + ".json";
   }
-  const auto trend = gather_trends(files, metrics().front(), 0.01)[0];
+  const auto trend = gather_trends(files, metrics().front(), {0.01, 0})[0];
   ASSERT_EQ(trend.points.size(), 2u);
   EXPECT_DOUBLE_EQ(trend.points[0].figure->value, 101);
   EXPECT_LT(*trend.points[0].figure->low, 99.8) << "the spread between runs";
@@ -77,7 +77,7 @@ TEST(Trends, ShiftsAreDated) {
   std::vector<IndexedFile> files;
   for (int i = 0; i < 20; ++i) files.push_back(file_at(i, (i < 12 ? 100 : 90) + 0.1 * (i % 3)));
   std::reverse(files.begin(), files.end());
-  const auto trend = gather_trends(files, metrics().front(), 0.01)[0];
+  const auto trend = gather_trends(files, metrics().front(), {0.01, 0})[0];
   ASSERT_EQ(trend.shifts.size(), 1u);
   EXPECT_EQ(trend.points[trend.known[trend.shifts[0].at]].paths[0], "run_12.json");
 }

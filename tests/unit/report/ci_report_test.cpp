@@ -95,6 +95,10 @@ TEST(Annotations, AreOneEscapedLineEach) {
   EXPECT_NE(text.find("e<v>\"i'&l%0A::error::%0D%250A"), std::string::npos);
 }
 
+TEST(Annotations, NoTerminalObeysThem) {
+  EXPECT_EQ(render_annotations(gated("m\x1b[31mX")).find('\x1b'), std::string::npos);
+}
+
 TEST(Annotations, TellTheWorstFirst) {
   const std::string text = render_annotations(gated());
   EXPECT_TRUE(text.starts_with("::error"));
