@@ -275,6 +275,8 @@ double own_memory_mb() {
 
 // At the speed of the pipe; what is written is read back, so that no byte is lost.
 TEST_F(Faults, MuchOutputTakesNoMemory) {
+  options_.hang.floor_seconds = 60.0;  // no step happens while it floods, and a slow disk takes its time
+  options_.time_limit_seconds = 120.0;
   const double before = own_memory_mb();
   const SuiteReport report = run(plan_with({"flood@3=300"}));
   EXPECT_LT(own_memory_mb() - before, 100.0);
