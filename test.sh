@@ -70,7 +70,7 @@ if [ "$all" = yes ]; then
   build tsan process_tests telemetry_tests run_tests data_tests model_files_tests
   stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint'
   say "Fuzzing every reader of foreign files"
-  scripts/fuzz.sh 5 && passed=$((passed + 1)) || failed=$((failed + 1))
+  scripts/fuzz.sh 3 && passed=$((passed + 1)) || failed=$((failed + 1))
 fi
 
 summary="$passed passed, $failed failed, $skipped skipped"
