@@ -31,6 +31,13 @@ bool is_text(const fs::path& path) {
 
 bool is_picture(const fs::path& path) { return path.extension() == ".png"; }
 
+// Two names may become one when they are redacted, and a file may be called as the manifest is.
+std::string unused_name(const std::string& wanted, std::set<std::string>& names) {
+  std::string name = wanted;
+  for (int i = 2; !names.insert(name).second; ++i) name = fmt::format("{}-{}", wanted, i);
+  return name;
+}
+
 struct Item {
   fs::path path;
   std::string name;
@@ -43,7 +50,7 @@ class Gatherer {
     if (!fs::exists(path)) throw Error(Problem{"does not exist", path.string(), "name results, logs or their folder"});
     const fs::path whole = fs::canonical(path);
     if (!fs::is_directory(whole)) return add_file(whole, whole.filename().string());
-    const std::string root = unused_name(whole.filename().string());
+    const std::string root = unused_name(whole.filename().string(), roots_);
     for (const auto& entry : fs::recursive_directory_iterator(whole, fs::directory_options::skip_permission_denied)) {
       std::error_code ignored;
       if (entry.is_regular_file(ignored) && !entry.is_symlink(ignored))
@@ -58,12 +65,6 @@ class Gatherer {
   std::vector<LeftOut> left_out;
 
  private:
-  std::string unused_name(const std::string& wanted) {
-    std::string name = wanted;
-    for (int i = 2; !roots_.insert(name).second; ++i) name = fmt::format("{}-{}", wanted, i);
-    return name;
-  }
-
   void add_file(const fs::path& path, std::string name) {
     if (!seen_.insert(path.string()).second) return;
     std::error_code failed;
@@ -73,7 +74,7 @@ class Gatherer {
     else if (failed || size > k_largest_file)
       left_out.push_back({path.string(), failed ? failed.message() : "over 1 GB"});
     else
-      items_.push_back({path, name.find('/') == std::string::npos ? unused_name(name) : std::move(name)});
+      items_.push_back({path, std::move(name)});
   }
 
   std::vector<Item> items_;
@@ -136,13 +137,6 @@ class SealWriter {
   std::exception_ptr failure_;
   std::unique_ptr<archive, int (*)(archive*)> handle_;
 };
-
-// Two names may become one when they are redacted, and a file may be called as the manifest is.
-std::string unused_name(const std::string& wanted, std::set<std::string>& names) {
-  std::string name = wanted;
-  for (int i = 2; !names.insert(name).second; ++i) name = fmt::format("{}-{}", wanted, i);
-  return name;
-}
 
 void check_output_name(const fs::path& output) {
   const std::string name = output.filename().string();
