@@ -10,6 +10,7 @@
 #include "result/peak.h"
 #include "result/summary.h"
 #include "result/upgrade.h"
+#include "stats/mean_estimate.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -123,12 +124,36 @@ void derive_by_known_formulas(RunResult& result) {
                           printable(stored), result.derived.headline_formula));
 }
 
+bool uses_other_intervals(const RunResult& result) {
+  return result.statistics && result.statistics->ci95_low && result.statistics->interval_method != k_interval_method;
+}
+
+bool is_other_interval(const StepStatistics& a, const StepStatistics& b) {
+  constexpr double k_tolerance = 1e-3;  // of the mean; files may round
+  const auto differs = [&](const std::optional<double>& one, const std::optional<double>& other) {
+    return one.has_value() != other.has_value() || (one && !(std::fabs(*one - *other) <= k_tolerance * b.mean));
+  };
+  return differs(a.ci95_low, b.ci95_low) || differs(a.ci95_high, b.ci95_high);
+}
+
+// Files from before methods had names mostly hold today's intervals all the same: nothing is said of those.
+void derive_by_known_intervals(RunResult& result) {
+  const StepStatistics stored = *result.statistics;
+  summarise_run(result, stored_options(result));
+  if (!stored.interval_method && result.statistics && !is_other_interval(stored, *result.statistics)) return;
+  add_warning(result, fmt::format("the intervals were made by {}, which this program {}: made again by {}",
+                                  stored.interval_method ? "method " + printable(*stored.interval_method)
+                                                         : "a method that the file does not name",
+                                  stored.interval_method ? "does not use" : "cannot follow", k_interval_method));
+}
+
 // What the file's own inputs deny is derived again, and the contradictions stay on record for the audit.
 void check_stored_figures(RunResult& result) {
   if (is_contradiction_recorded(result)) return;
   result.contradictions = find_contradictions(result);
   const bool off = std::any_of(result.contradictions.begin(), result.contradictions.end(),
                                [](const auto& each) { return each.kind != Contradiction::Kind::layout; });
+  if (uses_other_intervals(result)) derive_by_known_intervals(result);
   if (uses_other_formulas(result)) derive_by_known_formulas(result);
   if (!off && !lacks_figures(result)) return;
   if (result.derived.peak)

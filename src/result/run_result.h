@@ -170,6 +170,8 @@ struct StepStatistics {
   int64_t count = 0;
   double median = 0, mean = 0, stddev = 0, p5 = 0, p95 = 0, cv = 0;
   std::optional<double> ci95_low, ci95_high;  // of the mean: stats/mean_estimate.h
+  std::optional<std::string> interval_method =
+      {};                         // behind every interval of the result; absent: it has none, or an older file
   std::vector<int64_t> outliers;  // step numbers with |x - median| / (1.4826 MAD) > 10; labelled, not removed
   static constexpr auto fields() {
     using S = StepStatistics;
@@ -182,6 +184,8 @@ struct StepStatistics {
                       field("cv", &S::cv, "stddev / mean"),
                       field("ci95_low", &S::ci95_low, "lower end of the 95 % interval of the mean, s"),
                       field("ci95_high", &S::ci95_high, "upper end, s"),
+                      field("interval_method", &S::interval_method,
+                            "how this interval and those of the derived figures were made: docs/method.md"),
                       field("outliers", &S::outliers, "steps labelled as outliers")};
   }
 };

@@ -113,6 +113,7 @@ StepStatistics describe_steps(const RunResult& result, const std::vector<double>
   if (const auto estimate = estimate_mean(steady)) {
     const Interval interval = positive_interval(*estimate);
     s.ci95_low = interval.low, s.ci95_high = interval.high;
+    s.interval_method = std::string(k_interval_method);
   }
   s.outliers = outlier_steps(result);
   return s;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 
 namespace tprimat {
 
@@ -17,6 +18,10 @@ struct MeanEstimate {
 
 // A run is a series of steps. Fewer than this many values show no usable spread, and there is no interval.
 inline constexpr size_t k_min_values_for_interval = 5;
+
+// Which way from a series to its interval this is: estimate_mean() and positive_interval(). Another number for every
+// change that changes intervals.
+inline constexpr std::string_view k_interval_method = "long_run_variance_t/1";
 
 // Mean of one autocorrelated series. Its variance comes from the series' slow movements, its first B cosine
 // coefficients (equal-weighted cosine estimator: Lazarus, Lewis, Stock and Watson, J. Business & Economic Statistics

@@ -9,6 +9,7 @@
 #include "example_data.h"
 #include "result/summary.h"
 #include "sample_result.h"
+#include "stats/mean_estimate.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -197,6 +198,30 @@ INSTANTIATE_TEST_SUITE_P(Shared, RealFiles,
                                                     true},
                                            RealFile{"train_nvd_nemo_qwen.json", "qwen", Framework::nemo, 4203.3},
                                            RealFile{"train_amd_prim_qwen.json", "qwen", Framework::prim, 6519.8}));
+
+TEST(ResultFile, IntervalsOfAnotherMethodAreMadeAgain) {
+  RunResult result = sample_result();
+  for (size_t i = 1; i < result.step_times.size(); ++i) result.step_times[i] = 1.0 + 0.01 * static_cast<double>(i % 4);
+  summarise_run(result, {});
+  ASSERT_TRUE(result.statistics->ci95_low);
+  EXPECT_EQ(result.statistics->interval_method, k_interval_method);
+  const double low = *result.statistics->ci95_low;
+  const auto read = [&](const std::optional<std::string>& method, double stored_low) {
+    RunResult stored = result;
+    stored.statistics->interval_method = method;
+    stored.statistics->ci95_low = stored_low;
+    return read_run_result(print_json(run_result_to_json(stored)), "a.json");
+  };
+  for (const RunResult& again : {read("bootstrap/3", 0.5), read(std::nullopt, 0.5)}) {
+    EXPECT_DOUBLE_EQ(*again.statistics->ci95_low, low);
+    EXPECT_EQ(again.statistics->interval_method, k_interval_method);
+    ASSERT_EQ(again.warnings.size(), 1u);
+    EXPECT_NE(again.warnings[0].find("made again by long_run_variance_t/1"), std::string::npos) << again.warnings[0];
+  }
+  EXPECT_NE(read("bootstrap/3", low).warnings[0].find("method bootstrap/3"), std::string::npos);
+  EXPECT_TRUE(read(std::nullopt, low).warnings.empty()) << "an older file with today's interval";
+  EXPECT_TRUE(read(std::string(k_interval_method), low).warnings.empty());
+}
 
 }  // namespace
 }  // namespace tprimat
