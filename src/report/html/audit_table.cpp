@@ -53,15 +53,20 @@ std::string list_whose(const std::vector<std::string>& whose) {
   return whose.size() > k_most ? text + fmt::format(" and {} more", whose.size() - k_most) : text;
 }
 
+std::string render_why(const Finding& finding) {
+  return finding.why.empty() ? "" : fmt::format("<p class=\"why\">{}</p>", escape_html(finding.why));
+}
+
 std::string render_finding(const std::string& model, const AuditRow& row) {
   const Finding& finding = *row.finding;
   const std::string_view rule = rule_sentence(finding);
   std::string evidence = finding.sentence.substr(rule.size());
   if (evidence.starts_with(": ")) evidence = evidence.substr(2);
   return fmt::format(
-      "<tr><td><span class=\"{0}\">{0}</span></td><td>{1}</td><td>{2}</td><td>{3}</td><td>{4}</td><td>{5}</td></tr>\n",
+      "<tr><td><span "
+      "class=\"{0}\">{0}</span></td><td>{1}</td><td>{2}</td><td>{3}{4}</td><td>{5}</td><td>{6}</td></tr>\n",
       enum_name(finding.severity), escape_html(model), escape_html(list_whose(row.whose)), escape_html(rule),
-      escape_html(evidence), escape_html(finding.remedy));
+      render_why(finding), escape_html(evidence), escape_html(finding.remedy));
 }
 
 }  // namespace

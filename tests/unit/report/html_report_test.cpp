@@ -118,7 +118,8 @@ TEST(HtmlReport, AuditSplitsFindingFromEvidence) {
   runs.runs[0].result.training_config.sequence_length = 8192;
   runs.runs[0] = again(runs.runs[0]);
   const std::string table = render_audit(compare_runs(runs, {}));
-  EXPECT_NE(table.find("<td>A against B</td><td>the sequence lengths differ, so a token is not the same work</td>"
+  EXPECT_NE(table.find("<td>A against B</td><td>the sequence lengths differ, so a token is not the same work"
+                       "<p class=\"why\">attention costs more per token on longer sequences</p></td>"
                        "<td>8192 against 2048, tokens per step 524288 against 131072</td>"
                        "<td>use one sequence length on both sides</td>"),
             std::string::npos)
