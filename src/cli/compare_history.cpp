@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "cli/session.h"
 #include "history/history_report.h"
@@ -21,6 +23,13 @@ std::string render_history(const History& history, CompareFormat format) {
     case CompareFormat::coloured_terminal: break;
   }
   return render_terminal(build_document(history), format == CompareFormat::coloured_terminal);
+}
+
+void write_history(const History& history, const std::filesystem::path& folder) {
+  if (folder.empty()) return;
+  const std::filesystem::path path = folder / "history.md";
+  write_file_atomically(path, render_markdown(build_document(history), "History"));
+  log_note(fmt::format("wrote {}", path.string()));
 }
 
 }  // namespace
@@ -47,6 +56,7 @@ ExitStatus compare_history(const HistoryRequest& request, const CompareOptions& 
   log_detail(fmt::format("{} files read, {} gone, index {}", history.index.files_read, history.index.files_gone,
                          history.index.index_path.empty() ? "in memory" : history.index.index_path));
   print_result(render_history(history, format));
+  write_history(history, request.output);
   write_ci_outputs(history.comparison, ci);
   return history_status(history);
 }

@@ -15,6 +15,7 @@ namespace tprimat {
 // --history, --metric and --last.
 struct HistoryRequest {
   std::string folder, metric;
+  std::string output;  // directory for history.md; empty: none is written
   size_t last = 10;
 };
 void add_history_options(CLI::App& verb, HistoryRequest& request);

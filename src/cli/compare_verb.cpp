@@ -47,6 +47,8 @@ struct CompareRequest {
   double smallest_effect_percent = 1.0, run_spread_percent = k_assumed_run_spread * 100;
   std::optional<double> loss_tolerance_percent;
   bool markdown = false, csv = false, plot = false, force = false;
+  const CLI::App* verb = nullptr;
+  bool is_given(const char* option) const { return verb->count(option) > 0; }
 };
 
 template <NamedEnum E>
@@ -151,26 +153,45 @@ void write_page(const Comparison& comparison, const std::filesystem::path& path)
   log_note(fmt::format("wrote {}", path.string()));
 }
 
-// What would be passed over in silence is refused.
+void refuse_pair(const char* one, const char* other) {
+  throw Error(Problem{fmt::format("{} and {} do not go together", one, other), one, "leave one of them out"});
+}
+
 void check_history_request(const CompareRequest& request) {
-  const bool follows = !request.history.folder.empty();
-  const std::pair<bool, const char*> only_without[] = {{!request.paths.empty(), "result files"},
-                                                       {!request.html.empty(), "--html"},
-                                                       {request.plot, "--plot"},
-                                                       {!request.sort.empty(), "--sort"}};
-  for (const auto& [given, what] : only_without)
-    if (follows && given)
-      throw Error(Problem{fmt::format("{} and --history do not go together", what), what, "leave one of them out"});
-  if (!follows && !request.history.metric.empty())
+  if (!request.paths.empty()) refuse_pair("result files", "--history");
+  for (const char* option : {"--html", "--plot", "--sort", "--force"})
+    if (request.is_given(option)) refuse_pair(option, "--history");
+  for (const char* option : {"--json", "--csv"})  // they hold every point
+    if (request.is_given("--last") && request.is_given(option)) refuse_pair("--last", option);
+  if (!request.gates.empty()) return;
+  for (const char* option : {"--baseline", "--loss-tolerance", "--junit", "--annotations"})
+    if (request.is_given(option))
+      throw Error(Problem{"with --history this is about gates, and none is given", option,
+                          "add --fail-if, e.g. --fail-if 'tokens_per_second < -3%'"});
+}
+
+// What would be passed over in silence is refused.
+void check_request(const CompareRequest& request) {
+  for (const char* option : {"--history", "--metric", "--baseline", "--junit", "--html", "--output"})
+    if (request.is_given(option) && request.verb->get_option(option)->as<std::string>().empty())
+      throw Error(Problem{"is empty", option, "give it a value, or leave it out"});
+  if (request.is_given("--history")) return check_history_request(request);
+  if (request.is_given("--metric"))
     throw Error(Problem{"a metric is followed over a history", "--metric", "add --history DIR"});
+  if (request.is_given("--last"))
+    throw Error(Problem{"it is the table of a history that shows the last points", "--last", "add --history DIR"});
 }
 
 ExitStatus compare(const Session& session, const CompareRequest& request) {
-  check_history_request(request);
+  check_request(request);
   const std::filesystem::path page = page_path(request);
   const CompareOptions options = make_options(request);
   const CompareFormat format = choose_format(request, session);
-  if (!request.history.folder.empty()) return compare_history(request.history, options, format, request.ci);
+  if (!request.history.folder.empty()) {
+    HistoryRequest history = request.history;
+    if (request.is_given("--output")) history.output = request.output;
+    return compare_history(history, options, format, request.ci);
+  }
   const Comparison comparison = compare_runs(load_requested(request), options);
   print_result(render_comparison(comparison, format));
   write_page(comparison, page);
@@ -212,6 +233,7 @@ void add_compare_verb(CLI::App& program, Session& session) {
   CLI::App* verb =
       add_verb(program, session, "compare", "Compare results: who is faster, by how much, and is the comparison fair?",
                k_compare_examples);
+  request->verb = verb;
   add_json_option(*verb, session);
   verb->add_option("paths", request->paths, "Result files, or directories of them (default: the output directory)")
       ->type_name("DIR|FILE");
@@ -243,7 +265,8 @@ void add_compare_verb(CLI::App& program, Session& session) {
       ->capture_default_str()
       ->check(CLI::Range(0.0, 50.0));
   verb->add_option("--output", request->output,
-                   "Directory for compare.md, compare.png and compare.svg (default: ./output)")
+                   "Directory for compare.md, compare.png and compare.svg (default: ./output); with --history for "
+                   "history.md (default: it is not written)")
       ->type_name("DIR");
   verb->callback([&session, request] { session.action = [&session, request] { return compare(session, *request); }; });
 }

@@ -2,16 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 
 namespace tprimat {
 namespace {
 
 // Bit by bit: a NaN in both is the same.
-bool is_equal_series(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+void append_series(std::string& key, const std::vector<double>& values) {
+  key += fmt::format("{}:", values.size());
+  key.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
 }
 
 bool is_various(const std::vector<double>& times) {
@@ -19,29 +19,40 @@ bool is_various(const std::vector<double>& times) {
   return std::set<double>(times.begin(), times.end()).size() >= k_enough;
 }
 
-bool has_equal_averages(const RunResult& a, const RunResult& b) {
-  if (!a.performance_metrics || !b.performance_metrics) return false;
-  return a.performance_metrics->avg_step_time_seconds == b.performance_metrics->avg_step_time_seconds &&
-         a.performance_metrics->tokens_per_second == b.performance_metrics->tokens_per_second;
+std::string averages_of(const RunResult& result) {
+  if (!result.performance_metrics) return "";
+  const auto show = [](const std::optional<double>& figure) { return figure ? fmt::format("{}", *figure) : "unknown"; };
+  return fmt::format("{} {}", show(result.performance_metrics->avg_step_time_seconds),
+                     show(result.performance_metrics->tokens_per_second));
 }
 
 }  // namespace
 
+std::string measurement_key(const RunResult& result) {
+  std::string key;
+  append_series(key, result.step_times);
+  append_series(key, result.loss_values);
+  if (is_various(result.step_times)) return key;
+  const std::string averages = averages_of(result);
+  if (result.timestamp.empty() || (result.step_times.empty() && averages.empty())) return "";
+  return key + result.timestamp + (result.step_times.empty() ? averages : "");
+}
+
 bool is_same_measurement(const RunResult& a, const RunResult& b) {
-  if (!is_equal_series(a.step_times, b.step_times) || !is_equal_series(a.loss_values, b.loss_values)) return false;
-  if (a.timestamp == b.timestamp && !a.timestamp.empty()) return !a.step_times.empty() || has_equal_averages(a, b);
-  return is_various(a.step_times);
+  const std::string key = measurement_key(a);
+  return !key.empty() && key == measurement_key(b);
 }
 
 void set_copies_aside(Contender& contender) {
   std::vector<LoadedRun> kept;
+  std::map<std::string, std::string> originals;  // measurement to path
   for (LoadedRun& run : contender.runs) {
-    const auto original = std::find_if(
-        kept.begin(), kept.end(), [&](const LoadedRun& each) { return is_same_measurement(each.result, run.result); });
-    if (original == kept.end())
+    const std::string key = measurement_key(run.result);
+    const auto [original, is_first] = originals.try_emplace(key, run.path);
+    if (is_first || key.empty())
       kept.push_back(std::move(run));
     else
-      contender.copies.push_back(fmt::format("{} of {}", run.path, original->path));
+      contender.copies.push_back(fmt::format("{} of {}", run.path, original->second));
   }
   contender.runs = std::move(kept);
 }

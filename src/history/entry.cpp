@@ -1,11 +1,13 @@
 #include "history/entry.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 
+#include "compare/copies.h"
 #include "result/metrics.h"
 #include "result/summary.h"
 
@@ -27,6 +29,13 @@ double zone_offset(const char* text) {
     return 0;
   const double seconds = hours * 3600.0 + minutes * 60.0;
   return sign == '+' ? seconds : sign == '-' ? -seconds : 0;
+}
+
+std::string hash_measurement(const RunResult& result) {
+  const std::string key = measurement_key(result);
+  if (key.empty()) return "";
+  const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
 }  // namespace
@@ -59,6 +68,7 @@ HistoryEntry make_entry(const RunResult& result) {
                   .sequence_length = result.training_config.sequence_length.value_or(0)};
   entry.timestamp = result.timestamp;
   entry.status = result.status;
+  entry.measurement = hash_measurement(result);
   for (const Metric& metric : metrics())
     if (const auto figure = metric.read(result); figure && std::isfinite(figure->value))
       entry.figures[std::string(metric.key)] = *figure;

@@ -34,12 +34,14 @@ struct HistoryEntry {
   SeriesKey series;
   std::string timestamp;  // as the result has it; empty: it has none, and the file's time serves
   RunStatus status = RunStatus::complete;
+  std::string measurement;  // hash of its measurement_key(): the same in copies of one run; empty: it can be no copy
   std::map<std::string, Estimate> figures;  // by key of the metric
   static constexpr auto fields() {
     using E = HistoryEntry;
     return std::tuple{field("series", &E::series, "what is the same in all runs of the series"),
                       field("timestamp", &E::timestamp, "when the run started"),
                       field("status", &E::status, "how it ended"),
+                      field("measurement", &E::measurement, "the same in copies of one run"),
                       field("figures", &E::figures, "by key of the metric")};
   }
 };

@@ -41,10 +41,13 @@ void select_files(IndexedFolder& index, const CompareOptions& options, const std
 }
 
 bool is_of(const HistoryPoint& point, const std::string& wanted, const std::filesystem::path& folder) {
-  return std::any_of(point.paths.begin(), point.paths.end(), [&](const std::string& each) {
+  const auto is_wanted = [&](const std::string& each) {
     const std::filesystem::path path(each);
     return each == wanted || path.filename() == wanted || path.stem() == wanted || (folder / path) == wanted;
-  });
+  };
+  return std::any_of(point.paths.begin(), point.paths.end(), is_wanted) ||
+         std::any_of(point.copies.begin(), point.copies.end(),
+                     [&](const CopiedRun& copy) { return is_wanted(copy.path); });
 }
 
 // What the newest point is held against; nothing where the series has no such point.
@@ -123,11 +126,12 @@ bool names_nothing(const History& history, const std::string& baseline) {
 
 History read_history(const std::filesystem::path& folder, const HistoryOptions& options) {
   const Metric& metric = require_metric(options.metric);
-  History history{folder, &metric, options.last, index_folder(folder), {}, {}};
+  History history{folder, &metric, options.last, index_folder(folder), {}, 0, {}};
   select_files(history.index, options.compare, folder.string());
   history.trends =
       gather_trends(history.index.files, metric, {options.compare.smallest_effect, options.compare.assumed_run_spread});
   history.index.files = {};
+  history.assumed_run_spread = options.compare.assumed_run_spread;
   history.comparison.smallest_effect = options.compare.smallest_effect;
   history.comparison.force = options.compare.force;
   if (names_nothing(history, options.compare.baseline))

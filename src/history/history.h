@@ -21,6 +21,7 @@ struct History {
   size_t last = 10;
   IndexedFolder index;  // without its files: the trends have them
   std::vector<Trend> trends;
+  double assumed_run_spread = 0;  // relative, that points of one run were given
   Comparison comparison;  // newest against baseline of each series; only where gates were asked for
 };
 

@@ -35,11 +35,27 @@ std::vector<double> values_of(const Trend& trend, size_t most) {
   return values;
 }
 
+std::string list_copies(const History& history) {
+  constexpr size_t k_most = 5;
+  std::string text;
+  size_t count = 0;
+  for (const Trend& trend : history.trends)
+    for (const HistoryPoint& point : trend.points)
+      for (const CopiedRun& copy : point.copies)
+        if (++count <= k_most) text += fmt::format("{}{} of {}", count > 1 ? ", " : "", copy.path, copy.of);
+  if (count == 0) return "";
+  if (count > k_most) text += fmt::format(" and {} more", count - k_most);
+  return fmt::format("{} held by more than one file count{} once: {}.", count == 1 ? "A run" : "Runs",
+                     count == 1 ? "s" : "", text);
+}
+
 DocumentPart introduce(const History& history, size_t points) {
   std::vector<Line> lines{
       {fmt::format("{} series of {} points in {}; {} ({}).", history.trends.size(), points, history.folder.string(),
                    history.metric->title, enum_name(history.metric->better)),
        Tone::plain, ""}};
+  if (const std::string copies = list_copies(history); !copies.empty())
+    lines.push_back({copies, Tone::doubtful, "a copy adds no run; take it out of the directory"});
   if (!history.index.note.empty()) lines.push_back({history.index.note + ".", Tone::doubtful, ""});
   if (history.trends.size() > k_most_series)
     lines.push_back({fmt::format("The table shows the first {} series; --csv and --json have all.", k_most_series),
@@ -107,12 +123,20 @@ void add_shifts(const History& history, Document& document) {
   document.push_back(history_lines(std::move(lines)));
 }
 
-constexpr const char* k_footer =
-    "A series is what agrees in model, framework, platform, device, device count, precision, batch, sequence length "
-    "and "
-    "strategy. Changes join the two figures' own 95 % intervals; better, worse and same ask for the whole interval. "
-    "Level "
-    "shifts are found by least squares with a price of 3 s2 log n per shift.";
+std::string describe_spread(double assumed_run_spread) {
+  if (assumed_run_spread <= 0) return "no spread between runs is added to a point of one run";
+  return fmt::format(
+      "a point of one run, which cannot show the spread between runs, is given one of {} besides (--run-spread)",
+      format_percent(assumed_run_spread));
+}
+
+std::string write_footer(const History& history) {
+  return fmt::format(
+      "A series is what agrees in model, framework, platform, device, device count, precision, batch, sequence length "
+      "and strategy. Changes join the two figures' own 95 % intervals; {}. Better, worse and same ask for the whole "
+      "interval. Level shifts are found by least squares with a price of 3 s2 log n per shift.",
+      describe_spread(history.assumed_run_spread));
+}
 
 }  // namespace
 
@@ -143,7 +167,7 @@ Document build_document(const History& history) {
     document.push_back(history_heading("Gates"));
     document.push_back(list_gates(history.comparison.gates));
   }
-  document.push_back(history_lines({{k_footer, Tone::faint, ""}}));
+  document.push_back(history_lines({{write_footer(history), Tone::faint, ""}}));
   make_printable(document);
   return document;
 }

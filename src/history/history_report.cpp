@@ -17,8 +17,11 @@ Json step_to_json(const Trend& trend, const std::optional<TrendStep>& step) {
 }
 
 Json point_to_json(const HistoryPoint& point) {
+  Json copies = Json::array();
+  for (const CopiedRun& copy : point.copies) copies.push_back({{"path", copy.path}, {"of", copy.of}});
   return {{"time", format_utc(point.unix_time)},
           {"files", point.paths},
+          {"copies", copies},
           {"status", enum_name(point.status)},
           {"figure", point.figure ? to_json(*point.figure) : Json(nullptr)}};
 }
@@ -74,6 +77,7 @@ Json history_to_json(const History& history) {
           {"metric", history.metric->key},
           {"unit", history.metric->unit},
           {"smallest_effect", history.comparison.smallest_effect},
+          {"assumed_run_spread", history.assumed_run_spread},
           {"exit_status", static_cast<int>(history_status(history))},
           {"index",
            {{"path", history.index.index_path},

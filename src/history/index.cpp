@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int k_index_version = 1;
+constexpr int k_index_version = 2;
 
 // Of a file, without reading it.
 struct Stamp {

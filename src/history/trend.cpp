@@ -78,15 +78,51 @@ void describe_trend(Trend& trend, const Metric& metric, const Margins& margins) 
   trend.best = compare_points(trend, best_of(trend, earlier, metric), metric, margins);
 }
 
+// Files of one series by the point that they belong to. Of several files that hold the same run the earliest counts, of
+// those the first by name.
+class SeriesFiles {
+ public:
+  void add(const IndexedFile& file) { files_.push_back(&file); }
+
+  std::vector<HistoryPoint> make_points(const Metric& metric) {
+    std::stable_sort(files_.begin(), files_.end(), [](const IndexedFile* a, const IndexedFile* b) {
+      return a->unix_time != b->unix_time ? a->unix_time < b->unix_time : a->path < b->path;
+    });
+    for (const IndexedFile* file : files_) sort_in(*file);
+    std::vector<HistoryPoint> points;
+    for (const auto& [name, files] : counted_) {
+      points.push_back(make_point(files, metric));
+      points.back().copies = copies_[name];
+    }
+    return points;
+  }
+
+ private:
+  void sort_in(const IndexedFile& file) {
+    const std::string point = repetition_key(file.path);
+    const std::string& measurement = file.entry.measurement;
+    const auto [original, is_first] = originals_.try_emplace(measurement, &file);
+    if (is_first || measurement.empty())
+      counted_[point].push_back(&file);
+    else
+      copies_[repetition_key(original->second->path)].push_back({file.path, original->second->path});
+  }
+
+  std::vector<const IndexedFile*> files_;
+  std::map<std::string, std::vector<const IndexedFile*>> counted_;  // by point
+  std::map<std::string, std::vector<CopiedRun>> copies_;            // by point
+  std::map<std::string, const IndexedFile*> originals_;             // by measurement
+};
+
 }  // namespace
 
 std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, const Margins& margins) {
-  std::map<SeriesKey, std::map<std::string, std::vector<const IndexedFile*>>> series;
-  for (const IndexedFile& file : files) series[file.entry.series][repetition_key(file.path)].push_back(&file);
+  std::map<SeriesKey, SeriesFiles> series;
+  for (const IndexedFile& file : files) series[file.entry.series].add(file);
   std::vector<Trend> trends;
-  for (const auto& [key, points] : series) {
-    Trend trend{.series = key, .points = {}, .known = {}, .previous = {}, .best = {}, .shifts = {}};
-    for (const auto& [name, members] : points) trend.points.push_back(make_point(members, metric));
+  for (auto& [key, members] : series) {
+    Trend trend{
+        .series = key, .points = members.make_points(metric), .known = {}, .previous = {}, .best = {}, .shifts = {}};
     describe_trend(trend, metric, margins);
     trends.push_back(std::move(trend));
   }

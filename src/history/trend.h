@@ -12,10 +12,16 @@
 
 namespace tprimat {
 
+// A file that holds a run which another file of the series holds already.
+struct CopiedRun {
+  std::string path, of;
+};
+
 // One moment of a series: a run, or its repetitions (files that differ only in _r<k>).
 struct HistoryPoint {
   double unix_time = 0;  // of the newest of its runs
   std::vector<std::string> paths;
+  std::vector<CopiedRun> copies;           // of these, under other names; they count for nothing
   RunStatus status = RunStatus::complete;  // complete when all its runs are
   std::optional<Estimate> figure;          // of the metric that is followed
 };
@@ -38,8 +44,8 @@ struct TrendStep {
   TrendVerdict verdict = TrendVerdict::inconclusive;
 };
 
-// All points of one series by time. Points that are not complete or lack the figure stay in the list and count for
-// nothing.
+// All points of one series by time; each run counts once, however many files hold it. Points that are not complete or
+// lack the figure stay in the list and count for nothing.
 struct Trend {
   SeriesKey series;
   std::vector<HistoryPoint> points;

@@ -11,6 +11,7 @@
 #include "history/history_report.h"
 #include "report/document.h"
 #include "result/result_file.h"
+#include "result/summary.h"
 #include "text/json_fields.h"
 #include "unit/compare/sample_runs.h"
 
@@ -73,6 +74,28 @@ TEST(Trends, RepetitionsAreOnePoint) {
   EXPECT_LT(*trend.points[0].figure->low, 99.8) << "the spread between runs";
 }
 
+TEST(Trends, CopiesOfOneRunCountOnce) {
+  std::vector<IndexedFile> files = {file_at(1, 100), file_at(2, 101), file_at(2, 101), file_at(3, 101)};
+  files[2].path = "backup/other.json", files[3].path = "later.json";
+  for (size_t i = 1; i < 4; ++i) files[i].entry.measurement = "same";
+  files[0].entry.measurement = "";
+  const auto trend = gather_trends(files, metrics().front(), {0.01, 0})[0];
+  ASSERT_EQ(trend.points.size(), 2u);
+  EXPECT_EQ(trend.points[1].paths, std::vector<std::string>{"backup/other.json"}) << "the first by name of one time";
+  ASSERT_EQ(trend.points[1].copies.size(), 2u);
+  EXPECT_EQ(trend.points[1].copies[1].path, "later.json");
+  EXPECT_EQ(trend.points[1].copies[1].of, "backup/other.json");
+}
+
+TEST(Trends, ARepetitionThatIsACopyAddsNoRun) {
+  std::vector<IndexedFile> files = {file_at(1, 100), file_at(1, 100)};
+  files[0].path = "t_r1.json", files[1].path = "t_r2.json";
+  files[0].entry.measurement = files[1].entry.measurement = "same";
+  const auto trend = gather_trends(files, metrics().front(), {0.01, 0.02})[0];
+  ASSERT_EQ(trend.points.size(), 1u);
+  EXPECT_EQ(trend.points[0].paths.size(), 1u);
+}
+
 TEST(Trends, ShiftsAreDated) {
   std::vector<IndexedFile> files;
   for (int i = 0; i < 20; ++i) files.push_back(file_at(i, (i < 12 ? 100 : 90) + 0.1 * (i % 3)));
@@ -100,6 +123,8 @@ class Histories : public ::testing::Test {
     const std::string name = "run_" + std::to_string(day) + ".json";
     RunResult result = sample_run(name, Platform::nvd, Framework::nemo, step_time).result;
     result.timestamp = "2026-01-0" + std::to_string(day) + "T00:00:00Z";
+    result.step_times[0] += 0.001 * day;  // or it would be the same run again
+    summarise_run(result, stored_options(result));
     if (change) change(result);
     write_run_result(folder_ / name, result, Survives::kill);
   }
@@ -145,6 +170,26 @@ TEST_F(Histories, EveryFormatTellsTheSame) {
   EXPECT_EQ(json["series"][0]["against_best"]["file"], "run_1.json");
   const std::string csv = render_csv(history);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 4);
+}
+
+TEST_F(Histories, CopiesAreNamedAndMayBeTheBaseline) {
+  add(1, 1.0), add(2, 1.1);
+  fs::create_directories(folder_ / "backup");
+  fs::copy_file(folder_ / "run_1.json", folder_ / "backup/night.json");
+  const History history = read_history(folder_, {});
+  ASSERT_EQ(history.trends[0].points.size(), 2u);
+  EXPECT_EQ(history_to_json(history)["series"][0]["points"][0]["copies"][0]["path"], "run_1.json");
+  EXPECT_NE(render_terminal(build_document(history), false).find("run_1.json of backup/night.json"), std::string::npos);
+  EXPECT_EQ(history_status(gated("tokens_per_second < -3%", "run_1")), ExitStatus::gate_failed);
+}
+
+TEST_F(Histories, TheFootnoteSaysWhatWasAdded) {
+  add(1, 1.0);
+  const auto footnote = [&](double spread) {
+    return render_markdown(build_document(read_history(folder_, {.compare = {.assumed_run_spread = spread}})), "");
+  };
+  EXPECT_NE(footnote(0.015).find("is given one of 1.5 % besides"), std::string::npos);
+  EXPECT_NE(footnote(0).find("no spread between runs is added"), std::string::npos);
 }
 
 TEST_F(Histories, FiltersAndMetricsAreChecked) {
