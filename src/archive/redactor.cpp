@@ -48,11 +48,13 @@ bool is_telling(const std::string& user) {
 
 struct TokenShape {
   std::string_view prefix;
-  size_t shortest;  // characters behind the prefix
+  size_t shortest;     // characters behind the prefix
+  bool plain = false;  // these are letters and digits alone: hf_trainer_of_ours is a name
 };
-constexpr std::array k_token_shapes = {TokenShape{"hf_", 20},   TokenShape{"ghp_", 20},   TokenShape{"github_pat_", 20},
-                                       TokenShape{"sk-", 20},   TokenShape{"AKIA", 16},   TokenShape{"ASIA", 16},
-                                       TokenShape{"xoxb-", 20}, TokenShape{"glpat-", 16}, TokenShape{"nvapi-", 20}};
+constexpr std::array k_token_shapes = {
+    TokenShape{"hf_", 20, true}, TokenShape{"ghp_", 20, true}, TokenShape{"github_pat_", 20},
+    TokenShape{"sk-", 20},       TokenShape{"AKIA", 16},       TokenShape{"ASIA", 16},
+    TokenShape{"xoxb-", 20},     TokenShape{"glpat-", 16},     TokenShape{"nvapi-", 20}};
 
 // A count of tokens is no secret, and a number in JSON has no stand-in.
 bool is_number(std::string_view text) { return text.find_first_not_of("0123456789.+-eE") == std::string_view::npos; }
@@ -60,6 +62,12 @@ bool is_number(std::string_view text) { return text.find_first_not_of("012345678
 std::string escape_in_json(const std::string& text) {
   const std::string quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   return quoted.substr(1, quoted.size() - 2);
+}
+
+size_t count_letters_and_digits(std::string_view text, size_t begin) {
+  size_t end = begin;
+  while (end < text.size() && std::isalnum(static_cast<unsigned char>(text[end])) != 0) ++end;
+  return end - begin;
 }
 
 size_t name_end(std::string_view text, size_t begin) {
@@ -106,13 +114,14 @@ std::string Redactor::replace_words(std::string text) {
 }
 
 std::string Redactor::replace_tokens(std::string text) {
-  for (const auto& [prefix, shortest] : k_token_shapes) {
+  for (const auto& [prefix, shortest, plain] : k_token_shapes) {
     std::string result;
     size_t done = 0;
     for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at + 1)) {
       if (at < done) continue;
-      const size_t end = name_end(text, at);
-      if ((at > 0 && is_name_character(text[at - 1])) || end - at < prefix.size() + shortest) continue;
+      const size_t end = name_end(text, at), behind = at + prefix.size();
+      const size_t length = plain ? count_letters_and_digits(text, behind) : end - behind;
+      if ((at > 0 && is_name_character(text[at - 1])) || length < shortest) continue;
       result.append(text, done, at - done).append(k_hidden);
       done = end;
       ++counts_["secret"];

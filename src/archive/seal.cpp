@@ -14,14 +14,13 @@
 #include "archive/sha256.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "text/format.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr uintmax_t k_largest_file = 1'000'000'000;
 
 bool is_text(const fs::path& path) {
   constexpr std::array k_extensions = {".json", ".jsonl", ".log", ".yaml", ".yml",  ".md",  ".txt",  ".csv",
@@ -31,11 +30,19 @@ bool is_text(const fs::path& path) {
 
 bool is_picture(const fs::path& path) { return path.extension() == ".png"; }
 
-// Two names may become one when they are redacted, and a file may be called as the manifest is.
+// Two names may become one when they are redacted, and a file may be called as the manifest is. The ending stays: it
+// says what a file is.
 std::string unused_name(const std::string& wanted, std::set<std::string>& names) {
+  const fs::path path(wanted);
+  const std::string ending = path.extension().string();
   std::string name = wanted;
-  for (int i = 2; !names.insert(name).second; ++i) name = fmt::format("{}-{}", wanted, i);
+  for (int i = 2; !names.insert(name).second; ++i)
+    name = fmt::format("{}-{}{}", wanted.substr(0, wanted.size() - ending.size()), i, ending);
   return name;
+}
+
+std::string describe_largest(const ArchiveLimits& limits) {
+  return "over " + format_gb(static_cast<double>(limits.file_bytes));
 }
 
 struct Item {
@@ -46,11 +53,13 @@ struct Item {
 // Files to seal with their names in the archive: that of the folder given, then the way below it.
 class Gatherer {
  public:
+  explicit Gatherer(const ArchiveLimits& limits) : limits_(limits) {}
+
   void add(const fs::path& path) {
     if (!fs::exists(path)) throw Error(Problem{"does not exist", path.string(), "name results, logs or their folder"});
     const fs::path whole = fs::canonical(path);
     if (!fs::is_directory(whole)) return add_file(whole, whole.filename().string());
-    const std::string root = unused_name(whole.filename().string(), roots_);
+    const std::string root = unused_name(whole.has_filename() ? whole.filename().string() : "root", roots_);
     for (const auto& entry : fs::recursive_directory_iterator(whole, fs::directory_options::skip_permission_denied)) {
       std::error_code ignored;
       if (entry.is_regular_file(ignored) && !entry.is_symlink(ignored))
@@ -71,12 +80,13 @@ class Gatherer {
     const uintmax_t size = fs::file_size(path, failed);
     if (!is_text(path) && !is_picture(path))
       left_out.push_back({path.string(), "no result, log, configuration or report"});
-    else if (failed || size > k_largest_file)
-      left_out.push_back({path.string(), failed ? failed.message() : "over 1 GB"});
+    else if (failed || size > static_cast<uintmax_t>(limits_.file_bytes))
+      left_out.push_back({path.string(), failed ? failed.message() : describe_largest(limits_)});
     else
       items_.push_back({path, std::move(name)});
   }
 
+  ArchiveLimits limits_;
   std::vector<Item> items_;
   std::set<std::string> seen_, roots_;
 };
@@ -145,35 +155,69 @@ void check_output_name(const fs::path& output) {
   throw Error(Problem{"has no ending of an archive", output.string(), "call it *.tar.zst or *.tar.gz"});
 }
 
+// One archive on its way into its file, within the limits that its reader holds it to.
+class Sealing {
+ public:
+  explicit Sealing(const SealRequest& request)
+      : limits_(request.limits), redactor_(request.redaction), writer_(request.output) {
+    seal_.manifest.program = request.program;
+    seal_.manifest.created = request.created;
+  }
+
+  // Redaction can make names and texts longer.
+  void add(const Item& item) {
+    const std::string name = unused_name(escape_name(redactor_.redact(item.name)), names_);
+    const std::string text = read_file(item.path);
+    const std::string content = is_text(item.path) ? redactor_.redact(text) : text;
+    if (const std::string fault = find_fault_in_name(name, limits_); !fault.empty())
+      return seal_.left_out.push_back({item.path.string(), fault});
+    if (std::ssize(content) > limits_.file_bytes)
+      return seal_.left_out.push_back({item.path.string(), describe_largest(limits_)});
+    write(name, content);
+    seal_.manifest.files.push_back({name, std::ssize(content), sha256_hex(content)});
+  }
+
+  Seal finish(std::vector<LeftOut> left_out) {
+    seal_.left_out.insert(seal_.left_out.begin(), left_out.begin(), left_out.end());
+    seal_.manifest.redactions = redactor_.counts();
+    const std::string manifest = print_json(to_json(seal_.manifest));
+    seal_.manifest_sha256 = sha256_hex(manifest);
+    write(k_manifest_name, manifest);
+    writer_.finish();
+    return std::move(seal_);
+  }
+
+ private:
+  void write(const std::string& name, const std::string& content) {
+    bytes_ += std::ssize(content);
+    if (++files_ > limits_.files || bytes_ > limits_.all_bytes)
+      throw Error(Problem{fmt::format("more than {} files or {} cannot be verified, so they are not sealed",
+                                      limits_.files, format_gb(static_cast<double>(limits_.all_bytes))),
+                          "", "seal them in several archives"});
+    writer_.add(name, content);
+  }
+
+  ArchiveLimits limits_;
+  Redactor redactor_;
+  SealWriter writer_;
+  Seal seal_;
+  std::set<std::string> names_{k_manifest_name};
+  int64_t files_ = 0, bytes_ = 0;
+};
+
 }  // namespace
 
 Seal seal_files(const SealRequest& request) {
   check_output_name(request.output);
-  Gatherer gatherer;
+  Gatherer gatherer(request.limits);
   for (const fs::path& path : request.paths) gatherer.add(path);
   const std::vector<Item> items = gatherer.items();
   if (items.empty())
     throw Error(
         Problem{"no result, log or configuration was found", "", "run `tprimat run` first, or name its output"});
-  Redactor redactor(request.redaction);
-  SealWriter writer(request.output);
-  Seal seal;
-  std::set<std::string> names{k_manifest_name};
-  seal.left_out = std::move(gatherer.left_out);
-  seal.manifest.program = request.program;
-  seal.manifest.created = request.created;
-  for (const Item& item : items) {
-    const std::string name = unused_name(redactor.redact(item.name), names);
-    const std::string content = is_text(item.path) ? redactor.redact(read_file(item.path)) : read_file(item.path);
-    writer.add(name, content);
-    seal.manifest.files.push_back({name, static_cast<int64_t>(content.size()), sha256_hex(content)});
-  }
-  seal.manifest.redactions = redactor.counts();
-  const std::string manifest = print_json(to_json(seal.manifest));
-  seal.manifest_sha256 = sha256_hex(manifest);
-  writer.add(k_manifest_name, manifest);
-  writer.finish();
-  return seal;
+  Sealing sealing(request);
+  for (const Item& item : items) sealing.add(item);
+  return sealing.finish(std::move(gatherer.left_out));
 }
 
 }  // namespace tprimat

@@ -4,7 +4,6 @@
 #include <archive_entry.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <set>
@@ -35,6 +34,7 @@ class SealedReader {
       if (status != ARCHIVE_OK) refuse("is no whole archive");
       if (::archive_entry_filetype(entry) == AE_IFDIR) continue;
       name = checked_name(entry);
+      if (::archive_entry_size(entry) > limits_.file_bytes) refuse_size();
       content = read_content();
       return true;
     }
@@ -48,22 +48,23 @@ class SealedReader {
   }
 
   [[noreturn]] void refuse_file(const std::string& name, const std::string& what) const {
-    throw Error(Problem{fmt::format("holds \"{}\", which {}", printable(name), what), path_,
-                        "nothing was unpacked; do not trust this archive"});
+    constexpr size_t k_shown = 200;
+    throw Error(
+        Problem{fmt::format("holds \"{}\", which {}", printable(std::string_view(name).substr(0, k_shown)), what),
+                path_, "nothing was unpacked; do not trust this archive"});
   }
 
   std::string checked_name(archive_entry* entry) {
     const char* raw = ::archive_entry_pathname(entry);
     if (raw == nullptr) raw = ::archive_entry_pathname_utf8(entry);
     const std::string name = raw == nullptr ? "" : raw;
-    const std::filesystem::path path(name);
-    const bool leads_out = path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end();
-    const bool odd = std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-    if (name.empty() || leads_out || odd) refuse_file(name, "leads out of it");
+    if (const std::string fault = find_fault_in_name(name, limits_); !fault.empty()) refuse_file(name, fault);
     if (::archive_entry_filetype(entry) != AE_IFREG || ::archive_entry_hardlink(entry) != nullptr)
       refuse_file(name, "is no plain file");
-    if (!seen_.insert(path.lexically_normal().string()).second) refuse_file(name, "comes twice");
-    if (std::ssize(seen_) > limits_.files) refuse(fmt::format("holds more than {} files", limits_.files));
+    if (!seen_.insert(std::filesystem::path(name).lexically_normal().string()).second) refuse_file(name, "comes twice");
+    if (std::ssize(seen_) > limits_.files)
+      throw Error(Problem{fmt::format("holds more than {} files", limits_.files), path_,
+                          "nothing was unpacked; do not trust this archive"});
     return name;
   }
 
@@ -76,11 +77,15 @@ class SealedReader {
       if (count < 0) refuse("is damaged");
       content.append(block.data(), static_cast<size_t>(count));
       all_bytes_ += count;
-      if (std::ssize(content) > limits_.file_bytes || all_bytes_ > limits_.all_bytes)
-        refuse(fmt::format("holds more than {} in one file or {} in all",
-                           format_gb(static_cast<double>(limits_.file_bytes)),
-                           format_gb(static_cast<double>(limits_.all_bytes))));
+      if (std::ssize(content) > limits_.file_bytes || all_bytes_ > limits_.all_bytes) refuse_size();
     }
+  }
+
+  [[noreturn]] void refuse_size() const {
+    throw Error(Problem{
+        fmt::format("holds more than {} in one file or {} in all", format_gb(static_cast<double>(limits_.file_bytes)),
+                    format_gb(static_cast<double>(limits_.all_bytes))),
+        path_, "nothing was unpacked; do not trust this archive"});
   }
 
   std::string path_;

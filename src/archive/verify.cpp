@@ -3,74 +3,108 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <set>
 
-#include "archive/seal.h"
+#include "archive/find_sealed.h"
+#include "archive/manifest.h"
 #include "archive/sealed_files.h"
 #include "archive/sha256.h"
+#include "archive/stated_log.h"
+#include "archive/stated_numbers.h"
+#include "archive/stated_series.h"
 #include "base/error.h"
+#include "result/metrics.h"
 #include "result/result_file.h"
-#include "result/step_record.h"
 #include "result/summary.h"
-#include "text/json_fields.h"
+#include "stats/mean_estimate.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
 
-bool agree(double stated, double derived) {
-  constexpr double k_tolerance = 1e-6;
-  return stated == derived ||
-         std::fabs(stated - derived) <= k_tolerance * std::max(std::fabs(stated), std::fabs(derived));
-}
-
-// What is needed after the hashes were taken: JSON (results among it), step records and the manifest.
+// What the first reading leaves: a hash of each file, and JSON, for results are among it.
 struct Opened {
-  std::map<std::string, std::string> hashes, documents, steps;
+  std::map<std::string, SealedFile> files;
+  std::map<std::string, std::string> documents;
   std::optional<std::string> manifest;
 };
 
-Opened open_archive(const std::filesystem::path& archive) {
+Opened open_archive(const std::filesystem::path& archive, const ArchiveLimits& limits) {
   Opened opened;
-  read_sealed_files(archive, [&](const std::string& name, std::string content) {
-    if (name == k_manifest_name) {
-      opened.manifest = std::move(content);
-      return;
-    }
-    opened.hashes[name] = sha256_hex(content);
-    const std::filesystem::path path(name);
-    if (path.extension() == ".json")
-      opened.documents[name] = std::move(content);
-    else if (path.filename() == "steps.jsonl")
-      opened.steps[name] = std::move(content);
-  });
+  read_sealed_files(
+      archive,
+      [&](const std::string& name, std::string content) {
+        if (name == k_manifest_name) {
+          opened.manifest = std::move(content);
+          return;
+        }
+        opened.files[name] = {name, std::ssize(content), sha256_hex(content)};
+        if (std::filesystem::path(name).extension() == ".json") opened.documents[name] = std::move(content);
+      },
+      limits);
+  if (!opened.manifest)
+    throw Error(Problem{fmt::format("holds no {}", k_manifest_name), archive.string(),
+                        "give a file that `tprimat archive` wrote"});
   return opened;
+}
+
+// "output/train_x.json" was made of "output/runs/train_x/steps.jsonl".
+std::string steps_beside(const std::string& name) {
+  const std::filesystem::path path(name);
+  return (path.parent_path() / "runs" / path.stem() / "steps.jsonl").generic_string();
 }
 
 class Verifier {
  public:
-  explicit Verifier(Opened opened, const Manifest& manifest) : opened_(std::move(opened)) {
-    check_files(manifest);
-    for (const auto& [name, text] : opened_.documents)
+  Verifier(const Opened& opened, const Manifest& manifest) {
+    for (const auto& [name, file] : opened.files) names_.add(name);
+    check_files(opened, manifest);
+    for (const auto& [name, text] : opened.documents)
       if (const auto stored = parse_result(name, text)) check_result(name, *stored);
   }
-  Verification found;
+
+  // Step records and logs that results name are read in a second pass: no more than one is held at a time.
+  void check_sources(const std::filesystem::path& archive, const Opened& opened, const ArchiveLimits& limits) {
+    if (waiting_.empty()) return;
+    read_sealed_files(
+        archive,
+        [&](const std::string& name, const std::string& content) {
+          const auto checks = waiting_.find(name);
+          if (checks == waiting_.end()) return;
+          const auto file = opened.files.find(name);
+          if (file == opened.files.end() || file->second.sha256 != sha256_hex(content))
+            throw Error(Problem{"changed while it was read", archive.string(), "verify it once more"});
+          for (const auto& check : checks->second) check(content);
+        },
+        limits);
+  }
+
+  Verification take() {
+    std::set<std::pair<std::string, std::string>> seen;  // a figure may be denied by its series and by the log
+    std::erase_if(found_.broken, [&](const Broken& each) { return !seen.insert({each.file, each.what}).second; });
+    return std::move(found_);
+  }
 
  private:
-  void check_files(const Manifest& manifest) {
-    std::map<std::string, std::string> missing = opened_.hashes;
+  void check_files(const Opened& opened, const Manifest& manifest) {
+    std::map<std::string, SealedFile> missing = opened.files;
     for (const SealedFile& file : manifest.files) {
-      ++found.files;
-      const auto sealed = opened_.hashes.find(file.path);
+      ++found_.files;
+      const auto sealed = opened.files.find(file.path);
       missing.erase(file.path);
-      if (sealed == opened_.hashes.end())
-        found.broken.push_back({file.path, "is missing", "", ""});
-      else if (sealed->second != file.sha256)
-        found.broken.push_back({file.path, "SHA-256", file.sha256, sealed->second});
+      if (sealed == opened.files.end())
+        found_.broken.push_back({file.path, "is missing", "", ""});
+      else if (sealed->second.sha256 != file.sha256)
+        found_.broken.push_back({file.path, "SHA-256", file.sha256, sealed->second.sha256});
+      else if (sealed->second.bytes != file.bytes)
+        found_.broken.push_back(
+            {file.path, "bytes", fmt::format("{}", file.bytes), fmt::format("{}", sealed->second.bytes)});
     }
-    for (const auto& [name, hash] : missing) found.broken.push_back({name, "was not sealed", "", ""});
+    for (const auto& [name, file] : missing) found_.broken.push_back({name, "was not sealed", "", ""});
   }
 
   // Nothing for JSON of another kind: configurations, profiles, comparisons.
@@ -79,93 +113,100 @@ class Verifier {
       Json json = parse_json(text, "");
       if (json.is_object() && json.contains("gpu_info") && json.contains("training_config")) return json;
     } catch (const Error&) {
-      found.notes.push_back(name + ": is no JSON: nothing in it was checked");
+      found_.notes.push_back(name + ": is no JSON: nothing in it was checked");
     }
     return std::nullopt;
   }
 
   void check_result(const std::string& name, const Json& stored) {
     try {
-      const RunResult read = run_result_from_json(stored, name);
-      ++found.results;
-      RunResult again = read;
-      summarise_run(again, stored_options(again));
-      const Json derived = run_result_to_json(again);
-      for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived"})
-        if (stored.contains(section))
-          compare_numbers(name, section, stored[section], derived.contains(section) ? derived[section] : Json());
-      check_steps(name, read);
+      const auto result =
+          std::make_shared<StatedResult>(StatedResult{name, stored, run_result_from_json(stored, name)});
+      ++found_.results;
+      result->skip_intervals = has_other_intervals(name, stored);
+      check_figures(*result);
+      find_source(result);
     } catch (const Error& error) {
-      found.broken.push_back({name, error.problems().front().what, "", ""});
+      found_.broken.push_back({name, error.problems().front().what, "", ""});
     }
   }
 
-  void compare_numbers(const std::string& file, const std::string& place, const Json& stored, const Json& derived) {
-    if (stored.is_object()) {
-      for (const auto& [key, value] : stored.items())
-        compare_numbers(file, place + "." + key, value, derived.contains(key) ? derived[key] : Json());
-    } else if (stored.is_number()) {
-      ++found.numbers;
-      if (!derived.is_number())
-        found.broken.push_back({file, place, stored.dump(), "nothing"});
-      else if (!agree(stored.get<double>(), derived.get<double>()))
-        found.broken.push_back({file, place, stored.dump(), derived.dump()});
+  bool has_other_intervals(const std::string& name, const Json& stored) {
+    const Json statistics = stored.value("statistics", Json::object());
+    if (!statistics.is_object() || !statistics.contains("interval_method")) return false;
+    const Json& method = statistics["interval_method"];
+    if (method == k_interval_method) return false;
+    found_.notes.push_back(
+        fmt::format("{}: its intervals were made by {}, which this program does not use: they were "
+                    "not checked",
+                    name, print_json_line(method)));
+    return true;
+  }
+
+  void check_figures(const StatedResult& result) {
+    RunResult again = result.read;
+    summarise_run(again, stored_options(again));
+    const Json derived = run_result_to_json(again);
+    for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup"})
+      if (result.stored.contains(section))
+        check_numbers({result.file, section, result.skip_intervals}, result.stored[section],
+                      derived.contains(section) ? derived[section] : Json(), found_);
+    check_metrics_of_others(result, again, derived);
+  }
+
+  // Figures that another tool put beside ours, "final_loss" say: what we know by that name, else nothing.
+  void check_metrics_of_others(const StatedResult& result, const RunResult& again, const Json& derived) {
+    for (const auto& [key, value] : result.stored.items()) {
+      const Metric* metric = find_metric(key);
+      const bool is_figure = metric != nullptr || key.find("loss") != std::string::npos;
+      if (derived.contains(key) || !is_figure || key == "loss_values") continue;
+      const auto figure = metric != nullptr ? metric->read(again) : std::nullopt;
+      check_numbers({result.file, key}, value, figure ? Json(figure->value) : Json(), found_);
     }
   }
 
-  // "output/train_x.json" was made of "output/runs/train_x/steps.jsonl".
-  void check_steps(const std::string& name, const RunResult& result) {
-    const std::filesystem::path path(name);
-    const std::string place = (path.parent_path() / "runs" / path.stem() / "steps.jsonl").generic_string();
-    const auto records = opened_.steps.find(place);
-    if (records == opened_.steps.end()) {
-      found.notes.push_back(name + ": no step records beside it: its step times were taken as they are");
-      return;
-    }
-    std::istringstream lines(records->second);
-    std::map<int64_t, StepRecord> by_step;
-    for (std::string line; std::getline(lines, line);)
-      if (const auto record = parse_step_record(line)) by_step[record->step] = *record;
-    for (size_t i = 0; i < result.step_times.size(); ++i) check_step(name, result, i, by_step);
-    if (by_step.size() > result.step_times.size())
-      found.broken.push_back(
-          {name, "steps", fmt::format("{}", result.step_times.size()), fmt::format("{} recorded", by_step.size())});
+  void wait_for(const std::string& name, std::function<void(const std::string& content)> check) {
+    waiting_[name].push_back(std::move(check));
   }
 
-  void check_step(const std::string& name, const RunResult& result, size_t entry,
-                  const std::map<int64_t, StepRecord>& records) {
-    const int64_t number = step_number(result, entry);
-    const std::string what = fmt::format("step {}", number);
-    const auto record = records.find(number);
-    ++found.steps;
-    if (record == records.end()) {
-      found.broken.push_back({name, what + " has no record", "", ""});
-      return;
+  // What the series of a result were made of, where that was sealed too.
+  void find_source(const std::shared_ptr<const StatedResult>& result) {
+    const SourceInfo& source = result->read.source;
+    std::optional<std::string> steps = steps_beside(result->file);
+    if (!names_.holds(*steps)) steps = source.steps_file ? names_.find(*source.steps_file, result->file) : std::nullopt;
+    if (steps) {
+      wait_for(*steps, [this, result](const std::string& content) {
+        check_series(result->file, result->read, parse_records(content), found_);
+      });
+    } else if (!is_from_log(result->read)) {
+      note_unchecked(result->file, "no step records beside it");
+    } else if (const auto log = names_.find(*source.log, result->file)) {
+      wait_for(*log,
+               [this, result, name = *log](const std::string& content) { check_log(*result, name, content, found_); });
+    } else {
+      note_unchecked(result->file,
+                     fmt::format("its log {} is not in the archive, or under several names", *source.log));
     }
-    if (!agree(result.step_times[entry], record->second.time_seconds))
-      found.broken.push_back({name, what + ", time in s", fmt::format("{}", result.step_times[entry]),
-                              fmt::format("{}", record->second.time_seconds)});
-    if (entry >= result.loss_values.size() || !record->second.loss || std::isnan(*record->second.loss)) return;
-    if (!agree(result.loss_values[entry], *record->second.loss))
-      found.broken.push_back({name, what + ", loss", fmt::format("{}", result.loss_values[entry]),
-                              fmt::format("{}", *record->second.loss)});
   }
 
-  Opened opened_;
+  void note_unchecked(const std::string& name, const std::string& why) {
+    found_.notes.push_back(fmt::format("{}: {}: its step times and losses were taken as they are", name, why));
+  }
+
+  SealedNames names_;
+  std::map<std::string, std::vector<std::function<void(const std::string&)>>> waiting_;
+  Verification found_;
 };
 
 }  // namespace
 
-Verification verify_archive(const std::filesystem::path& archive) {
-  Opened opened = open_archive(archive);
-  if (!opened.manifest)
-    throw Error(Problem{fmt::format("holds no {}", k_manifest_name), archive.string(),
-                        "give a file that `tprimat archive` wrote"});
-  const std::string text = *opened.manifest;
-  const auto manifest = from_json<Manifest>(parse_json(text, k_manifest_name), k_manifest_name);
-  Verifier verifier(std::move(opened), manifest);
-  Verification found = std::move(verifier.found);
-  found.manifest_sha256 = sha256_hex(text);
+Verification verify_archive(const std::filesystem::path& archive, const ArchiveLimits& limits) {
+  const Opened opened = open_archive(archive, limits);
+  const Manifest manifest = read_manifest(*opened.manifest);
+  Verifier verifier(opened, manifest);
+  verifier.check_sources(archive, opened, limits);
+  Verification found = verifier.take();
+  found.manifest_sha256 = sha256_hex(*opened.manifest);
   found.created = manifest.created;
   found.program = manifest.program;
   return found;

@@ -83,6 +83,7 @@ Json verification_to_json(const Verification& found) {
           {"results", found.results},
           {"numbers", found.numbers},
           {"steps", found.steps},
+          {"logs", found.logs},
           {"holds", found.broken.empty()},
           {"broken", broken},
           {"notes", found.notes}};
@@ -94,12 +95,15 @@ std::string describe_verification(const ArchiveRequest& request, const Verificat
       found.broken.empty() ? "everything holds" : fmt::format("{} things do not hold", found.broken.size()));
   text += fmt::format("manifest SHA-256 {}, sealed {} by {}\n", found.manifest_sha256, printable(found.created),
                       printable(found.program));
-  text += fmt::format("checked: {} files, {} figures of {} results, {} steps against their records\n", found.files,
-                      found.numbers, found.results, found.steps);
+  text +=
+      fmt::format("checked: {} files, {} figures of {} results, {} steps against their records, {} logs read again\n",
+                  found.files, found.numbers, found.results, found.steps, found.logs);
   for (size_t i = 0; i < found.broken.size() && i < k_most_lines; ++i) {
     const Broken& each = found.broken[i];
     text += fmt::format("does not hold: {}: {}{}\n", printable(each.file), printable(each.what),
-                        each.stated.empty() ? "" : fmt::format(": stated {}, derived {}", each.stated, each.derived));
+                        each.stated.empty()
+                            ? ""
+                            : fmt::format(": stated {}, derived {}", printable(each.stated), printable(each.derived)));
   }
   if (found.broken.size() > k_most_lines)
     text += fmt::format("does not hold: {} more; --json lists them\n", found.broken.size() - k_most_lines);

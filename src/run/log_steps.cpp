@@ -2,28 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 
 #include "base/error.h"
-#include "extract/read_log.h"
+#include "extract/step_records.h"
 
 namespace tprimat {
 namespace {
-
-StepRecord to_record(const ExtractedStep& step, int64_t first) {
-  StepRecord record;
-  record.step = step.step - first + 1;
-  record.time_seconds = step.time_seconds.value_or(std::numeric_limits<double>::quiet_NaN());
-  record.loss = step.loss.to_optional();
-  record.learning_rate = step.learning_rate.to_optional();
-  record.grad_norm = step.grad_norm.to_optional();
-  record.memory_allocated_gb = step.memory_allocated_gb.to_optional();
-  record.memory_reserved_gb = step.memory_reserved_gb.to_optional();
-  record.loss_scale = step.loss_scale.to_optional();
-  if (step.tokens.finite()) record.tokens = static_cast<int64_t>(*step.tokens);
-  if (step.skipped) record.skipped = true;
-  return record;
-}
 
 // Steps that are seen together ended one after the other; clocks in logs have no time zone.
 void date_new_steps(std::vector<StepRecord>& steps, const std::vector<StepRecord>& before, double now) {
@@ -51,9 +35,7 @@ bool LogSteps::read_all(double now) {
   const auto start = SteadyClock::now();
   std::vector<StepRecord> steps;
   try {
-    const ReadLog read = read_log(path_, {});
-    const int64_t first = read.dialect != nullptr ? read.dialect->counts_from : 1;
-    for (const ExtractedStep& step : read.log.steps) steps.push_back(to_record(step, first));
+    steps = make_step_records(read_log(path_, {}));
   } catch (const Error&) {  // it cannot be read now: what was read is kept
     last_read_ = SteadyClock::now();
     return false;

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "archive/sealed_files.h"
+#include "archive/verify.h"
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -117,9 +117,7 @@ void read_index(std::string_view bytes, const std::string&) {
 }
 
 void read_archive(std::string_view bytes, const std::string&) {
-  with_path(bytes, [](const std::string& path) {
-    read_sealed_files(path, [](const std::string&, std::string) {}, {1'000'000, 4'000'000, 1000});
-  });
+  with_path(bytes, [](const std::string& path) { verify_archive(path, {1'000'000, 4'000'000, 1000}); });
 }
 
 void read_safetensors(std::string_view bytes, const std::string&) {

@@ -1,28 +1,13 @@
-#include <archive.h>
-#include <archive_entry.h>
-#include <gtest/gtest.h>
+#include "unit/archive/archive_folder.h"
 
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "archive/redactor.h"
-#include "archive/seal.h"
-#include "archive/sealed_files.h"
 #include "archive/sha256.h"
-#include "archive/verify.h"
 #include "base/error.h"
-#include "base/files.h"
-#include "result/result_file.h"
-#include "result/step_record.h"
-#include "result/summary.h"
-#include "text/json.h"
 
 namespace tprimat {
 namespace {
-
-namespace fs = std::filesystem;
 
 TEST(Sha256, IsThatOfTheStandardsExamples) {  // FIPS 180-4, example of one block
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -54,81 +39,11 @@ TEST(Redactor, ManyHitsTakeNoSquareOfTime) {  // at a square, minutes
 
 TEST(Redactor, LeavesOrdinaryWordsAlone) {
   Redactor redactor({{"true", ""}, "root", "/root", {}});
-  const std::string text = "trueness root cause janet hf_short sk-ip node17 /rooted/path";
+  const std::string text = "hf_trainer_of_bars_and_dicts trueness root cause janet hf_short sk-ip node17 /rooted/path";
   EXPECT_EQ(redactor.redact(text), text);
   Redactor named({{}, "jan", "/home/jan", {}});
   EXPECT_EQ(named.redact("january jan's jan_x"), "january user's jan_x");
 }
-
-class ArchiveTest : public ::testing::Test {
- protected:
-  ArchiveTest() {
-    std::string pattern = (fs::temp_directory_path() / "tprimat_archive_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    output_ = folder_ / "output";
-  }
-  ~ArchiveTest() override { fs::remove_all(folder_); }
-
-  void write_run() {
-    RunResult run;
-    run.platform = Platform::nvd;
-    run.framework = Framework::mega;
-    run.model_info.name = "llama";
-    run.gpu_info = {"NVIDIA H100 80GB HBM3", 8, {}, {}, {}, {}, {}};
-    run.training_config.global_batch_size = 64;
-    run.training_config.sequence_length = 2048;
-    run.training_config.max_steps = 30;
-    std::string lines;
-    for (int i = 0; i < 30; ++i) {
-      StepRecord record;
-      record.step = i + 1;
-      record.time_seconds = i == 0 ? 5.0 : 1.0 + 0.01 * (i % 7);
-      record.loss = 9.0 - 0.1 * i;
-      run.step_times.push_back(record.time_seconds);
-      run.loss_values.push_back(*record.loss);
-      lines += step_record_to_line(record) + "\n";
-    }
-    summarise_run(run, {});
-    write_run_result(output_ / "train_nvd_mega_llama.json", run);
-    write_file_atomically(output_ / "runs/train_nvd_mega_llama/steps.jsonl", lines);
-    write_file_atomically(output_ / "training.log", "token hf_abcdefghijklmnopqrstuvwxyz012345\n");
-    write_file_atomically(output_ / "weights.safetensors", "large");
-  }
-
-  Seal seal() { return seal_files({{output_}, folder_ / "a.tar.zst", {}, "tprimat test", "2026-01-01T00:00:00Z"}); }
-
-  // The archive once more, with one file changed on the way.
-  void rewrite(const std::function<void(const std::string& name, std::string& content)>& change) {
-    std::map<std::string, std::string> files;
-    read_sealed_files(folder_ / "a.tar.zst", [&](const std::string& name, std::string content) {
-      change(name, content);
-      files[name] = std::move(content);
-    });
-    write_tar(files);
-  }
-
-  void write_tar(const std::map<std::string, std::string>& files, unsigned kind = AE_IFREG) {
-    archive* tar = ::archive_write_new();
-    ::archive_write_set_format_pax_restricted(tar);
-    ::archive_write_open_filename(tar, (folder_ / "changed.tar").c_str());
-    for (const auto& [name, content] : files) {
-      archive_entry* entry = ::archive_entry_new();
-      ::archive_entry_set_pathname(entry, name.c_str());
-      ::archive_entry_set_filetype(entry, kind);
-      ::archive_entry_set_perm(entry, 0644);
-      if (kind == AE_IFLNK) ::archive_entry_set_symlink(entry, "/etc/passwd");
-      ::archive_entry_set_size(entry, kind == AE_IFREG ? static_cast<la_int64_t>(content.size()) : 0);
-      ::archive_write_header(tar, entry);
-      if (kind == AE_IFREG) ::archive_write_data(tar, content.data(), content.size());
-      ::archive_entry_free(entry);
-    }
-    ::archive_write_free(tar);
-  }
-
-  Verification verify_changed() { return verify_archive(folder_ / "changed.tar"); }
-
-  fs::path folder_, output_;
-};
 
 TEST_F(ArchiveTest, WhatWasSealedHolds) {
   write_run();
@@ -207,6 +122,16 @@ TEST_F(ArchiveTest, NamesThatBecomeOneStayApart) {
   const Verification found = verify_archive(folder_ / "a.tar.zst");
   EXPECT_TRUE(found.broken.empty());
   EXPECT_EQ(found.files, 4);
+}
+
+TEST_F(ArchiveTest, AResultWhoseNameIsTakenIsVerifiedToo) {
+  write_run();
+  fs::rename(output_ / "train_nvd_mega_llama.json", output_ / "jane.json");
+  fs::rename(output_ / "runs", folder_ / "runs");
+  fs::copy_file(output_ / "jane.json", output_ / "user.json");
+  const Seal sealed = seal_files({{output_}, folder_ / "a.tar.zst", {{}, "jane", "", {}}, "", ""});
+  EXPECT_EQ(sealed.manifest.files[2].path, "output/user-2.json");
+  EXPECT_EQ(verify_archive(folder_ / "a.tar.zst").results, 2);
 }
 
 TEST_F(ArchiveTest, AFileChangedAfterSealingIsNamed) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "archive/verification.h"
+#include "result/run_result.h"
+#include "text/json.h"
+
+namespace tprimat {
+
+// A result as its file has it, and as it reads.
+struct StatedResult {
+  std::string file;
+  Json stored;
+  RunResult read;
+  bool skip_intervals = false;
+};
+
+// Whether the log that a result names was its source: it has the format of a dialect, or of a suite that followed it.
+bool is_from_log(const RunResult& result);
+
+// Reads the log once more as it was read for the result, and holds every figure of the result against what follows from
+// it: the series, what the framework reported, memory, settings, rates. What the user added where the log is silent is
+// taken from the result.
+void check_log(const StatedResult& result, const std::string& log_name, const std::string& log, Verification& found);
+
+}  // namespace tprimat

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "archive/verification.h"
+#include "text/json.h"
+
+namespace tprimat {
+
+// Within 1e-6 of each other, or neither a number.
+bool is_same_figure(double stated, double derived);
+
+// "0.25"; "no number" for NaN and infinities.
+std::string show_figure(double figure);
+
+// Where numbers stand, and which of them are passed over.
+struct NumberPlace {
+  std::string file, where;      // where: "statistics"
+  bool skip_intervals = false;  // ci95_low and ci95_high, which another method made
+};
+
+// Holds every number in `stated`, however deep, against the one at its place in `derived`. What `stated` leaves out of
+// an object is no statement; what it leaves out of a list is.
+void check_numbers(const NumberPlace& place, const Json& stated, const Json& derived, Verification& found);
+
+}  // namespace tprimat
