@@ -56,16 +56,26 @@ TEST_F(HostileTest, ANameThatComesTwice) {
   expect_says(complaint_about(folder_ / "changed.tar"), "comes twice");
 }
 
-TEST_F(HostileTest, AMemberThatClaimsToBeHuge) {
-  write_tar({{"a", "x"}});
-  std::string tar = read_file(folder_ / "changed.tar");
-  const std::string size = "77777777777";  // octal, 8 GiB
-  tar.replace(124, size.size(), size);
+// The first header of a tar archive with other bytes in it, and the checksum that they make (POSIX, ustar).
+std::string edit_header(std::string tar, size_t at, const std::string& bytes) {
+  tar.replace(at, bytes.size(), bytes);
   unsigned sum = 0;
   for (size_t i = 0; i < 512; ++i) sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(tar[i]);
-  tar.replace(148, 7, fmt::format("{:06o}", sum) + '\0');
-  write_file_atomically(folder_ / "changed.tar", tar);
+  return tar.replace(148, 7, fmt::format("{:06o}", sum) + '\0');
+}
+
+TEST_F(HostileTest, AMemberThatClaimsToBeHuge) {
+  write_tar({{"a", "x"}});
+  const std::string tar = read_file(folder_ / "changed.tar");
+  write_file_atomically(folder_ / "changed.tar", edit_header(tar, 124, "77777777777"));  // octal, 8 GiB
   expect_says(complaint_about(folder_ / "changed.tar"), "holds more than 1.00 GB in one file");
+}
+
+TEST_F(HostileTest, AHardLink) {
+  write_tar({{"a", ""}});
+  const std::string tar = read_file(folder_ / "changed.tar");
+  write_file_atomically(folder_ / "changed.tar", edit_header(tar, 156, "1/etc/passwd"));
+  expect_says(complaint_about(folder_ / "changed.tar"), "is no plain file");
 }
 
 TEST_F(HostileTest, ABombAndTooManyFiles) {
