@@ -2,34 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "config/load.h"
-#include "spec/model_catalogue.h"
+#include "cli/counted_request.h"
 #include "text/format.h"
 
 namespace tprimat {
 namespace {
-
-Experiment load_estimated(const Session& session) {
-  ConfigSources sources;
-  if (!session.config_path.empty()) sources.path = session.config_path;
-  sources.overrides = session.overrides;
-  sources.environment = current_environment();
-  return load_experiment(sources).experiment;
-}
-
-CountedModel require_counted(const Experiment& experiment, const std::string& name) {
-  if (const ModelEntry* entry = experiment.find_model_entry(name)) return {entry->spec};
-  if (auto counted = find_counted_model(name)) return *counted;
-  std::vector<std::string> names;
-  for (const ModelEntry& entry : experiment.models) names.push_back(entry.spec.name);
-  for (const KnownModel& known : model_catalogue()) names.push_back(known.spec.name);
-  for (const CountedModel& counted : counted_models()) names.push_back(counted.model.name);
-  const std::string near = nearest_word(name.substr(0, 64), names);
-  throw Error(Problem{fmt::format("neither the configuration nor the catalogue has a model '{}'", name.substr(0, 64)),
-                      "--flops",
-                      near.empty() ? "docs/models.md lists the catalogue" : fmt::format("did you mean '{}'?", near)});
-}
 
 // 8030261248 -> "8 030 261 248"
 std::string group_thousands(int64_t value) {
@@ -79,8 +56,8 @@ std::string render_recompute(const FlopReport& report) {
 }  // namespace
 
 FlopReport make_flop_report(const Session& session, const FlopRequest& request) {
-  const Experiment experiment = load_estimated(session);
-  const CountedModel counted = require_counted(experiment, request.model);
+  const Experiment experiment = load_session_experiment(session);
+  const CountedModel counted = require_counted(experiment, request.model, "--flops");
   BreakdownOptions options{request.sequence_length > 0 ? request.sequence_length : experiment.sequence_length, true,
                            request.tensor_parallel};
   const FlopBreakdown causal = break_down(counted, options);

@@ -11,6 +11,7 @@ void add_verbs(CLI::App& program, Session& session) {
   add_profile_verb(program, session);
   add_probe_verb(program, session);
   add_estimate_verb(program, session);
+  add_plan_verb(program, session);
   add_data_verb(program, session);
   add_doctor_verb(program, session);
   add_config_verb(program, session);

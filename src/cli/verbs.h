@@ -16,6 +16,7 @@ void add_docker_verb(CLI::App& program, Session& session);
 void add_detect_verb(CLI::App& program, Session& session);
 void add_probe_verb(CLI::App& program, Session& session);
 void add_profile_verb(CLI::App& program, Session& session);
+void add_plan_verb(CLI::App& program, Session& session);
 void add_estimate_verb(CLI::App& program, Session& session);
 void add_data_verb(CLI::App& program, Session& session);
 

@@ -37,8 +37,11 @@ void check_header(const std::vector<std::string>& columns, const std::string& pa
   if (columns.size() > k_most_columns) refuse_table(path, 1, fmt::format("has {} columns", columns.size()));
   if (names.size() != columns.size()) refuse_table(path, 1, "names a column twice");
   if (names.count("model") == 0) refuse_table(path, 1, "has no column 'model'");
-  if (names.count("tflops_per_gpu") + names.count("mfu_pct") + names.count("hfu_pct") == 0)
-    refuse_table(path, 1, "has none of the columns tflops_per_gpu, mfu_pct, hfu_pct, so nothing to validate");
+  constexpr const char* k_figures[] = {"tflops_per_gpu", "mfu_pct",      "hfu_pct",
+                                       "step_time_s",    "tokens_per_s", "tokens_per_s_per_gpu"};
+  if (std::none_of(std::begin(k_figures), std::end(k_figures), [&](const char* each) { return names.count(each) > 0; }))
+    refuse_table(path, 1,
+                 fmt::format("has none of the columns {}, so nothing to validate", fmt::join(k_figures, ", ")));
 }
 
 PublishedRow make_row(const std::vector<std::string>& columns, std::vector<std::string> cells, int64_t line) {

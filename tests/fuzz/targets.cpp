@@ -27,6 +27,7 @@
 #include "model_files/rank_file.h"
 #include "model_files/safetensors.h"
 #include "model_files/shard_runs.h"
+#include "planner/plan_validation.h"
 #include "published/validation_report.h"
 #include "result/current_result.h"
 #include "result/result_file.h"
@@ -200,6 +201,7 @@ void read_published(std::string_view bytes, const std::string&) {
   PublishedTable table = parse_published_table(bytes, "fuzz.tsv");
   table.rows.resize(std::min<size_t>(table.rows.size(), 2));
   CHECK(!render_validation({validate_table(table)}).empty());
+  CHECK(!render_plan_validation({plan_table(table, built_in_parameters())}, true).empty());
 }
 
 // What the fast reader takes, the ordinary one takes, and it reads the same.

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/parameters.h"
+
+namespace tprimat {
+
+// A step that was measured.
+struct Observation {
+  Workload workload;
+  Machine machine;
+  double seconds = 0;                  // 0: not known
+  std::optional<double> memory_bytes;  // most on one GPU, where it was recorded
+};
+
+// Least squares with priors, of time and memory: minimises the squares of ln(predicted / measured) / 6 %, grown by less
+// than their square where they are large, and of ln(value / prior) / spread. Levenberg and Marquardt's method
+// (MINPACK's, from Eigen). Releases that the observations name are added as scalars about 1 (standard deviation 5 %).
+ParameterSet calibrate(ParameterSet start, const std::vector<Observation>& observations);
+
+double predict_seconds(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
+
+}  // namespace tprimat

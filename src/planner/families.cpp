@@ -1,0 +1,79 @@
+#include "planner/families.h"
+
+#include "base/check.h"
+#include "spec/tsv_rows.h"
+
+namespace tprimat {
+namespace embedded {
+extern const std::string_view families_tsv;
+}
+
+namespace {
+
+struct NamedFamily {
+  Family family;
+  std::vector<std::string> words;  // folded
+};
+
+struct Trait {
+  std::string_view name;
+  bool Family::*member;
+};
+constexpr Trait k_traits[] = {
+    {"fused_attention", &Family::fused_attention},      {"dropout", &Family::dropout},
+    {"fully_sharded", &Family::fully_sharded},          {"sharded_optimizer", &Family::sharded_optimizer},
+    {"fp32_gradients", &Family::fp32_gradients},        {"overlaps_tensor", &Family::overlaps_tensor},
+    {"operator_recompute", &Family::operator_recompute}};
+
+void set_traits(Family& family, std::string_view text) {
+  for (const Trait& trait : k_traits) family.*trait.member = false;
+  for (const std::string& word : split_words(text, ' ')) {
+    bool known = false;
+    for (const Trait& trait : k_traits)
+      if (trait.name == word) family.*trait.member = known = true;
+    CHECK(known);
+  }
+}
+
+NamedFamily parse_family(const TsvRow& row) {
+  NamedFamily named;
+  named.family.id = row.at("id");
+  named.family.full_name = row.at("name");
+  set_traits(named.family, row.at("traits"));
+  const std::string& chunks = row.at("chunks");
+  named.family.chunks = chunks == "layers" ? 0 : static_cast<int64_t>(parse_figure(chunks));
+  named.words.push_back(fold_name(named.family.id));
+  for (const std::string& word : split_words(row.at("words"), '|')) named.words.push_back(fold_name(word));
+  return named;
+}
+
+const std::vector<NamedFamily>& named_families() {
+  static const std::vector<NamedFamily> loaded = [] {
+    std::vector<NamedFamily> all;
+    for (const TsvRow& row : parse_tsv_rows(embedded::families_tsv)) all.push_back(parse_family(row));
+    return all;
+  }();
+  return loaded;
+}
+
+}  // namespace
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all = [] {
+    std::vector<Family> list;
+    for (const NamedFamily& named : named_families()) list.push_back(named.family);
+    return list;
+  }();
+  return all;
+}
+
+const Family* find_family(std::string_view framework) {
+  const std::string folded = fold_name(framework.substr(0, 200));
+  size_t best = 0, longest = 0;
+  for (size_t i = 0; i < named_families().size(); ++i)
+    for (const std::string& word : named_families()[i].words)
+      if (word.size() > longest && folded.find(word) != std::string::npos) best = i, longest = word.size();
+  return longest > 0 ? &families()[best] : nullptr;
+}
+
+}  // namespace tprimat

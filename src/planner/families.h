@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tprimat {
+
+// A program that trains, as far as time and memory differ between programs: one row of src/planner/families.tsv.
+struct Family {
+  std::string id;                   // scope of calibrated parameters: "megatron_core"
+  std::string full_name;            // for people
+  bool fused_attention = true;      // scores are never written (arXiv 2205.14135)
+  bool dropout = false;             // masks are kept, one byte an element
+  bool fully_sharded = false;       // weights are gathered layer by layer (ZeRO-3, FSDP)
+  bool sharded_optimizer = false;   // ZeRO-1 unless the layout says more
+  bool fp32_gradients = true;       // gradients are summed and exchanged in 4 bytes, else in 2
+  int64_t chunks = 1;               // virtual stages per rank where nobody states them; 0: one for each layer
+  bool overlaps_tensor = false;     // tensor-parallel exchanges can hide behind products
+  bool operator_recompute = false;  // `selective` keeps every second product (torchtitan), else repeats attention
+};
+const std::vector<Family>& families();
+
+// By id, or by the words of families.tsv in a framework's name as tables print it; nothing for others.
+const Family* find_family(std::string_view framework);
+
+}  // namespace tprimat

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "planner/parameters.h"
+#include "planner/workload.h"
+
+namespace tprimat {
+
+// Seconds.
+struct Phases {
+  double forward = 0;
+  double backward = 0;
+  double both() const { return forward + backward; }
+};
+Phases operator+(const Phases& a, const Phases& b);
+Phases operator*(const Phases& phases, double factor);
+
+// What one rank does for one micro-batch in one layer.
+struct LayerTime {
+  Phases products;       // matrix products of attention and MLP
+  Phases attention;      // scores, softmax, sum of values
+  Phases elementwise;    // norms, activations, residuals, conversions: bound by memory
+  Phases tensor;         // tensor-parallel exchanges that are felt
+  Phases context;        // context-parallel exchanges that are felt
+  double repeated = 0;   // recomputation, in the backward pass
+  Phases total() const;  // without `repeated`
+};
+LayerTime time_layer(const Workload& workload, const Machine& machine, const Rates& rates);
+
+// Embedding, head and loss of one micro-batch on the ranks that have them.
+Phases time_ends(const Workload& workload, const Rates& rates);
+
+// 2 m n k FLOPs; half of the rate is reached where one dimension is `saturation` and the others are large, and tiles of
+// 128 x 128 are filled whole.
+double time_product(double rows, double columns, double depth, double rate, double saturation, double misaligned);
+
+}  // namespace tprimat

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/names.h"
+
+namespace tprimat {
+
+// Number formats of the matrix products that a plan knows: those that trainings run, and the four-bit formats of
+// published ones, for which the hardware catalogue states no peak of its own.
+enum class PlanPrecision { bf16, fp16, fp8, fp4 };
+template <>
+struct EnumNames<PlanPrecision> {
+  static constexpr std::pair<PlanPrecision, std::string_view> values[] = {{PlanPrecision::bf16, "bf16"},
+                                                                          {PlanPrecision::fp16, "fp16"},
+                                                                          {PlanPrecision::fp8, "fp8"},
+                                                                          {PlanPrecision::fp4, "fp4"}};
+};
+
+// One accelerator and what connects it to others, from src/planner/machines.tsv and the hardware catalogue.
+struct Machine {
+  std::string id;            // "H100-SXM-80GB"
+  std::string architecture;  // scope of calibrated parameters: "hopper"
+  double peak_16 = 0;        // dense, bf16 or fp16, FLOP/s
+  double peak_8 = 0;         // 0: the part has no such products
+  double peak_4 = 0;
+  double memory_bytes = 0;
+  double memory_bandwidth = 0;   // bytes/s
+  double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction
+  double network_bandwidth = 0;  // between nodes, bytes/s per GPU and direction
+  int64_t gpus_per_domain = 8;   // GPUs that the fast links join
+  double tdp_watts = 0;          // 0: no source states it
+
+  // Parameters of the architecture were fitted to measurements, and are not beliefs alone.
+  bool calibrated() const { return !architecture.starts_with("cdna"); }
+  double peak(PlanPrecision precision) const;  // FLOP/s; 0 where the part has no such products
+};
+const std::vector<Machine>& machines();
+
+// By catalogue id, or by the words of machines.tsv in a looser spelling ("DGX-GB200", "H100-SXM 96GB HBM2e 2.4TB/s
+// 500W"); the longest word that occurs wins. Nothing for what is not listed.
+std::optional<Machine> find_machine(std::string_view name);
+
+}  // namespace tprimat

@@ -1,0 +1,152 @@
+#include "planner/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "spec/tsv_rows.h"
+
+namespace tprimat {
+namespace embedded {
+extern const std::string_view parameters_tsv;
+}
+
+namespace {
+
+constexpr std::string_view k_heading =
+    "# Figures of the planner's time model, fitted by `tprimat plan --calibrate` (docs/planner.md). Columns, separated "
+    "by "
+    "tabs:\n"
+    "#   name     key, or key@architecture (machines.tsv), key@family (families.tsv), release@version\n"
+    "#   value    after the fit\n"
+    "#   prior    before it; spread: of that belief, standard deviation of the natural logarithm, 0: not fitted\n"
+    "#   low, high  bounds\n"
+    "name\tvalue\tprior\tspread\tlow\thigh\tmeaning\n";
+
+std::vector<PlanParameter> read_parameters(std::string_view text) {
+  std::vector<PlanParameter> all;
+  for (const TsvRow& row : parse_tsv_rows(text))
+    all.push_back({row.at("name"), parse_figure(row.at("value")), parse_figure(row.at("prior")),
+                   parse_figure(row.at("spread")), parse_figure(row.at("low")), parse_figure(row.at("high")),
+                   row.at("meaning")});
+  return all;
+}
+
+}  // namespace
+
+ParameterSet::ParameterSet(std::vector<PlanParameter> parameters) : parameters_(std::move(parameters)) {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const PlanParameter& each = parameters_[i];
+    CHECK(each.value > 0 && each.prior > 0 && each.low <= each.value && each.value <= each.high);
+    CHECK(index_.try_emplace(each.name, i).second);
+  }
+}
+
+void ParameterSet::set_value(size_t index, double value) {
+  PlanParameter& each = parameters_[index];
+  each.value = std::clamp(value, each.low, each.high);
+}
+
+double ParameterSet::at(std::string_view key) const {
+  const auto found = index_.find(key);
+  CHECK(found != index_.end());
+  return parameters_[found->second].value;
+}
+
+double ParameterSet::scoped(std::string_view key, std::string_view scope, double otherwise) const {
+  const auto own = index_.find(fmt::format("{}@{}", key, scope));
+  if (own != index_.end()) return parameters_[own->second].value;
+  const auto shared = index_.find(key);
+  return shared != index_.end() ? parameters_[shared->second].value : otherwise;
+}
+
+void ParameterSet::add_release(const std::string& name) {
+  constexpr double k_spread = 0.05;
+  const std::string full = "release@" + name;
+  if (!index_.try_emplace(full, parameters_.size()).second) return;
+  parameters_.push_back({full, 1, 1, k_spread, 0.5, 2, ""});
+}
+
+const ParameterSet& built_in_parameters() {
+  static const ParameterSet loaded(read_parameters(embedded::parameters_tsv));
+  return loaded;
+}
+
+std::string format_parameters(const ParameterSet& parameters) {
+  std::string text(k_heading);
+  for (const PlanParameter& each : parameters.all())
+    text += fmt::format("{}\t{:.5g}\t{:g}\t{:g}\t{:g}\t{:g}\t{}\n", each.name, each.value, each.prior, each.spread,
+                        each.low, each.high, each.meaning);
+  return text;
+}
+
+namespace {
+
+double low_efficiency(const ParameterSet& p, const std::string& architecture, PlanPrecision precision) {
+  if (precision == PlanPrecision::fp8) return p.scoped("product_8", architecture, 1);
+  if (precision == PlanPrecision::fp4) return p.scoped("product_4", architecture, 1);
+  return p.scoped("product_16", architecture, 1);
+}
+
+// A part with more FLOPs per byte needs larger products to be busy; the reference is an A100.
+double saturation(const ParameterSet& p, double peak, const Machine& machine) {
+  constexpr double k_reference = 312e12 / 2.0e12;
+  return p.at("saturation") * peak / machine.memory_bandwidth / k_reference;
+}
+
+void resolve_products(Rates& rates, const ParameterSet& p, const Machine& machine, PlanPrecision precision) {
+  const double peak = machine.peak(precision);
+  rates.product_16 = machine.peak_16 * p.scoped("product_16", machine.architecture, 1);
+  rates.product_low = peak * low_efficiency(p, machine.architecture, precision);
+  rates.saturation_16 = saturation(p, machine.peak_16, machine);
+  rates.saturation_low = saturation(p, peak, machine);
+  rates.misaligned = p.at("misaligned");
+  rates.misaligned_head = p.at("misaligned_head");
+}
+
+void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& machine, const Workload& workload) {
+  const bool fused = workload.family->fused_attention;
+  const double core =
+      fused ? p.scoped("attention", machine.architecture, 1) * p.scoped("attention_factor", workload.family->id, 1)
+            : p.at("unfused_attention");
+  rates.attention = machine.peak_16 * core;
+  rates.attention_start = p.at("attention_start");
+  rates.score_bytes = p.at("score_bytes");
+  rates.memory = machine.memory_bandwidth * p.scoped("memory", machine.architecture, 1);
+  rates.hidden_bytes = p.at(fused ? "hidden_bytes" : "unfused_hidden_bytes");
+  rates.inner_bytes = p.at("inner_bytes");
+  rates.cast_bytes = p.at("cast_bytes") * (workload.scaled_by_row ? p.at("row_scaling") : 1.0);
+}
+
+void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machine, const std::string& family) {
+  rates.link = machine.link_bandwidth * p.at("link");
+  rates.network = machine.network_bandwidth * p.at("network");
+  rates.link_latency = p.at("link_latency");
+  rates.gather_latency = p.at("gather_latency");
+  rates.tensor_overlap = p.scoped("tensor_overlap", family, 0);
+  rates.data_overlap = p.scoped("data_overlap", family, 0);
+  rates.data_leak = p.scoped("data_leak", family, 0);
+  rates.head_share = p.at("head_share");
+  rates.transfer_share = p.at("transfer_share");
+}
+
+}  // namespace
+
+Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workload& workload) {
+  CHECK(workload.family != nullptr);
+  const std::string& family = workload.family->id;
+  Rates rates;
+  resolve_products(rates, p, machine, workload.precision);
+  resolve_memory_bound(rates, p, machine, workload);
+  resolve_exchanges(rates, p, machine, family);
+  if (!workload.family->overlaps_tensor || !workload.asynchronous_tensor) rates.tensor_overlap = 0;
+  rates.layer_start = p.scoped("layer_start", family, 0);
+  rates.step_start = p.scoped("step_start", family, 0);
+  rates.node_start = p.scoped("node_start", family, 0);
+  rates.straggling = p.scoped("straggling", family, 0);
+  rates.scale = p.scoped("scale", family, 1) * p.scoped("release", workload.release, 1);
+  return rates;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/workload.h"
+
+namespace tprimat {
+
+// One calibrated figure of the time model. Its name is "<key>", "<key>@<architecture>" or "<key>@<family>".
+struct PlanParameter {
+  std::string name;
+  double value = 0;
+  double prior = 0;   // what it was believed to be before any measurement
+  double spread = 0;  // standard deviation of that belief, of the natural logarithm; 0: held at the prior
+  double low = 0, high = 0;
+  std::string meaning;  // empty for all but the first of a key
+};
+
+// Ordered as in src/planner/parameters.tsv, so that a fitted set prints as a small difference.
+class ParameterSet {
+ public:
+  explicit ParameterSet(std::vector<PlanParameter> parameters);
+
+  const std::vector<PlanParameter>& all() const { return parameters_; }
+  void set_value(size_t index, double value);  // kept within low and high
+  double at(std::string_view key) const;       // CHECK: it exists
+  // The parameter of that scope, else of the key alone, else `otherwise`.
+  double scoped(std::string_view key, std::string_view scope, double otherwise) const;
+  void add_release(const std::string& name);  // a scalar "release@<name>" about 1, unless it is there
+
+ private:
+  std::vector<PlanParameter> parameters_;
+  std::map<std::string, size_t, std::less<>> index_;
+};
+const ParameterSet& built_in_parameters();
+std::string format_parameters(const ParameterSet& parameters);  // the text of parameters.tsv
+
+// What a machine achieves under a program: parameters and peaks brought together, in plain units.
+struct Rates {
+  double product_16 = 0;     // FLOP/s of large matrix products with 16-bit inputs
+  double product_low = 0;    // of those that run in the training's precision
+  double saturation_16 = 0;  // rows, columns or depth at which a product reaches half of that
+  double saturation_low = 0;
+  double misaligned = 1;       // factor for each dimension that is no multiple of 64
+  double misaligned_head = 1;  // the same for the width of a head in unfused attention
+  double attention = 0;        // FLOP/s of the attention core
+  double attention_start = 0;  // tokens of a sequence at which fused attention reaches half of that
+  double score_bytes = 0;      // unfused attention: bytes moved per score, forward
+  double memory = 0;           // bytes/s
+  double hidden_bytes = 0;     // moved per element of the residual stream and layer, forward, beside products
+  double inner_bytes = 0;      // moved per element of the MLP's inner width
+  double cast_bytes = 0;       // FP8 and below: moved per element that is converted
+  double link = 0;             // bytes/s inside a domain
+  double network = 0;          // bytes/s per GPU between domains
+  double link_latency = 0;     // seconds per step of a ring inside a domain
+  double gather_latency = 0;   // seconds per layer and doubling of the ranks, sharded weights
+  double tensor_overlap = 0;   // share of tensor-parallel exchanges that hides behind products
+  double data_overlap = 0;     // share of the backward pass that gradients can hide behind
+  double data_leak = 0;        // share of hidden exchanges that is felt all the same
+  double head_share = 1;       // share of embedding and head that a pipeline's slowest stage feels
+  double transfer_share = 0;   // share of a pipeline's transfers that is felt
+  double layer_start = 0;      // seconds that a layer's forward pass takes at least (launching)
+  double step_start = 0;       // seconds per step
+  double node_start = 0;       // seconds per step and doubling of the nodes
+  double straggling = 0;       // relative, per doubling of the nodes
+  double scale = 1;            // of the program, times that of its release
+};
+Rates resolve_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
+
+}  // namespace tprimat

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/search.h"
+#include "text/fields.h"
+
+namespace tprimat {
+
+// One layout as `tprimat plan` shows it.
+struct PlanLine {
+  int64_t tensor = 1, pipeline = 1, chunks = 1, context = 1, data = 1, micro_batch = 1, accumulation = 1;
+  Sharding sharding = Sharding::none;
+  Recompute recompute = Recompute::none;
+  double step_seconds = 0, tokens_per_second_per_gpu = 0, mfu = 0;
+  double memory_bytes = 0;
+  std::map<std::string, double> seconds;  // of a step, by what they go to
+  std::map<std::string, double> bytes;    // on the GPU that needs most, by what needs them
+
+  static constexpr auto fields() {
+    using P = PlanLine;
+    return std::tuple{field("tensor_model_parallel_size", &P::tensor, "TP"),
+                      field("pipeline_model_parallel_size", &P::pipeline, "PP"),
+                      field("virtual_pipeline_size", &P::chunks, "VP"),
+                      field("context_parallel_size", &P::context, "CP"),
+                      field("data_parallel_size", &P::data, "DP"),
+                      field("micro_batch_size", &P::micro_batch, "MBS, sequences"),
+                      field("gradient_accumulation_steps", &P::accumulation, "GA"),
+                      field("sharding", &P::sharding, "what data-parallel ranks split"),
+                      field("recompute", &P::recompute, "activations that are computed twice"),
+                      field("step_seconds", &P::step_seconds, "predicted"),
+                      field("tokens_per_second_per_gpu", &P::tokens_per_second_per_gpu, "predicted"),
+                      field("mfu", &P::mfu, "causal, over the dense peak of the precision"),
+                      field("memory_bytes", &P::memory_bytes, "predicted, on the GPU that needs most"),
+                      field("seconds", &P::seconds, "of a step, by what they go to"),
+                      field("bytes", &P::bytes, "by what needs them")};
+  }
+};
+
+struct PlanReport {
+  std::string model, gpu, framework;
+  int64_t gpus = 0, sequence_length = 0, global_batch_size = 0;
+  PlanPrecision precision = PlanPrecision::bf16;
+  int64_t legal = 0, fitting = 0;
+  double memory_bytes = 0;         // of one GPU
+  bool calibrated = true;          // measurements of this architecture stand behind the parameters
+  std::vector<PlanLine> ranked;    // fastest first
+  std::vector<PlanLine> frontier;  // none is both faster and smaller
+  std::optional<PlanLine> smallest;
+
+  static constexpr auto fields() {
+    using P = PlanReport;
+    return std::tuple{field("model", &P::model, "name of the model"),
+                      field("gpu", &P::gpu, "part"),
+                      field("framework", &P::framework, "family of programs"),
+                      field("gpus", &P::gpus, "how many"),
+                      field("sequence_length", &P::sequence_length, "tokens"),
+                      field("global_batch_size", &P::global_batch_size, "sequences per step"),
+                      field("precision", &P::precision, "of the matrix products"),
+                      field("legal", &P::legal, "layouts that model, batch and GPUs allow"),
+                      field("fitting", &P::fitting, "of those, that fit into memory"),
+                      field("memory_bytes", &P::memory_bytes, "of one GPU"),
+                      field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
+                      field("ranked", &P::ranked, "layouts, fastest first"),
+                      field("frontier", &P::frontier, "layouts of which none is both faster and smaller"),
+                      field("smallest", &P::smallest, "layout that needs least memory, where none fits")};
+  }
+};
+
+PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& outcome);
+std::string render_plan_report(const PlanReport& report);
+
+}  // namespace tprimat

@@ -1,0 +1,168 @@
+#include "planner/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace tprimat {
+namespace {
+
+std::vector<int64_t> divisors(int64_t number, int64_t most) {
+  std::vector<int64_t> found;
+  for (int64_t each = 1; each <= std::min(number, most); ++each)
+    if (number % each == 0) found.push_back(each);
+  return found;
+}
+
+// Sizes of tensor parallelism. Key heads are copied where there are fewer of them than ranks.
+std::vector<int64_t> tensor_sizes(const PlanRequest& request) {
+  const ModelSpec& m = request.shape.model;
+  std::vector<int64_t> sizes;
+  for (const int64_t each : divisors(request.gpus, request.machine.gpus_per_domain)) {
+    const bool keys = m.num_key_value_heads % each == 0 || each % m.num_key_value_heads == 0;
+    if (m.num_attention_heads % each == 0 && m.ffn_hidden_size % each == 0 && keys) sizes.push_back(each);
+  }
+  return sizes;
+}
+
+std::vector<int64_t> context_sizes(const PlanRequest& request) {
+  constexpr int64_t k_most = 64;
+  constexpr int64_t k_least_tokens = 1024;  // per rank: below, exchanges outweigh what is computed
+  std::vector<int64_t> sizes;
+  for (const int64_t each : divisors(request.gpus, k_most)) {
+    const bool even = each == 1 || request.sequence_length % (2 * each) == 0;
+    if (even && (each == 1 || request.sequence_length / each >= k_least_tokens)) sizes.push_back(each);
+  }
+  return sizes;
+}
+
+std::vector<Sharding> shardings(const PlanRequest& request, int64_t ranks) {
+  if (ranks == 1) return {request.family->fully_sharded ? Sharding::weights : Sharding::none};
+  if (request.family->fully_sharded) return {Sharding::weights};
+  if (request.family->sharded_optimizer) return {Sharding::optimizer};
+  return {Sharding::none, Sharding::optimizer};
+}
+
+class Search {
+ public:
+  Search(const PlanRequest& request, const ParameterSet& parameters, size_t most)
+      : request_(request), parameters_(parameters), most_(most) {
+    base_.shape = request.shape;
+    base_.sequence_length = request.sequence_length;
+    base_.global_batch = request.global_batch;
+    base_.precision = request.precision;
+    base_.family = request.family;
+    rates_ = resolve_rates(parameters, request.machine, base_);
+  }
+
+  SearchOutcome run() {
+    for (const int64_t tensor : tensor_sizes(request_))
+      for (const int64_t context : context_sizes(request_))
+        for (const int64_t pipeline : divisors(base_.shape.model.num_layers, request_.gpus))
+          try_grid(tensor, context, pipeline);
+    finish();
+    return std::move(outcome_);
+  }
+
+ private:
+  void try_grid(int64_t tensor, int64_t context, int64_t pipeline) {
+    const int64_t model = tensor * context * pipeline;
+    if (request_.gpus % model != 0) return;
+    Layout layout;
+    layout.tensor = tensor, layout.context = context, layout.pipeline = pipeline;
+    layout.data = request_.gpus / model;
+    if (base_.global_batch % layout.data != 0) return;
+    constexpr int64_t k_most_micro_batch = 16;
+    for (const int64_t micro : divisors(base_.global_batch / layout.data, k_most_micro_batch)) {
+      layout.micro_batch = micro;
+      try_pipeline(layout);
+    }
+  }
+
+  void try_pipeline(Layout layout) {
+    const int64_t rounds = base_.global_batch / (layout.data * layout.micro_batch);
+    const bool whole = layout.pipeline > 1 && rounds % layout.pipeline == 0;
+    const bool interleaves = whole && request_.family->chunks != 1;
+    for (const int64_t chunks : divisors(base_.shape.model.num_layers / layout.pipeline, interleaves ? 16 : 1)) {
+      layout.chunks = chunks;
+      try_memory_savers(layout);
+    }
+  }
+
+  void try_memory_savers(Layout layout) {
+    for (const Sharding sharding : shardings(request_, layout.data * layout.context))
+      for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+        const bool nothing_to_select = request_.family->fused_attention && !request_.family->operator_recompute;
+        if (recompute == Recompute::selective && nothing_to_select) continue;
+        layout.sharding = sharding, layout.recompute = recompute;
+        try_layout(layout);
+      }
+  }
+
+  void try_layout(const Layout& layout) {
+    ++outcome_.legal;
+    base_.layout = layout;
+    const MemoryEstimate memory = estimate_memory(base_, parameters_);
+    const double bytes = memory.total();
+    if (bytes > request_.usable_memory * request_.machine.memory_bytes) {
+      if (outcome_.fitting == 0 && (!outcome_.smallest || bytes < outcome_.smallest->memory.total()))
+        outcome_.smallest = RankedLayout{base_, {}, memory};
+      return;
+    }
+    ++outcome_.fitting;
+    const StepTime time = time_step(base_, request_.machine, rates_);
+    candidates_.push_back({layout, time, memory, time.total(), bytes});
+  }
+
+  struct Candidate {
+    Layout layout;
+    StepTime time;
+    MemoryEstimate memory;
+    double seconds, bytes;
+  };
+
+  // Of layouts that are equally fast to five digits the one that splits less comes first.
+  static std::tuple<int64_t, int64_t, double> rank(const Candidate& each) {
+    constexpr double k_digits = 1e5;
+    const Layout& l = each.layout;
+    return {std::llround(std::log(each.seconds) * k_digits), l.tensor * l.context * l.pipeline * l.chunks, each.bytes};
+  }
+
+  RankedLayout plan_of(const Candidate& each) const {
+    Workload workload = base_;
+    workload.layout = each.layout;
+    return {workload, each.time, each.memory};
+  }
+
+  void finish() {
+    if (outcome_.fitting > 0) outcome_.smallest.reset();
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
+    for (size_t i = 0; i < std::min(most_, candidates_.size()); ++i) outcome_.ranked.push_back(plan_of(candidates_[i]));
+    double least = request_.machine.memory_bytes;
+    for (const Candidate& each : candidates_) {
+      if (each.bytes >= least) continue;
+      least = each.bytes;
+      outcome_.frontier.push_back(plan_of(each));
+    }
+  }
+
+  const PlanRequest& request_;
+  const ParameterSet& parameters_;
+  size_t most_;
+  Workload base_;
+  Rates rates_;
+  std::vector<Candidate> candidates_;
+  SearchOutcome outcome_;
+};
+
+}  // namespace
+
+SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& parameters, size_t most) {
+  CHECK(request.family != nullptr && request.gpus > 0 && request.global_batch > 0 && request.sequence_length > 0);
+  return Search(request, parameters, most).run();
+}
+
+}  // namespace tprimat

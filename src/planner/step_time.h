@@ -1,0 +1,28 @@
+#pragma once
+
+#include "planner/layer_time.h"
+
+namespace tprimat {
+
+// Where a step's seconds go on the rank that all wait for.
+struct StepTime {
+  double products = 0;
+  double attention = 0;
+  double elementwise = 0;
+  double ends = 0;  // embedding, head, loss
+  double recompute = 0;
+  double tensor = 0;     // exchanges that are felt: of tensor parallelism,
+  double context = 0;    // of context parallelism,
+  double transfers = 0;  // between pipeline stages,
+  double data = 0;       // of gradients and sharded weights
+  double bubble = 0;     // waiting for the pipeline to fill and drain
+  double optimizer = 0;
+  double overhead = 0;  // launching, stragglers, what the calibration adds to the whole
+
+  double total() const;
+  double tokens_per_second_per_gpu(const Workload& workload) const;
+};
+
+StepTime time_step(const Workload& workload, const Machine& machine, const Rates& rates);
+
+}  // namespace tprimat

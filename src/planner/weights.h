@@ -1,0 +1,13 @@
+#pragma once
+
+#include "planner/workload.h"
+
+namespace tprimat {
+
+// Parameters that lie on one rank, before data-parallel ranks split them: those of the pipeline stage that has most.
+double heaviest_rank_weights(const Workload& workload);
+
+// Of one layer, split over no rank.
+double layer_weights(const ModelSpec& model);
+
+}  // namespace tprimat

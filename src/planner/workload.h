@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "planner/families.h"
+#include "planner/machine.h"
+#include "spec/counted_model.h"
+#include "spec/train_spec.h"
+
+namespace tprimat {
+
+// What data-parallel ranks split among them: ZeRO stages 1 to 3 (arXiv 1910.02054); weights is also fully sharded data
+// parallelism.
+enum class Sharding { none, optimizer, gradients, weights };
+template <>
+struct EnumNames<Sharding> {
+  static constexpr std::pair<Sharding, std::string_view> values[] = {{Sharding::none, "none"},
+                                                                     {Sharding::optimizer, "zero1"},
+                                                                     {Sharding::gradients, "zero2"},
+                                                                     {Sharding::weights, "zero3"},
+                                                                     {Sharding::weights, "fsdp"}};
+};
+
+// Bytes of an activation, and of a weight as products use it and ranks exchange it.
+inline constexpr double k_half_bytes = 2;
+
+// How a training is laid out over GPUs. num_gpus = tensor x context x pipeline x data.
+struct Layout {
+  int64_t tensor = 1;
+  int64_t context = 1;
+  int64_t pipeline = 1;
+  int64_t chunks = 1;  // virtual stages per rank (interleaved schedule)
+  int64_t data = 1;
+  int64_t micro_batch = 1;  // sequences
+  Sharding sharding = Sharding::none;
+  Recompute recompute = Recompute::none;
+  bool sequence_parallel = true;  // with tensor parallelism: what lies between its regions is split too
+
+  int64_t num_gpus() const { return tensor * context * pipeline * data; }
+};
+
+// One training step to predict.
+struct Workload {
+  CountedModel shape;
+  int64_t sequence_length = 0;
+  int64_t global_batch = 0;  // sequences per step
+  Layout layout;
+  PlanPrecision precision = PlanPrecision::bf16;
+  const Family* family = nullptr;   // the program that trains; see planner/families.h
+  std::string release;              // of the program, where the parameters know one
+  bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can
+  bool scaled_by_row = false;       // FP8 with one scale per row
+  double recomputed_share = 1;      // of what `recompute` selective repeats in a program that chooses layers
+
+  // Micro-batches that a pipeline takes per step. May be a fraction where a table's figures do not divide.
+  double micro_batches() const {
+    return static_cast<double>(global_batch) / static_cast<double>(layout.data * layout.micro_batch);
+  }
+};
+
+}  // namespace tprimat

@@ -1,0 +1,79 @@
+#include "planner/memory.h"
+
+#include <gtest/gtest.h>
+
+#include "planner_samples.h"
+
+namespace tprimat {
+namespace {
+
+// The GPT of arXiv 2205.05198, table 3: l layers of width h with a heads, s = 2048.
+Workload paper_workload(int64_t layers, int64_t hidden, int64_t heads, int64_t micro) {
+  Workload workload;
+  ModelSpec& m = workload.shape.model;
+  m.num_layers = layers, m.hidden_size = hidden, m.ffn_hidden_size = 4 * hidden;
+  m.num_attention_heads = m.num_key_value_heads = heads, m.head_dim = hidden / heads;
+  m.vocab_size = 51200, m.mlp = MlpKind::gelu, m.tied_embeddings = true;
+  workload.sequence_length = 2048;
+  workload.layout.tensor = 8, workload.layout.micro_batch = micro;
+  workload.global_batch = 512;
+  workload.family = find_family("Megatron-LM");
+  return workload;
+}
+
+constexpr double k_sbh_22 = 2048.0 * 4 * 6144;
+
+TEST(LayerActivations, EquationOne) {  // sbh (10 + 24/t + 5as/(ht)), tensor parallelism alone
+  Workload w = paper_workload(48, 6144, 64, 4);
+  w.layout.sequence_parallel = false;
+  EXPECT_DOUBLE_EQ(layer_activation_bytes(w), k_sbh_22 * (10 + 24 / 8.0 + 5 * 64 * 2048 / (6144 * 8.0)));
+}
+
+TEST(LayerActivations, EquationFour) {  // sbh/t (34 + 5as/h), with sequence parallelism
+  EXPECT_DOUBLE_EQ(layer_activation_bytes(paper_workload(48, 6144, 64, 4)),
+                   k_sbh_22 / 8 * (34 + 5.0 * 64 * 2048 / 6144));
+}
+
+TEST(LayerActivations, TableTwosSelectiveAndFullRows) {
+  Workload w = paper_workload(48, 6144, 64, 4);
+  w.layout.recompute = Recompute::selective;
+  EXPECT_DOUBLE_EQ(layer_activation_bytes(w), k_sbh_22 * 34 / 8);
+  w.layout.recompute = Recompute::full;
+  EXPECT_DOUBLE_EQ(layer_activation_bytes(w), 2 * k_sbh_22);
+}
+
+TEST(LayerActivations, FusedAttentionKeepsNoScores) {
+  const Workload short_one = sample_workload();
+  Workload long_one = short_one;
+  long_one.sequence_length *= 4;
+  EXPECT_DOUBLE_EQ(layer_activation_bytes(long_one), 4 * layer_activation_bytes(short_one));
+}
+
+TEST(Memory, StatesAreSplitAsTheStagesOfZeroSay) {  // arXiv 1910.02054, figure 1: 16, 4 + 12/N, 2 + 14/N, 16/N bytes
+  Workload w = paper_workload(48, 6144, 64, 1);
+  w.layout.data = 8;
+  Family family = *w.family;
+  family.fp32_gradients = false;
+  w.family = &family;
+  const auto states = [&](Sharding sharding) {
+    w.layout.sharding = sharding;
+    const MemoryEstimate m = estimate_memory(w, built_in_parameters());
+    return m.weights + m.gradients + m.master_weights + m.moments;
+  };
+  const double all = states(Sharding::none);
+  EXPECT_NEAR(states(Sharding::optimizer) / all, (4 + 12 / 8.0) / 16, 1e-12);
+  EXPECT_NEAR(states(Sharding::gradients) / all, (2 + 14 / 8.0) / 16, 1e-12);
+  EXPECT_NEAR(states(Sharding::weights) / all, 1 / 8.0, 1e-12);
+}
+
+TEST(Memory, APipelinesFirstStageKeepsAsManyLayersAsTheModelHas) {
+  Workload one = paper_workload(48, 6144, 64, 1), four = one;
+  four.layout.pipeline = 4;
+  const double all = estimate_memory(one, built_in_parameters()).activations;
+  EXPECT_NEAR(estimate_memory(four, built_in_parameters()).activations, all, 1e-9 * all);
+  four.layout.chunks = 3;  // interleaved: (1 + (p-1)/(pm)) more
+  EXPECT_NEAR(estimate_memory(four, built_in_parameters()).activations, all * (1 + 3 / 12.0), 1e-9 * all);
+}
+
+}  // namespace
+}  // namespace tprimat
