@@ -56,6 +56,7 @@ ExtractedFile extract_file(const fs::path& path, const fs::path& folder, const E
   result.step_times.clear(), result.learning_rates.clear(), result.grad_norms.clear(), result.memory_values.clear();
   if (!result.loss_values.empty()) result.loss_values = {last_loss};
   result.reported.reset(), result.steps.reset(), result.events.reset(), result.effective_config.reset();
+  result.step_telemetry.reset();
   return file;
 }
 

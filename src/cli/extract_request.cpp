@@ -5,6 +5,7 @@
 #include "extract/read_log.h"
 #include "result/result_file.h"
 #include "result/summary.h"
+#include "run/step_telemetry.h"
 #include "run/telemetry_report.h"
 #include "telemetry/telemetry_file.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 // Steps and telemetry meet in time: what the sensors said while the steady steps ran.
 void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
+  const Platform platform = result.platform.value_or(Platform::nvd);
+  std::vector<SensorTrace> traces;
   for (const std::string& path : files) {
     const TelemetryFile file = load_telemetry_file(path);
     for (const std::string& note : file.notes) add_warning(result, fmt::format("{}: {}", path, note));
@@ -22,9 +25,11 @@ void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
                                       file.timed ? "the log has" : "it has"));
       continue;
     }
-    for (TelemetrySummary& each : report_telemetry(file.traces, *window, result.platform.value_or(Platform::nvd)))
+    for (TelemetrySummary& each : report_telemetry(file.traces, *window, platform))
       result.telemetry.push_back(std::move(each));
+    traces.insert(traces.end(), file.traces.begin(), file.traces.end());
   }
+  result.step_telemetry = measure_steps(traces, step_windows(result), platform, std::nullopt);
   if (!files.empty()) summarise_run(result, stored_options(result));
 }
 

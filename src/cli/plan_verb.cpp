@@ -62,11 +62,9 @@ PlanRequest read_request(const Session& session, const PlanOptions& options, con
   const Experiment experiment = load_session_experiment(session);
   PlanRequest request;
   request.shape = require_counted(experiment, options.model, "MODEL");
-  if (request.shape.model.num_experts || request.shape.latent)
-    throw Error(
-        Problem{fmt::format("'{}' is a mixture of experts or has latent attention, which the planner does not predict",
-                            options.model),
-                "MODEL", "choose a dense model; docs/models.md lists them"});
+  if (const std::string what = unpredictable(request.shape); !what.empty())
+    throw Error(Problem{fmt::format("'{}' is {}, which the planner does not predict", options.model, what), "MODEL",
+                        "choose a dense model; docs/models.md lists them"});
   request.sequence_length = options.sequence_length > 0 ? options.sequence_length : experiment.sequence_length;
   request.global_batch = options.global_batch > 0 ? options.global_batch : experiment.global_batch_size;
   request.gpus = options.gpus;

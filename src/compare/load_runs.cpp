@@ -72,6 +72,8 @@ void drop_unused_series(RunResult& result) {
   result.grad_norms = {};
   result.memory_values = {};
   result.reported.reset();
+  if (result.step_telemetry) result.step_telemetry->power_watts.reset();
+  if (result.step_telemetry) result.step_telemetry->highest_temperature_celsius.reset();
 }
 
 Outcome read_candidate(const Candidate& candidate, bool keeps_all) {

@@ -266,8 +266,8 @@ bool read_shape(PublishedWorkload& read, const PublishedRow& row, RowInputs inpu
   const std::string notes = lower(row.cell("notes"));
   if (!inputs.shape)
     read.missing = inputs.missing;
-  else if (inputs.shape->model.num_experts || inputs.shape->latent)
-    read.missing = "a mixture of experts";
+  else if (!unpredictable(*inputs.shape).empty())
+    read.missing = unpredictable(*inputs.shape);
   else if (inputs.tuning == TuningKind::adapters)
     read.missing = "adapters alone are trained";
   else if (mentions(notes, "check:"))

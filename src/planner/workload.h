@@ -59,4 +59,11 @@ struct Workload {
   }
 };
 
+// Why the planner does not predict a shape; empty for one that it does.
+inline std::string unpredictable(const CountedModel& shape) {
+  if (shape.model.num_experts) return "a mixture of experts";
+  if (shape.latent) return "a model with latent attention";
+  return shape.mamba ? "a hybrid with state-space layers" : "";
+}
+
 }  // namespace tprimat

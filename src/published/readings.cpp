@@ -111,14 +111,24 @@ std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
   return readings;
 }
 
+// Of a hybrid Megatron-LM takes a mixer to be twice as wide as the hidden size, and counts no product that joins the
+// streams of a layer that predicts further tokens (hybrid_flops in its num_floating_point_operations).
+CountedModel as_megatron_counts(const CountedModel& shape) {
+  CountedModel counted = shape;
+  if (counted.mamba) counted.mamba->inner_width = 2 * counted.model.hidden_size;
+  return counted;
+}
+
 // Megatron-LM's num_floating_point_operations: causal attention, the vocabulary padded for the tensor-parallel ranks,
 // and no routers.
 double count_as_megatron(const CountedModel& shape, int64_t length, int64_t tensor_parallel) {
-  const FlopBreakdown breakdown = break_down(shape, {length, true, tensor_parallel});
-  double routers =
-      static_cast<double>(shape.prediction_layers * shape.model.num_experts.value_or(0) * shape.model.hidden_size) * 6;
-  if (const PartCost* router = breakdown.find(FlopPart::router)) routers += router->total();
-  return breakdown.total() - routers;
+  const FlopBreakdown breakdown = break_down(as_megatron_counts(shape), {length, true, tensor_parallel});
+  const int64_t hidden = shape.model.hidden_size;
+  const int64_t joined = shape.mamba ? 2 * hidden * hidden : 0;
+  double left_out =
+      static_cast<double>(shape.prediction_layers * (shape.model.num_experts.value_or(0) * hidden + joined)) * 6;
+  if (const PartCost* router = breakdown.find(FlopPart::router)) left_out += router->total();
+  return breakdown.total() - left_out;
 }
 
 double core_of(const FlopBreakdown& breakdown) {

@@ -83,7 +83,7 @@ void find_shape(RowInputs& inputs, const PublishedRow& row) {
     inputs.shape = known;
     inputs.vocabulary_known = true;
     if (layers > 0 && layers != known->model.num_layers) inputs.own_layers = known->model.num_layers;
-    if (layers > 0) inputs.shape->model.num_layers = std::max(layers, known->dense_layers);
+    if (layers > 0) inputs.shape->model.num_layers = std::max(layers, known->least_layers());
   }
   if (!inputs.shape) {
     inputs.missing = fmt::format("no shape: the row prints none, and '{}' is in no catalogue", row.cell("model"));

@@ -266,6 +266,26 @@ struct TelemetrySummary {
   }
 };
 
+// What the sensors said while each step ran: one value per entry of step_times, null where no reading fell into it.
+struct StepTelemetry {
+  std::optional<std::vector<double>> power_watts, lowest_clock_hz, highest_temperature_celsius, utilisation,
+      others_busy_threads;
+  std::optional<std::map<std::string, std::vector<double>>> throttle_shares;
+  static constexpr auto fields() {
+    using T = StepTelemetry;
+    return std::tuple{
+        field("power_watts", &T::power_watts, "mean power of all devices together, W"),
+        field("lowest_clock_hz", &T::lowest_clock_hz, "mean clock of the device that had the lowest one, Hz"),
+        field("highest_temperature_celsius", &T::highest_temperature_celsius, "of any device, degrees Celsius"),
+        field("utilisation", &T::utilisation, "share of the devices' capacity, 0..1; on cpu of the run's threads"),
+        field("others_busy_threads", &T::others_busy_threads,
+              "hardware threads that other processes kept busy while the machine had none to spare, else 0"),
+        field("throttle_shares", &T::throttle_shares,
+              "share of the readings in which a device's clock was held down, 0..1, by reason as in `telemetry`; only "
+              "reasons that were seen")};
+  }
+};
+
 struct SourceInfo {
   std::optional<std::string> log = {}, steps_file = {}, format = {};
   std::optional<double> confidence = {};
@@ -407,6 +427,7 @@ struct RunResult {
   std::optional<StepStatistics> statistics;
   Derived derived;
   std::vector<TelemetrySummary> telemetry;
+  std::optional<StepTelemetry> step_telemetry;
   std::map<std::string, std::string> environment;
   std::optional<std::string> config_hash;
   std::vector<AuditEntry> config_audit;
@@ -450,6 +471,7 @@ struct RunResult {
         field("statistics", &R::statistics, "of the steady step times"),
         field("derived", &R::derived, "figures computed from the above by named formulas"),
         field("telemetry", &R::telemetry, "what the machine's sensors said"),
+        field("step_telemetry", &R::step_telemetry, "what they said while each step ran"),
         field("environment", &R::environment, "fingerprint of machine and software"),
         field("config_hash", &R::config_hash, "hash of the training asked for"),
         field("config_audit", &R::config_audit,

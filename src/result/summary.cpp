@@ -43,11 +43,6 @@ Warmup spread_warmup(const Warmup& plain, const std::vector<size_t>& entries, si
   return warmup;
 }
 
-int64_t entry_span(const RunResult& result, size_t entry) {
-  if (!result.steps || !result.steps->mean_of || entry >= result.steps->mean_of->size()) return 1;
-  return std::max<int64_t>(1, (*result.steps->mean_of)[entry]);
-}
-
 Warmup find_warmup_of(const std::vector<double>& times, const std::optional<int64_t>& fixed) {
   const auto steps = static_cast<int64_t>(times.size());
   if (fixed) {
@@ -250,6 +245,11 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
 }
 
 }  // namespace
+
+int64_t entry_span(const RunResult& result, size_t entry) {
+  if (!result.steps || !result.steps->mean_of || entry >= result.steps->mean_of->size()) return 1;
+  return std::max<int64_t>(1, (*result.steps->mean_of)[entry]);
+}
 
 bool is_valid_step_time(double seconds) {
   constexpr double k_shortest = 1e-9, k_longest = 1e8;  // three years

@@ -28,6 +28,9 @@ bool is_valid_step_time(double seconds);
 // The number of the step that an entry of step_times (from 0) is about, as its log counts it.
 int64_t step_number(const RunResult& result, size_t entry);
 
+// How many steps an entry of step_times is the mean of, where a log reports every tenth step or so; else 1.
+int64_t entry_span(const RunResult& result, size_t entry);
+
 // Where the training stood after its last entry, counted from 1; 0 without any.
 int64_t steps_reached(const RunResult& result);
 

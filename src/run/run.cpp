@@ -108,11 +108,13 @@ class Suite {
     if (peak) options.peak = peak->peak;
     if (peak && peak->warning) add_warning(result, *peak->warning);
     summarise_run(result, options);
+    const ThreadCounts threads{around_.machine.cpu.logical_processors, run.spec.threads * run.spec.parallel.ranks()};
+    result.step_telemetry = measure_steps(trace.sensors, step_windows(trace, result), run.platform, threads);
     if (const auto window = steady_window(trace, result.warmup.steps_excluded)) {
       result.telemetry = report_telemetry(trace.sensors, *window, run.platform);
       result.memory_metrics.measurement_method = describe_memory_sources(result);
       note_throttling(result);
-      note_disturbance(result, {around_.machine.cpu.logical_processors, run.spec.threads * run.spec.parallel.ranks()});
+      note_disturbance(result, threads);
       summarise_run(result, options);
     }
   }

@@ -243,6 +243,22 @@ void note_circumstances(RunResult& result, const TrainingTrace& trace) {
   }
 }
 
+StepWindows step_windows(const TrainingTrace& trace, const RunResult& result) {
+  // Steps of a log are dated when they are seen; it is read twice a second, a large one less often.
+  constexpr double k_latest_look = 1.5;
+  StepWindows windows(result.step_times.size());
+  for (const StepRecord& step : trace.steps) {
+    if (step.step < 1 || static_cast<size_t>(step.step) > windows.size() || !step.unix_time) continue;
+    auto& window = windows[static_cast<size_t>(step.step - 1)];
+    window.reset();
+    if (is_valid_step_time(step.time_seconds))
+      window =
+          certain_window({*step.unix_time, result.source.steps_file ? 0.0 : k_latest_look, 0.0}, step.time_seconds);
+  }
+  drop_overlapping(windows);
+  return windows;
+}
+
 std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t steps_excluded) {
   std::optional<TimeWindow> window;
   for (const StepRecord& step : trace.steps) {

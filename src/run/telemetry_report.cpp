@@ -10,19 +10,11 @@
 namespace tprimat {
 namespace {
 
-constexpr std::string_view k_machine_source = "proc:machine";
 // Other processes disturb when they take a tenth of the machine and leave less than a tenth of it idle.
 constexpr double k_disturbing_share = 0.1;
 constexpr double k_busy_share = 0.9;
 // A device at its power limit is as fast as it is sold; heat and the board's own demands are not.
 constexpr double k_throttled_share = 0.05;
-
-bool is_gpu(const std::string& source) {
-  constexpr std::string_view k_gpu_sources[] = {
-      "nvml:", "amd_smi:", "rocm_smi:", "nvidia-smi:", "rocm-smi:", "amd-smi:"};
-  return std::any_of(std::begin(k_gpu_sources), std::end(k_gpu_sources),
-                     [&](std::string_view start) { return source.starts_with(start); });
-}
 
 TelemetrySummary to_telemetry(const SensorSummary& from) {
   TelemetrySummary to;
@@ -95,6 +87,13 @@ TelemetrySummary combine(const std::vector<TelemetrySummary>& devices) {
 
 }  // namespace
 
+bool is_gpu_source(const std::string& source) {
+  constexpr std::string_view k_gpu_sources[] = {
+      "nvml:", "amd_smi:", "rocm_smi:", "nvidia-smi:", "rocm-smi:", "amd-smi:"};
+  return std::any_of(std::begin(k_gpu_sources), std::end(k_gpu_sources),
+                     [&](std::string_view start) { return source.starts_with(start); });
+}
+
 std::optional<TimeWindow> steady_window(const RunResult& result) {
   if (!result.reported || !result.reported->unix_time) return std::nullopt;
   const std::vector<double>& ends = *result.reported->unix_time;
@@ -110,7 +109,7 @@ std::vector<TelemetrySummary> report_telemetry(const std::vector<SensorTrace>& t
   std::vector<TelemetrySummary> devices, host;
   for (const SensorTrace& trace : traces) {
     TelemetrySummary summary = to_telemetry(summarise_readings(trace, window));
-    const bool of_the_device = is_gpu(trace.source);
+    const bool of_the_device = is_gpu_source(trace.source);
     if (platform != Platform::cpu && !of_the_device)
       summary.peak_memory_used_gb.reset();  // memory of the host is not the device's
     (of_the_device ? devices : host).push_back(std::move(summary));
@@ -129,7 +128,8 @@ std::optional<std::string> describe_memory_sources(const RunResult& result) {
   for (const TelemetrySummary& each : result.telemetry) {
     if (!each.peak_memory_used_gb) continue;
     if (!text.empty()) text += "; ";
-    text += is_gpu(each.source + ":") ? "used: device memory from " : "used: resident memory of the process tree from ";
+    text += is_gpu_source(each.source + ":") ? "used: device memory from "
+                                             : "used: resident memory of the process tree from ";
     text += each.source;
     break;
   }
@@ -137,18 +137,22 @@ std::optional<std::string> describe_memory_sources(const RunResult& result) {
   return text;
 }
 
+std::optional<double> count_others_threads(const BusyShares& busy, const ThreadCounts& threads) {
+  const auto all = static_cast<double>(threads.machine);
+  const double machine = busy.machine * all, others = machine - busy.own * static_cast<double>(threads.run);
+  if (others < k_disturbing_share * all || machine < k_busy_share * all) return std::nullopt;
+  return others;
+}
+
 std::optional<double> count_others_threads(const std::vector<TelemetrySummary>& telemetry,
                                            const ThreadCounts& threads) {
-  const auto all = static_cast<double>(threads.machine);
-  std::optional<double> machine, own;  // busy hardware threads
+  std::optional<double> machine, own;
   for (const TelemetrySummary& each : telemetry) {
-    if (each.source == k_machine_source && each.mean_utilisation) machine = *each.mean_utilisation * all;
-    if (each.source == "proc" && each.mean_utilisation) own = *each.mean_utilisation * static_cast<double>(threads.run);
+    if (each.source == k_machine_source) machine = each.mean_utilisation;
+    if (each.source == k_own_source) own = each.mean_utilisation;
   }
   if (!machine || !own) return std::nullopt;
-  const double others = *machine - *own;
-  if (others < k_disturbing_share * all || *machine < k_busy_share * all) return std::nullopt;
-  return others;
+  return count_others_threads(BusyShares{*machine, *own}, threads);
 }
 
 void note_throttling(RunResult& result) {

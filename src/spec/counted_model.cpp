@@ -14,11 +14,18 @@ extern const std::string_view counted_models_tsv;
 namespace {
 
 void apply_extra(CountedModel& counted, std::string_view name, int64_t value) {
-  const std::map<std::string_view, int64_t CountedModel::*> plain = {{"dense_layers", &CountedModel::dense_layers},
-                                                                     {"dense_ffn", &CountedModel::dense_ffn},
-                                                                     {"shared_ffn", &CountedModel::shared_ffn},
-                                                                     {"unwindowed", &CountedModel::unwindowed_layers},
-                                                                     {"prediction", &CountedModel::prediction_layers}};
+  const std::map<std::string_view, int64_t CountedModel::*> plain = {
+      {"dense_layers", &CountedModel::dense_layers},
+      {"dense_ffn", &CountedModel::dense_ffn},
+      {"shared_ffn", &CountedModel::shared_ffn},
+      {"unwindowed", &CountedModel::unwindowed_layers},
+      {"prediction", &CountedModel::prediction_layers},
+      {"latent_expert", &CountedModel::latent_expert_width},
+      {"attention_layers", &CountedModel::attention_layers}};
+  const std::map<std::string_view, int64_t MambaMixers::*> mamba = {
+      {"mamba_layers", &MambaMixers::layers}, {"mamba_width", &MambaMixers::inner_width},
+      {"mamba_heads", &MambaMixers::heads},   {"mamba_groups", &MambaMixers::groups},
+      {"mamba_state", &MambaMixers::state},   {"mamba_chunk", &MambaMixers::chunk}};
   const std::map<std::string_view, int64_t LatentAttention::*> latent = {
       {"query_rank", &LatentAttention::query_rank},
       {"key_value_rank", &LatentAttention::key_value_rank},
@@ -26,6 +33,15 @@ void apply_extra(CountedModel& counted, std::string_view name, int64_t value) {
       {"value_head_dim", &LatentAttention::value_head_dim}};
   if (const auto found = plain.find(name); found != plain.end()) {
     counted.*(found->second) = value;
+    return;
+  }
+  if (name == "shared_prediction") {
+    counted.shared_prediction = value != 0;
+    return;
+  }
+  if (const auto found = mamba.find(name); found != mamba.end()) {
+    if (!counted.mamba) counted.mamba.emplace();
+    (*counted.mamba).*(found->second) = value;
     return;
   }
   const auto found = latent.find(name);

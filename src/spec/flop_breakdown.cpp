@@ -17,8 +17,9 @@ struct LayerCost {
   int64_t projections = 0;  // weights
   int64_t latent_norms = 0;
   double core_width = 0;  // width of queries against keys, plus that of values
+  int64_t mixer = 0;      // weights of a Mamba mixer's two products
   int64_t expert = 0;     // weights of one expert
-  int64_t shared = 0;
+  int64_t shared = 0;     // weights of a layer of experts that every token passes
   int64_t dense = 0;
   int64_t router = 0;
 };
@@ -41,8 +42,14 @@ LayerCost cost_of_layer(const CountedModel& counted) {
     cost.projections = 2 * m.hidden_size * (query + key);
     cost.core_width = static_cast<double>(2 * query);
   }
-  cost.expert = matrices * m.hidden_size * m.ffn_hidden_size;
-  cost.shared = matrices * m.hidden_size * counted.shared_ffn;
+  if (counted.mamba) {
+    const MambaMixers& mamba = *counted.mamba;
+    const int64_t in = 2 * mamba.inner_width + 2 * mamba.groups * mamba.state + mamba.heads;
+    cost.mixer = m.hidden_size * (in + mamba.inner_width);
+  }
+  const int64_t latent = counted.latent_expert_width;
+  cost.expert = matrices * (latent > 0 ? latent : m.hidden_size) * m.ffn_hidden_size;
+  cost.shared = matrices * m.hidden_size * counted.shared_ffn + 2 * m.hidden_size * latent;
   cost.dense = matrices * m.hidden_size * counted.dense_ffn;
   cost.router = m.num_experts.value_or(0) * m.hidden_size;
   return cost;
@@ -64,6 +71,21 @@ class Parts {
   FlopBreakdown& breakdown_;
 };
 
+// A convolution over x, B and C with biases, a decay, a step and a skip per head, and the weights of a norm.
+int64_t plain_weights(const MambaMixers& mamba) {
+  return (mamba.convolution + 1) * (mamba.inner_width + 2 * mamba.groups * mamba.state) + 3 * mamba.heads +
+         mamba.inner_width;
+}
+
+void add_mixers(Parts& parts, const CountedModel& counted, const BreakdownOptions& options) {
+  if (!counted.mamba) return;
+  const MambaMixers& mamba = *counted.mamba;
+  const int64_t weights = mamba.layers * cost_of_layer(counted).mixer, plain = mamba.layers * plain_weights(mamba);
+  parts.add_product(FlopPart::mamba_projections, weights, weights, weights);
+  parts.add(FlopPart::mamba_scan, plain, plain,
+            static_cast<double>(mamba.layers) * mamba_scan_forward(mamba, options.causal));
+}
+
 double core_forward(const CountedModel& counted, const BreakdownOptions& options, int64_t layers) {
   ModelSpec unwindowed = counted.model;
   unwindowed.sliding_window.reset();
@@ -82,13 +104,15 @@ void add_mlps(Parts& parts, const CountedModel& counted, const ParameterCount& c
   const ModelSpec& m = counted.model;
   const LayerCost layer = cost_of_layer(counted);
   if (!m.num_experts) {
-    parts.add_product(FlopPart::mlp, count.mlp, count.mlp, m.num_layers * layer.expert);
+    const int64_t weights = counted.mamba ? counted.layers_with_mlp() * layer.expert : count.mlp;
+    parts.add_product(FlopPart::mlp, weights, weights, counted.layers_with_mlp() * layer.expert);
     return;
   }
-  const int64_t sparse = m.num_layers - counted.dense_layers;
+  const int64_t sparse = counted.layers_with_mlp() - counted.dense_layers;
   const int64_t active = sparse * active_expert_weights(counted, layer);
-  const int64_t biases =
-      (count.mlp - m.num_layers * (*m.num_experts * layer.expert + layer.router)) / (m.num_layers * *m.num_experts);
+  const int64_t biases = counted.mamba ? 0
+                                       : (count.mlp - m.num_layers * (*m.num_experts * layer.expert + layer.router)) /
+                                             (m.num_layers * *m.num_experts);
   const int64_t dense = counted.dense_layers * layer.dense;
   parts.add_product(FlopPart::mlp, dense, dense, dense);
   parts.add_product(FlopPart::experts, sparse * (*m.num_experts * (layer.expert + biases) + layer.shared),
@@ -96,7 +120,8 @@ void add_mlps(Parts& parts, const CountedModel& counted, const ParameterCount& c
   parts.add_product(FlopPart::router, sparse * layer.router, sparse * layer.router, sparse * layer.router);
 }
 
-// Each is one more block of the last kind with a product that joins two streams, and reads the model's own head.
+// Each is one more block of the last kind (of a hybrid: attention and experts) with a product that joins two streams,
+// and reads the model's own head.
 void add_prediction(Parts& parts, const CountedModel& counted, const BreakdownOptions& options, int64_t vocabulary) {
   const int64_t count = counted.prediction_layers;
   if (count == 0) return;
@@ -108,7 +133,8 @@ void add_prediction(Parts& parts, const CountedModel& counted, const BreakdownOp
                       layer.router + joined + 5 * m.hidden_size;
   const double forward = k_per_weight * static_cast<double>(weights + vocabulary * m.hidden_size) * count +
                          core_forward(counted, options, count);
-  parts.add(FlopPart::prediction, count * all, count * weights, forward);
+  const int64_t blocks = counted.shared_prediction ? 1 : count;
+  parts.add(FlopPart::prediction, blocks * all, blocks * weights, forward);
 }
 
 std::string breakdown_id(const BreakdownOptions& options) {
@@ -163,17 +189,28 @@ FlopBreakdown break_down(const CountedModel& counted, const BreakdownOptions& op
   m.vocab_size = breakdown.vocabulary;
   const ParameterCount count = count_parameters(m);
   const LayerCost layer = cost_of_layer(counted);
-  const int64_t projections = counted.latent ? m.num_layers * layer.projections : count.attention;
-  const int64_t table = m.vocab_size * m.hidden_size, norms = count.norms + m.num_layers * layer.latent_norms;
+  const int64_t attention = counted.layers_with_attention(), table = m.vocab_size * m.hidden_size;
+  const bool plain = !counted.latent && !counted.mamba;
+  const int64_t projections = plain ? count.attention : attention * layer.projections;
+  const int64_t norms =
+      (counted.mamba ? (m.num_layers + 1) * m.hidden_size : count.norms) + attention * layer.latent_norms;
   Parts parts(breakdown);
   parts.add(FlopPart::embedding, count.embedding, count.embedding, 0);
-  parts.add_product(FlopPart::attention_projections, projections, projections, m.num_layers * layer.projections);
-  parts.add(FlopPart::attention_core, 0, 0, core_forward(counted, options, m.num_layers));
+  parts.add_product(FlopPart::attention_projections, projections, projections, attention * layer.projections);
+  parts.add(FlopPart::attention_core, 0, 0, core_forward(counted, options, attention));
+  add_mixers(parts, counted, options);
   add_mlps(parts, counted, count);
   parts.add(FlopPart::norms, norms, norms, 0);
   parts.add_product(FlopPart::head, count.head, count.head, table);
   add_prediction(parts, counted, options, m.vocab_size);
   return breakdown;
+}
+
+double mamba_scan_forward(const MambaMixers& mamba, bool causal) {
+  const auto width = static_cast<double>(mamba.inner_width), state = static_cast<double>(mamba.state);
+  if (causal || mamba.chunk == 0) return 7 * width * state;
+  const auto chunk = static_cast<double>(mamba.chunk), groups = static_cast<double>(mamba.groups);
+  return k_per_weight * (chunk * state * groups + chunk * width + 2 * state * width);
 }
 
 double hardware_flops(const FlopBreakdown& breakdown, Recompute recompute) {
@@ -195,7 +232,8 @@ double hardware_flops_2205(const FlopBreakdown& breakdown, Recompute recompute) 
 double fp8_share(const FlopBreakdown& breakdown) {
   double fp8 = 0;
   for (const PartCost& each : breakdown.parts)
-    if (each.part == FlopPart::attention_projections || each.part == FlopPart::mlp || each.part == FlopPart::experts)
+    if (each.part == FlopPart::attention_projections || each.part == FlopPart::mamba_projections ||
+        each.part == FlopPart::mlp || each.part == FlopPart::experts)
       fp8 += each.total();
   return fp8 / breakdown.total();
 }

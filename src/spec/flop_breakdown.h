@@ -8,13 +8,27 @@
 
 namespace tprimat {
 
-enum class FlopPart { embedding, attention_projections, attention_core, mlp, experts, router, norms, head, prediction };
+enum class FlopPart {
+  embedding,
+  attention_projections,
+  attention_core,
+  mamba_projections,
+  mamba_scan,
+  mlp,
+  experts,
+  router,
+  norms,
+  head,
+  prediction
+};
 template <>
 struct EnumNames<FlopPart> {
   static constexpr std::pair<FlopPart, std::string_view> values[] = {
       {FlopPart::embedding, "embedding"},
       {FlopPart::attention_projections, "attention projections"},
       {FlopPart::attention_core, "attention core"},
+      {FlopPart::mamba_projections, "Mamba projections"},
+      {FlopPart::mamba_scan, "Mamba scan"},
       {FlopPart::mlp, "MLP"},
       {FlopPart::experts, "experts"},
       {FlopPart::router, "router"},
@@ -53,6 +67,11 @@ struct BreakdownOptions {
 
 // The sum of the parts is flops_per_token() (spec/model_spec.h) for a shape that has no more than a ModelSpec.
 FlopBreakdown break_down(const CountedModel& counted, const BreakdownOptions& options);
+
+// Forward FLOPs of one Mamba-2 mixer's scan, per token. `causal`: 7 x width x state, as Megatron-LM counts a recurrence
+// over the states. Else the four products of the chunked algorithm (arXiv 2405.21060, section 6) in full, where the
+// chunk is known.
+double mamba_scan_forward(const MambaMixers& mamba, bool causal);
 
 // The vocabulary, padded as Megatron-LM's --make-vocab-size-divisible-by 128 does for its tensor-parallel ranks.
 int64_t padded_vocabulary(int64_t vocabulary, int64_t tensor_parallel);

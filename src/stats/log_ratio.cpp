@@ -19,7 +19,7 @@ double mean_over_runs(const std::vector<MeanEstimate>& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-// Satterthwaite (Biometrics 2, 1946): degrees of freedom of a sum of two independent variances.
+// Satterthwaite (Biometrics Bulletin 2, 1946): degrees of freedom of a sum of two independent variances.
 double joint_degrees(double a, double degrees_of_a, double b, double degrees_of_b) {
   const double doubt = a * a / degrees_of_a + b * b / degrees_of_b;
   return doubt > 0 ? std::max(1.0, (a + b) * (a + b) / doubt) : k_certain;

@@ -232,5 +232,82 @@ TEST(Audit, WhatIsKnownOfTheWholeRunStandsBesideTheOutliers) {
       << sentence_about(result, "outlier");
 }
 
+// A run of 60 steps of which `slow` took twice as long, with `usual` and `unusual` as what a sensor said in them.
+struct SlowSteps {
+  RunResult run = plain().result;
+  std::set<int64_t> slow;
+  explicit SlowSteps(std::set<int64_t> steps) : slow(std::move(steps)) {
+    for (const int64_t step : slow) run.step_times[static_cast<size_t>(step - 1)] *= 2;
+    summarise_run(run, {});
+    run.step_telemetry.emplace();
+  }
+  std::vector<double> series(double usual, double unusual) const {
+    std::vector<double> values(run.step_times.size(), usual);
+    for (const int64_t step : slow) values[static_cast<size_t>(step - 1)] = unusual;
+    return values;
+  }
+  std::string sentence() const {
+    const std::string text = sentence_about(run, slow.size() < 3 ? "outlier" : "outliers");
+    const size_t colon = text.find("the first is step");
+    return colon == std::string::npos ? text : text.substr(text.find(": ", colon) + 2);
+  }
+};
+
+bool begins_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
+
+TEST(Audit, AThrottledStepIsAttributedWhereOrdinaryOnesAreNot) {
+  SlowSteps steps({20, 40});
+  steps.run.step_telemetry->throttle_shares = {{"thermal", steps.series(0.0, 0.9)}, {"power", steps.series(1.0, 1.0)}};
+  EXPECT_TRUE(begins_with(steps.sentence(), "2 with the clock held down by heat")) << steps.sentence();
+  steps.run.step_telemetry->throttle_shares->at("thermal")[39] = 0.1;
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 with the clock held down by heat, 1 unattributed")) << steps.sentence();
+  steps.run.step_telemetry->throttle_shares->at("thermal")[19] = std::nan("");  // no reading fell into it
+  EXPECT_TRUE(begins_with(steps.sentence(), "2 unattributed")) << steps.sentence();
+}
+
+TEST(Audit, WhatOrdinaryStepsHaveTooExplainsNoOutlier) {
+  SlowSteps steps({20});
+  steps.run.step_telemetry->throttle_shares = {{"power", steps.series(1.0, 1.0)}};
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 unattributed")) << steps.sentence();
+  steps.run.step_telemetry->throttle_shares = {{"power", steps.series(std::nan(""), 1.0)}};  // nothing to compare with
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 unattributed")) << steps.sentence();
+}
+
+TEST(Audit, AFastStepIsNotExplainedByThrottling) {
+  SlowSteps steps({});
+  steps.run.step_times[19] *= 0.5;
+  summarise_run(steps.run, {});
+  steps.slow = {20};
+  steps.run.step_telemetry->throttle_shares = {{"thermal", steps.series(0.0, 1.0)}};
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 unattributed")) << steps.sentence();
+}
+
+TEST(Audit, ALowerClockCountsOnABusyDeviceWhoseReasonsAreNotRead) {
+  SlowSteps steps({20});
+  steps.run.step_telemetry->lowest_clock_hz = steps.series(1.98e9, 1.2e9);
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 unattributed")) << steps.sentence();  // it may have waited
+  steps.run.step_telemetry->utilisation = steps.series(0.98, 0.4);
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 unattributed")) << steps.sentence();
+  steps.run.step_telemetry->utilisation = steps.series(0.98, 0.97);
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 with a lower clock")) << steps.sentence();
+  steps.run.step_telemetry->throttle_shares.emplace();  // they are read, and there was none
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 unattributed")) << steps.sentence();
+}
+
+TEST(Audit, NeighboursAndEventsOfOneStepAreBothSaid) {
+  SlowSteps steps({20, 40});
+  steps.run.step_telemetry->others_busy_threads = steps.series(0.0, 3.0);
+  steps.run.events = std::vector<RunEvent>{{"checkpoint", {}, 20, {}, {}, {}, ""}};
+  EXPECT_TRUE(begins_with(steps.sentence(),
+                          "1 with a checkpoint and other processes on the processors, 1 with other processes on the "
+                          "processors"))
+      << steps.sentence();
+}
+
+TEST(Audit, ASpellOfSlowStepsIsNamed) {
+  SlowSteps steps({20, 30, 31, 32, 33});
+  EXPECT_TRUE(begins_with(steps.sentence(), "5 unattributed; the longest spell is steps 30 to 33")) << steps.sentence();
+}
+
 }  // namespace
 }  // namespace tprimat

@@ -39,6 +39,9 @@ inline RunResult sample_result(size_t steps = 21) {
     result.learning_rates.push_back(1e-4);
     result.memory_values.push_back(i == 3 ? 2.5 : 2.0);
   }
+  StepTelemetry& sensors = result.step_telemetry.emplace();
+  sensors.lowest_clock_hz.emplace(steps, 1.98e9).at(0) = std::nan("");
+  sensors.throttle_shares = {{"thermal", std::vector<double>(steps, 0.25)}};
   return result;
 }
 

@@ -73,6 +73,60 @@ TEST(BreakDown, WindowsHoldForTheLayersThatHaveThem) {
   EXPECT_LT(all, none / 30);
 }
 
+TEST(BreakDown, HybridsHaveTheParametersThatNvidiaStates) {
+  // "31.6B total parameter", "3.2B active (3.6B with embeddings)": research.nvidia.com/labs/nemotron/Nemotron-3
+  const FlopBreakdown nano = break_down(counted("Nemotron 3 Nano"), {k_length});
+  EXPECT_NEAR(static_cast<double>(nano.parameters()), 31.6e9, 0.05e9);
+  EXPECT_NEAR(static_cast<double>(nano.active_parameters()), 3.6e9, 0.05e9);
+  EXPECT_NEAR(static_cast<double>(nano.active_parameters() - nano.find(FlopPart::embedding)->parameters), 3.2e9,
+              0.05e9);
+  CountedModel super = counted("Nemotron_3_Super");  // "12B active 120B total", without the layers that predict
+  super.prediction_layers = 0;
+  EXPECT_NEAR(static_cast<double>(break_down(super, {k_length}).parameters()), 120e9, 1e9);
+  EXPECT_NEAR(static_cast<double>(break_down(super, {k_length}).active_parameters()), 12e9, 1e9);
+  EXPECT_NEAR(static_cast<double>(break_down(counted("Nemotron-H 56b"), {k_length}).parameters()), 56e9, 0.5e9);
+  EXPECT_NEAR(static_cast<double>(break_down(counted("Nemotron-H 47B"), {k_length}).parameters()), 47e9, 0.5e9);
+  EXPECT_NEAR(static_cast<double>(break_down(counted("Nemotron-H 8B"), {k_length}).parameters()), 8.1e9, 0.05e9);
+}
+
+// 2.816e15 per sequence, as the notes of NVIDIA/dgxc-benchmarking nemotronh/README.md at 1f6d9f4 derive it.
+TEST(BreakDown, AHybridInFullHasTheFlopsOfItsBenchmark) {
+  const double s = 8192, h = 8192, state = 256, chunk = 256;
+  const double mlp = 2 * s * h * 32768 * 54;
+  const double attention = (2 * s * h * 64 * 128 + 2 * s * h * 8 * 128 + 2 * s * s * h) * 10;
+  const double mamba = (s * h * (256 * 64 * 3 + 8 * state * 2 + 256) + s * h * 2 * chunk + 2 * s * h * 2 * state +
+                        s * chunk * state * 8) *
+                       54;
+  const double expected = 6 * (mlp + attention + mamba + s * h * 131072);
+  EXPECT_NEAR(expected, 2.816e15, 0.001e15);
+  EXPECT_NEAR(s * break_down(counted("Nemotron-H 56B"), {8192, false}).total() / expected, 1, 1e-12);
+}
+
+TEST(BreakDown, AMixersScanIsARecurrenceOrTheProductsOfItsChunks) {
+  const MambaMixers mamba{1, 4096, 64, 8, 128, 256};
+  EXPECT_DOUBLE_EQ(mamba_scan_forward(mamba, true), 7.0 * 4096 * 128);
+  EXPECT_DOUBLE_EQ(mamba_scan_forward(mamba, false), 2.0 * (256 * 128 * 8 + 256 * 4096 + 2 * 128 * 4096));
+  EXPECT_DOUBLE_EQ(mamba_scan_forward({1, 4096, 64, 8, 128, 0}, false), 7.0 * 4096 * 128);
+  const FlopBreakdown nano = break_down(counted("Nemotron 3 Nano"), {k_length});
+  EXPECT_DOUBLE_EQ(forward_of(nano, FlopPart::mamba_projections),
+                   2.0 * 23 * 2688 * (2 * 4096 + 2 * 8 * 128 + 64 + 4096));
+  EXPECT_DOUBLE_EQ(forward_of(nano, FlopPart::mamba_scan), 23 * 7.0 * 4096 * 128);
+  EXPECT_DOUBLE_EQ(forward_of(nano, FlopPart::attention_core), 2.0 * 6 * 2 * 32 * 128 * k_length / 2);
+  EXPECT_DOUBLE_EQ(forward_of(nano, FlopPart::experts), 2.0 * 23 * 2 * 2688 * (6 * 1856 + 3712));
+}
+
+TEST(BreakDown, ExpertsInALatentSpacePassTwoProductsMore) {
+  CountedModel super = counted("Nemotron_3_Super");
+  const FlopBreakdown latent = break_down(super, {k_length});
+  EXPECT_DOUBLE_EQ(forward_of(latent, FlopPart::experts),
+                   2.0 * 40 * (22.0 * 2 * 1024 * 2688 + 2.0 * 4096 * 1024 + 2.0 * 4096 * 5376));
+  const FlopBreakdown shared = latent;
+  super.shared_prediction = false;  // the same work with twice the weights
+  const FlopBreakdown own = break_down(super, {k_length});
+  EXPECT_DOUBLE_EQ(own.total(), shared.total());
+  EXPECT_EQ(own.find(FlopPart::prediction)->parameters, 2 * shared.find(FlopPart::prediction)->parameters);
+}
+
 TEST(BreakDown, PaddedVocabularyCountsAndIsNamed) {
   EXPECT_EQ(padded_vocabulary(50257, 0), 50257);
   EXPECT_EQ(padded_vocabulary(50257, 1), 50304);
@@ -116,7 +170,8 @@ TEST(CountedModels, NameTheirSourcesAndAreSound) {
   for (const CountedModel& each : counted_models()) {
     EXPECT_FALSE(each.source.empty()) << each.model.name;
     EXPECT_TRUE(check_model(each.model, "").empty()) << each.model.name;
-    EXPECT_LE(each.dense_layers, each.model.num_layers) << each.model.name;
+    EXPECT_LE(each.least_layers(), each.model.num_layers) << each.model.name;
+    EXPECT_GE(each.layers_with_mlp(), each.dense_layers) << each.model.name;
     EXPECT_FALSE(find_model(each.model.name)) << each.model.name << " is in the catalogue";
   }
 }

@@ -48,12 +48,14 @@ TEST(HardwareCatalogue, PeaksAreDense) {
   EXPECT_EQ(find_hardware("H100")->dense_peak_flops.at(Precision::fp8), 1979e12);
   EXPECT_EQ(find_hardware("NVIDIA H100 PCIe")->dense_peak_flops.at(Precision::bf16), 756e12);
   EXPECT_EQ(find_hardware("MI300X")->dense_peak_flops.at(Precision::bf16), 1307e12);
+  EXPECT_EQ(find_hardware("Tesla V100-SXM2-32GB")->dense_peak_flops.at(Precision::fp16), 125e12);
   EXPECT_EQ(find_hardware("MI300X")->tdp_watts, 750);
   EXPECT_EQ(find_hardware("H100")->memory_bandwidth, 3350e9);
 }
 
 TEST(HardwareCatalogue, WhatNoSourceStatesIsAbsent) {
   EXPECT_FALSE(find_hardware("NVIDIA A100-SXM4-80GB")->dense_peak_flops.contains(Precision::fp8));
+  EXPECT_FALSE(find_hardware("Tesla V100-SXM2-16GB")->dense_peak_flops.contains(Precision::bf16));
   EXPECT_TRUE(find_hardware("AMD Instinct MI350X")->dense_peak_flops.empty());
   EXPECT_FALSE(find_hardware("NVIDIA H100 PCIe")->tdp_watts);
 }
