@@ -21,14 +21,20 @@ namespace {
 
 std::string file_stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
-// Numbered alike is not enough: files of other work under such names are participants of their own.
+// Numbered alike is not enough: files of other work, or from other devices, under such names are participants of their
+// own.
 bool does_same_work(const RunResult& a, const RunResult& b) {
   const auto work = [](const RunResult& run) {
     return std::tuple(run.platform, run.framework, run.precision, run.training_config.global_batch_size,
                       run.training_config.sequence_length, device_count(run), run.parallelism_config.strategy_name,
                       run.dataset, run.config_hash);
   };
-  return work(a) == work(b);
+  const auto layout = [](const RunResult& run) {
+    return std::tuple(run.gpu_info.device_name, run.training_config.tokens_per_step,
+                      run.training_config.micro_batch_size, run.training_config.recompute,
+                      run.parallelism_config.zero_stage, describe_layout(run));
+  };
+  return work(a) == work(b) && layout(a) == layout(b) && a.model_info.shape == b.model_info.shape;
 }
 
 std::string base_label(const Contender& contender) {

@@ -56,9 +56,9 @@ std::string describe_neighbours(const RunResult& run) {
 
 std::string describe_outliers(const RunResult& run) {
   const StepStatistics& statistics = *run.statistics;
-  return fmt::format("{} of {} steady steps, the first is step {}: {}{}{}", statistics.outliers.size(),
-                     statistics.count, statistics.outliers.front(), count_causes(run), describe_throttling(run),
-                     describe_neighbours(run));
+  return fmt::format("{} of {} steady steps, {}step {}: {}{}{}", statistics.outliers.size(), statistics.count,
+                     statistics.outliers.size() == 1 ? "" : "the first is ", statistics.outliers.front(),
+                     count_causes(run), describe_throttling(run), describe_neighbours(run));
 }
 
 }  // namespace tprimat

@@ -52,12 +52,23 @@ Value read_days(const RunResult& result) {
   return Estimate{days(rate->value), days(*rate->high), days(*rate->low)};
 }
 
+// A log may begin at step 1000, or with the mean of the first ten.
+bool begins_later(const RunResult& result) {
+  if (!result.steps) return false;
+  const auto& numbers = result.steps->numbers;
+  const auto& mean_of = result.steps->mean_of;
+  return (numbers && !numbers->empty() && numbers->front() > std::max<int64_t>(1, result.steps->counts_from)) ||
+         (mean_of && !mean_of->empty() && mean_of->front() > 1);
+}
+
 Value read_first_step(const RunResult& result) {
-  return result.step_times.empty() ? std::nullopt : plain(result.step_times.front());
+  if (result.step_times.empty() || begins_later(result)) return std::nullopt;
+  return plain(result.step_times.front());
 }
 
 Value read_total_time(const RunResult& result) {
-  return result.performance_metrics ? plain(result.performance_metrics->total_time_seconds) : std::nullopt;
+  if (!result.performance_metrics || result.performance_metrics->total_time_seconds <= 0) return std::nullopt;
+  return plain(result.performance_metrics->total_time_seconds);
 }
 
 // One step's loss is noisy; the last tenth of the run (1 to 20 steps) is what it ended at.
