@@ -44,6 +44,7 @@ void compare_with_device(const RunResult& run, Evidences& evidence) {
        {std::pair{"allocated", memory.peak_memory_allocated_gb}, std::pair{"reserved", memory.peak_memory_reserved_gb},
         std::pair{"in use", memory.peak_device_used_gb}}) {
     const bool is_of_device = run.platform != Platform::cpu;  // a processor's ranks share the machine's memory
+    if (gb && *gb <= 0) evidence.push_back({what, gigabytes(*gb), "more than nothing"});
     if (gb && device && is_of_device && *gb > *device * k_rounding)
       evidence.push_back({what, gigabytes(*gb), gigabytes(*device)});
   }

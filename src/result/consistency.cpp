@@ -80,6 +80,7 @@ void compare_statistics(const RunResult& stored, const RunResult& again, Compare
                    static_cast<double>(again.warmup.steps_excluded), Kind::rate);
   if (stored.statistics && again.statistics) {
     const StepStatistics &stated = *stored.statistics, &derived = *again.statistics;
+    comparer.compare("steady steps", static_cast<double>(stated.count), static_cast<double>(derived.count));
     comparer.compare("mean step time, s", stated.mean, derived.mean, Kind::rate);
     comparer.compare("median step time, s", stated.median, derived.median, Kind::rate);
     comparer.compare("standard deviation of step times, s", stated.stddev, derived.stddev);
@@ -92,6 +93,9 @@ void compare_statistics(const RunResult& stored, const RunResult& again, Compare
   comparer.compare("time of all steps, s", stated.total_time_seconds, derived.total_time_seconds);
   comparer.compare("shortest step, s", stated.min_step_time_seconds, derived.min_step_time_seconds);
   comparer.compare("longest step, s", stated.max_step_time_seconds, derived.max_step_time_seconds);
+  comparer.compare("average step time, s", stated.avg_step_time_seconds, derived.avg_step_time_seconds);
+  comparer.compare("average tokens/s", stated.tokens_per_second, derived.tokens_per_second);
+  comparer.compare("average tokens/s per device", stated.tokens_per_second_per_gpu, derived.tokens_per_second_per_gpu);
 }
 
 int64_t product(std::initializer_list<std::optional<int64_t>> factors) {

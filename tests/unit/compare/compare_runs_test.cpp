@@ -93,6 +93,8 @@ TEST(CompareRuns, NumberedFilesFromOtherDevicesAreNoRepetitions) {
   EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 2u);
   runs.runs[1].result.gpu_info.device_name = runs.runs[0].result.gpu_info.device_name;
   runs.runs[1].result.training_config.recompute = "full";
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 1u) << "the other one does not tell";
+  runs.runs[0].result.training_config.recompute = "none";
   EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 2u);
 }
 
