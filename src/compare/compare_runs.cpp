@@ -129,7 +129,7 @@ Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evid
   judge_pair(pair, evidence[reference], evidence[subject], margins_of(options));
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
-    if (metric.better == Direction::neither || !low || !high || low->value == 0 ||
+    if (metric.better == Direction::neither || !low || !high || low->value == 0 || high->value == 0 ||
         !means_the_same(metric, pair.findings) || is_doubted(metric, before.findings) ||
         is_doubted(metric, after.findings) || has_unequal_steps(metric, before, after))
       continue;

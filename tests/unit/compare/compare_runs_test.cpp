@@ -84,6 +84,15 @@ TEST(CompareRuns, StepTimesOfUnknownWorkHaveNoRatio) {
   EXPECT_EQ(pair.ratios.count("tokens_per_second"), 1u);
 }
 
+TEST(CompareRuns, NoVariationHasNoRatio) {
+  LoadedRuns runs = two_runs(1.5);
+  for (size_t i = 1; i < runs.runs[1].result.step_times.size(); ++i) runs.runs[1].result.step_times[i] = 2.4657;
+  runs.runs[1] = again(runs.runs[1]);
+  const Comparison comparison = compare_runs(runs, {});
+  EXPECT_EQ(read_figure(comparison.groups[0].contenders[1], *find_metric("step_time_cv"))->value, 0);
+  EXPECT_EQ(comparison.groups[0].pairs[0].ratios.count("step_time_cv"), 0u);
+}
+
 TEST(CompareRuns, NumberedFilesFromOtherDevicesAreNoRepetitions) {
   LoadedRuns runs{{sample_run("a_r1.json", Platform::nvd, Framework::nemo, 1.0),
                    sample_run("a_r2.json", Platform::nvd, Framework::nemo, 1.1)},
