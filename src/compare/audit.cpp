@@ -18,6 +18,10 @@ Finding make_finding(const Rule& rule, const Proof& proof) {
           proof.evidence};
 }
 
+bool has_code(const std::vector<Finding>& findings, std::string_view code) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.code == code; });
+}
+
 void worst_first(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
@@ -61,13 +65,16 @@ bool has_error(const std::vector<Finding>& findings) {
 }
 
 bool means_the_same(const Metric& metric, const std::vector<Finding>& findings) {
-  const auto found = [&](std::string_view code) {
-    return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.code == code; });
-  };
+  const auto found = [&](std::string_view code) { return has_code(findings, code); };
   if (metric.key == "mfu") return !found("flop_formula") && !found("peak") && !found("peak_value");
   if (metric.key == "tflops_per_gpu") return !found("flop_formula");
   if (metric.key.ends_with("_step_time")) return !found("batch") && !found("sequence_length");
   return metric.format != MetricFormat::gigabytes || !found("memory_meaning");
+}
+
+bool is_doubted(const Metric& metric, const std::vector<Finding>& findings) {
+  if (metric.key == "mfu") return has_code(findings, "other_peak");
+  return metric.format == MetricFormat::gigabytes && has_code(findings, "impossible_memory");
 }
 
 }  // namespace tprimat

@@ -59,4 +59,7 @@ Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& re
 // peak, memory_meaning, batch and sequence_length.
 bool means_the_same(const Metric& metric, const std::vector<Finding>& findings);
 
+// True for a metric that a finding of one participant denies: see the rules other_peak and impossible_memory.
+bool is_doubted(const Metric& metric, const std::vector<Finding>& findings);
+
 }  // namespace tprimat

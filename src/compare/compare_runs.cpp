@@ -13,6 +13,9 @@
 #include "compare/cycles.h"
 #include "compare/gates.h"
 #include "compare/settle.h"
+#include "result/summary.h"
+#include "spec/model_catalogue.h"
+#include "spec/tsv_rows.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -23,19 +26,45 @@ bool lets_through(const std::vector<T>& wanted, const U& value) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
 }
 
+// "llama", "Llama-3.1-8B" and "meta-llama/Llama-3.1-8B" are one model, whoever wrote the name.
+std::string model_key(const std::string& name) {
+  const auto known = find_model(name);
+  return known ? known->name : fold_name(name);
+}
+
+bool is_wanted_model(const std::string& name, const std::vector<std::string>& wanted) {
+  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                       [&](const std::string& each) { return model_key(each) == model_key(name); });
+}
+
 bool is_wanted(const RunResult& run, const CompareOptions& options) {
   return lets_through(options.platforms, run.platform) &&
          (options.frameworks.empty() || (run.framework && lets_through(options.frameworks, *run.framework))) &&
-         lets_through(options.models, run.model_info.name) &&
+         is_wanted_model(run.model_info.name, options.models) &&
          lets_through(options.strategies, run.parallelism_config.strategy_name.value_or(""));
+}
+
+// The name that all members share, else the catalogue's.
+std::string model_title(const std::vector<LoadedRun>& members) {
+  const std::string& name = members.front().result.model_info.name;
+  if (name.empty()) return "unknown model";
+  const bool is_shared = std::all_of(members.begin(), members.end(),
+                                     [&](const LoadedRun& each) { return each.result.model_info.name == name; });
+  const auto known = is_shared ? std::nullopt : find_model(name);
+  return known ? known->full_name : name;
 }
 
 std::vector<ModelGroup> group_by_model(std::vector<LoadedRun> runs) {
   std::map<std::string, std::vector<LoadedRun>> by_model;
-  for (LoadedRun& run : runs) by_model[run.result.model_info.name].push_back(std::move(run));
+  for (LoadedRun& run : runs) by_model[model_key(run.result.model_info.name)].push_back(std::move(run));
   std::vector<ModelGroup> groups;
-  for (auto& [model, members] : by_model)
-    groups.push_back({model.empty() ? "unknown model" : model, gather_contenders(std::move(members)), {}});
+  for (auto& [key, members] : by_model) {
+    std::string title = model_title(members);
+    groups.push_back({std::move(title), gather_contenders(std::move(members)), {}});
+  }
+  std::sort(groups.begin(), groups.end(), [](const ModelGroup& a, const ModelGroup& b) {
+    return std::pair(a.model == "unknown model", a.model) < std::pair(b.model == "unknown model", b.model);
+  });
   return groups;
 }
 
@@ -81,6 +110,12 @@ constexpr size_t k_most_participants = 100;
 
 Margins margins_of(const CompareOptions& options) { return {options.smallest_effect, options.assumed_run_spread}; }
 
+// A step's time says something of speed only where both sides do as much in a step.
+bool has_unequal_steps(const Metric& metric, const Contender& before, const Contender& after) {
+  const auto a = tokens_per_step(before.first()), b = tokens_per_step(after.first());
+  return metric.key.ends_with("_step_time") && (!a || a != b);
+}
+
 Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evidence, const CompareOptions& options,
                   std::pair<size_t, size_t> sides) {
   const auto [reference, subject] = sides;
@@ -94,8 +129,9 @@ Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evid
   judge_pair(pair, evidence[reference], evidence[subject], margins_of(options));
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
-    if (metric.better == Direction::neither || !low || !high || low->value == 0 ||
-        !means_the_same(metric, pair.findings))
+    if (metric.better == Direction::neither || !low || !high || low->value == 0 || high->value == 0 ||
+        !means_the_same(metric, pair.findings) || is_doubted(metric, before.findings) ||
+        is_doubted(metric, after.findings) || has_unequal_steps(metric, before, after))
       continue;
     pair.ratios[std::string(metric.key)] = high->value / low->value;
   }
@@ -168,7 +204,9 @@ std::string state_interval(const Estimate& ratio) {
 }
 
 std::string state_ratio(const ModelGroup& group, const Pair& pair, double smallest_effect) {
-  const bool subject_leads = pair.ratio->value >= 1;
+  // Without a winner the sentence goes the way of the table: subject against reference.
+  const bool has_winner = pair.verdict == Verdict::faster || pair.verdict == Verdict::slower;
+  const bool subject_leads = !has_winner || pair.ratio->value >= 1;
   const std::string& first = group.contenders[subject_leads ? pair.subject : pair.reference].label;
   const std::string& second = group.contenders[subject_leads ? pair.reference : pair.subject].label;
   const double ratio = subject_leads ? pair.ratio->value : 1 / pair.ratio->value;

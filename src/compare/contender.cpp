@@ -21,14 +21,32 @@ namespace {
 
 std::string file_stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
-// Numbered alike is not enough: files of other work under such names are participants of their own.
+// What a file does not tell, as one of an earlier version, is no difference.
+template <class T>
+bool may_agree(const std::optional<T>& a, const std::optional<T>& b) {
+  return !a || !b || *a == *b;
+}
+
+bool is_same_setup(const RunResult& a, const RunResult& b) {
+  const std::string &device = a.gpu_info.device_name, &other = b.gpu_info.device_name;
+  const TrainingConfig &x = a.training_config, &y = b.training_config;
+  const std::string layout = describe_layout(a), other_layout = describe_layout(b);
+  return (device.empty() || other.empty() || device == other) && may_agree(x.tokens_per_step, y.tokens_per_step) &&
+         may_agree(x.micro_batch_size, y.micro_batch_size) && may_agree(x.recompute, y.recompute) &&
+         may_agree(a.parallelism_config.zero_stage, b.parallelism_config.zero_stage) &&
+         (layout.empty() || other_layout.empty() || layout == other_layout) &&
+         may_agree(a.model_info.shape, b.model_info.shape);
+}
+
+// Numbered alike is not enough: files of other work, or from other devices, under such names are participants of their
+// own.
 bool does_same_work(const RunResult& a, const RunResult& b) {
   const auto work = [](const RunResult& run) {
     return std::tuple(run.platform, run.framework, run.precision, run.training_config.global_batch_size,
                       run.training_config.sequence_length, device_count(run), run.parallelism_config.strategy_name,
                       run.dataset, run.config_hash);
   };
-  return work(a) == work(b);
+  return work(a) == work(b) && is_same_setup(a, b);
 }
 
 std::string base_label(const Contender& contender) {

@@ -172,9 +172,10 @@ std::string describe_neighbours(const RunResult& run) {
 std::string describe_outliers(const RunResult& run) {
   const StepStatistics& statistics = *run.statistics;
   const StepCauses causes(run);
-  return fmt::format("{} of {} steady steps, the first is step {}: {}{}{}{}", statistics.outliers.size(),
-                     statistics.count, statistics.outliers.front(), count_causes(run, causes), causes.longest_spell(),
-                     describe_throttling(run), describe_neighbours(run));
+  return fmt::format("{} of {} steady steps, {}step {}: {}{}{}{}", statistics.outliers.size(), statistics.count,
+                     statistics.outliers.size() == 1 ? "" : "the first is ", statistics.outliers.front(),
+                     count_causes(run, causes), causes.longest_spell(), describe_throttling(run),
+                     describe_neighbours(run));
 }
 
 }  // namespace tprimat

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <set>
 
 #include "compare/audit.h"
 #include "compare/contender.h"
+#include "compare/copies.h"
+#include "compare/evidence.h"
+#include "compare/model_differences.h"
+#include "compare/printed_settings.h"
 #include "compare/series.h"
 #include "result/summary.h"
 #include "text/format.h"
@@ -15,26 +20,6 @@ namespace tprimat {
 namespace {
 
 using Shown = std::optional<Proof>;
-using Evidences = std::vector<Evidence>;
-
-std::string words(const std::string& value) { return value; }
-std::string words(int64_t value) { return fmt::format("{}", value); }
-std::string words(double value) { return format_significant(value, 4); }
-template <NamedEnum E>
-std::string words(E value) {
-  return std::string(enum_name(value));
-}
-
-// Known on both sides and different.
-template <class T>
-void add(Evidences& evidence, const char* what, const std::optional<T>& reference, const std::optional<T>& subject) {
-  if (reference && subject && *reference != *subject) evidence.push_back({what, words(*reference), words(*subject)});
-}
-template <class T>
-void add(Evidences& evidence, const char* what, const T& reference, const T& subject) {
-  add(evidence, what, std::optional<T>(reference), std::optional<T>(subject));
-}
-
 Shown unless_empty(Evidences evidence) { return evidence.empty() ? Shown() : Shown(Proof(std::move(evidence))); }
 
 template <class T>
@@ -44,25 +29,14 @@ Shown differ(const std::optional<T>& reference, const std::optional<T>& subject)
   return unless_empty(std::move(evidence));
 }
 
-Shown check_shape(const RunResult& a, const RunResult& b) {
-  Evidences evidence;
-  if (!a.model_info.shape || !b.model_info.shape)
-    return differ(a.model_info.num_parameters, b.model_info.num_parameters);
-  const ModelSpec &x = *a.model_info.shape, &y = *b.model_info.shape;
-  add(evidence, "layers", x.num_layers, y.num_layers);
-  add(evidence, "hidden size", x.hidden_size, y.hidden_size);
-  add(evidence, "FFN size", x.ffn_hidden_size, y.ffn_hidden_size);
-  add(evidence, "heads", x.num_attention_heads, y.num_attention_heads);
-  add(evidence, "KV heads", x.num_key_value_heads, y.num_key_value_heads);
-  add(evidence, "head width", x.head_dim, y.head_dim);
-  add(evidence, "vocabulary", x.vocab_size, y.vocab_size);
-  add(evidence, "experts", x.num_experts, y.num_experts);
-  add(evidence, "experts per token", x.experts_per_token, y.experts_per_token);
-  add(evidence, "sliding window", x.sliding_window, y.sliding_window);
-  add(evidence, "MLP", x.mlp, y.mlp);
-  if (x.tied_embeddings != y.tied_embeddings)
-    evidence.push_back({"embeddings", x.tied_embeddings ? "tied" : "untied", y.tied_embeddings ? "tied" : "untied"});
-  return unless_empty(std::move(evidence));
+Shown check_shape(const RunResult& a, const RunResult& b) { return unless_empty(find_other_work(a, b)); }
+Shown check_details(const RunResult& a, const RunResult& b) { return unless_empty(find_other_details(a, b)); }
+Shown check_data_settings(const RunResult& a, const RunResult& b) {
+  return unless_empty(find_other_data_settings(a, b));
+}
+Shown check_tuning(const RunResult& a, const RunResult& b) { return unless_empty(find_other_tuning(a, b)); }
+Shown check_recompute(const RunResult& a, const RunResult& b) {
+  return differ(a.training_config.recompute, b.training_config.recompute);
 }
 
 Shown check_sequence_length(const RunResult& a, const RunResult& b) {
@@ -87,10 +61,37 @@ Shown check_seed(const RunResult& a, const RunResult& b) {
 }
 Shown check_devices(const RunResult& a, const RunResult& b) { return differ(device_count(a), device_count(b)); }
 
+// Letters and digits in lower case, without the words that name an implementation.
+std::string plain_words(const std::string& text, std::initializer_list<std::string_view> beside) {
+  std::string plain;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c))) plain += static_cast<char>(std::tolower(c));
+  for (const std::string_view word : beside)
+    if (const size_t at = plain.find(word); at != std::string::npos && plain.size() > word.size())
+      plain.erase(at, word.size());
+  return plain;
+}
+
+// "Adam" of Megatron-LM, DeepSpeed and NeMo decouples the decay, as AdamW does.
+std::string plain_optimizer(const std::string& name) {
+  const std::string plain = plain_words(
+      name, {"optimizernames", "distributed", "mcore", "fused", "torch", "apex", "cpu", "with", "optimizer", "optim"});
+  return plain == "adam" || plain == "optim" || plain.empty() ? "adamw" : plain;
+}
+
+// "CosineAnnealing", "cosine_with_min_lr" and "WarmupCosineLR" are one shape.
+std::string plain_schedule(const std::string& name) {
+  const std::string plain = plain_words(name, {"schedulertype"});
+  for (const char* shape : {"cosine", "linear", "constant"})
+    if (plain.find(shape) != std::string::npos) return shape;
+  return plain;
+}
+
 Shown check_optimizer(const RunResult& a, const RunResult& b) {
   const TrainingConfig &x = a.training_config, &y = b.training_config;
   Evidences evidence;
-  add(evidence, "optimizer", x.optimizer, y.optimizer);
+  if (x.optimizer && y.optimizer && plain_optimizer(*x.optimizer) != plain_optimizer(*y.optimizer))
+    add(evidence, "optimizer", x.optimizer, y.optimizer);
   add(evidence, "weight decay", x.weight_decay, y.weight_decay);
   add(evidence, "gradient clipping", x.clip_grad_norm, y.clip_grad_norm);
   return unless_empty(std::move(evidence));
@@ -122,7 +123,8 @@ Shown check_schedule(const RunResult& a, const RunResult& b) {
   Evidences evidence;
   add(evidence, "peak", x.learning_rate, y.learning_rate);
   add(evidence, "end", x.min_learning_rate, y.min_learning_rate);
-  add(evidence, "shape", x.schedule, y.schedule);
+  if (x.schedule && y.schedule && plain_schedule(*x.schedule) != plain_schedule(*y.schedule))
+    add(evidence, "shape", x.schedule, y.schedule);
   add(evidence, "warm-up steps", x.warmup_steps, y.warmup_steps);
   return unless_empty(std::move(evidence));
 }
@@ -148,10 +150,34 @@ Shown check_losses(const Sides& sides) {
   return proof;
 }
 
+// Of either automatic rule the outcome differs from run to run; a fixed number was chosen by somebody.
+Shown check_warmup(const RunResult& a, const RunResult& b) {
+  const auto rule = [](const Warmup& warmup) {
+    return warmup.method == "fixed" ? fmt::format("fixed, {}", warmup.steps_excluded) : std::string("detected");
+  };
+  if (a.warmup.method.empty() || b.warmup.method.empty()) return std::nullopt;
+  return differ(std::optional(rule(a.warmup)), std::optional(rule(b.warmup)));
+}
+
+// No two trainings take the same time step by step.
+Shown check_same_measurement(const Sides& sides) {
+  Evidences evidence;
+  for (const LoadedRun& a : sides.reference.runs)
+    for (const LoadedRun& b : sides.subject.runs)
+      if (is_same_measurement(a.result, b.result)) evidence.push_back({"", a.path, b.path});
+  return unless_empty(std::move(evidence));
+}
+
+// A size that a side does not tell is no difference.
 Shown check_layout(const RunResult& a, const RunResult& b) {
-  const std::string x = describe_layout(a), y = describe_layout(b);
-  if (x.empty() || y.empty()) return std::nullopt;
-  return differ(std::optional(x), std::optional(y));
+  const ParallelismConfig &x = a.parallelism_config, &y = b.parallelism_config;
+  Evidences evidence;
+  add(evidence, "TP", x.tensor_model_parallel_size, y.tensor_model_parallel_size);
+  add(evidence, "PP", x.pipeline_model_parallel_size, y.pipeline_model_parallel_size);
+  add(evidence, "DP", x.data_parallel_size, y.data_parallel_size);
+  add(evidence, "CP", x.context_parallel_size, y.context_parallel_size);
+  if (evidence.empty()) return std::nullopt;
+  return differ(std::optional(describe_layout(a)), std::optional(describe_layout(b)));
 }
 
 Shown check_memory(const RunResult& a, const RunResult& b) {
@@ -230,6 +256,9 @@ constexpr std::array k_pair_rules = {
              of_first_runs<check_sequence_length>},
     PairRule{"precision", error, "the precisions differ", "half the bits are twice the peak: the ratio is of formats",
              "use one precision, or compare within each", of_first_runs<check_precision>},
+    PairRule{"same_measurement", error, "one is a copy of the other: step for step both took the same time",
+             "a copy says nothing about a second run, whatever facts stand beside it",
+             "compare a run of its own, or leave the copy out", check_same_measurement},
     PairRule{"learning_rate", error, "the learning-rate schedules differ, so it is not the same training",
              k_other_training, "give both frameworks the same schedule: peak, end, shape, warm-up",
              of_first_runs<check_schedule>},
@@ -239,6 +268,18 @@ constexpr std::array k_pair_rules = {
              "give both frameworks the same optimizer settings", of_first_runs<check_optimizer>},
     PairRule{"dataset", warning, "the data differs", "other data may cost more to read, and its losses say nothing",
              "train on the same tokens in the same order", of_first_runs<check_dataset>},
+    PairRule{"model_details", warning, "the models differ in details", "they cost little time, but are not one model",
+             "train the same model on both sides", of_first_runs<check_details>},
+    PairRule{"recompute", warning, "the recomputation of activations differs",
+             "recomputation costs up to a third of the speed, saves memory, and is in no MFU",
+             "recompute the same on both sides, or say that each runs as its memory allows",
+             of_first_runs<check_recompute>},
+    PairRule{"data_settings", warning, "settings that decide what is computed differ",
+             "padding, dropout or an even load of experts change the work behind a token",
+             "set them alike on both sides", of_first_runs<check_data_settings>},
+    PairRule{"warmup", warning, "the warm-up was left out by different rules",
+             "what one side leaves out the other counts", "leave `warmup` alike on both sides",
+             of_first_runs<check_warmup>},
     PairRule{"steps", warning, "the numbers of steps differ", "a longer run sees more of what slows a machine down",
              "run the same number of steps", of_first_runs<check_steps>},
     PairRule{"device_count", warning, "the numbers of devices differ, so rates per device hold the cost of scaling",
@@ -259,10 +300,12 @@ constexpr std::array k_pair_rules = {
              of_first_runs<check_software<false>>},
     PairRule{"software", note, "the software differs", "that is what is compared", "",
              of_first_runs<check_software<true>>},
-    PairRule{"batch", note, "only the batch differs: rates per token stay comparable, times per step do not",
+    PairRule{"batch", note, "the batch differs: rates per token stay comparable, times per step do not",
              "larger batches use a device better", "", of_first_runs<check_batch>},
     PairRule{"layout", note, "the parallel layouts differ, as is expected where each side runs at its best",
              "layout decides how much is communicated", "", of_first_runs<check_layout>},
+    PairRule{"tuning", note, "the tuning differs, as is expected where each side runs at its best",
+             "what is compared is each side's best, not the device alone", "", of_first_runs<check_tuning>},
     PairRule{"seed", note, "the seeds differ", "losses differ a little, speed does not", "", of_first_runs<check_seed>},
 };
 

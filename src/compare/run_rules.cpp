@@ -5,6 +5,7 @@
 
 #include "compare/audit.h"
 #include "compare/outlier_causes.h"
+#include "compare/plausibility.h"
 #include "compare/series.h"
 #include "result/summary.h"
 #include "text/format.h"
@@ -23,12 +24,15 @@ bool decides_the_work(const AuditEntry& entry) {
 
 template <bool work>
 Figures check_effective_settings(const Contender& c) {
-  std::string text;
-  for (const AuditEntry& entry : c.first().config_audit)
-    if (entry.asked && decides_the_work(entry) == work)
-      text += fmt::format("{}{} {} asked for, {} effective", text.empty() ? "" : "; ", entry.key, *entry.asked,
-                          entry.effective);
-  return text.empty() ? Figures() : Figures(text);
+  std::vector<std::string> differences;
+  for (const LoadedRun& run : c.runs)
+    for (const AuditEntry& entry : run.result.config_audit) {
+      if (!entry.asked || decides_the_work(entry) != work) continue;
+      std::string each = fmt::format("{} {} asked for, {} effective", entry.key, *entry.asked, entry.effective);
+      if (std::find(differences.begin(), differences.end(), each) == differences.end())
+        differences.push_back(std::move(each));
+    }
+  return differences.empty() ? Figures() : Figures(fmt::format("{}", fmt::join(differences, "; ")));
 }
 
 // What the file states against what follows from its own inputs.
@@ -44,21 +48,65 @@ Figures check_contradictions(const Contender& c) {
   return proof;
 }
 
+// A reason may be a line of a log, which ends in dots of its own.
+std::string without_dots(std::string text) {
+  while (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 Figures check_status(const Contender& c) {
   for (const LoadedRun& run : c.runs)
     if (run.result.status != RunStatus::complete)
       return fmt::format("{}{}{}", enum_name(run.result.status), run.result.status_reason ? ", " : "",
-                         run.result.status_reason.value_or(""));
+                         without_dots(run.result.status_reason.value_or("")));
   return std::nullopt;
 }
 
 Figures check_impossible(const Contender& c) {
+  constexpr double k_most_tokens_per_second = 1e9;  // a model of a million parameters at 6e15 FLOP/s
   for (const LoadedRun& run : c.runs) {
     const Derived& derived = run.result.derived;
     if (derived.mfu && derived.mfu->value > 1) return fmt::format("MFU {}", format_percent(derived.mfu->value));
     if (derived.tokens_per_second && !(derived.tokens_per_second->value > 0))
       return fmt::format("{} tokens/s", derived.tokens_per_second->value);
+    if (derived.tokens_per_second_per_gpu && derived.tokens_per_second_per_gpu->value > k_most_tokens_per_second)
+      return fmt::format("{:.2g} tokens/s per device", derived.tokens_per_second_per_gpu->value);
   }
+  return std::nullopt;
+}
+
+// The first of a participant's runs that shows something.
+template <Evidences (*find)(const RunResult&)>
+Figures check_runs(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (Evidences evidence = find(run.result); !evidence.empty()) return Proof(std::move(evidence));
+  return std::nullopt;
+}
+
+Figures check_unheard_of_mfu(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto mfu = find_unheard_of_mfu(run.result)) return fmt::format("MFU {}", format_percent(*mfu));
+  return std::nullopt;
+}
+
+Figures check_rounding(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto share = find_rounding(run.result)) return fmt::format("up to ± {} each", format_percent(*share, 2));
+  return std::nullopt;
+}
+
+Figures check_constant_times(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto seconds = find_constant_time(run.result))
+      return format_duration(*seconds) + " at each of the steady steps";
+  return std::nullopt;
+}
+
+Figures check_drift(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto drift = find_drift(run.result))
+      return fmt::format("{} in the first third of the steady steps, {} in the last", format_duration(drift->early),
+                         format_duration(drift->late));
   return std::nullopt;
 }
 
@@ -80,22 +128,27 @@ Figures check_rate(const Contender& c) {
   const auto name = [&](bool known, const char* what) {
     missing += known ? "" : (missing.empty() ? "" : ", ") + std::string(what);
   };
-  name(tokens_per_step(run).has_value(), "global batch size and sequence length");
+  const bool has_tokens = tokens_per_step(run).has_value();
+  name(has_tokens || run.training_config.global_batch_size.value_or(0) > 0, "global batch size");
+  name(has_tokens || run.training_config.sequence_length.value_or(0) > 0, "sequence length");
   name(device_count(run).has_value(), "device count");
   name(!steady_step_times(run).empty(), "times of steady steps");
   return missing.empty() ? Figures("") : "not known: " + missing;
 }
 
 Figures check_collapse(const Contender& c) {
-  const auto loss = find_loss_collapse(c.first().loss_values);
-  return loss ? Figures(fmt::format("{} nats at the end", format_significant(*loss, 2))) : std::nullopt;
+  for (const LoadedRun& run : c.runs)
+    if (const auto loss = find_loss_collapse(run.result.loss_values))
+      return fmt::format("{} nats at the end", format_significant(*loss, 2));
+  return std::nullopt;
 }
 
 Figures check_divergence(const Contender& c) {
-  const auto rise = find_loss_divergence(c.first().loss_values);
-  if (!rise) return std::nullopt;
-  return fmt::format("from {} nats at step {} to {} at the end", format_significant(rise->reference, 3), rise->step,
-                     format_significant(rise->subject, 3));
+  for (const LoadedRun& run : c.runs)
+    if (const auto rise = find_loss_divergence(run.result.loss_values))
+      return fmt::format("from {} nats at step {} to {} at the end", format_significant(rise->reference, 3), rise->step,
+                         format_significant(rise->subject, 3));
+  return std::nullopt;
 }
 
 Figures check_steady(const Contender& c) {
@@ -153,11 +206,19 @@ Figures check_copies(const Contender& c) {
   return c.copies.empty() ? std::nullopt : Figures(fmt::format("{}", fmt::join(c.copies, ", ")));
 }
 
+std::string describe_measurements(const RunResult& run, int64_t count) {
+  const char* plural = count == 1 ? "" : "s";
+  const bool is_of_means = run.steps && run.steps->mean_of && !run.steps->mean_of->empty();
+  if (!is_of_means) return fmt::format("{} steady step{}", count, plural);
+  return fmt::format("{} steady record{}, each the mean of {} steps", count, plural, run.steps->mean_of->back());
+}
+
 Figures check_few_steps(const Contender& c) {
   constexpr int64_t k_enough = 20;
-  const auto& statistics = c.first().statistics;
-  if (!statistics || statistics->count >= k_enough) return std::nullopt;
-  return fmt::format("{} steady steps, {} are wanted", statistics->count, k_enough);
+  for (const LoadedRun& run : c.runs)
+    if (const auto& statistics = run.result.statistics; statistics && statistics->count < k_enough)
+      return fmt::format("{}, {} are wanted", describe_measurements(run.result, statistics->count), k_enough);
+  return std::nullopt;
 }
 
 Figures check_few_runs(const Contender& c) {
@@ -172,9 +233,17 @@ Figures check_losses(const Contender& c) { return c.first().loss_values.empty() 
 Figures check_learning_rates(const Contender& c) {
   return c.first().learning_rates.empty() ? Figures("") : std::nullopt;
 }
-Figures check_framework(const Contender& c) { return c.first().framework ? std::nullopt : Figures(""); }
+// A log of a trainer that is none of our frameworks names it by its format.
+Figures check_framework(const Contender& c) {
+  return c.first().framework || c.first().source.format ? std::nullopt : Figures("");
+}
+// The framework's own rate needs none, but what a token costs depends on it.
+Figures check_length(const Contender& c) {
+  const RunResult& run = c.first();
+  return run.derived.tokens_per_second_per_gpu && !run.training_config.sequence_length ? Figures("") : std::nullopt;
+}
+Figures check_device(const Contender& c) { return c.first().gpu_info.device_name.empty() ? Figures("") : std::nullopt; }
 
-constexpr const char* k_extract_again = "extract the run again from its log, which records it";
 constexpr const char* k_unknown_side = "what is not known cannot be shown to be equal";
 
 using enum Severity;
@@ -192,6 +261,9 @@ constexpr std::array k_run_rules = {
     RunRule{"device_counts", error, "the file names two numbers of devices, so its rate per device is in doubt",
             "the rate per device is the headline", "correct the number of devices from the run's log",
             check_device_counts},
+    RunRule{"foreign_device", error, "platform, device and software stack are not of one vendor",
+            "whose speed this is, is in doubt", "correct the platform or the device's name from the run's log",
+            check_runs<find_foreign_device>},
     RunRule{"model_missing", error, "the model is not named", k_unknown_side, "add model_info.name to the file",
             check_model_name},
     RunRule{"rate_missing", error, "there is no rate to compare", k_unknown_side,
@@ -201,6 +273,17 @@ constexpr std::array k_run_rules = {
             "check the shape, the peak and the price in the file", check_contradictions<Contradiction::Kind::figure>},
     RunRule{"layout_contradiction", warning, "layout, batch and devices do not multiply", "one of them is not what ran",
             "correct the layout from the run's log", check_contradictions<Contradiction::Kind::layout>},
+    RunRule{"other_peak", warning, "the peak behind MFU is not the catalogue's for this device and precision",
+            "MFU against another peak is another figure",
+            "leave the peak to the catalogue, or measure it with tprimat probe", check_runs<find_other_peak>},
+    RunRule{"unheard_of_mfu", warning, "the MFU is higher than any published training's",
+            "an input that doubles it would not be noticed otherwise", "check batch, sequence length, devices and peak",
+            check_unheard_of_mfu},
+    RunRule{"impossible_memory", warning, "the memory is more than there is", "the figure is of something else",
+            "check who measured it, and on which device", check_runs<find_impossible_memory>},
+    RunRule{"impossible_loss", warning, "the loss is none that a training has",
+            "what was recorded is no mean of cross-entropies", "record the mean loss of each step in nats per token",
+            check_runs<find_impossible_loss>},
     RunRule{"loss_collapse", warning, "the loss collapses, which real text does not allow",
             "a model that memorised its data has been given an easier task",
             "check that the data is not one repeated sample", check_collapse},
@@ -211,6 +294,11 @@ constexpr std::array k_run_rules = {
             check_effective_settings<false>},
     RunRule{"never_steady", warning, "the step times never settle", "a mean over a drift depends on when one stops",
             "run longer; look for throttling, checkpoints or other users", check_steady},
+    RunRule{"constant_times", warning, "the step times do not vary, so their noise is not known",
+            "an average, or a rounding, stands in the place of each step",
+            "record the time of each step as it was measured", check_constant_times},
+    RunRule{"drift", warning, "the step times drift", "a mean over a drift depends on when one stops",
+            "look for throttling, growing sequences, a leak or other users", check_drift},
     RunRule{"disturbed", warning, "the machine was not quiet, so the run was slower than it is alone",
             "the other processes were measured too", "stop what else runs there, and run again", check_disturbance},
     RunRule{"throttled", warning, "the device's clock was held down", "the cooling or the power limit was measured too",
@@ -228,15 +316,22 @@ constexpr std::array k_run_rules = {
             "a copy knows nothing that the original does not", "give each run's own file, and remove the copies",
             check_copies},
     RunRule{"precision_missing", warning, "the precision is not known, so equal numerics cannot be shown",
-            k_unknown_side, k_extract_again, check_precision},
+            k_unknown_side, "name it in the file, or to tprimat extract with --precision", check_precision},
     RunRule{"shape_missing", warning, "the model's shape is not known, so there are no FLOPs and no MFU",
-            k_unknown_side, k_extract_again, check_shape},
+            k_unknown_side, "name a model of the catalogue to tprimat extract with --model", check_shape},
+    RunRule{"sequence_length_missing", warning, "the sequence length is not known, so a token's work is not either",
+            k_unknown_side, "name it to tprimat extract with --sequence-length", check_length},
     RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_unknown_side,
-            k_extract_again, check_losses},
-    RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_unknown_side, k_extract_again,
-            check_learning_rates},
+            "have the trainer log the loss of every step", check_losses},
+    RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_unknown_side,
+            "have the trainer log the learning rate", check_learning_rates},
     RunRule{"framework_missing", note, "the framework is not known", k_unknown_side, "add \"framework\" to the file",
             check_framework},
+    RunRule{"rounded", note, "the log rounds its step times",
+            "a rounding that is alike at every step does not average out", "have the trainer print more digits",
+            check_rounding},
+    RunRule{"device_missing", note, "the device is not known", k_unknown_side,
+            "name it to tprimat extract with --device", check_device},
     RunRule{"outlier", note, "some steps are outliers; they count", "a checkpoint is part of what training costs", "",
             check_outliers<false>},
 };

@@ -69,7 +69,8 @@ std::optional<Window> window_of_runs(const Curves& curves, size_t end, size_t wi
 }
 
 double allowed_gap(const Window& a, const Window& b, double tolerance) {
-  return std::max(3 * std::hypot(a.standard_error, b.standard_error), tolerance * std::fabs(a.mean));
+  return std::max(3 * std::hypot(a.standard_error, b.standard_error),
+                  tolerance * std::max(std::fabs(a.mean), std::fabs(b.mean)));
 }
 
 size_t shortest(const Curves& curves) {

@@ -22,7 +22,7 @@ using Curves = std::vector<std::vector<double>>;
 
 // Means over a tenth of the steps (1 to 20) that end at a quarter, a half, three quarters and the end, and over the
 // runs of a side. They disagree where they differ by more than three standard errors, of steps and of runs, and by more
-// than `tolerance` of the reference; the curves do when the end or two of the points disagree. Without a stated
+// than `tolerance` of the larger; the curves do when the end or two of the points disagree. Without a stated
 // tolerance it is 5 %; where both sides have three runs, which then tell how much a curve varies, 1 %. `step` is where
 // the last disagreeing window ends. Nothing for curves with fewer than five common points.
 std::optional<SeriesGap> find_loss_gap(const Curves& reference, const Curves& subject,

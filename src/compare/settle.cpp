@@ -97,7 +97,8 @@ bool is_chance(const PairStatistics& s) {
 
 std::string explain_interval(const Pair& pair, double smallest_effect) {
   const std::string margin = words_of_share(smallest_effect);
-  const std::string interval = fmt::format("the interval {:.4g} to {:.4g}", *pair.ratio->low, *pair.ratio->high);
+  const std::string interval = fmt::format("the interval {} to {}", format_significant(*pair.ratio->low, 4),
+                                           format_significant(*pair.ratio->high, 4));
   const PairStatistics& s = *pair.statistics;
   if (pair.verdict == Verdict::inconclusive && is_chance(s))
     return fmt::format("{} lies beyond {}, but of {} pairs some do by chance (adjusted p {})", interval, margin,
@@ -126,7 +127,9 @@ void settle_verdicts(Comparison& comparison) {
 
 std::string explain(const Pair& pair, double smallest_effect) {
   if (!pair.ratio) return "a side has no rate per device";
-  if (!pair.statistics) return "there is no interval: a side has averages only, or fewer than five steady steps";
+  if (!pair.statistics)
+    return "there is no interval: a side has averages or its framework's own rate only, or fewer than five steady "
+           "steps";
   std::string text = explain_interval(pair, smallest_effect) + explain_spread(*pair.statistics);
   if (pair.verdict == Verdict::inconclusive) text += explain_plan(*pair.statistics);
   return text;

@@ -28,7 +28,8 @@ void merge_facts(LoggedFacts& facts, const LoggedFacts& other) {
   fill_facts(facts, other, &F::max_steps, &F::global_batch_size, &F::micro_batch_size, &F::sequence_length,
              &F::tensor_parallel, &F::pipeline_parallel, &F::data_parallel, &F::context_parallel,
              &F::accumulation_steps, &F::warmup_steps, &F::seed, &F::learning_rate, &F::min_learning_rate,
-             &F::weight_decay, &F::clip_grad_norm, &F::peak_flops);
+             &F::weight_decay, &F::clip_grad_norm, &F::peak_flops, &F::recompute, &F::virtual_pipeline, &F::zero_stage,
+             &F::sequence_parallel);
 }
 
 bool by_line(const LogEvent& a, const LogEvent& b) { return a.line < b.line; }

@@ -15,6 +15,7 @@
 #include "result/peak.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
+#include "spec/model_catalogue.h"
 #include "stats/descriptive.h"
 #include "text/format.h"
 
@@ -172,12 +173,16 @@ void fill_training(RunResult& result, const LoggedFacts& facts) {
   training.seed = facts.seed;
   training.optimizer = facts.optimizer;
   training.schedule = facts.schedule;
+  training.recompute = facts.recompute;
   ParallelismConfig& layout = result.parallelism_config;
   layout.tensor_model_parallel_size = facts.tensor_parallel;
   layout.pipeline_model_parallel_size = facts.pipeline_parallel;
   layout.data_parallel_size = facts.data_parallel;
   layout.context_parallel_size = facts.context_parallel;
   layout.gradient_accumulation_steps = facts.accumulation_steps;
+  layout.virtual_pipeline_model_parallel_size = facts.virtual_pipeline;
+  layout.zero_stage = facts.zero_stage;
+  layout.sequence_parallel = facts.sequence_parallel;
   result.precision = facts.precision;
   result.dataset = facts.dataset;
   result.model_info.name = facts.model.value_or("");
@@ -338,6 +343,19 @@ void audit_settings(RunResult& result, const LoggedFacts& facts, const Extracted
   if (!log.settings.empty()) result.effective_config = log.settings;
 }
 
+// A name of the catalogue says nothing of a model that was cut: the log's own count of parameters does.
+void doubt_shape_by_name(RunResult& result) {
+  constexpr double k_most = 1.33;  // logs round, and count what ranks share twice
+  const auto& [name, full_name, parameters, shape] = result.model_info;
+  if (!shape || !parameters || *parameters <= 0 || shape != find_model(name)) return;
+  const auto known = static_cast<double>(count_parameters(*shape).total()), stated = static_cast<double>(*parameters);
+  if (stated <= known * k_most && known <= stated * k_most) return;
+  add_warning(result,
+              fmt::format("the log counts {} parameters, {} has {}: it is not that model, and no shape is taken",
+                          format_count(stated), shape->full_name, format_count(known)));
+  result.model_info.shape.reset();
+}
+
 // Two ways to the same figure: what the framework prints by its own formula, and what follows from the model's shape.
 void compare_with_reported(RunResult& result) {
   constexpr double k_tolerance = 0.15;  // formulas differ by the attention term
@@ -371,6 +389,7 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   fill_training(result, facts);
   if (!tokens_per_step(result)) result.training_config.tokens_per_step = stated_tokens(course);
   result.model_info.shape = find_model_shape(read.log.settings, facts);
+  doubt_shape_by_name(result);
   fill_series(result, course);
   number_steps(result, course, read.dialect != nullptr ? read.dialect->counts_from : 1);
   fill_memory(result, read.log, course);

@@ -52,7 +52,9 @@ DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& grou
   }
   for (const Pair& pair : group.pairs) lines.push_back({headline(comparison, group, pair) + ".", tone_of(pair), ""});
   if (group.pairs.empty())
-    lines.push_back({"One participant of this model: there is nothing to compare it with.", Tone::doubtful, ""});
+    lines.push_back(
+        {"One participant of this model: there is nothing to compare it with.", Tone::doubtful,
+         comparison.groups.size() > 1 ? "if another one here is of this model, give both one model_info.name" : ""});
   return make_lines(std::move(lines));
 }
 

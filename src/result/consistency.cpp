@@ -17,9 +17,9 @@ using Kind = Contradiction::Kind;
 
 class Comparer {
  public:
+  explicit Comparer(double tolerance = 1e-3) : tolerance_(tolerance) {}  // files may round
   void compare(const std::string& figure, double stated, double derived, Kind kind = Kind::figure) {
-    constexpr double k_tolerance = 1e-3;  // files may round
-    if (std::fabs(stated - derived) <= k_tolerance * std::fabs(derived)) return;
+    if (std::fabs(stated - derived) <= tolerance_ * std::fabs(derived)) return;
     found_.push_back({figure, format_significant(stated, 5), format_significant(derived, 5), kind});
   }
   // What is stated without anything that it follows from is denied too.
@@ -40,6 +40,7 @@ class Comparer {
   std::vector<Contradiction> take() { return std::move(found_); }
 
  private:
+  double tolerance_;
   std::vector<Contradiction> found_;
 };
 
@@ -79,6 +80,7 @@ void compare_statistics(const RunResult& stored, const RunResult& again, Compare
                    static_cast<double>(again.warmup.steps_excluded), Kind::rate);
   if (stored.statistics && again.statistics) {
     const StepStatistics &stated = *stored.statistics, &derived = *again.statistics;
+    comparer.compare("steady steps", static_cast<double>(stated.count), static_cast<double>(derived.count));
     comparer.compare("mean step time, s", stated.mean, derived.mean, Kind::rate);
     comparer.compare("median step time, s", stated.median, derived.median, Kind::rate);
     comparer.compare("standard deviation of step times, s", stated.stddev, derived.stddev);
@@ -91,6 +93,9 @@ void compare_statistics(const RunResult& stored, const RunResult& again, Compare
   comparer.compare("time of all steps, s", stated.total_time_seconds, derived.total_time_seconds);
   comparer.compare("shortest step, s", stated.min_step_time_seconds, derived.min_step_time_seconds);
   comparer.compare("longest step, s", stated.max_step_time_seconds, derived.max_step_time_seconds);
+  comparer.compare("average step time, s", stated.avg_step_time_seconds, derived.avg_step_time_seconds);
+  comparer.compare("average tokens/s", stated.tokens_per_second, derived.tokens_per_second);
+  comparer.compare("average tokens/s per device", stated.tokens_per_second_per_gpu, derived.tokens_per_second_per_gpu);
 }
 
 int64_t product(std::initializer_list<std::optional<int64_t>> factors) {
@@ -116,6 +121,50 @@ void compare_layout(const RunResult& stored, std::vector<Contradiction>& found) 
         product({t.micro_batch_size, p.data_parallel_size, p.gradient_accumulation_steps}));
 }
 
+// Older tools left out as warm-up what they liked: of the means over all steps but the first k, the one next to
+// `stated`.
+std::optional<double> nearest_mean(const std::vector<double>& times, double stated) {
+  std::optional<double> nearest;
+  double sum = 0;
+  for (size_t count = 1; count <= times.size(); ++count) {
+    const double seconds = times[times.size() - count];
+    if (!is_valid_step_time(seconds)) return std::nullopt;
+    sum += seconds;
+    const double mean = sum / static_cast<double>(count);
+    if (2 * count >= times.size() && (!nearest || std::fabs(mean - stated) < std::fabs(*nearest - stated)))
+      nearest = mean;
+  }
+  return nearest;
+}
+
+// The stated mean, or the one behind the stated rate, against the step times.
+void compare_stated_mean(const RunResult& result, const PerformanceMetrics& stated, Comparer& comparer) {
+  const auto tokens = tokens_per_step(result);
+  if (stated.avg_step_time_seconds) {
+    if (const auto mean = nearest_mean(result.step_times, *stated.avg_step_time_seconds))
+      comparer.compare("mean step time, s", *stated.avg_step_time_seconds, *mean, Kind::rate);
+  } else if (tokens && stated.tokens_per_second.value_or(0) > 0) {
+    const auto work = static_cast<double>(*tokens);
+    if (const auto mean = nearest_mean(result.step_times, work / *stated.tokens_per_second))
+      comparer.compare("tokens/s", *stated.tokens_per_second, work / *mean, Kind::rate);
+  }
+}
+
+// What a step's tokens and its mean time give, and what they give a device.
+void compare_stated_rates(const RunResult& result, const PerformanceMetrics& stated, Comparer& comparer) {
+  constexpr double k_effective_work = 0.05;  // beyond: see record_contradiction in result_file.cpp
+  const auto tokens = tokens_per_step(result);
+  if (tokens && stated.tokens_per_second && stated.avg_step_time_seconds && *stated.avg_step_time_seconds > 0) {
+    const double derived = static_cast<double>(*tokens) / *stated.avg_step_time_seconds;
+    if (std::fabs(*stated.tokens_per_second / derived - 1) <= k_effective_work)
+      comparer.compare("tokens/s", *stated.tokens_per_second, derived, Kind::rate);
+  }
+  const auto devices = device_count(result);
+  if (devices && stated.tokens_per_second && stated.tokens_per_second_per_gpu)
+    comparer.compare("tokens/s per device", *stated.tokens_per_second_per_gpu,
+                     *stated.tokens_per_second / static_cast<double>(*devices), Kind::rate);
+}
+
 }  // namespace
 
 std::vector<Contradiction> find_contradictions(const RunResult& stored) {
@@ -128,6 +177,16 @@ std::vector<Contradiction> find_contradictions(const RunResult& stored) {
   compare_peak(stored, comparer);
   std::vector<Contradiction> found = comparer.take();
   compare_layout(stored, found);
+  return found;
+}
+
+std::vector<Contradiction> find_older_contradictions(const RunResult& result, const PerformanceMetrics& stated) {
+  constexpr double k_tolerance = 5e-3;  // three digits, averages of averages
+  Comparer comparer(k_tolerance);
+  compare_stated_mean(result, stated, comparer);
+  compare_stated_rates(result, stated, comparer);
+  std::vector<Contradiction> found = comparer.take();
+  compare_layout(result, found);
   return found;
 }
 

@@ -13,4 +13,8 @@ namespace tprimat {
 // more than 0.1 %. `stored` must come from a file of this schema, not yet derived again.
 std::vector<Contradiction> find_contradictions(const RunResult& stored);
 
+// The same of an older file, which states averages of its own (`stated`): whether these follow from its step times, its
+// batch and its devices. A rate that a batch denies by more than 5 % is on record as effective work, and not repeated.
+std::vector<Contradiction> find_older_contradictions(const RunResult& result, const PerformanceMetrics& stated);
+
 }  // namespace tprimat

@@ -28,6 +28,13 @@ Value read_statistic(const RunResult& result) {
   return result.statistics ? plain(result.statistics.value().*member) : std::nullopt;
 }
 
+// Equal times have a mean that is off by the last bit, and no variation.
+Value read_variation(const RunResult& result) {
+  constexpr double k_last_bits = 1e-12;
+  if (!result.statistics) return std::nullopt;
+  return plain(result.statistics->cv < k_last_bits ? 0 : result.statistics->cv);
+}
+
 template <std::optional<double> MemoryMetrics::*member>
 Value read_memory(const RunResult& result) {
   return plain(result.memory_metrics.*member);
@@ -52,12 +59,23 @@ Value read_days(const RunResult& result) {
   return Estimate{days(rate->value), days(*rate->high), days(*rate->low)};
 }
 
+// A log may begin at step 1000, or with the mean of the first ten.
+bool begins_later(const RunResult& result) {
+  if (!result.steps) return false;
+  const auto& numbers = result.steps->numbers;
+  const auto& mean_of = result.steps->mean_of;
+  return (numbers && !numbers->empty() && numbers->front() > std::max<int64_t>(1, result.steps->counts_from)) ||
+         (mean_of && !mean_of->empty() && mean_of->front() > 1);
+}
+
 Value read_first_step(const RunResult& result) {
-  return result.step_times.empty() ? std::nullopt : plain(result.step_times.front());
+  if (result.step_times.empty() || begins_later(result)) return std::nullopt;
+  return plain(result.step_times.front());
 }
 
 Value read_total_time(const RunResult& result) {
-  return result.performance_metrics ? plain(result.performance_metrics->total_time_seconds) : std::nullopt;
+  if (!result.performance_metrics || result.performance_metrics->total_time_seconds <= 0) return std::nullopt;
+  return plain(result.performance_metrics->total_time_seconds);
 }
 
 // One step's loss is noisy; the last tenth of the run (1 to 20 steps) is what it ended at.
@@ -87,7 +105,7 @@ constexpr Metric k_metrics[] = {
     {"p95_step_time", "step time, 95th percentile", "s", lower_is_better, MetricFormat::seconds,
      "95th percentile of the steady steps", read_statistic<&StepStatistics::p95>},
     {"step_time_cv", "step time, variation", "", lower_is_better, MetricFormat::percent,
-     "standard deviation of the steady steps / their mean", read_statistic<&StepStatistics::cv>},
+     "standard deviation of the steady steps / their mean", read_variation},
     {"first_step_time", "first step", "s", neither, MetricFormat::seconds,
      "time of step 1, never part of the steady state", read_first_step},
     {"total_time", "all steps", "s", neither, MetricFormat::seconds, "sum of all step times, warm-up included",

@@ -75,6 +75,7 @@ void adopt_stored_rates(RunResult& result, const PerformanceMetrics& stored) {
 
 void summarise_older_result(RunResult& result, const std::optional<PerformanceMetrics>& stored) {
   summarise_run(result, stored_options(result));
+  result.contradictions = find_older_contradictions(result, stored.value_or(PerformanceMetrics()));
   if (!stored) return;
   if (const auto implied = contradicting_tokens_per_step(result, *stored)) {
     record_contradiction(result, *stored, *implied);
@@ -89,6 +90,9 @@ void complete_older_result(RunResult& result) {
   if (!result.step_times.empty()) {
     summarise_older_result(result, stored);
   } else if (stored && result.status == RunStatus::complete) {
+    result.contradictions = find_older_contradictions(result, *stored);
+    if (const auto implied = contradicting_tokens_per_step(result, *stored))
+      record_contradiction(result, *stored, *implied);
     adopt_stored_rates(result, *stored);
     add_warning(result, "the file holds no step times: its own averages are shown, without an interval");
   }

@@ -60,7 +60,7 @@ struct TrainingConfig {
   std::optional<std::string> parallel_strategy;
   std::optional<double> learning_rate, min_learning_rate, weight_decay, clip_grad_norm;
   std::optional<int64_t> warmup_steps, seed;
-  std::optional<std::string> optimizer, schedule;
+  std::optional<std::string> optimizer, schedule, recompute;
   static constexpr auto fields() {
     using T = TrainingConfig;
     return std::tuple{field("max_steps", &T::max_steps, "steps asked for"),
@@ -78,14 +78,16 @@ struct TrainingConfig {
                       field("warmup_steps", &T::warmup_steps, "steps of learning-rate warm-up"),
                       field("seed", &T::seed, "seed of weights and data"),
                       field("optimizer", &T::optimizer, "optimizer"),
-                      field("schedule", &T::schedule, "learning-rate schedule")};
+                      field("schedule", &T::schedule, "learning-rate schedule"),
+                      field("recompute", &T::recompute, "activations computed again: none, selective, full")};
   }
 };
 
 struct ParallelismConfig {
   std::optional<std::string> strategy_name;
   std::optional<int64_t> tensor_model_parallel_size, pipeline_model_parallel_size, data_parallel_size,
-      context_parallel_size, gradient_accumulation_steps;
+      context_parallel_size, gradient_accumulation_steps, virtual_pipeline_model_parallel_size, zero_stage;
+  std::optional<bool> sequence_parallel;
   static constexpr auto fields() {
     using P = ParallelismConfig;
     return std::tuple{field("strategy_name", &P::strategy_name, "name of the layout"),
@@ -93,7 +95,12 @@ struct ParallelismConfig {
                       field("pipeline_model_parallel_size", &P::pipeline_model_parallel_size, "PP"),
                       field("data_parallel_size", &P::data_parallel_size, "DP"),
                       field("context_parallel_size", &P::context_parallel_size, "CP"),
-                      field("gradient_accumulation_steps", &P::gradient_accumulation_steps, "GA")};
+                      field("gradient_accumulation_steps", &P::gradient_accumulation_steps, "GA"),
+                      field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline_model_parallel_size,
+                            "VP: pipeline stages of a rank"),
+                      field("zero_stage", &P::zero_stage,
+                            "ZeRO: the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too"),
+                      field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group")};
   }
 };
 
@@ -443,7 +450,7 @@ struct RunResult {
   std::vector<double> loss_values;  // NaN (null) where a step had none or saw a NaN
   std::vector<double> learning_rates;
   std::vector<double> grad_norms;
-  std::vector<double> memory_values;  // allocated, GB
+  std::vector<double> memory_values;          // allocated, GB
   std::vector<Contradiction> contradictions;  // found when a file was read; never written
 
   static constexpr auto fields() {

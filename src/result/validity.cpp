@@ -99,9 +99,9 @@ void check_validity(RunResult& result) {
   check_length(result, result.grad_norms.size(), "gradient norms");
   check_length(result, result.memory_values.size(), "memory values");
   if (result.derived.mfu && result.derived.mfu->value > 1) {
-    const std::string reason =
-        fmt::format("MFU of {:.0f} % is impossible: the peak, the device count or the step times are wrong",
-                    result.derived.mfu->value * 100);
+    const std::string reason = fmt::format(
+        "MFU of {:.0f} % is impossible: the model, the batch, the devices, the peak or the step times are wrong",
+        result.derived.mfu->value * 100);
     condemn(result, FailureKind::wrong_work, reason);
     add_warning(result, reason);
   }

@@ -58,6 +58,7 @@ TrainingConfig describe_training(const TrainSpec& spec) {
   config.seed = spec.seed;
   config.optimizer = spec.optimizer.type;
   config.schedule = std::string(enum_name(spec.optimizer.schedule));
+  config.recompute = std::string(enum_name(spec.recompute));
   return config;
 }
 
@@ -69,6 +70,9 @@ ParallelismConfig describe_layout(const TrainSpec& spec) {
   layout.data_parallel_size = spec.parallel.data;
   layout.context_parallel_size = spec.parallel.context;
   layout.gradient_accumulation_steps = spec.gradient_accumulation_steps();
+  layout.virtual_pipeline_model_parallel_size = spec.parallel.virtual_pipeline;
+  layout.zero_stage = spec.parallel.zero_stage;
+  layout.sequence_parallel = spec.parallel.sequence_parallel;
   return layout;
 }
 

@@ -29,7 +29,7 @@ struct TextFact {
   std::vector<std::string_view> names;
 };
 
-const std::array<WholeFact, 12> k_whole_facts = {{
+const std::array<WholeFact, 14> k_whole_facts = {{
     {&Facts::tensor_parallel,
      1,
      {"tensor_model_parallel_size", "model_parallel_size", "parallelism.tensor_parallel_degree",
@@ -42,6 +42,8 @@ const std::array<WholeFact, 12> k_whole_facts = {{
      1,
      {"context_parallel_size", "parallelism.context_parallel_degree", "context_parallel_degree"}},
     {&Facts::data_parallel, 1, {"data_parallel_size", "parallelism.data_parallel_shard_degree"}},
+    {&Facts::virtual_pipeline, 1, {"virtual_pipeline_model_parallel_size"}},
+    {&Facts::zero_stage, 0, {"zero_stage", "zero_optimization_stage", "zero_optimization.stage"}},
     {&Facts::gpu_count, 1, {"world_size", "num_gpus", "global_num_gpus"}},
     {&Facts::micro_batch_size,
      1,
@@ -78,7 +80,8 @@ const std::array<TextFact, 4> k_text_facts = {{
     {&Facts::optimizer,
      {"optimizer", "optimizer_type", "optimizer_name", "optim", "optimizer.name", "optimizer.type", "optim.name"}},
     {&Facts::schedule,
-     {"lr_decay_style", "schedule", "lr_scheduler_type", "scheduler_name", "lr_scheduler.decay_type", "optim.sched.name"}},
+     {"lr_decay_style", "schedule", "lr_scheduler_type", "scheduler_name", "lr_scheduler.decay_type",
+      "optim.sched.name"}},
     {&Facts::dataset,
      {"data_path", "train_data_path", "train_data_paths", "dataset", "dataset_name", "training.dataset"}},
     {&Facts::model, {"model_name_or_path", "pretrained_model_name_or_path"}},
@@ -198,6 +201,40 @@ std::optional<Precision> read_precision(const Settings& settings) {
   return std::nullopt;
 }
 
+// By the first name that stands there, "None" included, which Megatron and NeMo print where nothing is computed again.
+std::optional<std::string> read_recompute(const Settings& settings) {
+  const auto value_of = [&](const std::string& name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? std::nullopt : std::optional<std::string>(found->second);
+  };
+  if (value_of("recompute_method") == "block" && value_of("recompute_num_layers") == "0") return "none";
+  for (const std::string name :
+       {"recompute_granularity", "model.activations_checkpoint_granularity", "activation_checkpoint.mode", "recompute",
+        "checkpoint_activations", "gradient_checkpointing"}) {
+    const auto value = value_of(name);
+    if (!value) continue;
+    if (*value == "full" || *value == "selective" || *value == "none") return value;
+    if (*value == "None" || *value == "null") return "none";
+    const bool is_switch = name != "recompute";  // GPT-NeoX means generation by that
+    if (is_switch && (*value == "True" || *value == "true")) return "full";
+    if (is_switch && (*value == "False" || *value == "false")) return "none";
+  }
+  return std::nullopt;
+}
+
+// Megatron's own names for the stages of ZeRO.
+std::optional<int64_t> read_sharding(const Settings& settings) {
+  for (const char* name : {"use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp"})
+    if (is_on(settings, name)) return std::nullopt;  // which stage, its own strategy says
+  if (find_setting(settings, "use_distributed_optimizer") == nullptr) return std::nullopt;
+  return is_on(settings, "use_distributed_optimizer") ? 1 : 0;
+}
+
+std::optional<bool> read_switch(const Settings& settings, std::string_view name) {
+  if (find_setting(settings, name) == nullptr) return std::nullopt;
+  return is_on(settings, name);
+}
+
 // What a launcher was told: processes on each node times nodes, 1 by torchrun's default.
 std::optional<int64_t> read_launched(const Settings& settings) {
   const auto whole = [&](std::string_view name) {
@@ -223,6 +260,9 @@ void apply_settings(const Settings& settings, LoggedFacts& facts) {
   apply_model(settings, facts);
   if (!facts.precision) facts.precision = read_precision(settings);
   if (!facts.gpu_count) facts.gpu_count = read_launched(settings);
+  if (!facts.recompute) facts.recompute = read_recompute(settings);
+  if (!facts.zero_stage) facts.zero_stage = read_sharding(settings);
+  if (!facts.sequence_parallel) facts.sequence_parallel = read_switch(settings, "sequence_parallel");
 }
 
 std::vector<EffectiveSetting> effective_settings(const LoggedFacts& facts) {

@@ -1,5 +1,6 @@
 #include "compare/audit.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,9 +24,31 @@ LoadedRun plain() {
   return run;
 }
 
+using Printed = std::map<std::string, std::string>;
+
+// The same work once more, with noise of its own.
+LoadedRun other() {
+  LoadedRun run = noisy_run("b.json", Platform::nvd, Framework::nemo, 1.0, 1);
+  run.result.framework_version = "2.0";
+  return run;
+}
+
 TEST(Audit, EqualRunsHaveNoErrors) {
   EXPECT_FALSE(has_error(audit_contender(participant(plain()))));
-  EXPECT_TRUE(audit_pair(participant(plain()), participant(plain())).empty());
+  EXPECT_TRUE(audit_pair(participant(plain()), participant(other())).empty());
+}
+
+TEST(Audit, ACopyUnderAnotherNameIsNoSecondRun) {
+  LoadedRun copy = plain();
+  copy.path = "b.json";
+  copy.result.gpu_info.device_name = "NVIDIA H200";
+  copy.result.timestamp = "2026-04-01T00:00:00Z";
+  const Finding* finding = nullptr;
+  const auto findings = audit_pair(participant(plain()), participant(copy));
+  finding = find_code(findings, "same_measurement");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, Severity::error);
+  EXPECT_NE(finding->sentence.find("a.json against b.json"), std::string::npos);
 }
 
 TEST(Audit, EveryRuleHasItsOwnCodeAndErrorsSayWhatToDo) {
@@ -51,7 +74,11 @@ class PairRules : public ::testing::TestWithParam<PairCase> {};
 TEST_P(PairRules, FindTheDifference) {
   LoadedRun subject = plain();
   GetParam().change(subject.result);
-  const auto findings = audit_pair(participant(plain()), participant(subject));
+  LoadedRun reference = plain();
+  reference.result.training_config.recompute = "none";
+  reference.result.parallelism_config.zero_stage = 1;
+  reference.result.effective_config = Printed{{"dataset.packing", "false"}};
+  const auto findings = audit_pair(participant(reference), participant(subject));
   const Finding* finding = find_code(findings, GetParam().code);
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->severity, GetParam().severity);
@@ -59,32 +86,43 @@ TEST_P(PairRules, FindTheDifference) {
 using enum Severity;
 INSTANTIATE_TEST_SUITE_P(
     Cases, PairRules,
-    ::testing::Values(PairCase{"model_shape", error, [](RunResult& r) { r.model_info.shape->num_layers = 5; }},
-                      PairCase{"sequence_length", error,
-                               [](RunResult& r) { r.training_config.sequence_length = 8192; }},
-                      PairCase{"precision", error, [](RunResult& r) { r.precision = Precision::fp8; }},
-                      PairCase{"learning_rate", error,
-                               [](RunResult& r) {
-                                 for (double& rate : r.learning_rates) rate *= 0.5;
-                               }},
-                      PairCase{"loss", error,
-                               [](RunResult& r) {
-                                 for (double& loss : r.loss_values) loss *= 0.5;
-                               }},
-                      PairCase{"steps", warning, [](RunResult& r) { r.training_config.max_steps = 61; }},
-                      PairCase{"device_count", warning, [](RunResult& r) { r.training_config.num_gpus = 16; }},
-                      PairCase{"batch", note, [](RunResult& r) { r.training_config.global_batch_size = 128; }},
-                      PairCase{"hardware_and_software", warning,
-                               [](RunResult& r) {
-                                 r.gpu_info.device_name = "NVIDIA A100-SXM4-80GB";
-                                 r.framework_version = "2.1";
-                               }},
-                      PairCase{"software", note, [](RunResult& r) { r.framework_version = "2.1"; }},
-                      PairCase{"memory_meaning", warning,
-                               [](RunResult& r) {
-                                 r.memory_metrics = {};
-                                 r.memory_metrics.peak_device_used_gb = 70;
-                               }}),
+    ::testing::Values(
+        PairCase{"model_shape", error, [](RunResult& r) { r.model_info.shape->num_layers = 5; }},
+        PairCase{"sequence_length", error, [](RunResult& r) { r.training_config.sequence_length = 8192; }},
+        PairCase{"precision", error, [](RunResult& r) { r.precision = Precision::fp8; }},
+        PairCase{"learning_rate", error,
+                 [](RunResult& r) {
+                   for (double& rate : r.learning_rates) rate *= 0.5;
+                 }},
+        PairCase{"loss", error,
+                 [](RunResult& r) {
+                   for (double& loss : r.loss_values) loss *= 0.5;
+                 }},
+        PairCase{"steps", warning, [](RunResult& r) { r.training_config.max_steps = 61; }},
+        PairCase{"device_count", warning, [](RunResult& r) { r.training_config.num_gpus = 16; }},
+        PairCase{"batch", note, [](RunResult& r) { r.training_config.global_batch_size = 128; }},
+        PairCase{"hardware_and_software", warning,
+                 [](RunResult& r) {
+                   r.gpu_info.device_name = "NVIDIA A100-SXM4-80GB";
+                   r.framework_version = "2.1";
+                 }},
+        PairCase{"software", note, [](RunResult& r) { r.framework_version = "2.1"; }},
+        PairCase{"model_details", warning, [](RunResult& r) { r.model_info.shape->norm = NormKind::layer; }},
+        PairCase{"recompute", warning, [](RunResult& r) { r.training_config.recompute = "full"; }},
+        PairCase{"data_settings", warning,
+                 [](RunResult& r) {
+                   r.effective_config = Printed{{"packing", "True"}};
+                 }},
+        PairCase{"warmup", warning,
+                 [](RunResult& r) {
+                   r.warmup = {20, "fixed", "", true};
+                 }},
+        PairCase{"tuning", note, [](RunResult& r) { r.parallelism_config.zero_stage = 3; }},
+        PairCase{"memory_meaning", warning,
+                 [](RunResult& r) {
+                   r.memory_metrics = {};
+                   r.memory_metrics.peak_device_used_gb = 70;
+                 }}),
     [](const auto& each) { return std::string(each.param.code); });
 
 TEST(Audit, AnotherBatchOnlyIsANoteAndLossesAreNotJudged) {
@@ -146,6 +184,7 @@ struct RunCase {
 class RunRules : public ::testing::TestWithParam<RunCase> {};
 TEST_P(RunRules, FindTheFault) {
   LoadedRun run = plain();
+  EXPECT_EQ(find_code(audit_contender({"A", "label", {run, run, run}, {}}), GetParam().code), nullptr);
   GetParam().change(run.result);
   const auto findings = audit_contender(participant(run));
   const Finding* finding = find_code(findings, GetParam().code);
@@ -194,8 +233,79 @@ INSTANTIATE_TEST_SUITE_P(
                       RunCase{"few_runs", warning, [](RunResult&) {}},
                       RunCase{"precision_missing", warning, [](RunResult& r) { r.precision.reset(); }},
                       RunCase{"loss_missing", warning, [](RunResult& r) { r.loss_values.clear(); }},
-                      RunCase{"framework_missing", note, [](RunResult& r) { r.framework.reset(); }}),
-    [](const auto& each) { return std::string(each.param.code); });
+                      RunCase{"framework_missing", note, [](RunResult& r) { r.framework.reset(); }},
+                      RunCase{"foreign_device", error, [](RunResult& r) { r.platform = Platform::amd; }},
+                      RunCase{"foreign_device", error, [](RunResult& r) { r.gpu_info.software_stack = "rocm"; }},
+                      RunCase{"other_peak", warning,
+                              [](RunResult& r) {
+                                r.derived.peak = PeakInfo{"config:mine", 500e12, ""};
+                              }},
+                      RunCase{"unheard_of_mfu", warning,
+                              [](RunResult& r) {
+                                r.derived.peak = PeakInfo{"catalogue:H100-SXM-80GB:bf16", 989e12, ""};
+                                r.derived.mfu = Estimate{0.89, {}, {}};
+                              }},
+                      RunCase{"impossible", error,
+                              [](RunResult& r) {
+                                r.derived.tokens_per_second_per_gpu = Estimate{4e9, {}, {}};
+                              }},
+                      RunCase{"impossible_memory", warning,
+                              [](RunResult& r) { r.memory_metrics.peak_memory_allocated_gb = 200; }},
+                      RunCase{"impossible_memory", warning,
+                              [](RunResult& r) { r.memory_metrics.peak_memory_reserved_gb = 30; }},
+                      RunCase{"impossible_loss", warning,
+                              [](RunResult& r) {
+                                for (double& loss : r.loss_values) loss = 7;
+                              }},
+                      RunCase{"impossible_loss", warning, [](RunResult& r) { r.loss_values[30] = -0.1; }},
+                      RunCase{"drift", warning,
+                              [](RunResult& r) {
+                                for (size_t i = 0; i < r.step_times.size(); ++i)
+                                  r.step_times[i] *= 1 + 0.001 * static_cast<double>(i);
+                              }},
+                      RunCase{"constant_times", warning,
+                              [](RunResult& r) {
+                                for (double& seconds : r.step_times) seconds = 1.5;
+                              }},
+                      RunCase{"sequence_length_missing", warning,
+                              [](RunResult& r) { r.training_config.sequence_length.reset(); }},
+                      RunCase{"rounded", note,
+                              [](RunResult& r) {
+                                r.steps.emplace();
+                                r.steps->time_low = std::vector<double>(60, 0.95);
+                                r.steps->time_high = std::vector<double>(60, 1.05);
+                              }},
+                      RunCase{"device_missing", note, [](RunResult& r) { r.gpu_info.device_name.clear(); }}),
+    [](const auto& each) { return fmt::format("{}_{}", each.param.code, each.index); });
+
+TEST(Audit, NamesWhatTheRateLacksAndNothingElse) {
+  LoadedRun run = plain();
+  run.result.training_config.sequence_length.reset();
+  const auto findings = audit_contender(participant(again(run)));
+  ASSERT_NE(find_code(findings, "rate_missing"), nullptr);
+  EXPECT_EQ(find_code(findings, "rate_missing")->sentence, "there is no rate to compare: not known: sequence length");
+}
+
+TEST(Audit, ATrainerThatIsNoneOfOursIsKnownByItsLog) {
+  LoadedRun run = plain();
+  run.result.framework.reset();
+  run.result.source.format = "torchtitan";
+  EXPECT_EQ(find_code(audit_contender(participant(run)), "framework_missing"), nullptr);
+}
+
+TEST(Audit, EveryRunOfAParticipantIsLookedAt) {
+  Contender contender = participant(plain());
+  contender.runs.push_back(other());
+  for (size_t i = 30; i < 60; ++i) contender.runs.back().result.loss_values[i] = 0.001;
+  EXPECT_NE(find_code(audit_contender(contender), "loss_collapse"), nullptr);
+}
+
+TEST(Audit, AnMfuAgainstAnotherPeakIsNotCompared) {
+  const Metric& mfu = *find_metric("mfu");
+  EXPECT_TRUE(is_doubted(mfu, {{"other_peak", Severity::warning, "", ""}}));
+  EXPECT_FALSE(is_doubted(*find_metric("tokens_per_second"), {{"other_peak", Severity::warning, "", ""}}));
+  EXPECT_TRUE(is_doubted(*find_metric("peak_memory_allocated_gb"), {{"impossible_memory", Severity::warning, "", ""}}));
+}
 
 std::string sentence_about(const RunResult& result, const std::string& code) {
   LoadedRun run = plain();
@@ -226,7 +336,7 @@ TEST(Audit, WhatIsKnownOfTheWholeRunStandsBesideTheOutliers) {
   device.throttle_shares = {{"power", 0.05}, {"thermal", 0.12}};
   result.telemetry = {device};
   EXPECT_NE(sentence_about(result, "outlier")
-                .find("1 of 59 steady steps, the first is step 10: 1 unattributed; the clock was held down in 12 % of "
+                .find("1 of 59 steady steps, step 10: 1 unattributed; the clock was held down in 12 % of "
                       "the run's readings (thermal); other processes kept 1.5 hardware threads busy"),
             std::string::npos)
       << sentence_about(result, "outlier");

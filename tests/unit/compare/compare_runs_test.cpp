@@ -50,6 +50,63 @@ TEST(CompareRuns, FasterWithRatioAndInterval) {
   EXPECT_EQ(headline(comparison, comparison.groups[0], pair).find("AMD Primus is 1.500x faster than NVIDIA NeMo"), 0u);
 }
 
+TEST(CompareRuns, WithoutAWinnerTheSentenceGoesTheWayOfTheTable) {
+  const Comparison comparison = compare_runs(two_runs(0.999), {});
+  const Pair& pair = comparison.groups[0].pairs[0];
+  ASSERT_EQ(pair.verdict, Verdict::inconclusive);
+  const std::string sentence = headline(comparison, comparison.groups[0], pair);
+  EXPECT_EQ(sentence.find("AMD Primus against NVIDIA NeMo is inconclusive: 0.999"), 0u) << sentence;
+  EXPECT_NE(pair.explanation.find(sentence.substr(sentence.rfind("interval ") + 9, 6)), std::string::npos)
+      << sentence << '\n'
+      << pair.explanation;
+}
+
+TEST(CompareRuns, NamesOfOneModelAreOneGroup) {
+  LoadedRuns runs = two_runs(1.5);
+  runs.runs[1].result.model_info.name = "meta-llama/Llama-3.1-8B";
+  const Comparison comparison = compare_runs(runs, {});
+  ASSERT_EQ(comparison.groups.size(), 1u);
+  EXPECT_EQ(comparison.groups[0].model, "Llama 3.1 8B");
+  EXPECT_EQ(comparison.groups[0].pairs.size(), 1u);
+  EXPECT_EQ(compare_runs(runs, {.models = {"llama"}}).groups[0].contenders.size(), 2u);
+  runs.runs[0].result.model_info.name = "my model", runs.runs[1].result.model_info.name = "My-Model";
+  EXPECT_EQ(compare_runs(runs, {}).groups.size(), 1u);
+  runs.runs[1].result.model_info.name.clear();
+  EXPECT_EQ(compare_runs(runs, {}).groups.back().model, "unknown model");
+}
+
+TEST(CompareRuns, StepTimesOfUnknownWorkHaveNoRatio) {
+  LoadedRuns runs = two_runs(1.5);
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].pairs[0].ratios.count("mean_step_time"), 1u);
+  for (LoadedRun& run : runs.runs) run.result.training_config.sequence_length.reset();
+  const Pair pair = compare_runs(runs, {}).groups[0].pairs[0];
+  EXPECT_EQ(pair.ratios.count("mean_step_time"), 0u);
+  EXPECT_EQ(pair.ratios.count("tokens_per_second"), 1u);
+}
+
+TEST(CompareRuns, NoVariationHasNoRatio) {
+  LoadedRuns runs = two_runs(1.5);
+  for (size_t i = 1; i < runs.runs[1].result.step_times.size(); ++i) runs.runs[1].result.step_times[i] = 2.4657;
+  runs.runs[1] = again(runs.runs[1]);
+  const Comparison comparison = compare_runs(runs, {});
+  EXPECT_EQ(read_figure(comparison.groups[0].contenders[1], *find_metric("step_time_cv"))->value, 0);
+  EXPECT_EQ(comparison.groups[0].pairs[0].ratios.count("step_time_cv"), 0u);
+}
+
+TEST(CompareRuns, NumberedFilesFromOtherDevicesAreNoRepetitions) {
+  LoadedRuns runs{{sample_run("a_r1.json", Platform::nvd, Framework::nemo, 1.0),
+                   sample_run("a_r2.json", Platform::nvd, Framework::nemo, 1.1)},
+                  {}};
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 1u);
+  runs.runs[1].result.gpu_info.device_name = "NVIDIA H200";
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 2u);
+  runs.runs[1].result.gpu_info.device_name = runs.runs[0].result.gpu_info.device_name;
+  runs.runs[1].result.training_config.recompute = "full";
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 1u) << "the other one does not tell";
+  runs.runs[0].result.training_config.recompute = "none";
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 2u);
+}
+
 TEST(CompareRuns, SlowerSubjectIsToldFromTheFasterSide) {
   const Comparison comparison = compare_runs(two_runs(0.5), {});
   EXPECT_EQ(comparison.groups[0].pairs[0].verdict, Verdict::slower);

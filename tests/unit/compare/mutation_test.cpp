@@ -73,6 +73,11 @@ INSTANTIATE_TEST_SUITE_P(
         MutationCase{"Layers", "/model_info/shape/num_layers", 8, "figure_contradiction", "FLOPs per token"},
         MutationCase{"Median", "/statistics/median", 0.5, "rate_contradiction", "median"},
         MutationCase{"Percentile", "/statistics/p95", 0.6, "figure_contradiction", "95th percentile"},
+        MutationCase{"Count", "/statistics/count", 500, "figure_contradiction", "steady steps"},
+        MutationCase{"AverageRate", "/performance_metrics/tokens_per_second_per_gpu", 99999.0, "figure_contradiction",
+                     "average tokens/s per device"},
+        MutationCase{"Memory", "/memory_metrics/peak_memory_allocated_gb", 0.0, "impossible_memory",
+                     "more than nothing"},
         MutationCase{"Warmup", "/warmup/steps_excluded", 40, "rate_contradiction", "warm-up"},
         MutationCase{"Price", "/derived/usd_per_hour", 12.0, "figure_contradiction", "USD"}),
     [](const auto& each) { return std::string(each.param.name); });

@@ -229,6 +229,20 @@ TEST(ReadLog, RestartRepeatsSteps) {
   EXPECT_EQ(result.steps->labelled[0].step, 10);
 }
 
+TEST(ReadLog, AModelThatWasCutHasNoShapeByItsName) {
+  ReadLog read = read_log_text(megatron_log(5), {});
+  read.log.facts.model = "llama";
+  EXPECT_TRUE(make_result(read, "x.log", {}).model_info.shape);
+  read.log.facts.parameters = 8'000'000'000;
+  EXPECT_TRUE(make_result(read, "x.log", {}).model_info.shape);
+  read.log.facts.parameters = 1'923'125'248;
+  const RunResult result = make_result(read, "x.log", {});
+  EXPECT_FALSE(result.model_info.shape);
+  EXPECT_TRUE(std::any_of(result.warnings.begin(), result.warnings.end(), [](const std::string& warning) {
+    return warning.find("it is not that model") != std::string::npos;
+  }));
+}
+
 TEST(ReadLog, MissingLossIsNan) {
   std::string text = megatron_log(3);
   std::string line = megatron_line(4, 500);

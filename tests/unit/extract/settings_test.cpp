@@ -109,17 +109,20 @@ TEST(Settings, ReadsTrainingArgumentsInOneLineAndInMany) {
   EXPECT_EQ(one.facts.schedule, "linear");
   EXPECT_EQ(one.facts.warmup_steps, 8);
   EXPECT_EQ(setting(one, "output_dir"), "a, b");
-  const ExtractedLog many = read_settings_log("Training parameters TrainingArguments(\nbf16=True,\nmax_steps=70,\n)\nseed=5,\n");
+  const ExtractedLog many =
+      read_settings_log("Training parameters TrainingArguments(\nbf16=True,\nmax_steps=70,\n)\nseed=5,\n");
   EXPECT_EQ(many.facts.max_steps, 70);
   EXPECT_EQ(many.facts.precision, Precision::bf16);
   EXPECT_EQ(setting(many, "seed"), "(absent)");
 }
 
 TEST(Settings, ReadsNestedDictsInOneLine) {
-  const ExtractedLog log = read_settings_log("Running with args: {\"training\": {\"steps\": 10, \"seq_len\": 128}, \"a\": null}\n");
+  const ExtractedLog log =
+      read_settings_log("Running with args: {\"training\": {\"steps\": 10, \"seq_len\": 128}, \"a\": null}\n");
   EXPECT_EQ(log.facts.max_steps, 10);
   EXPECT_EQ(log.facts.sequence_length, 128);
-  const ExtractedLog dict = read_settings_log("Applying CLI overrides: {'num_layers': 8, 'mock': True, 'split': [1, {'b': 2}]}\n");
+  const ExtractedLog dict =
+      read_settings_log("Applying CLI overrides: {'num_layers': 8, 'mock': True, 'split': [1, {'b': 2}]}\n");
   EXPECT_EQ(setting(dict, "num_layers"), "8");
   EXPECT_EQ(setting(dict, "split"), "[1, {'b': 2}]");
 }
@@ -189,6 +192,37 @@ TEST(SettingNames, ValuesThatCannotBeAreIgnored) {
   EXPECT_TRUE(effective_settings(facts).empty());
 }
 
+LoggedFacts facts_of(const std::map<std::string, std::string>& settings) {
+  LoggedFacts facts;
+  apply_settings(settings, facts);
+  return facts;
+}
+
+TEST(SettingNames, RecomputationByAnyName) {
+  EXPECT_EQ(facts_of({{"recompute_granularity", "None"}}).recompute, "none");
+  EXPECT_EQ(facts_of({{"recompute_granularity", "selective"}}).recompute, "selective");
+  EXPECT_EQ(facts_of({{"activation_checkpoint.mode", "full"}}).recompute, "full");
+  EXPECT_EQ(facts_of({{"checkpoint_activations", "True"}}).recompute, "full");
+  EXPECT_EQ(facts_of({{"gradient_checkpointing", "false"}}).recompute, "none");
+  EXPECT_FALSE(facts_of({{"recompute", "False"}}).recompute) << "GPT-NeoX means generation by that";
+  EXPECT_FALSE(facts_of({{"seed", "1"}}).recompute);
+  EXPECT_EQ(facts_of({{"recompute_granularity", "full"}, {"recompute_method", "block"}, {"recompute_num_layers", "0"}})
+                .recompute,
+            "none");
+}
+
+TEST(SettingNames, ShardingByAnyName) {
+  EXPECT_EQ(facts_of({{"zero_optimization.stage", "3"}}).zero_stage, 3);
+  EXPECT_EQ(facts_of({{"use_distributed_optimizer", "True"}}).zero_stage, 1);
+  EXPECT_EQ(facts_of({{"use_distributed_optimizer", "False"}}).zero_stage, 0);
+  EXPECT_FALSE(facts_of({{"use_distributed_optimizer", "True"}, {"use_torch_fsdp2", "True"}}).zero_stage);
+  EXPECT_FALSE(facts_of({}).zero_stage);
+  EXPECT_EQ(facts_of({{"virtual_pipeline_model_parallel_size", "2"}}).virtual_pipeline, 2);
+  EXPECT_FALSE(facts_of({{"virtual_pipeline_model_parallel_size", "None"}}).virtual_pipeline);
+  EXPECT_EQ(facts_of({{"sequence_parallel", "True"}}).sequence_parallel, true);
+  EXPECT_FALSE(facts_of({}).sequence_parallel);
+}
+
 TEST(SettingNames, EffectiveSettingsHaveOurNames) {
   LoggedFacts facts;
   apply_settings({{"encoder_seq_length", "2048"}, {"train_batch_size", "512"}, {"fp8", "hybrid"}, {"lr", "0.001"}},
@@ -208,7 +242,8 @@ TEST(Settings, HostileInputEnds) {
   for (int i = 0; i < 100000; ++i) deep += "{\"a\":";
   EXPECT_TRUE(read_settings_log(deep + "\n").settings.empty());
   EXPECT_TRUE(read_settings_log("Running with args: {'a\n': 1}\n").settings.size() <= 1);
-  EXPECT_TRUE(read_settings_log("x TrainingArguments(((((\n  json = {}}}}\n- arguments -\n  ... ...\n").settings.empty());
+  EXPECT_TRUE(
+      read_settings_log("x TrainingArguments(((((\n  json = {}}}}\n- arguments -\n  ... ...\n").settings.empty());
 }
 
 }  // namespace

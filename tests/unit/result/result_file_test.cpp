@@ -125,6 +125,51 @@ TEST(ResultFile, FileThatContradictsItsBatchKeepsItsOwnRateAndIsMarked) {
   EXPECT_TRUE(warns_of(result, "contradicts itself"));
 }
 
+// What an older file's own averages deny: "figure stated derived", one after the other.
+std::string contradictions_of(const std::string& averages, const std::string& more = "") {
+  std::string text = k_older;
+  text.insert(1, more + R"("performance_metrics": {"total_steps": 8, "total_time_seconds": 16, )" + averages + "},");
+  std::string all;
+  for (const Contradiction& each : load_text(text, "x_llama.json").contradictions)
+    all += each.what + " " + each.stated + " " + each.derived + ";";
+  return all;
+}
+
+TEST(ResultFile, AnOlderFileIsHeldAgainstItsOwnSteps) {
+  EXPECT_EQ(contradictions_of(
+                R"("avg_step_time_seconds": 1.0, "tokens_per_second": 64.0, "tokens_per_second_per_gpu": 32.0)"),
+            "");
+  EXPECT_EQ(contradictions_of(R"("avg_step_time_seconds": 2.0, "tokens_per_second": 32.0)"), "")
+      << "with the first step";
+  EXPECT_EQ(contradictions_of(R"("avg_step_time_seconds": 0.001)"), "mean step time, s 0.0010000 1.0000;");
+  EXPECT_EQ(contradictions_of(R"("avg_step_time_seconds": 1.0, "tokens_per_second": 65.28)"),
+            "tokens/s 65.280 64.000;");
+  EXPECT_EQ(contradictions_of(R"("tokens_per_second": 9999)"), "tokens/s 9999.0 64.000;");
+  EXPECT_EQ(
+      contradictions_of(R"("avg_step_time_seconds": 1.0, "tokens_per_second": 64.0, "tokens_per_second_per_gpu": 8.0)"),
+      "tokens/s per device 8.0000 32.000;");
+}
+
+TEST(ResultFile, AnOlderFilesLayoutIsHeldAgainstItsDevices) {
+  std::string text = k_older;
+  text.replace(text.find("\"strategy_name\""), 0,
+               R"("tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "data_parallel_size": 4, )");
+  const RunResult result = load_text(text, "x_llama.json");
+  ASSERT_EQ(result.contradictions.size(), 1u);
+  EXPECT_EQ(result.contradictions[0].kind, Contradiction::Kind::layout);
+  EXPECT_EQ(result.contradictions[0].derived, "16");
+}
+
+TEST(ResultFile, AveragesWithoutStepsAreHeldAgainstTheBatchToo) {
+  const RunResult result = load_text(
+      R"({"platform": "amd", "training_config": {"global_batch_size": 4, "sequence_length": 16, "num_gpus": 2},
+          "performance_metrics": {"total_steps": 10, "total_time_seconds": 20, "avg_step_time_seconds": 0.5,
+                                  "tokens_per_second": 800}})",
+      "m.json");
+  ASSERT_EQ(result.config_audit.size(), 1u);
+  EXPECT_EQ(result.config_audit[0].effective, "400");
+}
+
 TEST(ResultFile, WhatIsNoResultIsRefusedWithTheFileNamed) {
   for (const char* text :
        {"[]", "3", "{}", R"({"platform": "nvd"})", R"({"step_times": [1]})",

@@ -1,0 +1,114 @@
+#include "compare/model_differences.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tprimat {
+namespace {
+
+enum class Matter { work, detail, none };
+
+struct ShapeWord {
+  std::string_view key;
+  const char* word;
+  Matter matter;
+};
+
+// A key that is not listed is work, under its own name: a new field of a shape decides something.
+constexpr std::array k_shape_words = {ShapeWord{"name", "", Matter::none},
+                                      ShapeWord{"full_name", "", Matter::none},
+                                      ShapeWord{"num_layers", "layers", Matter::work},
+                                      ShapeWord{"hidden_size", "hidden size", Matter::work},
+                                      ShapeWord{"ffn_hidden_size", "FFN size", Matter::work},
+                                      ShapeWord{"num_attention_heads", "heads", Matter::work},
+                                      ShapeWord{"num_key_value_heads", "KV heads", Matter::work},
+                                      ShapeWord{"head_dim", "head width", Matter::work},
+                                      ShapeWord{"vocab_size", "vocabulary", Matter::work},
+                                      ShapeWord{"num_experts", "experts", Matter::work},
+                                      ShapeWord{"experts_per_token", "experts per token", Matter::work},
+                                      ShapeWord{"sliding_window", "sliding window", Matter::work},
+                                      ShapeWord{"mlp", "MLP", Matter::work},
+                                      ShapeWord{"tied_embeddings", "tied embeddings", Matter::work},
+                                      ShapeWord{"norm", "norm", Matter::detail},
+                                      ShapeWord{"position", "positions", Matter::detail},
+                                      ShapeWord{"qk_norm", "norm of queries and keys", Matter::detail},
+                                      ShapeWord{"qkv_bias", "bias of queries, keys, values", Matter::detail},
+                                      ShapeWord{"linear_bias", "bias of linear layers", Matter::detail},
+                                      ShapeWord{"max_position_embeddings", "", Matter::none},
+                                      ShapeWord{"rope_theta", "", Matter::none},
+                                      ShapeWord{"rope_scaling", "", Matter::none},
+                                      ShapeWord{"norm_eps", "", Matter::none}};
+
+ShapeWord word_of(std::string_view key) {
+  const auto found =
+      std::find_if(k_shape_words.begin(), k_shape_words.end(), [&](const ShapeWord& each) { return each.key == key; });
+  return found == k_shape_words.end() ? ShapeWord{key, key.data(), Matter::work} : *found;
+}
+
+// A figure that a shape may lack is not unknown there: the model has no experts, or no window.
+template <class T>
+void compare_field(Evidences& evidence, const char* word, const std::optional<T>& a, const std::optional<T>& b) {
+  if (a == b) return;
+  evidence.push_back({word, a ? words(*a) : "none", b ? words(*b) : "none"});
+}
+template <class T>
+void compare_field(Evidences& evidence, const char* word, const T& a, const T& b) {
+  add(evidence, word, a, b);
+}
+void compare_field(Evidences&, const char*, const std::optional<RopeScaling>&, const std::optional<RopeScaling>&) {}
+
+// Every query of the sequence sees all keys through a window that is as long.
+ModelSpec without_idle_window(ModelSpec shape, const std::optional<int64_t>& sequence_length) {
+  if (shape.sliding_window && sequence_length && *shape.sliding_window >= *sequence_length)
+    shape.sliding_window.reset();
+  return shape;
+}
+
+// Trainers round the vocabulary up, so that it divides evenly.
+bool is_padding(int64_t a, int64_t b) {
+  constexpr double k_most = 0.01;
+  const auto x = static_cast<double>(a), y = static_cast<double>(b);
+  return std::fabs(x - y) <= k_most * std::max(x, y);
+}
+
+Evidences compare_shapes(const RunResult& reference, const RunResult& subject, Matter wanted) {
+  const ModelSpec a = without_idle_window(*reference.model_info.shape, reference.training_config.sequence_length);
+  const ModelSpec b = without_idle_window(*subject.model_info.shape, subject.training_config.sequence_length);
+  Evidences evidence;
+  for_each_field<ModelSpec>([&](const auto& field) {
+    ShapeWord word = word_of(field.key);
+    if (field.key == "vocab_size" && is_padding(a.vocab_size, b.vocab_size)) word.matter = Matter::detail;
+    if (word.matter == wanted) compare_field(evidence, word.word, a.*field.member, b.*field.member);
+  });
+  return evidence;
+}
+
+std::optional<int64_t> parameters_of(const RunResult& run) {
+  const auto& shape = run.model_info.shape;
+  if (shape && check_model(*shape, "").empty()) return count_parameters(*shape).total();
+  return run.model_info.num_parameters;
+}
+
+// Logs round the count, and count what two ranks share twice.
+Evidences compare_parameters(const RunResult& reference, const RunResult& subject) {
+  constexpr double k_same_model = 0.05;
+  const auto a = parameters_of(reference), b = parameters_of(subject);
+  if (!a || !b) return {};
+  const auto x = static_cast<double>(*a), y = static_cast<double>(*b);
+  if (std::fabs(x - y) <= k_same_model * std::max(x, y)) return {};
+  return {{"parameters", words(*a), words(*b)}};
+}
+
+}  // namespace
+
+Evidences find_other_work(const RunResult& reference, const RunResult& subject) {
+  if (!reference.model_info.shape || !subject.model_info.shape) return compare_parameters(reference, subject);
+  return compare_shapes(reference, subject, Matter::work);
+}
+
+Evidences find_other_details(const RunResult& reference, const RunResult& subject) {
+  if (!reference.model_info.shape || !subject.model_info.shape) return {};
+  return compare_shapes(reference, subject, Matter::detail);
+}
+
+}  // namespace tprimat

@@ -1,0 +1,153 @@
+#include "compare/plausibility.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "result/peak.h"
+#include "result/summary.h"
+#include "spec/hardware_catalogue.h"
+#include "stats/descriptive.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+std::string_view stack_of(Platform platform) {
+  return platform == Platform::nvd ? "cuda" : platform == Platform::amd ? "rocm" : "cpu";
+}
+
+// By the catalogue, else by the vendor that the name begins with; AMD's processors are no GPUs.
+std::optional<Platform> platform_of_device(const std::string& name) {
+  if (const auto part = find_hardware(name)) return part->platform;
+  if (name.starts_with("NVIDIA ") || name.starts_with("Tesla ")) return Platform::nvd;
+  if (name.starts_with("AMD Instinct ") || name.starts_with("AMD Radeon ")) return Platform::amd;
+  return std::nullopt;
+}
+
+// GB; drivers count more than the datasheet's figure, which is in GiB for some parts.
+std::optional<double> memory_of_device(const RunResult& run) {
+  constexpr double k_gib_per_gb = 1.0737;
+  if (run.gpu_info.total_memory_gb) return run.gpu_info.total_memory_gb;
+  const auto part = find_hardware(run.gpu_info.device_name);
+  if (!part || !part->memory_bytes) return std::nullopt;
+  return *part->memory_bytes / 1e9 * k_gib_per_gb;
+}
+
+std::string gigabytes(double gb) { return format_gb(gb * 1e9); }
+
+void compare_with_device(const RunResult& run, Evidences& evidence) {
+  constexpr double k_rounding = 1.02;
+  const MemoryMetrics& memory = run.memory_metrics;
+  const auto device = memory_of_device(run);
+  for (const auto& [what, gb] :
+       {std::pair{"allocated", memory.peak_memory_allocated_gb}, std::pair{"reserved", memory.peak_memory_reserved_gb},
+        std::pair{"in use", memory.peak_device_used_gb}}) {
+    const bool is_of_device = run.platform != Platform::cpu;  // a processor's ranks share the machine's memory
+    if (gb && *gb <= 0) evidence.push_back({what, gigabytes(*gb), "more than nothing"});
+    if (gb && device && is_of_device && *gb > *device * k_rounding)
+      evidence.push_back({what, gigabytes(*gb), gigabytes(*device)});
+  }
+}
+
+}  // namespace
+
+Evidences find_foreign_device(const RunResult& run) {
+  Evidences evidence;
+  if (!run.platform) return evidence;
+  const std::string platform(display_name(*run.platform));
+  if (const auto of_device = platform_of_device(run.gpu_info.device_name); of_device && *of_device != *run.platform)
+    evidence.push_back({"platform and device", platform, run.gpu_info.device_name});
+  const std::string stack = run.gpu_info.software_stack.value_or("");
+  if ((stack == "cuda" || stack == "rocm") && stack != stack_of(*run.platform))
+    evidence.push_back({"platform and software stack", platform, stack});
+  return evidence;
+}
+
+Evidences find_other_peak(const RunResult& run) {
+  constexpr double k_worth_telling = 0.01;
+  const auto& peak = run.derived.peak;
+  if (!peak || !run.precision || peak->id.starts_with("measured")) return {};
+  const auto known = catalogue_peak(run.gpu_info.device_name, *run.precision);
+  if (!known || std::fabs(peak->flops_per_second / known->flops_per_second - 1) <= k_worth_telling) return {};
+  const auto show = [](const PeakInfo& each) {
+    return fmt::format("{} TFLOP/s ({})", format_significant(each.flops_per_second / 1e12, 4), each.id);
+  };
+  return {{"", show(*peak), show(*known)}};
+}
+
+Evidences find_impossible_memory(const RunResult& run) {
+  constexpr double k_rounding = 1.001;
+  Evidences evidence;
+  compare_with_device(run, evidence);
+  const MemoryMetrics& memory = run.memory_metrics;
+  if (memory.peak_memory_allocated_gb && memory.peak_memory_reserved_gb &&
+      *memory.peak_memory_allocated_gb > *memory.peak_memory_reserved_gb * k_rounding)
+    evidence.push_back({"allocated", gigabytes(*memory.peak_memory_allocated_gb),
+                        gigabytes(*memory.peak_memory_reserved_gb) + " reserved"});
+  return evidence;
+}
+
+Evidences find_impossible_loss(const RunResult& run) {
+  constexpr size_t k_enough = 10;
+  std::vector<double> losses;
+  std::copy_if(run.loss_values.begin(), run.loss_values.end(), std::back_inserter(losses),
+               [](double loss) { return std::isfinite(loss); });
+  if (losses.empty()) return {};
+  const auto [least, most] = std::minmax_element(losses.begin(), losses.end());
+  const auto nats = [](double loss) { return format_significant(loss, 3) + " nats"; };
+  if (*least < 0) return {{"lowest loss", nats(*least), "0 nats at least"}};
+  if (losses.size() >= k_enough && *least == *most)
+    return {{"loss", nats(*least), fmt::format("the same at all {} steps", losses.size())}};
+  return {};
+}
+
+std::optional<double> find_unheard_of_mfu(const RunResult& run) {
+  constexpr double k_highest = 0.75;  // published trainings end at 0.66: docs/metrics.md
+  const Derived& derived = run.derived;
+  if (!derived.mfu || !derived.peak || derived.peak->id.starts_with("measured")) return std::nullopt;
+  return derived.mfu->value > k_highest && derived.mfu->value <= 1 ? std::optional(derived.mfu->value) : std::nullopt;
+}
+
+// Distances of time stamps are rounded at both ends alike, so that their sum is not.
+std::optional<double> find_rounding(const RunResult& run) {
+  constexpr double k_worth_telling = 0.0025;
+  if (!run.steps || !run.steps->time_low || !run.steps->time_high || run.source.step_time == "from_timestamps")
+    return std::nullopt;
+  const auto &low = *run.steps->time_low, &high = *run.steps->time_high;
+  double sum = 0, count = 0;
+  for (auto i = static_cast<size_t>(std::max<int64_t>(0, run.warmup.steps_excluded)); i < run.step_times.size(); ++i) {
+    if (i >= low.size() || i >= high.size() || !is_valid_step_time(run.step_times[i])) continue;
+    const double share = (high[i] - low[i]) / 2 / run.step_times[i];
+    if (std::isfinite(share)) sum += share, ++count;
+  }
+  return count > 0 && sum / count > k_worth_telling ? std::optional(sum / count) : std::nullopt;
+}
+
+std::optional<double> find_constant_time(const RunResult& run) {
+  constexpr size_t k_enough = 10;
+  const std::vector<double> times = steady_step_times(run);
+  if (times.size() < k_enough) return std::nullopt;
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  return *least == *most ? std::optional(*least) : std::nullopt;
+}
+
+std::optional<Drift> find_drift(const RunResult& run) {
+  constexpr size_t k_enough = 30;
+  constexpr double k_worth_telling = 0.02, k_beyond_noise = 3;
+  const std::vector<double> times = steady_step_times(run);
+  if (times.size() < k_enough) return std::nullopt;
+  const std::span<const double> all(times);
+  const size_t third = times.size() / 3;
+  const auto first = all.first(third), middle = all.subspan(third, times.size() - 2 * third), last = all.last(third);
+  const Drift drift{median(first), median(last)};
+  const double between = median(middle);
+  const bool is_monotonic = (between - drift.early) * (drift.late - between) > 0;
+  const double noise = k_mad_to_sigma * std::max(median_absolute_deviation(first), median_absolute_deviation(last)) /
+                       std::sqrt(static_cast<double>(third));
+  const double gap = std::fabs(drift.late - drift.early);
+  if (!is_monotonic || gap <= k_worth_telling * drift.early || gap <= k_beyond_noise * noise) return std::nullopt;
+  return drift;
+}
+
+}  // namespace tprimat
