@@ -1,4 +1,4 @@
-"""Turns the runs beside this script into offline runs of Weights & Biases: python3 import_wandb.py [PROJECT]; then wandb sync wandb/offline-run-*"""
+"""Turns the runs below this script's folder into offline runs of Weights & Biases: python3 import_wandb.py [PROJECT]; then wandb sync wandb/offline-run-*"""
 
 import json
 import pathlib
@@ -6,7 +6,7 @@ import sys
 
 import wandb
 
-for config in sorted(pathlib.Path(__file__).resolve().parent.glob("*/config.json")):
+for config in sorted(pathlib.Path(__file__).resolve().parent.glob("runs/*/config.json")):
     with wandb.init(project=(sys.argv[1:] or ["tprimat"])[0], name=config.parent.name, mode="offline",
                     config=json.loads(config.read_text(encoding="utf-8"))) as run:
         for line in open(config.parent / "history.jsonl", encoding="utf-8"):

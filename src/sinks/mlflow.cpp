@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 // MLflow's FileStore: mlruns/<experiment>/<run>/{meta.yaml, metrics/<key>, params/<key>, tags/<key>}. All runs are of
 // one experiment, which has the same number everywhere, so that exports can be laid into one mlruns.
-constexpr std::string_view k_experiment_id = "746072696d61740001";
+constexpr std::string_view k_experiment_id = "746072696474000001";
 constexpr std::string_view k_experiment_name = "tprimat";
 constexpr int k_run_finished = 3, k_run_failed = 4, k_run_killed = 5;  // mlflow.entities.RunStatus
 constexpr int k_source_local = 4;                                      // mlflow.entities.SourceType

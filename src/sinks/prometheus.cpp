@@ -15,40 +15,39 @@ using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
 // https://prometheus.io/docs/practices/naming: base units, named at the end.
 struct GaugeOfMetric {
-  std::string_view metric, name;
+  std::string_view metric, name, help;
   double factor = 1.0;  // from the metric's unit to the gauge's
 };
 
 constexpr GaugeOfMetric k_gauges[] = {
-    {"tokens_per_second_per_gpu", "tokens_per_second_per_gpu"},
-    {"tokens_per_second", "tokens_per_second"},
-    {"tflops_per_gpu", "model_flops_per_second_per_gpu", 1e12},
-    {"mfu", "mfu_ratio"},
-    {"mean_step_time", "step_time_mean_seconds"},
-    {"median_step_time", "step_time_median_seconds"},
-    {"p95_step_time", "step_time_p95_seconds"},
-    {"step_time_cv", "step_time_variation_ratio"},
-    {"first_step_time", "first_step_time_seconds"},
-    {"total_time", "steps_time_seconds"},
-    {"peak_memory_allocated_gb", "peak_memory_allocated_bytes", 1e9},
-    {"peak_memory_reserved_gb", "peak_memory_reserved_bytes", 1e9},
-    {"peak_device_used_gb", "peak_device_used_bytes", 1e9},
-    {"mean_power", "power_mean_watts"},
-    {"joules_per_token", "energy_per_token_joules"},
-    {"usd_per_1e12_tokens", "cost_per_1e12_tokens_usd"},
-    {"days_per_1e12_tokens", "time_per_1e12_tokens_seconds", 86400},
-    {"final_loss", "final_loss_nats"},
+    {"tokens_per_second_per_gpu", "tokens_per_second_per_gpu", "tokens of the steady steps / their time / devices"},
+    {"tokens_per_second", "tokens_per_second", "tokens of the steady steps / their time"},
+    {"tflops_per_gpu", "model_flops_per_second_per_gpu", "model FLOP/s of one device", 1e12},
+    {"mfu", "mfu_ratio", "model FLOP/s / dense peak of the devices"},
+    {"mean_step_time", "step_time_mean_seconds", "mean of the steady steps"},
+    {"median_step_time", "step_time_median_seconds", "median of the steady steps"},
+    {"p95_step_time", "step_time_p95_seconds", "95th percentile of the steady steps"},
+    {"step_time_cv", "step_time_variation_ratio", "standard deviation of the steady steps / their mean"},
+    {"first_step_time", "first_step_time_seconds", "time of the first step"},
+    {"total_time", "steps_time_seconds", "sum of all step times, warm-up included"},
+    {"peak_memory_allocated_gb", "peak_memory_allocated_bytes", "most the trainer's tensors held on one device", 1e9},
+    {"peak_memory_reserved_gb", "peak_memory_reserved_bytes", "most the trainer's allocator held on one device", 1e9},
+    {"peak_device_used_gb", "peak_device_used_bytes", "most in use on the device as the system saw it", 1e9},
+    {"mean_power", "power_mean_watts", "mean power over the steady steps"},
+    {"joules_per_token", "energy_per_token_joules", "energy over the steady steps / their tokens"},
+    {"usd_per_1e12_tokens", "cost_per_1e12_tokens_usd", "price of 1e12 tokens at this speed"},
+    {"days_per_1e12_tokens", "time_per_1e12_tokens_seconds", "time for 1e12 tokens at this speed", 86400},
+    {"final_loss", "final_loss_nats", "mean loss of the last tenth of the steps"},
 };
 
-// Of a label's value, and of a help text, which keeps its quotes.
-std::string escape_exposition(std::string_view text, bool in_quotes) {
+std::string escape_label(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     if (c == '\\')
       escaped += "\\\\";
     else if (c == '\n')
       escaped += "\\n";
-    else if (c == '"' && in_quotes)
+    else if (c == '"')
       escaped += "\\\"";
     else
       escaped += c == '\r' || c == '\0' ? ' ' : c;
@@ -64,14 +63,13 @@ class GaugeFamily {
   void add(const Labels& labels, double value) {
     std::string inside;
     for (const auto& [key, text] : labels)
-      if (!text.empty())
-        inside += fmt::format("{}{}=\"{}\"", inside.empty() ? "" : ",", key, escape_exposition(text, true));
+      if (!text.empty()) inside += fmt::format("{}{}=\"{}\"", inside.empty() ? "" : ",", key, escape_label(text));
     samples_ += fmt::format("{}{{{}}} {}\n", name_, inside, value);
   }
 
   std::string render() const {
     if (samples_.empty()) return "";
-    return fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n{2}", name_, escape_exposition(help_, false), samples_);
+    return fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n{2}", name_, help_, samples_);
   }
 
  private:
@@ -105,10 +103,7 @@ Labels facts_of(const ExportedRun& run) {
 class PrometheusSink : public Sink {
  public:
   explicit PrometheusSink(const std::filesystem::path& folder) : path_(folder / "tprimat.prom") {
-    for (const GaugeOfMetric& gauge : k_gauges) {
-      const Metric* metric = find_metric(gauge.metric);
-      metrics_.emplace_back(gauge.name, fmt::format("{}: {}", metric->title, metric->formula));
-    }
+    for (const GaugeOfMetric& gauge : k_gauges) metrics_.emplace_back(gauge.name, gauge.help);
   }
 
   void add(const ExportedRun& run) override {

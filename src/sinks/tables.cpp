@@ -1,9 +1,13 @@
 #include "sinks/tables.h"
 
+#include <algorithm>
+
 namespace tprimat {
 namespace {
 
-std::string quote_cell(const std::string& cell) {
+// RFC 4180. A byte 0, at which many readers stop, becomes a space.
+std::string quote_cell(std::string cell) {
+  std::replace(cell.begin(), cell.end(), '\0', ' ');
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string quoted = "\"";
   for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

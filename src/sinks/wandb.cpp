@@ -49,7 +49,7 @@ class WandbSink : public Sink {
     }
     std::string history;
     for (const StepRow& row : make_step_rows(run.result)) history += history_line(row);
-    const fs::path folder = folder_ / run.name;
+    const fs::path folder = folder_ / "runs" / run.name;
     write_file_atomically(folder / "history.jsonl", history, Survives::kill);
     write_file_atomically(folder / "summary.json", print_json(summary), Survives::kill);
     write_file_atomically(folder / "config.json", print_json(config), Survives::kill);  // last: the script looks for it

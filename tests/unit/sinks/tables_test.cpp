@@ -164,6 +164,14 @@ TEST(CsvSink, KeepsHostileTextInItsCell) {
   EXPECT_EQ(runs.at(0, "status_reason"), k_hostile);
 }
 
+TEST(CsvSink, WritesNoByteZero) {
+  const TemporaryFolder folder;
+  RunResult r = empty_run();
+  r.model_info.name = std::string("a\0b", 3);
+  export_results("csv", folder.path(), {r});
+  EXPECT_EQ(Table(folder / "runs.csv").at(0, "model"), "a b");
+}
+
 TEST(CsvSink, LeavesTheOldTablesWhereItIsNotFinished) {
   const TemporaryFolder folder;
   export_results("csv", folder.path(), {short_run()});

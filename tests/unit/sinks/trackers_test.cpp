@@ -98,11 +98,11 @@ TEST(WandbSink, WritesHistorySettingsSummaryAndTheScript) {
   const TemporaryFolder folder;
   export_results("wandb", folder.path(), {short_run(), hostile_run()});
   EXPECT_EQ(files_below(folder.path()),
-            (std::set<std::string>{"wandb-import/import_wandb.py", "wandb-import/run1/config.json",
-                                   "wandb-import/run1/history.jsonl", "wandb-import/run1/summary.json",
-                                   "wandb-import/run2/config.json", "wandb-import/run2/history.jsonl",
-                                   "wandb-import/run2/summary.json"}));
-  std::istringstream history(read_file(folder / "wandb-import/run1/history.jsonl"));
+            (std::set<std::string>{"wandb-import/import_wandb.py", "wandb-import/runs/run1/config.json",
+                                   "wandb-import/runs/run1/history.jsonl", "wandb-import/runs/run1/summary.json",
+                                   "wandb-import/runs/run2/config.json", "wandb-import/runs/run2/history.jsonl",
+                                   "wandb-import/runs/run2/summary.json"}));
+  std::istringstream history(read_file(folder / "wandb-import/runs/run1/history.jsonl"));
   std::vector<Json> rows;
   for (std::string line; std::getline(history, line);) rows.push_back(parse_json(line, "history"));
   ASSERT_EQ(rows.size(), 4u);
@@ -110,13 +110,13 @@ TEST(WandbSink, WritesHistorySettingsSummaryAndTheScript) {
   EXPECT_EQ(rows[3]["_timestamp"], 1767225603.5);
   EXPECT_EQ(rows[3]["train/loss"], 8.75);
   EXPECT_FALSE(rows[2].contains("train/loss"));
-  const Json config = parse_json(read_file(folder / "wandb-import/run1/config.json"), "config");
+  const Json config = parse_json(read_file(folder / "wandb-import/runs/run1/config.json"), "config");
   EXPECT_EQ(config["global_batch_size"], 64);
   EXPECT_FALSE(config.contains("tokens_per_second"));
-  const Json summary = parse_json(read_file(folder / "wandb-import/run1/summary.json"), "summary");
+  const Json summary = parse_json(read_file(folder / "wandb-import/runs/run1/summary.json"), "summary");
   EXPECT_EQ(summary["tokens_per_second"], 262144);
   EXPECT_FALSE(summary.contains("mfu"));
-  EXPECT_EQ(parse_json(read_file(folder / "wandb-import/run2/config.json"), "config")["dataset"], k_hostile);
+  EXPECT_EQ(parse_json(read_file(folder / "wandb-import/runs/run2/config.json"), "config")["dataset"], k_hostile);
 }
 
 }  // namespace
