@@ -116,7 +116,7 @@ def check_tensorboard(folder, result):
     single = [struct.unpack("f", struct.pack("f", seconds))[0] for seconds in result["step_times"]]
     expect("tensorboard: step times", [each.value for each in times], single)
     expect("tensorboard: steps", [each.step for each in losses], [step for step in range(1, 41) if step != 3])
-    close = all(math.isclose(each.wall_time, end, abs_tol=1e-5) for each, end in zip(times, step_ends(result)))
+    close = all(math.isclose(each.wall_time, end, rel_tol=0, abs_tol=1e-5) for each, end in zip(times, step_ends(result)))
     expect("tensorboard: wall times", close, True)
 
 
@@ -177,7 +177,7 @@ def check_wandb(folder, result):
     rows, config = found[NAME]
     expect("wandb: losses", [row.get("train/loss") for row in rows], result["loss_values"])
     expect("wandb: steps", [row["_step"] for row in rows], list(range(1, 41)))
-    close = all(math.isclose(row["_timestamp"], end, abs_tol=1e-5) for row, end in zip(rows, step_ends(result)))
+    close = all(math.isclose(row["_timestamp"], end, rel_tol=0, abs_tol=1e-5) for row, end in zip(rows, step_ends(result)))
     expect("wandb: times", close, True)
     expect("wandb: model", config["model"], HOSTILE)
 
