@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 namespace tprimat {
@@ -15,5 +16,9 @@ double unix_time_seconds();
 // "2026-11-20T22:43:53Z"
 std::string utc_timestamp();
 std::string format_utc(double unix_seconds);  // empty for a moment that has no calendar year of four digits
+
+// Seconds since 1970 of "2026-01-31T12:00:00Z", with or without fraction, zone or time of day; nothing for anything
+// else. Without a zone it is read as UTC.
+std::optional<double> parse_timestamp(const std::string& text);
 
 }  // namespace tprimat

@@ -7,6 +7,7 @@ void add_verbs(CLI::App& program, Session& session) {
   add_train_verb(program, session);
   add_extract_verb(program, session);
   add_compare_verb(program, session);
+  add_export_verb(program, session);
   add_archive_verb(program, session);
   add_profile_verb(program, session);
   add_probe_verb(program, session);

@@ -9,6 +9,7 @@ void add_run_verb(CLI::App& program, Session& session);
 void add_train_verb(CLI::App& program, Session& session);
 void add_extract_verb(CLI::App& program, Session& session);
 void add_compare_verb(CLI::App& program, Session& session);
+void add_export_verb(CLI::App& program, Session& session);
 void add_archive_verb(CLI::App& program, Session& session);
 void add_config_verb(CLI::App& program, Session& session);
 void add_doctor_verb(CLI::App& program, Session& session);

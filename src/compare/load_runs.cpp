@@ -87,11 +87,9 @@ Outcome read_candidate(const Candidate& candidate, bool keeps_all) {
   return outcome;
 }
 
-std::vector<Outcome> read_candidates(const std::vector<Candidate>& candidates) {
-  constexpr size_t k_many = 1000;
+std::vector<Outcome> read_candidates(const std::vector<Candidate>& candidates, bool keeps_all) {
   std::vector<Outcome> outcomes(candidates.size());
-  parallel_for(candidates.size(),
-               [&](size_t i) { outcomes[i] = read_candidate(candidates[i], candidates.size() <= k_many); });
+  parallel_for(candidates.size(), [&](size_t i) { outcomes[i] = read_candidate(candidates[i], keeps_all); });
   return outcomes;
 }
 
@@ -110,8 +108,10 @@ LoadedRuns load_runs(const std::vector<std::string>& paths) {
     }
   }
   const std::vector<Candidate> candidates = lister.take();
-  std::vector<Outcome> outcomes = read_candidates(candidates);
+  constexpr size_t k_many = 1000;
   LoadedRuns loaded;
+  loaded.all_series = candidates.size() <= k_many;
+  std::vector<Outcome> outcomes = read_candidates(candidates, loaded.all_series);
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (outcomes[i].result)
       loaded.runs.push_back({candidates[i].path, std::move(*outcomes[i].result)});

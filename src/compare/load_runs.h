@@ -10,6 +10,7 @@ namespace tprimat {
 struct LoadedRuns {
   std::vector<LoadedRun> runs;  // in the order of the paths, directories sorted by name; a file named twice counts once
   std::vector<SkippedFile> skipped;
+  bool all_series = true;  // false: so many that only the series a comparison looks at were kept
 };
 
 // Files and directories (their *.json that are results; the rest is named in `skipped`). Throws Error for a path that

@@ -48,8 +48,4 @@ struct HistoryEntry {
 
 HistoryEntry make_entry(const RunResult& result);
 
-// Seconds since 1970 of "2026-01-31T12:00:00Z", with or without fraction, zone or time of day; nothing for anything
-// else. Without a zone it is read as UTC.
-std::optional<double> parse_timestamp(const std::string& text);
-
 }  // namespace tprimat

@@ -14,6 +14,7 @@
 #include <map>
 
 #include "base/build_info.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/parallel_for.h"

@@ -183,6 +183,18 @@ void check_learning_rates(RunResult& result, const std::vector<StepRecord>& step
                                  fmt::format("{:.6g}", *other->learning_rate)});
 }
 
+// What stands beside the figures of a step: when it ended, by the clock of the trainer or ours, and the loss scale.
+void describe_beside(RunResult& result, const std::vector<StepRecord>& steps) {
+  ReportedFigures reported;
+  const auto keep = [&](std::optional<std::vector<double>>& kept, std::optional<double> StepRecord::*member) {
+    std::vector<double> values = series(steps, member);
+    if (!values.empty()) kept = std::move(values);
+  };
+  keep(reported.unix_time, &StepRecord::unix_time);
+  keep(reported.loss_scale, &StepRecord::loss_scale);
+  if (reported.unix_time || reported.loss_scale) result.reported = std::move(reported);
+}
+
 void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
   const std::vector<StepRecord> steps = in_order(trace, spec.steps, result.warnings);
   check_tokens(result, steps, spec.tokens_per_step());
@@ -192,6 +204,7 @@ void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSp
   result.learning_rates = series(steps, &StepRecord::learning_rate);
   result.grad_norms = series(steps, &StepRecord::grad_norm);
   result.memory_values = series(steps, &StepRecord::memory_allocated_gb);
+  describe_beside(result, steps);
 }
 
 void describe_source(RunResult& result, const LaunchPlan& plan) {

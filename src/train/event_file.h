@@ -5,19 +5,14 @@
 #include <fstream>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
+
+#include "text/event_records.h"
 
 namespace tprimat {
 
-// A figure of a step under the name that TensorBoard shows; stored in single precision.
-struct EventScalar {
-  std::string_view tag;  // "train/loss"
-  double value = 0.0;
-};
-
-// A TensorBoard event file: TFRecords of the protocol buffer tensorflow.Event, of version "brain.Event:2". Each start
-// of the trainer writes a file of its own; TensorBoard joins those of one folder.
+// A TensorBoard event file that grows as the training goes on. Each start of the trainer writes a file of its own;
+// TensorBoard joins those of one folder.
 class EventFile {
  public:
   // Creates <folder>/events.out.tfevents.<seconds>.<host>.<process>.0 and missing folders. With `resumed_at`,
@@ -31,7 +26,7 @@ class EventFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  void append(std::string_view event);
+  void append(std::string_view record);
 
   std::filesystem::path path_;
   std::ofstream stream_;

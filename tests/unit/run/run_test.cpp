@@ -57,6 +57,17 @@ TEST_F(SuiteTest, ACompleteRunLeavesACompleteResult) {
   EXPECT_NE(file_text(output_ / "training_native_gpt.log").find("iteration       20"), std::string::npos);
 }
 
+TEST_F(SuiteTest, AResultSaysWhenEachStepEnded) {
+  const double before = unix_time_seconds();
+  const RunResult result = only_result(run(std::vector<std::string>{}));
+  ASSERT_TRUE(result.reported && result.reported->unix_time);
+  const std::vector<double>& ends = *result.reported->unix_time;
+  ASSERT_EQ(ends.size(), 20u);
+  EXPECT_GE(ends.front(), before);
+  EXPECT_TRUE(std::is_sorted(ends.begin(), ends.end()));
+  EXPECT_LE(ends.back(), unix_time_seconds());
+}
+
 struct Failure {
   std::vector<std::string> events;
   RunStatus status;

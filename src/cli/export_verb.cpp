@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/verbs.h"
+#include "compare/load_runs.h"
+#include "process/interrupt.h"
+#include "process/local_runner.h"
+#include "result/result_file.h"
+#include "sinks/sinks.h"
+#include "text/json.h"
+
+namespace tprimat {
+namespace {
+
+constexpr const char* k_export_examples =
+    "  tprimat export --format csv                       everything in ./output, to ./export\n"
+    "  tprimat export results/ --format tensorboard && tensorboard --logdir export/tensorboard\n"
+    "  tprimat export new.json --format prometheus --output /var/lib/node_exporter/textfile\n"
+    "  tprimat export results/ --format parquet,mlflow,wandb,mllog --output shared/\n";
+
+struct ExportRequest {
+  std::vector<std::string> paths, formats;
+  std::string output = "./export";
+};
+
+struct OpenSink {
+  const SinkKind* kind;
+  std::unique_ptr<Sink> sink;
+};
+
+// Nothing is opened before every name is known, and nothing is written before every component is there.
+std::vector<OpenSink> open_sinks(const ExportRequest& request, ProcessRunner& runner) {
+  std::vector<OpenSink> sinks;
+  for (const std::string& name : request.formats) {
+    const SinkKind& kind = find_sink(name);
+    const bool again =
+        std::any_of(sinks.begin(), sinks.end(), [&](const OpenSink& each) { return each.kind == &kind; });
+    if (!again) sinks.push_back({&kind, nullptr});
+  }
+  for (OpenSink& each : sinks) each.sink = each.kind->open({request.output, runner});
+  return sinks;
+}
+
+LoadedRuns load_exported(const ExportRequest& request) {
+  const std::vector<std::string> paths = request.paths.empty() ? std::vector<std::string>{"./output"} : request.paths;
+  LoadedRuns loaded = load_runs(paths);
+  for (const SkippedFile& file : loaded.skipped) log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
+  if (loaded.runs.empty())
+    throw Error(Problem{"there is no result to export", fmt::format("{}", fmt::join(paths, ", ")),
+                        "name result files, or the directory that `tprimat run` wrote to"});
+  return loaded;
+}
+
+// Two files of different folders may have one name.
+std::string unused_run_name(const std::string& wanted, std::set<std::string>& names) {
+  std::string name = wanted;
+  for (int i = 2; !names.insert(name).second; ++i) name = fmt::format("{}-{}", wanted, i);
+  return name;
+}
+
+// A path may hold bytes that are no UTF-8, which no format takes.
+std::string to_utf8(const std::string& path) {
+  return parse_json(print_json_line(Json(path)), path).get<std::string>();
+}
+
+void export_run(const LoadedRun& run, bool all_series, const std::string& name, std::vector<OpenSink>& sinks) {
+  const std::optional<RunResult> whole = all_series ? std::nullopt : std::optional(load_run_result(run.path));
+  const ExportedRun exported{name, to_utf8(run.path), whole ? *whole : run.result};
+  for (OpenSink& each : sinks) each.sink->add(exported);
+}
+
+void print_places(const Session& session, const std::vector<OpenSink>& sinks, size_t runs) {
+  Json json = {{"runs", runs}, {"written", Json::object()}};
+  std::string text;
+  for (const OpenSink& each : sinks)
+    for (const auto& place : each.sink->places()) {
+      text += fmt::format("{:12} {}\n", each.kind->name, place.string());
+      json["written"][std::string(each.kind->name)].push_back(place.string());
+    }
+  print_result(session.json ? print_json(json) : text);
+}
+
+ExitStatus export_runs(const Session& session, const ExportRequest& request) {
+  LocalRunner runner;
+  std::vector<OpenSink> sinks = open_sinks(request, runner);
+  const LoadedRuns loaded = load_exported(request);
+  const InterruptGuard interrupt;
+  std::set<std::string> names;
+  for (const LoadedRun& run : loaded.runs) {
+    if (interrupt.count() > 0) return ExitStatus::interrupted;
+    export_run(run, loaded.all_series, unused_run_name(make_run_name(run.path), names), sinks);
+  }
+  for (OpenSink& each : sinks) each.sink->finish();
+  print_places(session, sinks, loaded.runs.size());
+  return ExitStatus::done;
+}
+
+std::string list_sinks() {
+  std::string text = "\nFormats:\n";
+  for (const SinkKind& kind : sink_kinds()) text += fmt::format("  {:12} {}\n", kind.name, kind.title);
+  return text;
+}
+
+}  // namespace
+
+void add_export_verb(CLI::App& program, Session& session) {
+  auto request = std::make_shared<ExportRequest>();
+  CLI::App* verb =
+      add_verb(program, session, "export", "Write results as other tools read them", k_export_examples + list_sinks());
+  add_json_option(*verb, session);
+  verb->add_option("paths", request->paths, "Result files, or directories of them (default: ./output)")
+      ->type_name("DIR|FILE");
+  verb->add_option("--format", request->formats, "Formats, separated by commas")
+      ->required()
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->allow_extra_args(false);
+  verb->add_option("--output", request->output, "Directory that the export goes to")
+      ->type_name("DIR")
+      ->capture_default_str();
+  verb->callback(
+      [&session, request] { session.action = [&session, request] { return export_runs(session, *request); }; });
+}
+
+}  // namespace tprimat

@@ -1,0 +1,73 @@
+#include "sinks/tables.h"
+
+#include <algorithm>
+
+namespace tprimat {
+namespace {
+
+// RFC 4180. A byte 0, at which many readers stop, becomes a space.
+std::string quote_cell(std::string cell) {
+  std::replace(cell.begin(), cell.end(), '\0', ' ');
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string to_csv_line(const std::vector<Cell>& cells) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) line += (i > 0 ? "," : "") + quote_cell(cell_text(cells[i]));
+  return line + '\n';
+}
+
+std::string to_csv_header(const std::vector<TableColumn>& columns) {
+  std::vector<Cell> keys;
+  for (const TableColumn& column : columns) keys.emplace_back(column.key);
+  return to_csv_line(keys);
+}
+
+Cell cell_of(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
+
+std::vector<Cell> step_cells(const std::string& run, const StepRow& row) {
+  std::vector<Cell> cells{run,      row.step, cell_of(row.unix_time), row.mean_of, row.steady ? int64_t{1} : int64_t{0},
+                          row.label};
+  for (const StepFigure& figure : step_figures()) cells.push_back(cell_of(row.*figure.member));
+  return cells;
+}
+
+}  // namespace
+
+std::vector<TableColumn> run_table_columns() {
+  std::vector<TableColumn> columns;
+  for (const RunColumn& column : run_columns()) columns.push_back({column.key, column.type});
+  return columns;
+}
+
+std::vector<TableColumn> step_table_columns() {
+  std::vector<TableColumn> columns{{"run", CellType::text},       {"step", CellType::whole},
+                                   {"unix_time", CellType::real}, {"mean_of", CellType::whole},
+                                   {"steady", CellType::whole},   {"label", CellType::text}};
+  for (const StepFigure& figure : step_figures()) columns.push_back({std::string(figure.key), CellType::real});
+  return columns;
+}
+
+CsvTables::CsvTables(const std::filesystem::path& folder) : runs_(folder / "runs.csv"), steps_(folder / "steps.csv") {
+  runs_.write(to_csv_header(run_table_columns()));
+  steps_.write(to_csv_header(step_table_columns()));
+}
+
+void CsvTables::add(const ExportedRun& run) {
+  std::vector<Cell> cells;
+  for (const RunColumn& column : run_columns()) cells.push_back(column.read(run));
+  runs_.write(to_csv_line(cells));
+  std::string lines;
+  for (const StepRow& row : make_step_rows(run.result)) lines += to_csv_line(step_cells(run.name, row));
+  steps_.write(lines);
+}
+
+void CsvTables::finish() {
+  runs_.finish(Survives::kill);
+  steps_.finish(Survives::kill);
+}
+
+}  // namespace tprimat
