@@ -12,6 +12,7 @@ namespace tprimat {
 namespace {
 
 Cell to_cell(const std::string& value) { return value.empty() ? Cell() : Cell(value); }
+Cell to_cell(bool value) { return std::string(value ? "true" : "false"); }
 Cell to_cell(int64_t value) { return value; }
 Cell to_cell(double value) { return std::isfinite(value) ? Cell(value) : Cell(); }
 template <NamedEnum E>

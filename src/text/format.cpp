@@ -74,6 +74,8 @@ std::string format_duration(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
   if (seconds < 60) return fmt::format("{} s", format_significant(seconds, 4));
+  constexpr double k_century = 3.2e9;
+  if (seconds > k_century) return fmt::format("{} s", format_significant(seconds, 2));
   const auto whole = static_cast<int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);

@@ -18,7 +18,11 @@ Json honest_file() {
   RunResult run = sample_run("a.json", Platform::nvd, Framework::nemo, 1.0).result;
   run.model_info.num_parameters = count_parameters(*run.model_info.shape).total();
   run.training_config.micro_batch_size = 2;
-  run.parallelism_config = {"dp", 1, 1, 8, {}, 4};
+  ParallelismConfig& layout = run.parallelism_config;
+  layout.strategy_name = "dp";
+  layout.tensor_model_parallel_size = layout.pipeline_model_parallel_size = 1;
+  layout.data_parallel_size = 8;
+  layout.gradient_accumulation_steps = 4;
   SummaryOptions options;
   options.peak = catalogue_peak(run.gpu_info.device_name, Precision::bf16);
   options.usd_per_hour = 24.0;

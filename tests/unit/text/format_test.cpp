@@ -24,6 +24,7 @@ TEST(Format, Durations) {
   EXPECT_EQ(format_duration(1.604), "1.604 s");
   EXPECT_EQ(format_duration(192), "3 min 12 s");
   EXPECT_EQ(format_duration(7500), "2 h 05 min");
+  EXPECT_EQ(format_duration(3e120), "3.0e+120 s");
 }
 
 TEST(Format, Percent) {
