@@ -21,7 +21,7 @@ class Residuals {
   Residuals(ParameterSet start, const std::vector<Observation>& observations)
       : parameters_(std::move(start)), observations_(observations) {
     for (size_t i = 0; i < parameters_.all().size(); ++i)
-      if (parameters_.all()[i].spread > 0 && touches_any(parameters_.all()[i])) fitted_.push_back(i);
+      if (parameters_.all()[i].spread > 0 && moves_any(i)) fitted_.push_back(i);
   }
 
   int inputs() const { return static_cast<int>(fitted_.size()); }
@@ -95,9 +95,19 @@ class Residuals {
     return scope == observation.machine.architecture || scope == observation.workload.family->id ||
            scope == observation.workload.release;
   }
-  bool touches_any(const PlanParameter& each) const {
-    for (const Observation& observation : observations_)
-      if (touches(each, observation)) return true;
+  // A parameter that no observation feels keeps its value.
+  bool moves_any(size_t index) {
+    constexpr double k_nudge = 1.01;
+    const PlanParameter before = parameters_.all()[index];
+    for (const double factor : {k_nudge, 1 / k_nudge})
+      for (const Observation& each : observations_) {
+        if (!touches(before, each)) continue;
+        const double time = time_residual(each), memory = memory_residual(each);
+        parameters_.set_value(index, before.value * factor);
+        const bool moved = time_residual(each) != time || memory_residual(each) != memory;
+        parameters_.set_value(index, before.value);
+        if (moved) return true;
+      }
     return false;
   }
 

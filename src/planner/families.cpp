@@ -19,11 +19,19 @@ struct Trait {
   std::string_view name;
   bool Family::*member;
 };
-constexpr Trait k_traits[] = {
-    {"fused_attention", &Family::fused_attention},      {"dropout", &Family::dropout},
-    {"fully_sharded", &Family::fully_sharded},          {"sharded_optimizer", &Family::sharded_optimizer},
-    {"fp32_gradients", &Family::fp32_gradients},        {"overlaps_tensor", &Family::overlaps_tensor},
-    {"operator_recompute", &Family::operator_recompute}};
+constexpr Trait k_traits[] = {{"fused_attention", &Family::fused_attention},
+                              {"dropout", &Family::dropout},
+                              {"fully_sharded", &Family::fully_sharded},
+                              {"sharded_optimizer", &Family::sharded_optimizer},
+                              {"fp32_gradients", &Family::fp32_gradients},
+                              {"overlaps_tensor", &Family::overlaps_tensor},
+                              {"operator_recompute", &Family::operator_recompute},
+                              {"fp32_shards", &Family::fp32_shards},
+                              {"deepspeed_states", &Family::deepspeed_states},
+                              {"tensor_parallel", &Family::tensor_parallel},
+                              {"pipeline_parallel", &Family::pipeline_parallel},
+                              {"context_parallel", &Family::context_parallel},
+                              {"interleaves", &Family::interleaves}};
 
 void set_traits(Family& family, std::string_view text) {
   for (const Trait& trait : k_traits) family.*trait.member = false;
@@ -67,7 +75,15 @@ const std::vector<Family>& families() {
   return all;
 }
 
-const Family* find_family(std::string_view framework) {
+const Family* find_family(std::string_view name) {
+  const std::string folded = fold_name(name.substr(0, 200));
+  for (size_t i = 0; i < named_families().size(); ++i)
+    for (const std::string& word : named_families()[i].words)
+      if (word == folded) return &families()[i];
+  return nullptr;
+}
+
+const Family* find_printed_family(std::string_view framework) {
   const std::string folded = fold_name(framework.substr(0, 200));
   size_t best = 0, longest = 0;
   for (size_t i = 0; i < named_families().size(); ++i)

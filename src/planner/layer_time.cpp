@@ -79,7 +79,7 @@ Phases time_unfused_attention(const Workload& workload, const Dimensions& d, con
 Phases time_elementwise(const Workload& workload, const Dimensions& d, const Rates& r) {
   const bool fused = workload.family->fused_attention;
   const double gated = workload.shape.model.mlp == MlpKind::swiglu ? 3 : 2;
-  const double split = !fused && workload.layout.sequence_parallel ? d.tensor : 1;
+  const double split = workload.layout.sequence_parallel ? d.tensor : 1;
   const double forward =
       k_half_bytes * d.tokens * (r.hidden_bytes * d.hidden / split + gated * d.inner * r.inner_bytes);
   Phases phases = Phases{forward, (fused ? 2 : 1.5) * forward} * (1 / r.memory);

@@ -108,6 +108,16 @@ const std::vector<Machine>& machines() {
 
 std::optional<Machine> find_machine(std::string_view name) {
   const std::string folded = fold_name(name.substr(0, 200));
+  for (const NamedMachine& named : named_machines())
+    for (const std::string& word : named.words)
+      if (word == folded) return named.machine;
+  return std::nullopt;
+}
+
+std::optional<Machine> find_printed_machine(std::string_view name) {
+  const std::string folded = fold_name(name.substr(0, 200));
+  for (const std::string_view other : {"pcie", "nvl", "gh200"})
+    if (folded.find(other) != std::string::npos) return std::nullopt;
   const Machine* best = nullptr;
   size_t longest = 0;
   for (const NamedMachine& named : named_machines())

@@ -40,8 +40,11 @@ struct Machine {
 };
 const std::vector<Machine>& machines();
 
-// By catalogue id, or by the words of machines.tsv in a looser spelling ("DGX-GB200", "H100-SXM 96GB HBM2e 2.4TB/s
-// 500W"); the longest word that occurs wins. Nothing for what is not listed.
+// By id or a word of machines.tsv, whatever its case and punctuation; nothing for others.
 std::optional<Machine> find_machine(std::string_view name);
+
+// In the looser spelling of tables ("DGX-GB200", "H100-SXM 96GB HBM2e 2.4TB/s 500W"): the longest word that occurs
+// wins. Nothing for a part that only shares its beginning with a listed one (PCIe, NVL, GH200).
+std::optional<Machine> find_printed_machine(std::string_view name);
 
 }  // namespace tprimat

@@ -41,15 +41,24 @@ double score_bytes(const Workload& workload) {
   return each * static_cast<double>(workload.shape.model.num_attention_heads * workload.sequence_length);
 }
 
+// What torchtitan keeps per row when every second product is repeated: inputs of the norms, queries, values, the sum of
+// values and the MLP's first product; in FP8 the results of products are not kept.
+double operator_kept_bytes(const Workload& workload) {
+  const ModelSpec& m = workload.shape.model;
+  const auto hidden = static_cast<double>(m.hidden_size);
+  if (workload.precision == PlanPrecision::fp8) return 4 * hidden;
+  return k_half_bytes * (4 * hidden + static_cast<double>(m.num_key_value_heads * m.head_dim + m.ffn_hidden_size));
+}
+
 double kept_bytes(const Workload& workload) {
   const Layout& layout = workload.layout;
   const auto tensor = static_cast<double>(layout.tensor);
+  const double sequence_split = layout.sequence_parallel ? tensor : 1;
   const double hidden_input = k_half_bytes * static_cast<double>(workload.shape.model.hidden_size);
-  if (layout.recompute == Recompute::full) return hidden_input;
-  const double whole = whole_width_bytes(workload) / (layout.sequence_parallel ? tensor : 1);
-  const double split = (split_width_bytes(workload) + score_bytes(workload)) / tensor;
-  if (!workload.family->operator_recompute || layout.recompute == Recompute::none) return whole + split;
-  return (whole + split) / 2;  // every second product is kept
+  if (layout.recompute == Recompute::full) return hidden_input / sequence_split;
+  const bool operators = workload.family->operator_recompute && layout.recompute == Recompute::selective;
+  if (operators) return operator_kept_bytes(workload) / sequence_split;
+  return whole_width_bytes(workload) / sequence_split + (split_width_bytes(workload) + score_bytes(workload)) / tensor;
 }
 
 // Micro-batches whose activations the first stage keeps: 1F1B fills the pipeline once, its interleaved form keeps
@@ -67,24 +76,44 @@ double data_ranks(const Workload& workload) {
   return static_cast<double>(workload.layout.data * workload.layout.context);
 }
 
+double gradient_bytes(const Workload& workload) { return workload.family->fp32_gradients ? 4 : k_half_bytes; }
+
+// DeepSpeed's ZeRO-1: 16-bit gradients on every rank; fp16 makes an fp32 copy of the rank's share, bf16 sums all in
+// fp32.
+double deepspeed_gradients(const Workload& workload, double weights) {
+  const double summed = workload.precision == PlanPrecision::fp16 ? 4 / data_ranks(workload) : 4;
+  return (k_half_bytes + summed) * weights;
+}
+
+// PyTorch's FSDP: fp32 shards, from which each layer is gathered in 16 bits; a pipeline keeps the gathered weights and
+// the unsharded gradients over its micro-batches.
+void add_fp32_shards(MemoryEstimate& memory, const Workload& workload, double weights) {
+  memory.weights = 0;
+  if (workload.layout.pipeline == 1) return;
+  memory.gathered = k_half_bytes * weights;
+  memory.gradients += 4 * weights;
+}
+
 void add_states(MemoryEstimate& memory, const Workload& workload) {
   const double weights = heaviest_rank_weights(workload), ranks = data_ranks(workload);
   const Sharding sharding = workload.layout.sharding;
   const auto share = [&](Sharding from) { return sharding >= from ? weights / ranks : weights; };
-  const double gradient = workload.family->fp32_gradients ? 4 : k_half_bytes;
   memory.weights = k_half_bytes * share(Sharding::weights);
-  memory.gradients = gradient * share(Sharding::gradients);
+  memory.gradients = gradient_bytes(workload) * share(Sharding::gradients);
   memory.master_weights = 4 * share(Sharding::optimizer);
   memory.moments = 8 * share(Sharding::optimizer);
+  if (workload.family->deepspeed_states) memory.gradients = deepspeed_gradients(workload, weights);
   if (sharding == Sharding::weights)
     memory.gathered =
         2 * k_half_bytes * layer_weights(workload.shape.model) / static_cast<double>(workload.layout.tensor);
+  if (workload.family->fp32_shards) add_fp32_shards(memory, workload, weights);
 }
 
 double logit_bytes(const Workload& workload) {
-  constexpr double k_per_score = 2 + 4 + 4;  // half precision, fp32, gradient
+  // 16 bits, fp32, its logarithm of softmax, gradient; programs with a fused loss make none of the third.
+  const double per_score = workload.family->operator_recompute ? 2 + 4 + 4 + 4 : 2 + 4 + 4;
   return rows_of(workload) * static_cast<double>(workload.shape.model.vocab_size) /
-         static_cast<double>(workload.layout.tensor) * k_per_score;
+         static_cast<double>(workload.layout.tensor) * per_score;
 }
 
 }  // namespace
@@ -95,20 +124,36 @@ double MemoryEstimate::total() const {
 
 double layer_activation_bytes(const Workload& workload) { return rows_of(workload) * kept_bytes(workload); }
 
+namespace {
+
+// A layer that is computed again is whole for a while.
+double repeated_layer_bytes(const Workload& workload) {
+  if (workload.layout.recompute == Recompute::none) return 0;
+  if (workload.layout.recompute == Recompute::selective && !workload.family->operator_recompute) return 0;
+  Workload whole = workload;
+  whole.layout.recompute = Recompute::none;
+  return layer_activation_bytes(whole);
+}
+
+void add_framework(MemoryEstimate& memory, const Workload& workload, const ParameterSet& parameters) {
+  memory.buffers = parameters.scoped("fixed_memory", workload.family->id, 0);
+  memory.slack = parameters.scoped("allocator_slack", workload.family->id, 0) * memory.total();
+}
+
+}  // namespace
+
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters) {
-  MemoryEstimate memory;
-  add_states(memory, workload);
-  memory.activations = layers_in_flight(workload) * layer_activation_bytes(workload);
-  if (workload.layout.recompute == Recompute::full) {  // one layer at a time is whole again
-    Workload whole = workload;
-    whole.layout.recompute = Recompute::none;
-    memory.activations += layer_activation_bytes(whole);
-  }
-  if (workload.layout.pipeline == 1) memory.logits = logit_bytes(workload);
-  const std::string& family = workload.family->id;
-  memory.buffers = parameters.scoped("fixed_memory", family, 0);
-  memory.slack = parameters.scoped("allocator_slack", family, 0) * memory.total();
-  return memory;
+  MemoryEstimate first;
+  add_states(first, workload);
+  MemoryEstimate last = first;
+  const double layer = layer_activation_bytes(workload), repeated = repeated_layer_bytes(workload);
+  const auto stages = static_cast<double>(workload.layout.pipeline);
+  first.activations = layers_in_flight(workload) * layer + repeated;
+  last.activations = static_cast<double>(workload.shape.model.num_layers) / stages * layer + repeated;
+  (stages > 1 ? last : first).logits = logit_bytes(workload);
+  add_framework(first, workload, parameters);
+  add_framework(last, workload, parameters);
+  return stages > 1 && last.total() > first.total() ? last : first;
 }
 
 }  // namespace tprimat

@@ -141,7 +141,7 @@ Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workloa
   resolve_memory_bound(rates, p, machine, workload);
   resolve_exchanges(rates, p, machine, family);
   if (!workload.family->overlaps_tensor || !workload.asynchronous_tensor) rates.tensor_overlap = 0;
-  rates.layer_start = p.scoped("layer_start", family, 0);
+  rates.layer_start = p.at("layer_start");
   rates.step_start = p.scoped("step_start", family, 0);
   rates.node_start = p.scoped("node_start", family, 0);
   rates.straggling = p.scoped("straggling", family, 0);

@@ -92,7 +92,7 @@ std::string render_parts(const std::map<std::string, double>& parts, double whol
   return text;
 }
 
-// What the choice buys against the layout that differs only in one size.
+// Where the fastest layout's time and memory go.
 std::string render_choice(const PlanReport& report) {
   const PlanLine& best = report.ranked.front();
   return fmt::format("the fastest: {}\n  time    {}\n  memory  {} of {}\n", describe_savers(best),
@@ -104,7 +104,8 @@ std::string render_none_fits(const PlanReport& report) {
   if (!report.smallest) return "no layout of this model, batch and number of GPUs is legal\n";
   const PlanLine& l = *report.smallest;
   return fmt::format(
-      "none of {} layouts fits: the smallest (TP {}, PP {}, CP {}, DP {}, MBS {}, {}) needs {} of {}\n  memory  {}\n",
+      "none of {} layouts fits (stages with unequal numbers of layers were not tried): the smallest (TP {}, PP {}, CP "
+      "{}, DP {}, MBS {}, {}) needs {} of {}\n  memory  {}\n",
       report.legal, l.tensor, l.pipeline, l.context, l.data, l.micro_batch, describe_savers(l),
       format_gb(l.memory_bytes), format_gb(report.memory_bytes), render_parts(l.bytes, l.memory_bytes, format_gb));
 }

@@ -30,7 +30,7 @@ constexpr std::string_view k_no_rate = "no rate";
 double measured_seconds(const PublishedWorkload& read) {
   const Workload& w = read.workload;
   if (read.tokens_per_second_per_gpu <= 0) return 0;
-  return static_cast<double>(w.global_batch * w.sequence_length) / read.tokens_per_second_per_gpu /
+  return static_cast<double>(w.global_batch) * static_cast<double>(w.sequence_length) / read.tokens_per_second_per_gpu /
          static_cast<double>(w.layout.num_gpus());
 }
 

@@ -27,6 +27,7 @@ std::string lower(std::string_view text) {
 bool mentions(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
 constexpr double k_most_count = 1 << 24;
+constexpr int64_t k_most_batch = int64_t{1} << 30;
 
 // A whole number of at least 1; nothing for an empty cell and for anything else.
 std::optional<int64_t> count_cell(const PublishedRow& row, std::string_view column) {
@@ -47,7 +48,7 @@ std::optional<PlanPrecision> precision_of(const PublishedRow& row) {
 
 // Words of a row's layout that stand in its notes: "model-parallel size 96", "model parallel partitions 8".
 std::optional<int64_t> noted_model_parallel(const PublishedRow& row) {
-  static const std::regex pattern("model-parallel size ([0-9]{1,5})");
+  static const std::regex pattern("model-parallel size ([1-9][0-9]{0,4})");
   std::smatch match;
   const std::string notes = row.cell("notes").substr(0, 1000);
   if (!std::regex_search(notes, match, pattern)) return std::nullopt;
@@ -95,12 +96,13 @@ bool read_layout(PublishedWorkload& read, const PublishedRow& row, int64_t gpus)
     read.missing = "no layout";
     return false;
   }
-  const int64_t model = layout.tensor * layout.pipeline * layout.context;
-  if (model > gpus || layout.pipeline > read.workload.shape.model.num_layers) {
+  const double model =
+      static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline) * static_cast<double>(layout.context);
+  if (model > static_cast<double>(gpus) || layout.pipeline > read.workload.shape.model.num_layers) {
     read.missing = "a layout that does not multiply out";
     return false;
   }
-  layout.data = gpus / model;
+  layout.data = gpus / (layout.tensor * layout.pipeline * layout.context);
   read_chunks(read, row);
   read_sharding(read.workload, row);
   return true;
@@ -128,12 +130,12 @@ std::optional<int64_t> noted_batch_per_rank(const PublishedRow& row) {
 int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
   const Layout& layout = workload.layout;
   if (const auto global = count_cell(row, "gbs")) return *global;
-  if (const auto each = noted_batch_per_rank(row)) return *each * layout.data;
+  if (const auto each = noted_batch_per_rank(row)) return std::min(*each * layout.data, int64_t{k_most_batch});
   const auto micro = count_cell(row, "mbs"), steps = count_cell(row, "ga");
   const bool once = layout.pipeline == 1 || workload.family->operator_recompute;
   if (!micro || (!steps && !once)) return 0;
   const double product = static_cast<double>(*micro) * static_cast<double>(steps.value_or(1) * layout.data);
-  return product < k_most_count * k_most_count ? static_cast<int64_t>(product) : 0;
+  return product <= k_most_batch ? static_cast<int64_t>(product) : 0;
 }
 
 bool read_batch(PublishedWorkload& read, const PublishedRow& row) {
@@ -168,6 +170,8 @@ void read_recompute(Workload& workload, const PublishedRow& row) {
   if (text == "selective layer") workload.recomputed_share = 1.2;
   // Megatron-LM of before 2205.05198 repeated all layers.
   if (text.empty() && workload.family->dropout) recompute = Recompute::full;
+  // torchtitan's configurations keep every second product.
+  if (text.empty() && workload.family->operator_recompute) recompute = Recompute::selective;
   // Sequence parallelism came with that paper.
   workload.layout.sequence_parallel = !workload.family->dropout || recompute == Recompute::selective;
   // Its tables of activation memory say it apart.
@@ -200,7 +204,7 @@ std::optional<double> printed_rate(const PublishedWorkload& read, const Publishe
   if (each) return each->value;
   if (whole) return whole->value / static_cast<double>(gpus);
   if (step)
-    return static_cast<double>(workload.global_batch * workload.sequence_length) / step->value /
+    return static_cast<double>(workload.global_batch) * static_cast<double>(workload.sequence_length) / step->value /
            static_cast<double>(gpus);
   if (flops) return flops->value * 1e12 / printed_flops_per_token(workload, false);
   if (mfu) return mfu->value / 100 * read.machine.peak(workload.precision) / printed_flops_per_token(workload, true);
@@ -286,8 +290,8 @@ bool read_shape(PublishedWorkload& read, const PublishedRow& row, RowInputs inpu
 }
 
 bool read_program(PublishedWorkload& read, const PublishedRow& row) {
-  const auto machine = find_machine(row.cell("gpu"));
-  const Family* family = find_family(row.cell("framework"));
+  const auto machine = find_printed_machine(row.cell("gpu"));
+  const Family* family = find_printed_family(row.cell("framework"));
   const auto precision = precision_of(row);
   if (!machine)
     read.missing = "no such GPU in the planner's list";

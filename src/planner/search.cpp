@@ -16,13 +16,14 @@ std::vector<int64_t> divisors(int64_t number, int64_t most) {
   return found;
 }
 
-// Sizes of tensor parallelism. Key heads are copied where there are fewer of them than ranks.
+// Megatron-Core, whose rule it is, asks that tensor-parallel ranks divide the key heads.
 std::vector<int64_t> tensor_sizes(const PlanRequest& request) {
   const ModelSpec& m = request.shape.model;
   std::vector<int64_t> sizes;
   for (const int64_t each : divisors(request.gpus, request.machine.gpus_per_domain)) {
-    const bool keys = m.num_key_value_heads % each == 0 || each % m.num_key_value_heads == 0;
-    if (m.num_attention_heads % each == 0 && m.ffn_hidden_size % each == 0 && keys) sizes.push_back(each);
+    if (each > 1 && !request.family->tensor_parallel) break;
+    if (m.num_key_value_heads % each == 0 && m.num_attention_heads % each == 0 && m.ffn_hidden_size % each == 0)
+      sizes.push_back(each);
   }
   return sizes;
 }
@@ -32,6 +33,7 @@ std::vector<int64_t> context_sizes(const PlanRequest& request) {
   constexpr int64_t k_least_tokens = 1024;  // per rank: below, exchanges outweigh what is computed
   std::vector<int64_t> sizes;
   for (const int64_t each : divisors(request.gpus, k_most)) {
+    if (each > 1 && !request.family->context_parallel) break;
     const bool even = each == 1 || request.sequence_length % (2 * each) == 0;
     if (even && (each == 1 || request.sequence_length / each >= k_least_tokens)) sizes.push_back(each);
   }
@@ -60,16 +62,18 @@ class Search {
   SearchOutcome run() {
     for (const int64_t tensor : tensor_sizes(request_))
       for (const int64_t context : context_sizes(request_))
-        for (const int64_t pipeline : divisors(base_.shape.model.num_layers, request_.gpus))
+        for (const int64_t pipeline : divisors(base_.shape.model.num_layers, most_stages()))
           try_grid(tensor, context, pipeline);
     finish();
     return std::move(outcome_);
   }
 
  private:
+  int64_t most_stages() const { return request_.family->pipeline_parallel ? request_.gpus : 1; }
+
   void try_grid(int64_t tensor, int64_t context, int64_t pipeline) {
     const int64_t model = tensor * context * pipeline;
-    if (request_.gpus % model != 0) return;
+    if (request_.gpus % model != 0 || base_.sequence_length / context % tensor != 0) return;
     Layout layout;
     layout.tensor = tensor, layout.context = context, layout.pipeline = pipeline;
     layout.data = request_.gpus / model;
@@ -84,7 +88,7 @@ class Search {
   void try_pipeline(Layout layout) {
     const int64_t rounds = base_.global_batch / (layout.data * layout.micro_batch);
     const bool whole = layout.pipeline > 1 && rounds % layout.pipeline == 0;
-    const bool interleaves = whole && request_.family->chunks != 1;
+    const bool interleaves = whole && request_.family->interleaves;
     for (const int64_t chunks : divisors(base_.shape.model.num_layers / layout.pipeline, interleaves ? 16 : 1)) {
       layout.chunks = chunks;
       try_memory_savers(layout);

@@ -33,9 +33,10 @@ struct SearchOutcome {
   std::optional<RankedLayout> smallest;  // that needs least memory, where none fits
 };
 
-// Every layout TP x PP x VP x CP x DP x MBS x recompute x sharding that is legal: TP divides heads and inner width and
-// stays within a domain of fast links, PP x VP divides the layers, CP halves the sequence evenly, DP x MBS divides the
-// batch, and an interleaved pipeline is filled in whole rounds (arXiv 2104.04473, section 2.2.2).
+// Every layout TP x PP x VP x CP x DP x MBS x recompute x sharding that the program can do and that is legal: TP
+// divides heads, key heads, inner width and a rank's part of the sequence, and stays within a domain of fast links; PP
+// x VP divides the layers; CP halves the sequence evenly; DP x MBS divides the batch; and an interleaved pipeline is
+// filled in whole rounds (arXiv 2104.04473, section 2.2.2). Stages with unequal numbers of layers are not tried.
 SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& parameters, size_t most);
 
 }  // namespace tprimat

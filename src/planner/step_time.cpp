@@ -24,7 +24,7 @@ StageTime time_stage(const Workload& workload, const Machine& machine, const Rat
   stage.layer = time_layer(workload, machine, rates);
   stage.ends = time_ends(workload, rates);
   stage.layers = static_cast<double>(workload.shape.model.num_layers) / static_cast<double>(workload.layout.pipeline);
-  stage.ends_share = workload.layout.pipeline > 1 ? rates.head_share : 1;
+  stage.ends_share = std::max(rates.head_share, 1 / static_cast<double>(workload.layout.pipeline));
   return stage;
 }
 
@@ -40,7 +40,7 @@ void add_stage(StepTime& step, const StageTime& stage, double micro_batches) {
 }
 
 // 1F1B and its interleaved form: (p - 1) / v times a stage's time (arXiv 2104.04473, section 2.2).
-void add_pipeline(StepTime& step, const Workload& workload, const Rates& rates, double stage) {
+void add_pipeline(StepTime& step, const Workload& workload, const Machine& machine, const Rates& rates, double stage) {
   const Layout& layout = workload.layout;
   if (layout.pipeline <= 1) return;
   const auto others = static_cast<double>(layout.pipeline - 1);
@@ -48,8 +48,9 @@ void add_pipeline(StepTime& step, const Workload& workload, const Rates& rates, 
   const double split = workload.family->fused_attention ? static_cast<double>(layout.tensor) : 1;
   const double tokens =
       static_cast<double>(layout.micro_batch * workload.sequence_length) / static_cast<double>(layout.context);
-  const double transfer =
-      k_half_bytes * tokens * static_cast<double>(workload.shape.model.hidden_size) / split / rates.network;
+  const bool near = layout.num_gpus() <= machine.gpus_per_domain;
+  const double transfer = k_half_bytes * tokens * static_cast<double>(workload.shape.model.hidden_size) / split /
+                          (near ? rates.link : rates.network);
   const double steady = 2 * workload.micro_batches() * static_cast<double>(layout.chunks) * transfer;
   step.transfers = rates.transfer_share * steady + 2 * others * transfer;
 }
@@ -59,7 +60,7 @@ struct DataGroup {
   double bandwidth = 1;  // bytes/s that one rank sees
 };
 
-// A ring over nodes shares a node's network among the ranks that it has there.
+// A ring over nodes enters and leaves each by the networks of all the ranks that it has there.
 DataGroup data_group(const Layout& layout, const Machine& machine, const Rates& rates) {
   DataGroup group;
   group.ranks = static_cast<double>(layout.data * layout.context);
@@ -71,22 +72,26 @@ DataGroup data_group(const Layout& layout, const Machine& machine, const Rates& 
   return group;
 }
 
-// Weights are gathered for each pass, gradients scattered once; what does not fit behind the computing is felt.
+// Each micro-batch gathers the weights for both passes and scatters its gradients (arXiv 1910.02054, section 7); what
+// does not fit behind the computing is felt.
 double time_sharded_data(const Workload& workload, const StageTime& stage, const Rates& rates, const DataGroup& group,
                          double weights) {
   const double latency = stage.layers * rates.gather_latency * std::log2(std::max(2.0, group.ranks));
-  const double gather = k_half_bytes * weights * (group.ranks - 1) / group.ranks / group.bandwidth + latency;
-  const double exchanged = 4 * gather;  // twice gathered, once scattered in twice the width
+  const double gradient = workload.family->fp32_gradients ? 4 : 2;
+  const double bytes = weights * (group.ranks - 1) / group.ranks * (2 * k_half_bytes + gradient);
+  const double exchanged = bytes / group.bandwidth + 3 * latency;  // gathered twice, scattered once
   const double window = stage.total();
   const double felt =
       std::max(0.0, exchanged - rates.data_overlap * window) + rates.data_leak * std::min(exchanged, window);
   return workload.micro_batches() * felt;
 }
 
+// Gradients are summed on all ranks, or scattered and the updated weights gathered (ZeRO-1).
 double time_replicated_data(const Workload& workload, const StageTime& stage, const Rates& rates,
                             const DataGroup& group, double weights) {
   const double gradient = workload.family->fp32_gradients ? 4 : 2;
-  const double exchanged = weights * (group.ranks - 1) / group.ranks * (gradient + k_half_bytes) / group.bandwidth;
+  const double back = workload.layout.sharding == Sharding::none ? gradient : k_half_bytes;
+  const double exchanged = weights * (group.ranks - 1) / group.ranks * (gradient + back) / group.bandwidth;
   const double window = rates.data_overlap * stage.total();
   return std::max(0.0, exchanged - window) + rates.data_leak * std::min(exchanged, window);
 }
@@ -114,8 +119,14 @@ double StepTime::total() const {
          optimizer + overhead;
 }
 
+void StepTime::scale(double factor) {
+  for (double* part : {&products, &attention, &elementwise, &ends, &recompute, &tensor, &context, &transfers, &data,
+                       &bubble, &optimizer, &overhead})
+    *part *= factor;
+}
+
 double StepTime::tokens_per_second_per_gpu(const Workload& workload) const {
-  return static_cast<double>(workload.global_batch * workload.sequence_length) / total() /
+  return static_cast<double>(workload.global_batch) * static_cast<double>(workload.sequence_length) / total() /
          static_cast<double>(workload.layout.num_gpus());
 }
 
@@ -123,16 +134,13 @@ StepTime time_step(const Workload& workload, const Machine& machine, const Rates
   const StageTime stage = time_stage(workload, machine, rates);
   StepTime step;
   add_stage(step, stage, std::max(1.0, workload.micro_batches()));
-  add_pipeline(step, workload, rates, stage.total());
+  add_pipeline(step, workload, machine, rates, stage.total());
   step.data = time_data(workload, machine, rates, stage);
   step.optimizer = time_optimizer(workload, rates);
   constexpr double k_gpus_per_node = 8;
   const auto gpus = static_cast<double>(workload.layout.num_gpus());
-  const double busy = step.total();
-  const double start =
-      rates.step_start + rates.node_start * doublings(gpus / static_cast<double>(machine.gpus_per_domain));
-  const double slowed = (1 + rates.straggling * doublings(gpus / k_gpus_per_node)) * rates.scale;
-  step.overhead = (busy + start) * slowed - busy;
+  step.overhead = rates.step_start + rates.node_start * doublings(gpus / static_cast<double>(machine.gpus_per_domain));
+  step.scale((1 + rates.straggling * doublings(gpus / k_gpus_per_node)) * rates.scale);
   return step;
 }
 

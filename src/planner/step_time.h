@@ -20,6 +20,7 @@ struct StepTime {
   double overhead = 0;  // launching, stragglers, what the calibration adds to the whole
 
   double total() const;
+  void scale(double factor);
   double tokens_per_second_per_gpu(const Workload& workload) const;
 };
 

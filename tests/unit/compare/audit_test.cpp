@@ -358,8 +358,8 @@ struct SlowSteps {
   }
   std::string sentence() const {
     const std::string text = sentence_about(run, slow.size() < 3 ? "outlier" : "outliers");
-    const size_t colon = text.find("the first is step");
-    return colon == std::string::npos ? text : text.substr(text.find(": ", colon) + 2);
+    const size_t step = text.find(slow.size() == 1 ? "steady steps, step" : "the first is step");
+    return step == std::string::npos ? text : text.substr(text.find(": ", step) + 2);
   }
 };
 

@@ -8,12 +8,16 @@ namespace tprimat {
 namespace {
 
 TEST(Machines, AreFoundByTheWordsOfTables) {
-  EXPECT_EQ(find_machine("H100-SXM-80GB 700W")->id, "H100-SXM-80GB");
-  EXPECT_EQ(find_machine("DGX-GB200")->id, "GB200");
-  EXPECT_EQ(find_machine("a100_40gb")->id, "A100-SXM-40GB");
-  EXPECT_EQ(find_machine("H100-SXM 96GB HBM2e 2.4TB/s 500W")->id, "H100-SXM-96GB-500W");
-  EXPECT_FALSE(find_machine("TPU v5e").has_value());
-  EXPECT_FALSE(find_machine("").has_value());
+  EXPECT_EQ(find_printed_machine("H100-SXM-80GB 700W")->id, "H100-SXM-80GB");
+  EXPECT_EQ(find_printed_machine("DGX-GB200")->id, "GB200");
+  EXPECT_EQ(find_printed_machine("a100_40gb")->id, "A100-SXM-40GB");
+  EXPECT_EQ(find_printed_machine("H100-SXM 96GB HBM2e 2.4TB/s 500W")->id, "H100-SXM-96GB-500W");
+  EXPECT_FALSE(find_printed_machine("TPU v5e").has_value());
+  EXPECT_FALSE(find_printed_machine("").has_value());
+  EXPECT_FALSE(find_printed_machine("H100 NVL").has_value());
+  EXPECT_FALSE(find_printed_machine("GH200").has_value());
+  EXPECT_FALSE(find_machine("A100-PCIE-40GB").has_value());
+  EXPECT_EQ(find_machine("h100")->id, "H100-SXM-80GB");
 }
 
 TEST(Machines, AVariantKeepsThePartsPeakAndHasItsOwnMemory) {
@@ -39,12 +43,14 @@ TEST(Machines, WhatAPartCannotDoHasNoPeak) {
 }
 
 TEST(Families, TheLongestWordWins) {
-  EXPECT_EQ(find_family("Megatron-DeepSpeed")->id, "megatron_deepspeed");
-  EXPECT_EQ(find_family("DeepSpeed ZeRO-3")->id, "deepspeed_zero3");
-  EXPECT_EQ(find_family("Megatron-Bridge / NeMo 26.06")->id, "megatron_core");
-  EXPECT_EQ(find_family("MosaicML llm-foundry (Composer FSDP)")->id, "composer_fsdp");
-  EXPECT_EQ(find_family("Megatron-LM")->id, "megatron_2021");
-  EXPECT_EQ(find_family("JAX"), nullptr);
+  EXPECT_EQ(find_printed_family("Megatron-DeepSpeed")->id, "megatron_deepspeed");
+  EXPECT_EQ(find_printed_family("DeepSpeed ZeRO-3")->id, "deepspeed_zero3");
+  EXPECT_EQ(find_printed_family("Megatron-Bridge / NeMo 26.06")->id, "megatron_core");
+  EXPECT_EQ(find_printed_family("MosaicML llm-foundry (Composer FSDP)")->id, "composer_fsdp");
+  EXPECT_EQ(find_printed_family("Megatron-LM")->id, "megatron_2021");
+  EXPECT_EQ(find_printed_family("JAX"), nullptr);
+  EXPECT_EQ(find_family("deepmind"), nullptr);
+  EXPECT_EQ(find_family("mega")->id, "megatron_core");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ Workload paper_workload(int64_t layers, int64_t hidden, int64_t heads, int64_t m
   workload.sequence_length = 2048;
   workload.layout.tensor = 8, workload.layout.micro_batch = micro;
   workload.global_batch = 512;
-  workload.family = find_family("Megatron-LM");
+  workload.family = find_family("megatron_2021");
   return workload;
 }
 
@@ -39,6 +39,7 @@ TEST(LayerActivations, TableTwosSelectiveAndFullRows) {
   w.layout.recompute = Recompute::selective;
   EXPECT_DOUBLE_EQ(layer_activation_bytes(w), k_sbh_22 * 34 / 8);
   w.layout.recompute = Recompute::full;
+  w.layout.sequence_parallel = false;
   EXPECT_DOUBLE_EQ(layer_activation_bytes(w), 2 * k_sbh_22);
 }
 
@@ -69,10 +70,20 @@ TEST(Memory, StatesAreSplitAsTheStagesOfZeroSay) {  // arXiv 1910.02054, figure 
 TEST(Memory, APipelinesFirstStageKeepsAsManyLayersAsTheModelHas) {
   Workload one = paper_workload(48, 6144, 64, 1), four = one;
   four.layout.pipeline = 4;
+  // Without scores to keep, the first stage is the one that needs most.
+  one.shape.model.vocab_size = four.shape.model.vocab_size = 128;
   const double all = estimate_memory(one, built_in_parameters()).activations;
   EXPECT_NEAR(estimate_memory(four, built_in_parameters()).activations, all, 1e-9 * all);
   four.layout.chunks = 3;  // interleaved: (1 + (p-1)/(pm)) more
   EXPECT_NEAR(estimate_memory(four, built_in_parameters()).activations, all * (1 + 3 / 12.0), 1e-9 * all);
+}
+
+TEST(Memory, APipelinesLastStageHasTheScores) {
+  Workload w = sample_workload();
+  w.layout.tensor = 1, w.layout.pipeline = 2, w.layout.data = 8, w.layout.micro_batch = 8;
+  w.layout.recompute = Recompute::full;
+  const MemoryEstimate m = estimate_memory(w, built_in_parameters());
+  EXPECT_DOUBLE_EQ(m.logits, 8.0 * 8192 * 128256 * 10);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST(StepTime, PartsAddUpAndNoneIsNegative) {
   const Machine machine = *find_machine("H100");
   const StepTime t = time_step(workload, machine, resolve_rates(built_in_parameters(), machine, workload));
   for (const double part : {t.products, t.attention, t.elementwise, t.ends, t.recompute, t.tensor, t.context,
-                            t.transfers, t.data, t.bubble, t.optimizer})
+                            t.transfers, t.data, t.bubble, t.optimizer, t.overhead})
     EXPECT_GE(part, 0);
   EXPECT_GT(t.bubble, 0);
   EXPECT_GT(t.tensor, 0);
@@ -78,6 +78,18 @@ TEST(StepTime, MoreChunksShortenTheBubble) {
   const double one = time_step(workload, machine, rates).bubble;
   workload.layout.chunks = 8;
   EXPECT_NEAR(time_step(workload, machine, rates).bubble, one / 8, 1e-9 * one);
+}
+
+// Over all stages together a pipeline does no less of the head's work than one stage does.
+TEST(StepTime, APipelineDoesTheWholeHead) {
+  Workload workload = sample_workload();
+  const Machine machine = *find_machine("H100");
+  const Rates rates = resolve_rates(built_in_parameters(), machine, workload);
+  const double whole = time_step(workload, machine, rates).ends;
+  for (const int64_t stages : {2, 4, 8, 16}) {
+    workload.layout.pipeline = stages;
+    EXPECT_GE(static_cast<double>(stages) * time_step(workload, machine, rates).ends, (1 - 1e-9) * whole) << stages;
+  }
 }
 
 }  // namespace

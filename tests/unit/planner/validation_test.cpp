@@ -42,6 +42,12 @@ TEST(PublishedWorkload, SaysWhyNothingCanBePredicted) {
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t64\t1\t\t\t\t\t13\t\t\t\n"), "no layout");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t8\tMegatron-LM\tfp16\t64\t1\t8\t8\t\t\t13\t\t\t\n"),
             "a layout that does not multiply out");
+  // Sizes whose product would not be held by 64 bits.
+  EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t64\t1\t16777216\t65536\t\t\t13\t\t\t\n"),
+            "a layout that does not multiply out");
+  EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t64\t1\t\t\t\t\t13\t\t\t"
+                    "model-parallel size 0\n"),
+            "no layout");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t\t\t8\t8\t\t\t13\t\t\t\n"), "no batch");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t64\t1\t8\t8\t\t\t\t\t\t\n"), "no rate");
   EXPECT_EQ(missing("Mixtral 8x22B\t\t\t\t\t2048\tH100\t64\tNeMo\tbf16\t64\t1\t8\t8\t\t\t13\t\t\t\n"),
