@@ -19,6 +19,7 @@ struct Family {
   bool fp32_gradients = true;      // gradients are summed and exchanged in 4 bytes, else in 2
   int64_t chunks = 1;              // virtual stages per rank where nobody states them; 0: one for each layer
   bool overlaps_tensor = false;    // tensor-parallel exchanges can hide behind products
+  bool fused_loss = false;         // scores stay in 16 bits and are overwritten by their gradient
   bool fp32_shards = false;        // sharded weights are kept in fp32 alone, and gathered in 16 bits (PyTorch FSDP)
   bool deepspeed_states = false;   // DeepSpeed's ZeRO-1: 2-byte gradients; bf16 sums them in fp32, fp16 on the shard
   bool tensor_parallel = false;    // what the program can do

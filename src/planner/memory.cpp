@@ -109,11 +109,15 @@ void add_states(MemoryEstimate& memory, const Workload& workload) {
   if (workload.family->fp32_shards) add_fp32_shards(memory, workload, weights);
 }
 
+// 16 bits, fp32 and gradient; torchtitan's loss also makes the logarithm of the softmax.
+double bytes_per_score(const Family& family) {
+  if (family.fused_loss) return 2 + 2;
+  return family.operator_recompute ? 2 + 4 + 4 + 4 : 2 + 4 + 4;
+}
+
 double logit_bytes(const Workload& workload) {
-  // 16 bits, fp32, its logarithm of softmax, gradient; programs with a fused loss make none of the third.
-  const double per_score = workload.family->operator_recompute ? 2 + 4 + 4 + 4 : 2 + 4 + 4;
   return rows_of(workload) * static_cast<double>(workload.shape.model.vocab_size) /
-         static_cast<double>(workload.layout.tensor) * per_score;
+         static_cast<double>(workload.layout.tensor) * bytes_per_score(*workload.family);
 }
 
 }  // namespace

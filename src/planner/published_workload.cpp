@@ -37,12 +37,14 @@ std::optional<int64_t> count_cell(const PublishedRow& row, std::string_view colu
   return static_cast<int64_t>(printed->value);
 }
 
-std::optional<PlanPrecision> precision_of(const PublishedRow& row) {
+// Where nothing is printed: fp16 of the programs of before 2022, bf16 of the others.
+std::optional<PlanPrecision> precision_of(const PublishedRow& row, const Family& family) {
   const std::string text = lower(row.cell("precision"));
   if (mentions(text, "fp4")) return PlanPrecision::fp4;
   if (mentions(text, "fp8") || mentions(text, "float8")) return PlanPrecision::fp8;
   if (mentions(text, "fp16")) return PlanPrecision::fp16;
-  if (text.empty() || mentions(text, "bf16") || mentions(text, "bfloat16")) return PlanPrecision::bf16;
+  if (text.empty()) return family.dropout ? PlanPrecision::fp16 : PlanPrecision::bf16;
+  if (mentions(text, "bf16") || mentions(text, "bfloat16")) return PlanPrecision::bf16;
   return std::nullopt;
 }
 
@@ -292,7 +294,7 @@ bool read_shape(PublishedWorkload& read, const PublishedRow& row, RowInputs inpu
 bool read_program(PublishedWorkload& read, const PublishedRow& row) {
   const auto machine = find_printed_machine(row.cell("gpu"));
   const Family* family = find_printed_family(row.cell("framework"));
-  const auto precision = precision_of(row);
+  const auto precision = family != nullptr ? precision_of(row, *family) : std::nullopt;
   if (!machine)
     read.missing = "no such GPU in the planner's list";
   else if (family == nullptr)
