@@ -46,7 +46,7 @@ TEST(Calibrate, FindsTheMachineThatMadeTheMeasurements) {
   const auto observations = observe(truth);
   ASSERT_GT(worst_error(built_in_parameters(), observations), 0.1);
   const ParameterSet fitted = calibrate(built_in_parameters(), observations);
-  EXPECT_LT(worst_error(fitted, observations), 0.03);
+  EXPECT_LT(worst_error(fitted, observations), 0.05);
   // The scale of the whole step carries a part of it, as its prior allows.
   EXPECT_LT(fitted.at("product_16@hopper"), 0.95 * built_in_parameters().at("product_16@hopper"));
 }
