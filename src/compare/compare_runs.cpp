@@ -26,10 +26,25 @@ bool lets_through(const std::vector<T>& wanted, const U& value) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// fold_name but for what separates two digits: "1.5B" and "1_5b" are not "15B".
+std::string fold_but_figures(const std::string& name) {
+  std::string folded;
+  bool is_separated = false;
+  for (const char c : name) {
+    const std::string plain = fold_name(std::string_view(&c, 1));
+    if (is_separated && !plain.empty() && !folded.empty() && is_digit(folded.back()) && is_digit(c)) folded += '.';
+    is_separated = plain.empty();
+    folded += plain;
+  }
+  return folded;
+}
+
 // "llama", "Llama-3.1-8B" and "meta-llama/Llama-3.1-8B" are one model, whoever wrote the name.
 std::string model_key(const std::string& name) {
   const auto known = find_model(name);
-  return known ? known->name : fold_name(name);
+  return known ? known->name : fold_but_figures(name);
 }
 
 bool is_wanted_model(const std::string& name, const std::vector<std::string>& wanted) {

@@ -27,15 +27,41 @@ bool may_agree(const std::optional<T>& a, const std::optional<T>& b) {
   return !a || !b || *a == *b;
 }
 
-bool is_same_setup(const RunResult& a, const RunResult& b) {
-  const std::string &device = a.gpu_info.device_name, &other = b.gpu_info.device_name;
-  const TrainingConfig &x = a.training_config, &y = b.training_config;
-  const std::string layout = describe_layout(a), other_layout = describe_layout(b);
-  return (device.empty() || other.empty() || device == other) && may_agree(x.tokens_per_step, y.tokens_per_step) &&
-         may_agree(x.micro_batch_size, y.micro_batch_size) && may_agree(x.recompute, y.recompute) &&
-         may_agree(a.parallelism_config.zero_stage, b.parallelism_config.zero_stage) &&
-         (layout.empty() || other_layout.empty() || layout == other_layout) &&
-         may_agree(a.model_info.shape, b.model_info.shape);
+std::optional<std::string> unless_blank(std::string text) {
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
+}
+
+// What is told of the device and the settings: by one run, or by all runs of a participant together.
+struct Setup {
+  std::optional<std::string> device, layout, recompute;
+  std::optional<int64_t> tokens_per_step, micro_batch_size, zero_stage;
+  std::optional<ModelSpec> shape;
+};
+
+Setup setup_of(const RunResult& run) {
+  const TrainingConfig& training = run.training_config;
+  return {unless_blank(run.gpu_info.device_name),
+          unless_blank(describe_layout(run)),
+          training.recompute,
+          training.tokens_per_step,
+          training.micro_batch_size,
+          run.parallelism_config.zero_stage,
+          run.model_info.shape};
+}
+
+bool is_same_setup(const Setup& a, const Setup& b) {
+  return may_agree(a.device, b.device) && may_agree(a.layout, b.layout) && may_agree(a.recompute, b.recompute) &&
+         may_agree(a.tokens_per_step, b.tokens_per_step) && may_agree(a.micro_batch_size, b.micro_batch_size) &&
+         may_agree(a.zero_stage, b.zero_stage) && may_agree(a.shape, b.shape);
+}
+
+void fill_in(Setup& known, const Setup& more) {
+  const auto fill = [](auto& fact, const auto& other) {
+    if (!fact) fact = other;
+  };
+  fill(known.device, more.device), fill(known.layout, more.layout), fill(known.recompute, more.recompute);
+  fill(known.tokens_per_step, more.tokens_per_step), fill(known.micro_batch_size, more.micro_batch_size);
+  fill(known.zero_stage, more.zero_stage), fill(known.shape, more.shape);
 }
 
 // Numbered alike is not enough: files of other work, or from other devices, under such names are participants of their
@@ -46,7 +72,7 @@ bool does_same_work(const RunResult& a, const RunResult& b) {
                       run.training_config.sequence_length, device_count(run), run.parallelism_config.strategy_name,
                       run.dataset, run.config_hash);
   };
-  return work(a) == work(b) && is_same_setup(a, b);
+  return work(a) == work(b);
 }
 
 std::string base_label(const Contender& contender) {
@@ -123,14 +149,18 @@ std::string repetition_key(const std::string& path) {
 
 std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
   std::vector<Contender> contenders;
+  std::vector<Setup> setups;
   std::multimap<std::string, size_t> by_key;
   for (LoadedRun& run : runs) {
     const std::string key = repetition_key(run.path);
     const auto [begin, end] = by_key.equal_range(key);
-    const auto found = std::find_if(
-        begin, end, [&](const auto& each) { return does_same_work(contenders[each.second].first(), run.result); });
+    const Setup setup = setup_of(run.result);
+    const auto found = std::find_if(begin, end, [&](const auto& each) {
+      return does_same_work(contenders[each.second].first(), run.result) && is_same_setup(setups[each.second], setup);
+    });
     const size_t index = found == end ? contenders.size() : found->second;
-    if (found == end) by_key.emplace(key, index), contenders.emplace_back();
+    if (found == end) by_key.emplace(key, index), contenders.emplace_back(), setups.emplace_back();
+    fill_in(setups[index], setup);
     contenders[index].runs.push_back(std::move(run));
   }
   for (Contender& contender : contenders) {

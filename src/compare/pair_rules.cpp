@@ -97,24 +97,11 @@ Shown check_optimizer(const RunResult& a, const RunResult& b) {
   return unless_empty(std::move(evidence));
 }
 
-// The value of step k at k - 1, NaN where a log passes steps over: two logs may report other steps of one training.
-std::vector<double> by_step(const RunResult& run, const std::vector<double>& values) {
-  constexpr int64_t k_most_steps = 10'000'000;
-  if (values.empty() || !run.steps || !run.steps->numbers || values.size() != run.step_times.size()) return values;
-  const int64_t last = step_number(run, values.size() - 1);
-  if (last < std::ssize(values) || last > k_most_steps) return values;
-  std::vector<double> spread(static_cast<size_t>(last), std::nan(""));
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t number = step_number(run, i);
-    if (number >= 1 && number <= last) spread[static_cast<size_t>(number - 1)] = values[i];
-  }
-  return spread;
-}
-
-// The recorded series is what happened; what was asked for speaks only where a side has none.
+// The recorded series is what happened; what was asked for speaks only where the two have no step in common.
 Shown check_schedule(const RunResult& a, const RunResult& b) {
-  if (!a.learning_rates.empty() && !b.learning_rates.empty()) {
-    const auto gap = find_learning_rate_gap(by_step(a, a.learning_rates), by_step(b, b.learning_rates));
+  const auto [compared, gap] =
+      compare_learning_rates(curve_by_step(a, a.learning_rates), curve_by_step(b, b.learning_rates));
+  if (compared > 0) {
     if (!gap) return std::nullopt;
     return Proof(Evidences{{fmt::format("at step {}", gap->step), fmt::format("{:.2e}", gap->reference),
                             fmt::format("{:.2e}", gap->subject)}});
@@ -132,22 +119,32 @@ Shown check_schedule(const RunResult& a, const RunResult& b) {
 Curves loss_curves(const Contender& contender) {
   Curves curves;
   for (const LoadedRun& run : contender.runs)
-    if (!run.result.loss_values.empty()) curves.push_back(by_step(run.result, run.result.loss_values));
+    if (!run.result.loss_values.empty()) curves.push_back(curve_by_step(run.result, run.result.loss_values));
   return curves;
 }
 
 // Curves over steps are comparable only where a step is the same work.
-Shown check_losses(const Sides& sides) {
+std::optional<SeriesComparison> compare_loss_curves(const Sides& sides) {
   const auto x = tokens_per_step(sides.reference.first()), y = tokens_per_step(sides.subject.first());
-  if (!x || x != y) return std::nullopt;
-  const auto gap =
-      find_loss_gap(loss_curves(sides.reference), loss_curves(sides.subject), sides.options.loss_tolerance);
-  if (!gap) return std::nullopt;
+  const Curves reference = loss_curves(sides.reference), subject = loss_curves(sides.subject);
+  if (!x || x != y || reference.empty() || subject.empty()) return std::nullopt;
+  return compare_losses(reference, subject, sides.options.loss_tolerance);
+}
+
+Shown check_losses(const Sides& sides) {
+  const auto comparison = compare_loss_curves(sides);
+  if (!comparison || !comparison->gap) return std::nullopt;
+  const auto& gap = comparison->gap;
   const auto nats = [](double loss) { return format_significant(loss, 3); };
   Proof proof(fmt::format("{} against {} nats at step {}, where {} would be within the band", nats(gap->reference),
                           nats(gap->subject), gap->step, nats(gap->allowed)));
   proof.evidence = {{fmt::format("loss at step {}, nats", gap->step), nats(gap->reference), nats(gap->subject)}};
   return proof;
+}
+
+Shown check_common_losses(const Sides& sides) {
+  const auto comparison = compare_loss_curves(sides);
+  return comparison && comparison->compared == 0 ? Shown("") : std::nullopt;
 }
 
 // Of either automatic rule the outcome differs from run to run; a fixed number was chosen by somebody.
@@ -264,6 +261,8 @@ constexpr std::array k_pair_rules = {
              of_first_runs<check_schedule>},
     PairRule{"loss", error, "the loss curves disagree, so it is not the same training", k_other_training,
              "make data, initial weights, batch and schedule agree until the curves do", check_losses},
+    PairRule{"loss_not_compared", warning, "the loss curves have too few steps in common to be compared",
+             k_other_training, "log the loss at the same steps on both sides, at five or more", check_common_losses},
     PairRule{"optimizer", error, "the optimizers differ", k_other_training,
              "give both frameworks the same optimizer settings", of_first_runs<check_optimizer>},
     PairRule{"dataset", warning, "the data differs", "other data may cost more to read, and its losses say nothing",

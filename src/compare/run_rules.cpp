@@ -138,14 +138,14 @@ Figures check_rate(const Contender& c) {
 
 Figures check_collapse(const Contender& c) {
   for (const LoadedRun& run : c.runs)
-    if (const auto loss = find_loss_collapse(run.result.loss_values))
+    if (const auto loss = find_loss_collapse(curve_by_step(run.result, run.result.loss_values)))
       return fmt::format("{} nats at the end", format_significant(*loss, 2));
   return std::nullopt;
 }
 
 Figures check_divergence(const Contender& c) {
   for (const LoadedRun& run : c.runs)
-    if (const auto rise = find_loss_divergence(run.result.loss_values))
+    if (const auto rise = find_loss_divergence(curve_by_step(run.result, run.result.loss_values)))
       return fmt::format("from {} nats at step {} to {} at the end", format_significant(rise->reference, 3), rise->step,
                          format_significant(rise->subject, 3));
   return std::nullopt;

@@ -134,6 +134,42 @@ TEST(Audit, AnotherBatchOnlyIsANoteAndLossesAreNotJudged) {
   EXPECT_NE(find_code(findings, "batch")->sentence.find("rates per token stay comparable"), std::string::npos);
 }
 
+RunResult every_tenth(RunResult run, int64_t first) {
+  run.steps.emplace();
+  run.steps->numbers.emplace();
+  for (size_t i = 0; i < run.step_times.size(); ++i)
+    run.steps->numbers->push_back(first + 10 * static_cast<int64_t>(i));
+  return run;
+}
+
+TEST(Audit, LogsOfEveryTenthStepShowOtherRates) {
+  LoadedRun reference = plain(), subject = other();
+  reference.result = every_tenth(reference.result, 10), subject.result = every_tenth(subject.result, 10);
+  EXPECT_TRUE(audit_pair(participant(reference), participant(subject)).empty());
+  for (double& rate : subject.result.learning_rates) rate *= 0.1;
+  EXPECT_NE(find_code(audit_pair(participant(reference), participant(subject)), "learning_rate"), nullptr);
+}
+
+TEST(Audit, RatesWithoutACommonStepLeaveWhatWasAskedFor) {
+  LoadedRun reference = plain(), subject = other();
+  reference.result = every_tenth(reference.result, 10), subject.result = every_tenth(subject.result, 15);
+  reference.result.training_config.learning_rate = 3e-4, subject.result.training_config.learning_rate = 3e-4;
+  EXPECT_EQ(find_code(audit_pair(participant(reference), participant(subject)), "learning_rate"), nullptr);
+  subject.result.training_config.learning_rate = 3e-5;
+  EXPECT_NE(find_code(audit_pair(participant(reference), participant(subject)), "learning_rate"), nullptr);
+}
+
+TEST(Audit, LossesThatCannotBeComparedAreSaid) {
+  LoadedRun reference = plain(), subject = other();
+  subject.result = every_tenth(subject.result, 1'000'000);
+  const auto findings = audit_pair(participant(reference), participant(subject));
+  const Finding* finding = find_code(findings, "loss_not_compared");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, warning);
+  subject.result.loss_values.clear();
+  EXPECT_EQ(find_code(audit_pair(participant(reference), participant(subject)), "loss_not_compared"), nullptr);
+}
+
 TEST(Audit, AFindingShowsTheValuesOfBothSides) {
   LoadedRun subject = plain();
   subject.result.model_info.shape->num_key_value_heads = 2;

@@ -107,6 +107,26 @@ TEST(CompareRuns, NumberedFilesFromOtherDevicesAreNoRepetitions) {
   EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 2u);
 }
 
+TEST(CompareRuns, ARepetitionAgreesWithEveryOther) {
+  LoadedRuns runs{{sample_run("a_r1.json", Platform::nvd, Framework::nemo, 1.0),
+                   sample_run("a_r2.json", Platform::nvd, Framework::nemo, 1.1),
+                   sample_run("a_r3.json", Platform::nvd, Framework::nemo, 1.8)},
+                  {}};
+  runs.runs[0].result.gpu_info.device_name.clear();
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 1u);
+  runs.runs[2].result.gpu_info.device_name = "NVIDIA A100-SXM4-80GB";
+  EXPECT_EQ(compare_runs(runs, {}).groups[0].contenders.size(), 2u);
+}
+
+TEST(CompareRuns, FiguresOfANameKeepTheirPoint) {
+  LoadedRuns runs = two_runs(1.5);
+  runs.runs[0].result.model_info.name = "corp-1.5B", runs.runs[1].result.model_info.name = "corp-15B";
+  EXPECT_EQ(compare_runs(runs, {}).groups.size(), 2u);
+  EXPECT_EQ(compare_runs(runs, {.models = {"Corp 1_5b"}}).groups.size(), 1u);
+  runs.runs[1].result.model_info.name = "corp_1-5b";
+  EXPECT_EQ(compare_runs(runs, {}).groups.size(), 1u);
+}
+
 TEST(CompareRuns, SlowerSubjectIsToldFromTheFasterSide) {
   const Comparison comparison = compare_runs(two_runs(0.5), {});
   EXPECT_EQ(comparison.groups[0].pairs[0].verdict, Verdict::slower);
