@@ -14,6 +14,11 @@ std::vector<std::string> split_path(const std::string& path) {
   return parts;
 }
 
+// The last two of its parts, or the only one.
+std::string end_of(const std::vector<std::string>& parts) {
+  return parts.size() < 2 ? parts.back() : parts[parts.size() - 2] + '/' + parts.back();
+}
+
 size_t common_end(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   return static_cast<size_t>(std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin());
 }
@@ -25,28 +30,36 @@ size_t common_start(const std::vector<std::string>& a, const std::vector<std::st
 }  // namespace
 
 void SealedNames::add(const std::string& name) {
-  by_file_name_[std::filesystem::path(name).filename().string()].push_back(name);
+  const auto [added, is_new] = names_.insert({name, {name, split_path(name)}});
+  if (!is_new || added->second.parts.empty()) return;
+  by_file_name_[added->second.parts.back()].push_back(&added->second);
+  by_end_[end_of(added->second.parts)].push_back(&added->second);
 }
 
-bool SealedNames::holds(const std::string& name) const {
-  const auto group = by_file_name_.find(std::filesystem::path(name).filename().string());
-  return group != by_file_name_.end() &&
-         std::find(group->second.begin(), group->second.end(), name) != group->second.end();
+// Thousands of runs have files of one name, but not in folders of one name.
+std::vector<const SealedNames::SealedName*> SealedNames::find_candidates(const std::vector<std::string>& wanted) const {
+  std::vector<const SealedName*> candidates;
+  const auto append = [&](const auto& index, const std::string& key) {
+    if (const auto group = index.find(key); group != index.end())
+      candidates.insert(candidates.end(), group->second.begin(), group->second.end());
+  };
+  if (wanted.size() == 1) append(by_file_name_, wanted.back());
+  if (wanted.size() < 2) return candidates;
+  append(by_end_, end_of(wanted));
+  append(by_end_, wanted.back());
+  return candidates;
 }
 
 std::optional<std::string> SealedNames::find(const std::string& path, const std::string& beside) const {
   const std::vector<std::string> wanted = split_path(path), neighbour = split_path(beside);
-  const auto group = by_file_name_.find(std::filesystem::path(path).filename().string());
-  if (group == by_file_name_.end()) return std::nullopt;
   std::optional<std::string> best;
   std::pair<size_t, size_t> best_fit{0, 0};
   bool is_alone = false;
-  for (const std::string& name : group->second) {
-    const std::vector<std::string> parts = split_path(name);
-    const std::pair<size_t, size_t> fit{common_end(parts, wanted), common_start(parts, neighbour)};
-    if (fit.first < std::min<size_t>({2, parts.size(), wanted.size()}) || fit < best_fit) continue;
+  for (const SealedName* each : find_candidates(wanted)) {
+    const std::pair<size_t, size_t> fit{common_end(each->parts, wanted), common_start(each->parts, neighbour)};
+    if (fit < best_fit) continue;
     is_alone = fit != best_fit;
-    best_fit = fit, best = name;
+    best_fit = fit, best = each->name;
   }
   return is_alone ? best : std::nullopt;
 }

@@ -16,10 +16,18 @@ class SealedNames {
   // path, of several the one nearest to `beside`. A name and a path that have folders must share the last of them.
   // Nothing where no name fits, or two fit as well.
   std::optional<std::string> find(const std::string& path, const std::string& beside) const;
-  bool holds(const std::string& name) const;
+  bool holds(const std::string& name) const { return names_.contains(name); }
 
  private:
-  std::map<std::string, std::vector<std::string>> by_file_name_;
+  struct SealedName {
+    std::string name;
+    std::vector<std::string> parts;
+  };
+  std::vector<const SealedName*> find_candidates(const std::vector<std::string>& wanted) const;
+
+  std::map<std::string, SealedName> names_;
+  std::map<std::string, std::vector<const SealedName*>> by_file_name_,
+      by_end_;  // by_end_: "runs.json", "x/steps.jsonl"
 };
 
 }  // namespace tprimat

@@ -38,6 +38,13 @@ std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limit
   return "";
 }
 
+bool is_document(std::string_view name) { return std::filesystem::path(name).extension() == ".json"; }
+
+bool may_be_result(std::string_view text) {
+  const auto holds = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  return (holds("gpu_info") && holds("training_config")) || holds("\\u");  // a key may be escaped
+}
+
 std::string escape_name(std::string_view name) {
   std::string escaped;
   while (!name.empty()) {

@@ -11,12 +11,17 @@ namespace tprimat {
 struct ArchiveLimits {
   int64_t file_bytes = 1'000'000'000;
   int64_t all_bytes = 8'000'000'000;
-  int64_t files = 200'000;  // the manifest among them
+  int64_t result_bytes = 2'000'000'000;  // whoever verifies holds all results at once
+  int64_t files = 200'000;               // the manifest among them
   int64_t name_bytes = 4096;
 };
 
 // Why no file of an archive may be called so, as the end of a sentence ("leads out of it"); empty: it may.
 std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limits);
+
+// JSON by its name, and one that could be a result by its text.
+bool is_document(std::string_view name);
+bool may_be_result(std::string_view text);
 
 // The name with each control character, and each byte that is no UTF-8, as %XX.
 std::string escape_name(std::string_view name);

@@ -17,7 +17,6 @@ extern char** environ;
 namespace tprimat {
 namespace {
 
-constexpr std::string_view k_hidden = "[redacted]";
 constexpr size_t k_shortest_secret = 8;  // "true" or "1" behind a name like USE_TOKEN is none
 
 bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
@@ -80,9 +79,9 @@ size_t name_end(std::string_view text, size_t begin) {
 Redactor::Redactor(const RedactionOptions& options) {
   for (const std::string& secret : options.secrets) {
     if (secret.size() < k_shortest_secret || is_number(secret)) continue;
-    words_.push_back({secret, std::string(k_hidden), "secret", false});
+    words_.push_back({secret, std::string(k_hidden_secret), "secret", false});
     if (const std::string in_json = escape_in_json(secret); in_json != secret)
-      words_.push_back({in_json, std::string(k_hidden), "secret", false});
+      words_.push_back({in_json, std::string(k_hidden_secret), "secret", false});
   }
   if (options.home.size() > 1) words_.push_back({options.home, "~", "home", true});
   if (is_telling(options.user_name)) words_.push_back({options.user_name, "user", "user", true});
@@ -122,7 +121,7 @@ std::string Redactor::replace_tokens(std::string text) {
       const size_t end = name_end(text, at), behind = at + prefix.size();
       const size_t length = plain ? count_letters_and_digits(text, behind) : end - behind;
       if ((at > 0 && is_name_character(text[at - 1])) || length < shortest) continue;
-      result.append(text, done, at - done).append(k_hidden);
+      result.append(text, done, at - done).append(k_hidden_secret);
       done = end;
       ++counts_["secret"];
     }

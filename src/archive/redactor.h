@@ -9,6 +9,9 @@
 
 namespace tprimat {
 
+// What stands for a secret.
+inline constexpr std::string_view k_hidden_secret = "[redacted]";
+
 // What must not leave the machine, besides what is recognised by its shape.
 struct RedactionOptions {
   std::vector<std::string> secrets;  // values, e.g. of HF_TOKEN; those shorter than 8 characters are left alone

@@ -173,6 +173,7 @@ class Sealing {
       return seal_.left_out.push_back({item.path.string(), fault});
     if (std::ssize(content) > limits_.file_bytes)
       return seal_.left_out.push_back({item.path.string(), describe_largest(limits_)});
+    if (is_document(name) && may_be_result(content)) result_bytes_ += std::ssize(content);
     write(name, content);
     seal_.manifest.files.push_back({name, std::ssize(content), sha256_hex(content)});
   }
@@ -190,9 +191,11 @@ class Sealing {
  private:
   void write(const std::string& name, const std::string& content) {
     bytes_ += std::ssize(content);
-    if (++files_ > limits_.files || bytes_ > limits_.all_bytes)
-      throw Error(Problem{fmt::format("more than {} files or {} cannot be verified, so they are not sealed",
-                                      limits_.files, format_gb(static_cast<double>(limits_.all_bytes))),
+    if (++files_ > limits_.files || bytes_ > limits_.all_bytes || result_bytes_ > limits_.result_bytes)
+      throw Error(Problem{fmt::format("more than {} files, {} or {} of results cannot be verified, so they are not "
+                                      "sealed",
+                                      limits_.files, format_gb(static_cast<double>(limits_.all_bytes)),
+                                      format_gb(static_cast<double>(limits_.result_bytes))),
                           "", "seal them in several archives"});
     writer_.add(name, content);
   }
@@ -202,7 +205,7 @@ class Sealing {
   SealWriter writer_;
   Seal seal_;
   std::set<std::string> names_{k_manifest_name};
-  int64_t files_ = 0, bytes_ = 0;
+  int64_t files_ = 0, bytes_ = 0, result_bytes_ = 0;
 };
 
 }  // namespace

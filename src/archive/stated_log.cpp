@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "archive/stated_numbers.h"
 #include "archive/stated_series.h"
@@ -40,24 +41,56 @@ RunResult extract_again(const ReadLog& read, const std::string& log_name, const 
   return again;
 }
 
-// The format was detected then, and is given now.
-Json without_confidence(const Json& stored) {
+// The format was detected then, and is given now; the log lay elsewhere.
+Json source_section(const Json& stored) {
   Json source = stored.value("source", Json());
-  if (source.is_object()) source.erase("confidence");
+  if (source.is_object()) source.erase("confidence"), source.erase("log");
   return source;
 }
 
+constexpr const char* k_sections[] = {"performance_metrics",
+                                      "memory_metrics",
+                                      "memory_by_rank",
+                                      "statistics",
+                                      "derived",
+                                      "warmup",
+                                      "steps",
+                                      "reported",
+                                      "training_config",
+                                      "parallelism_config",
+                                      "gpu_info",
+                                      "model_info",
+                                      "event_counts",
+                                      "framework",
+                                      "framework_version",
+                                      "platform",
+                                      "precision",
+                                      "dataset",
+                                      "timestamp",
+                                      "status",
+                                      "failure_kind"};
+
 void check_sections(const StatedResult& result, const RunResult& again, Verification& found) {
   const Json derived = run_result_to_json(again);
-  const auto check = [&](const char* section, const Json& stated) {
-    check_numbers({result.file, section, result.skip_intervals}, stated,
-                  derived.contains(section) ? derived[section] : Json(), found);
+  const auto check = [&](const char* section, const Json& stated, Silence silence) {
+    const Json follows = derived.contains(section) ? derived[section] : Json();
+    const NumberPlace place{result.file, section, result.skip_intervals};
+    check_numbers(place, stated, follows, found);
+    check_words(place, stated, follows, silence, found);
   };
-  for (const char* section :
-       {"performance_metrics", "memory_metrics", "memory_by_rank", "statistics", "derived", "warmup", "steps",
-        "reported", "training_config", "parallelism_config", "gpu_info", "model_info", "event_counts"})
-    if (result.stored.contains(section)) check(section, result.stored[section]);
-  check("source", without_confidence(result.stored));
+  for (const char* section : k_sections)
+    if (result.stored.contains(section)) check(section, result.stored[section], Silence::allows);
+  if (result.stored.contains("effective_config"))
+    check("effective_config", result.stored["effective_config"], Silence::denies);
+  check("source", source_section(result.stored), Silence::allows);
+}
+
+void check_reading(const StatedResult& result, const std::string& log_name, const ReadLog& read, Verification& found) {
+  if (was_followed(result.read))
+    return check_series(result.file, result.read, index_records(make_step_records(read)), found);
+  const RunResult again = extract_again(read, log_name, result.read);
+  check_series(result.file, result.read, records_of(again), found);
+  check_sections(result, again, found);
 }
 
 }  // namespace
@@ -69,18 +102,26 @@ bool is_from_log(const RunResult& result) {
          });
 }
 
-void check_log(const StatedResult& result, const std::string& log_name, const std::string& log, Verification& found) {
-  try {
-    const bool followed = was_followed(result.read);
-    const ReadLog read = read_log_text(log, {followed ? "" : *result.read.source.format});
-    ++found.logs;
-    if (followed) return check_series(result.file, result.read, index_records(make_step_records(read)), found);
-    const RunResult again = extract_again(read, log_name, result.read);
-    check_series(result.file, result.read, records_of(again), found);
-    check_sections(result, again, found);
-  } catch (const Error& error) {
-    found.broken.push_back({result.file, fmt::format("its log {}", log_name), "read as " + *result.read.source.format,
+void check_log(const StatedResults& results, const std::string& log_name, const std::string& log, Verification& found) {
+  const RunResult& first = results.front()->read;
+  const auto broken = [&](const StatedResult& result, const Error& error) {
+    found.broken.push_back({result.file, fmt::format("its log {}", log_name), "read as " + *first.source.format,
                             error.problems().front().what});
+  };
+  std::optional<ReadLog> read;
+  try {
+    read = read_log_text(log, {was_followed(first) ? "" : *first.source.format});
+    ++found.logs;
+  } catch (const Error& error) {
+    for (const auto& result : results) broken(*result, error);
+    return;
+  }
+  for (const auto& result : results) {
+    try {
+      check_reading(*result, log_name, *read, found);
+    } catch (const Error& error) {
+      broken(*result, error);
+    }
   }
 }
 

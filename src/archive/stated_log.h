@@ -1,7 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "archive/verification.h"
 #include "result/run_result.h"
@@ -17,12 +19,14 @@ struct StatedResult {
   bool skip_intervals = false;
 };
 
+using StatedResults = std::vector<std::shared_ptr<const StatedResult>>;
+
 // Whether the log that a result names was its source: it has the format of a dialect, or of a suite that followed it.
 bool is_from_log(const RunResult& result);
 
-// Reads the log once more as it was read for the result, and holds every figure of the result against what follows from
-// it: the series, what the framework reported, memory, settings, rates. What the user added where the log is silent is
-// taken from the result.
-void check_log(const StatedResult& result, const std::string& log_name, const std::string& log, Verification& found);
+// Reads the log once more as it was read for the results, which have one format, and holds every figure, word and
+// setting of theirs against what follows from it: the series, what the framework reported, memory, settings, rates.
+// What the user added where the log is silent is taken from the result.
+void check_log(const StatedResults& results, const std::string& log_name, const std::string& log, Verification& found);
 
 }  // namespace tprimat

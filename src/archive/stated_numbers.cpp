@@ -6,10 +6,22 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "archive/redactor.h"
+
 namespace tprimat {
 namespace {
 
 std::string show_json(const Json& value) { return value.is_number() ? value.dump() : "nothing"; }
+
+std::string show_word(const Json& value) {
+  if (value.is_null()) return "nothing";
+  return value.is_string() ? value.get<std::string>() : print_json_line(value);
+}
+
+// A secret may have been hidden in the log and in the result at other lengths.
+bool is_hidden(const Json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().find(k_hidden_secret) != std::string::npos;
+}
 
 bool is_interval(const std::string& key) { return key == "ci95_low" || key == "ci95_high"; }
 
@@ -66,6 +78,24 @@ void check_numbers(const NumberPlace& place, const Json& stated, const Json& der
     check_list(place, stated, derived, found);
   } else if (stated.is_number()) {
     check_number(place, stated, derived, found);
+  }
+}
+
+void check_words(const NumberPlace& place, const Json& stated, const Json& derived, Silence silence,
+                 Verification& found) {
+  if (stated.is_object()) {
+    for (const auto& [key, value] : stated.items()) {
+      const bool is_derived = derived.is_object() && derived.contains(key);
+      check_words(within(place, "." + key), value, is_derived ? derived[key] : Json(), silence, found);
+    }
+  } else if (stated.is_array()) {
+    for (size_t i = 0; derived.is_array() && i < stated.size(); ++i)
+      check_words(within(place, fmt::format("[{}]", i)), stated[i], i < derived.size() ? derived[i] : Json(), silence,
+                  found);
+  } else if (stated.is_string() || stated.is_boolean()) {
+    if (stated == derived || (derived.is_null() && silence == Silence::allows)) return;
+    if (is_hidden(stated) && (derived.is_null() || is_hidden(derived))) return;
+    found.broken.push_back({place.file, place.where, show_word(stated), show_word(derived)});
   }
 }
 

@@ -23,4 +23,11 @@ struct NumberPlace {
 // an object is no statement; what it leaves out of a list is.
 void check_numbers(const NumberPlace& place, const Json& stated, const Json& derived, Verification& found);
 
+// What a word means that the log does not have: the user may have added it, or nobody could.
+enum class Silence { allows, denies };
+
+// Holds every string, true and false in `stated` against the one at its place in `derived`.
+void check_words(const NumberPlace& place, const Json& stated, const Json& derived, Silence silence,
+                 Verification& found);
+
 }  // namespace tprimat

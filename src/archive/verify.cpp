@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -26,15 +25,26 @@
 namespace tprimat {
 namespace {
 
-// What the first reading leaves: a hash of each file, and JSON, for results are among it.
+// What the first reading leaves: a hash of each file, and the JSON that may be a result.
 struct Opened {
   std::map<std::string, SealedFile> files;
   std::map<std::string, std::string> documents;
+  std::vector<std::string> no_json;
   std::optional<std::string> manifest;
 };
 
+bool is_json(const std::string& text) {
+  try {
+    parse_json(text, "");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 Opened open_archive(const std::filesystem::path& archive, const ArchiveLimits& limits) {
   Opened opened;
+  int64_t result_bytes = 0;
   read_sealed_files(
       archive,
       [&](const std::string& name, std::string content) {
@@ -43,7 +53,17 @@ Opened open_archive(const std::filesystem::path& archive, const ArchiveLimits& l
           return;
         }
         opened.files[name] = {name, std::ssize(content), sha256_hex(content)};
-        if (std::filesystem::path(name).extension() == ".json") opened.documents[name] = std::move(content);
+        if (!is_document(name)) return;
+        if (may_be_result(content)) {
+          result_bytes += std::ssize(content);
+          if (result_bytes > limits.result_bytes)
+            throw Error(Problem{
+                fmt::format("holds more than {} of results", format_gb(static_cast<double>(limits.result_bytes))),
+                archive.string(), "such archives are not written by tprimat"});
+          opened.documents[name] = std::move(content);
+        } else if (!is_json(content)) {
+          opened.no_json.push_back(name);
+        }
       },
       limits);
   if (!opened.manifest)
@@ -63,6 +83,7 @@ class Verifier {
   Verifier(const Opened& opened, const Manifest& manifest) {
     for (const auto& [name, file] : opened.files) names_.add(name);
     check_files(opened, manifest);
+    for (const std::string& name : opened.no_json) note_no_json(name);
     for (const auto& [name, text] : opened.documents)
       if (const auto stored = parse_result(name, text)) check_result(name, *stored);
   }
@@ -73,12 +94,12 @@ class Verifier {
     read_sealed_files(
         archive,
         [&](const std::string& name, const std::string& content) {
-          const auto checks = waiting_.find(name);
-          if (checks == waiting_.end()) return;
+          const auto waiting = waiting_.find(name);
+          if (waiting == waiting_.end()) return;
           const auto file = opened.files.find(name);
           if (file == opened.files.end() || file->second.sha256 != sha256_hex(content))
             throw Error(Problem{"changed while it was read", archive.string(), "verify it once more"});
-          for (const auto& check : checks->second) check(content);
+          check_waiting(name, waiting->second, content);
         },
         limits);
   }
@@ -113,9 +134,13 @@ class Verifier {
       Json json = parse_json(text, "");
       if (json.is_object() && json.contains("gpu_info") && json.contains("training_config")) return json;
     } catch (const Error&) {
-      found_.notes.push_back(name + ": is no JSON: nothing in it was checked");
+      note_no_json(name);
     }
     return std::nullopt;
+  }
+
+  void note_no_json(const std::string& name) {
+    found_.notes.push_back(name + ": is no JSON: nothing in it was checked");
   }
 
   void check_result(const std::string& name, const Json& stored) {
@@ -165,8 +190,18 @@ class Verifier {
     }
   }
 
-  void wait_for(const std::string& name, std::function<void(const std::string& content)> check) {
-    waiting_[name].push_back(std::move(check));
+  // Results that were made of one file, which is parsed once for all of them, and once for each format of a log.
+  struct Waiting {
+    StatedResults of_records;
+    std::map<std::string, StatedResults> of_log;  // by format
+  };
+
+  void check_waiting(const std::string& name, const Waiting& waiting, const std::string& content) {
+    if (!waiting.of_records.empty()) {
+      const RecordsByStep records = parse_records(content);
+      for (const auto& result : waiting.of_records) check_series(result->file, result->read, records, found_);
+    }
+    for (const auto& [format, results] : waiting.of_log) check_log(results, name, content, found_);
   }
 
   // What the series of a result were made of, where that was sealed too.
@@ -175,14 +210,11 @@ class Verifier {
     std::optional<std::string> steps = steps_beside(result->file);
     if (!names_.holds(*steps)) steps = source.steps_file ? names_.find(*source.steps_file, result->file) : std::nullopt;
     if (steps) {
-      wait_for(*steps, [this, result](const std::string& content) {
-        check_series(result->file, result->read, parse_records(content), found_);
-      });
+      waiting_[*steps].of_records.push_back(result);
     } else if (!is_from_log(result->read)) {
       note_unchecked(result->file, "no step records beside it");
     } else if (const auto log = names_.find(*source.log, result->file)) {
-      wait_for(*log,
-               [this, result, name = *log](const std::string& content) { check_log(*result, name, content, found_); });
+      waiting_[*log].of_log[*source.format].push_back(result);
     } else {
       note_unchecked(result->file,
                      fmt::format("its log {} is not in the archive, or under several names", *source.log));
@@ -194,7 +226,7 @@ class Verifier {
   }
 
   SealedNames names_;
-  std::map<std::string, std::vector<std::function<void(const std::string&)>>> waiting_;
+  std::map<std::string, Waiting> waiting_;
   Verification found_;
 };
 

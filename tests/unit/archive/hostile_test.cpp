@@ -184,6 +184,27 @@ TEST_F(SealLimits, MoreThanAnArchiveMayHoldIsNotSealed) {
   }
 }
 
+TEST_F(SealLimits, MoreResultsThanCanBeHeldAreNeitherSealedNorRead) {
+  write_run();
+  write_file_atomically(output_ / "trace.json", "[\"" + std::string(100'000, 'x') + "\"]");  // no result: not held
+  seal();
+  EXPECT_EQ(complaint_about(folder_ / "a.tar.zst", {.result_bytes = 50'000}), "");
+  const ArchiveLimits limits{.result_bytes = 1000};
+  EXPECT_NE(complaint_about(folder_ / "a.tar.zst", limits).find("of results"), std::string::npos);
+  EXPECT_THROW(seal_files({{output_}, folder_ / "b.tar.zst", {}, "", "", limits}), Error);
+}
+
+TEST(SealedNames, AreFoundQuicklyAmongThousandsOfOneName) {  // one by one: minutes
+  SealedNames names;
+  constexpr int k_runs = 20'000;
+  const auto name_of = [](int run) { return "output/runs/" + std::to_string(run) + "/steps.jsonl"; };
+  for (int run = 0; run < k_runs; ++run) names.add(name_of(run));
+  for (int run = 0; run < k_runs; ++run) {
+    ASSERT_TRUE(names.holds(name_of(run)));
+    ASSERT_EQ(names.find("/data/" + name_of(run), "output/x.json"), name_of(run));
+  }
+}
+
 TEST(SealedNames, AreFoundByTheirEnd) {
   SealedNames names;
   for (const char* name : {"output/runs/a/steps.jsonl", "output/runs/b/steps.jsonl", "x.log", "one/t.log", "two/t.log"})

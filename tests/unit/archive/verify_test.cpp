@@ -134,6 +134,16 @@ TEST_F(VerifyTest, RecordsAreFoundByThePathInTheResult) {
   EXPECT_TRUE(found.broken.empty()) << list_broken(found);
 }
 
+TEST_F(VerifyTest, AResultWithEscapedKeysIsChecked) {
+  write_run();
+  edit_result([](Json& result) { result["statistics"]["mean"] = 0.5; });
+  const fs::path path = output_ / "train_nvd_mega_llama.json";
+  std::string text = read_file(path);
+  text.replace(text.find("gpu_info"), 1, "\\u0067");
+  write_file_atomically(path, text);
+  EXPECT_NE(find_broken(seal_and_verify(), "statistics.mean"), nullptr);
+}
+
 TEST_F(VerifyTest, WithoutRecordsANoteSaysWhatIsTakenAsItIs) {
   write_run();
   fs::remove_all(output_ / "runs");
@@ -235,6 +245,48 @@ TEST_F(LogTest, WhatTheUserAddedIsNotHeldAgainstTheLog) {
   const Verification found = verify_sealed();
   EXPECT_EQ(found.logs, 1);
   EXPECT_TRUE(found.broken.empty()) << list_broken(found);
+}
+
+TEST_F(LogTest, SettingsThatWereChangedAreSpokenOf) {
+  const std::string settings =
+      "------------------------ arguments ------------------------\n"
+      "  bf16 ............................................ True\n"
+      "  optimizer ....................................... adam\n"
+      "  recompute_granularity ........................... full\n"
+      "  sequence_parallel ............................... True\n"
+      "  tensor_model_parallel_size ...................... 2\n"
+      "-------------------- end of arguments ---------------------\n";
+  extract_to("a.json", "a.log", settings + megatron_log());
+  const Json honest = parse_json(read_file(output_ / "a.json"), "");
+  EXPECT_TRUE(verify_sealed().broken.empty());
+  Json doctored = honest;
+  doctored["framework"] = "nemo";
+  doctored["precision"] = "fp8";
+  doctored["training_config"]["optimizer"] = "muon";
+  doctored["training_config"]["recompute"] = "none";
+  doctored["parallelism_config"]["sequence_parallel"] = false;
+  doctored["effective_config"]["recompute_granularity"] = "None";
+  doctored["effective_config"]["never_printed"] = "True";
+  write_file_atomically(output_ / "a.json", print_json(doctored));
+  const Verification found = verify_sealed();
+  for (const char* what : {"framework", "precision", "training_config.optimizer", "training_config.recompute",
+                           "parallelism_config.sequence_parallel", "effective_config.recompute_granularity",
+                           "effective_config.never_printed"})
+    EXPECT_NE(find_broken(found.broken, what), nullptr) << what << "\n" << list_broken(found);
+  EXPECT_EQ(found.broken.size(), 7u) << list_broken(found);
+}
+
+TEST_F(LogTest, ALogThatSeveralResultsNameIsReadOnce) {
+  extract_to("a.json", "a.log", megatron_log());
+  extract_to("b.json", "a.log", megatron_log());
+  RunResult result = load_run_result(output_ / "b.json");
+  result.loss_values[11] = 0.5;
+  write_run_result(output_ / "b.json", result, Survives::kill);
+  const Verification found = verify_sealed();
+  EXPECT_EQ(found.logs, 1);
+  EXPECT_EQ(found.steps, 24);
+  ASSERT_EQ(found.broken.size(), 1u) << list_broken(found);
+  EXPECT_EQ(found.broken[0].file, "output/b.json");
 }
 
 TEST_F(LogTest, ALogThatASuiteFollowedIsReadAgain) {
