@@ -38,6 +38,7 @@ struct Finding {
 struct LoadedRun {
   std::string path;
   RunResult result;
+  std::optional<std::string> outliers = {};  // described before what was recorded of each step was dropped
 };
 
 struct SkippedFile {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/parallel_for.h"
+#include "compare/outlier_causes.h"
 #include "result/result_file.h"
 
 namespace tprimat {
@@ -64,23 +65,27 @@ class Lister {
 // What became of a candidate: one of the two.
 struct Outcome {
   std::optional<RunResult> result;
+  std::optional<std::string> outliers;
   std::vector<Problem> problems;
 };
 
-// Neither a comparison nor a report looks at these series, and thousands of runs hold gigabytes of them.
+// Neither a comparison nor a report looks at these series, once the outliers are described, and thousands of runs hold
+// gigabytes of them.
 void drop_unused_series(RunResult& result) {
   result.grad_norms = {};
   result.memory_values = {};
   result.reported.reset();
-  if (result.step_telemetry) result.step_telemetry->power_watts.reset();
-  if (result.step_telemetry) result.step_telemetry->highest_temperature_celsius.reset();
+  result.step_telemetry.reset();
 }
 
 Outcome read_candidate(const Candidate& candidate, bool keeps_all) {
   Outcome outcome;
   try {
     outcome.result = load_run_result(candidate.path);
-    if (!keeps_all) drop_unused_series(*outcome.result);
+    if (keeps_all) return outcome;
+    const auto& statistics = outcome.result->statistics;
+    if (statistics && !statistics->outliers.empty()) outcome.outliers = describe_outliers(*outcome.result);
+    drop_unused_series(*outcome.result);
   } catch (const Error& error) {
     outcome.problems = error.problems();
   }
@@ -114,7 +119,7 @@ LoadedRuns load_runs(const std::vector<std::string>& paths) {
   std::vector<Outcome> outcomes = read_candidates(candidates, loaded.all_series);
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (outcomes[i].result)
-      loaded.runs.push_back({candidates[i].path, std::move(*outcomes[i].result)});
+      loaded.runs.push_back({candidates[i].path, std::move(*outcomes[i].result), std::move(outcomes[i].outliers)});
     else if (candidates[i].was_named)
       problems.insert(problems.end(), outcomes[i].problems.begin(), outcomes[i].problems.end());
     else

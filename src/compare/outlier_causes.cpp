@@ -36,6 +36,12 @@ std::optional<double> figure_of(const std::vector<double>& values, size_t entry)
   return values[entry];
 }
 
+// What the ordinary steps read in one series; held_share: of those that reach what counts as held down.
+struct Ordinary {
+  size_t count = 0;
+  double median = 0, held_share = 0;
+};
+
 // The steps of one run, with what is recorded of each.
 class StepCauses {
  public:
@@ -44,6 +50,9 @@ class StepCauses {
     std::set<int64_t> labelled;
     if (run.steps)
       for (const LabelledStep& each : run.steps->labelled) labelled.insert(each.step);
+    if (run.events)
+      for (const RunEvent& event : *run.events)
+        if (event.step) events_.insert({*event.step, &event});
     for (size_t i = 0; i < run.step_times.size(); ++i) {
       const int64_t step = step_number(run, i);
       if (outliers.contains(step)) outliers_.push_back(i), entries_[step] = i;
@@ -75,15 +84,17 @@ class StepCauses {
   }
 
  private:
+  // Of the events of a step and of the one before it, the first in the log.
   std::vector<std::string> events_of(int64_t step) const {
-    for (const RunEvent& event : run_.events.value_or(std::vector<RunEvent>())) {
-      if (!event.step || (*event.step != step && *event.step != step - 1)) continue;
-      std::string words = event.kind;
-      std::replace(words.begin(), words.end(), '_', ' ');
-      const bool vowel = std::string_view("aeiou").find(words.front()) != std::string_view::npos;
-      return {fmt::format("{} {}", vowel ? "an" : "a", words)};
-    }
-    return {};
+    const RunEvent* first = nullptr;
+    for (const int64_t each : {step, step - 1})
+      if (const auto found = events_.find(each); found != events_.end())
+        if (first == nullptr || found->second < first) first = found->second;
+    if (first == nullptr || first->kind.empty()) return {};
+    std::string words = first->kind;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    const bool vowel = std::string_view("aeiou").find(words.front()) != std::string_view::npos;
+    return {fmt::format("{} {}", vowel ? "an" : "a", words)};
   }
 
   void add_seen(std::vector<std::string>& causes, size_t entry) const {
@@ -100,30 +111,37 @@ class StepCauses {
       causes.emplace_back("other processes on the processors");
   }
 
-  std::vector<double> ordinary_figures(const std::vector<double>& values) const {
+  // Made once for each series: a run may have thousands of outliers.
+  const Ordinary& ordinary_of(const std::vector<double>& values, double least) const {
+    const auto [place, is_new] = ordinary_figures_.try_emplace(&values);
+    if (!is_new) return place->second;
     std::vector<double> figures;
     for (const size_t entry : ordinary_)
       if (const auto figure = figure_of(values, entry)) figures.push_back(*figure);
-    return figures;
+    const auto reach = std::count_if(figures.begin(), figures.end(), [&](double value) { return value >= least; });
+    Ordinary& ordinary = place->second;
+    ordinary.count = figures.size();
+    if (ordinary.count < k_enough_steps) return ordinary;
+    ordinary.held_share = static_cast<double>(reach) / static_cast<double>(ordinary.count);
+    ordinary.median = median(figures);
+    return ordinary;
   }
 
   // Whether the entry reaches `least`, and the ordinary ones hardly ever do.
   bool is_rare(const std::vector<double>& values, size_t entry, double least) const {
     if (figure_of(values, entry).value_or(0.0) < least) return false;
-    const std::vector<double> ordinary = ordinary_figures(values);
-    const auto reach = std::count_if(ordinary.begin(), ordinary.end(), [&](double value) { return value >= least; });
-    return ordinary.size() >= k_enough_steps &&
-           static_cast<double>(reach) <= k_rare_share * static_cast<double>(ordinary.size());
+    const Ordinary& ordinary = ordinary_of(values, least);
+    return ordinary.count >= k_enough_steps && ordinary.held_share <= k_rare_share;
   }
 
   // The entry's figure as a share of the ordinary ones' median.
   std::optional<double> against_ordinary(const std::optional<std::vector<double>>& values, size_t entry) const {
     if (!values) return std::nullopt;
     const auto figure = figure_of(*values, entry);
-    const std::vector<double> ordinary = ordinary_figures(*values);
-    if (!figure || ordinary.size() < k_enough_steps) return std::nullopt;
-    const double usual = median(ordinary);
-    return usual > 0.0 ? std::optional(*figure / usual) : std::nullopt;
+    if (!figure) return std::nullopt;
+    const Ordinary& ordinary = ordinary_of(*values, 0.0);
+    if (ordinary.count < k_enough_steps) return std::nullopt;
+    return ordinary.median > 0.0 ? std::optional(*figure / ordinary.median) : std::nullopt;
   }
 
   bool has_lower_clock(const StepTelemetry& seen, size_t entry) const {
@@ -132,8 +150,10 @@ class StepCauses {
   }
 
   const RunResult& run_;
-  std::vector<size_t> outliers_, ordinary_;  // entries of step_times
-  std::map<int64_t, size_t> entries_;        // of the outliers, by number of the step
+  std::vector<size_t> outliers_, ordinary_;    // entries of step_times
+  std::map<int64_t, size_t> entries_;          // of the outliers, by number of the step
+  std::map<int64_t, const RunEvent*> events_;  // the first of each step
+  mutable std::map<const std::vector<double>*, Ordinary> ordinary_figures_;
 };
 
 std::string count_causes(const RunResult& run, const StepCauses& causes) {

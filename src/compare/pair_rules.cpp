@@ -76,15 +76,17 @@ std::string plain_words(const std::string& text, std::initializer_list<std::stri
 std::string plain_optimizer(const std::string& name) {
   const std::string plain = plain_words(
       name, {"optimizernames", "distributed", "mcore", "fused", "torch", "apex", "cpu", "with", "optimizer", "optim"});
-  return plain == "adam" || plain == "optim" || plain.empty() ? "adamw" : plain;
+  if (plain.empty()) return name;
+  return plain == "adam" || plain == "optim" ? "adamw" : plain;
 }
 
-// "CosineAnnealing", "cosine_with_min_lr" and "WarmupCosineLR" are one shape.
+// "CosineAnnealing", "cosine_with_min_lr" and "WarmupCosineLR" are one shape; a name of two shapes is neither.
 std::string plain_schedule(const std::string& name) {
-  const std::string plain = plain_words(name, {"schedulertype"});
+  const std::string plain = plain_words(name, {"schedulertype", "linearwarmup"});
+  std::vector<std::string> shapes;
   for (const char* shape : {"cosine", "linear", "constant"})
-    if (plain.find(shape) != std::string::npos) return shape;
-  return plain;
+    if (plain.find(shape) != std::string::npos) shapes.emplace_back(shape);
+  return shapes.size() == 1 ? shapes.front() : plain;
 }
 
 Shown check_optimizer(const RunResult& a, const RunResult& b) {

@@ -1,6 +1,7 @@
 #include "compare/printed_settings.h"
 
 #include <algorithm>
+#include <charconv>
 #include <span>
 
 namespace tprimat {
@@ -54,11 +55,17 @@ const PrintedSetting k_printed_recompute = {
     "recomputation",
     {"recompute_granularity", "activation_checkpoint.mode", "checkpoint_activations", "gradient_checkpointing"}};
 
+std::optional<double> number_of(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
 // "True", "true" and "1" are one word, and so is what is not there.
 std::string plain_value(std::string value, bool is_count) {
   for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   if (value == "true" || (value == "1" && !is_count)) return "on";
-  if (value == "false" || value == "0" || value == "0.0" || value == "none" || value == "null") return "off";
+  if (value == "false" || number_of(value) == 0.0 || value == "none" || value == "null") return "off";
   return value;
 }
 
@@ -75,8 +82,11 @@ std::optional<std::string> find_value(const RunResult& run, const PrintedSetting
 Evidences compare_printed(const RunResult& reference, const RunResult& subject,
                           std::span<const PrintedSetting> settings) {
   Evidences evidence;
-  for (const PrintedSetting& setting : settings)
-    add(evidence, setting.what, find_value(reference, setting), find_value(subject, setting));
+  for (const PrintedSetting& setting : settings) {
+    const auto x = find_value(reference, setting), y = find_value(subject, setting);
+    const auto a = x ? number_of(*x) : std::nullopt, b = y ? number_of(*y) : std::nullopt;
+    if (!a || !b || !is_equal(*a, *b)) add(evidence, setting.what, x, y);
+  }
   return evidence;
 }
 

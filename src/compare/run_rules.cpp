@@ -197,7 +197,7 @@ Figures check_outliers(const Contender& c) {
     if (!statistics || statistics->outliers.empty()) continue;
     const auto count = static_cast<double>(statistics->outliers.size());
     const bool is_many = count >= k_many && count > k_many_share * static_cast<double>(statistics->count);
-    if (is_many == many) return describe_outliers(run.result);
+    if (is_many == many) return run.outliers ? *run.outliers : describe_outliers(run.result);
   }
   return std::nullopt;
 }

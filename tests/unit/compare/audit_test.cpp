@@ -440,6 +440,25 @@ TEST(Audit, ALowerClockCountsOnABusyDeviceWhoseReasonsAreNotRead) {
   EXPECT_TRUE(begins_with(steps.sentence(), "1 unattributed")) << steps.sentence();
 }
 
+TEST(Audit, ManyOutliersTakeNoSquareOfTime) {  // at a square, minutes
+  constexpr int64_t k_steps = 200'000;
+  RunResult run = plain().result;
+  run.step_times.assign(k_steps, 1.0);
+  run.statistics->outliers.clear();
+  run.events.emplace();
+  std::vector<double> heat(k_steps, 0.0), neighbours(k_steps, 0.0);
+  for (int64_t step = 100; step <= k_steps; step += 4) {
+    run.step_times[static_cast<size_t>(step - 1)] = 9.0;
+    run.statistics->outliers.push_back(step);
+    heat[static_cast<size_t>(step - 1)] = 1.0;
+    run.events->push_back({"checkpoint", {}, step, {}, {}, {}, ""});
+  }
+  run.step_telemetry.emplace();
+  run.step_telemetry->throttle_shares = {{"thermal", heat}, {"power", heat}};
+  EXPECT_NE(sentence_about(run, "outliers").find("49976 with a checkpoint and"), std::string::npos)
+      << sentence_about(run, "outliers");
+}
+
 TEST(Audit, NeighboursAndEventsOfOneStepAreBothSaid) {
   SlowSteps steps({20, 40});
   steps.run.step_telemetry->others_busy_threads = steps.series(0.0, 3.0);

@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "compare/audit.h"
 #include "compare/contender.h"
 #include "compare/verdict.h"
 #include "example_data.h"
 #include "result/result_file.h"
+#include "result/summary.h"
 #include "unit/compare/sample_runs.h"
 
 namespace tprimat {
@@ -347,6 +349,30 @@ TEST(LoadRuns, DirectoryNamesWhatItSkips) {
   EXPECT_THROW(load_runs({(folder / "notes.json").string()}), Error);
   EXPECT_THROW(load_runs({(folder / "missing").string()}), Error);
   std::filesystem::remove_all(folder);
+}
+
+TEST(LoadRuns, OfThousandsOfFilesTheOutliersAreDescribedAndTheTelemetryOfStepsIsNotHeld) {
+  const auto folder = std::filesystem::temp_directory_path() / "tprimat_load_many_test";
+  std::filesystem::remove_all(folder);
+  RunResult result = sample_run("", Platform::nvd, Framework::nemo, 1).result;
+  result.step_times[30] *= 3;
+  summarise_run(result, {});
+  std::vector<double> heat(result.step_times.size(), 0.0);
+  heat[30] = 1.0;
+  result.step_telemetry.emplace();
+  result.step_telemetry->throttle_shares = {{"thermal", heat}};
+  write_run_result(folder / "0.json", result, Survives::kill);
+  for (int i = 1; i <= 1000; ++i)
+    std::filesystem::create_hard_link(folder / "0.json", folder / (std::to_string(i) + ".json"));
+  const LoadedRuns loaded = load_runs({folder.string()});
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(loaded.runs.size(), 1001u);
+  const LoadedRun& run = loaded.runs[500];
+  EXPECT_FALSE(run.result.step_telemetry.has_value());
+  const auto findings = audit_contender({"A", "label", {run}, {}});
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& each) {
+    return each.sentence.find("1 with the clock held down by heat") != std::string::npos;
+  }));
 }
 
 // Real pairs that were once headlined: none may have a winner.

@@ -63,10 +63,33 @@ TEST(Differences, NamesOfOneOptimizerAreNoDifference) {
     b.training_config.optimizer = name;
     EXPECT_EQ(sentence_of_pair(a, b, "optimizer"), "") << name;
   }
-  for (const char* name : {"sgd", "Muon", "adafactor"}) {
+  for (const char* name : {"sgd", "Muon", "adafactor", "---", "?"}) {
     b.training_config.optimizer = name;
     EXPECT_NE(sentence_of_pair(a, b, "optimizer"), "") << name;
   }
+}
+
+TEST(Differences, AScheduleIsWhatFollowsItsWarmup) {
+  RunResult a = one_side().result, b = the_other_side().result;
+  a.learning_rates.clear(), b.learning_rates.clear();
+  a.training_config.schedule = "linear";
+  b.training_config.schedule = "linear_warmup_constant";
+  EXPECT_NE(sentence_of_pair(a, b, "learning_rate"), "");
+  a.training_config.schedule = "constant_with_warmup";
+  EXPECT_EQ(sentence_of_pair(a, b, "learning_rate"), "");
+  a.training_config.schedule = "CosineAnnealing", b.training_config.schedule = "linear_warmup_cosine_annealing";
+  EXPECT_EQ(sentence_of_pair(a, b, "learning_rate"), "");
+  a.training_config.schedule = "constant", b.training_config.schedule = "constant_then_linear";
+  EXPECT_NE(sentence_of_pair(a, b, "learning_rate"), "");
+}
+
+TEST(Differences, PrintedNumbersAreComparedAsNumbers) {
+  RunResult a = one_side().result, b = the_other_side().result;
+  a.effective_config = PrintedNames{{"attention_dropout", "0.1"}, {"hidden_dropout", "0.00"}};
+  b.effective_config = PrintedNames{{"attention_dropout", "0.10"}, {"hidden_dropout", "0"}};
+  EXPECT_EQ(sentence_of_pair(a, b, "data_settings"), "");
+  b.effective_config->at("attention_dropout") = "0.2";
+  EXPECT_NE(sentence_of_pair(a, b, "data_settings").find("attention dropout 0.1 against 0.2"), std::string::npos);
 }
 
 TEST(Differences, WhatSinglePrecisionRoundsIsNoDifference) {
