@@ -32,9 +32,13 @@ double unix_time_seconds() {
 
 std::string utc_timestamp() { return format_utc(unix_time_seconds()); }
 
-std::string format_utc(double unix_seconds) {
+bool has_calendar_year(double unix_seconds) {
   constexpr double k_year_0 = -62167219200.0, k_year_10000 = 253402300800.0;
-  if (!(unix_seconds >= k_year_0 && unix_seconds < k_year_10000)) return "";
+  return unix_seconds >= k_year_0 && unix_seconds < k_year_10000;
+}
+
+std::string format_utc(double unix_seconds) {
+  if (!has_calendar_year(unix_seconds)) return "";
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)));
 }
 

@@ -15,6 +15,7 @@ double unix_time_seconds();
 
 // "2026-11-20T22:43:53Z"
 std::string utc_timestamp();
+bool has_calendar_year(double unix_seconds);  // of four digits
 std::string format_utc(double unix_seconds);  // empty for a moment that has no calendar year of four digits
 
 // Seconds since 1970 of "2026-01-31T12:00:00Z", with or without fraction, zone or time of day; nothing for anything

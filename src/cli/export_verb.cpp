@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -60,11 +61,19 @@ LoadedRuns load_exported(const ExportRequest& request) {
 }
 
 // Two files of different folders may have one name.
-std::string unused_run_name(const std::string& wanted, std::set<std::string>& names) {
-  std::string name = wanted;
-  for (int i = 2; !names.insert(name).second; ++i) name = fmt::format("{}-{}", wanted, i);
-  return name;
-}
+class RunNames {
+ public:
+  std::string unused(const std::string& wanted) {
+    std::string name = wanted;
+    for (int& next = next_.try_emplace(wanted, 2).first->second; !names_.insert(name).second; ++next)
+      name = fmt::format("{}-{}", wanted, next);
+    return name;
+  }
+
+ private:
+  std::set<std::string> names_;
+  std::map<std::string, int> next_;  // number to try, by the wanted name
+};
 
 // A path may hold bytes that are no UTF-8, which no format takes.
 std::string to_utf8(const std::string& path) {
@@ -93,10 +102,10 @@ ExitStatus export_runs(const Session& session, const ExportRequest& request) {
   std::vector<OpenSink> sinks = open_sinks(request, runner);
   const LoadedRuns loaded = load_exported(request);
   const InterruptGuard interrupt;
-  std::set<std::string> names;
+  RunNames names;
   for (const LoadedRun& run : loaded.runs) {
     if (interrupt.count() > 0) return ExitStatus::interrupted;
-    export_run(run, loaded.all_series, unused_run_name(make_run_name(run.path), names), sinks);
+    export_run(run, loaded.all_series, names.unused(make_run_name(run.path)), sinks);
   }
   for (OpenSink& each : sinks) each.sink->finish();
   print_places(session, sinks, loaded.runs.size());

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "report/report.h"
+#include "text/format.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -59,9 +60,9 @@ std::string csv_point(const Trend& trend, const HistoryPoint& point) {
   std::string files;
   for (const std::string& path : point.paths) files += (files.empty() ? "" : ";") + path;
   const Estimate figure = point.figure.value_or(Estimate{});
-  return fmt::format("{},{},{},{},{},{},{}\n", csv_cell(describe_series(trend.series)), format_utc(point.unix_time),
-                     enum_name(point.status), point.figure ? csv_number(figure.value) : "", csv_number(figure.low),
-                     csv_number(figure.high), csv_cell(files));
+  return fmt::format("{},{},{},{},{},{},{}\n", csv_cell(disarm_formula(describe_series(trend.series))),
+                     format_utc(point.unix_time), enum_name(point.status), point.figure ? csv_number(figure.value) : "",
+                     csv_number(figure.low), csv_number(figure.high), csv_cell(disarm_formula(files)));
 }
 
 }  // namespace

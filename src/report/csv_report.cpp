@@ -3,6 +3,7 @@
 #include "compare/contender.h"
 #include "report/figures.h"
 #include "report/report.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -36,6 +37,7 @@ std::vector<std::string> contender_cells(const std::string& model, const Contend
   for (const LoadedRun& run : contender.runs) files += (files.empty() ? "" : ";") + run.path;
   std::vector<std::string> cells{model, contender.letter, contender.label, files};
   for (const auto& [name, value] : list_facts(contender)) cells.push_back(value);
+  for (std::string& cell : cells) cell = disarm_formula(std::move(cell));
   for (const Metric& metric : metrics()) {
     const auto estimate = read_figure(contender, metric);
     cells.push_back(estimate ? number(estimate->value) : "");

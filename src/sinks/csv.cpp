@@ -13,7 +13,7 @@ class CsvSink : public Sink {
 
  private:
   CsvTables& tables() {
-    if (!tables_) tables_.emplace(folder_);
+    if (!tables_) tables_.emplace(folder_, CsvReader::spreadsheet);
     return *tables_;
   }
 

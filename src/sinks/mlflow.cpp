@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "archive/sha256.h"
@@ -22,8 +21,6 @@ constexpr std::string_view k_experiment_id = "746072696474000001";
 constexpr std::string_view k_experiment_name = "tprimat";
 constexpr int k_run_finished = 3, k_run_failed = 4, k_run_killed = 5;  // mlflow.entities.RunStatus
 constexpr int k_source_local = 4;                                      // mlflow.entities.SourceType
-
-int64_t to_milliseconds(double seconds) { return std::llround(seconds * 1e3); }
 
 int mlflow_status(RunStatus status) {
   if (status == RunStatus::complete) return k_run_finished;

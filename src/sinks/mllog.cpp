@@ -22,7 +22,7 @@ constexpr std::string_view k_point = "POINT_IN_TIME", k_interval_start = "INTERV
 class MllogLines {
  public:
   void add(std::string_view event_type, std::string_view key, Json value, Json metadata, double unix_time) {
-    const Json line = {{"namespace", ""},           {"time_ms", std::llround(unix_time * 1e3)},
+    const Json line = {{"namespace", ""},           {"time_ms", to_milliseconds(unix_time)},
                        {"event_type", event_type},  {"key", key},
                        {"value", std::move(value)}, {"metadata", std::move(metadata)}};
     text_ += ":::MLLOG " + protect_token(line.dump(-1, ' ', true, Json::error_handler_t::replace)) + '\n';

@@ -62,7 +62,7 @@ void require_pyarrow(ProcessRunner& runner) {
 class ParquetSink : public Sink {
  public:
   explicit ParquetSink(const SinkPlace& place)
-      : folder_(place.folder), runner_(place.runner), tables_(fs::path(scratch_.path())) {}
+      : folder_(place.folder), runner_(place.runner), tables_(fs::path(scratch_.path()), CsvReader::program) {}
 
   void add(const ExportedRun& run) override { tables_.add(run); }
 

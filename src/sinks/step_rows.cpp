@@ -34,6 +34,12 @@ std::optional<double> reported_entry(const RunResult& result, ReportedSeries mem
   return finite_entry(*(*result.reported.*member), entry);
 }
 
+// A moment that no calendar has is none.
+std::optional<double> stamp_of(const RunResult& result, size_t entry) {
+  const auto stamp = reported_entry(result, &ReportedFigures::unix_time, entry);
+  return stamp && has_calendar_year(*stamp) ? stamp : std::nullopt;
+}
+
 int64_t steps_in_entry(const RunResult& result, size_t entry) {
   if (!result.steps || !result.steps->mean_of || entry >= result.steps->mean_of->size()) return 1;
   return std::max<int64_t>(1, (*result.steps->mean_of)[entry]);
@@ -88,9 +94,9 @@ void fill_clock(std::vector<StepRow>& rows, const RunResult& result) {
   double elapsed = 0, end = start.value_or(0);
   for (size_t i = 0; i < rows.size(); ++i) {
     elapsed += duration_of(rows[i]);
-    end = reported_entry(result, &ReportedFigures::unix_time, i).value_or(end + duration_of(rows[i]));
+    end = stamp_of(result, i).value_or(end + duration_of(rows[i]));
     rows[i].seconds_since_start = elapsed;
-    if (start) rows[i].unix_time = end;
+    if (start && has_calendar_year(end)) rows[i].unix_time = end;
   }
 }
 
@@ -103,9 +109,14 @@ std::optional<double> start_of_steps(const RunResult& result) {
   for (size_t i = 0; i < result.step_times.size(); ++i) {
     const double seconds = result.step_times[i];
     elapsed += is_valid_step_time(seconds) ? seconds * static_cast<double>(steps_in_entry(result, i)) : 0;
-    if (const auto stamp = reported_entry(result, &ReportedFigures::unix_time, i)) return *stamp - elapsed;
+    if (const auto stamp = stamp_of(result, i))
+      return has_calendar_year(*stamp - elapsed) ? std::optional(*stamp - elapsed) : std::nullopt;
   }
   return parse_timestamp(result.timestamp);
+}
+
+int64_t to_milliseconds(double seconds) {
+  return has_calendar_year(seconds) ? static_cast<int64_t>(std::llround(seconds * 1e3)) : 0;
 }
 
 std::vector<StepRow> make_step_rows(const RunResult& result) {

@@ -26,6 +26,9 @@ struct StepRow {
   double time_or_elapsed() const { return unix_time.value_or(seconds_since_start); }
 };
 
+// Of a moment since 1970, for formats that cannot do without one; 0 for a moment that no calendar has.
+int64_t to_milliseconds(double seconds);
+
 std::vector<StepRow> make_step_rows(const RunResult& result);
 
 // When the first step began, s since 1970; nothing where neither steps nor the run say.

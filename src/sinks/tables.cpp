@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/format.h"
+
 namespace tprimat {
 namespace {
 
@@ -14,16 +16,20 @@ std::string quote_cell(std::string cell) {
   return quoted + '"';
 }
 
-std::string to_csv_line(const std::vector<Cell>& cells) {
+std::string to_csv_line(const std::vector<Cell>& cells, CsvReader reader) {
   std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) line += (i > 0 ? "," : "") + quote_cell(cell_text(cells[i]));
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const bool disarms = reader == CsvReader::spreadsheet && std::holds_alternative<std::string>(cells[i]);
+    const std::string text = cell_text(cells[i]);
+    line += (i > 0 ? "," : "") + quote_cell(disarms ? disarm_formula(text) : text);
+  }
   return line + '\n';
 }
 
 std::string to_csv_header(const std::vector<TableColumn>& columns) {
   std::vector<Cell> keys;
   for (const TableColumn& column : columns) keys.emplace_back(column.key);
-  return to_csv_line(keys);
+  return to_csv_line(keys, CsvReader::program);
 }
 
 Cell cell_of(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
@@ -51,7 +57,8 @@ std::vector<TableColumn> step_table_columns() {
   return columns;
 }
 
-CsvTables::CsvTables(const std::filesystem::path& folder) : runs_(folder / "runs.csv"), steps_(folder / "steps.csv") {
+CsvTables::CsvTables(const std::filesystem::path& folder, CsvReader reader)
+    : reader_(reader), runs_(folder / "runs.csv"), steps_(folder / "steps.csv") {
   runs_.write(to_csv_header(run_table_columns()));
   steps_.write(to_csv_header(step_table_columns()));
 }
@@ -59,9 +66,9 @@ CsvTables::CsvTables(const std::filesystem::path& folder) : runs_(folder / "runs
 void CsvTables::add(const ExportedRun& run) {
   std::vector<Cell> cells;
   for (const RunColumn& column : run_columns()) cells.push_back(column.read(run));
-  runs_.write(to_csv_line(cells));
+  runs_.write(to_csv_line(cells, reader_));
   std::string lines;
-  for (const StepRow& row : make_step_rows(run.result)) lines += to_csv_line(step_cells(run.name, row));
+  for (const StepRow& row : make_step_rows(run.result)) lines += to_csv_line(step_cells(run.name, row), reader_);
   steps_.write(lines);
 }
 

@@ -18,14 +18,18 @@ struct TableColumn {
 std::vector<TableColumn> run_table_columns();
 std::vector<TableColumn> step_table_columns();
 
+// Spreadsheets take a text that begins with "=" for a formula; programs want it as it is.
+enum class CsvReader { spreadsheet, program };
+
 // Both as CSV (RFC 4180), runs.csv and steps.csv; a cell is empty where nothing is known.
 class CsvTables {
  public:
-  explicit CsvTables(const std::filesystem::path& folder);
+  CsvTables(const std::filesystem::path& folder, CsvReader reader);
   void add(const ExportedRun& run);
   void finish();
 
  private:
+  CsvReader reader_;
   NewFile runs_, steps_;
 };
 

@@ -99,6 +99,12 @@ std::string format_significant(double value, int digits) {
   return fmt::format("{:.{}f}", value, std::max(0, digits - before_point));
 }
 
+std::string disarm_formula(std::string cell) {
+  if (!cell.empty() && std::string_view("=+-@\t\r").find(cell.front()) != std::string_view::npos)
+    cell.insert(0, 1, '\'');
+  return cell;
+}
+
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;

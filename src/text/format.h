@@ -18,6 +18,10 @@ std::string format_significant(double value, int digits);  // 1.602, never scien
 // Control characters become spaces: what a file says must not steer the terminal.
 std::string printable(std::string_view text);
 
+// A cell of CSV that spreadsheets would take for a formula (it begins with = + - @, a tab or a carriage return) gets a
+// single quote before it, as OWASP advises; others stay. For text alone: -1 is a number.
+std::string disarm_formula(std::string cell);
+
 // The candidate nearest to `word` by edit distance, or "" when none is near enough for "did you mean".
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -72,6 +72,14 @@ TEST(Report, CsvHasOneLinePerRunAndOneCellPerColumn) {
   EXPECT_EQ(cells(0), cells(csv.find('\n') + 1));
 }
 
+TEST(Report, CsvHoldsNoFormulas) {
+  LoadedRuns runs;
+  for (const char* path : {"=1+1.json", "b.json"})
+    runs.runs.push_back(sample_run(path, Platform::nvd, Framework::nemo, 1.0));
+  const std::string csv = render_csv(compare_runs(runs, {}));
+  EXPECT_NE(csv.find("'=1+1.json"), std::string::npos) << csv;
+}
+
 TEST(Report, SkippedFilesAreNamed) {
   Comparison comparison = many_runs(2);
   comparison.skipped.push_back({"odd.json", "is no result"});

@@ -55,6 +55,17 @@ TEST(MllogSink, WritesSettingsStepsAndTheEnd) {
   EXPECT_EQ(entries.back()["time_ms"], 1767225603500);
 }
 
+TEST(MllogSink, AMomentThatNoCalendarHasIsNone) {
+  RunResult r = short_run();
+  r.reported->unix_time = std::vector<double>{1e300, -1e300, 1e18, 1767225602.5};
+  const auto entries = parse_mllog(mllog_of(r));
+  EXPECT_EQ(find_key(entries, "run_start")["time_ms"], 1767225599000);
+  r.timestamp.clear();
+  r.step_times.assign(4, 1e300);
+  r.reported->unix_time->back() = 1e300;
+  for (const Json& entry : parse_mllog(mllog_of(r))) EXPECT_EQ(entry["time_ms"], 0);
+}
+
 TEST(MllogSink, ARunThatFailedIsAborted) {
   EXPECT_EQ(parse_mllog(mllog_of(empty_run())).back()["metadata"]["status"], "aborted");
 }

@@ -164,6 +164,21 @@ TEST(CsvSink, KeepsHostileTextInItsCell) {
   EXPECT_EQ(runs.at(0, "status_reason"), k_hostile);
 }
 
+TEST(CsvSink, WhatASpreadsheetWouldTakeForAFormulaIsQuoted) {
+  const TemporaryFolder folder;
+  RunResult r = short_run();
+  r.model_info.name = "=HYPERLINK(\"http://x\")";
+  r.dataset = "@SUM(1)";
+  r.training_config.optimizer = "-1+1";
+  r.loss_values[0] = -9.5;
+  export_results("csv", folder.path(), {r});
+  const Table runs(folder / "runs.csv"), steps(folder / "steps.csv");
+  EXPECT_EQ(runs.at(0, "model"), "'=HYPERLINK(\"http://x\")");
+  EXPECT_EQ(runs.at(0, "dataset"), "'@SUM(1)");
+  EXPECT_EQ(runs.at(0, "optimizer"), "'-1+1");
+  EXPECT_EQ(steps.at(0, "loss"), "-9.5");
+}
+
 TEST(CsvSink, WritesNoByteZero) {
   const TemporaryFolder folder;
   RunResult r = empty_run();
