@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "result/summary.h"
+
 namespace tprimat {
 namespace {
 
@@ -25,6 +27,37 @@ bool has_code(const std::vector<Finding>& findings, std::string_view code) {
 void worst_first(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+}
+
+bool means_the_same(const Metric& metric, const std::vector<Finding>& findings) {
+  const auto found = [&](std::string_view code) { return has_code(findings, code); };
+  if (metric.key == "mfu") return !found("flop_formula") && !found("peak") && !found("peak_value");
+  if (metric.key == "tflops_per_gpu") return !found("flop_formula");
+  if (metric.key.ends_with("_step_time")) return !found("batch") && !found("sequence_length");
+  return metric.format != MetricFormat::gigabytes || !found("memory_meaning");
+}
+
+// Then it cancels out of a ratio of MFU.
+bool has_one_peak(const Contender& reference, const Contender& subject) {
+  const auto& expected = reference.first().derived.peak;
+  const auto has_it = [&](const LoadedRun& run) {
+    const auto& peak = run.result.derived.peak;
+    return peak && peak->flops_per_second == expected->flops_per_second;
+  };
+  const auto have_it = [&](const Contender& side) { return std::all_of(side.runs.begin(), side.runs.end(), has_it); };
+  return expected && have_it(reference) && have_it(subject);
+}
+
+bool is_doubted(const Metric& metric, const Contender& side, bool one_peak) {
+  if (metric.key == "mfu")
+    return has_code(side.findings, "unheard_of_mfu") || (!one_peak && has_code(side.findings, "other_peak"));
+  return metric.format == MetricFormat::gigabytes && has_code(side.findings, "impossible_memory");
+}
+
+// A step's time says something of speed only where both sides do as much in a step.
+bool has_unequal_steps(const Metric& metric, const Contender& reference, const Contender& subject) {
+  const auto a = tokens_per_step(reference.first()), b = tokens_per_step(subject.first());
+  return metric.key.ends_with("_step_time") && (!a || a != b);
 }
 
 }  // namespace
@@ -64,17 +97,15 @@ bool has_error(const std::vector<Finding>& findings) {
                      [](const Finding& each) { return each.severity == Severity::error; });
 }
 
-bool means_the_same(const Metric& metric, const std::vector<Finding>& findings) {
-  const auto found = [&](std::string_view code) { return has_code(findings, code); };
-  if (metric.key == "mfu") return !found("flop_formula") && !found("peak") && !found("peak_value");
-  if (metric.key == "tflops_per_gpu") return !found("flop_formula");
-  if (metric.key.ends_with("_step_time")) return !found("batch") && !found("sequence_length");
-  return metric.format != MetricFormat::gigabytes || !found("memory_meaning");
-}
-
-bool is_doubted(const Metric& metric, const std::vector<Finding>& findings) {
-  if (metric.key == "mfu") return has_code(findings, "other_peak");
-  return metric.format == MetricFormat::gigabytes && has_code(findings, "impossible_memory");
+std::optional<std::string> why_not_compared(const Metric& metric, const std::vector<Finding>& findings,
+                                            const Contender& reference, const Contender& subject) {
+  if (!means_the_same(metric, findings)) return "the figure means something else on each side: see the audit";
+  for (const Contender* side : {&reference, &subject})
+    if (is_doubted(metric, *side, has_one_peak(reference, subject)))
+      return fmt::format("the figure of {} is in doubt: see the audit", side->label);
+  if (has_unequal_steps(metric, reference, subject))
+    return "a step is not shown to be the same work: its tokens differ, or are not known";
+  return std::nullopt;
 }
 
 }  // namespace tprimat

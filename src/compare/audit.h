@@ -55,11 +55,11 @@ bool has_error(const std::vector<Finding>& findings);
 // Of the findings of a pair and of its two sides.
 Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& reference, const Contender& subject);
 
-// False for a metric that a finding of the pair shows to mean something else on each side: see the rules flop_formula,
-// peak, memory_meaning, batch and sequence_length.
-bool means_the_same(const Metric& metric, const std::vector<Finding>& findings);
-
-// True for a metric that a finding of one participant denies: see the rules other_peak and impossible_memory.
-bool is_doubted(const Metric& metric, const std::vector<Finding>& findings);
+// Why the figures of a metric are not held against each other; nothing where they are. Either they mean something else
+// on each side (see the rules flop_formula, peak, memory_meaning, batch and sequence_length), or a side's own figure is
+// in doubt (unheard_of_mfu, impossible_memory, other_peak; a peak that both sides share does no harm to a ratio), or a
+// step is other work. `findings` are those of the pair.
+std::optional<std::string> why_not_compared(const Metric& metric, const std::vector<Finding>& findings,
+                                            const Contender& reference, const Contender& subject);
 
 }  // namespace tprimat

@@ -125,12 +125,6 @@ constexpr size_t k_most_participants = 100;
 
 Margins margins_of(const CompareOptions& options) { return {options.smallest_effect, options.assumed_run_spread}; }
 
-// A step's time says something of speed only where both sides do as much in a step.
-bool has_unequal_steps(const Metric& metric, const Contender& before, const Contender& after) {
-  const auto a = tokens_per_step(before.first()), b = tokens_per_step(after.first());
-  return metric.key.ends_with("_step_time") && (!a || a != b);
-}
-
 Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evidence, const CompareOptions& options,
                   std::pair<size_t, size_t> sides) {
   const auto [reference, subject] = sides;
@@ -145,8 +139,7 @@ Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evid
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
     if (metric.better == Direction::neither || !low || !high || low->value == 0 || high->value == 0 ||
-        !means_the_same(metric, pair.findings) || is_doubted(metric, before.findings) ||
-        is_doubted(metric, after.findings) || has_unequal_steps(metric, before, after))
+        why_not_compared(metric, pair.findings, before, after))
       continue;
     pair.ratios[std::string(metric.key)] = high->value / low->value;
   }

@@ -2,21 +2,32 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
-#include <set>
+#include <string_view>
 
 namespace tprimat {
 namespace {
 
 // Bit by bit: a NaN in both is the same.
+std::string_view bytes_of(const std::vector<double>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)};
+}
+
 void append_series(std::string& key, const std::vector<double>& values) {
   key += fmt::format("{}:", values.size());
-  key.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  key += bytes_of(values);
 }
 
 bool is_various(const std::vector<double>& times) {
   constexpr size_t k_enough = 5;
-  return std::set<double>(times.begin(), times.end()).size() >= k_enough;
+  std::vector<double> seen;
+  for (const double seconds : times) {
+    if (!std::isnan(seconds) && std::find(seen.begin(), seen.end(), seconds) == seen.end()) seen.push_back(seconds);
+    if (seen.size() >= k_enough) return true;
+  }
+  return false;
 }
 
 std::string averages_of(const RunResult& result) {
@@ -31,16 +42,23 @@ std::string averages_of(const RunResult& result) {
 std::string measurement_key(const RunResult& result) {
   std::string key;
   append_series(key, result.step_times);
-  append_series(key, result.loss_values);
   if (is_various(result.step_times)) return key;
+  append_series(key, result.loss_values);
   const std::string averages = averages_of(result);
   if (result.timestamp.empty() || (result.step_times.empty() && averages.empty())) return "";
   return key + result.timestamp + (result.step_times.empty() ? averages : "");
 }
 
-bool is_same_measurement(const RunResult& a, const RunResult& b) {
-  const std::string key = measurement_key(a);
-  return !key.empty() && key == measurement_key(b);
+std::vector<std::pair<const LoadedRun*, const LoadedRun*>> find_same_measurements(const Contender& reference,
+                                                                                  const Contender& subject) {
+  std::map<std::string_view, const LoadedRun*> originals;  // by step times
+  for (const LoadedRun& run : reference.runs) originals.try_emplace(bytes_of(run.result.step_times), &run);
+  std::vector<std::pair<const LoadedRun*, const LoadedRun*>> same;
+  for (const LoadedRun& run : subject.runs)
+    if (const auto original = originals.find(bytes_of(run.result.step_times));
+        original != originals.end() && is_various(run.result.step_times))
+      same.push_back({original->second, &run});
+  return same;
 }
 
 void set_copies_aside(Contender& contender) {

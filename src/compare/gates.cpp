@@ -68,12 +68,9 @@ void judge_gate(GateResult& result, const ModelGroup& group, const Pair& pair) {
       return settle(result, GateOutcome::invalid,
                     fmt::format("{} is not a complete, valid run", group.contenders[side].label));
   if (!pair.comparable) return settle(result, GateOutcome::not_comparable, first_error(group, pair));
-  if (!means_the_same(*result.gate.metric, pair.findings))
-    return settle(result, GateOutcome::not_comparable, "the figure means something else on each side: see the audit");
-  for (const size_t side : {pair.reference, pair.subject})
-    if (is_doubted(*result.gate.metric, group.contenders[side].findings))
-      return settle(result, GateOutcome::not_comparable,
-                    fmt::format("the figure of {} is in doubt: see the audit", group.contenders[side].label));
+  if (auto why = why_not_compared(*result.gate.metric, pair.findings, group.contenders[pair.reference],
+                                  group.contenders[pair.subject]))
+    return settle(result, GateOutcome::not_comparable, std::move(*why));
   if (!change.before || !change.after)
     return settle(result, GateOutcome::inconclusive,
                   fmt::format("{} does not have this figure", !change.before ? result.baseline : result.subject));

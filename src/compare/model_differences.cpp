@@ -64,11 +64,22 @@ ModelSpec without_idle_window(ModelSpec shape, const std::optional<int64_t>& seq
   return shape;
 }
 
-// Trainers round the vocabulary up, so that it divides evenly.
-bool is_padding(int64_t a, int64_t b) {
-  constexpr double k_most = 0.01;
-  const auto x = static_cast<double>(a), y = static_cast<double>(b);
-  return std::fabs(x - y) <= k_most * std::max(x, y);
+// The most devices of either side that share a layer; a side may be padded for more than it runs on.
+int64_t padded_for(const RunResult& reference, const RunResult& subject) {
+  constexpr int64_t k_one_node = 8, k_most = 64;
+  const auto sharing = [](const RunResult& run) {
+    return run.parallelism_config.tensor_model_parallel_size.value_or(1);
+  };
+  return std::clamp(std::max(sharing(reference), sharing(subject)), k_one_node, k_most);
+}
+
+// Trainers round the vocabulary up, so that it divides evenly: Megatron-LM to a multiple of 128 x TP.
+bool is_padding(int64_t a, int64_t b, int64_t tensor_parallel) {
+  constexpr double k_rounding = 0.01;
+  const auto [less, more] = std::minmax(a, b);
+  if (static_cast<double>(more - less) <= k_rounding * static_cast<double>(more)) return true;
+  const int64_t multiple = 128 * tensor_parallel, above = less % multiple == 0 ? 0 : multiple - less % multiple;
+  return more - less <= above;
 }
 
 Evidences compare_shapes(const RunResult& reference, const RunResult& subject, Matter wanted) {
@@ -77,7 +88,8 @@ Evidences compare_shapes(const RunResult& reference, const RunResult& subject, M
   Evidences evidence;
   for_each_field<ModelSpec>([&](const auto& field) {
     ShapeWord word = word_of(field.key);
-    if (field.key == "vocab_size" && is_padding(a.vocab_size, b.vocab_size)) word.matter = Matter::detail;
+    if (field.key == "vocab_size" && is_padding(a.vocab_size, b.vocab_size, padded_for(reference, subject)))
+      word.matter = Matter::detail;
     if (word.matter == wanted) compare_field(evidence, word.word, a.*field.member, b.*field.member);
   });
   return evidence;

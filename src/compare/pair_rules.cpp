@@ -161,9 +161,8 @@ Shown check_warmup(const RunResult& a, const RunResult& b) {
 // No two trainings take the same time step by step.
 Shown check_same_measurement(const Sides& sides) {
   Evidences evidence;
-  for (const LoadedRun& a : sides.reference.runs)
-    for (const LoadedRun& b : sides.subject.runs)
-      if (is_same_measurement(a.result, b.result)) evidence.push_back({"", a.path, b.path});
+  for (const auto& [a, b] : find_same_measurements(sides.reference, sides.subject))
+    evidence.push_back({"", a->path, b->path});
   return unless_empty(std::move(evidence));
 }
 

@@ -50,6 +50,26 @@ void compare_with_device(const RunResult& run, Evidences& evidence) {
   }
 }
 
+bool is_measured(const PeakInfo& peak) { return peak.id.starts_with("measured"); }
+
+// Large products reach some of what a datasheet promises, and never more.
+bool is_likely_peak(const PeakInfo& peak, const PeakInfo& known) {
+  constexpr double k_worth_telling = 0.01, k_least_reached = 0.6;
+  const double share = peak.flops_per_second / known.flops_per_second;
+  if (is_measured(peak)) return share >= k_least_reached && share <= 1;
+  return std::fabs(share - 1) <= k_worth_telling;
+}
+
+// Of the catalogue's peak where the run's own was measured; nothing where the catalogue states none.
+std::optional<double> mfu_of_datasheet(const RunResult& run) {
+  const auto& mfu = run.derived.mfu;
+  const auto& peak = run.derived.peak;
+  if (!mfu || !peak) return std::nullopt;
+  if (!is_measured(*peak)) return mfu->value;
+  const auto known = run.precision ? catalogue_peak(run.gpu_info.device_name, *run.precision) : std::nullopt;
+  return known ? std::optional(mfu->value * peak->flops_per_second / known->flops_per_second) : std::nullopt;
+}
+
 }  // namespace
 
 Evidences find_foreign_device(const RunResult& run) {
@@ -65,11 +85,10 @@ Evidences find_foreign_device(const RunResult& run) {
 }
 
 Evidences find_other_peak(const RunResult& run) {
-  constexpr double k_worth_telling = 0.01;
   const auto& peak = run.derived.peak;
-  if (!peak || !run.precision || peak->id.starts_with("measured")) return {};
+  if (!peak || !run.precision) return {};
   const auto known = catalogue_peak(run.gpu_info.device_name, *run.precision);
-  if (!known || std::fabs(peak->flops_per_second / known->flops_per_second - 1) <= k_worth_telling) return {};
+  if (!known || is_likely_peak(*peak, *known)) return {};
   const auto show = [](const PeakInfo& each) {
     return fmt::format("{} TFLOP/s ({})", format_significant(each.flops_per_second / 1e12, 4), each.id);
   };
@@ -104,9 +123,8 @@ Evidences find_impossible_loss(const RunResult& run) {
 
 std::optional<double> find_unheard_of_mfu(const RunResult& run) {
   constexpr double k_highest = 0.75;  // published trainings end at 0.66: docs/metrics.md
-  const Derived& derived = run.derived;
-  if (!derived.mfu || !derived.peak || derived.peak->id.starts_with("measured")) return std::nullopt;
-  return derived.mfu->value > k_highest && derived.mfu->value <= 1 ? std::optional(derived.mfu->value) : std::nullopt;
+  const auto mfu = mfu_of_datasheet(run);
+  return mfu && *mfu > k_highest && *mfu <= 1 ? mfu : std::nullopt;
 }
 
 // Distances of time stamps are rounded at both ends alike, so that their sum is not.

@@ -101,6 +101,23 @@ TEST(Gates, WhatFollowsFromTheStepTimesTakesTheRatiosInterval) {
   EXPECT_NEAR(*comparison.gates[3].change->high, *ratio.high - 1, 1e-12);
 }
 
+// Where neither batch nor length is known, tokens per step are all that tells the work of a step.
+TEST(Gates, StepTimesOfOtherWorkPassNothing) {
+  const auto other_work = [](LoadedRuns& runs) {
+    for (int64_t tokens = 4096; LoadedRun & run : runs.runs) {
+      TrainingConfig& config = run.result.training_config;
+      config.global_batch_size.reset(), config.sequence_length.reset();
+      config.tokens_per_step = tokens;
+      tokens /= 4;
+      run = again(run);
+    }
+  };
+  const Comparison comparison = gated(1.5, {"mean_step_time > 5%", "p95_step_time > 5%"}, other_work);
+  for (const GateResult& result : comparison.gates)
+    EXPECT_EQ(result.outcome, GateOutcome::not_comparable) << describe_gate(result);
+  EXPECT_EQ(comparison.groups[0].pairs[0].ratios.count("mean_step_time"), 0u);
+}
+
 TEST(Gates, AnAbsoluteThresholdIsInTheMetricsUnit) {
   EXPECT_EQ(outcome(1.0, "mean_step_time > 0.05"), GateOutcome::passed);
   EXPECT_EQ(outcome(0.9, "mean_step_time > 0.05"), GateOutcome::failed) << "0.9 s before, 1 s now";

@@ -150,6 +150,34 @@ TEST(ResultFile, AnOlderFileIsHeldAgainstItsOwnSteps) {
       "tokens/s per device 8.0000 32.000;");
 }
 
+TEST(ResultFile, AnOlderFilesRoundingIsNoContradiction) {
+  std::string text = k_older;
+  text.replace(text.find("[9, 1, 1, 1, 1, 1, 1, 1]"), 24,
+               "[0.9, 0.1437, 0.1437, 0.1437, 0.1437, 0.1437, 0.1437, 0.1437]");
+  text.insert(1, R"("performance_metrics": {"total_steps": 8, "total_time_seconds": 2, "avg_step_time_seconds": 0.14,
+                 "tokens_per_second": 445.4},)");
+  EXPECT_TRUE(load_text(text, "x_llama.json").contradictions.empty());
+}
+
+TEST(ResultFile, AMeanOfAnOlderFilesRatesIsNoContradiction) {
+  std::string text = k_older;
+  text.replace(text.find("[9, 1, 1, 1, 1, 1, 1, 1]"), 24, "[1, 0.9, 1.1, 0.9, 1.1, 0.9, 1.1, 1]");
+  text.insert(1, R"("performance_metrics": {"total_steps": 8, "total_time_seconds": 8, "avg_step_time_seconds": 1.0,
+                 "tokens_per_second": 64.55},)");
+  EXPECT_TRUE(load_text(text, "x_llama.json").contradictions.empty());
+}
+
+TEST(ResultFile, OnlyAGrossContradictionOfAnOlderFileDoubtsItsSpeed) {
+  const auto kind = [](const char* rate) {
+    std::string text = k_older;
+    text.insert(1, R"("performance_metrics": {"total_steps": 8, "total_time_seconds": 16, "tokens_per_second": )" +
+                       std::string(rate) + "},");
+    return load_text(text, "x_llama.json").contradictions.at(0).kind;
+  };
+  EXPECT_EQ(kind("66.5"), Contradiction::Kind::figure);
+  EXPECT_EQ(kind("80.5"), Contradiction::Kind::rate);
+}
+
 TEST(ResultFile, AnOlderFilesLayoutIsHeldAgainstItsDevices) {
   std::string text = k_older;
   text.replace(text.find("\"strategy_name\""), 0,
