@@ -72,7 +72,8 @@ def make_result(template, index, options, rng):
         config["global_batch_size"] = 64 * (1 + index % 4)
     config["max_steps"] = options.steps
     night = rng.gauss(0, 0.002) + (options.drift / 100 if index > options.files * 2 // 3 else 0)
-    result.update(make_series(options.steps, 1.0 * (1 + night), rng))
+    seconds_per_sequence = 0.16  # a rate that the template's devices can have
+    result.update(make_series(options.steps, seconds_per_sequence * config["global_batch_size"] * (1 + night), rng))
     statistics = describe(result["step_times"])
     result["statistics"] = statistics
     result["warmup"] = {"steps_excluded": 1, "method": "first_step", "reason": "the first step never counts; no later shift was found",
