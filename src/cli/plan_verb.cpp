@@ -22,7 +22,8 @@ constexpr const char* k_plan_examples =
     "  tprimat plan llama3.1_405b --gpu GB200,B200 --gpus 512 --gbs 1536 --precision fp8 --json\n"
     "  tprimat plan --validate results.tsv --rows                  how wrong is the planner on published "
     "measurements?\n"
-    "  tprimat plan --calibrate results.tsv --output parameters.tsv\n";
+    "  tprimat plan --calibrate results.tsv --output parameters.tsv\n"
+    "  tprimat plan llama3_8b --gpu H100 --gpus 64 --parameters parameters.tsv\n";
 
 struct PlanOptions {
   std::string model, framework = "megatron_core", precision = "bf16";
@@ -30,9 +31,14 @@ struct PlanOptions {
   int64_t gpus = 0, sequence_length = 0, global_batch = 0;
   size_t top = 10;
   std::vector<std::string> tables, calibration;
-  std::string output;
+  std::string output, parameters;
   bool rows = false, every_row_fits = false;
 };
+
+ParameterSet load_parameters(const PlanOptions& options) {
+  if (options.parameters.empty()) return built_in_parameters();
+  return parse_parameters(read_file(options.parameters), options.parameters);
+}
 
 template <class Named>
 std::vector<std::string> ids_of(const std::vector<Named>& all) {
@@ -80,11 +86,12 @@ PlanRequest read_request(const Session& session, const PlanOptions& options, con
 ExitStatus plan_model(const Session& session, const PlanOptions& options) {
   if (options.gpu.empty() || options.gpus <= 0)
     throw Error(Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama --gpu H100 --gpus 64"});
+  const ParameterSet parameters = load_parameters(options);
   std::vector<PlanReport> reports;
   bool any_fits = false;
   for (const std::string& gpu : options.gpu) {
     const PlanRequest request = read_request(session, options, gpu);
-    reports.push_back(make_plan_report(request, search_layouts(request, built_in_parameters(), options.top)));
+    reports.push_back(make_plan_report(request, search_layouts(request, parameters, options.top)));
     any_fits |= reports.back().fitting > 0;
   }
   std::string text;
@@ -114,7 +121,7 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
     const auto more = observations_of(load_published_table(path), options.every_row_fits);
     observations.insert(observations.end(), more.begin(), more.end());
   }
-  const ParameterSet fitted = calibrate(built_in_parameters(), observations);
+  const ParameterSet fitted = calibrate(load_parameters(options), observations);
   if (!options.output.empty()) write_file_atomically(options.output, format_parameters(fitted));
   return validate_plans(session, options, fitted, options.calibration);
 }
@@ -131,6 +138,9 @@ void add_search_options(CLI::App& verb, PlanOptions& options) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
   verb.add_option("--gbs", options.global_batch, "Sequences per step (default: the configuration's)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb.add_option("--parameters", options.parameters,
+                  "Fitted parameters that --calibrate wrote (default: the built-in ones)")
+      ->type_name("FILE");
   verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(CLI::Range(1, 10000));
 }
 
@@ -163,7 +173,8 @@ void add_plan_verb(CLI::App& program, Session& session) {
   verb->callback([&session, options] {
     session.action = [&session, options] {
       if (!options->calibration.empty()) return calibrate_plans(session, *options);
-      if (!options->tables.empty()) return validate_plans(session, *options, built_in_parameters(), options->tables);
+      if (!options->tables.empty())
+        return validate_plans(session, *options, load_parameters(*options), options->tables);
       if (!options->model.empty()) return plan_model(session, *options);
       throw Error(Problem{"needs a model, --validate TABLE or --calibrate TABLE", "plan", "see tprimat plan --help"});
     };

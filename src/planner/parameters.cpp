@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "spec/tsv_rows.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace embedded {
@@ -33,7 +37,51 @@ std::vector<PlanParameter> read_parameters(std::string_view text) {
   return all;
 }
 
+[[noreturn]] void refuse_line(const std::string& path, int64_t line, const std::string& what) {
+  throw Error(Problem{what, fmt::format("{}:{}", path, line),
+                      "give a file that `tprimat plan --calibrate` wrote; docs/planner.md explains it"});
+}
+
+double parse_cell(const std::string& cell, const std::string& path, int64_t line) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
+    refuse_line(path, line, fmt::format("'{}' is no number", printable(cell.substr(0, 40))));
+  return value;
+}
+
+PlanParameter parse_line(const std::string& text, const std::string& path, int64_t line) {
+  std::vector<std::string> cells;
+  for (size_t at = 0; cells.size() < 8;) {
+    const size_t tab = std::min(text.find('\t', at), text.size());
+    cells.push_back(text.substr(at, tab - at));
+    if (tab == text.size()) break;
+    at = tab + 1;
+  }
+  if (cells.size() != 7) refuse_line(path, line, "is no line of seven cells");
+  const auto number = [&](size_t index) { return parse_cell(cells[index], path, line); };
+  PlanParameter each{cells[0], number(1), number(2), number(3), number(4), number(5), cells[6]};
+  const bool ordered = each.low > 0 && each.low <= each.value && each.value <= each.high;
+  if (!ordered || each.prior <= 0 || each.spread < 0)
+    refuse_line(path, line, fmt::format("{} does not lie between its bounds", printable(cells[0].substr(0, 60))));
+  return each;
+}
+
 }  // namespace
+
+ParameterSet parse_parameters(std::string_view text, const std::string& path) {
+  ParameterSet set = built_in_parameters();
+  int64_t line = 0;
+  while (!text.empty()) {
+    const std::string row(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(text.size(), row.size() + 1));
+    ++line;
+    if (row.empty() || row.starts_with('#') || row.starts_with("name\t")) continue;
+    if (!set.replace(parse_line(row, path, line)))
+      refuse_line(path, line, "names a parameter that the planner does not have");
+  }
+  return set;
+}
 
 ParameterSet::ParameterSet(std::vector<PlanParameter> parameters) : parameters_(std::move(parameters)) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -59,6 +107,15 @@ double ParameterSet::scoped(std::string_view key, std::string_view scope, double
   if (own != index_.end()) return parameters_[own->second].value;
   const auto shared = index_.find(key);
   return shared != index_.end() ? parameters_[shared->second].value : otherwise;
+}
+
+bool ParameterSet::replace(const PlanParameter& parameter) {
+  constexpr std::string_view k_release = "release@";
+  if (parameter.name.starts_with(k_release)) add_release(parameter.name.substr(k_release.size()));
+  const auto found = index_.find(parameter.name);
+  if (found == index_.end()) return false;
+  parameters_[found->second] = parameter;
+  return true;
 }
 
 void ParameterSet::add_release(const std::string& name) {

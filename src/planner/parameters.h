@@ -29,13 +29,18 @@ class ParameterSet {
   double at(std::string_view key) const;       // CHECK: it exists
   // The parameter of that scope, else of the key alone, else `otherwise`.
   double scoped(std::string_view key, std::string_view scope, double otherwise) const;
-  void add_release(const std::string& name);  // a scalar "release@<name>" about 1, unless it is there
+  bool replace(const PlanParameter& parameter);  // false where there is none of that name
+  void add_release(const std::string& name);     // a scalar "release@<name>" about 1, unless it is there
 
  private:
   std::vector<PlanParameter> parameters_;
   std::map<std::string, size_t, std::less<>> index_;
 };
 const ParameterSet& built_in_parameters();
+
+// The built-in ones with those of a file in their place. Throws Error, naming `path` and the line, for anything that
+// format_parameters() did not write.
+ParameterSet parse_parameters(std::string_view text, const std::string& path);
 std::string format_parameters(const ParameterSet& parameters);  // the text of parameters.tsv
 
 // What a machine achieves under a program: parameters and peaks brought together, in plain units.

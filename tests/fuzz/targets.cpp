@@ -204,6 +204,10 @@ void read_published(std::string_view bytes, const std::string&) {
   CHECK(!render_plan_validation({plan_table(table, built_in_parameters())}, true).empty());
 }
 
+void read_plan_parameters(std::string_view bytes, const std::string&) {
+  CHECK(!format_parameters(parse_parameters(bytes, "fuzz.tsv")).empty());
+}
+
 // What the fast reader takes, the ordinary one takes, and it reads the same.
 void read_result(std::string_view bytes, const std::string&) {
   const std::string text(bytes);
@@ -232,7 +236,8 @@ std::vector<FuzzTarget> make_targets() {
                                      {"checkpoint", "tests/fuzz/corpus/checkpoint", read_checkpoint, ""},
                                      {"manifest", "tests/fuzz/corpus/manifest", read_manifest_bytes, ""},
                                      {"model_config", "tests/fuzz/corpus/model_config", read_model_config, ""},
-                                     {"published", "tests/fuzz/corpus/published", read_published, ""}};
+                                     {"published", "tests/fuzz/corpus/published", read_published, ""},
+                                     {"parameters", "tests/fuzz/corpus/parameters", read_plan_parameters, ""}};
   for (const Dialect& dialect : dialects()) {
     const std::string id(dialect.id);
     targets.push_back({"log:" + id, fixtures + "/" + id, id == "tfevents" ? read_events : read_as_log, id});
