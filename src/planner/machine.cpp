@@ -28,7 +28,6 @@ void take_part(Machine& machine, std::string_view id) {
   machine.peak_8 = peak_of(*part, Precision::fp8);
   machine.memory_bytes = part->memory_bytes.value_or(0);
   machine.memory_bandwidth = part->memory_bandwidth.value_or(0);
-  machine.tdp_watts = part->tdp_watts.value_or(0);
 }
 
 // "fp16=125 memory=32": what the catalogue does not hold, or what this machine has otherwise.
@@ -48,8 +47,6 @@ void take_own_facts(Machine& machine, std::string_view text) {
       machine.memory_bytes = value * k_giga;
     else if (key == "bandwidth")
       machine.memory_bandwidth = value * k_giga;
-    else if (key == "tdp")
-      machine.tdp_watts = value;
     else
       CHECK(false);
   }

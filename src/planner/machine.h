@@ -32,7 +32,6 @@ struct Machine {
   double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction
   double network_bandwidth = 0;  // between nodes, bytes/s per GPU and direction
   int64_t gpus_per_domain = 8;   // GPUs that the fast links join
-  double tdp_watts = 0;          // 0: no source states it
 
   // Parameters of the architecture were fitted to measurements, and are not beliefs alone.
   bool calibrated() const { return !architecture.starts_with("cdna"); }

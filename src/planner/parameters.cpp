@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "spec/tsv_rows.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -19,23 +18,13 @@ extern const std::string_view parameters_tsv;
 namespace {
 
 constexpr std::string_view k_heading =
-    "# Figures of the planner's time model, fitted by `tprimat plan --calibrate` (docs/planner.md). Columns, separated "
-    "by "
-    "tabs:\n"
+    "# Figures of the planner's time model, fitted by `tprimat plan --calibrate` (docs/planner.md). Columns, "
+    "separated by tabs:\n"
     "#   name     key, or key@architecture (machines.tsv), key@family (families.tsv), release@version\n"
     "#   value    after the fit\n"
     "#   prior    before it; spread: of that belief, standard deviation of the natural logarithm, 0: not fitted\n"
     "#   low, high  bounds\n"
     "name\tvalue\tprior\tspread\tlow\thigh\tmeaning\n";
-
-std::vector<PlanParameter> read_parameters(std::string_view text) {
-  std::vector<PlanParameter> all;
-  for (const TsvRow& row : parse_tsv_rows(text))
-    all.push_back({row.at("name"), parse_figure(row.at("value")), parse_figure(row.at("prior")),
-                   parse_figure(row.at("spread")), parse_figure(row.at("low")), parse_figure(row.at("high")),
-                   row.at("meaning")});
-  return all;
-}
 
 [[noreturn]] void refuse_line(const std::string& path, int64_t line, const std::string& what) {
   throw Error(Problem{what, fmt::format("{}:{}", path, line),
@@ -67,19 +56,35 @@ PlanParameter parse_line(const std::string& text, const std::string& path, int64
   return each;
 }
 
+struct NumberedParameter {
+  int64_t line = 0;
+  PlanParameter parameter;
+};
+
+std::vector<NumberedParameter> parse_lines(std::string_view text, const std::string& path) {
+  std::vector<NumberedParameter> all;
+  for (int64_t line = 1; !text.empty(); ++line) {
+    const std::string row(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(text.size(), row.size() + 1));
+    const bool heading = row.empty() || row.starts_with('#') || row.starts_with("name\t");
+    if (!heading) all.push_back({line, parse_line(row, path, line)});
+  }
+  return all;
+}
+
+std::vector<PlanParameter> read_built_in() {
+  std::vector<PlanParameter> all;
+  for (NumberedParameter& each : parse_lines(embedded::parameters_tsv, "src/planner/parameters.tsv"))
+    all.push_back(std::move(each.parameter));
+  return all;
+}
+
 }  // namespace
 
 ParameterSet parse_parameters(std::string_view text, const std::string& path) {
   ParameterSet set = built_in_parameters();
-  int64_t line = 0;
-  while (!text.empty()) {
-    const std::string row(text.substr(0, text.find('\n')));
-    text.remove_prefix(std::min(text.size(), row.size() + 1));
-    ++line;
-    if (row.empty() || row.starts_with('#') || row.starts_with("name\t")) continue;
-    if (!set.replace(parse_line(row, path, line)))
-      refuse_line(path, line, "names a parameter that the planner does not have");
-  }
+  for (const auto& [line, parameter] : parse_lines(text, path))
+    if (!set.replace(parameter)) refuse_line(path, line, "names a parameter that the planner does not have");
   return set;
 }
 
@@ -126,7 +131,7 @@ void ParameterSet::add_release(const std::string& name) {
 }
 
 const ParameterSet& built_in_parameters() {
-  static const ParameterSet loaded(read_parameters(embedded::parameters_tsv));
+  static const ParameterSet loaded(read_built_in());
   return loaded;
 }
 

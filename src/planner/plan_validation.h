@@ -54,7 +54,8 @@ struct PlanErrors {
     using P = PlanErrors;
     return std::tuple{field("of", &P::of, "which rows"),
                       field("rows", &P::rows, "predicted"),
-                      field("median", &P::median, "of the absolute relative errors of the step time"),
+                      field("median", &P::median,
+                            "of the absolute relative errors: of the step time, or of the memory where `of` says so"),
                       field("p90", &P::p90, "their 90th percentile"),
                       field("worst", &P::worst, "the largest"),
                       field("bias", &P::bias, "median of the signed errors")};

@@ -160,7 +160,7 @@ class LogTest : public ArchiveTest {
   // A log as somebody extracts it where it lies, and its result.
   void extract_to(const fs::path& result_path, const std::string& name, const std::string& text) {
     write_file_atomically(output_ / "logs" / name, text);
-    const RunResult result = make_result(read_log_text(text, {}), "/home/jane/work/logs/" + name, {});
+    const RunResult result = make_result(read_log_text(text, {}), "/home/jane/logs/" + name, {});
     write_run_result(output_ / result_path, result, Survives::kill);
   }
 
@@ -323,8 +323,7 @@ TEST_F(LogTest, ALogThatIsNotThereIsNoted) {
   const Verification found = verify_sealed();
   EXPECT_TRUE(found.broken.empty());
   ASSERT_EQ(found.notes.size(), 1u);
-  EXPECT_NE(found.notes[0].find("its log ~/work/logs/a.log is not in the archive"), std::string::npos)
-      << found.notes[0];
+  EXPECT_NE(found.notes[0].find("its log ~/logs/a.log is not in the archive"), std::string::npos) << found.notes[0];
 }
 
 }  // namespace
