@@ -102,6 +102,7 @@ Evidences find_other_tuning(const RunResult& reference, const RunResult& subject
   add(evidence, "MBS", reference.training_config.micro_batch_size, subject.training_config.micro_batch_size);
   add(evidence, "ZeRO stage", x.zero_stage, y.zero_stage);
   add(evidence, "virtual pipeline", x.virtual_pipeline_model_parallel_size, y.virtual_pipeline_model_parallel_size);
+  add(evidence, "embedding and loss as layers", x.embedding_and_loss_as_layers, y.embedding_and_loss_as_layers);
   add(evidence, "sequence parallelism", x.sequence_parallel, y.sequence_parallel);
   std::vector<PrintedSetting> printed = tuning_settings();
   if (reference.precision == Precision::fp8 && subject.precision == Precision::fp8) printed.push_back(k_printed_recipe);

@@ -61,9 +61,11 @@ class RuleList {
 
   void check_pipeline() {
     const int64_t stages = layout_.pipeline * layout_.virtual_pipeline;
-    require(divides(stages, task_.model.num_layers),
-            fmt::format("PP {} x VP {} = {} does not divide the {} layers", layout_.pipeline, layout_.virtual_pipeline,
-                        stages, task_.model.num_layers));
+    require(
+        divides(stages, layout_.pipeline_units(task_.model.num_layers)),
+        fmt::format("PP {} x VP {} = {} does not divide the {} layers{}", layout_.pipeline, layout_.virtual_pipeline,
+                    stages, task_.model.num_layers, layout_.ends_as_layers ? ", the embedding and the loss" : ""));
+    require(!layout_.ends_as_layers || layout_.pipeline > 1, "embedding_and_loss_as_layers needs PP above 1");
     require(layout_.virtual_pipeline == 1 || layout_.pipeline > 1,
             fmt::format("VP {} needs PP above 1", layout_.virtual_pipeline));
     const int64_t unit = task_.micro_batch_size * layout_.data;
@@ -135,6 +137,7 @@ std::optional<ParallelSpec> find_sound_layout(const LayoutTask& task, const Para
       ParallelSpec layout = wanted;
       layout.tensor = tensor;
       layout.pipeline = pipeline;
+      layout.ends_as_layers = wanted.ends_as_layers && pipeline > 1;
       for (const int64_t context : {int64_t{1}, wanted.context})
         for (const int64_t stages : {int64_t{1}, wanted.virtual_pipeline}) {
           layout.context = context;
@@ -149,6 +152,7 @@ std::string print_layout(const LayoutTask& task, const ParallelSpec& layout) {
   std::string text = fmt::format("TP: {}, PP: {}, ", layout.tensor, layout.pipeline);
   if (layout.virtual_pipeline != 1) text += fmt::format("VP: {}, ", layout.virtual_pipeline);
   if (layout.context != 1) text += fmt::format("CP: {}, ", layout.context);
+  if (layout.ends_as_layers) text += "embedding_and_loss_as_layers: true, ";
   const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(", ZeRO: {}", layout.zero_stage);
   return fmt::format("{{{}DP: {}, GA: {}{}}}", text, layout.data,
                      task.global_batch_size / (task.micro_batch_size * layout.data), zero);

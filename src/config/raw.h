@@ -56,7 +56,7 @@ struct Hardware {
 
 struct Layout {
   Whole tensor, pipeline, virtual_pipeline, data, context, accumulation;
-  Flag sequence_parallel;
+  Flag sequence_parallel, ends_as_layers;
   Whole zero_stage;
   static constexpr auto fields() {
     using L = Layout;
@@ -68,6 +68,8 @@ struct Layout {
         field("context_parallel_size", &L::context, "CP: devices that share each sequence"),
         field("gradient_accumulation_steps", &L::accumulation, "GA: GBS / (MBS x DP); follows when absent"),
         field("sequence_parallel", &L::sequence_parallel, "SP: norms split over the TP group"),
+        field("embedding_and_loss_as_layers", &L::ends_as_layers,
+              "the embedding and the loss count as a layer each where PP and VP cut the model"),
         field("zero_stage", &L::zero_stage,
               "the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too; 0: nothing")};
   }

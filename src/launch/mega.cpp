@@ -49,8 +49,7 @@ void add_attention(ArgumentList& list, const TrainSpec& spec) {
   }
   list.flag_if(model.qkv_bias && !model.linear_bias, "--add-qkv-bias");
   list.flag_if(model.qk_norm, "--qk-layernorm");
-  if (has_short_window(spec))
-    list.add("--window-size", fmt::format("{},0", *model.sliding_window - 1));
+  if (has_short_window(spec)) list.add("--window-size", fmt::format("{},0", *model.sliding_window - 1));
 }
 
 void add_positions(ArgumentList& list, const ModelSpec& model) {
@@ -112,7 +111,9 @@ void add_layout(ArgumentList& list, const TrainSpec& spec) {
   list.add("--context-parallel-size", layout.context);
   if (layout.virtual_pipeline > 1)
     list.add("--num-layers-per-virtual-pipeline-stage",
-             spec.model.num_layers / (layout.pipeline * layout.virtual_pipeline));
+             layout.pipeline_units(spec.model.num_layers) / (layout.pipeline * layout.virtual_pipeline));
+  list.flag_if(layout.ends_as_layers, "--account-for-embedding-in-pipeline-split");
+  list.flag_if(layout.ends_as_layers, "--account-for-loss-in-pipeline-split");
   list.flag_if(layout.sequence_parallel && layout.tensor > 1, "--sequence-parallel");
   add_sharding(list, layout);
 }
@@ -155,16 +156,16 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   return std::move(list).take();
 }
 
-// The command line has no other stretching than that of Llama 3.1, and --rope-scaling-factor is parsed and not passed on:
-// 8 is used (https://github.com/NVIDIA/Megatron-LM/issues/6305).
+// The command line has no other stretching than that of Llama 3.1, and --rope-scaling-factor is parsed and not passed
+// on: 8 is used (https://github.com/NVIDIA/Megatron-LM/issues/6305).
 void add_rope_deviation(std::vector<Deviation>& list, const ModelSpec& model) {
   if (!model.rope_scaling) return;
   RopeScaling llama;
   llama.factor = 8.0;
   if (*model.rope_scaling == llama) return;
   const bool same_rule = model.rope_scaling->type == RopeScalingKind::llama3;
-  list.push_back({"rope_scaling", describe_rope_scaling(model.rope_scaling),
-                  same_rule ? describe_rope_scaling(llama) : "none"});
+  list.push_back(
+      {"rope_scaling", describe_rope_scaling(model.rope_scaling), same_rule ? describe_rope_scaling(llama) : "none"});
 }
 
 std::vector<Deviation> list_deviations(const TrainSpec& spec) {

@@ -47,10 +47,13 @@ void check_model_limits(const TrainSpec& spec, LimitList& limits) {
                    "train with a sequence_length of max_position_embeddings");
 }
 
-void check_layout_limits(const TrainSpec& spec, LimitList& limits) {
+void check_layout_limits(Framework framework, const TrainSpec& spec, LimitList& limits) {
   const ParallelSpec& layout = spec.parallel;
   limits.refuse_if(layout.zero_stage > 1, fmt::format("cannot do ZeRO-{}", layout.zero_stage),
                    "give the layout a zero_stage of 0 or 1");
+  limits.refuse_if(layout.ends_as_layers && framework == Framework::prim,
+                   "has no key that counts the embedding and the loss as layers",
+                   "give it a strategy without embedding_and_loss_as_layers");
   limits.refuse_if(layout.context > 1 && spec.sequence_length % (2 * layout.context) != 0,
                    fmt::format("cuts a sequence into 2·CP parts, and {} tokens are not {} equal ones",
                                spec.sequence_length, 2 * layout.context),
@@ -74,7 +77,7 @@ bool shares_optimizer(const TrainSpec& spec, const std::optional<bool>& fp8_para
 std::vector<Problem> find_megatron_core_limits(Framework framework, const TrainSpec& spec) {
   LimitList limits(framework);
   check_model_limits(spec, limits);
-  check_layout_limits(spec, limits);
+  check_layout_limits(framework, spec, limits);
   return limits.take();
 }
 

@@ -33,7 +33,8 @@ class MgdsLimits {
     if (spec.data.is_synthetic())
       refuse("reads .bin/.idx files only",
              "make some: tprimat data make --prefix P --tokens N; then --dataset P, or models.X.dataset_path: P");
-    if (spec.precision == Precision::fp16 && std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)))
+    if (spec.precision == Precision::fp16 &&
+        std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)))
       refuse("starts at a loss scale that is a power of two", "choose another training.precision.loss_scale.initial");
     throw_if_any(std::move(problems_));
   }
@@ -43,6 +44,8 @@ class MgdsLimits {
     if (layout.context > 1) refuse("has no context parallelism", "give it a strategy with CP of 1");
     if (layout.virtual_pipeline > 1)
       refuse("has no virtual pipeline stages under DeepSpeed", "give it a strategy with VP of 1");
+    if (layout.ends_as_layers)
+      refuse("cuts the layers by its own rule", "give it a strategy without embedding_and_loss_as_layers");
     if (layout.pipeline > 1 && layout.zero_stage >= 2)
       refuse(fmt::format("cannot do ZeRO-{} over pipeline stages", layout.zero_stage),
              "give the layout a zero_stage of 0 or 1, or a PP of 1");
@@ -145,8 +148,8 @@ std::vector<Deviation> mgds_deviations(const LaunchRequest& request) {
   if (model.rope_scaling) list.push_back({"rope_scaling", describe_rope_scaling(model.rope_scaling), "none"});
   if (model.qkv_bias && !model.linear_bias) list.push_back({"qkv_bias", "true", "false"});
   if (model.rope_theta != std::round(model.rope_theta))
-    list.push_back({"rope_theta", fmt::format("{}", model.rope_theta),
-                    fmt::format("{}", std::llround(model.rope_theta))});
+    list.push_back(
+        {"rope_theta", fmt::format("{}", model.rope_theta), fmt::format("{}", std::llround(model.rope_theta))});
   if (request.spec.precision == Precision::fp8 && request.settings.fp8_param.value_or(false))
     list.push_back({"fp8_param", "true", "false"});
   return list;

@@ -37,7 +37,7 @@ void add_shape(const TrainSpec& spec, Json& to) {
   to["init_method_std"] = 0.02;
   to["tokenizer_type"] = "NullTokenizer";  // the data are token ids already
   to["tokenizer_model"] = nullptr;
-  to["vocab_size"] = model.vocab_size - 1;  // to which it adds one for the end of a document
+  to["vocab_size"] = model.vocab_size - 1;                        // to which it adds one for the end of a document
   to["make_vocab_size_divisible_by"] = vocabulary_divisor(spec);  // times TP
 }
 

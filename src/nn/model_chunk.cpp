@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/elementwise.h"
+#include "spec/pipeline_split.h"
 
 namespace tprimat {
 namespace {
@@ -48,8 +49,8 @@ std::vector<Problem> check_trainable(const ModelSpec& model, const std::string& 
 
 ChunkShape chunk_shape(const ModelSpec& model, const ParallelSpec& layout, int stage, int chunk) {
   const int64_t chunks = layout.pipeline * layout.virtual_pipeline, place = chunk * layout.pipeline + stage;
-  const int64_t layers = model.num_layers / chunks;
-  return {place * layers, layers, place == 0, place == chunks - 1};
+  const ChunkLayers layers = split_layers(model.num_layers, chunks, layout.ends_as_layers, place);
+  return {layers.first, layers.count, place == 0, place == chunks - 1};
 }
 
 template <class T>
@@ -90,11 +91,12 @@ ModelChunk<T>::ModelChunk(const ModelSpec& model, const ChunkShape& shape, const
 template <class T>
 void ModelChunk<T>::embed(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
                           const int32_t* tokens) const {
-  const int after = positions_ ? position_unit_ : block_units_.front();
+  const int first = block_units_.empty() ? head_unit_ : block_units_.front();
+  const int after = positions_ ? position_unit_ : first;
   embedding_->forward(pass.with(home.open(embedding_unit_, after)), shared.blocks.region, tokens, pass.at(input_));
   home.close(embedding_unit_);
   if (!positions_) return;
-  positions_->forward(pass.with(home.open(position_unit_, block_units_.front())), pass.at(input_));
+  positions_->forward(pass.with(home.open(position_unit_, first)), pass.at(input_));
   home.close(position_unit_);
 }
 
@@ -123,19 +125,25 @@ Stream<T> ModelChunk<T>::run_layers(const Pass<T>& pass, const ChunkShared<T>& s
 }
 
 template <class T>
+const T* ModelChunk<T>::normalise(const Pass<T>& head, const Stream<T>& stream) const {
+  return stream.branch ? final_norm_->forward_sum(head, stream.sum, stream.branch, head.at(output_))
+                       : final_norm_->forward(head, stream.sum);
+}
+
+template <class T>
 double ModelChunk<T>::classify(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
                                const Stream<T>& stream, std::pair<const int32_t*, double> targets_and_scale) const {
   const TensorRegion<T>& region = shared.blocks.region;
   const Pass<T> head = pass.with(home.open_for_backward(head_unit_, -1));
   const Pass<T> weights = tied_ ? pass.with(home.open_for_backward(embedding_unit_, -1)) : head;
   T *const output = pass.at(output_), *const dnormed = pass.at(dnormed_), *const dstream = pass.at(head_gradient_);
-  const T* const normed = final_norm_->forward_sum(head, stream.sum, stream.branch, output);
+  const T* const normed = normalise(head, stream);
   const auto [targets, scale] = targets_and_scale;
   const double loss =
       classifier_->forward_backward(weights, region.enter(pass, normed), targets, scale, region.partial(pass, dnormed));
   region.leave(pass, dnormed);
   std::fill_n(dstream, elements_, T{});
-  final_norm_->backward(head, output, dnormed, dstream);
+  final_norm_->backward(head, stream.branch ? output : stream.sum, dnormed, dstream);
   if (tied_) home.close_after_backward(embedding_unit_, !shape_.embeds);
   home.close_after_backward(head_unit_, true);
   return loss;
@@ -146,11 +154,21 @@ double ModelChunk<T>::evaluate_head(const Pass<T>& pass, const ChunkShared<T>& s
                                     const Stream<T>& stream, const int32_t* targets) const {
   const Pass<T> head = pass.with(home.open(head_unit_, -1));
   const Pass<T> weights = tied_ ? pass.with(home.open(embedding_unit_, -1)) : head;
-  const T* const normed = final_norm_->forward_sum(head, stream.sum, stream.branch, pass.at(output_));
+  const T* const normed = normalise(head, stream);
   const double loss = classifier_->forward(weights, shared.blocks.region.enter(pass, normed), targets);
   if (tied_) home.close(embedding_unit_);
   home.close(head_unit_);
   return loss;
+}
+
+// A chunk without blocks, which has the embedding alone, hands on what it began with.
+template <class T>
+T* ModelChunk<T>::hand_on(const Pass<T>& pass, const Stream<T>& stream) const {
+  if (stream.branch)
+    add<T>(elements_, stream.sum, stream.branch, pass.at(output_));
+  else
+    std::copy_n(stream.sum, elements_, pass.at(output_));
+  return pass.at(output_);
 }
 
 template <class T>
@@ -159,8 +177,7 @@ typename ModelChunk<T>::Forward ModelChunk<T>::forward(const Pass<T>& pass, cons
                                                        double gradient_scale) const {
   const Stream<T> stream = run_layers(pass, shared, home, batch);
   if (shape_.classifies) return {nullptr, classify(pass, shared, home, stream, {batch.targets, gradient_scale})};
-  add<T>(elements_, stream.sum, stream.branch, pass.at(output_));
-  return {pass.at(output_), 0};
+  return {hand_on(pass, stream), 0};
 }
 
 template <class T>
@@ -168,8 +185,7 @@ typename ModelChunk<T>::Forward ModelChunk<T>::evaluate(const Pass<T>& pass, con
                                                         WeightHome<T>& home, const MicroBatch& batch) const {
   const Stream<T> stream = run_layers(pass, shared, home, batch);
   if (shape_.classifies) return {nullptr, evaluate_head(pass, shared, home, stream, batch.targets)};
-  add<T>(elements_, stream.sum, stream.branch, pass.at(output_));
-  return {pass.at(output_), 0};
+  return {hand_on(pass, stream), 0};
 }
 
 template <class T>
@@ -192,7 +208,7 @@ std::vector<Accum<T>> ModelChunk<T>::logits(const Pass<T>& pass, const ChunkShar
   const Stream<T> stream = run_layers(pass, shared, home, batch);
   const Pass<T> head = pass.with(home.open(head_unit_, -1));
   const Pass<T> weights = tied_ ? pass.with(home.open(embedding_unit_, -1)) : head;
-  const T* const normed = final_norm_->forward_sum(head, stream.sum, stream.branch, pass.at(output_));
+  const T* const normed = normalise(head, stream);
   std::vector<Accum<T>> logits(static_cast<size_t>(logits_));
   classifier_->find_logits(weights, normed, logits.data());
   if (tied_) home.close(embedding_unit_);

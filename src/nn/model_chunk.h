@@ -70,6 +70,8 @@ class ModelChunk {
                 T* dstream) const;
 
  private:
+  const T* normalise(const Pass<T>& head, const Stream<T>& stream) const;
+  T* hand_on(const Pass<T>& pass, const Stream<T>& stream) const;
   Stream<T> run_layers(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
                        const MicroBatch& batch) const;
   void embed(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const int32_t* tokens) const;

@@ -32,7 +32,9 @@ constexpr Trait k_traits[] = {{"fused_attention", &Family::fused_attention},
                               {"tensor_parallel", &Family::tensor_parallel},
                               {"pipeline_parallel", &Family::pipeline_parallel},
                               {"context_parallel", &Family::context_parallel},
-                              {"interleaves", &Family::interleaves}};
+                              {"interleaves", &Family::interleaves},
+                              {"counts_ends", &Family::counts_ends},
+                              {"shards_weights", &Family::shards_weights}};
 
 void set_traits(Family& family, std::string_view text) {
   for (const Trait& trait : k_traits) family.*trait.member = false;

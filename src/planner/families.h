@@ -22,10 +22,12 @@ struct Family {
   bool fused_loss = false;         // scores stay in 16 bits and are overwritten by their gradient
   bool fp32_shards = false;        // sharded weights are kept in fp32 alone, and gathered in 16 bits (PyTorch FSDP)
   bool deepspeed_states = false;   // DeepSpeed's ZeRO-1: 2-byte gradients; bf16 sums them in fp32, fp16 on the shard
+  bool shards_weights = false;     // can shard weights too, where there is no pipeline (Megatron-FSDP)
   bool tensor_parallel = false;    // what the program can do
   bool pipeline_parallel = false;
   bool context_parallel = false;
   bool interleaves = false;
+  bool counts_ends = false;         // embedding and loss can count as layers where a pipeline cuts the model
   bool operator_recompute = false;  // `selective` keeps every second product (torchtitan), else repeats attention
 };
 const std::vector<Family>& families();

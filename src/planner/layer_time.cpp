@@ -150,14 +150,16 @@ LayerTime time_layer(const Workload& workload, const Machine& machine, const Rat
   return layer;
 }
 
-Phases time_ends(const Workload& workload, const Rates& r) {
+EndsTime time_ends(const Workload& workload, const Rates& r) {
   constexpr double k_logit_bytes = 14;      // logits written, their maximum and sum taken, gradient written
   constexpr double k_embedding_bytes = 12;  // rows read and written, and their gradients
   const Dimensions d = dimensions_of(workload);
   const double columns = static_cast<double>(workload.shape.model.vocab_size) / d.tensor;
-  Phases phases = time_linear(d.tokens, columns, d.hidden, r.product_16, r.saturation_16, r.misaligned);
-  phases.backward += (d.tokens * columns * k_logit_bytes + d.tokens * d.hidden * k_embedding_bytes) / r.memory;
-  return phases;
+  EndsTime ends;
+  ends.head = time_linear(d.tokens, columns, d.hidden, r.product_16, r.saturation_16, r.misaligned);
+  ends.head.backward += d.tokens * columns * k_logit_bytes / r.memory;
+  ends.embedding.backward = d.tokens * d.hidden * k_embedding_bytes / r.memory;
+  return ends;
 }
 
 }  // namespace tprimat

@@ -26,8 +26,12 @@ struct LayerTime {
 };
 LayerTime time_layer(const Workload& workload, const Machine& machine, const Rates& rates);
 
-// Embedding, head and loss of one micro-batch on the ranks that have them.
-Phases time_ends(const Workload& workload, const Rates& rates);
+// One micro-batch on the ranks that have the embedding, and on those that have head and loss.
+struct EndsTime {
+  Phases embedding;
+  Phases head;
+};
+EndsTime time_ends(const Workload& workload, const Rates& rates);
 
 // 2 m n k FLOPs; half of the rate is reached where one dimension is `saturation` and the others are large, and tiles of
 // 128 x 128 are filled whole.

@@ -61,15 +61,16 @@ double kept_bytes(const Workload& workload) {
   return whole_width_bytes(workload) / sequence_split + (split_width_bytes(workload) + score_bytes(workload)) / tensor;
 }
 
-// Micro-batches whose activations the first stage keeps: 1F1B fills the pipeline once, its interleaved form keeps
-// (p - 1) / (p v) more (arXiv 2205.05198, section 4.2.3).
-double layers_in_flight(const Workload& workload) {
+// Layers times micro-batches whose activations a stage keeps: under 1F1B as many micro-batches as stages follow, itself
+// included; its interleaved form begins 2 (p - s - 1) + (v - 1) p + 1 chunks before the first one ends, which is
+// L (1 + (p - 1) / (p v)) layers on the first stage (arXiv 2205.05198, section 4.2.3).
+double layers_in_flight(const Workload& workload, int64_t stage) {
   const Layout& layout = workload.layout;
-  const auto layers = static_cast<double>(workload.shape.model.num_layers);
-  const auto stages = static_cast<double>(layout.pipeline), chunks = static_cast<double>(layout.chunks);
-  const double started = std::min(stages, std::max(1.0, workload.micro_batches()));
-  const double more = chunks > 1 ? 1 + (stages - 1) / (stages * chunks) : 1;
-  return layers / stages * started * more;
+  const int64_t behind = layout.pipeline - stage - 1;
+  const int64_t begun = layout.chunks == 1 ? behind + 1 : 2 * behind + (layout.chunks - 1) * layout.pipeline + 1;
+  const auto chunks = static_cast<double>(layout.chunks);
+  const double all = std::max(1.0, workload.micro_batches()) * chunks;
+  return std::min(static_cast<double>(begun), all) / chunks * static_cast<double>(workload.stage_layers(stage));
 }
 
 double data_ranks(const Workload& workload) {
@@ -94,8 +95,8 @@ void add_fp32_shards(MemoryEstimate& memory, const Workload& workload, double we
   memory.gradients += 4 * weights;
 }
 
-void add_states(MemoryEstimate& memory, const Workload& workload) {
-  const double weights = heaviest_rank_weights(workload), ranks = data_ranks(workload);
+void add_states(MemoryEstimate& memory, const Workload& workload, double weights) {
+  const double ranks = data_ranks(workload);
   const Sharding sharding = workload.layout.sharding;
   const auto share = [&](Sharding from) { return sharding >= from ? weights / ranks : weights; };
   memory.weights = k_half_bytes * share(Sharding::weights);
@@ -144,20 +145,26 @@ void add_framework(MemoryEstimate& memory, const Workload& workload, const Param
   memory.slack = parameters.scoped("allocator_slack", workload.family->id, 0) * memory.total();
 }
 
+MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage) {
+  MemoryEstimate memory;
+  add_states(memory, workload, stage_weights(workload, stage));
+  memory.activations =
+      layers_in_flight(workload, stage) * layer_activation_bytes(workload) + repeated_layer_bytes(workload);
+  if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
+  add_framework(memory, workload, parameters);
+  return memory;
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters) {
-  MemoryEstimate first;
-  add_states(first, workload);
-  MemoryEstimate last = first;
-  const double layer = layer_activation_bytes(workload), repeated = repeated_layer_bytes(workload);
-  const auto stages = static_cast<double>(workload.layout.pipeline);
-  first.activations = layers_in_flight(workload) * layer + repeated;
-  last.activations = static_cast<double>(workload.shape.model.num_layers) / stages * layer + repeated;
-  (stages > 1 ? last : first).logits = logit_bytes(workload);
-  add_framework(first, workload, parameters);
-  add_framework(last, workload, parameters);
-  return stages > 1 && last.total() > first.total() ? last : first;
+  MemoryEstimate most = estimate_stage_memory(workload, parameters, 0);
+  for (const int64_t stage : {int64_t{1}, workload.layout.pipeline - 1}) {
+    if (stage >= workload.layout.pipeline) continue;
+    const MemoryEstimate other = estimate_stage_memory(workload, parameters, stage);
+    if (other.total() > most.total()) most = other;
+  }
+  return most;
 }
 
 }  // namespace tprimat

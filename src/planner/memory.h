@@ -5,8 +5,8 @@
 
 namespace tprimat {
 
-// Bytes on the GPU of the pipeline stage that needs most: the first, which keeps the most micro-batches, or the last,
-// which has the scores.
+// Bytes on the GPU of the pipeline stage that needs most: the first or second, which keep the most micro-batches, or
+// the last, which has the scores.
 struct MemoryEstimate {
   double weights = 0;         // as products use them, 2 bytes each
   double gradients = 0;       // 4 bytes where the program sums in fp32, else 2

@@ -189,7 +189,6 @@ void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machi
   rates.tensor_overlap = p.scoped("tensor_overlap", family, 0);
   rates.data_overlap = p.scoped("data_overlap", family, 0);
   rates.data_leak = p.scoped("data_leak", family, 0);
-  rates.head_share = p.at("head_share");
   rates.transfer_share = p.at("transfer_share");
 }
 

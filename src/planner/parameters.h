@@ -65,7 +65,6 @@ struct Rates {
   double tensor_overlap = 0;   // share of tensor-parallel exchanges that hides behind products
   double data_overlap = 0;     // share of a micro-batch's computing that exchanges can hide behind
   double data_leak = 0;        // share of hidden exchanges that is felt all the same
-  double head_share = 1;       // share of embedding and head that a pipeline's slowest stage feels
   double transfer_share = 0;   // share of a pipeline's transfers that is felt
   double layer_start = 0;      // seconds that a layer's forward pass takes at least (launching)
   double step_start = 0;       // seconds per step

@@ -29,12 +29,17 @@ bool prints_layout(const PublishedRow& row, const Workload& workload, int64_t gp
          mentions(lower_text(row.cell("sharding")), "fsdp") || noted_model_parallel(row);
 }
 
+// Layers that a pipeline cannot share evenly, but could with embedding and loss among them.
+bool needs_ends_as_layers(int64_t layers, int64_t chunks) { return layers % chunks != 0 && (layers + 2) % chunks == 0; }
+
 void read_chunks(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   Layout& layout = workload.layout;
   layout.chunks = count_cell(row, "vp").value_or(1);
+  const int64_t units = workload.shape.model.num_layers;
+  layout.ends_as_layers = needs_ends_as_layers(units, layout.pipeline * layout.chunks);
   if (count_cell(row, "vp") || layout.pipeline <= 1) return;
-  const int64_t layers = std::max<int64_t>(1, workload.shape.model.num_layers / layout.pipeline);
+  const int64_t layers = std::max<int64_t>(1, (units + (layout.ends_as_layers ? 2 : 0)) / layout.pipeline);
   layout.chunks = workload.family->chunks == 0 ? layers : std::min(workload.family->chunks, layers);
   if (layout.chunks > 1) read.assumptions.push_back(fmt::format("VP {}", layout.chunks));
 }

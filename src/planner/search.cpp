@@ -21,7 +21,7 @@ std::vector<int64_t> tensor_sizes(const PlanRequest& request) {
   const ModelSpec& m = request.shape.model;
   std::vector<int64_t> sizes;
   for (const int64_t each : divisors(request.gpus, request.machine.gpus_per_domain)) {
-    if (each > 1 && !request.family->tensor_parallel) break;
+    if (each > 1 && (request.data_parallel_only || !request.family->tensor_parallel)) break;
     if (m.num_key_value_heads % each == 0 && m.num_attention_heads % each == 0 && m.ffn_hidden_size % each == 0)
       sizes.push_back(each);
   }
@@ -33,18 +33,42 @@ std::vector<int64_t> context_sizes(const PlanRequest& request) {
   constexpr int64_t k_least_tokens = 1024;  // per rank: below, exchanges outweigh what is computed
   std::vector<int64_t> sizes;
   for (const int64_t each : divisors(request.gpus, k_most)) {
-    if (each > 1 && !request.family->context_parallel) break;
+    if (each > 1 && (request.data_parallel_only || !request.family->context_parallel)) break;
     const bool even = each == 1 || request.sequence_length % (2 * each) == 0;
     if (even && (each == 1 || request.sequence_length / each >= k_least_tokens)) sizes.push_back(each);
   }
   return sizes;
 }
 
-std::vector<Sharding> shardings(const PlanRequest& request, int64_t ranks) {
-  if (ranks == 1) return {request.family->fully_sharded ? Sharding::weights : Sharding::none};
-  if (request.family->fully_sharded) return {Sharding::weights};
-  if (request.family->sharded_optimizer) return {Sharding::optimizer};
-  return {Sharding::none, Sharding::optimizer};
+std::vector<Sharding> shardings(const PlanRequest& request, const Layout& layout) {
+  const Family& family = *request.family;
+  if (layout.data * layout.context == 1) return {family.fully_sharded ? Sharding::weights : Sharding::none};
+  std::vector<Sharding> all;
+  const auto add = [&](Sharding sharding) {
+    if (sharding <= request.most_sharding) all.push_back(sharding);
+  };
+  if (!family.fully_sharded && !family.sharded_optimizer) add(Sharding::none);
+  if (!family.fully_sharded) add(Sharding::optimizer);
+  if (family.fully_sharded || (family.shards_weights && layout.pipeline == 1)) add(Sharding::weights);
+  return all;
+}
+
+// How a pipeline may cut the layers.
+struct Cut {
+  int64_t pipeline = 1;
+  int64_t units = 0;  // that PP x VP divides: layers, and embedding and loss where they count as such
+  bool ends_as_layers = false;
+};
+
+std::vector<Cut> cuts(const PlanRequest& request) {
+  const int64_t layers = request.shape.model.num_layers;
+  const bool pipelines = request.family->pipeline_parallel && !request.data_parallel_only;
+  std::vector<Cut> all;
+  for (const int64_t each : divisors(layers, pipelines ? request.gpus : 1)) all.push_back({each, layers, false});
+  if (!pipelines || request.equal_stages || !request.family->counts_ends) return all;
+  for (const int64_t each : divisors(layers + 2, std::min(request.gpus, layers)))
+    if (each > 1) all.push_back({each, layers + 2, true});
+  return all;
 }
 
 class Search {
@@ -62,41 +86,40 @@ class Search {
   SearchOutcome run() {
     for (const int64_t tensor : tensor_sizes(request_))
       for (const int64_t context : context_sizes(request_))
-        for (const int64_t pipeline : divisors(base_.shape.model.num_layers, most_stages()))
-          try_grid(tensor, context, pipeline);
+        for (const Cut& cut : cuts(request_)) try_grid(tensor, context, cut);
     finish();
     return std::move(outcome_);
   }
 
  private:
-  int64_t most_stages() const { return request_.family->pipeline_parallel ? request_.gpus : 1; }
-
-  void try_grid(int64_t tensor, int64_t context, int64_t pipeline) {
-    const int64_t model = tensor * context * pipeline;
+  void try_grid(int64_t tensor, int64_t context, const Cut& cut) {
+    const int64_t model = tensor * context * cut.pipeline;
     if (request_.gpus % model != 0 || base_.sequence_length / context % tensor != 0) return;
     Layout layout;
-    layout.tensor = tensor, layout.context = context, layout.pipeline = pipeline;
+    layout.tensor = tensor, layout.context = context, layout.pipeline = cut.pipeline;
+    layout.ends_as_layers = cut.ends_as_layers;
     layout.data = request_.gpus / model;
     if (base_.global_batch % layout.data != 0) return;
     constexpr int64_t k_most_micro_batch = 16;
     for (const int64_t micro : divisors(base_.global_batch / layout.data, k_most_micro_batch)) {
       layout.micro_batch = micro;
-      try_pipeline(layout);
+      try_pipeline(layout, cut);
     }
   }
 
-  void try_pipeline(Layout layout) {
+  void try_pipeline(Layout layout, const Cut& cut) {
     const int64_t rounds = base_.global_batch / (layout.data * layout.micro_batch);
     const bool whole = layout.pipeline > 1 && rounds % layout.pipeline == 0;
     const bool interleaves = whole && request_.family->interleaves;
-    for (const int64_t chunks : divisors(base_.shape.model.num_layers / layout.pipeline, interleaves ? 16 : 1)) {
+    for (const int64_t chunks : divisors(cut.units / cut.pipeline, interleaves ? 16 : 1)) {
       layout.chunks = chunks;
+      layout.delays_weights = request_.zero_bubble && cut.pipeline > 1 && chunks == 1;
       try_memory_savers(layout);
     }
   }
 
   void try_memory_savers(Layout layout) {
-    for (const Sharding sharding : shardings(request_, layout.data * layout.context))
+    for (const Sharding sharding : shardings(request_, layout))
       for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
         const bool nothing_to_select = request_.family->fused_attention && !request_.family->operator_recompute;
         if (recompute == Recompute::selective && nothing_to_select) continue;

@@ -17,6 +17,11 @@ struct PlanRequest {
   const Family* family = nullptr;
   PlanPrecision precision = PlanPrecision::bf16;
   double usable_memory = 0.94;  // share of the GPU's memory that a training may fill
+  // Less than the program can do, for a launcher that uses less of it.
+  bool data_parallel_only = false;
+  Sharding most_sharding = Sharding::weights;
+  bool equal_stages = false;  // embedding and loss cannot count as layers
+  bool zero_bubble = false;   // gradients of weights fill the pipeline's waiting, where it is not interleaved
 };
 
 struct RankedLayout {
@@ -35,8 +40,9 @@ struct SearchOutcome {
 
 // Every layout TP x PP x VP x CP x DP x MBS x recompute x sharding that the program can do and that is legal: TP
 // divides heads, key heads, inner width and a rank's part of the sequence, and stays within a domain of fast links; PP
-// x VP divides the layers; CP halves the sequence evenly; DP x MBS divides the batch; and an interleaved pipeline is
-// filled in whole rounds (arXiv 2104.04473, section 2.2.2). Stages with unequal numbers of layers are not tried.
+// x VP divides the layers, or where the program can do it the layers with embedding and loss among them; CP halves the
+// sequence evenly; DP x MBS divides the batch; and an interleaved pipeline is filled in whole rounds (arXiv 2104.04473,
+// section 2.2.2).
 SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& parameters, size_t most);
 
 }  // namespace tprimat

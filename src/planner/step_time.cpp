@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/schedule.h"
 #include "planner/weights.h"
 
 namespace tprimat {
@@ -10,22 +11,26 @@ namespace {
 
 double doublings(double ratio) { return ratio > 1 ? std::log2(ratio) : 0; }
 
-// One micro-batch on one pipeline stage.
+// One micro-batch on the rank of a pipeline that works longest.
 struct StageTime {
   LayerTime layer;
-  Phases ends;
   double layers = 0;
-  double ends_share = 1;
-  double total() const { return layers * (layer.total().both() + layer.repeated) + ends_share * ends.both(); }
+  double ends = 0;  // embedding, head and loss, where the rank has them
+  double total() const { return layers * (layer.total().both() + layer.repeated) + ends; }
 };
 
-StageTime time_stage(const Workload& workload, const Machine& machine, const Rates& rates) {
-  StageTime stage;
-  stage.layer = time_layer(workload, machine, rates);
-  stage.ends = time_ends(workload, rates);
-  stage.layers = static_cast<double>(workload.shape.model.num_layers) / static_cast<double>(workload.layout.pipeline);
-  stage.ends_share = std::max(rates.head_share, 1 / static_cast<double>(workload.layout.pipeline));
-  return stage;
+double ends_of_stage(const EndsTime& ends, const Layout& layout, int64_t stage) {
+  return (stage == 0 ? ends.embedding.both() : 0) + (stage == layout.pipeline - 1 ? ends.head.both() : 0);
+}
+
+StageTime time_busiest_stage(const Workload& workload, const LayerTime& layer, const EndsTime& ends) {
+  StageTime busiest;
+  for (int64_t stage = 0; stage < workload.layout.pipeline; ++stage) {
+    const StageTime each{layer, static_cast<double>(workload.stage_layers(stage)),
+                         ends_of_stage(ends, workload.layout, stage)};
+    if (each.total() >= busiest.total()) busiest = each;
+  }
+  return busiest;
 }
 
 void add_stage(StepTime& step, const StageTime& stage, double micro_batches) {
@@ -36,15 +41,37 @@ void add_stage(StepTime& step, const StageTime& stage, double micro_batches) {
   step.tensor = layers * stage.layer.tensor.both();
   step.context = layers * stage.layer.context.both();
   step.recompute = layers * stage.layer.repeated;
-  step.ends = micro_batches * stage.ends_share * stage.ends.both();
+  step.ends = micro_batches * stage.ends;
 }
 
-// 1F1B and its interleaved form: (p - 1) / v times a stage's time (arXiv 2104.04473, section 2.2).
-void add_pipeline(StepTime& step, const Workload& workload, const Machine& machine, const Rates& rates, double stage) {
+// Gradients of weights are half of the backward pass's products.
+ChunkSeconds time_chunk(const Workload& workload, const LayerTime& layer, const EndsTime& ends, int64_t place) {
+  const auto layers = static_cast<double>(workload.chunk_layers(place));
+  const Phases total = layer.total();
+  ChunkSeconds chunk;
+  chunk.forward = layers * total.forward;
+  chunk.weights = layers * layer.products.backward / 2;
+  chunk.backward = layers * (total.backward + layer.repeated) - chunk.weights;
+  const auto add = [&](const Phases& end) { chunk.forward += end.forward, chunk.backward += end.backward; };
+  if (place == 0) add(ends.embedding);
+  if (place == workload.layout.pipeline * workload.layout.chunks - 1) add(ends.head);
+  return chunk;
+}
+
+double time_bubble(const Workload& workload, const LayerTime& layer, const EndsTime& ends) {
   const Layout& layout = workload.layout;
-  if (layout.pipeline <= 1) return;
-  const auto others = static_cast<double>(layout.pipeline - 1);
-  step.bubble = stage * others / static_cast<double>(layout.chunks);
+  std::vector<ChunkSeconds> places;
+  for (int64_t place = 0; place < layout.pipeline * layout.chunks; ++place)
+    places.push_back(time_chunk(workload, layer, ends, place));
+  const Pipeline pipeline{layout.pipeline, layout.chunks, std::max(1.0, workload.micro_batches()),
+                          layout.delays_weights};
+  return simulate_pipeline(pipeline, places) - pipeline.micro_batches * busiest_rank_seconds(pipeline, places);
+}
+
+// Between neighbours once each way for every micro-batch and chunk, of which a share is felt, and whole while the
+// pipeline fills and drains.
+double time_transfers(const Workload& workload, const Machine& machine, const Rates& rates) {
+  const Layout& layout = workload.layout;
   const double split = workload.family->fused_attention ? static_cast<double>(layout.tensor) : 1;
   const double tokens =
       static_cast<double>(layout.micro_batch * workload.sequence_length) / static_cast<double>(layout.context);
@@ -52,7 +79,7 @@ void add_pipeline(StepTime& step, const Workload& workload, const Machine& machi
   const double transfer = k_half_bytes * tokens * static_cast<double>(workload.shape.model.hidden_size) / split /
                           (near ? rates.link : rates.network);
   const double steady = 2 * workload.micro_batches() * static_cast<double>(layout.chunks) * transfer;
-  step.transfers = rates.transfer_share * steady + 2 * others * transfer;
+  return rates.transfer_share * steady + 2 * static_cast<double>(layout.pipeline - 1) * transfer;
 }
 
 struct DataGroup {
@@ -131,10 +158,15 @@ double StepTime::tokens_per_second_per_gpu(const Workload& workload) const {
 }
 
 StepTime time_step(const Workload& workload, const Machine& machine, const Rates& rates) {
-  const StageTime stage = time_stage(workload, machine, rates);
+  const LayerTime layer = time_layer(workload, machine, rates);
+  const EndsTime ends = time_ends(workload, rates);
+  const StageTime stage = time_busiest_stage(workload, layer, ends);
   StepTime step;
   add_stage(step, stage, std::max(1.0, workload.micro_batches()));
-  add_pipeline(step, workload, machine, rates, stage.total());
+  if (workload.layout.pipeline > 1) {
+    step.bubble = time_bubble(workload, layer, ends);
+    step.transfers = time_transfers(workload, machine, rates);
+  }
   step.data = time_data(workload, machine, rates, stage);
   step.optimizer = time_optimizer(workload, rates);
   constexpr double k_gpus_per_node = 8;

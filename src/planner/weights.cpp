@@ -1,5 +1,7 @@
 #include "planner/weights.h"
 
+#include <algorithm>
+
 namespace tprimat {
 
 double layer_weights(const ModelSpec& m) {
@@ -10,13 +12,21 @@ double layer_weights(const ModelSpec& m) {
   return hidden * (2 * queries + 2 * keys) + matrices * hidden * inner + 2 * hidden;
 }
 
-double heaviest_rank_weights(const Workload& workload) {
+double stage_weights(const Workload& workload, int64_t stage) {
   const ModelSpec& m = workload.shape.model;
-  const auto stages = static_cast<double>(workload.layout.pipeline);
-  const double layers = static_cast<double>(m.num_layers) / stages * layer_weights(m);
-  const double tables = stages > 1 || m.tied_embeddings ? 1 : 2;
-  const double embedding = tables * static_cast<double>(m.vocab_size) * static_cast<double>(m.hidden_size);
-  return (layers + embedding) / static_cast<double>(workload.layout.tensor);
+  const bool first = stage == 0, last = stage == workload.layout.pipeline - 1;
+  double tables = (first ? 1 : 0) + (last ? 1 : 0);
+  if (first && last && m.tied_embeddings) tables = 1;
+  const double ends = tables * static_cast<double>(m.vocab_size) * static_cast<double>(m.hidden_size);
+  const double layers = static_cast<double>(workload.stage_layers(stage)) * layer_weights(m);
+  return (layers + ends) / static_cast<double>(workload.layout.tensor);
+}
+
+double heaviest_rank_weights(const Workload& workload) {
+  double most = 0;
+  for (int64_t stage = 0; stage < workload.layout.pipeline; ++stage)
+    most = std::max(most, stage_weights(workload, stage));
+  return most;
 }
 
 }  // namespace tprimat

@@ -6,6 +6,7 @@
 #include "planner/families.h"
 #include "planner/machine.h"
 #include "spec/counted_model.h"
+#include "spec/pipeline_split.h"
 #include "spec/train_spec.h"
 
 namespace tprimat {
@@ -30,7 +31,9 @@ struct Layout {
   int64_t tensor = 1;
   int64_t context = 1;
   int64_t pipeline = 1;
-  int64_t chunks = 1;  // virtual stages per rank (interleaved schedule)
+  int64_t chunks = 1;           // virtual stages per rank (interleaved schedule)
+  bool ends_as_layers = false;  // the embedding and the loss count as layers of the first and last stage
+  bool delays_weights = false;  // zero-bubble schedule: gradients of weights fill the waiting (arXiv 2401.10241)
   int64_t data = 1;
   int64_t micro_batch = 1;  // sequences
   Sharding sharding = Sharding::none;
@@ -39,6 +42,17 @@ struct Layout {
 
   int64_t num_gpus() const { return tensor * context * pipeline * data; }
 };
+
+// The layout as configurations state it.
+inline ParallelSpec parallel_spec(const Layout& layout) {
+  ParallelSpec spec;
+  spec.tensor = layout.tensor, spec.pipeline = layout.pipeline, spec.virtual_pipeline = layout.chunks;
+  spec.data = layout.data, spec.context = layout.context;
+  spec.sequence_parallel = layout.sequence_parallel && layout.tensor > 1;
+  spec.ends_as_layers = layout.ends_as_layers;
+  spec.zero_stage = static_cast<int64_t>(layout.sharding);
+  return spec;
+}
 
 // One training step to predict.
 struct Workload {
@@ -52,6 +66,16 @@ struct Workload {
   bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can
   bool scaled_by_row = false;       // FP8 with one scale per row
   double recomputed_share = 1;      // of what `recompute` selective repeats in a program that chooses layers
+
+  // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
+  int64_t chunk_layers(int64_t place) const {
+    return split_layers(shape.model.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).count;
+  }
+  int64_t stage_layers(int64_t stage) const {
+    int64_t sum = 0;
+    for (int64_t chunk = 0; chunk < layout.chunks; ++chunk) sum += chunk_layers(chunk * layout.pipeline + stage);
+    return sum;
+  }
 
   // Micro-batches that a pipeline takes per step. May be a fraction where a table's figures do not divide.
   double micro_batches() const {

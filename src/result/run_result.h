@@ -87,7 +87,7 @@ struct ParallelismConfig {
   std::optional<std::string> strategy_name;
   std::optional<int64_t> tensor_model_parallel_size, pipeline_model_parallel_size, data_parallel_size,
       context_parallel_size, gradient_accumulation_steps, virtual_pipeline_model_parallel_size, zero_stage;
-  std::optional<bool> sequence_parallel;
+  std::optional<bool> sequence_parallel, embedding_and_loss_as_layers;
   static constexpr auto fields() {
     using P = ParallelismConfig;
     return std::tuple{field("strategy_name", &P::strategy_name, "name of the layout"),
@@ -100,6 +100,8 @@ struct ParallelismConfig {
                             "VP: pipeline stages of a rank"),
                       field("zero_stage", &P::zero_stage,
                             "ZeRO: the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too"),
+                      field("embedding_and_loss_as_layers", &P::embedding_and_loss_as_layers,
+                            "the embedding and the loss count as a layer each where the pipeline cuts the model"),
                       field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group")};
   }
 };

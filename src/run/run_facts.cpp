@@ -72,6 +72,7 @@ ParallelismConfig describe_layout(const TrainSpec& spec) {
   layout.gradient_accumulation_steps = spec.gradient_accumulation_steps();
   layout.virtual_pipeline_model_parallel_size = spec.parallel.virtual_pipeline;
   layout.zero_stage = spec.parallel.zero_stage;
+  if (spec.parallel.pipeline > 1) layout.embedding_and_loss_as_layers = spec.parallel.ends_as_layers;
   layout.sequence_parallel = spec.parallel.sequence_parallel;
   return layout;
 }

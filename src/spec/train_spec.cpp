@@ -115,10 +115,13 @@ void check_layout(Findings& findings, const TrainSpec& spec) {
       fmt::format("tensor_model_parallel_size {} neither divides num_key_value_heads {} nor is a multiple of it",
                   tensor, model.num_key_value_heads));
   const int64_t stages = spec.parallel.pipeline * spec.parallel.virtual_pipeline;
-  findings.require(model.num_layers % stages == 0,
-                   fmt::format("num_layers {} is not a multiple of pipeline_model_parallel_size {} x "
+  findings.require(spec.parallel.pipeline_units(model.num_layers) % stages == 0,
+                   fmt::format("num_layers {}{} is not a multiple of pipeline_model_parallel_size {} x "
                                "virtual_pipeline_model_parallel_size {}",
-                               model.num_layers, spec.parallel.pipeline, spec.parallel.virtual_pipeline));
+                               model.num_layers, spec.parallel.ends_as_layers ? " + embedding + loss" : "",
+                               spec.parallel.pipeline, spec.parallel.virtual_pipeline));
+  findings.require(!spec.parallel.ends_as_layers || spec.parallel.pipeline > 1,
+                   "embedding_and_loss_as_layers needs pipeline_model_parallel_size above 1");
   findings.require(spec.parallel.virtual_pipeline == 1 || spec.parallel.pipeline > 1,
                    "virtual_pipeline_model_parallel_size above 1 needs pipeline_model_parallel_size above 1");
   if (spec.parallel.virtual_pipeline > 1)

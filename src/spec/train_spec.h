@@ -55,8 +55,11 @@ struct ParallelSpec {
   int64_t data = 1;
   int64_t context = 1;
   bool sequence_parallel = false;  // norms and dropout split over the tensor-parallel group
+  bool ends_as_layers = false;     // embedding and loss count as layers where the stages are cut
   int64_t zero_stage = 0;          // what the data-parallel ranks share: 1 optimizer, 2 gradients too, 3 weights too
   int64_t ranks() const { return tensor * pipeline * data * context; }
+  // What PP x VP divides: layers, and embedding and loss where they count as such.
+  int64_t pipeline_units(int64_t num_layers) const { return num_layers + (ends_as_layers ? 2 : 0); }
 
   static constexpr auto fields() {
     using P = ParallelSpec;
@@ -67,6 +70,8 @@ struct ParallelSpec {
                       field("data_parallel_size", &P::data, "DP"),
                       field("context_parallel_size", &P::context, "CP"),
                       field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"),
+                      field("embedding_and_loss_as_layers", &P::ends_as_layers,
+                            "the embedding and the loss count as a layer each where the pipeline cuts the model"),
                       field("zero_stage", &P::zero_stage,
                             "ZeRO: the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too")};
   }

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "nn/model_chunk.h"
+#include "spec/pipeline_schedule.h"
 #include "train/batch_reader.h"
-#include "train/pipeline_schedule.h"
 #include "train/weight_store.h"
 
 namespace tprimat {

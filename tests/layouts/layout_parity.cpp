@@ -81,22 +81,24 @@ std::vector<TrainSpec> all_layouts(const std::vector<std::string>& families, int
         for (const int64_t chunks : {1, 2})
           for (const int64_t context : {1, 2, 4, 8})
             for (const int64_t zero : {0, 1, 2, 3})
-              for (const bool sequence : {false, true}) {
-                if (sequence && tensor == 1) continue;
-                if (ranks % (tensor * pipeline * context) != 0) continue;
-                TrainSpec spec = training(family);
-                spec.parallel = {"",      tensor,   pipeline, chunks, ranks / (tensor * pipeline * context),
-                                 context, sequence, zero};
-                if (zero > 0 && spec.parallel.data * context == 1) continue;
-                add(spec);
-              }
+              for (const bool sequence : {false, true})
+                for (const bool ends : {false, true}) {
+                  if (sequence && tensor == 1) continue;
+                  if (ranks % (tensor * pipeline * context) != 0) continue;
+                  TrainSpec spec = training(family);
+                  spec.parallel = {"",      tensor,   pipeline, chunks, ranks / (tensor * pipeline * context),
+                                   context, sequence, ends,     zero};
+                  if (zero > 0 && spec.parallel.data * context == 1) continue;
+                  add(spec);
+                }
   return specs;
 }
 
 std::string describe(const TrainSpec& spec) {
   const ParallelSpec& p = spec.parallel;
-  return fmt::format("{:7} TP{} PP{} VP{} DP{} CP{} ZeRO-{}{}", spec.model.name, p.tensor, p.pipeline,
-                     p.virtual_pipeline, p.data, p.context, p.zero_stage, p.sequence_parallel ? " SP" : "");
+  return fmt::format("{:7} TP{} PP{} VP{} DP{} CP{} ZeRO-{}{}{}", spec.model.name, p.tensor, p.pipeline,
+                     p.virtual_pipeline, p.data, p.context, p.zero_stage, p.sequence_parallel ? " SP" : "",
+                     p.ends_as_layers ? " ends" : "");
 }
 
 double worst_difference(const std::vector<double>& actual, const std::vector<double>& expected) {

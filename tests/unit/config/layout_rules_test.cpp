@@ -30,6 +30,9 @@ TEST(LayoutRules, ASoundLayoutBreaksNone) {
   EXPECT_TRUE(list_broken_rules(task(), sizes(4, 2, 1), 128).empty());
   EXPECT_TRUE(list_broken_rules(task(), sizes(1, 1, 8), 16).empty());
   EXPECT_TRUE(list_broken_rules(task(), sizes(1, 4, 1, 2, 7)).empty());
+  ParallelSpec ends = sizes(1, 2, 1, 1, 15);  // 28 layers fill 30 places
+  ends.ends_as_layers = true;
+  EXPECT_TRUE(list_broken_rules(task(2), ends).empty());
 }
 
 TEST(LayoutRules, EveryBrokenRuleIsASentenceWithItsNumbers) {
@@ -45,6 +48,13 @@ TEST(LayoutRules, EveryBrokenRuleIsASentenceWithItsNumbers) {
             "TP 7 neither divides the 4 KV heads nor is a multiple of them");
   EXPECT_EQ(only(list_broken_rules(task(), sizes(1, 8, 1))), "PP 8 x VP 1 = 8 does not divide the 28 layers");
   EXPECT_EQ(only(list_broken_rules(task(), sizes(4, 1, 2, 1, 2))), "VP 2 needs PP above 1");
+  ParallelSpec ends = sizes(1, 8, 1);
+  ends.ends_as_layers = true;
+  EXPECT_EQ(only(list_broken_rules(task(), ends)),
+            "PP 8 x VP 1 = 8 does not divide the 28 layers, the embedding and the loss");
+  ends = sizes(1, 1, 8);
+  ends.ends_as_layers = true;
+  EXPECT_EQ(only(list_broken_rules(task(), ends)), "embedding_and_loss_as_layers needs PP above 1");
   EXPECT_EQ(only(list_broken_rules(task(), sizes(4, 1, 2), 63)), "GA 63 contradicts GBS 128 / (MBS 1 x DP 2) = 64");
   EXPECT_EQ(only(list_broken_rules(task(3), sizes(1, 1, 3))), "GBS 128 is not a multiple of MBS 1 x DP 3 = 3");
   LayoutTask odd = task();

@@ -15,10 +15,21 @@ LaunchRequest base_request(Platform platform) {
   LaunchRequest request;
   request.platform = platform;
   TrainSpec& spec = request.spec;
-  spec.model = {.name = "base", .full_name = "Base", .num_layers = 8, .hidden_size = 512, .ffn_hidden_size = 1536,
-                .num_attention_heads = 8, .num_key_value_heads = 4, .head_dim = 64, .vocab_size = 32000,
-                .max_position_embeddings = 4096, .rope_theta = 500000.0, .rope_scaling = std::nullopt,
-                .sliding_window = std::nullopt, .num_experts = std::nullopt, .experts_per_token = std::nullopt};
+  spec.model = {.name = "base",
+                .full_name = "Base",
+                .num_layers = 8,
+                .hidden_size = 512,
+                .ffn_hidden_size = 1536,
+                .num_attention_heads = 8,
+                .num_key_value_heads = 4,
+                .head_dim = 64,
+                .vocab_size = 32000,
+                .max_position_embeddings = 4096,
+                .rope_theta = 500000.0,
+                .rope_scaling = std::nullopt,
+                .sliding_window = std::nullopt,
+                .num_experts = std::nullopt,
+                .experts_per_token = std::nullopt};
   spec.data.dataset = "/data/tokens";
   spec.parallel.data = 4;
   spec.parallel.zero_stage = 0;
@@ -68,7 +79,10 @@ std::vector<Change> training_changes() {
           on_spec("fp8", [](TrainSpec& s) { s.precision = Precision::fp8; }),
           on_spec("recompute", [](TrainSpec& s) { s.recompute = Recompute::full; }),
           on_spec("selective", [](TrainSpec& s) { s.recompute = Recompute::selective; }),
-          on_spec("evaluation", [](TrainSpec& s) { s.evaluation = {5, 3}; }),
+          on_spec("evaluation",
+                  [](TrainSpec& s) {
+                    s.evaluation = {5, 3};
+                  }),
           on_spec("initial_weights", [](TrainSpec& s) { s.checkpoint.initial_weights = "/weights"; }),
           on_spec("checkpoints", [](TrainSpec& s) { s.checkpoint.directory = "checkpoints"; })};
 }
@@ -100,17 +114,17 @@ std::vector<Change> model_changes() {
           on_spec("norm_eps", [](TrainSpec& s) { s.model.norm_eps = 1e-6; }),
           on_spec("sliding_window", [](TrainSpec& s) { s.model.sliding_window = 256; }),
           on_spec("experts", [](TrainSpec& s) { s.model.num_experts = 8, s.model.experts_per_token = 2; }),
-          on_spec("gpt",
-                  [](TrainSpec& s) {
-                    s.model.position = PositionKind::learned, s.model.norm = NormKind::layer;
-                    s.model.mlp = MlpKind::gelu, s.model.linear_bias = true;
-                    s.model.num_key_value_heads = s.model.num_attention_heads;
-                  })};
+          on_spec("gpt", [](TrainSpec& s) {
+            s.model.position = PositionKind::learned, s.model.norm = NormKind::layer;
+            s.model.mlp = MlpKind::gelu, s.model.linear_bias = true;
+            s.model.num_key_value_heads = s.model.num_attention_heads;
+          })};
 }
 
 // Beside a base where they have an effect.
 std::vector<Change> dependent_changes() {
   return {on_spec("virtual_pipeline", [](TrainSpec& s) { s.parallel.virtual_pipeline = 2; }),
+          on_spec("ends_as_layers", [](TrainSpec& s) { s.parallel.ends_as_layers = true; }),
           on_spec("sequence_parallel", [](TrainSpec& s) { s.parallel.sequence_parallel = true; }),
           on_spec("rope factor", [](TrainSpec& s) { s.model.rope_scaling->factor = 32.0; }),
           on_spec("loss_scale", [](TrainSpec& s) { s.loss_scale.initial = 65536.0; }),

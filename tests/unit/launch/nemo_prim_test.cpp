@@ -278,6 +278,10 @@ TEST_F(PrimTest, RefusesWhatItCannotDo) {
   EXPECT_NE(complaint(plan_prim, request_).find("one rope_scaling"), std::string::npos);
   EXPECT_EQ(complaint(plan_nemo, request_), "");
   request_.spec.model.rope_scaling.reset();
+  request_.spec.parallel.ends_as_layers = true;
+  EXPECT_NE(complaint(plan_prim, request_).find("counts the embedding and the loss"), std::string::npos);
+  EXPECT_EQ(complaint(plan_nemo, request_), "");
+  request_.spec.parallel.ends_as_layers = false;
   request_.spec.precision = Precision::tf32;
   EXPECT_NE(complaint(plan_prim, request_).find("does not train in tf32"), std::string::npos);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "config/layout_rules.h"
 #include "planner_samples.h"
 
 namespace tprimat {
@@ -19,8 +20,63 @@ TEST(Search, EveryLayoutMultipliesOut) {
     const Layout& l = plan.workload.layout;
     EXPECT_EQ(l.num_gpus(), 64);
     EXPECT_EQ(request.global_batch % (l.data * l.micro_batch), 0);
-    EXPECT_EQ(request.shape.model.num_layers % (l.pipeline * l.chunks), 0);
+    EXPECT_EQ((request.shape.model.num_layers + (l.ends_as_layers ? 2 : 0)) % (l.pipeline * l.chunks), 0);
     EXPECT_EQ(request.shape.model.num_attention_heads % l.tensor, 0);
+  }
+}
+
+// What `tprimat config validate` asks of a layout.
+void expect_valid(const PlanRequest& request, const SearchOutcome& outcome) {
+  for (const RankedLayout& plan : outcome.ranked) {
+    const Workload& workload = plan.workload;
+    const LayoutTask task{request.shape.model, request.gpus, workload.layout.micro_batch, request.global_batch,
+                          request.sequence_length};
+    const std::vector<std::string> broken = list_broken_rules(task, parallel_spec(workload.layout));
+    EXPECT_TRUE(broken.empty()) << request.shape.model.name << ' ' << request.gpus << ": " << broken.front();
+  }
+}
+
+TEST(Search, EveryLayoutIsAValidConfiguration) {
+  int64_t seen = 0;
+  for (const char* model : {"llama3_8b", "llama3.1_405b", "qwen2.5_7b", "mistral_7b", "gpt3_175b"})
+    for (const char* family : {"megatron_core", "fsdp2", "megatron_deepspeed", "nanotron", "transformers"})
+      for (const int64_t gpus : {1, 8, 24, 64, 512, 1536}) {
+        PlanRequest request = sample_request(gpus);
+        const auto shape = find_counted_model(model);
+        ASSERT_TRUE(shape) << model;
+        request.shape = *shape;
+        request.family = find_family(family);
+        request.global_batch = gpus * 3;
+        request.machine.memory_bytes = 1e15;
+        const SearchOutcome outcome = all_layouts(request);
+        expect_valid(request, outcome);
+        seen += outcome.fitting;
+      }
+  EXPECT_GT(seen, 5000);
+}
+
+TEST(Search, Llama405BRunsOn16384GPUs) {
+  PlanRequest request = sample_request(16384);
+  request.shape = *find_counted_model("llama3.1_405b");
+  request.global_batch = 2048;
+  const SearchOutcome outcome = all_layouts(request);
+  ASSERT_GT(outcome.fitting, 100);
+  const Layout& best = outcome.ranked.front().workload.layout;
+  EXPECT_TRUE(best.ends_as_layers);  // 126 layers are 2 x 3 x 3 x 7
+  EXPECT_GT(best.pipeline, 2);
+  request.equal_stages = true;
+  for (const RankedLayout& plan : all_layouts(request).ranked) EXPECT_FALSE(plan.workload.layout.ends_as_layers);
+}
+
+TEST(Search, ALaunchersLimitsAreKept) {
+  PlanRequest request = sample_request(64);
+  request.data_parallel_only = true;
+  request.most_sharding = Sharding::optimizer;
+  const SearchOutcome outcome = all_layouts(request);
+  EXPECT_GT(outcome.legal, 0);
+  for (const RankedLayout& plan : outcome.ranked) {
+    EXPECT_EQ(plan.workload.layout.data, 64);
+    EXPECT_LE(plan.workload.layout.sharding, Sharding::optimizer);
   }
 }
 

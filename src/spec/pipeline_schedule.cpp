@@ -1,4 +1,4 @@
-#include "train/pipeline_schedule.h"
+#include "spec/pipeline_schedule.h"
 
 #include <algorithm>
 
