@@ -123,9 +123,6 @@ double time_repeated(const Workload& workload, const LayerTime& layer) {
 
 }  // namespace
 
-Phases operator+(const Phases& a, const Phases& b) { return {a.forward + b.forward, a.backward + b.backward}; }
-Phases operator*(const Phases& phases, double factor) { return {phases.forward * factor, phases.backward * factor}; }
-
 Phases LayerTime::total() const { return products + attention + elementwise + tensor + context; }
 
 double time_product(double rows, double columns, double depth, double rate, double saturation, double misaligned) {

@@ -11,8 +11,10 @@ struct Phases {
   double backward = 0;
   double both() const { return forward + backward; }
 };
-Phases operator+(const Phases& a, const Phases& b);
-Phases operator*(const Phases& phases, double factor);
+inline Phases operator+(const Phases& a, const Phases& b) { return {a.forward + b.forward, a.backward + b.backward}; }
+inline Phases operator*(const Phases& phases, double factor) {
+  return {phases.forward * factor, phases.backward * factor};
+}
 
 // What one rank does for one micro-batch in one layer.
 struct LayerTime {

@@ -158,12 +158,11 @@ MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSe
 }  // namespace
 
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters) {
-  MemoryEstimate most = estimate_stage_memory(workload, parameters, 0);
-  for (const int64_t stage : {int64_t{1}, workload.layout.pipeline - 1}) {
-    if (stage >= workload.layout.pipeline) continue;
-    const MemoryEstimate other = estimate_stage_memory(workload, parameters, stage);
-    if (other.total() > most.total()) most = other;
-  }
+  MemoryEstimate most;
+  workload.visit_stages([&](int64_t stage) {
+    const MemoryEstimate each = estimate_stage_memory(workload, parameters, stage);
+    if (each.total() > most.total()) most = each;
+  });
   return most;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <queue>
 #include <tuple>
 
 #include "base/check.h"
@@ -71,10 +73,66 @@ std::vector<Cut> cuts(const PlanRequest& request) {
   return all;
 }
 
+struct Candidate {
+  Layout layout;
+  double seconds = 0;  // the least that it can take
+  double bytes = 0;
+};
+
+struct Timed {
+  Layout layout;
+  StepTime time;
+  double bytes = 0;
+};
+
+constexpr double k_alike = 1e-5;  // layouts closer than this are equally fast
+
+// Of layouts that are equally fast the one that splits less comes first.
+std::tuple<int64_t, int64_t, double> rank(const Timed& each) {
+  const Layout& l = each.layout;
+  return {std::llround(std::log(each.time.total()) / k_alike), l.tensor * l.context * l.pipeline * l.chunks,
+          each.bytes};
+}
+
+// The times of the fastest so many.
+class Fastest {
+ public:
+  explicit Fastest(size_t most) : most_(most) {}
+  void add(double seconds) {
+    slowest_first_.push(seconds);
+    if (slowest_first_.size() > most_) slowest_first_.pop();
+  }
+  bool beat(double seconds) const {
+    return slowest_first_.size() == most_ && (most_ == 0 || seconds > slowest_first_.top() * (1 + 2 * k_alike));
+  }
+
+ private:
+  size_t most_;
+  std::priority_queue<double> slowest_first_;
+};
+
+// Layouts of which none is both faster and smaller than another.
+class Staircase {
+ public:
+  void add(double seconds, double bytes) {
+    if (beats(seconds, bytes)) return;
+    auto each = steps_.lower_bound(seconds);
+    while (each != steps_.end() && each->second >= bytes) each = steps_.erase(each);
+    steps_[seconds] = bytes;
+  }
+  bool beats(double seconds, double bytes) const {
+    const auto after = steps_.upper_bound(seconds);
+    return after != steps_.begin() && std::prev(after)->second <= bytes;
+  }
+
+ private:
+  std::map<double, double> steps_;  // bytes by seconds, falling
+};
+
 class Search {
  public:
   Search(const PlanRequest& request, const ParameterSet& parameters, size_t most)
-      : request_(request), parameters_(parameters), most_(most) {
+      : request_(request), parameters_(parameters), most_(most), clock_(request_.machine, rates_) {
     base_.shape = request.shape;
     base_.sequence_length = request.sequence_length;
     base_.global_batch = request.global_batch;
@@ -139,50 +197,54 @@ class Search {
       return;
     }
     ++outcome_.fitting;
-    const StepTime time = time_step(base_, request_.machine, rates_);
-    candidates_.push_back({layout, time, memory, time.total(), bytes});
+    candidates_.push_back({layout, clock_.least(base_).total(), bytes});
   }
 
-  struct Candidate {
-    Layout layout;
-    StepTime time;
-    MemoryEstimate memory;
-    double seconds, bytes;
-  };
-
-  // Of layouts that are equally fast to five digits the one that splits less comes first.
-  static std::tuple<int64_t, int64_t, double> rank(const Candidate& each) {
-    constexpr double k_digits = 1e5;
-    const Layout& l = each.layout;
-    return {std::llround(std::log(each.seconds) * k_digits), l.tensor * l.context * l.pipeline * l.chunks, each.bytes};
-  }
-
-  RankedLayout plan_of(const Candidate& each) const {
+  RankedLayout plan_of(const Timed& each) const {
     Workload workload = base_;
     workload.layout = each.layout;
-    return {workload, each.time, each.memory};
+    return {workload, each.time, estimate_memory(workload, parameters_)};
   }
 
   void finish() {
     if (outcome_.fitting > 0) outcome_.smallest.reset();
-    std::sort(candidates_.begin(), candidates_.end(),
-              [](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
-    for (size_t i = 0; i < std::min(most_, candidates_.size()); ++i) outcome_.ranked.push_back(plan_of(candidates_[i]));
+    const std::vector<Timed> timed = time_those_that_matter();
+    for (size_t i = 0; i < std::min(most_, timed.size()); ++i) outcome_.ranked.push_back(plan_of(timed[i]));
     double least = request_.machine.memory_bytes;
-    for (const Candidate& each : candidates_) {
+    for (const Timed& each : timed) {
       if (each.bytes >= least) continue;
       least = each.bytes;
       outcome_.frontier.push_back(plan_of(each));
     }
   }
 
+  // In the order of the least that each can take. A layout is simulated unless even that is more than what the ones
+  // asked for take, and a smaller one is as fast.
+  std::vector<Timed> time_those_that_matter() {
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    std::vector<Timed> timed;
+    Fastest fastest(most_);
+    Staircase frontier;
+    for (const Candidate& each : candidates_) {
+      if (fastest.beat(each.seconds) && frontier.beats(each.seconds, each.bytes)) continue;
+      base_.layout = each.layout;
+      timed.push_back({each.layout, clock_.time(base_), each.bytes});
+      fastest.add(timed.back().time.total());
+      frontier.add(timed.back().time.total(), each.bytes);
+    }
+    std::sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) { return rank(a) < rank(b); });
+    return timed;
+  }
+
   const PlanRequest& request_;
   const ParameterSet& parameters_;
   size_t most_;
-  Workload base_;
   Rates rates_;
-  std::vector<Candidate> candidates_;
+  StepClock clock_;
+  Workload base_;
   SearchOutcome outcome_;
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace

@@ -23,13 +23,16 @@ double ends_of_stage(const EndsTime& ends, const Layout& layout, int64_t stage) 
   return (stage == 0 ? ends.embedding.both() : 0) + (stage == layout.pipeline - 1 ? ends.head.both() : 0);
 }
 
+StageTime time_stage(const Workload& workload, const LayerTime& layer, const EndsTime& ends, int64_t stage) {
+  return {layer, static_cast<double>(workload.stage_layers(stage)), ends_of_stage(ends, workload.layout, stage)};
+}
+
 StageTime time_busiest_stage(const Workload& workload, const LayerTime& layer, const EndsTime& ends) {
   StageTime busiest;
-  for (int64_t stage = 0; stage < workload.layout.pipeline; ++stage) {
-    const StageTime each{layer, static_cast<double>(workload.stage_layers(stage)),
-                         ends_of_stage(ends, workload.layout, stage)};
+  workload.visit_stages([&](int64_t stage) {
+    const StageTime each = time_stage(workload, layer, ends, stage);
     if (each.total() >= busiest.total()) busiest = each;
-  }
+  });
   return busiest;
 }
 
@@ -66,6 +69,22 @@ double time_bubble(const Workload& workload, const LayerTime& layer, const EndsT
   const Pipeline pipeline{layout.pipeline, layout.chunks, std::max(1.0, workload.micro_batches()),
                           layout.delays_weights};
   return simulate_pipeline(pipeline, places) - pipeline.micro_batches * busiest_rank_seconds(pipeline, places);
+}
+
+// The last rank begins when the first micro-batch has passed all others, and they end after it.
+double least_bubble(const Workload& workload, const LayerTime& layer, const EndsTime& ends, double busiest) {
+  const Layout& layout = workload.layout;
+  const auto passed = [&](int64_t place) {
+    const ChunkSeconds chunk = time_chunk(workload, layer, ends, place);
+    return layout.delays_weights ? chunk.forward : chunk.total();
+  };
+  double others = passed(0);
+  if (workload.stages_are_alike() && layout.pipeline > 2)
+    others += static_cast<double>(layout.pipeline - 2) * passed(1);
+  else
+    for (int64_t place = 1; place < layout.pipeline - 1; ++place) others += passed(place);
+  const double idle = busiest - time_stage(workload, layer, ends, layout.pipeline - 1).total();
+  return std::max(0.0, others - std::max(1.0, workload.micro_batches()) * idle);
 }
 
 // Between neighbours once each way for every micro-batch and chunk, of which a share is felt, and whole while the
@@ -157,23 +176,53 @@ double StepTime::tokens_per_second_per_gpu(const Workload& workload) const {
          static_cast<double>(workload.layout.num_gpus());
 }
 
-StepTime time_step(const Workload& workload, const Machine& machine, const Rates& rates) {
-  const LayerTime layer = time_layer(workload, machine, rates);
-  const EndsTime ends = time_ends(workload, rates);
+struct StepClock::Parts {
+  LayerTime layer;
+  EndsTime ends;
+};
+
+StepClock::StepClock(const Machine& machine, const Rates& rates) : machine_(machine), rates_(rates) {}
+StepClock::~StepClock() = default;
+
+// Only what the time of a layer depends on and a search changes is part of the key.
+const StepClock::Parts& StepClock::parts_of(const Workload& workload) {
+  const Layout& layout = workload.layout;
+  const std::array<int64_t, 5> key{layout.tensor, layout.context, layout.micro_batch,
+                                   static_cast<int64_t>(layout.recompute), layout.sequence_parallel ? 1 : 0};
+  if (last_ && key == last_key_) return *last_;
+  const auto [place, is_new] = parts_.try_emplace(key);
+  if (is_new)
+    place->second = std::make_unique<Parts>(Parts{time_layer(workload, machine_, rates_), time_ends(workload, rates_)});
+  last_key_ = key, last_ = place->second.get();
+  return *last_;
+}
+
+StepTime StepClock::time(const Workload& workload, bool simulate) {
+  const Parts& parts = parts_of(workload);
+  const LayerTime& layer = parts.layer;
+  const EndsTime& ends = parts.ends;
   const StageTime stage = time_busiest_stage(workload, layer, ends);
   StepTime step;
   add_stage(step, stage, std::max(1.0, workload.micro_batches()));
   if (workload.layout.pipeline > 1) {
-    step.bubble = time_bubble(workload, layer, ends);
-    step.transfers = time_transfers(workload, machine, rates);
+    step.bubble = simulate ? time_bubble(workload, layer, ends) : least_bubble(workload, layer, ends, stage.total());
+    step.transfers = time_transfers(workload, machine_, rates_);
   }
-  step.data = time_data(workload, machine, rates, stage);
-  step.optimizer = time_optimizer(workload, rates);
+  step.data = time_data(workload, machine_, rates_, stage);
+  step.optimizer = time_optimizer(workload, rates_);
   constexpr double k_gpus_per_node = 8;
   const auto gpus = static_cast<double>(workload.layout.num_gpus());
-  step.overhead = rates.step_start + rates.node_start * doublings(gpus / static_cast<double>(machine.gpus_per_domain));
-  step.scale((1 + rates.straggling * doublings(gpus / k_gpus_per_node)) * rates.scale);
+  step.overhead =
+      rates_.step_start + rates_.node_start * doublings(gpus / static_cast<double>(machine_.gpus_per_domain));
+  step.scale((1 + rates_.straggling * doublings(gpus / k_gpus_per_node)) * rates_.scale);
   return step;
+}
+
+StepTime StepClock::time(const Workload& workload) { return time(workload, true); }
+StepTime StepClock::least(const Workload& workload) { return time(workload, false); }
+
+StepTime time_step(const Workload& workload, const Machine& machine, const Rates& rates) {
+  return StepClock(machine, rates).time(workload);
 }
 
 }  // namespace tprimat

@@ -24,8 +24,7 @@ double stage_weights(const Workload& workload, int64_t stage) {
 
 double heaviest_rank_weights(const Workload& workload) {
   double most = 0;
-  for (int64_t stage = 0; stage < workload.layout.pipeline; ++stage)
-    most = std::max(most, stage_weights(workload, stage));
+  workload.visit_stages([&](int64_t stage) { most = std::max(most, stage_weights(workload, stage)); });
   return most;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -72,9 +73,24 @@ struct Workload {
     return split_layers(shape.model.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).count;
   }
   int64_t stage_layers(int64_t stage) const {
+    const int64_t ends = layout.ends_as_layers ? 1 : 0, units = shape.model.num_layers + 2 * ends;
+    if (stages_are_alike())
+      return units / layout.pipeline - (stage == 0 ? ends : 0) - (stage == layout.pipeline - 1 ? ends : 0);
     int64_t sum = 0;
     for (int64_t chunk = 0; chunk < layout.chunks; ++chunk) sum += chunk_layers(chunk * layout.pipeline + stage);
     return sum;
+  }
+
+  // All stages but the first and the last are the same.
+  bool stages_are_alike() const {
+    return (shape.model.num_layers + (layout.ends_as_layers ? 2 : 0)) % (layout.pipeline * layout.chunks) == 0;
+  }
+  // One stage of every kind.
+  template <class Visit>
+  void visit_stages(const Visit& visit) const {
+    const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2) : last;
+    for (int64_t stage = 0; stage < between; ++stage) visit(stage);
+    visit(last);
   }
 
   // Micro-batches that a pipeline takes per step. May be a fraction where a table's figures do not divide.

@@ -92,6 +92,48 @@ TEST(Search, IsSortedAndTheFrontierIsUndominated) {
   }
 }
 
+std::vector<std::pair<double, double>> seconds_and_bytes(const std::vector<RankedLayout>& plans) {
+  std::vector<std::pair<double, double>> all;
+  for (const RankedLayout& plan : plans) all.emplace_back(plan.time.total(), plan.memory.total());
+  return all;
+}
+
+// A search for a few leaves the others unsimulated, and finds the same few and the same frontier.
+TEST(Search, OfAFewFindsWhatASearchOfAllFinds) {
+  for (const char* model : {"llama3_8b", "llama3.1_405b", "gpt_175b"})
+    for (const int64_t gpus : {64, 1024})
+      for (const bool zero_bubble : {false, true}) {
+        PlanRequest request = sample_request(gpus);
+        request.shape = *find_counted_model(model);
+        request.global_batch = 2 * gpus;
+        request.machine.memory_bytes = 192e9;
+        request.zero_bubble = zero_bubble;
+        const SearchOutcome all = all_layouts(request), few = search_layouts(request, built_in_parameters(), 7);
+        ASSERT_GT(all.fitting, 7) << model << gpus;
+        EXPECT_EQ(few.legal, all.legal);
+        EXPECT_EQ(few.fitting, all.fitting);
+        std::vector<std::pair<double, double>> first = seconds_and_bytes(all.ranked);
+        first.resize(7);
+        EXPECT_EQ(seconds_and_bytes(few.ranked), first) << model << gpus;
+        EXPECT_EQ(seconds_and_bytes(few.frontier), seconds_and_bytes(all.frontier)) << model << gpus;
+      }
+}
+
+TEST(Search, TheLeastTimeIsNeverMoreThanTheSimulated) {
+  PlanRequest request = sample_request(512);
+  request.shape = *find_counted_model("llama3.1_405b");
+  request.machine.memory_bytes = 1e15;
+  const SearchOutcome outcome = all_layouts(request);
+  ASSERT_GT(outcome.fitting, 500);
+  const Rates rates = resolve_rates(built_in_parameters(), request.machine, outcome.ranked.front().workload);
+  StepClock clock(request.machine, rates);
+  for (const RankedLayout& plan : outcome.ranked) {
+    const double least = clock.least(plan.workload).total();
+    EXPECT_LE(least, plan.time.total() * (1 + 1e-12));
+    EXPECT_DOUBLE_EQ(clock.time(plan.workload).total(), plan.time.total());
+  }
+}
+
 TEST(Search, MoreMemoryNeverMakesAFittingLayoutNotFit) {
   PlanRequest request = sample_request(16);
   int64_t before = 0;
