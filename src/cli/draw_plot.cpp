@@ -7,7 +7,6 @@
 #include "base/files.h"
 #include "process/captured.h"
 #include "report/gnuplot_panels.h"
-#include "report/report.h"
 
 namespace tprimat {
 namespace {
@@ -35,14 +34,13 @@ class TemporaryFolder {
 
 }  // namespace
 
-Drawn draw_plot(ProcessRunner& runner, const Comparison& comparison, const std::filesystem::path& path,
-                std::string& complaint) {
+Drawn draw_script(ProcessRunner& runner, const std::string& script, const std::filesystem::path& path,
+                  std::string& complaint) {
   const TemporaryFolder folder;
-  const auto script = folder.file("plot.gp"), image = folder.file("image");
-  write_file_atomically(script,
-                        render_gnuplot(comparison, path.extension() == ".svg" ? PlotFormat::svg : PlotFormat::png));
-  const auto run = run_captured(
-      runner, {"gnuplot", "-e", "set output " + quote_gnuplot(image.string()), script.string()}, k_time_limit_seconds);
+  const auto file = folder.file("plot.gp"), image = folder.file("image");
+  write_file_atomically(file, script);
+  const auto run = run_captured(runner, {"gnuplot", "-e", "set output " + quote_gnuplot(image.string()), file.string()},
+                                k_time_limit_seconds);
   if (!run) {
     complaint = fmt::format("{} is not drawn: gnuplot is not installed\n  install it: sudo apt-get install gnuplot-nox",
                             path.string());
@@ -55,6 +53,18 @@ Drawn draw_plot(ProcessRunner& runner, const Comparison& comparison, const std::
   }
   write_file_atomically(path, read_file(image));
   return Drawn::yes;
+}
+
+PlotFormat require_plot_format(const std::filesystem::path& path, const std::string& option) {
+  if (path.extension() == ".png") return PlotFormat::png;
+  if (path.extension() == ".svg") return PlotFormat::svg;
+  throw Error(Problem{path.string() + " is no picture that can be drawn", option, "end its name in .png or .svg"});
+}
+
+Drawn draw_plot(ProcessRunner& runner, const Comparison& comparison, const std::filesystem::path& path,
+                std::string& complaint) {
+  const PlotFormat format = path.extension() == ".svg" ? PlotFormat::svg : PlotFormat::png;
+  return draw_script(runner, render_gnuplot(comparison, format), path, complaint);
 }
 
 }  // namespace tprimat

@@ -5,13 +5,21 @@
 
 #include "compare/comparison.h"
 #include "process/process.h"
+#include "report/report.h"
 
 namespace tprimat {
 
 enum class Drawn { yes, gnuplot_missing, failed };
 
-// Draws the comparison into `path` (.png or .svg) with gnuplot as a child process; the image is there whole or not at
-// all. What went wrong is in `complaint`, with what to do about it.
+// Runs a script that writes its image to gnuplot's standard output, with gnuplot as a child process; the image is there
+// whole or not at all. What went wrong is in `complaint`, with what to do about it.
+Drawn draw_script(ProcessRunner& runner, const std::string& script, const std::filesystem::path& path,
+                  std::string& complaint);
+
+// By the ending of `path`, .png or .svg. Throws Error, naming `option`, for others.
+PlotFormat require_plot_format(const std::filesystem::path& path, const std::string& option);
+
+// Draws the comparison into `path` (.png or .svg) likewise.
 Drawn draw_plot(ProcessRunner& runner, const Comparison& comparison, const std::filesystem::path& path,
                 std::string& complaint);
 

@@ -6,12 +6,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "cli/counted_request.h"
-#include "cli/parse_choice.h"
+#include "cli/plan_model.h"
 #include "cli/verbs.h"
-#include "planner/plan_report.h"
 #include "planner/plan_validation.h"
-#include "text/format.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -20,16 +17,16 @@ namespace {
 constexpr const char* k_plan_examples =
     "  tprimat plan llama --gpu H100 --gpus 64                     the fastest layouts of a model on 64 GPUs\n"
     "  tprimat plan llama3.1_405b --gpu GB200,B200 --gpus 512 --gbs 1536 --precision fp8 --json\n"
+    "  tprimat plan llama3_8b --gpu H100,B200 --gpus 8..512 --gbs 512 --seq 8192 --scaling strong\n"
+    "  tprimat plan llama3_8b --gpu H100 --gpus 8..512 --gbs 512 --seq 8192 --tokens 15T --price 2.5 --target-days 60\n"
+    "  tprimat plan llama3_8b --gpu H100 --gpus 64 --gbs 512 --seq 8192 --yaml\n"
     "  tprimat plan --validate results.tsv --rows                  how wrong is the planner on published "
     "measurements?\n"
     "  tprimat plan --calibrate results.tsv --output parameters.tsv\n"
     "  tprimat plan llama3_8b --gpu H100 --gpus 64 --parameters parameters.tsv\n";
 
 struct PlanOptions {
-  std::string model, framework = "megatron_core", precision = "bf16";
-  std::vector<std::string> gpu;
-  int64_t gpus = 0, sequence_length = 0, global_batch = 0;
-  size_t top = 10;
+  PlanModelOptions model;
   std::vector<std::string> tables, calibration;
   std::string output, parameters;
   bool rows = false, every_row_fits = false;
@@ -38,66 +35,6 @@ struct PlanOptions {
 ParameterSet load_parameters(const PlanOptions& options) {
   if (options.parameters.empty()) return built_in_parameters();
   return parse_parameters(read_file(options.parameters), options.parameters);
-}
-
-template <class Named>
-std::vector<std::string> ids_of(const std::vector<Named>& all) {
-  std::vector<std::string> ids;
-  for (const Named& each : all) ids.push_back(each.id);
-  return ids;
-}
-
-std::string remedy(const std::string& name, const std::vector<std::string>& ids) {
-  const std::string near = nearest_word(name, ids);
-  return near.empty() ? fmt::format("choose of: {}", fmt::join(ids, ", ")) : fmt::format("did you mean '{}'?", near);
-}
-
-Machine require_machine(const std::string& name) {
-  if (auto machine = find_machine(name)) return *machine;
-  throw Error(Problem{fmt::format("the planner knows no GPU '{}'", name.substr(0, 64)), "--gpu",
-                      remedy(name.substr(0, 64), ids_of(machines()))});
-}
-
-const Family& require_family(const std::string& name) {
-  if (const Family* family = find_family(name)) return *family;
-  throw Error(Problem{fmt::format("the planner knows no framework '{}'", name.substr(0, 64)), "--framework",
-                      remedy(name.substr(0, 64), ids_of(families()))});
-}
-
-PlanRequest read_request(const Session& session, const PlanOptions& options, const std::string& gpu) {
-  const Experiment experiment = load_session_experiment(session);
-  PlanRequest request;
-  request.shape = require_counted(experiment, options.model, "MODEL");
-  if (const std::string what = unpredictable(request.shape); !what.empty())
-    throw Error(Problem{fmt::format("'{}' is {}, which the planner does not predict", options.model, what), "MODEL",
-                        "choose a dense model; docs/models.md lists them"});
-  request.sequence_length = options.sequence_length > 0 ? options.sequence_length : experiment.sequence_length;
-  request.global_batch = options.global_batch > 0 ? options.global_batch : experiment.global_batch_size;
-  request.gpus = options.gpus;
-  request.machine = require_machine(gpu);
-  request.family = &require_family(options.framework);
-  request.precision = parse_choice<PlanPrecision>(options.precision, "--precision");
-  if (request.machine.peak(request.precision) <= 0)
-    throw Error(Problem{fmt::format("{} has no {} products", request.machine.id, enum_name(request.precision)),
-                        "--precision", "choose bf16, or another GPU"});
-  return request;
-}
-
-ExitStatus plan_model(const Session& session, const PlanOptions& options) {
-  if (options.gpu.empty() || options.gpus <= 0)
-    throw Error(Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama --gpu H100 --gpus 64"});
-  const ParameterSet parameters = load_parameters(options);
-  std::vector<PlanReport> reports;
-  bool any_fits = false;
-  for (const std::string& gpu : options.gpu) {
-    const PlanRequest request = read_request(session, options, gpu);
-    reports.push_back(make_plan_report(request, search_layouts(request, parameters, options.top)));
-    any_fits |= reports.back().fitting > 0;
-  }
-  std::string text;
-  for (const PlanReport& report : reports) text += (text.empty() ? "" : "\n") + render_plan_report(report);
-  print_result(session.json ? print_json(to_json(reports)) : text);
-  return any_fits ? ExitStatus::done : ExitStatus::work_failed;
 }
 
 Json validation_json(const std::vector<PlannedTable>& tables) {
@@ -126,22 +63,10 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   return validate_plans(session, options, fitted, options.calibration);
 }
 
-void add_search_options(CLI::App& verb, PlanOptions& options) {
-  verb.add_option("model", options.model, "Model of the configuration or of the catalogue")->type_name("MODEL");
-  verb.add_option("--gpu", options.gpu, "GPUs to plan for, side by side")->type_name("LIST")->delimiter(',');
-  verb.add_option("--gpus", options.gpus, "How many")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  verb.add_option("--framework", options.framework, "Program that trains: megatron_core, fsdp2, nanotron, ...")
-      ->type_name("NAME")
-      ->capture_default_str();
-  verb.add_option("--precision", options.precision, "bf16, fp16, fp8 or fp4")->type_name("NAME")->capture_default_str();
-  verb.add_option("--seq", options.sequence_length, "Tokens per sequence (default: the configuration's)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
-  verb.add_option("--gbs", options.global_batch, "Sequences per step (default: the configuration's)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+void add_parameter_options(CLI::App& verb, PlanOptions& options) {
   verb.add_option("--parameters", options.parameters,
                   "Fitted parameters that --calibrate wrote (default: the built-in ones)")
       ->type_name("FILE");
-  verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(CLI::Range(1, 10000));
 }
 
 void add_table_options(CLI::App& verb, PlanOptions& options) {
@@ -168,14 +93,15 @@ void add_plan_verb(CLI::App& program, Session& session) {
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   auto options = std::make_shared<PlanOptions>();
-  add_search_options(*verb, *options);
+  add_plan_model_options(*verb, options->model);
+  add_parameter_options(*verb, *options);
   add_table_options(*verb, *options);
   verb->callback([&session, options] {
     session.action = [&session, options] {
       if (!options->calibration.empty()) return calibrate_plans(session, *options);
       if (!options->tables.empty())
         return validate_plans(session, *options, load_parameters(*options), options->tables);
-      if (!options->model.empty()) return plan_model(session, *options);
+      if (!options->model.model.empty()) return plan_model(session, options->model, load_parameters(*options));
       throw Error(Problem{"needs a model, --validate TABLE or --calibrate TABLE", "plan", "see tprimat plan --help"});
     };
   });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "spec/flop_breakdown.h"
 #include "text/format.h"
@@ -10,40 +11,20 @@
 namespace tprimat {
 namespace {
 
-double causal_flops_per_token(const Workload& workload) {
-  return break_down(workload.shape, {workload.sequence_length, true, 0}).total();
-}
-
-PlanLine line_of(const RankedLayout& plan, const Machine& machine, double flops_per_token) {
-  const Layout& l = plan.workload.layout;
-  PlanLine line;
-  line.tensor = l.tensor, line.pipeline = l.pipeline, line.chunks = l.chunks;
-  line.context = l.context, line.data = l.data, line.micro_batch = l.micro_batch;
-  line.accumulation = plan.workload.global_batch / (l.data * l.micro_batch);
-  line.sharding = l.sharding, line.recompute = l.recompute;
-  line.memory_bytes = plan.memory.total();
-  const MemoryEstimate& m = plan.memory;
-  line.bytes = {{"weights", m.weights},           {"gradients", m.gradients}, {"master weights", m.master_weights},
-                {"moments", m.moments},           {"logits", m.logits},       {"activations", m.activations},
-                {"gathered weights", m.gathered}, {"buffers", m.buffers},     {"slack", m.slack}};
-  const StepTime& t = plan.time;
-  if (t.total() <= 0) return line;
-  line.step_seconds = t.total();
-  line.tokens_per_second_per_gpu = t.tokens_per_second_per_gpu(plan.workload);
-  line.mfu = line.tokens_per_second_per_gpu * flops_per_token / machine.peak(plan.workload.precision);
-  line.seconds = {{"products", t.products},        {"attention", t.attention},
-                  {"element-wise", t.elementwise}, {"head", t.ends},
-                  {"recompute", t.recompute},      {"tensor exchange", t.tensor},
-                  {"context exchange", t.context}, {"pipeline transfers", t.transfers},
-                  {"data exchange", t.data},       {"bubble", t.bubble},
-                  {"optimizer", t.optimizer},      {"overhead", t.overhead}};
-  return line;
+double causal_flops(const PlanRequest& request) {
+  return break_down(request.shape, {request.sequence_length, true, 0}).total();
 }
 
 std::string describe_savers(const PlanLine& line) {
   std::string text(enum_name(line.sharding));
   if (line.recompute != Recompute::none) text += fmt::format(", {} recompute", enum_name(line.recompute));
   return text;
+}
+
+// Days and more, where format_duration() would count hours.
+std::string format_span(double seconds) {
+  constexpr double k_day = 86400;
+  return seconds < 2 * k_day ? format_duration(seconds) : format_days(seconds / k_day);
 }
 
 std::string share(const PlanLine& line, std::initializer_list<const char*> keys) {
@@ -92,25 +73,119 @@ std::string render_parts(const std::map<std::string, double>& parts, double whol
   return text;
 }
 
-// Where the fastest layout's time and memory go.
+// Where the fastest layout's time and memory go, and why it is the fastest.
 std::string render_choice(const PlanReport& report) {
   const PlanLine& best = report.ranked.front();
-  return fmt::format("the fastest: {}\n  time    {}\n  memory  {} of {}\n", describe_savers(best),
-                     render_parts(best.seconds, best.step_seconds, format_duration),
-                     render_parts(best.bytes, best.memory_bytes, format_gb), format_gb(report.memory_bytes));
+  std::string text =
+      fmt::format("the fastest: {}\n  time      {}\n  memory    {} of {}\n", format_layout(best),
+                  render_parts(best.seconds, best.step_seconds, format_duration),
+                  render_parts(best.bytes, best.memory_bytes, format_gb), format_gb(report.memory_bytes));
+  for (size_t i = 0; i < report.reasons.size(); ++i)
+    text += fmt::format("  {:8}  {}\n", i == 0 ? "because" : "", report.reasons[i]);
+  return text;
+}
+
+std::string render_goodput(const TrainingOutlook& training) {
+  const Goodput& g = training.goodput;
+  return fmt::format("  goodput   {}: a failure every {}, a checkpoint of {} every {}; {}\n", format_percent(g.share),
+                     format_span(g.failure_seconds), format_duration(g.checkpoint_seconds),
+                     format_duration(g.interval_seconds), describe_failures(g));
+}
+
+std::string render_straggling(const Straggling& s) {
+  if (s.nodes <= 1) return "";
+  return fmt::format("  slowest   of {:.0f} nodes: +{} of a step, as {} of noise in each node's would cause\n", s.nodes,
+                     format_percent(s.share), format_percent(s.node_noise, 2));
+}
+
+std::string render_training(const TrainingOutlook& t) {
+  std::string text = fmt::format("  training  {} tokens in {}, at {} tokens/s\n", format_tokens(t.tokens),
+                                 format_days(t.days), format_count(t.tokens_per_second));
+  text += render_goodput(t) + render_straggling(t.straggling);
+  if (t.usd) text += fmt::format("  cost      {} at ${:.4g} per GPU-hour\n", format_usd(*t.usd), *t.usd_per_gpu_hour);
+  if (t.megawatt_hours)
+    text += fmt::format("  energy    at most {}, the GPUs alone at their {:.0f} W\n",
+                        format_megawatt_hours(*t.megawatt_hours), *t.tdp_watts);
+  return text;
 }
 
 std::string render_none_fits(const PlanReport& report) {
   if (!report.smallest) return "no layout of this model, batch and number of GPUs is legal\n";
   const PlanLine& l = *report.smallest;
   return fmt::format(
-      "none of {} layouts fits (stages with unequal numbers of layers were not tried): the smallest (TP {}, PP {}, CP "
-      "{}, DP {}, MBS {}, {}) needs {} of {}\n  memory  {}\n",
-      report.legal, l.tensor, l.pipeline, l.context, l.data, l.micro_batch, describe_savers(l),
-      format_gb(l.memory_bytes), format_gb(report.memory_bytes), render_parts(l.bytes, l.memory_bytes, format_gb));
+      "none of {} layouts fits (stages with unequal numbers of layers were not tried): the smallest ({}) needs {} of "
+      "{}\n  memory  {}\n",
+      report.legal, format_layout(l), format_gb(l.memory_bytes), format_gb(report.memory_bytes),
+      render_parts(l.bytes, l.memory_bytes, format_gb));
 }
 
 }  // namespace
+
+PlanLine describe_plan(const RankedLayout& plan, const PlanRequest& request) {
+  const Layout& l = plan.workload.layout;
+  PlanLine line;
+  line.tensor = l.tensor, line.pipeline = l.pipeline, line.chunks = l.chunks;
+  line.context = l.context, line.data = l.data, line.micro_batch = l.micro_batch;
+  line.accumulation = plan.workload.global_batch / (l.data * l.micro_batch);
+  line.sharding = l.sharding, line.recompute = l.recompute;
+  line.memory_bytes = plan.memory.total();
+  const MemoryEstimate& m = plan.memory;
+  line.bytes = {{"weights", m.weights},           {"gradients", m.gradients}, {"master weights", m.master_weights},
+                {"moments", m.moments},           {"logits", m.logits},       {"activations", m.activations},
+                {"gathered weights", m.gathered}, {"buffers", m.buffers},     {"slack", m.slack}};
+  const StepTime& t = plan.time;
+  if (t.total() <= 0) return line;
+  line.step_seconds = t.total();
+  line.tokens_per_second_per_gpu = t.tokens_per_second_per_gpu(plan.workload);
+  line.mfu = line.tokens_per_second_per_gpu * causal_flops(request) / request.machine.peak(request.precision);
+  line.seconds = {{"products", t.products},        {"attention", t.attention},
+                  {"element-wise", t.elementwise}, {"head", t.ends},
+                  {"recompute", t.recompute},      {"tensor exchange", t.tensor},
+                  {"context exchange", t.context}, {"pipeline transfers", t.transfers},
+                  {"data exchange", t.data},       {"bubble", t.bubble},
+                  {"optimizer", t.optimizer},      {"overhead", t.overhead}};
+  return line;
+}
+
+std::string format_sizes(const PlanLine& line) {
+  std::string text;
+  const auto add = [&](const char* name, int64_t size) {
+    if (size > 1) text += fmt::format("{} {}, ", name, size);
+  };
+  add("TP", line.tensor), add("PP", line.pipeline), add("VP", line.chunks), add("CP", line.context);
+  add("DP", line.data);
+  return text + fmt::format("MBS {}", line.micro_batch);
+}
+
+std::string format_layout(const PlanLine& line) { return format_sizes(line) + ", " + describe_savers(line); }
+
+std::string format_usd(double usd) {
+  if (usd < 1e4) return "$" + format_count(usd);
+  if (usd < 999.5e3) return fmt::format("${:.0f} k", usd / 1e3);
+  if (usd < 999.5e6) return fmt::format("${} M", format_significant(usd / 1e6, 3));
+  return fmt::format("${} B", format_count(usd / 1e9));
+}
+
+std::string format_megawatt_hours(double megawatt_hours) { return format_count(megawatt_hours) + " MWh"; }
+
+std::string format_days(double days) {
+  constexpr double k_short = 2;
+  if (days < k_short) return format_significant(days * 24, 3) + " hours";
+  return format_count(days) + " days";
+}
+
+std::string format_tokens(double tokens) {
+  constexpr std::array<std::pair<double, const char*>, 3> k_units = {{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}}};
+  for (const auto& [unit, letter] : k_units)
+    if (tokens >= unit) return fmt::format("{:.6g}{}", tokens / unit, letter);
+  return fmt::format("{:.0f}", tokens);
+}
+
+std::string describe_failures(const Goodput& g) {
+  const bool published = g.failure_gpu_hours == published_reliability().failure_gpu_hours;
+  return fmt::format("one failure per {} GPU-hours{}, {} to restart", format_count(g.failure_gpu_hours),
+                     published ? " (as of Llama 3, arXiv 2407.21783)" : "", format_duration(g.restart_seconds));
+}
 
 PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& outcome) {
   PlanReport report;
@@ -124,12 +199,9 @@ PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& out
   report.legal = outcome.legal, report.fitting = outcome.fitting;
   report.memory_bytes = request.machine.memory_bytes;
   report.calibrated = request.machine.calibrated();
-  Workload any;
-  any.shape = request.shape, any.sequence_length = request.sequence_length;
-  const double flops = causal_flops_per_token(any);
-  for (const RankedLayout& plan : outcome.ranked) report.ranked.push_back(line_of(plan, request.machine, flops));
-  for (const RankedLayout& plan : outcome.frontier) report.frontier.push_back(line_of(plan, request.machine, flops));
-  if (outcome.smallest) report.smallest = line_of(*outcome.smallest, request.machine, flops);
+  for (const RankedLayout& plan : outcome.ranked) report.ranked.push_back(describe_plan(plan, request));
+  for (const RankedLayout& plan : outcome.frontier) report.frontier.push_back(describe_plan(plan, request));
+  if (outcome.smallest) report.smallest = describe_plan(*outcome.smallest, request);
   return report;
 }
 
@@ -139,6 +211,7 @@ std::string render_plan_report(const PlanReport& report) {
                                  report.sequence_length, report.global_batch_size, report.fitting, report.legal);
   if (report.ranked.empty()) return text + render_none_fits(report);
   text += render_lines(report.ranked) + "\n" + render_choice(report);
+  if (report.training) text += render_training(*report.training);
   if (!report.calibrated)
     text +=
         "\nno measurement of this architecture stands behind these figures: they rest on priors (docs/planner.md)\n";

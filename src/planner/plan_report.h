@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/search.h"
+#include "planner/training_outlook.h"
 #include "text/fields.h"
 
 namespace tprimat {
@@ -50,6 +50,10 @@ struct PlanReport {
   std::vector<PlanLine> ranked;    // fastest first
   std::vector<PlanLine> frontier;  // none is both faster and smaller
   std::optional<PlanLine> smallest;
+  std::optional<TrainingOutlook> training;  // in the fastest layout
+  std::vector<std::string> reasons;         // why the fastest is the fastest
+  std::optional<double> efficiency;
+  bool on_frontier = false;
 
   static constexpr auto fields() {
     using P = PlanReport;
@@ -66,11 +70,28 @@ struct PlanReport {
                       field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
                       field("ranked", &P::ranked, "layouts, fastest first"),
                       field("frontier", &P::frontier, "layouts of which none is both faster and smaller"),
-                      field("smallest", &P::smallest, "layout that needs least memory, where none fits")};
+                      field("smallest", &P::smallest, "layout that needs least memory, where none fits"),
+                      field("training", &P::training, "of all tokens, in the fastest layout"),
+                      field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
+                      field("efficiency", &P::efficiency, "tokens/s/GPU over that of the fewest GPUs"),
+                      field("on_frontier", &P::on_frontier, "no other plan is better than the fastest in everything")};
   }
 };
 
+PlanLine describe_plan(const RankedLayout& plan, const PlanRequest& request);
 PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& outcome);
 std::string render_plan_report(const PlanReport& report);
+
+// "TP 2, PP 4, VP 2, DP 8, MBS 1": without the sizes that are 1, but MBS; format_layout() adds sharding and recompute.
+std::string format_sizes(const PlanLine& line);
+std::string format_layout(const PlanLine& line);
+
+// "one failure per 50 678 GPU-hours, 10 min 00 s to restart"
+std::string describe_failures(const Goodput& goodput);
+
+std::string format_usd(double usd);                        // "$38.5 M"
+std::string format_megawatt_hours(double megawatt_hours);  // "1 230 MWh"
+std::string format_days(double days);                      // "54.2 days", below two days hours
+std::string format_tokens(double tokens);                  // "15T"
 
 }  // namespace tprimat

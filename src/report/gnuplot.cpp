@@ -6,6 +6,7 @@
 #include "compare/compare_runs.h"
 #include "report/figures.h"
 #include "report/gnuplot_panels.h"
+#include "report/gnuplot_style.h"
 #include "report/report.h"
 #include "report/wrap.h"
 
@@ -13,12 +14,6 @@ namespace tprimat {
 namespace {
 
 constexpr int k_band_width = 1600, k_band_height = 1000;
-
-const char* terminal_command(PlotFormat format) {
-  return format == PlotFormat::png
-             ? "set terminal pngcairo noenhanced font 'DejaVu Sans,11' background rgb 'white' size {},{}\n"
-             : "set terminal svg noenhanced font 'DejaVu Sans,13' background rgb 'white' size {},{}\n";
-}
 
 // One pair speaks for itself; of many only the counts fit over a figure.
 std::string subtitle(const Comparison& comparison, const ModelGroup& group) {
@@ -79,6 +74,12 @@ std::string plot_group(const Comparison& comparison, const ModelGroup& group, co
 
 }  // namespace
 
+std::string set_plot_terminal(PlotFormat format, int width, int height) {
+  const bool png = format == PlotFormat::png;
+  return fmt::format("set terminal {} noenhanced font 'DejaVu Sans,{}' background rgb 'white' size {},{}\n",
+                     png ? "pngcairo" : "svg", png ? 11 : 13, width, height);
+}
+
 std::string quote_gnuplot(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -90,7 +91,7 @@ std::string quote_gnuplot(const std::string& text) {
 
 std::string render_gnuplot(const Comparison& comparison, PlotFormat format) {
   const auto bands = std::max<size_t>(1, comparison.groups.size());
-  std::string script = fmt::format(fmt::runtime(terminal_command(format)), k_band_width, k_band_height * bands);
+  std::string script = set_plot_terminal(format, k_band_width, k_band_height * static_cast<int>(bands));
   script += "set encoding utf8\nset multiplot\n";
   const double height = 1.0 / static_cast<double>(bands);
   for (size_t i = 0; i < comparison.groups.size(); ++i)

@@ -8,21 +8,11 @@
 
 #include "compare/contender.h"
 #include "report/figures.h"
+#include "report/gnuplot_style.h"
 #include "report/wrap.h"
 
 namespace tprimat {
 namespace {
-
-// Okabe and Ito's palette for colour-blind readers, its yellow (unreadable on white) replaced by grey. Dashes and
-// points differ as well, so that the figure survives a black-and-white printer.
-constexpr std::array<const char*, 8> k_colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                                  "#E69F00", "#56B4E9", "#000000", "#7F7F7F"};
-constexpr std::array<const char*, 8> k_dashes = {"1", "'-'", "'-.'", "'..-'", "1", "'-'", "'-.'", "'..-'"};
-constexpr std::array<int, 8> k_points = {7, 5, 9, 13, 11, 6, 4, 8};
-
-const char* colour(size_t i) { return k_colours[i % k_colours.size()]; }
-const char* dash(size_t i) { return k_dashes[i % k_dashes.size()]; }
-int point(size_t i) { return k_points[i % k_points.size()]; }
 
 using Series = std::vector<double>;
 
@@ -122,10 +112,10 @@ struct WarmupMark {
 };
 WarmupMark mark_warmup(const Series& values, size_t excluded, size_t i) {
   return {write_points(fmt::format("warmup{}", i), values, 0, excluded),
-          fmt::format("$warmup{} using 1:2 with points lw 1.4 lc rgb '{}' pt 6 ps {} notitle", i, colour(i),
+          fmt::format("$warmup{} using 1:2 with points lw 1.4 lc rgb '{}' pt 6 ps {} notitle", i, plot_colour(i),
                       excluded > 20 ? 0.5 : 1.3),
           fmt::format("set arrow from first {0},graph 0 to first {0},graph 1 nohead lw 1 dt 3 lc rgb '{1}'\n",
-                      static_cast<double>(excluded) + 0.5, colour(i))};
+                      static_cast<double>(excluded) + 0.5, plot_colour(i))};
 }
 
 std::string draw_curve(size_t i, size_t count) {
@@ -133,7 +123,7 @@ std::string draw_curve(size_t i, size_t count) {
       static_cast<int64_t>(std::clamp<size_t>(count / 8, 1, 180));  // negative: the line is broken around the point
   return fmt::format(
       "$curve{} using 1:2 with linespoints lw 1.8 lc rgb '{}' dt {} pt {} ps 0.9 pointinterval {} notitle", i,
-      colour(i), dash(i), point(i), -interval);
+      plot_colour(i), plot_dash(i), plot_point(i), -interval);
 }
 
 // One curve per run over its steps.
@@ -172,7 +162,7 @@ std::string plot_curves(const ModelGroup& group, const Frame& frame, Series RunR
 }
 
 std::string bar_row(double x, double height, size_t i) {
-  return fmt::format("{:.4f} {:.8g} 0x{}\n", x, height, colour(i) + 1);
+  return fmt::format("{:.4f} {:.8g} 0x{}\n", x, height, plot_colour(i) + 1);
 }
 
 std::string bar_text(const std::string& text, double x, double y, double lift, const char* size) {
@@ -343,9 +333,9 @@ std::string plot_legend(const ModelGroup& group, const Frame& frame) {
     double y = 0.97 - style.entry_step * static_cast<double>(i);
     script +=
         fmt::format("set arrow from graph 0.01,{0:.4f} to graph 0.075,{0:.4f} nohead lw 2.5 lc rgb '{1}' dt {2}\n", y,
-                    colour(i), dash(i));
-    script += fmt::format("set label '' at graph 0.0425,{:.4f} point pt {} ps 1.2 lc rgb '{}' front\n", y, point(i),
-                          colour(i));
+                    plot_colour(i), plot_dash(i));
+    script += fmt::format("set label '' at graph 0.0425,{:.4f} point pt {} ps 1.2 lc rgb '{}' front\n", y,
+                          plot_point(i), plot_colour(i));
     const std::vector<std::string> lines = describe_contender(group.contenders[i], style);
     for (size_t line = 0; line < lines.size(); ++line, y -= style.line_step)
       script += fmt::format("set label {} at graph 0.095,{:.4f} left font ',{}' textcolor rgb '{}'\n",

@@ -1,0 +1,209 @@
+#include "planner/plan_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "planner/explain_choice.h"
+#include "text/format.h"
+
+namespace tprimat {
+namespace {
+
+constexpr size_t k_most_reasons = 5;
+
+double calibrated_straggling(const PlanRequest& request, const ParameterSet& parameters) {
+  Workload workload;
+  workload.family = request.family, workload.precision = request.precision;
+  return resolve_rates(parameters, request.machine, workload).straggling;
+}
+
+struct SolvedCase {
+  PlanReport report;
+  std::vector<FrontierPlan> frontier;
+};
+
+FrontierPlan frontier_plan(const RankedLayout& plan, const PlanCase& each, const Straggling& straggling) {
+  const TrainingOutlook training = foresee_training(plan, each.terms, straggling);
+  return {each.request.machine.id, each.request.gpus, describe_plan(plan, each.request),
+          training.days,           training.usd,      training.megawatt_hours};
+}
+
+SolvedCase solve(const PlanCase& each, const ParameterSet& parameters, const ComparisonOptions& options) {
+  const PlanRequest& request = each.request;
+  const double per_doubling = calibrated_straggling(request, parameters);
+  SearchOutcome outcome = search_layouts(request, parameters, options.most);
+  std::vector<std::string> reasons;
+  if (options.explains && !outcome.ranked.empty())
+    reasons = explain_choice(request, parameters, outcome.ranked.front(), k_most_reasons);
+  if (each.terms.node_noise) apply_node_noise(outcome, request.gpus, per_doubling, *each.terms.node_noise);
+  const Straggling straggling = estimate_straggling(request.gpus, per_doubling, each.terms.node_noise);
+  SolvedCase solved{make_plan_report(request, outcome), {}};
+  solved.report.reasons = std::move(reasons);
+  if (!outcome.ranked.empty())
+    solved.report.training = foresee_training(outcome.ranked.front(), each.terms, straggling);
+  for (const RankedLayout& plan : outcome.frontier) solved.frontier.push_back(frontier_plan(plan, each, straggling));
+  return solved;
+}
+
+// The plans come with the fewest GPUs of each part first.
+void add_efficiencies(std::vector<PlanReport>& plans) {
+  std::map<std::string, const PlanReport*> fewest;
+  for (PlanReport& plan : plans) {
+    if (!plan.training) continue;
+    const PlanReport* reference = fewest.try_emplace(plan.gpu, &plan).first->second;
+    plan.efficiency =
+        plan.ranked.front().tokens_per_second_per_gpu / reference->ranked.front().tokens_per_second_per_gpu;
+  }
+}
+
+bool known(const std::vector<FrontierPlan>& all, std::optional<double> FrontierPlan::*figure) {
+  return std::all_of(all.begin(), all.end(), [&](const FrontierPlan& plan) { return (plan.*figure).has_value(); });
+}
+
+std::vector<double> weighed_figures(const FrontierPlan& plan, bool usd, bool energy) {
+  std::vector<double> figures = {plan.days, plan.layout.memory_bytes};
+  if (usd) figures.push_back(*plan.usd);
+  if (energy) figures.push_back(*plan.megawatt_hours);
+  return figures;
+}
+
+bool beats(const std::vector<double>& a, const std::vector<double>& b) {
+  bool better = false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] > b[i]) return false;
+    better |= a[i] < b[i];
+  }
+  return better;
+}
+
+void mark_frontier(PlanComparison& comparison) {
+  for (PlanReport& plan : comparison.plans)
+    plan.on_frontier =
+        !plan.ranked.empty() &&
+        std::any_of(comparison.frontier.begin(), comparison.frontier.end(), [&](const FrontierPlan& each) {
+          return each.gpu == plan.gpu && each.gpus == plan.gpus &&
+                 each.layout.step_seconds == plan.ranked.front().step_seconds &&
+                 each.layout.memory_bytes == plan.ranked.front().memory_bytes;
+        });
+}
+
+void fill_answer(PlanAnswer& answer, const PlanReport& plan) {
+  answer.found = true;
+  answer.gpu = plan.gpu, answer.gpus = plan.gpus;
+  answer.days = plan.training->days, answer.usd = plan.training->usd;
+}
+
+std::string name_plan(const PlanReport& plan) {
+  const TrainingOutlook& training = *plan.training;
+  return fmt::format("{} x {} ({}{})", plan.gpus, plan.gpu, format_days(training.days),
+                     training.usd ? ", " + format_usd(*training.usd) : "");
+}
+
+using PlanRefs = std::vector<const PlanReport*>;  // each with a training
+
+template <class Figure>
+const PlanReport* least_plan(const PlanRefs& plans, Figure figure) {
+  const auto found = std::min_element(
+      plans.begin(), plans.end(), [&](const PlanReport* a, const PlanReport* b) { return figure(*a) < figure(*b); });
+  return found == plans.end() ? nullptr : *found;
+}
+
+double days_of(const PlanReport& plan) { return plan.training->days; }
+
+// Of one part: the fewest GPUs that train the tokens in time.
+PlanAnswer answer_target(const std::string& gpu, const PlanRefs& plans, double target_days) {
+  PlanAnswer answer;
+  PlanRefs in_time;
+  for (const PlanReport* plan : plans)
+    if (plan->training->days <= target_days) in_time.push_back(plan);
+  if (const PlanReport* fewest = least_plan(in_time, [](const PlanReport& plan) { return plan.gpus; })) {
+    fill_answer(answer, *fewest);
+    answer.sentence = name_plan(*fewest) + " are the fewest of these";
+  } else if (const PlanReport* quickest = least_plan(plans, days_of)) {
+    answer.sentence = fmt::format("none of these numbers of {}; the quickest is {}", gpu, name_plan(*quickest));
+  } else {
+    answer.sentence = gpu + ": nothing fits into memory";
+  }
+  answer.sentence = fmt::format("in {}: {}", format_days(target_days), answer.sentence);
+  return answer;
+}
+
+PlanAnswer answer_budget(const PlanRefs& plans, double budget) {
+  PlanAnswer answer;
+  PlanRefs priced, within;
+  for (const PlanReport* plan : plans) {
+    if (!plan->training->usd) continue;
+    priced.push_back(plan);
+    if (*plan->training->usd <= budget) within.push_back(plan);
+  }
+  if (const PlanReport* quickest = least_plan(within, days_of)) {
+    fill_answer(answer, *quickest);
+    answer.sentence = name_plan(*quickest) + " is the quickest of these";
+  } else if (const PlanReport* cheapest =
+                 least_plan(priced, [](const PlanReport& plan) { return *plan.training->usd; })) {
+    answer.sentence = fmt::format("none of these; the cheapest is {}", name_plan(*cheapest));
+  } else {
+    answer.sentence = "nothing with a known price fits into memory";
+  }
+  answer.sentence = fmt::format("for {}: {}", format_usd(budget), answer.sentence);
+  return answer;
+}
+
+void answer_questions(PlanComparison& comparison, const ComparisonOptions& options) {
+  PlanRefs all;
+  std::vector<std::pair<std::string, PlanRefs>> by_gpu;
+  for (const PlanReport& plan : comparison.plans) {
+    if (by_gpu.empty() || by_gpu.back().first != plan.gpu) by_gpu.emplace_back(plan.gpu, PlanRefs());
+    if (!plan.training) continue;
+    all.push_back(&plan);
+    by_gpu.back().second.push_back(&plan);
+  }
+  if (options.target_days)
+    for (const auto& [gpu, plans] : by_gpu)
+      comparison.answers.push_back(answer_target(gpu, plans, *options.target_days));
+  if (options.budget_usd) comparison.answers.push_back(answer_budget(all, *options.budget_usd));
+  for (PlanAnswer& answer : comparison.answers)
+    answer.sentence = fmt::format("{} tokens {}", format_tokens(comparison.tokens), answer.sentence);
+}
+
+}  // namespace
+
+std::vector<FrontierPlan> pareto_frontier(std::vector<FrontierPlan> all) {
+  const bool usd = known(all, &FrontierPlan::usd), energy = known(all, &FrontierPlan::megawatt_hours);
+  std::vector<std::vector<double>> figures;
+  for (const FrontierPlan& plan : all) figures.push_back(weighed_figures(plan, usd, energy));
+  std::vector<FrontierPlan> frontier;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (std::none_of(figures.begin(), figures.end(), [&](const auto& other) { return beats(other, figures[i]); }))
+      frontier.push_back(std::move(all[i]));
+  std::stable_sort(frontier.begin(), frontier.end(),
+                   [](const FrontierPlan& a, const FrontierPlan& b) { return a.days < b.days; });
+  return frontier;
+}
+
+PlanComparison compare_plans(const std::vector<PlanCase>& cases, const ParameterSet& parameters,
+                             const ComparisonOptions& options) {
+  PlanComparison comparison;
+  CHECK(!cases.empty());
+  comparison.scaling = options.scaling;
+  comparison.tokens = cases.front().terms.tokens;
+  std::vector<FrontierPlan> all;
+  for (const PlanCase& each : cases) {
+    SolvedCase solved = solve(each, parameters, options);
+    comparison.plans.push_back(std::move(solved.report));
+    all.insert(all.end(), solved.frontier.begin(), solved.frontier.end());
+  }
+  comparison.frontier_of = {"days", "memory_bytes"};
+  if (known(all, &FrontierPlan::usd)) comparison.frontier_of.emplace_back("usd");
+  if (known(all, &FrontierPlan::megawatt_hours)) comparison.frontier_of.emplace_back("megawatt_hours");
+  comparison.frontier = pareto_frontier(std::move(all));
+  mark_frontier(comparison);
+  if (options.scaling) add_efficiencies(comparison.plans);
+  answer_questions(comparison, options);
+  return comparison;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,134 @@
+#include "planner/plan_comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/explain_choice.h"
+#include "planner/planned_config.h"
+#include "planner_samples.h"
+
+namespace tprimat {
+namespace {
+
+PlanCase sample_case(int64_t gpus, std::optional<double> price) {
+  PlanCase each{sample_request(gpus), {}};
+  each.terms.tokens = 15e12, each.terms.usd_per_gpu_hour = price, each.terms.tdp_watts = 700;
+  return each;
+}
+
+PlanComparison compare_samples(const std::vector<int64_t>& counts, const ComparisonOptions& options) {
+  std::vector<PlanCase> cases;
+  for (const int64_t gpus : counts) cases.push_back(sample_case(gpus, 2.5));
+  return compare_plans(cases, built_in_parameters(), options);
+}
+
+bool is_no_worse(const FrontierPlan& a, const FrontierPlan& b) {
+  return a.days <= b.days && a.layout.memory_bytes <= b.layout.memory_bytes && *a.usd <= *b.usd &&
+         *a.megawatt_hours <= *b.megawatt_hours;
+}
+
+TEST(ParetoFrontier, NoneBeatsAnother) {
+  const PlanComparison comparison = compare_samples({8, 16, 32, 64}, {});
+  ASSERT_GT(comparison.frontier.size(), 4);
+  for (const FrontierPlan& a : comparison.frontier)
+    for (const FrontierPlan& b : comparison.frontier)
+      if (&a != &b) EXPECT_FALSE(is_no_worse(a, b) && !is_no_worse(b, a));
+}
+
+TEST(ParetoFrontier, HoldsTheQuickestAndTheCheapest) {
+  const PlanComparison comparison = compare_samples({8, 16, 32, 64}, {});
+  double days = 1e9, usd = 1e12;
+  for (const PlanReport& plan : comparison.plans)
+    days = std::min(days, plan.training->days), usd = std::min(usd, *plan.training->usd);
+  EXPECT_DOUBLE_EQ(comparison.frontier.front().days, days);
+  EXPECT_TRUE(std::any_of(comparison.frontier.begin(), comparison.frontier.end(),
+                          [&](const FrontierPlan& plan) { return *plan.usd == usd; }));
+  EXPECT_TRUE(comparison.plans.back().on_frontier);
+}
+
+FrontierPlan made_plan(double days, double memory, std::optional<double> usd) {
+  FrontierPlan plan;
+  plan.days = days, plan.layout.memory_bytes = memory, plan.usd = usd;
+  return plan;
+}
+
+TEST(ParetoFrontier, LeavesOutWhatIsBeaten) {
+  const auto frontier = pareto_frontier({made_plan(3, 3, 3.0), made_plan(1, 3, 3.0), made_plan(3, 1, 9.0)});
+  ASSERT_EQ(frontier.size(), 2);
+  EXPECT_EQ(frontier[0].days, 1);
+  EXPECT_EQ(frontier[1].layout.memory_bytes, 1);
+}
+
+// A cost that is not known of all does not keep a slower plan on the frontier, nor take a faster one off.
+TEST(ParetoFrontier, WhatIsNotKnownOfAllDoesNotCount) {
+  const auto frontier = pareto_frontier({made_plan(1, 1, std::nullopt), made_plan(2, 2, 0.5)});
+  ASSERT_EQ(frontier.size(), 1);
+  EXPECT_EQ(frontier[0].days, 1);
+}
+
+TEST(Comparison, TargetAndBudgetAreHeldTo) {
+  ComparisonOptions options;
+  const PlanComparison all = compare_samples({8, 16, 32, 64}, options);
+  options.target_days = all.plans[2].training->days * 1.001;
+  options.budget_usd = *all.plans[3].training->usd * 1.001;
+  const PlanComparison asked = compare_samples({8, 16, 32, 64}, options);
+  ASSERT_EQ(asked.answers.size(), 2);
+  EXPECT_EQ(*asked.answers[0].gpus, 32);
+  EXPECT_EQ(*asked.answers[1].gpus, 64);
+}
+
+TEST(Comparison, WhatCannotBeAnsweredNamesTheNearest) {
+  ComparisonOptions options;
+  options.target_days = 1, options.budget_usd = 10;
+  const PlanComparison asked = compare_samples({8, 16}, options);
+  ASSERT_EQ(asked.answers.size(), 2);
+  EXPECT_FALSE(asked.answers[0].found);
+  EXPECT_NE(asked.answers[0].sentence.find("the quickest is 16 x"), std::string::npos) << asked.answers[0].sentence;
+  EXPECT_FALSE(asked.answers[1].found);
+  EXPECT_NE(asked.answers[1].sentence.find("the cheapest is"), std::string::npos) << asked.answers[1].sentence;
+}
+
+TEST(Comparison, EfficiencyIsAgainstTheFewestThatFit) {
+  ComparisonOptions options;
+  options.scaling = Scaling::strong;
+  const PlanComparison comparison = compare_samples({1, 8, 64}, options);
+  EXPECT_FALSE(comparison.plans[0].efficiency.has_value());  // one H100 is too small
+  EXPECT_DOUBLE_EQ(*comparison.plans[1].efficiency, 1);
+  EXPECT_LT(*comparison.plans[2].efficiency, 1);
+  EXPECT_GT(*comparison.plans[2].efficiency, 0.5);
+}
+
+// Each figure of a sentence is an estimate of a layout that the search made.
+TEST(Reasons, NameWhatWouldNotFit) {
+  PlanRequest request = sample_request(64);
+  request.machine.memory_bytes = 40e9;
+  const SearchOutcome outcome = search_layouts(request, built_in_parameters(), 1);
+  ASSERT_FALSE(outcome.ranked.empty());
+  const auto reasons = explain_choice(request, built_in_parameters(), outcome.ranked.front(), 5);
+  ASSERT_FALSE(reasons.empty());
+  ASSERT_LE(reasons.size(), 5);
+  EXPECT_NE(reasons.front().find("would need"), std::string::npos) << reasons.front();
+}
+
+TEST(Reasons, WithRoomForAllOnlyTimesAreCompared) {
+  PlanRequest request = sample_request(64);
+  request.machine.memory_bytes = 1e15;
+  const SearchOutcome outcome = search_layouts(request, built_in_parameters(), 1);
+  for (const std::string& reason : explain_choice(request, built_in_parameters(), outcome.ranked.front(), 5))
+    EXPECT_EQ(reason.find("would need"), std::string::npos) << reason;
+}
+
+TEST(PlannedConfig, StatesTheLayoutAndItsBatch) {
+  const PlanRequest request = sample_request(64);
+  PlanLine line;
+  line.tensor = 2, line.data = 32, line.micro_batch = 1, line.accumulation = 4;
+  line.sharding = Sharding::optimizer, line.recompute = Recompute::full;
+  const std::string text = render_planned_config(request, line, "");
+  EXPECT_NE(text.find("nvd: {TP: 2, PP: 1, VP: 1, CP: 1, DP: 32, GA: 4, SP: true, ZeRO: 1}"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("nvd: {precision: bf16, recompute: full}"), std::string::npos) << text;
+  EXPECT_NE(text.find("num_layers: 32"), std::string::npos) << text;
+  EXPECT_EQ(render_planned_config(request, line, "mine").find("num_layers"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tprimat
