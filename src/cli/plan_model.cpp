@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -98,6 +99,7 @@ class PlanQuestion {
     common_.sequence_length = options_.sequence_length > 0 ? options_.sequence_length : experiment_.sequence_length;
     common_.global_batch = options_.global_batch > 0 ? options_.global_batch : experiment_.global_batch_size;
     common_.family = &require_family(options_.framework);
+    common_.zero_bubble = options_.zero_bubble;
     common_.precision = parse_choice<PlanPrecision>(options_.precision, "--precision");
     for (const Machine& machine : machines_)
       if (machine.peak(common_.precision) <= 0)
@@ -282,6 +284,7 @@ void add_plan_model_options(CLI::App& verb, PlanModelOptions& options) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
   verb.add_option("--gbs", options.global_batch, "Sequences per step (default: the configuration's)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb.add_flag("--zero-bubble", options.zero_bubble, "Pipelines fill their waiting with gradients of weights (ZB-H1)");
   verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(CLI::Range(1, 10000));
   add_question_options(verb, options);
   add_failure_options(verb, options);

@@ -17,7 +17,7 @@ struct PlanModelOptions {
   std::string tokens, scaling, plot;
   double target_days = 0, budget_usd = 0;
   double failure_gpu_hours = 0, restart_minutes = -1, checkpoint_bandwidth_gb = 0, node_noise_percent = -1;
-  bool yaml = false;
+  bool yaml = false, zero_bubble = false;
 };
 
 void add_plan_model_options(CLI::App& verb, PlanModelOptions& options);

@@ -82,8 +82,7 @@ class ComparisonTable {
   // Sharding only where it differs.
   std::string describe_layout(const PlanLine& line) const {
     if (!common_sharding(comparison_)) return format_layout(line);
-    if (line.recompute == Recompute::none) return format_sizes(line);
-    return fmt::format("{}, {} recompute", format_sizes(line), enum_name(line.recompute));
+    return format_sizes(line) + format_further(line);
   }
 
   void add_figures(std::vector<std::string>& row, const PlanReport& plan) const {
@@ -137,6 +136,8 @@ const Goodput& first_goodput(const PlanComparison& comparison) {
   return std::find_if(comparison.plans.begin(), comparison.plans.end(), trains)->training->goodput;
 }
 
+bool counts_ends(const PlanReport& plan) { return !plan.ranked.empty() && plan.ranked.front().ends_as_layers; }
+
 std::string render_notes(const PlanComparison& comparison, const ComparisonColumns& columns) {
   std::string text;
   if (!comparison.frontier.empty()) {
@@ -149,6 +150,8 @@ std::string render_notes(const PlanComparison& comparison, const ComparisonColum
   const std::string unpriced =
       list_parts(comparison, [](const PlanReport& plan) { return plan.training && !plan.training->usd; });
   if (columns.usd && !unpriced.empty()) text += fmt::format("no price is known of {}\n", unpriced);
+  if (std::any_of(comparison.plans.begin(), comparison.plans.end(), counts_ends))
+    text += "ends as layers: embedding and loss count as layers where a pipeline's stages are cut\n";
   if (columns.efficiency) text += "efficiency: tokens/s/GPU over that of the fewest GPUs that fit\n";
   const std::string believed = list_parts(comparison, [](const PlanReport& plan) { return !plan.calibrated; });
   if (!believed.empty())

@@ -5,33 +5,53 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "text/format.h"
 
 namespace tprimat {
 namespace {
 
-// The sizes that make one layout another's neighbour. Data-parallel ranks follow from the others.
+// A choice in which neighbours differ. `adopt` gives a layout another's choice, and what must follow from it.
 struct Dimension {
-  const char* name;
-  int64_t Layout::*size;
-  int64_t Layout::*follows;  // may differ along with it; nullptr: nothing
+  int64_t (*size)(const Layout&);
+  std::string (*print)(const Layout&);
+  void (*adopt)(Layout&, const Layout&);
 };
-constexpr std::array<Dimension, 5> k_dimensions = {
-    Dimension{"TP", &Layout::tensor, nullptr}, Dimension{"PP", &Layout::pipeline, &Layout::chunks},
-    Dimension{"VP", &Layout::chunks, nullptr}, Dimension{"CP", &Layout::context, nullptr},
-    Dimension{"MBS", &Layout::micro_batch, nullptr}};
 
-bool differs_in_this_alone(const Layout& a, const Layout& b, const Dimension& dimension) {
-  for (const Dimension& other : k_dimensions)
-    if (other.size != dimension.size && other.size != dimension.follows && a.*other.size != b.*other.size) return false;
-  return a.*dimension.size != b.*dimension.size && a.sharding == b.sharding && a.recompute == b.recompute;
+constexpr std::array<Dimension, 6> k_dimensions = {
+    Dimension{[](const Layout& l) { return l.tensor; }, [](const Layout& l) { return fmt::format("TP {}", l.tensor); },
+              [](Layout& l, const Layout& other) { l.tensor = other.tensor; }},
+    Dimension{[](const Layout& l) { return l.pipeline; },
+              [](const Layout& l) { return fmt::format("PP {}", l.pipeline); },
+              [](Layout& l, const Layout& other) {
+                l.pipeline = other.pipeline, l.chunks = other.chunks, l.ends_as_layers = other.ends_as_layers;
+                l.delays_weights = other.delays_weights;
+              }},
+    Dimension{[](const Layout& l) { return l.chunks; }, [](const Layout& l) { return fmt::format("VP {}", l.chunks); },
+              [](Layout& l, const Layout& other) { l.chunks = other.chunks, l.delays_weights = other.delays_weights; }},
+    Dimension{[](const Layout& l) { return l.context; },
+              [](const Layout& l) { return fmt::format("CP {}", l.context); },
+              [](Layout& l, const Layout& other) { l.context = other.context; }},
+    Dimension{[](const Layout& l) { return l.micro_batch; },
+              [](const Layout& l) { return fmt::format("MBS {}", l.micro_batch); },
+              [](Layout& l, const Layout& other) { l.micro_batch = other.micro_batch; }},
+    Dimension{[](const Layout& l) { return static_cast<int64_t>(l.sharding); },
+              [](const Layout& l) { return std::string(enum_name(l.sharding)); },
+              [](Layout& l, const Layout& other) { l.sharding = other.sharding; }}};
+
+// Data-parallel ranks follow from the other sizes.
+bool differs_in_this_alone(const Layout& mine, Layout other, const Dimension& dimension) {
+  if (dimension.size(mine) == dimension.size(other)) return false;
+  dimension.adopt(other, mine);
+  other.data = mine.data;
+  return other == mine;
 }
 
-bool differs_in_recompute_alone(const Layout& a, const Layout& b) {
-  for (const Dimension& each : k_dimensions)
-    if (a.*each.size != b.*each.size) return false;
-  return a.sharding == b.sharding && a.recompute != b.recompute;
+bool differs_in_recompute_alone(const Layout& mine, Layout other) {
+  if (mine.recompute == other.recompute) return false;
+  other.recompute = mine.recompute;
+  return other == mine;
 }
 
 struct Reason {
@@ -120,13 +140,13 @@ class Explanation {
   template <class Side>
   const RankedLayout* nearest(const Dimension& dimension, Side on_side) const {
     const RankedLayout* found = nullptr;
-    const int64_t own = mine().*dimension.size;
+    const int64_t own = dimension.size(mine());
     const auto distance = [&](const RankedLayout& plan) {
-      return std::abs(plan.workload.layout.*dimension.size - own);
+      return std::abs(dimension.size(plan.workload.layout) - own);
     };
     for (const RankedLayout& plan : legal_) {
       const Layout& layout = plan.workload.layout;
-      if (!on_side(layout.*dimension.size, own) || !differs_in_this_alone(mine(), layout, dimension)) continue;
+      if (!on_side(dimension.size(layout), own) || !differs_in_this_alone(mine(), layout, dimension)) continue;
       if (found == nullptr || distance(plan) < distance(*found)) found = &plan;
     }
     return found;
@@ -134,8 +154,8 @@ class Explanation {
 
   void add_neighbour(const Dimension& dimension, const RankedLayout& other) {
     constexpr double k_alike = 0.0005;
-    const std::string sizes = fmt::format("{} {} rather than {}", dimension.name, mine().*dimension.size,
-                                          other.workload.layout.*dimension.size);
+    const std::string own = dimension.print(mine()), its = dimension.print(other.workload.layout);
+    const std::string sizes = fmt::format("{} rather than {}", own, its.substr(its.find(' ') + 1));
     if (!fits(other)) {
       reasons_.push_back({true, slower(other), fmt::format("{}, which {}", sizes, would_need(other))});
       return;

@@ -16,9 +16,7 @@ double causal_flops(const PlanRequest& request) {
 }
 
 std::string describe_savers(const PlanLine& line) {
-  std::string text(enum_name(line.sharding));
-  if (line.recompute != Recompute::none) text += fmt::format(", {} recompute", enum_name(line.recompute));
-  return text;
+  return std::string(enum_name(line.sharding)) + format_further(line);
 }
 
 // Days and more, where format_duration() would count hours.
@@ -77,9 +75,10 @@ std::string render_parts(const std::map<std::string, double>& parts, double whol
 std::string render_choice(const PlanReport& report) {
   const PlanLine& best = report.ranked.front();
   std::string text =
-      fmt::format("the fastest: {}\n  time      {}\n  memory    {} of {}\n", format_layout(best),
-                  render_parts(best.seconds, best.step_seconds, format_duration),
-                  render_parts(best.bytes, best.memory_bytes, format_gb), format_gb(report.memory_bytes));
+      fmt::format("the fastest: {}\n  time      {}: {}\n  memory    {} of {}: {}\n", format_layout(best),
+                  format_duration(best.step_seconds), render_parts(best.seconds, best.step_seconds, format_duration),
+                  format_gb(best.memory_bytes), format_gb(report.memory_bytes),
+                  render_parts(best.bytes, best.memory_bytes, format_gb));
   for (size_t i = 0; i < report.reasons.size(); ++i)
     text += fmt::format("  {:8}  {}\n", i == 0 ? "because" : "", report.reasons[i]);
   return text;
@@ -87,8 +86,8 @@ std::string render_choice(const PlanReport& report) {
 
 std::string render_goodput(const TrainingOutlook& training) {
   const Goodput& g = training.goodput;
-  return fmt::format("  goodput   {}: a failure every {}, a checkpoint of {} every {}; {}\n", format_percent(g.share),
-                     format_span(g.failure_seconds), format_duration(g.checkpoint_seconds),
+  return fmt::format("  goodput   {}: a failure every {}, a checkpoint of {} every {}\n  assumed   {}\n",
+                     format_percent(g.share), format_span(g.failure_seconds), format_duration(g.checkpoint_seconds),
                      format_duration(g.interval_seconds), describe_failures(g));
 }
 
@@ -112,11 +111,9 @@ std::string render_training(const TrainingOutlook& t) {
 std::string render_none_fits(const PlanReport& report) {
   if (!report.smallest) return "no layout of this model, batch and number of GPUs is legal\n";
   const PlanLine& l = *report.smallest;
-  return fmt::format(
-      "none of {} layouts fits (stages with unequal numbers of layers were not tried): the smallest ({}) needs {} of "
-      "{}\n  memory  {}\n",
-      report.legal, format_layout(l), format_gb(l.memory_bytes), format_gb(report.memory_bytes),
-      render_parts(l.bytes, l.memory_bytes, format_gb));
+  return fmt::format("none of {} layouts fits: the smallest ({}) needs {} of {}\n  memory  {}\n", report.legal,
+                     format_layout(l), format_gb(l.memory_bytes), format_gb(report.memory_bytes),
+                     render_parts(l.bytes, l.memory_bytes, format_gb));
 }
 
 }  // namespace
@@ -127,6 +124,7 @@ PlanLine describe_plan(const RankedLayout& plan, const PlanRequest& request) {
   line.tensor = l.tensor, line.pipeline = l.pipeline, line.chunks = l.chunks;
   line.context = l.context, line.data = l.data, line.micro_batch = l.micro_batch;
   line.accumulation = plan.workload.global_batch / (l.data * l.micro_batch);
+  line.ends_as_layers = l.ends_as_layers, line.delays_weights = l.delays_weights;
   line.sharding = l.sharding, line.recompute = l.recompute;
   line.memory_bytes = plan.memory.total();
   const MemoryEstimate& m = plan.memory;
@@ -155,6 +153,14 @@ std::string format_sizes(const PlanLine& line) {
   add("TP", line.tensor), add("PP", line.pipeline), add("VP", line.chunks), add("CP", line.context);
   add("DP", line.data);
   return text + fmt::format("MBS {}", line.micro_batch);
+}
+
+std::string format_further(const PlanLine& line) {
+  std::string text;
+  if (line.recompute != Recompute::none) text += fmt::format(", {} recompute", enum_name(line.recompute));
+  if (line.ends_as_layers) text += ", ends as layers";
+  if (line.delays_weights) text += ", zero bubble";
+  return text;
 }
 
 std::string format_layout(const PlanLine& line) { return format_sizes(line) + ", " + describe_savers(line); }
@@ -212,6 +218,8 @@ std::string render_plan_report(const PlanReport& report) {
   if (report.ranked.empty()) return text + render_none_fits(report);
   text += render_lines(report.ranked) + "\n" + render_choice(report);
   if (report.training) text += render_training(*report.training);
+  if (std::any_of(report.ranked.begin(), report.ranked.end(), [](const PlanLine& line) { return line.ends_as_layers; }))
+    text += "\nends as layers: embedding and loss count as layers where the pipeline's stages are cut\n";
   if (!report.calibrated)
     text +=
         "\nno measurement of this architecture stands behind these figures: they rest on priors (docs/planner.md)\n";

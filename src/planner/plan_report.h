@@ -13,6 +13,7 @@ namespace tprimat {
 // One layout as `tprimat plan` shows it.
 struct PlanLine {
   int64_t tensor = 1, pipeline = 1, chunks = 1, context = 1, data = 1, micro_batch = 1, accumulation = 1;
+  bool ends_as_layers = false, delays_weights = false;
   Sharding sharding = Sharding::none;
   Recompute recompute = Recompute::none;
   double step_seconds = 0, tokens_per_second_per_gpu = 0, mfu = 0;
@@ -25,6 +26,8 @@ struct PlanLine {
     return std::tuple{field("tensor_model_parallel_size", &P::tensor, "TP"),
                       field("pipeline_model_parallel_size", &P::pipeline, "PP"),
                       field("virtual_pipeline_size", &P::chunks, "VP"),
+                      field("embedding_and_loss_as_layers", &P::ends_as_layers, "where the stages are cut"),
+                      field("zero_bubble", &P::delays_weights, "gradients of weights fill the pipeline's waiting"),
                       field("context_parallel_size", &P::context, "CP"),
                       field("data_parallel_size", &P::data, "DP"),
                       field("micro_batch_size", &P::micro_batch, "MBS, sequences"),
@@ -85,6 +88,7 @@ std::string render_plan_report(const PlanReport& report);
 // "TP 2, PP 4, VP 2, DP 8, MBS 1": without the sizes that are 1, but MBS; format_layout() adds sharding and recompute.
 std::string format_sizes(const PlanLine& line);
 std::string format_layout(const PlanLine& line);
+std::string format_further(const PlanLine& line);  // ", full recompute, ends as layers": but for sizes and sharding
 
 // "one failure per 50 678 GPU-hours, 10 min 00 s to restart"
 std::string describe_failures(const Goodput& goodput);

@@ -62,9 +62,11 @@ std::string render_model(const ModelSpec& model, const std::string& key, int64_t
 
 std::string render_layout(const PlanLine& line, Platform platform, const std::string& model) {
   return fmt::format(
-      "parallelism:\n  {}:\n    {}:\n      {}: {{TP: {}, PP: {}, VP: {}, CP: {}, DP: {}, GA: {}, SP: {}, ZeRO: {}}}\n",
+      "parallelism:\n  {}:\n    {}:\n      {}: {{TP: {}, PP: {}, VP: {}, CP: {}, DP: {}, GA: {}, SP: {}, ZeRO: "
+      "{}{}}}\n",
       k_strategy, model, enum_name(platform), line.tensor, line.pipeline, line.chunks, line.context, line.data,
-      line.accumulation, line.tensor > 1, static_cast<int>(line.sharding));
+      line.accumulation, line.tensor > 1, static_cast<int>(line.sharding),
+      line.ends_as_layers ? ", embedding_and_loss_as_layers: true" : "");
 }
 
 std::string render_heading(const PlanRequest& request, const PlanLine& line) {
@@ -80,6 +82,8 @@ std::string render_heading(const PlanRequest& request, const PlanLine& line) {
 
 std::string render_planned_config(const PlanRequest& request, const PlanLine& line, const std::string& configured) {
   const Precision precision = require_precision(request.precision);
+  if (line.delays_weights)
+    throw Error(Problem{"a configuration cannot ask for a zero-bubble schedule", "--yaml", "leave --zero-bubble out"});
   const Platform platform = platform_of(request.machine);
   const ModelSpec& model = request.shape.model;
   const std::string key = configured.empty() ? key_of(model.name) : configured;

@@ -42,6 +42,7 @@ struct Layout {
   bool sequence_parallel = true;  // with tensor parallelism: what lies between its regions is split too
 
   int64_t num_gpus() const { return tensor * context * pipeline * data; }
+  bool operator==(const Layout&) const = default;
 };
 
 // The layout as configurations state it.
