@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/plan_inputs.h"
 #include "cli/plan_model.h"
 #include "cli/verbs.h"
 #include "planner/plan_validation.h"
@@ -44,23 +45,33 @@ Json validation_json(const std::vector<PlannedTable>& tables) {
   return document;
 }
 
+// `before`: the parameters that a fit began with.
 ExitStatus validate_plans(const Session& session, const PlanOptions& options, const ParameterSet& parameters,
-                          const std::vector<std::string>& paths) {
+                          const PlanInputs& inputs, const ParameterSet* before = nullptr) {
   std::vector<PlannedTable> tables;
-  for (const std::string& path : paths) tables.push_back(plan_table(load_published_table(path), parameters));
-  print_result(session.json ? print_json(validation_json(tables)) : render_plan_validation(tables, options.rows));
+  for (const std::string& path : inputs.tables) tables.push_back(plan_table(load_published_table(path), parameters));
+  Json document = validation_json(tables);
+  std::string text = tables.empty() ? "" : render_plan_validation(tables, options.rows);
+  if (!inputs.results.empty()) {
+    const OwnResultsReport own = report_own_results(inputs.results, parameters, before);
+    document["results"] = to_json(own);
+    text += (text.empty() ? "" : "\n") + render_own_results(own);
+  }
+  print_result(session.json ? print_json(document) : text);
   return ExitStatus::done;
 }
 
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
-  std::vector<Observation> observations;
-  for (const std::string& path : options.calibration) {
+  const PlanInputs inputs = sort_plan_inputs(options.calibration);
+  std::vector<Observation> observations = inputs.observations();
+  for (const std::string& path : inputs.tables) {
     const auto more = observations_of(load_published_table(path), options.every_row_fits);
     observations.insert(observations.end(), more.begin(), more.end());
   }
-  const ParameterSet fitted = calibrate(load_parameters(options), observations);
+  const ParameterSet before = load_parameters(options);
+  const ParameterSet fitted = calibrate(before, observations);
   if (!options.output.empty()) write_file_atomically(options.output, format_parameters(fitted));
-  return validate_plans(session, options, fitted, options.calibration);
+  return validate_plans(session, options, fitted, inputs, &before);
 }
 
 void add_parameter_options(CLI::App& verb, PlanOptions& options) {
@@ -71,10 +82,12 @@ void add_parameter_options(CLI::App& verb, PlanOptions& options) {
 
 void add_table_options(CLI::App& verb, PlanOptions& options) {
   CLI::Option* validate =
-      verb.add_option("--validate", options.tables, "Predict the rows of these tables of published measurements")
+      verb.add_option("--validate", options.tables,
+                      "Predict the rows of these tables of published measurements, or these results of runs")
           ->type_name("TABLE");
   CLI::Option* calibration =
-      verb.add_option("--calibrate", options.calibration, "Fit the time model's parameters to these tables")
+      verb.add_option("--calibrate", options.calibration,
+                      "Fit the parameters to these tables, or to results of runs (files or folders)")
           ->type_name("TABLE")
           ->excludes(validate);
   verb.add_option("--output", options.output, "Write the fitted parameters to this file")
@@ -100,7 +113,7 @@ void add_plan_verb(CLI::App& program, Session& session) {
     session.action = [&session, options] {
       if (!options->calibration.empty()) return calibrate_plans(session, *options);
       if (!options->tables.empty())
-        return validate_plans(session, *options, load_parameters(*options), options->tables);
+        return validate_plans(session, *options, load_parameters(*options), sort_plan_inputs(options->tables));
       if (!options->model.model.empty()) return plan_model(session, options->model, load_parameters(*options));
       throw Error(Problem{"needs a model, --validate TABLE or --calibrate TABLE", "plan", "see tprimat plan --help"});
     };

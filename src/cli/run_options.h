@@ -23,6 +23,7 @@ struct RunOptions {
   std::string launcher;  // empty: as the configuration says
   int64_t nodes = 0;     // the same
   bool dry_run = false, resume = false;
+  bool force = false;                     // start what does not fit into memory too
   std::optional<ProfileRequest> profile;  // profiled runs, and no others
 };
 

@@ -19,6 +19,7 @@
 #include "probe/memory_probe.h"
 #include "process/interrupt.h"
 #include "process/local_runner.h"
+#include "run/forecast.h"
 #include "run/reporters.h"
 #include "run/run.h"
 #include "telemetry/gpu_libraries.h"
@@ -99,7 +100,7 @@ std::unique_ptr<Reporter> make_reporter(const Session& session) {
   return std::make_unique<PlainReporter>(write_progress);
 }
 
-Json plan_to_json(const PlannedRun& run) {
+Json plan_to_json(const PlannedRun& run, const Forecast& known) {
   Json files = Json::array();
   for (const GeneratedFile& file : run.plan.files) files.push_back({{"path", file.path}, {"content", file.content}});
   Json deviations = Json::array();
@@ -113,19 +114,24 @@ Json plan_to_json(const PlannedRun& run) {
               {"log", run.plan.log_path},
               {"steps_file", run.plan.steps_path},
               {"deviations", deviations},
+              {"prediction", forecast_to_json(known)},
               {"cleanup_command", run.plan.cleanup_command},
               {"result", run.plan.result_path},
               {"config_hash", run.config_hash}};
 }
 
-ExitStatus print_plan(const SuitePlan& suite, bool as_json) {
+ExitStatus print_plan(const SuitePlan& suite, const MachineFacts& machine, const PlannerSettings& planner,
+                      bool as_json) {
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
+  for (const Problem& problem : find_misfits(suite, machine, planner)) log_warning(to_string(problem));
   Json list = Json::array();
   for (const PlannedRun& run : suite.runs) {
+    const Forecast known = forecast(run, machine, planner);
     if (as_json)
-      list.push_back(plan_to_json(run));
+      list.push_back(plan_to_json(run, known));
     else
-      print_result(fmt::format("# {}; result: {}\n{}\n", describe(run), run.plan.result_path, render_shell(run.plan)));
+      print_result(fmt::format("# {}; result: {}\n# memory: {}\n{}\n", describe(run), run.plan.result_path,
+                               describe_memory(known), render_shell(run.plan)));
   }
   if (as_json) print_result(print_json(list));
   return ExitStatus::done;
@@ -166,6 +172,13 @@ SuitePlan plan_all(const Experiment& experiment, const RunOptions& options, cons
   return suite;
 }
 
+// Nothing is started where something cannot end well.
+void refuse_misfits(const SuitePlan& suite, const MachineFacts& machine, const PlannerSettings& planner, bool force) {
+  std::vector<Problem> problems = find_misfits(suite, machine, planner);
+  if (!force) throw_if_any(std::move(problems));
+  for (const Problem& problem : problems) log_warning(to_string(problem));
+}
+
 SuiteOptions suite_options_of(const RunOptions& options, const Experiment& experiment) {
   SuiteOptions suite;
   suite.resume = options.resume;
@@ -175,6 +188,7 @@ SuiteOptions suite_options_of(const RunOptions& options, const Experiment& exper
   if (options.startup_seconds >= 0.0) suite.hang.startup_seconds = options.startup_seconds;
   suite.cool_down_seconds = options.cool_down_seconds;
   suite.retries = options.retries;
+  suite.planner = load_planner_settings(experiment.planner_parameters);
   return suite;
 }
 
@@ -223,6 +237,7 @@ void add_limits(CLI::App& verb, RunOptions& options) {
   add_time(verb, "--cool-down", options.cool_down_seconds, "Pause between two runs (default: none)");
   verb.add_option("--retries", options.retries, "Try a run that fails again, this often (default: never)")
       ->check(CLI::Range(0, 100));
+  verb.add_flag("--force", options.force, "Start what the planner expects not to fit into memory too");
   verb.add_flag("--dry-run", options.dry_run, "Print commands, environment and files, ready to paste; start nothing");
 }
 
@@ -241,16 +256,18 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
   const InterruptGuard interrupts;
   const Surroundings around = surroundings_of(processes, interrupts);
   const SuitePlan suite = plan_all(experiment, options, around.machine);
-  if (options.dry_run) return print_plan(suite, session.json);
+  const SuiteOptions how = suite_options_of(options, experiment);
+  if (options.dry_run) return print_plan(suite, around.machine, how.planner, session.json);
+  refuse_misfits(suite, around.machine, how.planner, options.force);
 
-  const SuiteReport report = run_suite(suite, suite_options_of(options, experiment), around, *make_reporter(session));
+  const SuiteReport report = run_suite(suite, how, around, *make_reporter(session));
   print_result(session.json ? print_json(report_to_json(report)) : render_report(report));
   return exit_status_of(report);
 }
 
 void add_run_verb(CLI::App& program, Session& session) {
-  CLI::App* verb =
-      add_verb(program, session, "run", "Train what the configuration names on this machine, and measure", k_run_examples);
+  CLI::App* verb = add_verb(program, session, "run", "Train what the configuration names on this machine, and measure",
+                            k_run_examples);
   auto options = std::make_shared<RunOptions>();
   add_run_options(*verb, session, *options);
   verb->add_option("--runs", options->runs, "Repeat every run this often (default: as configured)")

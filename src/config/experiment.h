@@ -32,7 +32,7 @@ struct PlatformSetup {
   std::map<Precision, double> peak_flops_override;
   std::optional<double> tdp_watts;
   Recompute recompute = Recompute::none;
-  bool activation_checkpointing = false;       // recompute is not none
+  bool activation_checkpointing = false;  // recompute is not none
   PlatformSettings settings;
 };
 
@@ -68,6 +68,7 @@ struct Experiment {
   std::vector<std::string> performance_metrics,
       memory_metrics;  // figures to show first, by the names in the result file
 
+  std::string planner_parameters;  // file of the planner's parameters; empty: the built-in ones
   std::string output_directory = "./output";
   std::string result_filename = "train_{platform}_{framework}_{model}.json";
   std::string log_filename = "training_{framework}_{model}.log";

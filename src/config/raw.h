@@ -173,7 +173,7 @@ struct EnhancedMetrics {
 
 struct Benchmarking {
   Whole runs;
-  Text warmup;
+  Text warmup, planner_parameters;
   Output output;
   Metrics metrics;
   EnhancedMetrics enhanced_metrics;
@@ -181,6 +181,8 @@ struct Benchmarking {
     using B = Benchmarking;
     return std::tuple{field("runs", &B::runs, "independent runs of each training"),
                       field("warmup", &B::warmup, "auto: detect the steps before steady state; or their number"),
+                      field("planner_parameters", &B::planner_parameters,
+                            "file that tprimat plan --calibrate wrote: predictions rest on it"),
                       field("output", &B::output, "files that a run writes"),
                       field("metrics", &B::metrics, "figures to show first"),
                       field("enhanced_metrics", &B::enhanced_metrics, "prices and hardware figures")};

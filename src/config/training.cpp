@@ -211,6 +211,7 @@ void resolve_training(Draft& draft) {
   resolve_checkpointing(draft);
   draft.experiment.runs = take_or<int64_t>(draft, draft.raw.benchmarking.runs, "benchmarking.runs", 1);
   resolve_warmup(draft);
+  draft.experiment.planner_parameters = draft.raw.benchmarking.planner_parameters.value_or("");
   draft.experiment.performance_metrics =
       draft.raw.benchmarking.metrics.performance.value_or(std::vector<std::string>{});
   draft.experiment.memory_metrics = draft.raw.benchmarking.metrics.memory.value_or(std::vector<std::string>{});

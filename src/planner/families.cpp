@@ -34,7 +34,8 @@ constexpr Trait k_traits[] = {{"fused_attention", &Family::fused_attention},
                               {"context_parallel", &Family::context_parallel},
                               {"interleaves", &Family::interleaves},
                               {"counts_ends", &Family::counts_ends},
-                              {"shards_weights", &Family::shards_weights}};
+                              {"shards_weights", &Family::shards_weights},
+                              {"own_trainer", &Family::own_trainer}};
 
 void set_traits(Family& family, std::string_view text) {
   for (const Trait& trait : k_traits) family.*trait.member = false;
@@ -89,9 +90,11 @@ const Family* find_family(std::string_view name) {
 const Family* find_printed_family(std::string_view framework) {
   const std::string folded = fold_name(framework.substr(0, 200));
   size_t best = 0, longest = 0;
-  for (size_t i = 0; i < named_families().size(); ++i)
+  for (size_t i = 0; i < named_families().size(); ++i) {
+    if (families()[i].own_trainer) continue;  // "native" is a word of others' names too
     for (const std::string& word : named_families()[i].words)
       if (word.size() > longest && folded.find(word) != std::string::npos) best = i, longest = word.size();
+  }
   return longest > 0 ? &families()[best] : nullptr;
 }
 

@@ -88,6 +88,7 @@ double Machine::peak(PlanPrecision precision) const {
   switch (precision) {
     case PlanPrecision::fp8: return peak_8;
     case PlanPrecision::fp4: return peak_4;
+    case PlanPrecision::fp32: return peak_32;
     case PlanPrecision::bf16:
     case PlanPrecision::fp16: break;
   }

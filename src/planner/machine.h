@@ -10,14 +10,15 @@
 namespace tprimat {
 
 // Number formats of the matrix products that a plan knows: those that trainings run, and the four-bit formats of
-// published ones, for which the hardware catalogue states no peak of its own.
-enum class PlanPrecision { bf16, fp16, fp8, fp4 };
+// published ones, for which the hardware catalogue states no peak of its own. fp32 of the own trainer alone.
+enum class PlanPrecision { bf16, fp16, fp8, fp4, fp32 };
 template <>
 struct EnumNames<PlanPrecision> {
   static constexpr std::pair<PlanPrecision, std::string_view> values[] = {{PlanPrecision::bf16, "bf16"},
                                                                           {PlanPrecision::fp16, "fp16"},
                                                                           {PlanPrecision::fp8, "fp8"},
-                                                                          {PlanPrecision::fp4, "fp4"}};
+                                                                          {PlanPrecision::fp4, "fp4"},
+                                                                          {PlanPrecision::fp32, "fp32"}};
 };
 
 // One accelerator and what connects it to others, from src/planner/machines.tsv and the hardware catalogue.
@@ -27,11 +28,13 @@ struct Machine {
   double peak_16 = 0;        // dense, bf16 or fp16, FLOP/s
   double peak_8 = 0;         // 0: the part has no such products
   double peak_4 = 0;
+  double peak_32 = 0;  // of a processor
   double memory_bytes = 0;
   double memory_bandwidth = 0;   // bytes/s
   double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction
   double network_bandwidth = 0;  // between nodes, bytes/s per GPU and direction
   int64_t gpus_per_domain = 8;   // GPUs that the fast links join
+  int64_t cores = 0;             // of a processor, which all ranks share; 0: each rank has a device of its own
 
   // Parameters of the architecture were fitted to measurements, and are not beliefs alone.
   bool calibrated() const { return !architecture.starts_with("cdna"); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/native_memory.h"
 #include "planner/weights.h"
 
 namespace tprimat {
@@ -127,6 +128,12 @@ double MemoryEstimate::total() const {
   return weights + gradients + master_weights + moments + activations + logits + gathered + buffers + slack;
 }
 
+std::vector<std::pair<std::string, double>> MemoryEstimate::parts() const {
+  return {{"weights", weights}, {"gradients", gradients},       {"master weights", master_weights},
+          {"moments", moments}, {"activations", activations},   {"logits", logits},
+          {"buffers", buffers}, {"gathered weights", gathered}, {"slack", slack}};
+}
+
 double layer_activation_bytes(const Workload& workload) { return rows_of(workload) * kept_bytes(workload); }
 
 namespace {
@@ -158,6 +165,7 @@ MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSe
 }  // namespace
 
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters) {
+  if (workload.family->own_trainer) return plan_native_memory(workload);
   MemoryEstimate most;
   workload.visit_stages([&](int64_t stage) {
     const MemoryEstimate each = estimate_stage_memory(workload, parameters, stage);

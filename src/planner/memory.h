@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "planner/parameters.h"
 #include "planner/workload.h"
 
@@ -19,6 +23,7 @@ struct MemoryEstimate {
   double slack = 0;           // what the allocator holds beyond what it gave away
 
   double total() const;  // bytes
+  std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);
 

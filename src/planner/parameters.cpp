@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "planner/native_time.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -207,6 +208,7 @@ Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workloa
   rates.node_start = p.scoped("node_start", family, 0);
   rates.straggling = p.scoped("straggling", family, 0);
   rates.scale = p.scoped("scale", family, 1) * p.scoped("release", workload.release, 1);
+  if (workload.family->own_trainer) rates.native = resolve_native_rates(p, machine, workload);
   return rates;
 }
 

@@ -43,6 +43,23 @@ const ParameterSet& built_in_parameters();
 ParameterSet parse_parameters(std::string_view text, const std::string& path);
 std::string format_parameters(const ParameterSet& parameters);  // the text of parameters.tsv
 
+// What a processor achieves under our own trainer; rates and seconds are of one core.
+struct NativeRates {
+  double product = 0;          // FLOP/s of large matrix products
+  double saturation = 0;       // rows, columns or depth at which a product reaches half of that
+  double attention = 0;        // FLOP/s of the attention core
+  double element_seconds = 0;  // per element of norms, residuals, rotary positions and activations, forward
+  double score_seconds = 0;    // per score of the loss
+  double update_seconds = 0;   // per weight that the rank updates
+  double layer_call = 0;       // seconds per layer and pass, whatever its size
+  double thread_call = 0;      // the same where several threads wait for each other
+  double exchange = 0;         // bytes/s that all ranks together copy
+  double exchange_start = 0;   // seconds per exchange
+  double turn = 0;             // more of them for each rank that waits for a core
+  double step_start = 0;       // seconds per step
+  double scale = 1;            // whole step, relative
+};
+
 // What a machine achieves under a program: parameters and peaks brought together, in plain units.
 struct Rates {
   double product_16 = 0;     // FLOP/s of large matrix products with 16-bit inputs
@@ -71,6 +88,7 @@ struct Rates {
   double node_start = 0;       // seconds per step and doubling of the nodes
   double straggling = 0;       // relative, per doubling of the nodes
   double scale = 1;            // of the program, times that of its release
+  NativeRates native = {};     // of our own trainer alone
 };
 Rates resolve_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
 

@@ -51,6 +51,7 @@ std::vector<Sharding> shardings(const PlanRequest& request, const Layout& layout
   };
   if (!family.fully_sharded && !family.sharded_optimizer) add(Sharding::none);
   if (!family.fully_sharded) add(Sharding::optimizer);
+  if (family.own_trainer) add(Sharding::gradients), add(Sharding::weights);
   if (family.fully_sharded || (family.shards_weights && layout.pipeline == 1)) add(Sharding::weights);
   return all;
 }
@@ -179,7 +180,8 @@ class Search {
   void try_memory_savers(Layout layout) {
     for (const Sharding sharding : shardings(request_, layout))
       for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-        const bool nothing_to_select = request_.family->fused_attention && !request_.family->operator_recompute;
+        const Family& family = *request_.family;
+        const bool nothing_to_select = family.fused_attention && !family.operator_recompute && !family.own_trainer;
         if (recompute == Recompute::selective && nothing_to_select) continue;
         layout.sharding = sharding, layout.recompute = recompute;
         try_layout(layout);

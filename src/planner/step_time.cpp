@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/native_time.h"
 #include "planner/schedule.h"
 #include "planner/weights.h"
 
@@ -198,6 +199,7 @@ const StepClock::Parts& StepClock::parts_of(const Workload& workload) {
 }
 
 StepTime StepClock::time(const Workload& workload, bool simulate) {
+  if (workload.family->own_trainer) return time_native_step(workload, machine_, rates_.native);
   const Parts& parts = parts_of(workload);
   const LayerTime& layer = parts.layer;
   const EndsTime& ends = parts.ends;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "result/prediction.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -88,6 +89,11 @@ Value read_final_loss(const RunResult& result) {
   return count > 0 ? Value(Estimate{sum / static_cast<double>(count), {}, {}}) : std::nullopt;
 }
 
+template <std::optional<double> (*read)(const RunResult&)>
+Value read_plain(const RunResult& result) {
+  return plain(read(result));
+}
+
 using enum Direction;
 constexpr Metric k_metrics[] = {
     {"tokens_per_second_per_gpu", "tokens/s per device", "tokens/s", higher_is_better, MetricFormat::count,
@@ -127,6 +133,10 @@ constexpr Metric k_metrics[] = {
      read_days},
     {"final_loss", "final loss, nats", "nats", neither, MetricFormat::significant,
      "mean loss of the last tenth of the steps, 1 to 20 of them", read_final_loss},
+    {"step_time_prediction_error", "planner's error, step time", "", neither, MetricFormat::percent,
+     "predicted step time / median of the steady steps - 1", read_plain<step_time_prediction_error>},
+    {"memory_prediction_error", "planner's error, memory", "", neither, MetricFormat::percent,
+     "predicted memory of the device that needs most / the measured - 1", read_plain<memory_prediction_error>},
 };
 
 }  // namespace

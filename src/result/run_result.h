@@ -241,6 +241,27 @@ struct Derived {
   }
 };
 
+// What the planner said of the run, from its specification and the device alone (docs/planner.md).
+struct Prediction {
+  std::optional<double> memory_gb, step_time_seconds;
+  std::string family;  // "megatron_core"
+  std::optional<std::string> machine;
+  std::string parameters;
+  std::optional<bool> calibrated;
+  std::optional<std::string> not_predicted;
+  static constexpr auto fields() {
+    using P = Prediction;
+    return std::tuple{
+        field("memory_gb", &P::memory_gb, "predicted memory of the device that needs most, GB"),
+        field("step_time_seconds", &P::step_time_seconds, "predicted time of a steady step, s"),
+        field("family", &P::family, "program whose traits and parameters the planner used"),
+        field("machine", &P::machine, "machine whose facts and parameters it used; absent: no time is predicted"),
+        field("parameters", &P::parameters, "its parameters: built-in, or the file they were read from"),
+        field("calibrated", &P::calibrated, "measurements of that architecture stand behind the predicted time"),
+        field("not_predicted", &P::not_predicted, "what the planner does not predict")};
+  }
+};
+
 struct TelemetrySummary {
   std::string source;  // "proc", "rapl", "nvml" ...
   int64_t samples = 0;
@@ -435,6 +456,7 @@ struct RunResult {
   Warmup warmup;
   std::optional<StepStatistics> statistics;
   Derived derived;
+  std::optional<Prediction> prediction;
   std::vector<TelemetrySummary> telemetry;
   std::optional<StepTelemetry> step_telemetry;
   std::map<std::string, std::string> environment;
@@ -479,6 +501,7 @@ struct RunResult {
         field("warmup", &R::warmup, "steps left out of the steady state"),
         field("statistics", &R::statistics, "of the steady step times"),
         field("derived", &R::derived, "figures computed from the above by named formulas"),
+        field("prediction", &R::prediction, "what the planner said of the run; absent: it was not asked"),
         field("telemetry", &R::telemetry, "what the machine's sensors said"),
         field("step_telemetry", &R::step_telemetry, "what they said while each step ran"),
         field("environment", &R::environment, "fingerprint of machine and software"),

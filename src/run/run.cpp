@@ -11,6 +11,7 @@
 #include "result/result_file.h"
 #include "result/summary.h"
 #include "run/follow.h"
+#include "run/forecast.h"
 #include "run/peak_source.h"
 #include "run/profile_run.h"
 #include "run/run_facts.h"
@@ -72,6 +73,8 @@ class Suite {
     has_trained_ = true;
     const TrainingTrace trace = follow_training(run, options_, around_, reporter_);
     RunResult result = describe_run(run, trace, around_);
+    result.prediction =
+        predict(run, around_.machine, options_.planner, peak ? std::optional(peak->peak) : std::nullopt);
     measure(result, run, trace, peak);
     note_circumstances(result, trace);
     return result;

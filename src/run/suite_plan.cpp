@@ -137,8 +137,15 @@ class SuitePlanner {
   }
 
   LaunchRequest request_of(const FrameworkModule& module, const PlannedRun& run) const {
-    return {run.spec,      run.platform,         run.setup.settings, notes_of(run.spec.model.name), checkout_of(module),
-            paths_of(run), request_.own_program, experiment_.launch, run.profile};
+    return {run.spec,
+            run.platform,
+            run.setup.settings,
+            notes_of(run.spec.model.name),
+            checkout_of(module),
+            paths_of(run),
+            request_.own_program,
+            experiment_.launch,
+            run.profile};
   }
 
   // Frameworks take turns (A B C A B C), so that a machine that grows warm or busy slows all of them alike.
@@ -205,7 +212,8 @@ class SuitePlanner {
   static void require_initial_weights(const std::string& folder, const std::string& model) {
     std::error_code unreadable;
     if (folder.empty() || std::filesystem::exists(folder + "/config.json", unreadable)) return;
-    throw Error(Problem{fmt::format("there is no {}/config.json", folder), fmt::format("models.{}.initial_weights", model),
+    throw Error(Problem{fmt::format("there is no {}/config.json", folder),
+                        fmt::format("models.{}.initial_weights", model),
                         "give the folder of a Hugging Face model, or leave the key out for random weights"});
   }
 
@@ -266,9 +274,13 @@ class SuitePlanner {
 
 }  // namespace
 
+std::string name_training(const PlannedRun& run) {
+  return fmt::format("{} {} on {}, strategy {}", enum_name(run.framework), run.spec.model.name, enum_name(run.platform),
+                     run.spec.parallel.strategy);
+}
+
 std::string describe(const PlannedRun& run) {
-  std::string text = fmt::format("{} {} on {}, strategy {}", enum_name(run.framework), run.spec.model.name,
-                                 enum_name(run.platform), run.spec.parallel.strategy);
+  std::string text = name_training(run);
   if (run.runs > 1) text += fmt::format(", run {} of {}", run.run, run.runs);
   if (run.profile)
     text += fmt::format(", profiled by {} in steps {} to {}", enum_name(run.profile->profiler), run.profile->first_step,

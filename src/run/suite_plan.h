@@ -19,7 +19,7 @@ struct SuiteRequest {
   std::vector<Framework> frameworks;
   std::vector<std::string> models, strategies;
   std::optional<std::string> dataset;
-  std::string own_program;  // path of this program
+  std::string own_program;                  // path of this program
   Presence presence = Presence::installed;  // any: the plan is only shown
   std::optional<ProfileRequest> profile;    // profiled runs, one of each training, instead of measured ones
 };
@@ -37,7 +37,9 @@ struct PlannedRun {
   LaunchPlan plan;
 };
 
-// "native gpt on cpu, strategy single, run 2 of 3"
+// "native gpt on cpu, strategy single"
+std::string name_training(const PlannedRun& run);
+// The same and ", run 2 of 3"
 std::string describe(const PlannedRun& run);
 
 struct SuitePlan {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/planner_settings.h"
 #include "process/process.h"
 #include "result/run_result.h"
 #include "run/hang_watch.h"
@@ -40,6 +41,7 @@ struct SuiteOptions {
   double cool_down_seconds = 0.0;            // pause between two runs
   int64_t retries = 0;                       // how often a failed run is tried again
   std::optional<int64_t> fixed_warmup_steps;
+  PlannerSettings planner;  // behind the predictions that results keep
 };
 
 }  // namespace tprimat

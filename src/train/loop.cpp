@@ -71,6 +71,13 @@ PrefetchPlan plan_reading(const TrainSpec& spec, const RankPlace& place, int64_t
   return plan;
 }
 
+// What the rank that needs most allocated: stages of a pipeline differ.
+double heaviest_rank_gb(const Engine& engine) {
+  double bytes = static_cast<double>(engine.memory().bytes);
+  engine.ranks().world->all_reduce(&bytes, 1, Reduction::max);
+  return bytes / 1e9;
+}
+
 bool is_due(int64_t step, int64_t interval) { return interval > 0 && step % interval == 0; }
 
 }  // namespace
@@ -82,7 +89,7 @@ void run_training(const TrainSpec& spec, Engine& engine, int64_t first_step, con
   std::unique_ptr<TokenSource> validation;
   if (spec.evaluation.interval > 0)
     validation = open_split(spec, DataSplit::valid, (spec.steps / spec.evaluation.interval + 1) * evaluated);
-  const double allocated_gb = static_cast<double>(engine.memory().bytes) / 1e9;
+  const double allocated_gb = heaviest_rank_gb(engine);
   for (int64_t step = first_step; step <= spec.steps; ++step) {
     const auto start = SteadyClock::now();
     const UpdateReport report = engine.run_step(step, ready_tokens);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "compare/contender.h"
+#include "result/prediction.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -107,6 +108,16 @@ std::string derive_final_loss(const RunResult& run) {
                      run.loss_values.size());
 }
 
+std::string derive_time_error(const RunResult& run) {
+  return fmt::format("{} s predicted / {} s - 1", digits(*run.prediction->step_time_seconds),
+                     digits(*comparable_step_seconds(run)));
+}
+
+std::string derive_memory_error(const RunResult& run) {
+  return fmt::format("{} GB predicted / {} GB - 1", digits(*run.prediction->memory_gb),
+                     digits(*comparable_memory_gb(run)));
+}
+
 struct Derivation {
   std::string_view metric;
   std::string (*substitute)(const RunResult& run);
@@ -130,6 +141,8 @@ constexpr Derivation k_derivations[] = {
     {"usd_per_1e12_tokens", derive_cost},
     {"days_per_1e12_tokens", derive_days},
     {"final_loss", derive_final_loss},
+    {"step_time_prediction_error", derive_time_error},
+    {"memory_prediction_error", derive_memory_error},
 };
 
 }  // namespace

@@ -224,6 +224,8 @@ TEST(Derivations, EveryFigureHasOne) {
   TelemetrySummary sensor;
   sensor.mean_power_watts = 700;
   run.telemetry = {sensor};
+  run.prediction = Prediction{};
+  run.prediction->memory_gb = run.prediction->step_time_seconds = 2;
   for (const Metric& metric : metrics()) EXPECT_TRUE(derive_figure(contender, metric)) << metric.key;
 }
 

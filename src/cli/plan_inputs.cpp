@@ -1,0 +1,75 @@
+#include "cli/plan_inputs.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "cli/probe_report.h"
+#include "compare/load_runs.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_results(const std::string& path) { return fs::is_directory(path) || fs::path(path).extension() == ".json"; }
+
+// Nothing for what is no report of `tprimat probe`.
+std::optional<ProcessorFacts> read_probe_facts(const std::string& path) {
+  try {
+    const auto report = from_json<ProbeReport>(parse_json(read_file(path), path), path);
+    if (report.cpu.empty() || report.matmul.empty()) return std::nullopt;
+    ProcessorFacts facts;
+    facts.name = report.cpu, facts.threads = report.threads;
+    for (const GemmPeak& each : report.matmul) {
+      if (each.precision == ProductFormat::fp32) facts.peak_32 = each.flops_per_second;
+      if (each.precision == ProductFormat::bf16) facts.peak_16 = each.flops_per_second;
+    }
+    for (const MemoryRate& each : report.memory.kinds)
+      if (each.kind == StreamKernel::triad) facts.memory_bandwidth = each.bytes_per_second;
+    return facts;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Results, and beside them what probes of their processors said.
+std::vector<OwnObservation> load_own_results(const std::vector<std::string>& paths) {
+  const LoadedRuns loaded = load_runs(paths);
+  std::map<std::string, ProcessorFacts> probed;
+  for (const SkippedFile& each : loaded.skipped) {
+    if (auto facts = read_probe_facts(each.path))
+      probed[facts->name] = *facts;
+    else
+      log_detail(fmt::format("{} is left out: {}", each.path, each.reason));
+  }
+  std::vector<NamedResult> results;
+  for (const LoadedRun& run : loaded.runs) results.push_back({run.path, run.result});
+  if (results.empty())
+    throw Error(Problem{"there is no result of a run", paths.front(), "give a folder that tprimat run wrote into"});
+  return observe_results(results, probed);
+}
+
+}  // namespace
+
+std::vector<Observation> PlanInputs::observations() const {
+  std::vector<Observation> all;
+  for (const OwnObservation& each : results)
+    if (each.observed) all.push_back(*each.observed);
+  return all;
+}
+
+PlanInputs sort_plan_inputs(const std::vector<std::string>& paths) {
+  PlanInputs inputs;
+  std::vector<std::string> results;
+  for (const std::string& path : paths) (holds_results(path) ? results : inputs.tables).push_back(path);
+  if (!results.empty()) inputs.results = load_own_results(results);
+  return inputs;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/memory.h"
+#include "planner/spec_workload.h"
+#include "run/suite_plan.h"
+#include "run/surroundings.h"
+
+namespace tprimat {
+
+// Memory of one device, and who says so.
+struct DeviceMemory {
+  double bytes = 0;
+  std::string source;
+};
+
+// What the planner says of a run before it starts.
+struct Forecast {
+  Workload workload;
+  std::string missing;                   // why it says nothing; empty where it does
+  std::optional<MemoryEstimate> memory;  // of the device that needs most
+  std::optional<DeviceMemory> room;      // where it is known
+  bool fits() const { return !memory || !room || memory->total() <= room->bytes; }
+};
+Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const PlannerSettings& planner);
+
+// A sentence for each training whose memory does not fit its devices, with the nearest layout that does.
+std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine, const PlannerSettings& planner);
+
+// "the nearest layout that fits: {TP: 1, PP: 1, DP: 2, GA: 8}, MBS 1, which needs 9.10 GB", of a run that does not fit.
+std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const PlannerSettings& planner);
+
+// "{TP: 1, PP: 1, DP: 2, GA: 4}, MBS 2, recompute full"
+std::string print_planned_layout(const PlannedRun& run);
+
+// "the heaviest rank needs 0.61 GB of 16.40 GB (this machine's memory): moments 0.21 GB, weights 0.14 GB"
+std::string describe_memory(const Forecast& forecast);
+Json forecast_to_json(const Forecast& forecast);
+
+// What the result keeps of it, with the time of a step on a processor of that peak or on the GPU of the run.
+std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& machine, const PlannerSettings& planner,
+                                  const std::optional<PeakInfo>& peak);
+
+}  // namespace tprimat

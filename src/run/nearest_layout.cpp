@@ -1,0 +1,108 @@
+#include "run/nearest_layout.h"
+
+#include <cmath>
+#include <vector>
+
+#include "config/layout_rules.h"
+
+namespace tprimat {
+namespace {
+
+std::vector<int64_t> divisors_of(int64_t number) {
+  std::vector<int64_t> found;
+  for (int64_t each = 1; each <= number; ++each)
+    if (number % each == 0) found.push_back(each);
+  return found;
+}
+
+double doublings_apart(int64_t a, int64_t b) {
+  return std::fabs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+double distance(const Layout& layout, const Layout& wanted) {
+  constexpr double k_micro_batch = 1, k_recompute = 10, k_sharding = 100, k_grid = 1000;
+  const double grid = doublings_apart(layout.tensor, wanted.tensor) +
+                      doublings_apart(layout.pipeline, wanted.pipeline) +
+                      doublings_apart(layout.context, wanted.context) + doublings_apart(layout.chunks, wanted.chunks);
+  const auto steps = [](auto a, auto b) { return std::fabs(static_cast<double>(a) - static_cast<double>(b)); };
+  return k_grid * grid + k_sharding * steps(layout.sharding, wanted.sharding) +
+         k_recompute * steps(layout.recompute, wanted.recompute) +
+         k_micro_batch * doublings_apart(layout.micro_batch, wanted.micro_batch);
+}
+
+class FitSearch {
+ public:
+  FitSearch(const Workload& workload, const ParameterSet& parameters, double bytes)
+      : workload_(workload), wanted_(workload.layout), parameters_(parameters), bytes_(bytes) {}
+
+  std::optional<FittingLayout> run() {
+    const Family& family = *workload_.family;
+    for (const int64_t tensor : sizes(family.tensor_parallel, wanted_.num_gpus()))
+      for (const int64_t pipeline : sizes(family.pipeline_parallel, wanted_.num_gpus() / tensor))
+        for (const int64_t context : sizes(family.context_parallel, wanted_.num_gpus() / tensor / pipeline))
+          try_grid(tensor, pipeline, context);
+    return best_;
+  }
+
+ private:
+  static std::vector<int64_t> sizes(bool able, int64_t most) {
+    return able ? divisors_of(most) : std::vector{int64_t{1}};
+  }
+
+  void try_grid(int64_t tensor, int64_t pipeline, int64_t context) {
+    Layout layout = wanted_;
+    layout.tensor = tensor, layout.pipeline = pipeline, layout.context = context;
+    layout.data = wanted_.num_gpus() / (tensor * pipeline * context);
+    if (pipeline != wanted_.pipeline) layout.chunks = 1, layout.ends_as_layers = false;
+    if (tensor == 1) layout.sequence_parallel = false;
+    for (const int64_t micro : divisors_of(wanted_.micro_batch)) {
+      layout.micro_batch = micro;
+      if (is_sound(layout)) try_savers(layout);
+    }
+  }
+
+  bool is_sound(const Layout& layout) const {
+    const LayoutTask task{workload_.shape.model, layout.num_gpus(), layout.micro_batch, workload_.global_batch,
+                          workload_.sequence_length};
+    return list_broken_rules(task, parallel_spec(layout)).empty();
+  }
+
+  // ZeRO as far as the program takes it in any layout.
+  Sharding most_sharding() const {
+    const Family& family = *workload_.family;
+    if (family.own_trainer || family.fully_sharded) return Sharding::weights;
+    return std::max(wanted_.sharding, family.sharded_optimizer ? Sharding::optimizer : Sharding::none);
+  }
+
+  void try_savers(Layout layout) {
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
+      for (int sharding = static_cast<int>(wanted_.sharding); sharding <= static_cast<int>(most_sharding());
+           ++sharding) {
+        if (recompute < wanted_.recompute) continue;
+        layout.recompute = recompute, layout.sharding = static_cast<Sharding>(sharding);
+        consider(layout);
+      }
+  }
+
+  void consider(const Layout& layout) {
+    if (best_ && distance(layout, wanted_) >= distance(best_->layout, wanted_)) return;
+    workload_.layout = layout;
+    const double needed = estimate_memory(workload_, parameters_).total();
+    if (needed <= bytes_) best_ = FittingLayout{layout, needed};
+  }
+
+  Workload workload_;
+  const Layout wanted_;
+  const ParameterSet& parameters_;
+  double bytes_;
+  std::optional<FittingLayout> best_;
+};
+
+}  // namespace
+
+std::optional<FittingLayout> find_fitting_layout(const Workload& workload, const ParameterSet& parameters,
+                                                 double bytes) {
+  return FitSearch(workload, parameters, bytes).run();
+}
+
+}  // namespace tprimat

@@ -1,0 +1,124 @@
+#include "run/forecast.h"
+
+#include "planner/native_memory.h"
+#include "result/result_file.h"
+#include "run/nearest_layout.h"
+#include "suite_fixture.h"
+
+namespace tprimat {
+namespace {
+
+class ForecastTest : public SuiteTest {
+ protected:
+  void give_memory(double bytes) { experiment_.platforms[Platform::cpu].memory_per_device_gb = bytes * 1e-9; }
+  PlannedRun first_run() { return plan_suite(experiment_, request_, machine_).runs.front(); }
+  Forecast known() { return forecast(first_run(), machine_, planner_); }
+  PlannerSettings planner_;
+};
+
+TEST_F(ForecastTest, OwnTrainersMemoryIsCounted) {
+  const Forecast one = known();
+  EXPECT_EQ(one.missing, "");
+  EXPECT_EQ(one.memory->total(), plan_native_memory(one.workload).total());
+  EXPECT_FALSE(one.room);
+  EXPECT_TRUE(one.fits());
+}
+
+TEST_F(ForecastTest, RanksShareTheMachinesMemoryWithinItsLimit) {
+  machine_.memory_bytes = 64e9;
+  machine_.memory_limit_bytes = 8e9;
+  EXPECT_EQ(known().room->bytes, 8e9);
+  EXPECT_EQ(known().room->source, "this machine's memory");
+  give_memory(1e9);
+  EXPECT_EQ(known().room->bytes, 1e9);
+  EXPECT_EQ(known().room->source, "hardware.platforms.cpu.memory_per_gpu_gb");
+}
+
+TEST_F(ForecastTest, WhatDoesNotFitIsNamedWithALayoutThatDoes) {
+  experiment_.sequence_length = 128, experiment_.models[0].spec.vocab_size = 50000;
+  const double needed = known().memory->total();
+  give_memory(needed);
+  const SuitePlan fitting = plan_suite(experiment_, request_, machine_);
+  EXPECT_TRUE(find_misfits(fitting, machine_, planner_).empty());
+  give_memory(needed - 1e6);
+  experiment_.runs = 3;
+  const std::vector<Problem> problems = find_misfits(plan_suite(experiment_, request_, machine_), machine_, planner_);
+  ASSERT_EQ(problems.size(), 1u) << "once for all repetitions";
+  EXPECT_NE(problems[0].what.find("native gpt on cpu, strategy single does not fit: the heaviest rank needs"),
+            std::string::npos)
+      << problems[0].what;
+  EXPECT_NE(problems[0].hint.find("{TP: 1, PP: 1, DP: 1, GA: 4}, MBS 1"), std::string::npos) << problems[0].hint;
+  EXPECT_NE(problems[0].hint.find("--force"), std::string::npos);
+}
+
+TEST_F(ForecastTest, NoLayoutFitsANutshell) {
+  give_memory(1e5);
+  const auto problems = find_misfits(plan_suite(experiment_, request_, machine_), machine_, planner_);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].hint.find("no layout of as many devices fits"), std::string::npos);
+}
+
+TEST_F(ForecastTest, OtherProgramsOnAProcessorAreNotPredicted) {
+  PlannedRun run = first_run();
+  run.framework = Framework::tran;
+  const Forecast one = forecast(run, machine_, planner_);
+  EXPECT_FALSE(one.memory);
+  EXPECT_EQ(one.missing, "Hugging Face Transformers on a processor");
+  run.framework = Framework::deep;
+  EXPECT_NE(forecast(run, machine_, planner_).missing, "");
+}
+
+TEST_F(ForecastTest, AGpuIsFoundByItsNameAndMemory) {
+  EXPECT_EQ(machine_of_device("NVIDIA H100 80GB HBM3", 85.5)->id, "H100-SXM-80GB");
+  EXPECT_EQ(machine_of_device("NVIDIA A100-SXM4-40GB", 42.4)->id, "A100-SXM-40GB");
+  EXPECT_FALSE(machine_of_device("NVIDIA H100 PCIe", 85.0));
+  EXPECT_FALSE(machine_of_device("NVIDIA H100", 30.0)) << "a part of one";
+  EXPECT_FALSE(machine_of_device("GeForce GTX 1080", 8.0));
+}
+
+TEST_F(ForecastTest, OnAGpuTimeAndMemoryArePredicted) {
+  PlannedRun run = first_run();
+  run.platform = Platform::nvd, run.framework = Framework::mega, run.setup.device_model = "H100";
+  const auto prediction = predict(run, machine_, planner_, std::nullopt);
+  EXPECT_EQ(prediction->family, "megatron_core");
+  EXPECT_EQ(prediction->machine, "H100-SXM-80GB");
+  EXPECT_GT(*prediction->step_time_seconds, 0);
+  EXPECT_GT(*prediction->memory_gb, 3);  // contexts and buffers
+  run.setup.device_model = "GTX";
+  EXPECT_FALSE(predict(run, machine_, planner_, std::nullopt)->step_time_seconds) << "never invented";
+}
+
+TEST_F(ForecastTest, NearestChangesTheMicroBatchFirstThenRecomputationThenSharing) {
+  Workload w = known().workload;
+  w.shape.model.num_layers = 8, w.shape.model.vocab_size = 256;
+  w.sequence_length = 64, w.global_batch = 64;
+  w.layout.data = 4, w.layout.micro_batch = 4;
+  const auto needs = [&](const Layout& layout) {
+    Workload other = w;
+    other.layout = layout;
+    return plan_native_memory(other).total();
+  };
+  Layout wanted = w.layout, smaller = wanted, recomputed, shared;
+  smaller.micro_batch = 1;
+  recomputed = smaller, recomputed.recompute = Recompute::selective;
+  shared = smaller, shared.recompute = Recompute::full, shared.sharding = Sharding::weights;
+  const auto found = [&](double bytes) { return find_fitting_layout(w, built_in_parameters(), bytes)->layout; };
+  EXPECT_EQ(found(needs(wanted)).micro_batch, 4);
+  EXPECT_EQ(found(needs(smaller)).micro_batch, 1);
+  EXPECT_EQ(found(needs(smaller)).recompute, Recompute::none);
+  if (needs(recomputed) < needs(smaller)) EXPECT_EQ(found(needs(recomputed)).recompute, Recompute::selective);
+  EXPECT_EQ(found(needs(shared)).tensor, 1);
+  EXPECT_FALSE(find_fitting_layout(w, built_in_parameters(), 1000));
+}
+
+TEST_F(ForecastTest, ResultsKeepWhatWasPredicted) {
+  run({"memory=0.25"});
+  const RunResult result = load_run_result((output_ / "train_cpu_native_gpt.json").string());
+  ASSERT_TRUE(result.prediction);
+  EXPECT_EQ(result.prediction->family, "native");
+  EXPECT_EQ(result.prediction->parameters, "built-in");
+  EXPECT_EQ(*result.prediction->memory_gb, known().memory->total() * 1e-9);
+}
+
+}  // namespace
+}  // namespace tprimat
