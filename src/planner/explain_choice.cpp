@@ -153,14 +153,14 @@ class Explanation {
   }
 
   void add_neighbour(const Dimension& dimension, const RankedLayout& other) {
-    constexpr double k_alike = 0.0005;
+    constexpr double k_same = 0.0005;
     const std::string own = dimension.print(mine()), its = dimension.print(other.workload.layout);
     const std::string sizes = fmt::format("{} rather than {}", own, its.substr(its.find(' ') + 1));
     if (!fits(other)) {
       reasons_.push_back({true, slower(other), fmt::format("{}, which {}", sizes, would_need(other))});
       return;
     }
-    if (slower(other) < k_alike) return;
+    if (slower(other) < k_same) return;
     reasons_.push_back({false, slower(other),
                         fmt::format("{} makes a step {} shorter{} and takes {}", sizes,
                                     format_percent(1 - best_.time.total() / other.time.total()),

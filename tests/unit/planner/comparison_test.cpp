@@ -31,7 +31,7 @@ TEST(ParetoFrontier, NoneBeatsAnother) {
   ASSERT_GT(comparison.frontier.size(), 4);
   for (const FrontierPlan& a : comparison.frontier)
     for (const FrontierPlan& b : comparison.frontier)
-      if (&a != &b) EXPECT_FALSE(is_no_worse(a, b) && !is_no_worse(b, a));
+      EXPECT_FALSE(&a != &b && is_no_worse(a, b) && !is_no_worse(b, a));
 }
 
 TEST(ParetoFrontier, HoldsTheQuickestAndTheCheapest) {
