@@ -66,7 +66,8 @@ class ComparisonTable {
   }
 
   std::vector<std::string> row_of(const PlanReport& plan) const {
-    std::vector<std::string> row = {plan.on_frontier ? "*" : "", plan.gpu, whole(plan.gpus)};
+    std::vector<std::string> row = {!plan.ranked.empty() && plan.ranked.front().on_frontier ? "*" : "", plan.gpu,
+                                    whole(plan.gpus)};
     if (columns_.batch) row.push_back(whole(plan.global_batch_size));
     if (!plan.training) {
       row.push_back(plan.smallest ? fmt::format("none fits: {} of {}", format_gb(plan.smallest->memory_bytes),
@@ -111,7 +112,7 @@ std::string name_request(const PlanReport& plan, const PlanComparison& compariso
   if (others != comparison.plans.end()) batch += " and growing with the GPUs";
   const auto sharding = common_sharding(comparison);
   return fmt::format("{}, {}, {}, SL {}, {}{}\n\n", plan.model, plan.framework, enum_name(plan.precision),
-                     plan.sequence_length, batch, sharding ? fmt::format(", {}", enum_name(*sharding)) : "");
+                     plan.sequence_length, batch, sharding ? ", " + name_sharding(*sharding) : "");
 }
 
 std::string list_frontier_figures(const PlanComparison& comparison) {

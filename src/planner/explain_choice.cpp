@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "planner/plan_report.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -37,7 +38,7 @@ constexpr std::array<Dimension, 6> k_dimensions = {
               [](const Layout& l) { return fmt::format("MBS {}", l.micro_batch); },
               [](Layout& l, const Layout& other) { l.micro_batch = other.micro_batch; }},
     Dimension{[](const Layout& l) { return static_cast<int64_t>(l.sharding); },
-              [](const Layout& l) { return std::string(enum_name(l.sharding)); },
+              [](const Layout& l) { return name_sharding(l.sharding); },
               [](Layout& l, const Layout& other) { l.sharding = other.sharding; }}};
 
 // Data-parallel ranks follow from the other sizes.

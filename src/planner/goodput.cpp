@@ -1,5 +1,6 @@
 #include "planner/goodput.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -52,14 +53,14 @@ double expected_maximum(double count) {
   return normal_quantile((count - 0.375) / (count + 0.25));
 }
 
-Goodput estimate_goodput(const Reliability& reliability, int64_t gpus, double checkpoint_bytes) {
+Goodput estimate_goodput(const Reliability& reliability, int64_t gpus, double checkpoint_bytes, double step_seconds) {
   CHECK(gpus > 0 && checkpoint_bytes > 0);
   const auto count = static_cast<double>(gpus);
   Goodput goodput;
   goodput.failure_seconds = reliability.failure_gpu_hours * 3600 / count;
   goodput.checkpoint_seconds =
       checkpoint_bytes / reliability.storage_bandwidth.value_or(reliability.storage_bandwidth_per_gpu * count);
-  goodput.interval_seconds = daly_interval(goodput.checkpoint_seconds, goodput.failure_seconds);
+  goodput.interval_seconds = std::max(step_seconds, daly_interval(goodput.checkpoint_seconds, goodput.failure_seconds));
   goodput.young_interval_seconds = young_interval(goodput.checkpoint_seconds, goodput.failure_seconds);
   goodput.restart_seconds = reliability.restart_seconds;
   goodput.failure_gpu_hours = reliability.failure_gpu_hours;

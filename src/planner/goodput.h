@@ -38,7 +38,8 @@ struct Goodput {
         field("share", &G::share, "of the time that trains")};
   }
 };
-Goodput estimate_goodput(const Reliability& reliability, int64_t gpus, double checkpoint_bytes);
+// Checkpoints are at least one step apart.
+Goodput estimate_goodput(const Reliability& reliability, int64_t gpus, double checkpoint_bytes, double step_seconds);
 
 // With checkpoints of `checkpoint` seconds and a failure every `failure` seconds, both in one unit. Young, CACM 17 (9),
 // 1974: sqrt(2 checkpoint failure). Daly, FGCS 22 (3), 2006: two orders more, of the computing alone.

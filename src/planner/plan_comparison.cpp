@@ -79,15 +79,18 @@ bool beats(const std::vector<double>& a, const std::vector<double>& b) {
   return better;
 }
 
+// By what they are weighed by, so that layouts that are as good are marked too.
+bool is_on_frontier(const PlanComparison& comparison, const PlanReport& plan, const PlanLine& line) {
+  return std::any_of(comparison.frontier.begin(), comparison.frontier.end(), [&](const FrontierPlan& each) {
+    return each.gpu == plan.gpu && each.gpus == plan.gpus && each.layout.step_seconds == line.step_seconds &&
+           each.layout.memory_bytes == line.memory_bytes;
+  });
+}
+
 void mark_frontier(PlanComparison& comparison) {
   for (PlanReport& plan : comparison.plans)
-    plan.on_frontier =
-        !plan.ranked.empty() &&
-        std::any_of(comparison.frontier.begin(), comparison.frontier.end(), [&](const FrontierPlan& each) {
-          return each.gpu == plan.gpu && each.gpus == plan.gpus &&
-                 each.layout.step_seconds == plan.ranked.front().step_seconds &&
-                 each.layout.memory_bytes == plan.ranked.front().memory_bytes;
-        });
+    for (std::vector<PlanLine>* lines : {&plan.ranked, &plan.frontier})
+      for (PlanLine& line : *lines) line.on_frontier = is_on_frontier(comparison, plan, line);
 }
 
 void fill_answer(PlanAnswer& answer, const PlanReport& plan) {

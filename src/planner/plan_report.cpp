@@ -71,6 +71,27 @@ std::string render_parts(const std::map<std::string, double>& parts, double whol
   return text;
 }
 
+// The fastest that needs at most that share of the fastest's memory.
+const PlanLine* find_smaller(const PlanReport& report, double share) {
+  for (const PlanLine& line : report.frontier)
+    if (line.memory_bytes <= share * report.ranked.front().memory_bytes) return &line;
+  return nullptr;
+}
+
+// What less memory costs.
+std::string render_smaller(const PlanReport& report) {
+  std::string text;
+  const PlanLine* last = nullptr;
+  for (const double share : {0.75, 0.5, 0.25}) {
+    const PlanLine* line = find_smaller(report, share);
+    if (line == nullptr || line == last) continue;
+    text += fmt::format("  {:8}  {} in {}: {}\n", text.empty() ? "smaller" : "", format_gb(line->memory_bytes),
+                        format_duration(line->step_seconds), format_layout(*line));
+    last = line;
+  }
+  return text;
+}
+
 // Where the fastest layout's time and memory go, and why it is the fastest.
 std::string render_choice(const PlanReport& report) {
   const PlanLine& best = report.ranked.front();
@@ -81,7 +102,7 @@ std::string render_choice(const PlanReport& report) {
                   render_parts(best.bytes, best.memory_bytes, format_gb));
   for (size_t i = 0; i < report.reasons.size(); ++i)
     text += fmt::format("  {:8}  {}\n", i == 0 ? "because" : "", report.reasons[i]);
-  return text;
+  return text + render_smaller(report);
 }
 
 std::string render_goodput(const TrainingOutlook& training) {
@@ -155,6 +176,10 @@ std::string format_sizes(const PlanLine& line) {
   return text + fmt::format("MBS {}", line.micro_batch);
 }
 
+std::string name_sharding(Sharding sharding) {
+  return sharding == Sharding::none ? "unsharded" : std::string(enum_name(sharding));
+}
+
 std::string format_further(const PlanLine& line) {
   std::string text;
   if (line.recompute != Recompute::none) text += fmt::format(", {} recompute", enum_name(line.recompute));
@@ -163,7 +188,9 @@ std::string format_further(const PlanLine& line) {
   return text;
 }
 
-std::string format_layout(const PlanLine& line) { return format_sizes(line) + ", " + describe_savers(line); }
+std::string format_layout(const PlanLine& line) {
+  return fmt::format("{}, {}{}", format_sizes(line), name_sharding(line.sharding), format_further(line));
+}
 
 std::string format_usd(double usd) {
   if (usd < 1e4) return "$" + format_count(usd);

@@ -16,6 +16,7 @@ struct PlanLine {
   bool ends_as_layers = false, delays_weights = false;
   Sharding sharding = Sharding::none;
   Recompute recompute = Recompute::none;
+  bool on_frontier = false;
   double step_seconds = 0, tokens_per_second_per_gpu = 0, mfu = 0;
   double memory_bytes = 0;
   std::map<std::string, double> seconds;  // of a step, by what they go to
@@ -34,6 +35,7 @@ struct PlanLine {
                       field("gradient_accumulation_steps", &P::accumulation, "GA"),
                       field("sharding", &P::sharding, "what data-parallel ranks split"),
                       field("recompute", &P::recompute, "activations that are computed twice"),
+                      field("on_frontier", &P::on_frontier, "no other is better in everything that is weighed"),
                       field("step_seconds", &P::step_seconds, "predicted"),
                       field("tokens_per_second_per_gpu", &P::tokens_per_second_per_gpu, "predicted"),
                       field("mfu", &P::mfu, "causal, over the dense peak of the precision"),
@@ -56,7 +58,6 @@ struct PlanReport {
   std::optional<TrainingOutlook> training;  // in the fastest layout
   std::vector<std::string> reasons;         // why the fastest is the fastest
   std::optional<double> efficiency;
-  bool on_frontier = false;
 
   static constexpr auto fields() {
     using P = PlanReport;
@@ -76,8 +77,7 @@ struct PlanReport {
                       field("smallest", &P::smallest, "layout that needs least memory, where none fits"),
                       field("training", &P::training, "of all tokens, in the fastest layout"),
                       field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
-                      field("efficiency", &P::efficiency, "tokens/s/GPU over that of the fewest GPUs"),
-                      field("on_frontier", &P::on_frontier, "no other plan is better than the fastest in everything")};
+                      field("efficiency", &P::efficiency, "tokens/s/GPU over that of the fewest GPUs")};
   }
 };
 
@@ -88,6 +88,7 @@ std::string render_plan_report(const PlanReport& report);
 // "TP 2, PP 4, VP 2, DP 8, MBS 1": without the sizes that are 1, but MBS; format_layout() adds sharding and recompute.
 std::string format_sizes(const PlanLine& line);
 std::string format_layout(const PlanLine& line);
+std::string name_sharding(Sharding sharding);      // "zero1", "unsharded"
 std::string format_further(const PlanLine& line);  // ", full recompute, ends as layers": but for sizes and sharding
 
 // "one failure per 50 678 GPU-hours, 10 min 00 s to restart"

@@ -45,7 +45,7 @@ TrainingOutlook foresee_training(const RankedLayout& plan, const TrainingTerms& 
   TrainingOutlook outlook;
   outlook.tokens = terms.tokens;
   outlook.tokens_per_second = plan.time.tokens_per_second_per_gpu(plan.workload) * static_cast<double>(gpus);
-  outlook.goodput = estimate_goodput(terms.reliability, gpus, checkpoint_bytes(plan.workload.shape));
+  outlook.goodput = estimate_goodput(terms.reliability, gpus, checkpoint_bytes(plan.workload.shape), plan.time.total());
   outlook.straggling = straggling;
   const double hours = terms.tokens / (outlook.tokens_per_second * outlook.goodput.share) / k_seconds_per_hour;
   const double gpu_hours = hours * static_cast<double>(gpus);

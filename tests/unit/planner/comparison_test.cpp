@@ -30,8 +30,7 @@ TEST(ParetoFrontier, NoneBeatsAnother) {
   const PlanComparison comparison = compare_samples({8, 16, 32, 64}, {});
   ASSERT_GT(comparison.frontier.size(), 4);
   for (const FrontierPlan& a : comparison.frontier)
-    for (const FrontierPlan& b : comparison.frontier)
-      EXPECT_FALSE(&a != &b && is_no_worse(a, b) && !is_no_worse(b, a));
+    for (const FrontierPlan& b : comparison.frontier) EXPECT_FALSE(&a != &b && is_no_worse(a, b) && !is_no_worse(b, a));
 }
 
 TEST(ParetoFrontier, HoldsTheQuickestAndTheCheapest) {
@@ -42,7 +41,7 @@ TEST(ParetoFrontier, HoldsTheQuickestAndTheCheapest) {
   EXPECT_DOUBLE_EQ(comparison.frontier.front().days, days);
   EXPECT_TRUE(std::any_of(comparison.frontier.begin(), comparison.frontier.end(),
                           [&](const FrontierPlan& plan) { return *plan.usd == usd; }));
-  EXPECT_TRUE(comparison.plans.back().on_frontier);
+  EXPECT_TRUE(comparison.plans.back().ranked.front().on_frontier);
 }
 
 FrontierPlan made_plan(double days, double memory, std::optional<double> usd) {

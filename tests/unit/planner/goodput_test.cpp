@@ -40,17 +40,24 @@ TEST(Goodput, NothingLostWhereNothingFails) { EXPECT_NEAR(daly_share(1e3, 1e-6, 
 TEST(Goodput, HopelessStorageIsAFigureToo) {
   Reliability reliability = published_reliability();
   reliability.storage_bandwidth = 1e6;
-  const Goodput goodput = estimate_goodput(reliability, 16384, 5.7e12);
+  const Goodput goodput = estimate_goodput(reliability, 16384, 5.7e12, 1);
   EXPECT_DOUBLE_EQ(goodput.interval_seconds, goodput.failure_seconds);
   EXPECT_GE(goodput.share, 0);
   EXPECT_LT(goodput.share, 1e-6);
+}
+
+TEST(Goodput, CheckpointsAreAStepApart) {
+  const Reliability& published = published_reliability();
+  const double best = estimate_goodput(published, 1 << 20, 1e9, 0).interval_seconds;
+  EXPECT_LT(best, 2);
+  EXPECT_EQ(estimate_goodput(published, 1 << 20, 1e9, 2).interval_seconds, 2);
 }
 
 // arXiv 2407.21783, section 3.3.4: 419 unexpected interruptions in 54 days, and more than 90 % effective time.
 TEST(Goodput, Llama3) {
   const CountedModel llama = *find_counted_model("llama3.1_405b");
   EXPECT_NEAR(checkpoint_bytes(llama), 14 * 405.85e9, 14 * 0.01e9);
-  const Goodput goodput = estimate_goodput(published_reliability(), 16384, checkpoint_bytes(llama));
+  const Goodput goodput = estimate_goodput(published_reliability(), 16384, checkpoint_bytes(llama), 5);
   EXPECT_NEAR(goodput.failure_seconds, 54 * 24 * k_hour / 419, 1e-6);
   EXPECT_GT(goodput.share, 0.90);
   EXPECT_LT(goodput.share, 0.95);
