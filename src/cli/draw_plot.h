@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <string>
 
-#include "compare/comparison.h"
 #include "process/process.h"
 #include "report/report.h"
 

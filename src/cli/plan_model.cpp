@@ -226,7 +226,8 @@ bool is_answered(const PlanComparison& comparison) {
 void add_question_options(CLI::App& verb, PlanModelOptions& options) {
   verb.add_option("--scaling", options.scaling, "weak (--gbs grows with the GPUs) or strong: show the efficiency")
       ->type_name("NAME");
-  verb.add_option("--plot", options.plot, "With --scaling: draw the curves into a .png or .svg")->type_name("FILE");
+  verb.add_option("--plot", options.plot, "Draw --scaling's curves, or --validate's predictions, into a .png or .svg")
+      ->type_name("FILE");
   verb.add_option("--tokens", options.tokens, "Tokens to train: 15T, 300B (default: 1T)")->type_name("N");
   verb.add_option("--price", options.price, "USD per GPU and hour: 2.5, or H100=2.5,B200=4")
       ->type_name("LIST")

@@ -6,10 +6,13 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/draw_plot.h"
 #include "cli/plan_inputs.h"
 #include "cli/plan_model.h"
 #include "cli/verbs.h"
 #include "planner/plan_validation.h"
+#include "process/local_runner.h"
+#include "report/gnuplot_plans.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -30,7 +33,8 @@ struct PlanOptions {
   PlanModelOptions model;
   std::vector<std::string> tables, calibration;
   std::string output, parameters;
-  bool rows = false, every_row_fits = false;
+  int64_t folds = 0;
+  bool rows = false;
 };
 
 ParameterSet load_parameters(const PlanOptions& options) {
@@ -45,11 +49,32 @@ Json validation_json(const std::vector<PlannedTable>& tables) {
   return document;
 }
 
+std::vector<PublishedTable> load_tables(const std::vector<std::string>& paths) {
+  std::vector<PublishedTable> tables;
+  for (const std::string& path : paths) tables.push_back(load_published_table(path));
+  return tables;
+}
+
+std::vector<PlannedTable> plan_tables(const std::vector<PublishedTable>& tables, const ParameterSet& parameters) {
+  std::vector<PlannedTable> planned;
+  for (const PublishedTable& table : tables) planned.push_back(plan_table(table, parameters));
+  return planned;
+}
+
+void draw_plans(const std::vector<PlannedTable>& tables, const std::filesystem::path& path) {
+  const PlotFormat format = require_plot_format(path, "--plot");
+  LocalRunner runner;
+  std::string complaint;
+  const Drawn drawn = draw_script(runner, render_plan_plot(tables, format), path, complaint);
+  if (drawn != Drawn::yes)
+    throw Error(Problem{complaint, "", ""},
+                drawn == Drawn::failed ? ExitStatus::work_failed : ExitStatus::missing_component);
+}
+
 // `before`: the parameters that a fit began with.
-ExitStatus validate_plans(const Session& session, const PlanOptions& options, const ParameterSet& parameters,
-                          const PlanInputs& inputs, const ParameterSet* before = nullptr) {
-  std::vector<PlannedTable> tables;
-  for (const std::string& path : inputs.tables) tables.push_back(plan_table(load_published_table(path), parameters));
+ExitStatus print_validation(const Session& session, const PlanOptions& options, const std::vector<PlannedTable>& tables,
+                            const PlanInputs& inputs, const ParameterSet& parameters, const ParameterSet* before) {
+  if (!options.model.plot.empty()) draw_plans(tables, options.model.plot);
   Json document = validation_json(tables);
   std::string text = tables.empty() ? "" : render_plan_validation(tables, options.rows);
   if (!inputs.results.empty()) {
@@ -61,17 +86,26 @@ ExitStatus validate_plans(const Session& session, const PlanOptions& options, co
   return ExitStatus::done;
 }
 
+ExitStatus validate_plans(const Session& session, const PlanOptions& options) {
+  const PlanInputs inputs = sort_plan_inputs(options.tables);
+  const ParameterSet parameters = load_parameters(options);
+  return print_validation(session, options, plan_tables(load_tables(inputs.tables), parameters), inputs, parameters,
+                          nullptr);
+}
+
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   const PlanInputs inputs = sort_plan_inputs(options.calibration);
+  const std::vector<PublishedTable> tables = load_tables(inputs.tables);
+  const ParameterSet before = load_parameters(options);
   std::vector<Observation> observations = inputs.observations();
-  for (const std::string& path : inputs.tables) {
-    const auto more = observations_of(load_published_table(path), options.every_row_fits);
+  for (const PublishedTable& table : tables) {
+    const auto more = observations_of(table);
     observations.insert(observations.end(), more.begin(), more.end());
   }
-  const ParameterSet before = load_parameters(options);
   const ParameterSet fitted = calibrate(before, observations);
   if (!options.output.empty()) write_file_atomically(options.output, format_parameters(fitted));
-  return validate_plans(session, options, fitted, inputs, &before);
+  const auto planned = options.folds > 0 ? cross_validate(tables, before, options.folds) : plan_tables(tables, fitted);
+  return print_validation(session, options, planned, inputs, fitted, &before);
 }
 
 void add_parameter_options(CLI::App& verb, PlanOptions& options) {
@@ -94,8 +128,10 @@ void add_table_options(CLI::App& verb, PlanOptions& options) {
       ->type_name("FILE")
       ->needs(calibration);
   verb.add_flag("--rows", options.rows, "Show every row, not the errors alone");
-  verb.add_flag("--every-row", options.every_row_fits, "Fit to every row, and leave none to test with")
-      ->needs(calibration);
+  verb.add_option("--folds", options.folds, "Cut the rows into this many parts; predict each by a fit to the others")
+      ->type_name("N")
+      ->needs(calibration)
+      ->check(CLI::Range(2, 1000));
 }
 
 }  // namespace
@@ -112,8 +148,7 @@ void add_plan_verb(CLI::App& program, Session& session) {
   verb->callback([&session, options] {
     session.action = [&session, options] {
       if (!options->calibration.empty()) return calibrate_plans(session, *options);
-      if (!options->tables.empty())
-        return validate_plans(session, *options, load_parameters(*options), sort_plan_inputs(options->tables));
+      if (!options->tables.empty()) return validate_plans(session, *options);
       if (!options->model.model.empty()) return plan_model(session, options->model, load_parameters(*options));
       throw Error(Problem{"needs a model, --validate TABLE or --calibrate TABLE", "plan", "see tprimat plan --help"});
     };

@@ -1,6 +1,7 @@
 #include "planner/calibrate.h"
 
 #include <Eigen/Dense>
+#include <algorithm>
 #include <cmath>
 #include <unsupported/Eigen/NonLinearOptimization>
 
@@ -18,23 +19,14 @@ double weigh(double error) { return error / std::sqrt(1 + std::fabs(error) / 2);
 // Parameters that are fitted, as the exponents z of value = prior * exp(z * spread).
 class Residuals {
  public:
-  Residuals(ParameterSet start, const std::vector<Observation>& observations)
-      : parameters_(std::move(start)), observations_(observations) {
+  Residuals(ParameterSet priors, const std::vector<Observation>& observations)
+      : parameters_(std::move(priors)), observations_(observations) {
     for (size_t i = 0; i < parameters_.all().size(); ++i)
       if (parameters_.all()[i].spread > 0 && moves_any(i)) fitted_.push_back(i);
   }
 
   int inputs() const { return static_cast<int>(fitted_.size()); }
   int values() const { return static_cast<int>(2 * observations_.size() + fitted_.size()); }
-
-  Eigen::VectorXd start() const {
-    Eigen::VectorXd z(inputs());
-    for (int i = 0; i < inputs(); ++i) {
-      const PlanParameter& each = parameter(i);
-      z[i] = std::log(each.value / each.prior) / each.spread;
-    }
-    return z;
-  }
 
   void apply(const Eigen::VectorXd& z) {
     for (int i = 0; i < inputs(); ++i) apply_one(i, z[i]);
@@ -72,7 +64,13 @@ class Residuals {
     return 0;
   }
 
-  const ParameterSet& parameters() const { return parameters_; }
+  // What no observation feels keeps its value of before.
+  ParameterSet result(const ParameterSet& before) const {
+    ParameterSet set = parameters_;
+    for (size_t i = 0; i < before.all().size(); ++i)
+      if (std::find(fitted_.begin(), fitted_.end(), i) == fitted_.end()) set.set_value(i, before.all()[i].value);
+    return set;
+  }
 
  private:
   const PlanParameter& parameter(int i) const { return parameters_.all()[fitted_[static_cast<size_t>(i)]]; }
@@ -122,19 +120,21 @@ double predict_seconds(const ParameterSet& parameters, const Machine& machine, c
   return time_step(workload, machine, resolve_rates(parameters, machine, workload)).total();
 }
 
-ParameterSet calibrate(ParameterSet start, const std::vector<Observation>& observations) {
+ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& observations) {
+  const ParameterSet before = priors;
+  priors.reset();
   for (const Observation& each : observations)
-    if (!each.workload.release.empty()) start.add_release(each.workload.release);
-  Residuals problem(std::move(start), observations);
-  if (observations.empty() || problem.inputs() == 0) return problem.parameters();
-  Eigen::VectorXd z = problem.start();
+    if (!each.workload.release.empty()) priors.add_release(each.workload.release);
+  Residuals problem(std::move(priors), observations);
+  if (observations.empty() || problem.inputs() == 0) return problem.result(before);
+  Eigen::VectorXd z = Eigen::VectorXd::Zero(problem.inputs());
   Eigen::LevenbergMarquardt<Residuals> method(problem);
   constexpr int k_most_evaluations = 200;
   method.parameters.maxfev = k_most_evaluations;
   method.parameters.ftol = method.parameters.xtol = 1e-5;
   method.minimize(z);
   problem.apply(z);
-  return problem.parameters();
+  return problem.result(before);
 }
 
 }  // namespace tprimat

@@ -18,8 +18,10 @@ struct Observation {
 
 // Least squares with priors, of time and memory: minimises the squares of ln(predicted / measured) / 6 %, grown by less
 // than their square where they are large, and of ln(value / prior) / spread. Levenberg and Marquardt's method
-// (MINPACK's, from Eigen). Releases that the observations name are added as scalars about 1 (standard deviation 5 %).
-ParameterSet calibrate(ParameterSet start, const std::vector<Observation>& observations);
+// (MINPACK's, from Eigen), begun at the priors: the values that `priors` brings along
+// stay where no observation feels them, and do not matter elsewhere. Releases that the
+// observations name are added as scalars about 1 (standard deviation 5 %).
+ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& observations);
 
 double predict_seconds(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
 

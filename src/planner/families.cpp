@@ -20,6 +20,10 @@ struct Trait {
   bool Family::*member;
 };
 constexpr Trait k_traits[] = {{"fused_attention", &Family::fused_attention},
+                              {"fused_elementwise", &Family::fused_elementwise},
+                              {"scattered_transfers", &Family::scattered_transfers},
+                              {"narrow_gathers", &Family::narrow_gathers},
+                              {"exchanges_tensors", &Family::exchanges_tensors},
                               {"dropout", &Family::dropout},
                               {"fully_sharded", &Family::fully_sharded},
                               {"sharded_optimizer", &Family::sharded_optimizer},

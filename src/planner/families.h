@@ -10,20 +10,24 @@ namespace tprimat {
 
 // A program that trains, as far as time and memory differ between programs: one row of src/planner/families.tsv.
 struct Family {
-  std::string id;                  // scope of calibrated parameters: "megatron_core"
-  std::string full_name;           // for people
-  bool fused_attention = true;     // scores are never written (arXiv 2205.14135)
-  bool dropout = false;            // masks are kept, one byte an element
-  bool fully_sharded = false;      // weights are gathered layer by layer (ZeRO-3, FSDP)
-  bool sharded_optimizer = false;  // ZeRO-1 unless the layout says more
-  bool fp32_gradients = true;      // gradients are summed and exchanged in 4 bytes, else in 2
-  int64_t chunks = 1;              // virtual stages per rank where nobody states them; 0: one for each layer
-  bool overlaps_tensor = false;    // tensor-parallel exchanges can hide behind products
-  bool fused_loss = false;         // scores stay in 16 bits and are overwritten by their gradient
-  bool fp32_shards = false;        // sharded weights are kept in fp32 alone, and gathered in 16 bits (PyTorch FSDP)
-  bool deepspeed_states = false;   // DeepSpeed's ZeRO-1: 2-byte gradients; bf16 sums them in fp32, fp16 on the shard
-  bool shards_weights = false;     // can shard weights too, where there is no pipeline (Megatron-FSDP)
-  bool tensor_parallel = false;    // what the program can do
+  std::string id;                   // scope of calibrated parameters: "megatron_core"
+  std::string full_name;            // for people
+  bool fused_attention = true;      // scores are never written (arXiv 2205.14135)
+  bool fused_elementwise = true;    // norms, activations and residuals run in few kernels
+  bool scattered_transfers = true;  // tensor-parallel ranks each send their share of a pipeline's activations
+  bool dropout = false;             // masks are kept, one byte an element
+  bool narrow_gathers = false;      // in FP8, with one scale per tensor, weights and activations are gathered in 8 bits
+  bool exchanges_tensors = false;   // a sharded optimizer exchanges each weight tensor by itself
+  bool fully_sharded = false;       // weights are gathered layer by layer (ZeRO-3, FSDP)
+  bool sharded_optimizer = false;   // ZeRO-1 unless the layout says more
+  bool fp32_gradients = true;       // gradients are summed and exchanged in 4 bytes, else in 2
+  int64_t chunks = 1;               // virtual stages per rank where nobody states them; 0: one for each layer
+  bool overlaps_tensor = false;     // tensor-parallel exchanges can hide behind products
+  bool fused_loss = false;          // scores stay in 16 bits and are overwritten by their gradient
+  bool fp32_shards = false;         // sharded weights are kept in fp32 alone, and gathered in 16 bits (PyTorch FSDP)
+  bool deepspeed_states = false;    // DeepSpeed's ZeRO-1: 2-byte gradients; bf16 sums them in fp32, fp16 on the shard
+  bool shards_weights = false;      // can shard weights too, where there is no pipeline (Megatron-FSDP)
+  bool tensor_parallel = false;     // what the program can do
   bool pipeline_parallel = false;
   bool context_parallel = false;
   bool interleaves = false;

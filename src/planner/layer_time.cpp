@@ -70,14 +70,14 @@ Phases time_unfused_attention(const Workload& workload, const Dimensions& d, con
   const ModelSpec& m = workload.shape.model;
   const double scores = d.tokens * static_cast<double>(workload.sequence_length * m.num_attention_heads) / d.tensor;
   const double products = 4 * d.tokens * seen_keys(workload) * d.heads_width /
-                          (r.attention * alignment(static_cast<double>(m.head_dim), r.misaligned_head));
+                          (r.attention * (m.head_dim % 8 == 0 ? 1 : r.misaligned_head));
   const double moved = scores * r.score_bytes / r.memory;
   constexpr double k_backward_moved = 1.2;
   return {products + moved, 2 * products + k_backward_moved * moved};
 }
 
 Phases time_elementwise(const Workload& workload, const Dimensions& d, const Rates& r) {
-  const bool fused = workload.family->fused_attention;
+  const bool fused = workload.family->fused_elementwise;
   const double gated = workload.shape.model.mlp == MlpKind::swiglu ? 3 : 2;
   const double split = workload.layout.sequence_parallel ? d.tensor : 1;
   const double forward =
@@ -93,7 +93,7 @@ Phases time_elementwise(const Workload& workload, const Dimensions& d, const Rat
 Phases time_tensor(const Workload& workload, const Machine& machine, const Dimensions& d, const Rates& r) {
   if (d.tensor <= 1) return {};
   const bool near = workload.layout.tensor <= machine.gpus_per_domain;
-  const double volume = 2 * k_half_bytes * d.tokens * d.hidden * (d.tensor - 1) / d.tensor;
+  const double volume = (k_half_bytes + gathered_bytes(workload)) * d.tokens * d.hidden * (d.tensor - 1) / d.tensor;
   const double each =
       volume / (near ? r.link : r.network) * (1 - r.tensor_overlap) + 2 * std::log2(d.tensor) * r.link_latency;
   return {2 * each, 2 * each};
@@ -108,7 +108,8 @@ Phases time_context(const Workload& workload, const Machine& machine, const Dime
   const bool near = workload.layout.tensor * workload.layout.context <= machine.gpus_per_domain;
   const double sent = 2 * k_half_bytes * d.tokens * d.kv_width * (ranks - 1) / (near ? r.link : r.network);
   const double felt = std::max(0.0, sent - k_hidden_behind * attention.forward);
-  return {felt, 2 * felt};
+  const double cost = r.context_cost * std::log2(ranks);
+  return {felt + cost * attention.forward, 2 * felt + cost * attention.backward};
 }
 
 double time_repeated(const Workload& workload, const LayerTime& layer) {
@@ -122,6 +123,12 @@ double time_repeated(const Workload& workload, const LayerTime& layer) {
 }
 
 }  // namespace
+
+double gathered_bytes(const Workload& workload) {
+  const bool narrow = workload.family->narrow_gathers && workload.precision == PlanPrecision::fp8 &&
+                      !workload.scaled_by_row && !workload.scaled_by_block;
+  return narrow ? k_half_bytes / 2 : k_half_bytes;
+}
 
 Phases LayerTime::total() const { return products + attention + elementwise + tensor + context; }
 
@@ -140,6 +147,7 @@ LayerTime time_layer(const Workload& workload, const Machine& machine, const Rat
   layer.elementwise = time_elementwise(workload, d, rates);
   layer.tensor = time_tensor(workload, machine, d, rates);
   layer.context = time_context(workload, machine, d, rates, layer.attention);
+  layer.elementwise = layer.elementwise + Phases{rates.layer_overhead, 2 * rates.layer_overhead};
   const Phases total = layer.total();
   layer.elementwise.forward += std::max(0.0, rates.layer_start - total.forward);
   layer.elementwise.backward += std::max(0.0, 2 * rates.layer_start - total.backward);

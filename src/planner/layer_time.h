@@ -26,6 +26,9 @@ struct LayerTime {
   double repeated = 0;   // recomputation, in the backward pass
   Phases total() const;  // without `repeated`
 };
+// Bytes per element of weights and activations as ranks gather them.
+double gathered_bytes(const Workload& workload);
+
 LayerTime time_layer(const Workload& workload, const Machine& machine, const Rates& rates);
 
 // One micro-batch on the ranks that have the embedding, and on those that have head and loss.

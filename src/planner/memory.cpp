@@ -70,7 +70,7 @@ double layers_in_flight(const Workload& workload, int64_t stage) {
   const int64_t behind = layout.pipeline - stage - 1;
   const int64_t begun = layout.chunks == 1 ? behind + 1 : 2 * behind + (layout.chunks - 1) * layout.pipeline + 1;
   const auto chunks = static_cast<double>(layout.chunks);
-  const double all = std::max(1.0, workload.micro_batches()) * chunks;
+  const double all = workload.micro_batches() * chunks;
   return std::min(static_cast<double>(begun), all) / chunks * static_cast<double>(workload.stage_layers(stage));
 }
 

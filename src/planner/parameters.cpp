@@ -51,8 +51,9 @@ PlanParameter parse_line(const std::string& text, const std::string& path, int64
   if (cells.size() != 7) refuse_line(path, line, "is no line of seven cells");
   const auto number = [&](size_t index) { return parse_cell(cells[index], path, line); };
   PlanParameter each{cells[0], number(1), number(2), number(3), number(4), number(5), cells[6]};
-  const bool ordered = each.low > 0 && each.low <= each.value && each.value <= each.high;
-  if (!ordered || each.prior <= 0 || each.spread < 0)
+  const bool ordered = each.low > 0 && each.low <= each.value && each.value <= each.high && each.low <= each.prior &&
+                       each.prior <= each.high;
+  if (!ordered || each.spread < 0)
     refuse_line(path, line, fmt::format("{} does not lie between its bounds", printable(cells[0].substr(0, 60))));
   return each;
 }
@@ -92,7 +93,8 @@ ParameterSet parse_parameters(std::string_view text, const std::string& path) {
 ParameterSet::ParameterSet(std::vector<PlanParameter> parameters) : parameters_(std::move(parameters)) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const PlanParameter& each = parameters_[i];
-    CHECK(each.value > 0 && each.prior > 0 && each.low <= each.value && each.value <= each.high);
+    CHECK(each.value > 0 && each.low <= each.value && each.value <= each.high && each.low <= each.prior &&
+          each.prior <= each.high);
     CHECK(index_.try_emplace(each.name, i).second);
   }
 }
@@ -113,6 +115,10 @@ double ParameterSet::scoped(std::string_view key, std::string_view scope, double
   if (own != index_.end()) return parameters_[own->second].value;
   const auto shared = index_.find(key);
   return shared != index_.end() ? parameters_[shared->second].value : otherwise;
+}
+
+void ParameterSet::reset() {
+  for (PlanParameter& each : parameters_) each.value = each.prior;
 }
 
 bool ParameterSet::replace(const PlanParameter& parameter) {
@@ -177,16 +183,22 @@ void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& ma
   rates.attention_start = p.at("attention_start");
   rates.score_bytes = p.at("score_bytes");
   rates.memory = machine.memory_bandwidth * p.scoped("memory", machine.architecture, 1);
-  rates.hidden_bytes = p.at(fused ? "hidden_bytes" : "unfused_hidden_bytes");
+  rates.hidden_bytes = p.at(workload.family->fused_elementwise ? "hidden_bytes" : "unfused_hidden_bytes");
   rates.inner_bytes = p.at("inner_bytes");
-  rates.cast_bytes = p.at("cast_bytes") * (workload.scaled_by_row ? p.at("row_scaling") : 1.0);
+  rates.cast_bytes = p.at("cast_bytes");
+  if (workload.scaled_by_row) rates.cast_bytes *= p.at("row_scaling");
+  if (workload.scaled_by_block) rates.cast_bytes *= p.at("block_scaling");
+  if (workload.precision == PlanPrecision::fp4) rates.cast_bytes *= p.at("fp4_scaling");
+  if (!workload.compiled) rates.hidden_bytes *= p.at("eager"), rates.inner_bytes *= p.at("eager");
 }
 
 void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machine, const std::string& family) {
   rates.link = machine.link_bandwidth * p.at("link");
-  rates.network = machine.network_bandwidth * p.at("network");
+  rates.network = machine.network_bandwidth * p.scoped("network", family, 1);
   rates.link_latency = p.at("link_latency");
+  rates.exchange_latency = p.at("exchange_latency");
   rates.gather_latency = p.at("gather_latency");
+  rates.context_cost = p.scoped("context_cost", family, 0);
   rates.tensor_overlap = p.scoped("tensor_overlap", family, 0);
   rates.data_overlap = p.scoped("data_overlap", family, 0);
   rates.data_leak = p.scoped("data_leak", family, 0);
@@ -204,6 +216,7 @@ Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workloa
   resolve_exchanges(rates, p, machine, family);
   if (!workload.family->overlaps_tensor || !workload.asynchronous_tensor) rates.tensor_overlap = 0;
   rates.layer_start = p.at("layer_start");
+  rates.layer_overhead = p.scoped("layer_overhead", family, 0);
   rates.step_start = p.scoped("step_start", family, 0);
   rates.node_start = p.scoped("node_start", family, 0);
   rates.straggling = p.scoped("straggling", family, 0);

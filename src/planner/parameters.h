@@ -29,6 +29,7 @@ class ParameterSet {
   double at(std::string_view key) const;       // CHECK: it exists
   // The parameter of that scope, else of the key alone, else `otherwise`.
   double scoped(std::string_view key, std::string_view scope, double otherwise) const;
+  void reset();                                  // every value to its prior
   bool replace(const PlanParameter& parameter);  // false where there is none of that name
   void add_release(const std::string& name);     // a scalar "release@<name>" about 1, unless it is there
 
@@ -66,29 +67,32 @@ struct Rates {
   double product_low = 0;    // of those that run in the training's precision
   double saturation_16 = 0;  // rows, columns or depth at which a product reaches half of that
   double saturation_low = 0;
-  double misaligned = 1;       // factor for each dimension that is no multiple of 64
-  double misaligned_head = 1;  // the same for the width of a head in unfused attention
-  double attention = 0;        // FLOP/s of the attention core
-  double attention_start = 0;  // tokens of a sequence at which fused attention reaches half of that
-  double score_bytes = 0;      // unfused attention: bytes moved per score, forward
-  double memory = 0;           // bytes/s
-  double hidden_bytes = 0;     // elements moved per element of the residual stream and layer, forward
-  double inner_bytes = 0;      // elements moved per element of the MLP's inner width and matrix
-  double cast_bytes = 0;       // FP8 and below: moved per element that is converted
-  double link = 0;             // bytes/s inside a domain
-  double network = 0;          // bytes/s per GPU between domains
-  double link_latency = 0;     // seconds per step of a ring inside a domain
-  double gather_latency = 0;   // seconds per layer and doubling of the ranks, sharded weights
-  double tensor_overlap = 0;   // share of tensor-parallel exchanges that hides behind products
-  double data_overlap = 0;     // share of a micro-batch's computing that exchanges can hide behind
-  double data_leak = 0;        // share of hidden exchanges that is felt all the same
-  double transfer_share = 0;   // share of a pipeline's transfers that is felt
-  double layer_start = 0;      // seconds that a layer's forward pass takes at least (launching)
-  double step_start = 0;       // seconds per step
-  double node_start = 0;       // seconds per step and doubling of the nodes
-  double straggling = 0;       // relative, per doubling of the nodes
-  double scale = 1;            // of the program, times that of its release
-  NativeRates native = {};     // of our own trainer alone
+  double misaligned = 1;        // factor for each dimension that is no multiple of 64
+  double misaligned_head = 1;   // factor of unfused attention where the width of a head is no multiple of 8
+  double attention = 0;         // FLOP/s of the attention core
+  double attention_start = 0;   // tokens of a sequence at which fused attention reaches half of that
+  double score_bytes = 0;       // unfused attention: bytes moved per score, forward
+  double memory = 0;            // bytes/s
+  double hidden_bytes = 0;      // elements moved per element of the residual stream and layer, forward
+  double inner_bytes = 0;       // elements moved per element of the MLP's inner width and matrix
+  double cast_bytes = 0;        // FP8 and below: moved per element that is converted
+  double context_cost = 0;      // relative, of attention per doubling of the context-parallel ranks
+  double link = 0;              // bytes/s inside a domain
+  double network = 0;           // bytes/s per GPU between domains
+  double link_latency = 0;      // seconds per step of a ring inside a domain
+  double exchange_latency = 0;  // seconds that a sharded optimizer loses per rank
+  double gather_latency = 0;    // seconds per layer and doubling of the ranks, sharded weights
+  double tensor_overlap = 0;    // share of tensor-parallel exchanges that hides behind products
+  double data_overlap = 0;      // share of a micro-batch's computing that exchanges can hide behind
+  double data_leak = 0;         // share of hidden exchanges that is felt all the same
+  double transfer_share = 0;    // share of a pipeline's transfers that is felt
+  double layer_overhead = 0;    // seconds that each layer adds to a micro-batch, in each of its passes
+  double layer_start = 0;       // seconds that a layer's forward pass takes at least (launching)
+  double step_start = 0;        // seconds per step
+  double node_start = 0;        // seconds per step and doubling of the nodes
+  double straggling = 0;        // relative, per doubling of the nodes
+  double scale = 1;             // of the program, times that of its release
+  NativeRates native = {};      // of our own trainer alone
 };
 Rates resolve_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "planner/memory.h"
 #include "planner/published_workload.h"
@@ -54,13 +55,12 @@ void plan_memory(PlannedRow& planned, const PublishedWorkload& read, const Param
     planned.fits = fits, planned.ran = !read.out_of_memory;
 }
 
-PlannedRow plan_row(const std::string& table, const PublishedRow& row, const ParameterSet& parameters) {
+PlannedRow plan_row(const PublishedRow& row, const ParameterSet& parameters) {
   const PublishedWorkload read = read_published_workload(row);
   PlannedRow planned;
   planned.line = row.line;
   planned.model = row.cell("model");
   planned.gpu = read.machine.id;
-  planned.fitted = is_fitted(table, row);
   plan_memory(planned, read, parameters);
   if (!read.missing.empty()) {
     planned.missing = read.missing;
@@ -69,6 +69,8 @@ PlannedRow plan_row(const std::string& table, const PublishedRow& row, const Par
   const Workload& w = read.workload;
   planned.precision = std::string(enum_name(w.precision));
   planned.layout = describe_layout(w);
+  planned.gpus = w.layout.num_gpus();
+  planned.parameters = static_cast<double>(count_parameters(w.shape.model).total());
   planned.assumptions = read.assumptions;
   const double seconds = predict_seconds(parameters, read.machine, w);
   if (!std::isfinite(seconds / measured_seconds(read))) {
@@ -101,8 +103,7 @@ void collect(ErrorsBy& by, const PlannedTable& table) {
     if (row.memory_error) by["memory"].push_back(*row.memory_error);
     if (row.activation_error) by["activations"].push_back(*row.activation_error);
     if (!row.error) continue;
-    for (const std::string& key : {std::string("all"), row.fitted ? std::string("fitted") : std::string("tested"),
-                                   "gpu " + row.gpu, "precision " + row.precision})
+    for (const std::string& key : {std::string("all"), "gpu " + row.gpu, "precision " + row.precision})
       by[key].push_back(*row.error);
   }
 }
@@ -124,8 +125,8 @@ std::string render_plan_rows(const PlannedTable& table) {
                            "not predicted: " + printable(*row.missing)});
       continue;
     }
-    std::string notes = row.fitted ? "fitted" : "tested";
-    for (const std::string& each : row.assumptions) notes += ", assumed " + each;
+    std::string notes;
+    for (const std::string& each : row.assumptions) notes += (notes.empty() ? "assumed " : ", assumed ") + each;
     text.rows.push_back({std::to_string(row.line), printable(row.model.substr(0, 40)), row.gpu, row.precision,
                          row.layout, format_count(*row.published), format_count(*row.predicted),
                          signed_percent(*row.error), notes});
@@ -139,6 +140,15 @@ void add_error_rows(TextTable& text, const std::string& table, const std::vector
                          format_percent(each.p90), format_percent(each.worst), signed_percent(each.bias)});
 }
 
+std::string render_sweeps(const std::vector<PlannedTable>& tables) {
+  TextTable text{{"table", "sweep of", "rows", "Spearman", "predicted best behind best"}, {}, {2, 3, 4}};
+  for (const PlannedTable& table : tables)
+    for (const SweptFamily& family : table.sweeps)
+      text.rows.push_back({printable(table.table), printable(family.of), std::to_string(family.rows),
+                           fmt::format("{:.2f}", family.spearman), format_percent(family.best_behind)});
+  return text.rows.empty() ? "" : "\n" + render_text(text);
+}
+
 std::string render_reasons(const std::vector<PlannedTable>& tables) {
   TextTable text{{"table", "not predicted", "rows"}, {}, {2}};
   for (const PlannedTable& table : tables)
@@ -149,23 +159,28 @@ std::string render_reasons(const std::vector<PlannedTable>& tables) {
 
 }  // namespace
 
-bool is_fitted(const std::string& table, const PublishedRow& row) {
-  const std::string group = fmt::format("{}|{}|{}|{}|{}", table, row.cell("model"), row.cell("gpu"), row.cell("n_gpus"),
-                                        row.cell("precision"));
-  return XXH64(group.data(), group.size(), 0) % 4 != 0;
-}
+namespace {
 
-PlannedTable plan_table(const PublishedTable& table, const ParameterSet& parameters) {
+using ParametersOf = std::function<const ParameterSet&(const PublishedRow&)>;
+
+PlannedTable plan_each(const PublishedTable& table, const ParametersOf& parameters) {
   PlannedTable planned;
   planned.table = table.name;
   for (const PublishedRow& row : table.rows) {
-    const PlannedRow& each = planned.rows.emplace_back(plan_row(table.name, row, parameters));
+    const PlannedRow& each = planned.rows.emplace_back(plan_row(row, parameters(row)));
     if (each.missing) ++planned.not_predicted[*each.missing];
   }
   ErrorsBy by;
   collect(by, planned);
   planned.errors = summarise(by);
+  planned.sweeps = find_sweeps(planned.rows);
   return planned;
+}
+
+}  // namespace
+
+PlannedTable plan_table(const PublishedTable& table, const ParameterSet& parameters) {
+  return plan_each(table, [&](const PublishedRow&) -> const ParameterSet& { return parameters; });
 }
 
 std::vector<PlanErrors> join_errors(const std::vector<PlannedTable>& tables) {
@@ -183,18 +198,55 @@ std::string render_plan_validation(const std::vector<PlannedTable>& tables, bool
       {"table", "rows of", "rows", "median error", "90th percentile", "worst", "bias"}, {}, {2, 3, 4, 5, 6}};
   for (const PlannedTable& table : tables) add_error_rows(errors, table.table, table.errors);
   if (tables.size() > 1) add_error_rows(errors, "together", join_errors(tables));
-  return text + render_text(errors) + render_reasons(tables);
+  return text + render_text(errors) + render_sweeps(tables) + render_reasons(tables);
 }
 
-std::vector<Observation> observations_of(const PublishedTable& table, bool all) {
+std::vector<Observation> observations_of(const PublishedTable& table) {
   std::vector<Observation> observations;
   for (const PublishedRow& row : table.rows) {
-    if (!all && !is_fitted(table.name, row)) continue;
     const PublishedWorkload read = read_published_workload(row);
     if (read.missing.empty() || (read.missing == k_no_rate && read.memory_bytes))
       observations.push_back({read.workload, read.machine, measured_seconds(read), read.memory_bytes});
   }
   return observations;
+}
+
+namespace {
+
+// All rows of one model, GPU, number of GPUs and precision, so that near copies fall into one fold.
+int64_t fold_of(const std::string& table, const PublishedRow& row, int64_t folds) {
+  const std::string group = fmt::format("{}|{}|{}|{}|{}", table, row.cell("model"), row.cell("gpu"), row.cell("n_gpus"),
+                                        row.cell("precision"));
+  return static_cast<int64_t>(XXH64(group.data(), group.size(), 0) % static_cast<uint64_t>(folds));
+}
+
+ParameterSet fit_without(const std::vector<PublishedTable>& tables, const ParameterSet& parameters, int64_t fold,
+                         int64_t folds) {
+  std::vector<Observation> observations;
+  for (const PublishedTable& table : tables) {
+    PublishedTable kept{table.name, {}};
+    for (const PublishedRow& row : table.rows)
+      if (fold_of(table.name, row, folds) != fold) kept.rows.push_back(row);
+    const auto more = observations_of(kept);
+    observations.insert(observations.end(), more.begin(), more.end());
+  }
+  return calibrate(parameters, observations);
+}
+
+}  // namespace
+
+std::vector<PlannedTable> cross_validate(const std::vector<PublishedTable>& tables, const ParameterSet& parameters,
+                                         int64_t folds) {
+  ParameterSet priors = parameters;
+  priors.reset();
+  std::vector<ParameterSet> fitted;
+  for (int64_t fold = 0; fold < folds; ++fold) fitted.push_back(fit_without(tables, priors, fold, folds));
+  std::vector<PlannedTable> planned;
+  for (const PublishedTable& table : tables)
+    planned.push_back(plan_each(table, [&](const PublishedRow& row) -> const ParameterSet& {
+      return fitted[static_cast<size_t>(fold_of(table.name, row, folds))];
+    }));
+  return planned;
 }
 
 }  // namespace tprimat

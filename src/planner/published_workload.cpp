@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <regex>
 
-#include "planner/row_cells.h"
 #include "planner/row_layout.h"
 #include "planner/row_shape.h"
+#include "published/cells.h"
 #include "published/printed.h"
 #include "spec/flop_breakdown.h"
 
@@ -20,9 +21,22 @@ std::optional<PlanPrecision> precision_of(const PublishedRow& row, const Family&
   if (mentions(text, "fp4")) return PlanPrecision::fp4;
   if (mentions(text, "fp8") || mentions(text, "float8")) return PlanPrecision::fp8;
   if (mentions(text, "fp16")) return PlanPrecision::fp16;
+  if (text.empty() && mentions(lower_text(row.cell("framework")), "megatron-bridge")) return PlanPrecision::fp8;
   if (text.empty()) return family.dropout ? PlanPrecision::fp16 : PlanPrecision::bf16;
   if (mentions(text, "bf16") || mentions(text, "bfloat16")) return PlanPrecision::bf16;
   return std::nullopt;
+}
+
+// The length that rate, time and batch of a step agree on.
+std::optional<int64_t> following_length(const PublishedRow& row) {
+  const auto whole = parse_printed(row.cell("tokens_per_s")), step = parse_printed(row.cell("step_time_s"));
+  const auto batch = count_cell(row, "gbs");
+  if (!whole || !step || !batch) return std::nullopt;
+  constexpr double k_grain = 512, k_most_off = 0.02, k_longest = 1 << 24;
+  const double length = whole->value * step->value / static_cast<double>(*batch);
+  const double round = std::round(length / k_grain) * k_grain;
+  if (round < k_grain || length > k_longest || std::fabs(length / round - 1) > k_most_off) return std::nullopt;
+  return static_cast<int64_t>(round);
 }
 
 int64_t assume_length(const PublishedRow& row, const Workload& workload) {
@@ -114,7 +128,11 @@ bool read_program(PublishedWorkload& read, const PublishedRow& row) {
 void read_details(Workload& workload, const PublishedRow& row) {
   const std::string notes = lower_text(row.cell("notes"));
   workload.asynchronous_tensor = !workload.family->operator_recompute || mentions(notes, "async");
-  workload.scaled_by_row = mentions(lower_text(row.cell("precision")), "rowwise");
+  const std::string precision = lower_text(row.cell("precision"));
+  workload.scaled_by_row = mentions(precision, "rowwise");
+  // Megatron-Bridge prints "per tensor (MX)" in one cell.
+  workload.scaled_by_block = mentions(precision, "mx") || mentions(notes, "second (parenthesised) figure");
+  workload.compiled = !workload.family->operator_recompute || mentions(notes, "compile") || mentions(notes, "async");
   read_recompute(workload, row);
   read_release(workload, row);
 }
@@ -129,7 +147,7 @@ PublishedWorkload read_published_workload(const PublishedRow& row) {
   if (const auto length = count_cell(row, "seq")) {
     read.workload.sequence_length = *length;
   } else {
-    read.workload.sequence_length = assume_length(row, read.workload);
+    read.workload.sequence_length = following_length(row).value_or(assume_length(row, read.workload));
     read.assumptions.push_back(fmt::format("SL {}", read.workload.sequence_length));
   }
   if (!read_row_layout(read, row, *gpus) || !read_row_batch(read, row)) return read;

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <regex>
 
-#include "planner/row_cells.h"
+#include "published/cells.h"
 
 namespace tprimat {
 namespace {
+
+constexpr int64_t k_most_batch = int64_t{1} << 30;  // sequences per step; more is no training's
 
 // Words of a row's layout that stand in its notes: "model-parallel size 96", "model parallel partitions 8".
 std::optional<int64_t> noted_model_parallel(const PublishedRow& row) {
@@ -103,7 +105,7 @@ std::optional<int64_t> noted_batch_per_rank(const PublishedRow& row) {
 int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
   const Layout& layout = workload.layout;
   if (const auto global = count_cell(row, "gbs")) return *global;
-  if (const auto each = noted_batch_per_rank(row)) return std::min(*each * layout.data, int64_t{k_most_batch});
+  if (const auto each = noted_batch_per_rank(row)) return std::min(*each * layout.data, k_most_batch);
   const auto micro = count_cell(row, "mbs"), steps = count_cell(row, "ga");
   const bool once = layout.pipeline == 1 || workload.family->operator_recompute;
   if (!micro || (!steps && !once)) return 0;

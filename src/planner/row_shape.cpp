@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/row_cells.h"
 #include "planner/weights.h"
+#include "published/cells.h"
 #include "published/printed.h"
 #include "published/row_inputs.h"
 

@@ -67,8 +67,7 @@ double time_bubble(const Workload& workload, const LayerTime& layer, const EndsT
   std::vector<ChunkSeconds> places;
   for (int64_t place = 0; place < layout.pipeline * layout.chunks; ++place)
     places.push_back(time_chunk(workload, layer, ends, place));
-  const Pipeline pipeline{layout.pipeline, layout.chunks, std::max(1.0, workload.micro_batches()),
-                          layout.delays_weights};
+  const Pipeline pipeline{layout.pipeline, layout.chunks, workload.micro_batches(), layout.delays_weights};
   return simulate_pipeline(pipeline, places) - pipeline.micro_batches * busiest_rank_seconds(pipeline, places);
 }
 
@@ -92,7 +91,7 @@ double least_bubble(const Workload& workload, const LayerTime& layer, const Ends
 // pipeline fills and drains.
 double time_transfers(const Workload& workload, const Machine& machine, const Rates& rates) {
   const Layout& layout = workload.layout;
-  const double split = workload.family->fused_attention ? static_cast<double>(layout.tensor) : 1;
+  const double split = workload.family->scattered_transfers ? static_cast<double>(layout.tensor) : 1;
   const double tokens =
       static_cast<double>(layout.micro_batch * workload.sequence_length) / static_cast<double>(layout.context);
   const bool near = layout.num_gpus() <= machine.gpus_per_domain;
@@ -125,12 +124,18 @@ double time_sharded_data(const Workload& workload, const StageTime& stage, const
                          double weights) {
   const double latency = stage.layers * rates.gather_latency * std::log2(std::max(2.0, group.ranks));
   const double gradient = workload.family->fp32_gradients ? 4 : 2;
-  const double bytes = weights * (group.ranks - 1) / group.ranks * (2 * k_half_bytes + gradient);
+  const double bytes = weights * (group.ranks - 1) / group.ranks * (2 * gathered_bytes(workload) + gradient);
   const double exchanged = bytes / group.bandwidth + 3 * latency;  // gathered twice, scattered once
   const double window = stage.total();
   const double felt =
       std::max(0.0, exchanged - rates.data_overlap * window) + rates.data_leak * std::min(exchanged, window);
   return workload.micro_batches() * felt;
+}
+
+// Where each weight tensor is scattered and gathered by itself, its ring's steps are felt.
+double time_tensor_exchanges(const Workload& workload, const Rates& rates, const DataGroup& group) {
+  if (!workload.family->exchanges_tensors || workload.layout.sharding == Sharding::none) return 0;
+  return (group.ranks - 1) * rates.exchange_latency;
 }
 
 // Gradients are summed on all ranks, or scattered and the updated weights gathered (ZeRO-1).
@@ -140,7 +145,8 @@ double time_replicated_data(const Workload& workload, const StageTime& stage, co
   const double back = workload.layout.sharding == Sharding::none ? gradient : k_half_bytes;
   const double exchanged = weights * (group.ranks - 1) / group.ranks * (gradient + back) / group.bandwidth;
   const double window = rates.data_overlap * stage.total();
-  return std::max(0.0, exchanged - window) + rates.data_leak * std::min(exchanged, window);
+  return std::max(0.0, exchanged - window) + rates.data_leak * std::min(exchanged, window) +
+         time_tensor_exchanges(workload, rates, group);
 }
 
 double time_data(const Workload& workload, const Machine& machine, const Rates& rates, const StageTime& stage) {
@@ -205,7 +211,7 @@ StepTime StepClock::time(const Workload& workload, bool simulate) {
   const EndsTime& ends = parts.ends;
   const StageTime stage = time_busiest_stage(workload, layer, ends);
   StepTime step;
-  add_stage(step, stage, std::max(1.0, workload.micro_batches()));
+  add_stage(step, stage, workload.micro_batches());
   if (workload.layout.pipeline > 1) {
     step.bubble = simulate ? time_bubble(workload, layer, ends) : least_bubble(workload, layer, ends, stage.total());
     step.transfers = time_transfers(workload, machine_, rates_);

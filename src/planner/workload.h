@@ -67,7 +67,9 @@ struct Workload {
   std::string release;              // of the program, where the parameters know one
   bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can
   bool scaled_by_row = false;       // FP8 with one scale per row
-  double recomputed_share = 1;      // of what `recompute` selective repeats in a program that chooses layers
+  bool scaled_by_block = false;     // FP8 with one scale per block of 32 (MX)
+  bool compiled = true;         // element-wise kernels are fused by a compiler, where the program leaves it the choice
+  double recomputed_share = 1;  // of what `recompute` selective repeats in a program that chooses layers
 
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
   int64_t chunk_layers(int64_t place) const {
@@ -94,9 +96,10 @@ struct Workload {
     visit(last);
   }
 
-  // Micro-batches that a pipeline takes per step. May be a fraction where a table's figures do not divide.
+  // Micro-batches that a pipeline takes per step, at least one. May be a fraction where a table's figures do not
+  // divide.
   double micro_batches() const {
-    return static_cast<double>(global_batch) / static_cast<double>(layout.data * layout.micro_batch);
+    return std::max(1.0, static_cast<double>(global_batch) / static_cast<double>(layout.data * layout.micro_batch));
   }
 };
 

@@ -3,46 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
 #include <regex>
 
+#include "published/cells.h"
 #include "spec/hardware_catalogue.h"
 #include "spec/tsv_rows.h"
 
 namespace tprimat {
 namespace {
 
-constexpr int64_t k_most_dimension = int64_t{1} << 24;
 constexpr double k_most_model_parameters = 1e15;
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text.substr(0, 4096));
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
-bool has_word(const std::string& lower, std::string_view word) { return lower.find(word) != std::string::npos; }
-
-// A whole number that a shape or layout can have; 0 for anything else.
-int64_t whole_cell(const PublishedRow& row, std::string_view column) {
-  const auto printed = parse_printed(row.cell(column));
-  if (!printed || printed->approximate || printed->value > static_cast<double>(k_most_dimension)) return 0;
-  return printed->value == std::floor(printed->value) ? static_cast<int64_t>(printed->value) : 0;
-}
+// 0 for a cell without a count.
+int64_t whole_cell(const PublishedRow& row, std::string_view column) { return count_cell(row, column).value_or(0); }
 
 // The name of the shape without the words that say how it was trained.
 std::string shape_name(const std::string& model) {
-  std::string lower = lower_case(model);
+  std::string lower = lower_text(model);
   for (const std::string_view word : {"finetuning", "finetune", "pretraining", "lora", "sft"})
     if (const size_t at = lower.find(word); at != std::string::npos) lower.erase(at, word.size());
   return lower;
 }
 
 TuningKind tuning_of(const PublishedRow& row) {
-  const std::string said = lower_case(row.cell("model")) + ' ' + lower_case(row.cell("notes"));
-  if (has_word(said, "lora")) return TuningKind::adapters;
-  return has_word(said, "sft") || has_word(said, "finetun") ? TuningKind::whole : TuningKind::none;
+  const std::string said = lower_text(row.cell("model")) + ' ' + lower_text(row.cell("notes"));
+  if (mentions(said, "lora")) return TuningKind::adapters;
+  return mentions(said, "sft") || mentions(said, "finetun") ? TuningKind::whole : TuningKind::none;
 }
 
 // A dense GPT: what the papers print is layers, hidden size and perhaps heads; the rest has its usual proportion.
@@ -193,11 +179,11 @@ void find_rates(RowInputs& inputs, const PublishedRow& row) {
 }
 
 std::optional<Precision> printed_precision(const std::string& lower) {
-  if (has_word(lower, "fp4")) return std::nullopt;  // no catalogue states a dense peak
+  if (mentions(lower, "fp4")) return std::nullopt;  // no catalogue states a dense peak
   for (const std::string_view word : {"fp8", "float8"})
-    if (has_word(lower, word)) return Precision::fp8;
-  if (has_word(lower, "bf16") || has_word(lower, "bfloat16")) return Precision::bf16;
-  if (has_word(lower, "fp16") || has_word(lower, "float16")) return Precision::fp16;
+    if (mentions(lower, word)) return Precision::fp8;
+  if (mentions(lower, "bf16") || mentions(lower, "bfloat16")) return Precision::bf16;
+  if (mentions(lower, "fp16") || mentions(lower, "float16")) return Precision::fp16;
   return std::nullopt;
 }
 
@@ -268,7 +254,7 @@ void add_peak(RowInputs& inputs, const std::vector<HardwareSpec>& parts, Precisi
 }
 
 void find_peaks(RowInputs& inputs, const PublishedRow& row) {
-  const std::string precision_cell = lower_case(row.cell("precision"));
+  const std::string precision_cell = lower_text(row.cell("precision"));
   const std::vector<HardwareSpec> parts = parts_named(row.cell("gpu"));
   if (parts.empty()) return;
   const auto stated = printed_precision(precision_cell);
@@ -292,7 +278,7 @@ RowInputs read_inputs(const PublishedRow& row) {
   find_peaks(inputs, row);
   inputs.tensor_parallel = whole_cell(row, "tp");
   inputs.tuning = tuning_of(row);
-  const std::string recompute = lower_case(row.cell("recompute"));
+  const std::string recompute = lower_text(row.cell("recompute"));
   if (recompute.starts_with("full")) inputs.recompute = Recompute::full;
   if (recompute.starts_with("selective")) inputs.recompute = Recompute::selective;
   if (recompute == "none") inputs.recompute = Recompute::none;

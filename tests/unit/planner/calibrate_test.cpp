@@ -64,9 +64,16 @@ TEST(Calibrate, WithoutMeasurementsNothingMoves) {
   EXPECT_EQ(format_parameters(fitted), format_parameters(built_in_parameters()));
 }
 
+TEST(Calibrate, BeginsAtThePriorsWhateverTheValues) {
+  const auto observations = observe(changed("product_16@hopper", 0.8));
+  EXPECT_EQ(format_parameters(calibrate(built_in_parameters(), observations)),
+            format_parameters(calibrate(changed("product_16@hopper", 0.5), observations)));
+}
+
 TEST(Calibrate, OtherArchitecturesAreLeftAlone) {
   const ParameterSet fitted = calibrate(built_in_parameters(), observe(changed("product_16@hopper", 0.8)));
   EXPECT_EQ(fitted.at("product_16@ampere"), built_in_parameters().at("product_16@ampere"));
+  EXPECT_NE(fitted.at("product_16@hopper"), built_in_parameters().at("product_16@hopper"));
 }
 
 }  // namespace
