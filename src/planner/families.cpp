@@ -22,6 +22,7 @@ struct Trait {
 constexpr Trait k_traits[] = {{"fused_attention", &Family::fused_attention},
                               {"fused_elementwise", &Family::fused_elementwise},
                               {"scattered_transfers", &Family::scattered_transfers},
+                              {"balances_ends", &Family::balances_ends},
                               {"narrow_gathers", &Family::narrow_gathers},
                               {"exchanges_tensors", &Family::exchanges_tensors},
                               {"dropout", &Family::dropout},
