@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """How wrong is the planner about our own trainer? Random shapes and layouts on this machine's processor.
 
-  compare.py PROGRAM                       20 trainings to calibrate with and 20 others to test, about 10 minutes
+  compare.py PROGRAM                       40 trainings to calibrate with and 20 others to test, about 5 minutes
   compare.py PROGRAM --out DIR             keeps results and parameters; what is there already is not measured again
   compare.py PROGRAM --rounds 3            each training so often, rounds in turn; the fastest counts, for what
                                            disturbs a measurement only lengthens it
   compare.py PROGRAM --memory              the bytes alone: two steps of each, nothing is fitted
 
 PROGRAM is tprimat, release build. Each training runs a few seconds on 1 to 8 ranks (mpirun where there are several;
-ranks beyond the processors share them). The planner's parameters are fitted to one half (`tprimat plan --calibrate`)
-and held against the other half (`tprimat plan --validate`). Nothing else should run meanwhile.
+ranks beyond the processors share them). The planner's parameters are fitted to the former (`tprimat plan --calibrate`)
+and held against the latter (`tprimat plan --validate`). Nothing else should run meanwhile.
 
 Exit status: 0 when every memory is within 5 % and the 90th percentile of the tested step times' errors within 15 %,
 1 when not.
@@ -100,19 +100,21 @@ def median_time(path):
     return json.loads(path.read_text())["statistics"]["median"]
 
 
-def measure_all(program, folder, trainings, options):
-    """Of each training the round that was fastest stays in `folder`: what disturbs a measurement only lengthens it."""
-    for number in range(options.rounds):
-        for index, training in enumerate(trainings):
-            measure(program, make(folder / "rounds" / str(number)), f"m{index:02d}", training, options.steps)
-            print(f"\r{folder.name}: round {number + 1}, {index + 1} of {len(trainings)}", end="", file=sys.stderr)
+def measure_round(options, folder, trainings, number):
+    for index, training in enumerate(trainings):
+        measure(options.program, make(folder / "rounds" / str(number)), f"m{index:02d}", training, options.steps)
+        print(f"\r{folder.name}: round {number + 1}, {index + 1} of {len(trainings)} ", end="", file=sys.stderr)
     print(file=sys.stderr)
-    for index in range(len(trainings)):
+
+
+def keep_fastest(options, folder, count):
+    """Of each training the round that was fastest: what disturbs a measurement only lengthens it."""
+    for index in range(count):
         name = f"train_cpu_native_m{index:02d}.json"
         rounds = (folder / "rounds" / str(n) / name for n in range(options.rounds))
         shutil.copy(min(rounds, key=median_time), folder / name)
     if not (folder / "probe.json").exists():
-        done = subprocess.run([program, "probe", "--json"], capture_output=True, text=True, check=True)
+        done = subprocess.run([options.program, "probe", "--json"], capture_output=True, text=True, check=True)
         (folder / "probe.json").write_text(done.stdout)
 
 
@@ -148,19 +150,25 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=20)
-    parser.add_argument("--shapes", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--calibration", type=int, default=40, help="trainings to calibrate with")
+    parser.add_argument("--tested", type=int, default=20, help="trainings to test with")
+    parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--memory", action="store_true")
     options = parser.parse_args()
     if options.memory:
         options.steps = 3
     out = options.out or pathlib.Path(tempfile.mkdtemp(prefix="planner_native_"))
-    rng = random.Random(options.seed)
-    sets = {}
+    sets, trainings = {}, {}
     for name in ("tested",) if options.memory else ("calibration", "tested"):
         sets[name] = make(out / name)
-        measure_all(options.program, sets[name], [draw_training(rng, i) for i in range(options.shapes)], options)
+        rng = random.Random(f"{name} {options.seed}")
+        trainings[name] = [draw_training(rng, i) for i in range(getattr(options, name))]
+    for number in range(options.rounds):
+        for name, folder in sets.items():
+            measure_round(options, folder, trainings[name], number)
+    for name, folder in sets.items():
+        keep_fastest(options, folder, len(trainings[name]))
     text, _, worst = quantiles([e for folder in sets.values() for e in memory_errors(folder)])
     print(f"memory, all trainings      {text}")
     good = worst <= MEMORY_LIMIT

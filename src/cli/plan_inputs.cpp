@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "cli/probe_report.h"
 #include "compare/load_runs.h"
+#include "telemetry/gpu_libraries.h"
+#include "telemetry/machine.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -56,6 +58,31 @@ std::vector<OwnObservation> load_own_results(const std::vector<std::string>& pat
 }
 
 }  // namespace
+
+Machine measure_processor() {
+  log_note("measuring this processor for a few seconds; other work on it lowers the figures");
+  const MachineFacts machine = read_machine(open_gpu_libraries());
+  const auto threads = static_cast<int>(machine.cpu.usable_threads);
+  const auto peak = [&](Precision precision) {
+    const auto measured = measure_gemm_peak(precision, threads);
+    return measured ? measured->flops_per_second : 0;
+  };
+  ProcessorFacts facts;
+  facts.name = machine.cpu.model_name, facts.threads = machine.cpu.usable_threads;
+  facts.peak_16 = peak(Precision::bf16), facts.peak_32 = peak(Precision::fp32);
+  facts.memory_bandwidth = measure_memory_bandwidth(threads, {StreamKernel::triad}).rate(StreamKernel::triad);
+  const double whole = machine.memory_bytes.value_or(0);
+  facts.memory_bytes = std::min(whole, machine.memory_limit_bytes.value_or(whole));
+  return processor_machine(facts);
+}
+
+void require_trainer_of(const Machine& machine, const Family& family) {
+  const bool on_processor = machine.cores > 0;
+  if (on_processor == family.own_trainer) return;
+  throw Error(on_processor ? Problem{"of processors the planner knows our own trainer alone", "--framework",
+                                     "add --framework native, or name a GPU"}
+                           : Problem{"our own trainer runs on processors", "--gpu", "plan it with --gpu cpu"});
+}
 
 std::vector<Observation> PlanInputs::observations() const {
   std::vector<Observation> all;

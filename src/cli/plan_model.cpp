@@ -11,6 +11,7 @@
 #include "cli/counted_request.h"
 #include "cli/draw_plot.h"
 #include "cli/parse_choice.h"
+#include "cli/plan_inputs.h"
 #include "cli/plan_figures.h"
 #include "cli/plan_plot.h"
 #include "planner/plan_comparison.h"
@@ -55,7 +56,8 @@ class PlanQuestion {
       : options_(options), experiment_(load_session_experiment(session)) {
     if (options.gpu.empty() || options.gpus.empty())
       throw Error(Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama --gpu H100 --gpus 64"});
-    for (const std::string& name : options.gpu) add_machine(require_machine(name, "--gpu"));
+    for (const std::string& name : options.gpu)
+      add_machine(is_this_processor(name) ? measure_processor() : require_machine(name, "--gpu"));
     counts_ = parse_counts(options.gpus, "--gpus");
     if (machines_.size() * counts_.size() > k_most_cases)
       throw Error(
@@ -101,6 +103,7 @@ class PlanQuestion {
     common_.family = &require_family(options_.framework);
     common_.zero_bubble = options_.zero_bubble;
     common_.precision = parse_choice<PlanPrecision>(options_.precision, "--precision");
+    for (const Machine& machine : machines_) require_trainer_of(machine, *common_.family);
     for (const Machine& machine : machines_)
       if (machine.peak(common_.precision) <= 0)
         throw Error(Problem{fmt::format("{} has no {} products", machine.id, enum_name(common_.precision)),
@@ -185,6 +188,7 @@ class PlanQuestion {
   PlanCase case_of(const Machine& machine, int64_t gpus) const {
     PlanCase each{common_, {}};
     each.request.machine = machine, each.request.gpus = gpus;
+    if (machine.cores > 0) each.request.machine.memory_bytes /= static_cast<double>(gpus);  // which ranks share
     each.request.global_batch = batch_of(gpus, compared_.scaling);
     TrainingTerms& terms = each.terms;
     if (!options_.tokens.empty()) terms.tokens = parse_tokens(options_.tokens, "--tokens");

@@ -102,7 +102,7 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
     const auto more = observations_of(table);
     observations.insert(observations.end(), more.begin(), more.end());
   }
-  const ParameterSet fitted = calibrate(before, observations);
+  const ParameterSet fitted = calibrate(inputs.tables.empty() ? believe_values(before) : before, observations);
   if (!options.output.empty()) write_file_atomically(options.output, format_parameters(fitted));
   const auto planned = options.folds > 0 ? cross_validate(tables, before, options.folds) : plan_tables(tables, fitted);
   return print_validation(session, options, planned, inputs, fitted, &before);

@@ -62,7 +62,7 @@ class NativeStep {
     const NativeWork shared = gradients();
     step.data = exchange(shared), step.optimizer = wall(update());
     step.overhead = rates_.step_start;
-    share_cores(step);
+    share_cores(step, micro_batches_ * waiting(stage) + waiting(shared));
     step.scale(rates_.scale);
     return step;
   }
@@ -74,19 +74,19 @@ class NativeStep {
     return work.calls * (rates_.layer_call + (threads_ > 1 ? rates_.thread_call : 0));
   }
   double crowding() const { return std::max(0.0, ranks_ / cores_ - 1); }
-  double exchange(const NativeWork& work) const {
-    // Ranks copy at the same time through the memory that they share.
-    const double together = std::min(ranks_, cores_);
-    return work.exchanged / (rates_.exchange / together) +
-           work.exchanges * (rates_.exchange_start + rates_.turn * crowding());
+  // Ranks copy at the same time through the memory that they share.
+  double copying(const NativeWork& work) const { return work.exchanged / (rates_.exchange / std::min(ranks_, cores_)); }
+  double waiting(const NativeWork& work) const {
+    return work.exchanges * (rates_.exchange_start + rates_.turn * crowding());
   }
+  double exchange(const NativeWork& work) const { return copying(work) + waiting(work); }
 
   // Ranks beyond the cores take turns. What one waits for in a pipeline another computes, so bubbles cost nothing, and
   // only one stage has the head.
-  void share_cores(StepTime& step) const {
+  void share_cores(StepTime& step, double waited) const {
     if (ranks_ <= cores_) return;
-    const double busy = step.total() - step.bubble - step.ends * (1 - 1 / stages_);
-    step.scale(std::max(1.0, ranks_ / cores_ * busy / step.total()));
+    const double busy = step.total() - step.bubble - step.ends * (1 - 1 / stages_) - waited;
+    step.scale(std::max(1.0, (ranks_ / cores_ * busy + waited) / step.total()));
   }
 
   double product(double rows, double columns, double depth) const {

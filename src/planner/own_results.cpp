@@ -63,6 +63,7 @@ TrainSpec spec_of(const RunResult& result) {
       layout.data_parallel_size.value_or(std::max<int64_t>(1, ranks_of(result) / std::max<int64_t>(1, model)));
   spec.parallel.zero_stage = std::clamp<int64_t>(layout.zero_stage.value_or(0), 0, 3);
   spec.parallel.sequence_parallel = layout.sequence_parallel.value_or(false);
+  spec.parallel.ends_as_layers = layout.embedding_and_loss_as_layers.value_or(false);
   spec.micro_batch_size = *result.training_config.micro_batch_size;
   spec.global_batch_size = *result.training_config.global_batch_size;
   spec.sequence_length = *result.training_config.sequence_length;
@@ -76,10 +77,27 @@ bool is_known(const std::optional<int64_t>& size) {
 }
 
 bool is_whole(const ModelSpec& m) {
+  constexpr int64_t k_most_layers = 100000;
+  if (m.num_layers > k_most_layers) return false;
   for (const int64_t each : {m.num_layers, m.hidden_size, m.ffn_hidden_size, m.num_attention_heads,
                              m.num_key_value_heads, m.head_dim, m.vocab_size})
     if (!is_known(each)) return false;
   return true;
+}
+
+// In floating point: what foreign files state may pass any whole number.
+bool has_sound_layout(const RunResult& result) {
+  const ParallelismConfig& layout = result.parallelism_config;
+  const auto size = [](const std::optional<int64_t>& each) { return static_cast<double>(each.value_or(1)); };
+  const double tensor = size(layout.tensor_model_parallel_size), context = size(layout.context_parallel_size);
+  const double pipeline = size(layout.pipeline_model_parallel_size), data = size(layout.data_parallel_size);
+  const double chunks = size(layout.virtual_pipeline_model_parallel_size);
+  if (std::min({tensor, context, pipeline, data, chunks}) < 1) return false;
+  const auto ranks = static_cast<double>(ranks_of(result));
+  const double model = tensor * context * pipeline;
+  const double whole = layout.data_parallel_size ? model * data : model * std::floor(ranks / model);
+  return whole == ranks && pipeline * chunks <= static_cast<double>(result.model_info.shape->num_layers) + 2 &&
+         context <= static_cast<double>(*result.training_config.sequence_length);
 }
 
 // Why the result does not say what a prediction needs; empty where it does.
@@ -92,11 +110,7 @@ std::string lacking(const RunResult& result) {
     return "no batch";
   if (!is_known(ranks_of(result))) return "no number of devices";
   if (!result.precision) return "no precision";
-  const ParallelSpec layout = spec_of(result).parallel;
-  for (const int64_t each : {layout.tensor, layout.pipeline, layout.virtual_pipeline, layout.context, layout.data})
-    if (!is_known(each) || each > ranks_of(result) * layout.virtual_pipeline)
-      return "a layout that does not multiply out";
-  if (layout.ranks() != ranks_of(result)) return "a layout that does not multiply out";
+  if (!has_sound_layout(result)) return "a layout that does not multiply out";
   if (!comparable_step_seconds(result)) return "no step time";
   return "";
 }
@@ -132,9 +146,13 @@ OwnObservation observe(const NamedResult& named, const Processors& processors) {
   if (own.missing.empty() && machine->peak(read.workload.precision) <= 0)
     own.missing = fmt::format("no peak of {} products", enum_name(read.workload.precision));
   if (!own.missing.empty()) return own;
-  const auto gb = comparable_memory_gb(result);
+  if (!std::isfinite(predict_seconds(built_in_parameters(), *machine, read.workload) /
+                     *comparable_step_seconds(result)))
+    own.missing = "figures beyond reason";
+  if (!own.missing.empty()) return own;
+  const std::optional<double> gb = comparable_memory_gb(result);
   own.observed = Observation{std::move(read.workload), *machine, *comparable_step_seconds(result),
-                             gb ? std::optional(*gb * 1e9) : std::nullopt};
+                             gb && *gb > 0 ? std::optional(*gb * 1e9) : std::nullopt};
   return own;
 }
 
@@ -188,6 +206,12 @@ std::vector<OwnObservation> observe_results(const std::vector<NamedResult>& resu
   std::vector<OwnObservation> all;
   for (const NamedResult& each : results) all.push_back(observe(each, processors));
   return all;
+}
+
+ParameterSet believe_values(const ParameterSet& parameters) {
+  std::vector<PlanParameter> all = parameters.all();
+  for (PlanParameter& each : all) each.prior = each.value;
+  return ParameterSet(std::move(all));
 }
 
 OwnResultsReport report_own_results(const std::vector<OwnObservation>& observed, const ParameterSet& parameters,

@@ -71,6 +71,9 @@ struct OwnResultsReport {
   }
 };
 
+// The same figures, each believed as it is now: a fit to a few results then moves only what they contradict.
+ParameterSet believe_values(const ParameterSet& parameters);
+
 // `before`: where parameters were fitted.
 OwnResultsReport report_own_results(const std::vector<OwnObservation>& observed, const ParameterSet& parameters,
                                     const ParameterSet* before = nullptr);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <nlohmann/json.hpp>
 
 #include "config/layout_rules.h"
 #include "planner/calibrate.h"

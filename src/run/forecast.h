@@ -8,6 +8,7 @@
 #include "planner/spec_workload.h"
 #include "run/suite_plan.h"
 #include "run/surroundings.h"
+#include "text/json.h"
 
 namespace tprimat {
 

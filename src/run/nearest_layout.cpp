@@ -1,5 +1,6 @@
 #include "run/nearest_layout.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

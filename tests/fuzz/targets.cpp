@@ -27,6 +27,7 @@
 #include "model_files/rank_file.h"
 #include "model_files/safetensors.h"
 #include "model_files/shard_runs.h"
+#include "planner/own_results.h"
 #include "planner/plan_validation.h"
 #include "published/validation_report.h"
 #include "result/current_result.h"
@@ -216,6 +217,8 @@ void read_result(std::string_view bytes, const std::string&) {
     CHECK(print_json(run_result_to_json(*fast)) == print_json(run_result_to_json(slow)));
   }
   const RunResult result = read_run_result(text, "fuzz.json");
+  for (const OwnObservation& each : observe_results({{"fuzz.json", result}}, {}))
+    CHECK(each.observed.has_value() == each.missing.empty());
   if (result.derived.mfu && result.status == RunStatus::complete) CHECK(!(result.derived.mfu->value > 1));
 }
 

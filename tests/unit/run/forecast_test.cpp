@@ -88,10 +88,26 @@ TEST_F(ForecastTest, OnAGpuTimeAndMemoryArePredicted) {
   EXPECT_FALSE(predict(run, machine_, planner_, std::nullopt)->step_time_seconds) << "never invented";
 }
 
+TEST_F(ForecastTest, OnAProcessorTimeFollowsFromItsMeasuredPeak) {
+  machine_.cpu.usable_threads = 2, machine_.cpu.model_name = "Sample CPU";
+  const auto time = [&](std::optional<PeakInfo> peak) {
+    return predict(first_run(), machine_, planner_, peak)->step_time_seconds;
+  };
+  PeakInfo peak{"measured:cpu:bf16", 800e9, "test", 20e9, {}};
+  const auto slow = time(peak);
+  ASSERT_TRUE(slow);
+  peak.flops_per_second *= 10, *peak.memory_bytes_per_second *= 10;
+  EXPECT_LT(*time(peak), *slow);
+  EXPECT_FALSE(time(std::nullopt)) << "nothing was measured";
+  peak.memory_bytes_per_second.reset();
+  EXPECT_FALSE(time(peak));
+}
+
 TEST_F(ForecastTest, NearestChangesTheMicroBatchFirstThenRecomputationThenSharing) {
   Workload w = known().workload;
   w.shape.model.num_layers = 8, w.shape.model.vocab_size = 256;
-  w.sequence_length = 64, w.global_batch = 64;
+  w.shape.model.hidden_size = 512, w.shape.model.ffn_hidden_size = 2048;
+  w.sequence_length = 1024, w.global_batch = 64;
   w.layout.data = 4, w.layout.micro_batch = 4;
   const auto needs = [&](const Layout& layout) {
     Workload other = w;
@@ -106,7 +122,8 @@ TEST_F(ForecastTest, NearestChangesTheMicroBatchFirstThenRecomputationThenSharin
   EXPECT_EQ(found(needs(wanted)).micro_batch, 4);
   EXPECT_EQ(found(needs(smaller)).micro_batch, 1);
   EXPECT_EQ(found(needs(smaller)).recompute, Recompute::none);
-  if (needs(recomputed) < needs(smaller)) EXPECT_EQ(found(needs(recomputed)).recompute, Recompute::selective);
+  ASSERT_LT(needs(recomputed), needs(smaller));
+  EXPECT_EQ(found(needs(recomputed)).recompute, Recompute::selective);
   EXPECT_EQ(found(needs(shared)).tensor, 1);
   EXPECT_FALSE(find_fitting_layout(w, built_in_parameters(), 1000));
 }

@@ -1,0 +1,190 @@
+#include "planner/own_results.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "planner/native_memory.h"
+#include "planner_samples.h"
+
+namespace tprimat {
+namespace {
+
+ProcessorFacts two_cores() {
+  ProcessorFacts facts;
+  facts.name = "Sample CPU", facts.threads = 2;
+  facts.peak_16 = 800e9, facts.peak_32 = 200e9;
+  facts.memory_bandwidth = 20e9, facts.memory_bytes = 32e9;
+  return facts;
+}
+
+Workload own_workload() {
+  Workload w;
+  ModelSpec& m = w.shape.model;
+  m.num_layers = 8, m.hidden_size = 256, m.ffn_hidden_size = 768;
+  m.num_attention_heads = 4, m.num_key_value_heads = 2, m.head_dim = 64;
+  m.vocab_size = 8192, m.max_position_embeddings = 1024;
+  w.sequence_length = 256, w.global_batch = 16;
+  w.layout.micro_batch = 2;
+  w.layout.sequence_parallel = false;
+  w.family = find_family("native");
+  return w;
+}
+
+double own_seconds(const Workload& w, int64_t cores = 2, const ParameterSet& p = built_in_parameters()) {
+  ProcessorFacts facts = two_cores();
+  const double scale = static_cast<double>(cores) / 2;
+  facts.threads = cores;
+  facts.peak_16 *= scale, facts.peak_32 *= scale, facts.memory_bandwidth *= scale;
+  return predict_seconds(p, processor_machine(facts), w);
+}
+
+TEST(OwnTrainersTime, GrowsWithTheWork) {
+  Workload w = own_workload();
+  const double one = own_seconds(w);
+  EXPECT_GT(one, 0);
+  w.global_batch *= 2;
+  EXPECT_NEAR(own_seconds(w) / one, 2, 0.1);
+  w.layout.recompute = Recompute::full;
+  EXPECT_GT(own_seconds(w), 2.2 * one);
+}
+
+TEST(OwnTrainersTime, RanksBeyondTheCoresGainNothing) {
+  Workload w = own_workload();
+  w.layout.data = 2;
+  const double two = own_seconds(w);
+  w.layout.data = 8;
+  EXPECT_GT(own_seconds(w), two) << "eight ranks on two cores do the same work";
+  EXPECT_LT(own_seconds(w, 8), own_seconds(w, 2)) << "on eight cores they are faster";
+}
+
+TEST(OwnTrainersTime, APipelinesBubbleCostsNothingWhereRanksTakeTurns) {
+  Workload w = own_workload();
+  w.layout.micro_batch = 1, w.global_batch = 8;
+  w.layout.pipeline = 8;
+  const Machine two = processor_machine(two_cores());
+  const StepTime crowded = time_native_step(w, two, resolve_native_rates(built_in_parameters(), two, w));
+  EXPECT_LT(crowded.total(), 2 * own_seconds([&] {
+                               Workload alone = w;
+                               alone.layout.pipeline = 1;
+                               return alone;
+                             }()));
+}
+
+TEST(OwnTrainersTime, IsSearchedLikeThatOfOthers) {
+  PlanRequest request;
+  request.shape.model = own_workload().shape.model;
+  request.sequence_length = 256, request.global_batch = 16, request.gpus = 4;
+  request.machine = processor_machine(two_cores());
+  request.family = find_family("native");
+  const SearchOutcome outcome = search_layouts(request, built_in_parameters(), 5);
+  ASSERT_FALSE(outcome.ranked.empty());
+  EXPECT_EQ(outcome.ranked.front().memory.total(), plan_native_memory(outcome.ranked.front().workload).total());
+}
+
+// A result of our own trainer as `tprimat run` writes it.
+NamedResult own_result(const Workload& w, double seconds, const std::string& path = "out/a.json") {
+  RunResult r;
+  r.platform = Platform::cpu, r.framework = Framework::native, r.precision = Precision::bf16;
+  r.model_info.shape = w.shape.model;
+  r.gpu_info.device_name = "Sample CPU", r.gpu_info.device_count = w.layout.num_gpus();
+  r.environment["cpu_threads_usable"] = "2";
+  r.training_config.global_batch_size = w.global_batch, r.training_config.micro_batch_size = w.layout.micro_batch;
+  r.training_config.sequence_length = w.sequence_length;
+  r.parallelism_config.tensor_model_parallel_size = w.layout.tensor;
+  r.parallelism_config.pipeline_model_parallel_size = w.layout.pipeline;
+  r.parallelism_config.data_parallel_size = w.layout.data;
+  const auto ranks = static_cast<double>(w.layout.num_gpus());
+  r.derived.peak = PeakInfo{"measured:cpu:bf16", 800e9 / ranks, "", 20e9 / ranks, {}};
+  r.statistics = StepStatistics{};
+  r.statistics->median = seconds;
+  r.memory_metrics.peak_memory_allocated_gb = plan_native_memory(w).total() * 1e-9;
+  return {path, r};
+}
+
+TEST(OwnResults, AResultIsAnObservation) {
+  const auto seen = observe_results({own_result(own_workload(), 0.5)}, {});
+  ASSERT_EQ(seen.size(), 1u);
+  ASSERT_TRUE(seen[0].observed) << seen[0].missing;
+  EXPECT_EQ(seen[0].observed->seconds, 0.5);
+  EXPECT_EQ(seen[0].observed->machine.cores, 2);
+  EXPECT_EQ(seen[0].observed->machine.peak_16, 800e9);
+  EXPECT_EQ(seen[0].observed->workload.global_batch, 16);
+  const OwnResultsReport report = report_own_results(seen, built_in_parameters());
+  EXPECT_NEAR(*report.rows[0].memory_error, 0, 1e-9);
+  EXPECT_EQ(report.rows[0].result, "a.json");
+}
+
+TEST(OwnResults, ProcessorsAreWhatTheBestMeasurementSays) {
+  NamedResult disturbed = own_result(own_workload(), 0.5);
+  disturbed.result.derived.peak->flops_per_second /= 3;
+  auto seen = observe_results({disturbed, own_result(own_workload(), 0.5)}, {});
+  EXPECT_EQ(seen[0].observed->machine.peak_16, 800e9);
+  ProcessorFacts probe = two_cores();
+  probe.peak_16 = 900e9;
+  seen = observe_results({disturbed}, {{"Sample CPU", probe}});
+  EXPECT_EQ(seen[0].observed->machine.peak_16, 900e9);
+  disturbed.result.derived.peak->id = "config:auto:bf16";
+  EXPECT_EQ(observe_results({disturbed}, {})[0].missing, "a machine that the planner does not know");
+}
+
+TEST(OwnResults, WhatAResultDoesNotSayIsNotInvented) {
+  const auto missing = [](auto change) {
+    NamedResult named = own_result(own_workload(), 0.5);
+    change(named.result);
+    return observe_results({named}, {})[0].missing;
+  };
+  EXPECT_EQ(missing([](RunResult& r) { r.status = RunStatus::failed; }), "a run that is failed");
+  EXPECT_EQ(missing([](RunResult& r) { r.model_info.shape.reset(); }), "no shape of the model");
+  EXPECT_EQ(missing([](RunResult& r) { r.training_config.global_batch_size.reset(); }), "no batch");
+  EXPECT_EQ(missing([](RunResult& r) { r.precision.reset(); }), "no precision");
+  EXPECT_EQ(missing([](RunResult& r) { r.parallelism_config.data_parallel_size = 7; }),
+            "a layout that does not multiply out");
+  EXPECT_EQ(missing([](RunResult& r) { r.statistics.reset(); }), "no step time");
+  EXPECT_EQ(missing([](RunResult& r) { r.platform = Platform::nvd; }), "a machine that the planner does not know");
+  EXPECT_EQ(missing([](RunResult& r) { r.precision = Precision::fp8; }), "no peak of fp8 products");
+  EXPECT_EQ(missing([](RunResult& r) { r.framework = Framework::tran; }), "a processor");
+}
+
+TEST(OwnResults, AFitFindsTheProcessorThatMadeThem) {
+  ParameterSet truth = built_in_parameters();
+  for (size_t i = 0; i < truth.all().size(); ++i)
+    if (truth.all()[i].name == "product_16@native") truth.set_value(i, truth.all()[i].value / 2);
+  std::vector<NamedResult> results;
+  for (const int64_t width : {128, 256, 512})
+    for (const int64_t data : {1, 2, 4}) {
+      Workload w = own_workload();
+      w.shape.model.hidden_size = width, w.shape.model.ffn_hidden_size = 3 * width, w.layout.data = data;
+      results.push_back(own_result(w, predict_seconds(truth, processor_machine(two_cores()), w)));
+    }
+  const auto seen = observe_results(results, {});
+  std::vector<Observation> observations;
+  for (const OwnObservation& each : seen) observations.push_back(*each.observed);
+  const ParameterSet fitted = calibrate(built_in_parameters(), observations);
+  const OwnResultsReport report = report_own_results(seen, fitted, &built_in_parameters());
+  const auto worst = [&](const std::string& of) {
+    for (const PlanErrors& each : report.errors)
+      if (each.of == of) return each.worst;
+    return -1.0;
+  };
+  EXPECT_GT(worst("step time before"), 0.1);
+  EXPECT_LT(worst("step time"), 0.05);
+  EXPECT_EQ(fitted.at("product_16@hopper"), built_in_parameters().at("product_16@hopper"));
+}
+
+TEST(OwnResults, AGpuResultIsOneOfItsFrameworksFamily) {
+  const Workload w = sample_workload();
+  NamedResult named = own_result(w, 3.0);
+  RunResult& r = named.result;
+  r.platform = Platform::nvd, r.framework = Framework::mega;
+  r.gpu_info.device_name = "NVIDIA H100 80GB HBM3", r.gpu_info.total_memory_gb = 85.5;
+  r.memory_metrics.peak_memory_reserved_gb = 60;
+  const auto seen = observe_results({named}, {});
+  ASSERT_TRUE(seen[0].observed) << seen[0].missing;
+  EXPECT_EQ(seen[0].observed->machine.id, "H100-SXM-80GB");
+  EXPECT_EQ(seen[0].observed->workload.family->id, "megatron_core");
+  EXPECT_EQ(*seen[0].observed->memory_bytes, 60e9);
+}
+
+}  // namespace
+}  // namespace tprimat
