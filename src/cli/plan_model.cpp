@@ -11,8 +11,9 @@
 #include "cli/counted_request.h"
 #include "cli/draw_plot.h"
 #include "cli/parse_choice.h"
-#include "cli/plan_inputs.h"
 #include "cli/plan_figures.h"
+#include "cli/plan_inputs.h"
+#include "cli/plan_limits.h"
 #include "cli/plan_plot.h"
 #include "planner/plan_comparison.h"
 #include "planner/planned_config.h"
@@ -101,6 +102,7 @@ class PlanQuestion {
     common_.sequence_length = options_.sequence_length > 0 ? options_.sequence_length : experiment_.sequence_length;
     common_.global_batch = options_.global_batch > 0 ? options_.global_batch : experiment_.global_batch_size;
     common_.family = &require_family(options_.framework);
+    keep_to_launcher(common_, options_.framework);
     common_.zero_bubble = options_.zero_bubble;
     common_.precision = parse_choice<PlanPrecision>(options_.precision, "--precision");
     for (const Machine& machine : machines_) require_trainer_of(machine, *common_.family);

@@ -32,7 +32,7 @@ class MgdsLimits {
       refuse("has no sliding window", "choose a model without one, or a shorter sequence_length");
     if (spec.data.is_synthetic())
       refuse("reads .bin/.idx files only",
-             "make some: tprimat data make --prefix P --tokens N; then --dataset P, or models.X.dataset_path: P");
+             "make some: tprimat data make --prefix P --tokens N --vocab V; then --dataset P, or models.X.dataset_path: P");
     if (spec.precision == Precision::fp16 &&
         std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)))
       refuse("starts at a loss scale that is a power of two", "choose another training.precision.loss_scale.initial");

@@ -67,7 +67,7 @@ double kept_bytes(const Workload& workload) {
 // L (1 + (p - 1) / (p v)) layers on the first stage (arXiv 2205.05198, section 4.2.3).
 double layers_in_flight(const Workload& workload, int64_t stage) {
   const Layout& layout = workload.layout;
-  const int64_t behind = layout.pipeline - stage - 1;
+  const int64_t behind = layout.delays_weights ? layout.pipeline - 1 : layout.pipeline - stage - 1;
   const int64_t begun = layout.chunks == 1 ? behind + 1 : 2 * behind + (layout.chunks - 1) * layout.pipeline + 1;
   const auto chunks = static_cast<double>(layout.chunks);
   const double all = workload.micro_batches() * chunks;

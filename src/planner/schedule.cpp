@@ -65,12 +65,18 @@ class ActionOrder {
   std::vector<OrderedAction> actions_;
 };
 
-// A search asks for the same few orders thousands of times.
+constexpr double k_most_actions = 4e6;  // of one simulation, and of the orders that are kept
+
+// A search asks for the same few orders thousands of times. What it returns holds until the next call.
 const std::vector<OrderedAction>& action_order(int64_t stages, int64_t chunks, int64_t micro_batches) {
   thread_local std::map<std::tuple<int64_t, int64_t, int64_t>, std::vector<OrderedAction>> orders;
-  auto& order = orders[{stages, chunks, micro_batches}];
-  if (order.empty()) order = ActionOrder(stages, chunks, micro_batches).take();
-  return order;
+  thread_local double kept = 0;
+  const std::tuple key{stages, chunks, micro_batches};
+  if (const auto found = orders.find(key); found != orders.end()) return found->second;
+  std::vector<OrderedAction> order = ActionOrder(stages, chunks, micro_batches).take();
+  if (kept + static_cast<double>(order.size()) > k_most_actions) orders.clear(), kept = 0;
+  kept += static_cast<double>(order.size());
+  return orders.emplace(key, std::move(order)).first->second;
 }
 
 struct RankClock {
@@ -78,8 +84,9 @@ struct RankClock {
   int64_t delayed = 0;  // gradients of weights that are still to be computed
 };
 
-// One pass over the actions. Gradients of weights that are put off wait for an idle time that is long enough, yet never
-// more of them than the pipeline has ranks: their inputs stay in memory as long.
+// One pass over the actions. Gradients of weights that are put off wait for an idle time that is long enough, yet no
+// more of them than stages come before: their inputs stay in memory as long, and no rank is to keep more micro-batches
+// than the first does under 1F1B.
 class Simulation {
  public:
   Simulation(const Pipeline& pipeline, const std::vector<ChunkSeconds>& places)
@@ -100,7 +107,7 @@ class Simulation {
     RankClock& rank = ranks_[static_cast<size_t>(action.stage)];
     const ChunkSeconds& seconds = places_[static_cast<size_t>(action.place)];
     const double ready = action.needs < 0 ? 0 : ends_[static_cast<size_t>(action.needs)];
-    if (pipeline_.delays_weights) catch_up(rank, seconds.weights, ready);
+    if (pipeline_.delays_weights) catch_up(rank, action.stage, seconds.weights, ready);
     rank.now = std::max(rank.now, ready) + (action.forward ? seconds.forward : seconds.backward);
     if (action.forward) return rank.now;
     if (pipeline_.delays_weights)
@@ -110,8 +117,8 @@ class Simulation {
     return rank.now;
   }
 
-  void catch_up(RankClock& rank, double weights, double ready) const {
-    while (rank.delayed > 0 && (rank.now + weights <= ready || rank.delayed >= pipeline_.stages)) {
+  static void catch_up(RankClock& rank, int64_t most_delayed, double weights, double ready) {
+    while (rank.delayed > 0 && (rank.now + weights <= ready || rank.delayed > most_delayed)) {
       rank.now += weights;
       --rank.delayed;
     }
@@ -148,10 +155,25 @@ double busiest_rank_seconds(const Pipeline& pipeline, const std::vector<ChunkSec
   return most;
 }
 
+// The last rank begins when the first micro-batch has passed all others, and they end after it.
+double least_seconds(const Pipeline& pipeline, const std::vector<ChunkSeconds>& places) {
+  double before = 0, last = 0;
+  for (int64_t place = 0; place < pipeline.stages - 1; ++place) {
+    const ChunkSeconds& chunk = places[static_cast<size_t>(place)];
+    before += pipeline.delays_weights ? chunk.forward : chunk.total();
+  }
+  for (int64_t chunk = 0; chunk < pipeline.chunks; ++chunk)
+    last += places[static_cast<size_t>((chunk + 1) * pipeline.stages - 1)].total();
+  return std::max(pipeline.micro_batches * busiest_rank_seconds(pipeline, places),
+                  before + pipeline.micro_batches * last);
+}
+
 double simulate_pipeline(const Pipeline& pipeline, const std::vector<ChunkSeconds>& places) {
   CHECK(static_cast<int64_t>(places.size()) == pipeline.stages * pipeline.chunks);
   CHECK(!pipeline.delays_weights || pipeline.chunks == 1);
   const int64_t simulated = simulated_micro_batches(pipeline);
+  if (2.0 * static_cast<double>(places.size()) * static_cast<double>(simulated) > k_most_actions)
+    return least_seconds(pipeline, places);
   const double seconds = Simulation(pipeline, places).run(action_order(pipeline.stages, pipeline.chunks, simulated));
   const double busiest = busiest_rank_seconds(pipeline, places);
   return std::max(pipeline.micro_batches * busiest,

@@ -26,9 +26,13 @@ struct Pipeline {
 // pipeline_schedule() gives it, 1F1B or its interleaved form (arXiv 2104.04473, sections 2.2 and 5), and waits for what
 // it needs from other ranks; transfers take no time here. With delays_weights the gradients of weights fill the time in
 // which a rank waits, and the rest follows at the end, as in ZB-H1 (arXiv 2401.10241, section 2.2). Beyond the rounds
-// in which a pipeline settles, each further micro-batch adds the time of the busiest rank.
+// in which a pipeline settles, each further micro-batch adds the time of the busiest rank. A pipeline of more than four
+// million actions is taken at least_seconds().
 // `places` holds one entry for each chunk of the model in its order: place = chunk * stages + stage.
 double simulate_pipeline(const Pipeline& pipeline, const std::vector<ChunkSeconds>& places);
+
+// No schedule is faster.
+double least_seconds(const Pipeline& pipeline, const std::vector<ChunkSeconds>& places);
 
 // Seconds that the busiest rank works on one micro-batch.
 double busiest_rank_seconds(const Pipeline& pipeline, const std::vector<ChunkSeconds>& places);

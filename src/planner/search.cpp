@@ -34,7 +34,9 @@ std::vector<int64_t> context_sizes(const PlanRequest& request) {
   constexpr int64_t k_most = 64;
   constexpr int64_t k_least_tokens = 1024;  // per rank: below, exchanges outweigh what is computed
   std::vector<int64_t> sizes;
-  for (const int64_t each : divisors(request.gpus, k_most)) {
+  const ModelSpec& model = request.shape.model;
+  const bool short_window = model.sliding_window && *model.sliding_window < request.sequence_length;
+  for (const int64_t each : divisors(request.gpus, short_window && !request.family->own_trainer ? 1 : k_most)) {
     if (each > 1 && (request.data_parallel_only || !request.family->context_parallel)) break;
     const bool even = each == 1 || request.sequence_length % (2 * each) == 0;
     if (even && (each == 1 || request.sequence_length / each >= k_least_tokens)) sizes.push_back(each);
@@ -52,7 +54,8 @@ std::vector<Sharding> shardings(const PlanRequest& request, const Layout& layout
   if (!family.fully_sharded && !family.sharded_optimizer) add(Sharding::none);
   if (!family.fully_sharded) add(Sharding::optimizer);
   if (family.own_trainer) add(Sharding::gradients), add(Sharding::weights);
-  if (family.fully_sharded || (family.shards_weights && layout.pipeline == 1)) add(Sharding::weights);
+  if (family.fully_sharded || (family.shards_weights && layout.tensor * layout.context * layout.pipeline == 1))
+    add(Sharding::weights);
   return all;
 }
 

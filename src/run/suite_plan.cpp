@@ -205,7 +205,7 @@ class SuitePlanner {
       if (std::filesystem::exists(data.dataset + ending, unreadable)) continue;
       throw Error(Problem{fmt::format("there is no {}{}", data.dataset, ending),
                           request_.dataset ? "--dataset" : fmt::format("models.{}.dataset_path", model),
-                          "give the prefix of a .bin/.idx pair, or make one: tprimat data make --prefix P --tokens N"});
+                          "give the prefix of a .bin/.idx pair, or make one: tprimat data make --prefix P --tokens N --vocab V"});
     }
   }
 

@@ -67,7 +67,7 @@ TEST(Schedule, OfUnequalStagesIsThatOfASlowSimulation) {
   }
 }
 
-// (p - 1) (F + B - 2 W) in place of (p - 1) (F + B + W) where the three are equal: B and W count apart here
+// B and W count apart here
 // (arXiv 2401.10241, table 2: ZB-H1's bubble is (p - 1) (F + B - W)).
 TEST(Schedule, DelayedWeightsFillABubbleAsTheirPaperSays) {
   const ChunkSeconds each{1, 1, 1};
@@ -91,6 +91,28 @@ TEST(Schedule, DelayedWeightsNeverTakeLonger) {
     const double micro_batches = 1 + round % 40;
     EXPECT_LE(simulate_pipeline({stages, 1, micro_batches, true}, places),
               simulate_pipeline({stages, 1, micro_batches, false}, places) + 1e-9);
+  }
+}
+
+// Four million actions and more are not simulated: neither time nor memory grows without bound.
+TEST(Schedule, OfAnEndlessPipelineIsItsLeast) {
+  const Pipeline pipeline{10000, 1, 64000, false};
+  const std::vector<ChunkSeconds> places = equal_places(pipeline, {1, 1, 1});
+  EXPECT_DOUBLE_EQ(simulate_pipeline(pipeline, places), least_seconds(pipeline, places));
+  EXPECT_DOUBLE_EQ(least_seconds(pipeline, places), 3 * (64000.0 + 9999));
+}
+
+TEST(Schedule, IsNeverFasterThanItsLeast) {
+  std::mt19937 random(17);
+  std::uniform_real_distribution<double> seconds(0.5, 1.5);
+  for (int round = 0; round < 200; ++round) {
+    Pipeline pipeline{2 + round % 5, 1 + round % 3, 0, false};
+    pipeline.micro_batches = static_cast<double>(pipeline.stages * (1 + round % 7));
+    pipeline.delays_weights = pipeline.chunks == 1 && round % 2 == 0;
+    std::vector<ChunkSeconds> places;
+    for (int64_t place = 0; place < pipeline.stages * pipeline.chunks; ++place)
+      places.push_back({seconds(random), seconds(random), seconds(random)});
+    EXPECT_GE(simulate_pipeline(pipeline, places), least_seconds(pipeline, places) * (1 - 1e-12)) << round;
   }
 }
 
