@@ -10,11 +10,11 @@ namespace tprimat {
 
 // A program that trains, as far as time and memory differ between programs: one row of src/planner/families.tsv.
 struct Family {
-  std::string id;                   // scope of calibrated parameters: "megatron_core"
-  std::string full_name;            // for people
-  bool fused_attention = true;      // scores are never written (arXiv 2205.14135)
-  bool fused_elementwise = true;    // norms, activations and residuals run in few kernels
-  bool balances_ends = false;       // a pipeline's stages get layers until embedding and head weigh as much (nanotron)
+  std::string id;                 // scope of calibrated parameters: "megatron_core"
+  std::string full_name;          // for people
+  bool fused_attention = true;    // scores are never written (arXiv 2205.14135)
+  bool fused_elementwise = true;  // norms, activations and residuals run in few kernels
+  bool balances_ends = false;  // a pipeline's stages take layers until they weigh their share with the head (nanotron)
   bool scattered_transfers = true;  // tensor-parallel ranks each send their share of a pipeline's activations
   bool dropout = false;             // masks are kept, one byte an element
   bool narrow_gathers = false;      // in FP8, with one scale per tensor, weights and activations are gathered in 8 bits

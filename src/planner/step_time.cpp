@@ -25,11 +25,6 @@ double ends_of_stage(const EndsTime& ends, const Layout& layout, int64_t stage) 
 }
 
 StageTime time_stage(const Workload& workload, const LayerTime& layer, const EndsTime& ends, int64_t stage) {
-  if (workload.family->balances_ends) {
-    const double share = 1 / static_cast<double>(workload.layout.pipeline);
-    return {layer, share * static_cast<double>(workload.shape.model.num_layers),
-            share * (ends.embedding.both() + ends.head.both())};
-  }
   return {layer, static_cast<double>(workload.stage_layers(stage)), ends_of_stage(ends, workload.layout, stage)};
 }
 
@@ -55,20 +50,15 @@ void add_stage(StepTime& step, const StageTime& stage, double micro_batches) {
 
 // Gradients of weights are half of the backward pass's products.
 ChunkSeconds time_chunk(const Workload& workload, const LayerTime& layer, const EndsTime& ends, int64_t place) {
-  const int64_t places = workload.layout.pipeline * workload.layout.chunks;
-  const bool balanced = workload.family->balances_ends;
-  const double share = 1 / static_cast<double>(places);
-  const double layers = balanced ? share * static_cast<double>(workload.shape.model.num_layers)
-                                 : static_cast<double>(workload.chunk_layers(place));
+  const auto layers = static_cast<double>(workload.chunk_layers(place));
   const Phases total = layer.total();
   ChunkSeconds chunk;
   chunk.forward = layers * total.forward;
   chunk.weights = layers * layer.products.backward / 2;
   chunk.backward = layers * (total.backward + layer.repeated) - chunk.weights;
   const auto add = [&](const Phases& end) { chunk.forward += end.forward, chunk.backward += end.backward; };
-  if (balanced) add((ends.embedding + ends.head) * share);
-  if (!balanced && place == 0) add(ends.embedding);
-  if (!balanced && place == places - 1) add(ends.head);
+  if (place == 0) add(ends.embedding);
+  if (place == workload.layout.pipeline * workload.layout.chunks - 1) add(ends.head);
   return chunk;
 }
 

@@ -73,6 +73,7 @@ struct Workload {
 
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
   int64_t chunk_layers(int64_t place) const {
+    if (family->balances_ends) return balanced_layers(place + 1) - balanced_layers(place);
     return split_layers(shape.model.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).count;
   }
   int64_t stage_layers(int64_t stage) const {
@@ -84,8 +85,20 @@ struct Workload {
     return sum;
   }
 
+  // Layers of the first so many stages of nanotron, which begins a new stage when the products of the blocks so far are
+  // more than the stages so far should have.
+  int64_t balanced_layers(int64_t stages) const {
+    const ModelSpec& m = shape.model;
+    if (stages == 0 || stages == layout.pipeline) return stages == 0 ? 0 : m.num_layers;
+    const double head = static_cast<double>(m.vocab_size) /
+                        static_cast<double>(4 * m.num_attention_heads * m.head_dim + 3 * m.ffn_hidden_size);
+    const double due =
+        (static_cast<double>(m.num_layers) + head) * static_cast<double>(stages) / static_cast<double>(layout.pipeline);
+    return std::min(m.num_layers, static_cast<int64_t>(due) + 1);
+  }
   // All stages but the first and the last are the same.
   bool stages_are_alike() const {
+    if (family->balances_ends) return layout.pipeline == 1;
     return (shape.model.num_layers + (layout.ends_as_layers ? 2 : 0)) % (layout.pipeline * layout.chunks) == 0;
   }
   // One stage of every kind.
