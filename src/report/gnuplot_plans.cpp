@@ -48,7 +48,7 @@ std::string plot_rates(size_t index, size_t rows, const PlannedTable& table) {
   std::string title = printable(table.table);
   for (const PlanErrors& errors : table.errors)
     if (errors.of == "all")
-      title += fmt::format(": {} rows, median {}, P90 {}", errors.rows, format_percent(errors.median),
+      title += fmt::format(" ({}): median {}, P90 {}", errors.rows, format_percent(errors.median),
                            format_percent(errors.p90));
   std::string script = begin_plan_panel(index, rows, title);
   if (rates.published.empty())
