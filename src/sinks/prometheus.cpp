@@ -38,6 +38,8 @@ constexpr GaugeOfMetric k_gauges[] = {
     {"usd_per_1e12_tokens", "cost_per_1e12_tokens_usd", "price of 1e12 tokens at this speed"},
     {"days_per_1e12_tokens", "time_per_1e12_tokens_seconds", "time for 1e12 tokens at this speed", 86400},
     {"final_loss", "final_loss_nats", "mean loss of the last tenth of the steps"},
+    {"step_time_prediction_error", "step_time_prediction_error_ratio", "predicted step time / measured, less 1"},
+    {"memory_prediction_error", "memory_prediction_error_ratio", "predicted memory / measured, less 1"},
 };
 
 std::string escape_label(std::string_view text) {
