@@ -65,6 +65,9 @@ TEST(PrometheusSink, KnowsEveryMetric) {
   sensor.energy_joules = 1e6;
   sensor.energy_valid = true;
   r.telemetry = {sensor};
+  r.prediction.emplace();
+  r.prediction->step_time_seconds = 0.4;
+  r.prediction->memory_gb = 45;
   summarise_run(r, {.peak = peak, .usd_per_hour = 10});
   const std::string text = exposition_of({r});
   size_t known = 0;
