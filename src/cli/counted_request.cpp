@@ -3,19 +3,20 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "config/load.h"
 #include "spec/model_catalogue.h"
 #include "text/format.h"
 
 namespace tprimat {
 
-Experiment load_session_experiment(const Session& session) {
+LoadedExperiment load_session_config(const Session& session) {
   ConfigSources sources;
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
   sources.environment = current_environment();
-  return load_experiment(sources).experiment;
+  return load_experiment(sources);
 }
+
+Experiment load_session_experiment(const Session& session) { return load_session_config(session).experiment; }
 
 CountedModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place) {
   if (const ModelEntry* entry = experiment.find_model_entry(name)) return {entry->spec};

@@ -27,7 +27,8 @@ int64_t parse_count(std::string_view text, const std::string& word, const std::s
                       fmt::format("write 64, 8,16,64 or 8..16384; from 1 to {}", k_most_gpus)});
 }
 
-void add_counts(std::vector<int64_t>& counts, const std::string& word, const std::string& option) {
+void add_counts(std::vector<int64_t>& counts, const std::string& word, const std::string& option,
+                std::vector<std::string>& left_out) {
   const size_t dots = word.find("..");
   if (dots == std::string::npos) return counts.push_back(parse_count(word, word, option));
   const int64_t first = parse_count(std::string_view(word).substr(0, dots), word, option);
@@ -36,6 +37,9 @@ void add_counts(std::vector<int64_t>& counts, const std::string& word, const std
     throw Error(Problem{fmt::format("'{}' ends before it begins", word.substr(0, 64)), option,
                         fmt::format("write {}..{}", last, first)});
   for (int64_t count = first; count <= last; count *= 2) counts.push_back(count);
+  if (const int64_t reached = counts.back(); reached != last)
+    left_out.push_back(fmt::format("{}: {} doubles up to {} and leaves {} out; write {}..{},{} for it too", option,
+                                   word, reached, last, first, reached, last));
 }
 
 double unit_of(char last) {
@@ -52,9 +56,24 @@ double unit_of(char last) {
 
 }  // namespace
 
-std::vector<int64_t> parse_counts(const std::vector<std::string>& words, const std::string& option) {
+std::vector<std::string> split_lists(const std::vector<std::string>& lists, const std::string& option) {
+  std::vector<std::string> words;
+  for (const std::string& list : lists)
+    for (size_t begin = 0; begin <= list.size();) {
+      const size_t end = std::min(list.find(',', begin), list.size());
+      if (end == begin)
+        throw Error(Problem{fmt::format("'{}' has an empty place", list.substr(0, 64)), option,
+                            "write values with commas between them"});
+      words.push_back(list.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  return words;
+}
+
+std::vector<int64_t> parse_counts(const std::vector<std::string>& words, const std::string& option,
+                                  std::vector<std::string>& left_out) {
   std::vector<int64_t> counts;
-  for (const std::string& word : words) add_counts(counts, word, option);
+  for (const std::string& word : words) add_counts(counts, word, option, left_out);
   std::sort(counts.begin(), counts.end());
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
@@ -83,6 +102,13 @@ StatedPrice parse_price(const std::string& text, const std::string& option) {
   }
   throw Error(Problem{fmt::format("'{}' is no price", text.substr(0, 64)), option,
                       "write USD per GPU and hour, 2.5 or H100=2.5,B200=4; above 0, at most 1e6"});
+}
+
+PlanPrecision parse_plan_precision(const std::string& text, const std::string& option, bool of_processor) {
+  const auto precision = parse_enum<PlanPrecision>(text);
+  if (precision && (*precision != PlanPrecision::fp32 || of_processor)) return *precision;
+  throw Error(Problem{fmt::format("the planner does not predict '{}'", text.substr(0, 64)), option,
+                      "choose bf16, fp16, fp8 or fp4; of this processor also fp32"});
 }
 
 }  // namespace tprimat

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "cli/counted_request.h"
 #include "cli/draw_plot.h"
 #include "cli/parse_choice.h"
@@ -50,22 +51,68 @@ const Family& require_family(const std::string& name) {
                       remedy(name.substr(0, 64), ids_of(families()))});
 }
 
+std::vector<std::string> products_of(const Machine& machine) {
+  std::vector<std::string> names;
+  for (const PlanPrecision each :
+       {PlanPrecision::bf16, PlanPrecision::fp16, PlanPrecision::fp8, PlanPrecision::fp4, PlanPrecision::fp32})
+    if (machine.peak(each) > 0) names.emplace_back(enum_name(each));
+  return names;
+}
+
+// By a file, the environment or --set.
+bool is_configured(const YamlNode& settings, const char* key) {
+  const YamlNode* training = settings.find("training");
+  const YamlNode* data = training == nullptr ? nullptr : training->find("data");
+  const YamlNode* value = data == nullptr ? nullptr : data->find(key);
+  return value != nullptr && value->origin != "built-in default";
+}
+
+int64_t usual_sequence(const ModelSpec& model) { return std::min<int64_t>(model.max_position_embeddings, 8192); }
+
+// At least 512, and whole on any of these numbers of GPUs, or where that would be too many at least one for each GPU.
+int64_t usual_batch(const std::vector<int64_t>& counts) {
+  constexpr int64_t k_least = 512, k_most = 1 << 16;
+  int64_t common = 1;
+  for (const int64_t each : counts) {
+    common = std::lcm(common, each);
+    if (common > k_most) return std::max(k_least, *std::max_element(counts.begin(), counts.end()));
+  }
+  return (k_least + common - 1) / common * common;
+}
+
+// What a plan written as a configuration keeps of a model's entry.
+PlannedModel planned_model(const ModelEntry& entry) {
+  PlannedModel model{entry.spec.name, entry.given_name, {}};
+  const auto keep = [&](const char* key, const std::string& value) {
+    if (!value.empty()) model.further.emplace_back(key, value);
+  };
+  if (entry.dataset != ModelEntry().dataset) keep("dataset_path", entry.dataset);
+  keep("initial_weights", entry.initial_weights);
+  keep("tokenizer_path", entry.tokenizer_path.value_or(""));
+  keep("nemo_recipe", entry.nemo_recipe.value_or(""));
+  keep("primus_config", entry.primus_config.value_or(""));
+  return model;
+}
+
 // What the options and the configuration say together.
 class PlanQuestion {
  public:
-  PlanQuestion(const Session& session, const PlanModelOptions& options)
-      : options_(options), experiment_(load_session_experiment(session)) {
+  PlanQuestion(const PlanModelOptions& options, const LoadedExperiment& configured, const PlannerSettings& planner)
+      : options_(options), experiment_(configured.experiment) {
     if (options.gpu.empty() || options.gpus.empty())
-      throw Error(Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama --gpu H100 --gpus 64"});
-    for (const std::string& name : options.gpu)
+      throw Error(
+          Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama3_8b --gpu H100 --gpus 64"});
+    for (const std::string& name : split_lists(options.gpu, "--gpu"))
       add_machine(is_this_processor(name) ? measure_processor() : require_machine(name, "--gpu"));
-    counts_ = parse_counts(options.gpus, "--gpus");
+    counts_ = parse_counts(split_lists(options.gpus, "--gpus"), "--gpus", left_out_);
     if (machines_.size() * counts_.size() > k_most_cases)
       throw Error(
           Problem{fmt::format("{} GPUs in {} numbers are too many to compare", machines_.size(), counts_.size()),
                   "--gpus", fmt::format("at most {} together", k_most_cases)});
     read_common();
-    for (const std::string& text : options.price) take_price(parse_price(text, "--price"));
+    assume_sizes(configured.settings);
+    if (planner.source != PlannerSettings().source) assume("parameters of " + planner.source);
+    for (const std::string& text : split_lists(options.price, "--price")) take_price(parse_price(text, "--price"));
     compared_.scaling = read_scaling();
     compared_.most = options.top;
     compared_.explains = counts_.size() == 1;
@@ -81,13 +128,21 @@ class PlanQuestion {
     return all;
   }
 
-  // The model's key, where it comes from the configuration.
-  std::string configured_model() const {
-    const ModelEntry* entry = experiment_.find_model_entry(options_.model);
-    return entry == nullptr ? "" : entry->spec.name;
+  // What --gpus names and no plan is made for.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+  std::string planned_config(const PlanLine& line) const {
+    PlannedModel model;
+    if (const ModelEntry* entry = experiment_.find_model_entry(options_.model)) model = planned_model(*entry);
+    return render_planned_config(case_of(machines_.front(), counts_.front()).request, line, model,
+                                 parse_enum<Framework>(options_.framework));
   }
 
  private:
+  bool has_processor() const {
+    return std::any_of(machines_.begin(), machines_.end(), [](const Machine& each) { return each.cores > 0; });
+  }
+
   void add_machine(const Machine& machine) {
     const bool is_new =
         std::none_of(machines_.begin(), machines_.end(), [&](const Machine& each) { return each.id == machine.id; });
@@ -104,26 +159,46 @@ class PlanQuestion {
     common_.family = &require_family(options_.framework);
     keep_to_launcher(common_, options_.framework);
     common_.zero_bubble = options_.zero_bubble;
-    common_.precision = parse_choice<PlanPrecision>(options_.precision, "--precision");
+    common_.precision = parse_plan_precision(options_.precision, "--precision", has_processor());
     for (const Machine& machine : machines_) require_trainer_of(machine, *common_.family);
     for (const Machine& machine : machines_)
       if (machine.peak(common_.precision) <= 0)
         throw Error(Problem{fmt::format("{} has no {} products", machine.id, enum_name(common_.precision)),
-                            "--precision", "choose bf16, or another GPU"});
+                            "--precision",
+                            fmt::format("choose {}, or another GPU", fmt::join(products_of(machine), " or "))});
+  }
+
+  void assume(const std::string& what) { compared_.assumptions.push_back(what); }
+
+  // A model of the catalogue is not planned with the sizes of the built-in toys.
+  void assume_sizes(const YamlNode& settings) {
+    if (experiment_.find_model_entry(options_.model) != nullptr) return;
+    if (options_.sequence_length <= 0 && !is_configured(settings, "seq_length")) {
+      common_.sequence_length = usual_sequence(common_.shape.model);
+      assume(fmt::format("SL {} (--seq)", common_.sequence_length));
+    }
+    if (options_.global_batch <= 0 && !is_configured(settings, "global_batch_size")) {
+      const bool grows = options_.scaling == enum_name(Scaling::weak);
+      common_.global_batch = usual_batch(grows ? std::vector{counts_.front()} : counts_);
+      assume(fmt::format("GBS {} (--gbs)", common_.global_batch));
+    }
   }
 
   void take_price(const StatedPrice& price) {
-    if (price.gpu.empty()) {
-      for (const Machine& machine : machines_) prices_.try_emplace(machine.id, price.usd_per_gpu_hour);
-      return;
-    }
+    if (price.gpu.empty()) return state_price("", "every GPU", price.usd_per_gpu_hour);
     const Machine machine = require_machine(price.gpu, "--price");
     const bool is_asked =
         std::any_of(machines_.begin(), machines_.end(), [&](const Machine& each) { return each.id == machine.id; });
     if (!is_asked)
       throw Error(Problem{fmt::format("a price of {}, which is not planned for", machine.id), "--price",
                           "name it in --gpu, or leave the price out"});
-    prices_[machine.id] = price.usd_per_gpu_hour;
+    state_price(machine.id, machine.id, price.usd_per_gpu_hour);
+  }
+
+  void state_price(const std::string& id, const std::string& name, double usd) {
+    if (!prices_.emplace(id, usd).second)
+      throw Error(
+          Problem{fmt::format("two prices of {}", name), "--price", "state one, as in --price H100=2.5,B200=4"});
   }
 
   std::optional<Scaling> read_scaling() const {
@@ -174,7 +249,8 @@ class PlanQuestion {
   }
 
   std::optional<double> price_of(const Machine& machine) const {
-    if (const auto stated = prices_.find(machine.id); stated != prices_.end()) return stated->second;
+    for (const std::string& id : {machine.id, std::string()})
+      if (const auto stated = prices_.find(id); stated != prices_.end()) return stated->second;
     const PlatformSetup* setup = setup_of(machine);
     if (setup == nullptr || !setup->usd_per_hour) return std::nullopt;
     return *setup->usd_per_hour / static_cast<double>(setup->num_devices);
@@ -187,10 +263,22 @@ class PlanQuestion {
     return part ? part->tdp_watts : std::nullopt;
   }
 
+  // As the configuration states it of this GPU, where that is not what the catalogue has.
+  void take_memory(const Machine& machine, PlanCase& each) const {
+    for (const auto& [platform, setup] : experiment_.platforms) {
+      if (&setup != setup_of(machine) || !setup.memory_per_device_gb) continue;
+      const double stated = *setup.memory_per_device_gb * 1e9;
+      if (stated == machine.memory_bytes) return;
+      each.request.machine.memory_bytes = stated;
+      each.memory_source = fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(platform));
+    }
+  }
+
   PlanCase case_of(const Machine& machine, int64_t gpus) const {
     PlanCase each{common_, {}};
     each.request.machine = machine, each.request.gpus = gpus;
     if (machine.cores > 0) each.request.machine.memory_bytes /= static_cast<double>(gpus);  // which ranks share
+    take_memory(machine, each);
     each.request.global_batch = batch_of(gpus, compared_.scaling);
     TrainingTerms& terms = each.terms;
     if (!options_.tokens.empty()) terms.tokens = parse_tokens(options_.tokens, "--tokens");
@@ -204,107 +292,46 @@ class PlanQuestion {
   }
 
   const PlanModelOptions& options_;
-  Experiment experiment_;
+  const Experiment& experiment_;
   std::vector<Machine> machines_;
   std::vector<int64_t> counts_;
   PlanRequest common_;
-  std::map<std::string, double> prices_;  // USD per GPU and hour, by id
+  std::vector<std::string> left_out_;
+  std::map<std::string, double> prices_;  // USD per GPU and hour, by id; "": of every one
   ComparisonOptions compared_;
 };
 
-std::string render_config_of(const PlanQuestion& question, const std::vector<PlanCase>& cases,
-                             const PlanComparison& comparison) {
+std::string render_config_of(const PlanQuestion& question, const PlanComparison& comparison) {
   const PlanReport& plan = comparison.plans.front();
   if (plan.ranked.empty())
-    throw Error(Problem{"no layout fits into memory", "--yaml", "see the same command without --yaml"},
+    throw Error(Problem{plan.legal > 0 ? "no layout fits into memory" : "no layout is legal", "--yaml",
+                        "see the same command without --yaml"},
                 ExitStatus::work_failed);
-  return render_planned_config(cases.front().request, plan.ranked.front(), question.configured_model());
+  std::string text;
+  for (const std::string& assumed : comparison.assumptions) text += fmt::format("# Assumed: {}\n", assumed);
+  return text + question.planned_config(plan.ranked.front());
 }
 
 bool is_answered(const PlanComparison& comparison) {
   const auto& answers = comparison.answers;
   if (!answers.empty())
     return std::any_of(answers.begin(), answers.end(), [](const PlanAnswer& answer) { return answer.found; });
-  return std::any_of(comparison.plans.begin(), comparison.plans.end(),
-                     [](const PlanReport& plan) { return plan.fitting > 0; });
-}
-
-void add_question_options(CLI::App& verb, PlanModelOptions& options) {
-  verb.add_option("--scaling", options.scaling, "weak (--gbs grows with the GPUs) or strong: show the efficiency")
-      ->type_name("NAME");
-  verb.add_option("--plot", options.plot, "Draw --scaling's curves, or --validate's predictions, into a .png or .svg")
-      ->type_name("FILE");
-  verb.add_option("--tokens", options.tokens, "Tokens to train: 15T, 300B (default: 1T)")->type_name("N");
-  verb.add_option("--price", options.price, "USD per GPU and hour: 2.5, or H100=2.5,B200=4")
-      ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  verb.add_option("--target-days", options.target_days, "Fewest GPUs that train the tokens in so many days")
-      ->type_name("DAYS")
-      ->check(CLI::Range(1e-3, 1e6));
-  verb.add_option("--budget", options.budget_usd, "Quickest plan for at most so many USD")
-      ->type_name("USD")
-      ->check(CLI::Range(1e-2, 1e13));
-  verb.add_flag("--yaml", options.yaml, "Print the fastest layout as a configuration");
-}
-
-void add_failure_options(CLI::App& verb, PlanModelOptions& options) {
-  const Reliability& published = published_reliability();
-  verb.add_option(
-          "--mtbf", options.failure_gpu_hours,
-          fmt::format("Hours of one GPU between failures (default: {:.0f}, of Llama 3)", published.failure_gpu_hours))
-      ->type_name("HOURS")
-      ->check(CLI::Range(1.0, 1e12));
-  verb.add_option("--restart-minutes", options.restart_minutes,
-                  fmt::format("From a failure until training goes on, but for reading the checkpoint (default: {:.0f})",
-                              published.restart_seconds / 60))
-      ->type_name("MINUTES")
-      ->check(CLI::Range(0.0, 1e5));
-  verb.add_option("--checkpoint-bandwidth", options.checkpoint_bandwidth_gb,
-                  fmt::format("GB/s of the storage for all GPUs together (default: {:.3f} per GPU, of Llama 3)",
-                              published.storage_bandwidth_per_gpu / 1e9))
-      ->type_name("GB/S")
-      ->check(CLI::Range(1e-3, 1e7));
-  verb.add_option("--node-noise", options.node_noise_percent,
-                  "Standard deviation of a node's step time in percent (default: as calibrated)")
-      ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 100.0));
+  return comparison.ends();
 }
 
 }  // namespace
 
-void add_plan_model_options(CLI::App& verb, PlanModelOptions& options) {
-  verb.add_option("model", options.model, "Model of the configuration or of the catalogue")->type_name("MODEL");
-  verb.add_option("--gpu", options.gpu, "GPUs to plan for, side by side")
-      ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  verb.add_option("--gpus", options.gpus, "How many: 64, 8,16,64 or 8..16384")
-      ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  verb.add_option("--framework", options.framework, "Program that trains: megatron_core, fsdp2, nanotron, ...")
-      ->type_name("NAME")
-      ->capture_default_str();
-  verb.add_option("--precision", options.precision, "bf16, fp16, fp8 or fp4")->type_name("NAME")->capture_default_str();
-  verb.add_option("--seq", options.sequence_length, "Tokens per sequence (default: the configuration's)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
-  verb.add_option("--gbs", options.global_batch, "Sequences per step (default: the configuration's)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  verb.add_flag("--zero-bubble", options.zero_bubble, "Pipelines fill their waiting with gradients of weights (ZB-H1)");
-  verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(CLI::Range(1, 10000));
-  add_question_options(verb, options);
-  add_failure_options(verb, options);
-}
-
-ExitStatus plan_model(const Session& session, const PlanModelOptions& options, const ParameterSet& parameters) {
-  const PlanQuestion question(session, options);
+ExitStatus plan_model(const Session& session, const PlanModelOptions& options, const LoadedExperiment& configured,
+                      const PlannerSettings& planner) {
+  check_plan_options(options, session.json);
+  const PlanQuestion question(options, configured, planner);
   const std::vector<PlanCase> cases = question.cases();
   if (options.yaml && cases.size() != 1)
     throw Error(Problem{"needs one GPU and one number of them", "--yaml", "for instance --gpu H100 --gpus 64"});
-  const PlanComparison comparison = compare_plans(cases, parameters, question.compared());
+  for (const std::string& sentence : question.left_out()) log_note(sentence);
+  const PlanComparison comparison = compare_plans(cases, planner.parameters, question.compared());
   if (options.yaml)
-    print_result(render_config_of(question, cases, comparison));
+    print_result(render_config_of(question, comparison));
   else
     print_result(session.json ? print_json(to_json(comparison)) : render_plan_comparison(comparison));
   if (!options.plot.empty()) draw_scaling(comparison, options.plot);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/counted_request.h"
 #include "cli/draw_plot.h"
 #include "cli/plan_inputs.h"
 #include "cli/plan_model.h"
@@ -19,10 +20,10 @@ namespace tprimat {
 namespace {
 
 constexpr const char* k_plan_examples =
-    "  tprimat plan llama --gpu H100 --gpus 64                     the fastest layouts of a model on 64 GPUs\n"
+    "  tprimat plan llama3_8b --gpu H100 --gpus 64                 the fastest layouts of a model on 64 GPUs\n"
     "  tprimat plan llama3.1_405b --gpu GB200,B200 --gpus 512 --gbs 1536 --precision fp8 --json\n"
-    "  tprimat plan llama3_8b --gpu H100,B200 --gpus 8..512 --gbs 512 --seq 8192 --scaling strong\n"
-    "  tprimat plan llama3_8b --gpu H100 --gpus 8..512 --gbs 512 --seq 8192 --tokens 15T --price 2.5 --target-days 60\n"
+    "  tprimat plan llama3_8b --gpu H100,B200 --gpus 8..512 --scaling strong\n"
+    "  tprimat plan llama3_8b --gpu H100 --gpus 8..512 --tokens 15T --price 2.5 --target-days 60\n"
     "  tprimat plan llama3_8b --gpu H100 --gpus 64 --gbs 512 --seq 8192 --yaml\n"
     "  tprimat plan --validate results.tsv --rows                  how wrong is the planner on published "
     "measurements?\n"
@@ -37,9 +38,9 @@ struct PlanOptions {
   bool rows = false;
 };
 
-ParameterSet load_parameters(const PlanOptions& options) {
-  if (options.parameters.empty()) return built_in_parameters();
-  return parse_parameters(read_file(options.parameters), options.parameters);
+// --parameters, else those that the configuration names.
+PlannerSettings load_settings(const PlanOptions& options, const Experiment& experiment) {
+  return load_planner_settings(options.parameters.empty() ? experiment.planner_parameters : options.parameters);
 }
 
 Json validation_json(const std::vector<PlannedTable>& tables) {
@@ -88,7 +89,7 @@ ExitStatus print_validation(const Session& session, const PlanOptions& options, 
 
 ExitStatus validate_plans(const Session& session, const PlanOptions& options) {
   const PlanInputs inputs = sort_plan_inputs(options.tables);
-  const ParameterSet parameters = load_parameters(options);
+  const ParameterSet parameters = load_settings(options, load_session_config(session).experiment).parameters;
   return print_validation(session, options, plan_tables(load_tables(inputs.tables), parameters), inputs, parameters,
                           nullptr);
 }
@@ -96,7 +97,7 @@ ExitStatus validate_plans(const Session& session, const PlanOptions& options) {
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   const PlanInputs inputs = sort_plan_inputs(options.calibration);
   const std::vector<PublishedTable> tables = load_tables(inputs.tables);
-  const ParameterSet before = load_parameters(options);
+  const ParameterSet before = load_settings(options, load_session_config(session).experiment).parameters;
   std::vector<Observation> observations = inputs.observations();
   for (const PublishedTable& table : tables) {
     const auto more = observations_of(table);
@@ -108,9 +109,24 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   return print_validation(session, options, planned, inputs, fitted, &before);
 }
 
+ExitStatus plan_asked_model(const Session& session, const PlanOptions& options) {
+  const LoadedExperiment configured = load_session_config(session);
+  return plan_model(session, options.model, configured, load_settings(options, configured.experiment));
+}
+
+void check_options(const PlanOptions& options) {
+  const bool reads_tables = !options.tables.empty() || !options.calibration.empty();
+  if (options.rows && !reads_tables)
+    throw Error(Problem{"shows the rows of tables, and there are none", "--rows", "add --validate TABLE"});
+  const char* table_option = options.calibration.empty() ? "--validate" : "--calibrate";
+  if (reads_tables && !options.model.model.empty())
+    throw Error(Problem{fmt::format("reads tables, and plans no model '{}'", options.model.model.substr(0, 64)),
+                        table_option, "leave one of the two out"});
+}
+
 void add_parameter_options(CLI::App& verb, PlanOptions& options) {
   verb.add_option("--parameters", options.parameters,
-                  "Fitted parameters that --calibrate wrote (default: the built-in ones)")
+                  "Fitted parameters that --calibrate wrote (default: the configuration's, else the built-in ones)")
       ->type_name("FILE");
 }
 
@@ -147,9 +163,10 @@ void add_plan_verb(CLI::App& program, Session& session) {
   add_table_options(*verb, *options);
   verb->callback([&session, options] {
     session.action = [&session, options] {
+      check_options(*options);
       if (!options->calibration.empty()) return calibrate_plans(session, *options);
       if (!options->tables.empty()) return validate_plans(session, *options);
-      if (!options->model.model.empty()) return plan_model(session, options->model, load_parameters(*options));
+      if (!options->model.model.empty()) return plan_asked_model(session, *options);
       throw Error(Problem{"needs a model, --validate TABLE or --calibrate TABLE", "plan", "see tprimat plan --help"});
     };
   });

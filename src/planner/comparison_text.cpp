@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "planner/plan_comparison.h"
 #include "text/format.h"
@@ -11,6 +12,7 @@ namespace {
 // Which columns the plans have something for.
 struct ComparisonColumns {
   bool batch = false, efficiency = false, usd = false, energy = false;
+  bool hours = true;  // the longest training takes hours
 };
 
 ComparisonColumns find_columns(const PlanComparison& comparison) {
@@ -18,6 +20,7 @@ ComparisonColumns find_columns(const PlanComparison& comparison) {
   columns.efficiency = comparison.scaling.has_value();
   for (const PlanReport& plan : comparison.plans) {
     columns.batch |= plan.global_batch_size != comparison.plans.front().global_batch_size;
+    columns.hours &= !plan.training || !plan.training->days || are_hours(*plan.training->days);
     columns.usd |= plan.training && plan.training->usd;
     columns.energy |= plan.training && plan.training->megawatt_hours;
   }
@@ -93,8 +96,8 @@ class ComparisonTable {
                {describe_layout(best), format_duration(best.step_seconds), format_count(best.tokens_per_second_per_gpu),
                 format_si(training.tokens_per_second, ""), format_percent(best.mfu)});
     if (columns_.efficiency) row.push_back(format_percent(*plan.efficiency));
-    row.insert(row.end(),
-               {format_gb(best.memory_bytes), format_percent(training.goodput.share), format_days(training.days)});
+    row.insert(row.end(), {format_gb(best.memory_bytes), format_percent(training.goodput.share),
+                           training.days ? format_days(*training.days, columns_.hours) : "never"});
     if (columns_.usd) row.push_back(training.usd ? format_usd(*training.usd) : "-");
     if (columns_.energy) row.push_back(training.megawatt_hours ? format_megawatt_hours(*training.megawatt_hours) : "-");
   }
@@ -132,9 +135,39 @@ std::string list_parts(const PlanComparison& comparison, bool (*applies)(const P
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-const Goodput& first_goodput(const PlanComparison& comparison) {
-  const auto trains = [](const PlanReport& plan) { return plan.training.has_value(); };
-  return std::find_if(comparison.plans.begin(), comparison.plans.end(), trains)->training->goodput;
+const Goodput* first_goodput(const PlanComparison& comparison) {
+  for (const PlanReport& plan : comparison.plans)
+    if (plan.training) return &plan.training->goodput;
+  return nullptr;
+}
+
+bool never_ends(const PlanReport& plan) { return plan.training && !plan.training->days; }
+
+// Which batches would have legal layouts, for the numbers of GPUs where this one has none.
+std::string render_legal_batches(const PlanComparison& comparison) {
+  std::map<int64_t, std::vector<std::string>> counts;
+  for (const PlanReport& plan : comparison.plans) {
+    if (!plan.batch_multiple) continue;
+    auto& named = counts[*plan.batch_multiple];
+    if (const std::string count = whole(plan.gpus); std::find(named.begin(), named.end(), count) == named.end())
+      named.push_back(count);
+  }
+  std::string text;
+  for (const auto& [multiple, named] : counts)
+    text += fmt::format("none is legal: on {} GPUs choose a GBS that is a multiple of {}\n", fmt::join(named, ", "),
+                        multiple);
+  return text;
+}
+
+std::string render_memory_sources(const PlanComparison& comparison) {
+  std::map<std::string, std::string> sources;
+  for (const PlanReport& plan : comparison.plans)
+    if (!plan.memory_source.empty())
+      sources[plan.gpu] =
+          fmt::format("memory of {}: {}, from {}\n", plan.gpu, format_gb(plan.memory_bytes), plan.memory_source);
+  std::string text;
+  for (const auto& [gpu, line] : sources) text += line;
+  return text;
 }
 
 bool counts_ends(const PlanReport& plan) { return !plan.ranked.empty() && plan.ranked.front().ends_as_layers; }
@@ -143,10 +176,14 @@ std::string render_notes(const PlanComparison& comparison, const ComparisonColum
   std::string text;
   if (!comparison.frontier.empty()) {
     text = fmt::format(
-        "* on the Pareto frontier: nothing here is better in {} at once; --json lists all {} layouts on it\n",
+        "* this layout is on the Pareto frontier: nothing here is better in {} at once; slower layouts of a row may be "
+        "on it too: --json lists all {}\n",
         list_frontier_figures(comparison), comparison.frontier.size());
-    text += "goodput: " + describe_failures(first_goodput(comparison)) + "\n";
   }
+  if (const Goodput* goodput = first_goodput(comparison)) text += "goodput: " + describe_failures(*goodput) + "\n";
+  if (std::any_of(comparison.plans.begin(), comparison.plans.end(), never_ends))
+    text += fmt::format("never: {}\n", k_never_ends);
+  text += render_legal_batches(comparison) + render_memory_sources(comparison);
   if (columns.energy) text += "energy: at most; the GPUs alone at their thermal design power\n";
   const std::string unpriced =
       list_parts(comparison, [](const PlanReport& plan) { return plan.training && !plan.training->usd; });
@@ -181,6 +218,7 @@ std::string render_plan_comparison(const PlanComparison& comparison) {
            render_notes(comparison, find_columns(comparison));
   if (has_one_count(comparison))
     for (const PlanReport& plan : comparison.plans) text += (text.empty() ? "" : "\n") + render_plan_report(plan);
+  if (!comparison.assumptions.empty()) text += fmt::format("\nassumed: {}\n", fmt::join(comparison.assumptions, "; "));
   return text + render_answers(comparison);
 }
 

@@ -13,62 +13,70 @@
 namespace tprimat {
 namespace {
 
-// A choice in which neighbours differ. `adopt` gives a layout another's choice, and what must follow from it.
+// A choice in which layouts differ. `adopt` gives a layout another's choice, and what must follow from it.
 struct Dimension {
-  int64_t (*size)(const Layout&);
-  std::string (*print)(const Layout&);
+  const char *before, *after;  // what is said around a value: "TP 2", "full recompute"
+  int64_t (*value)(const Layout&);
+  std::string (*print)(int64_t);
   void (*adopt)(Layout&, const Layout&);
+
+  std::string name(const Layout& layout) const { return before + print(value(layout)) + after; }
 };
 
-constexpr std::array<Dimension, 6> k_dimensions = {
-    Dimension{[](const Layout& l) { return l.tensor; }, [](const Layout& l) { return fmt::format("TP {}", l.tensor); },
+std::string print_size(int64_t size) { return std::to_string(size); }
+std::string print_sharding(int64_t value) { return name_sharding(static_cast<Sharding>(value)); }
+std::string print_recompute(int64_t value) {
+  const auto recompute = static_cast<Recompute>(value);
+  return recompute == Recompute::none ? "no" : std::string(enum_name(recompute));
+}
+
+constexpr std::array<Dimension, 7> k_dimensions = {
+    Dimension{"TP ", "", [](const Layout& l) { return l.tensor; }, print_size,
               [](Layout& l, const Layout& other) { l.tensor = other.tensor; }},
-    Dimension{[](const Layout& l) { return l.pipeline; },
-              [](const Layout& l) { return fmt::format("PP {}", l.pipeline); },
+    Dimension{"PP ", "", [](const Layout& l) { return l.pipeline; }, print_size,
               [](Layout& l, const Layout& other) {
                 l.pipeline = other.pipeline, l.chunks = other.chunks, l.ends_as_layers = other.ends_as_layers;
                 l.delays_weights = other.delays_weights;
               }},
-    Dimension{[](const Layout& l) { return l.chunks; }, [](const Layout& l) { return fmt::format("VP {}", l.chunks); },
+    Dimension{"VP ", "", [](const Layout& l) { return l.chunks; }, print_size,
               [](Layout& l, const Layout& other) { l.chunks = other.chunks, l.delays_weights = other.delays_weights; }},
-    Dimension{[](const Layout& l) { return l.context; },
-              [](const Layout& l) { return fmt::format("CP {}", l.context); },
+    Dimension{"CP ", "", [](const Layout& l) { return l.context; }, print_size,
               [](Layout& l, const Layout& other) { l.context = other.context; }},
-    Dimension{[](const Layout& l) { return l.micro_batch; },
-              [](const Layout& l) { return fmt::format("MBS {}", l.micro_batch); },
+    Dimension{"MBS ", "", [](const Layout& l) { return l.micro_batch; }, print_size,
               [](Layout& l, const Layout& other) { l.micro_batch = other.micro_batch; }},
-    Dimension{[](const Layout& l) { return static_cast<int64_t>(l.sharding); },
-              [](const Layout& l) { return name_sharding(l.sharding); },
-              [](Layout& l, const Layout& other) { l.sharding = other.sharding; }}};
+    Dimension{"", "", [](const Layout& l) { return static_cast<int64_t>(l.sharding); }, print_sharding,
+              [](Layout& l, const Layout& other) { l.sharding = other.sharding; }},
+    Dimension{"", " recompute", [](const Layout& l) { return static_cast<int64_t>(l.recompute); }, print_recompute,
+              [](Layout& l, const Layout& other) { l.recompute = other.recompute; }}};
+
+// Chunks are cut from a stage: they are held against those of as many stages.
+bool is_other_choice(const Layout& mine, const Layout& other, const Dimension& dimension) {
+  const bool of_chunks = dimension.value == k_dimensions[2].value;
+  return dimension.value(mine) != dimension.value(other) && (!of_chunks || mine.pipeline == other.pipeline);
+}
 
 // Data-parallel ranks follow from the other sizes.
 bool differs_in_this_alone(const Layout& mine, Layout other, const Dimension& dimension) {
-  if (dimension.size(mine) == dimension.size(other)) return false;
+  if (dimension.value(mine) == dimension.value(other)) return false;
   dimension.adopt(other, mine);
   other.data = mine.data;
   return other == mine;
 }
 
-bool differs_in_recompute_alone(const Layout& mine, Layout other) {
-  if (mine.recompute == other.recompute) return false;
-  other.recompute = mine.recompute;
-  return other == mine;
-}
-
 struct Reason {
-  bool excluded = false;  // the neighbour does not fit
-  double slower = 0;      // the neighbour's time over the best's, less 1
+  bool excluded = false;  // the other layout does not fit
+  double slower = 0;      // its time over the best's, less 1
   std::string sentence;
 };
 
 struct Difference {
   const char* name;
-  double share;  // of the neighbour's step that the best spends more
+  double share;  // of the best's step that the other spends more
 };
 
-// Where the best's seconds are more or fewer than the neighbour's, as shares of the neighbour's step.
+// Where the other's seconds are more or fewer than the best's, as shares of the best's step.
 std::array<Difference, 4> differences(const StepTime& best, const StepTime& other) {
-  const auto share = [&](auto part) { return (part(best) - part(other)) / other.total(); };
+  const auto share = [&](auto part) { return (part(other) - part(best)) / best.total(); };
   return {Difference{"exchanges", share([](const StepTime& t) { return t.tensor + t.context + t.transfers + t.data; })},
           Difference{"bubble", share([](const StepTime& t) { return t.bubble; })},
           Difference{"recompute", share([](const StepTime& t) { return t.recompute; })},
@@ -76,7 +84,7 @@ std::array<Difference, 4> differences(const StepTime& best, const StepTime& othe
                      share([](const StepTime& t) { return t.products + t.attention + t.elementwise + t.ends; })}};
 }
 
-// The two that matter most: " (exchanges -3.3 %, bubble +0.8 %)".
+// The two that matter most: " (exchanges +3.3 %, bubble -0.8 %)".
 std::string name_differences(const StepTime& best, const StepTime& other) {
   constexpr double k_least = 0.002;
   auto parts = differences(best, other);
@@ -99,8 +107,11 @@ class Explanation {
   }
 
   std::vector<Reason> reasons() {
-    add_recompute();
-    for (const Dimension& dimension : k_dimensions) add_dimension(dimension);
+    for (const Dimension& dimension : k_dimensions) {
+      add_excluded(dimension);
+      collect_rival(dimension);
+    }
+    for (const Rival& rival : rivals_) add_rival(rival);
     std::stable_sort(reasons_.begin(), reasons_.end(), [](const Reason& a, const Reason& b) {
       return a.excluded != b.excluded ? a.excluded : !a.excluded && a.slower > b.slower;
     });
@@ -123,89 +134,67 @@ class Explanation {
                        all);
   }
 
-  std::string compare_memory(const RankedLayout& other) const {
-    const double more = best_.memory.total() - other.memory.total();
-    return fmt::format("{} {} memory", format_gb(std::fabs(more)), more > 0 ? "more" : "less");
+  // The fastest that fits with another value of one or more of the choices.
+  struct Rival {
+    const RankedLayout* plan;
+    std::vector<std::string> choices;  // "TP 2 rather than 1"
+  };
+
+  std::string name_choice(const Dimension& dimension, const Layout& other) const {
+    return fmt::format("{} rather than {}", dimension.name(mine()), dimension.print(dimension.value(other)));
   }
 
-  void add_dimension(const Dimension& dimension) {
-    const RankedLayout* smaller = nearest(dimension, [](int64_t other, int64_t own) { return other < own; });
-    const RankedLayout* larger = nearest(dimension, [](int64_t other, int64_t own) { return other > own; });
-    const RankedLayout* chosen = smaller != nullptr && !fits(*smaller) ? smaller : larger;
-    if (chosen == nullptr || (smaller != nullptr && fits(*chosen) && slower(*smaller) < slower(*chosen)))
-      chosen = smaller;
-    if (chosen != nullptr) add_neighbour(dimension, *chosen);
-  }
-
-  // The nearest size on one side, and of the layouts with it the fastest.
-  template <class Side>
-  const RankedLayout* nearest(const Dimension& dimension, Side on_side) const {
-    const RankedLayout* found = nullptr;
-    const int64_t own = dimension.size(mine());
+  // The nearest choice that would be faster with all else alike, if only there were room for it.
+  void add_excluded(const Dimension& dimension) {
+    const RankedLayout* nearest = nullptr;
     const auto distance = [&](const RankedLayout& plan) {
-      return std::abs(dimension.size(plan.workload.layout) - own);
+      return std::abs(dimension.value(plan.workload.layout) - dimension.value(mine()));
     };
     for (const RankedLayout& plan : legal_) {
-      const Layout& layout = plan.workload.layout;
-      if (!on_side(dimension.size(layout), own) || !differs_in_this_alone(mine(), layout, dimension)) continue;
-      if (found == nullptr || distance(plan) < distance(*found)) found = &plan;
+      if (slower(plan) >= 0) break;
+      if (fits(plan) || !differs_in_this_alone(mine(), plan.workload.layout, dimension)) continue;
+      if (nearest == nullptr || distance(plan) < distance(*nearest)) nearest = &plan;
     }
-    return found;
+    if (nearest != nullptr)
+      reasons_.push_back({true, slower(*nearest),
+                          fmt::format("{}, which with all else alike {}",
+                                      name_choice(dimension, nearest->workload.layout), would_need(*nearest))});
   }
 
-  void add_neighbour(const Dimension& dimension, const RankedLayout& other) {
-    constexpr double k_same = 0.0005;
-    const std::string own = dimension.print(mine()), its = dimension.print(other.workload.layout);
-    const std::string sizes = fmt::format("{} rather than {}", own, its.substr(its.find(' ') + 1));
-    if (!fits(other)) {
-      reasons_.push_back({true, slower(other), fmt::format("{}, which {}", sizes, would_need(other))});
-      return;
-    }
-    if (slower(other) < k_same) return;
-    reasons_.push_back({false, slower(other),
-                        fmt::format("{} makes a step {} shorter{} and takes {}", sizes,
-                                    format_percent(1 - best_.time.total() / other.time.total()),
-                                    name_differences(best_.time, other.time), compare_memory(other))});
+  void collect_rival(const Dimension& dimension) {
+    const auto found = std::find_if(legal_.begin(), legal_.end(), [&](const RankedLayout& plan) {
+      return fits(plan) && is_other_choice(mine(), plan.workload.layout, dimension);
+    });
+    if (found == legal_.end()) return;
+    const std::string choice = name_choice(dimension, found->workload.layout);
+    for (Rival& rival : rivals_)
+      if (rival.plan == &*found) return rival.choices.push_back(choice);
+    rivals_.push_back({&*found, {choice}});
   }
 
-  // The next that keeps more, if there is one, else the next that keeps less.
-  void add_recompute() {
-    const RankedLayout* more = nullptr;
-    const RankedLayout* less = nullptr;
-    for (const RankedLayout& plan : legal_) {
-      if (!differs_in_recompute_alone(mine(), plan.workload.layout)) continue;
-      const Recompute other = plan.workload.layout.recompute;
-      const RankedLayout*& nearest = other < mine().recompute ? less : more;
-      const bool nearer =
-          nearest == nullptr || (other < mine().recompute) == (other > nearest->workload.layout.recompute);
-      if (nearer) nearest = &plan;
-    }
-    if (less != nullptr && !fits(*less)) return add_needed_recompute(*less);
-    if (mine().recompute == Recompute::none && more != nullptr) add_spared_recompute(*more);
+  // Below this neither time nor memory is a reason.
+  static constexpr double k_least = 0.01;
+
+  std::string compare_memory(const RankedLayout& other) const {
+    const double more = other.memory.total() - best_.memory.total();
+    if (std::fabs(more) < k_least * best_.memory.total()) return "";
+    return fmt::format(" and takes {} {} memory", format_gb(std::fabs(more)), more > 0 ? "more" : "less");
   }
 
-  void add_needed_recompute(const RankedLayout& without) {
+  void add_rival(const Rival& rival) {
+    const RankedLayout& other = *rival.plan;
+    if (slower(other) < k_least) return;
     reasons_.push_back(
-        {true, slower(without),
-         fmt::format("{} recompute, {} of a step: {} it {}", enum_name(mine().recompute),
-                     format_percent(best_.time.recompute / best_.time.total()),
-                     without.workload.layout.recompute == Recompute::none
-                         ? "without"
-                         : fmt::format("with {} recompute", enum_name(without.workload.layout.recompute)),
-                     would_need(without))});
-  }
-
-  void add_spared_recompute(const RankedLayout& with) {
-    reasons_.push_back(
-        {false, slower(with),
-         fmt::format("no recompute: {} recompute would free {} and make a step {} longer",
-                     enum_name(with.workload.layout.recompute), format_gb(best_.memory.total() - with.memory.total()),
-                     format_percent(slower(with)))});
+        {false, slower(other),
+         fmt::format("{}: the fastest such layout that fits ({}) makes a step {} longer{}{}",
+                     fmt::join(rival.choices, ", "), format_layout(describe_plan(other, request_)),
+                     format_percent(slower(other)), name_differences(best_.time, other.time), compare_memory(other))});
   }
 
   const PlanRequest& request_;
   const RankedLayout& best_;
   std::vector<RankedLayout> legal_;  // fastest first
+  std::vector<Rival> rivals_;
   std::vector<Reason> reasons_;
 };
 

@@ -26,6 +26,12 @@ struct Goodput {
   double failure_gpu_hours = 0;       // behind failure_seconds
   double share = 1;
 
+  // Failures come faster than it restarts: less than a millionth of the time trains, and nothing ever ends.
+  bool is_hopeless() const {
+    constexpr double k_least_share = 1e-6;
+    return !(share >= k_least_share);
+  }
+
   static constexpr auto fields() {
     using G = Goodput;
     return std::tuple{

@@ -30,9 +30,13 @@ void take_part(Machine& machine, std::string_view id) {
   machine.memory_bandwidth = part->memory_bandwidth.value_or(0);
 }
 
-// "fp16=125 memory=32": what the catalogue does not hold, or what this machine has otherwise.
+// "no_bf16 fp16=125 memory=32": what the catalogue does not hold, or what this machine has otherwise.
 void take_own_facts(Machine& machine, std::string_view text) {
   for (const std::string& word : split_words(text, ' ')) {
+    if (word == "no_bf16") {
+      machine.has_bf16 = false;
+      continue;
+    }
     const size_t equals = word.find('=');
     CHECK(equals != std::string::npos);
     const std::string key = word.substr(0, equals);
@@ -89,7 +93,7 @@ double Machine::peak(PlanPrecision precision) const {
     case PlanPrecision::fp8: return peak_8;
     case PlanPrecision::fp4: return peak_4;
     case PlanPrecision::fp32: return peak_32;
-    case PlanPrecision::bf16:
+    case PlanPrecision::bf16: return has_bf16 ? peak_16 : 0;
     case PlanPrecision::fp16: break;
   }
   return peak_16;

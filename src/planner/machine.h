@@ -21,12 +21,16 @@ struct EnumNames<PlanPrecision> {
                                                                           {PlanPrecision::fp32, "fp32"}};
 };
 
+// All nodes wait for the slowest; as published trainings count them, a node has so many GPUs.
+inline constexpr double k_gpus_per_node = 8;
+
 // One accelerator and what connects it to others, from src/planner/machines.tsv and the hardware catalogue.
 struct Machine {
   std::string id;            // "H100-SXM-80GB"
   std::string architecture;  // scope of calibrated parameters: "hopper"
   double peak_16 = 0;        // dense, bf16 or fp16, FLOP/s
-  double peak_8 = 0;         // 0: the part has no such products
+  bool has_bf16 = true;
+  double peak_8 = 0;  // 0: the part has no such products
   double peak_4 = 0;
   double peak_32 = 0;  // of a processor
   double memory_bytes = 0;

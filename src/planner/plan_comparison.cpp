@@ -25,10 +25,23 @@ struct SolvedCase {
   std::vector<FrontierPlan> frontier;
 };
 
-FrontierPlan frontier_plan(const RankedLayout& plan, const PlanCase& each, const Straggling& straggling) {
+// Nothing for a training that never ends.
+std::optional<FrontierPlan> frontier_plan(const RankedLayout& plan, const PlanCase& each,
+                                          const Straggling& straggling) {
   const TrainingOutlook training = foresee_training(plan, each.terms, straggling);
-  return {each.request.machine.id, each.request.gpus, describe_plan(plan, each.request),
-          training.days,           training.usd,      training.megawatt_hours};
+  if (!training.days) return std::nullopt;
+  return FrontierPlan{each.request.machine.id, each.request.gpus, describe_plan(plan, each.request),
+                      *training.days,          training.usd,      training.megawatt_hours};
+}
+
+// The least batch that has legal layouts; each of its multiples has them too.
+std::optional<int64_t> find_legal_batch(PlanRequest request, const ParameterSet& parameters) {
+  for (int64_t batch = 1; batch <= request.gpus; ++batch) {
+    if (request.gpus % batch != 0) continue;
+    request.global_batch = batch;
+    if (search_layouts(request, parameters, 0).legal > 0) return batch;
+  }
+  return std::nullopt;
 }
 
 SolvedCase solve(const PlanCase& each, const ParameterSet& parameters, const ComparisonOptions& options) {
@@ -41,10 +54,13 @@ SolvedCase solve(const PlanCase& each, const ParameterSet& parameters, const Com
   if (each.terms.node_noise) apply_node_noise(outcome, request.gpus, per_doubling, *each.terms.node_noise);
   const Straggling straggling = estimate_straggling(request.gpus, per_doubling, each.terms.node_noise);
   SolvedCase solved{make_plan_report(request, outcome), {}};
+  solved.report.memory_source = each.memory_source;
   solved.report.reasons = std::move(reasons);
+  if (outcome.legal == 0) solved.report.batch_multiple = find_legal_batch(request, parameters);
   if (!outcome.ranked.empty())
     solved.report.training = foresee_training(outcome.ranked.front(), each.terms, straggling);
-  for (const RankedLayout& plan : outcome.frontier) solved.frontier.push_back(frontier_plan(plan, each, straggling));
+  for (const RankedLayout& plan : outcome.frontier)
+    if (auto point = frontier_plan(plan, each, straggling)) solved.frontier.push_back(std::move(*point));
   return solved;
 }
 
@@ -101,11 +117,29 @@ void fill_answer(PlanAnswer& answer, const PlanReport& plan) {
 
 std::string name_plan(const PlanReport& plan) {
   const TrainingOutlook& training = *plan.training;
-  return fmt::format("{} x {} ({}{})", plan.gpus, plan.gpu, format_days(training.days),
+  return fmt::format("{} x {} ({}{})", plan.gpus, plan.gpu, format_days(*training.days),
                      training.usd ? ", " + format_usd(*training.usd) : "");
 }
 
-using PlanRefs = std::vector<const PlanReport*>;  // each with a training
+using PlanRefs = std::vector<const PlanReport*>;
+
+// Those that train all tokens.
+PlanRefs ending(const PlanRefs& plans) {
+  PlanRefs those;
+  for (const PlanReport* plan : plans)
+    if (plan->training && plan->training->days) those.push_back(plan);
+  return those;
+}
+
+// Why none of them trains all tokens.
+std::string name_obstacle(const PlanRefs& plans) {
+  const auto any = [&](auto holds) { return std::any_of(plans.begin(), plans.end(), holds); };
+  if (any([](const PlanReport* plan) { return plan->fitting > 0; }))
+    return std::string("it never ends: ") + k_never_ends;
+  if (any([](const PlanReport* plan) { return plan->legal > 0; })) return "nothing fits into memory";
+  const std::string remedy = plans.empty() ? "" : name_legal_batch(*plans.front());
+  return fmt::format("no layout of this batch is legal{}{}", remedy.empty() ? "" : ": ", remedy);
+}
 
 template <class Figure>
 const PlanReport* least_plan(const PlanRefs& plans, Figure figure) {
@@ -114,28 +148,30 @@ const PlanReport* least_plan(const PlanRefs& plans, Figure figure) {
   return found == plans.end() ? nullptr : *found;
 }
 
-double days_of(const PlanReport& plan) { return plan.training->days; }
+double days_of(const PlanReport& plan) { return *plan.training->days; }
 
 // Of one part: the fewest GPUs that train the tokens in time.
-PlanAnswer answer_target(const std::string& gpu, const PlanRefs& plans, double target_days) {
+PlanAnswer answer_target(const std::string& gpu, const PlanRefs& asked, double target_days) {
   PlanAnswer answer;
+  const PlanRefs plans = ending(asked);
   PlanRefs in_time;
   for (const PlanReport* plan : plans)
-    if (plan->training->days <= target_days) in_time.push_back(plan);
+    if (days_of(*plan) <= target_days) in_time.push_back(plan);
   if (const PlanReport* fewest = least_plan(in_time, [](const PlanReport& plan) { return plan.gpus; })) {
     fill_answer(answer, *fewest);
     answer.sentence = name_plan(*fewest) + " are the fewest of these";
   } else if (const PlanReport* quickest = least_plan(plans, days_of)) {
     answer.sentence = fmt::format("none of these numbers of {}; the quickest is {}", gpu, name_plan(*quickest));
   } else {
-    answer.sentence = gpu + ": nothing fits into memory";
+    answer.sentence = fmt::format("{}: {}", gpu, name_obstacle(asked));
   }
   answer.sentence = fmt::format("in {}: {}", format_days(target_days), answer.sentence);
   return answer;
 }
 
-PlanAnswer answer_budget(const PlanRefs& plans, double budget) {
+PlanAnswer answer_budget(const PlanRefs& asked, double budget) {
   PlanAnswer answer;
+  const PlanRefs plans = ending(asked);
   PlanRefs priced, within;
   for (const PlanReport* plan : plans) {
     if (!plan->training->usd) continue;
@@ -149,7 +185,7 @@ PlanAnswer answer_budget(const PlanRefs& plans, double budget) {
                  least_plan(priced, [](const PlanReport& plan) { return *plan.training->usd; })) {
     answer.sentence = fmt::format("none of these; the cheapest is {}", name_plan(*cheapest));
   } else {
-    answer.sentence = "nothing with a known price fits into memory";
+    answer.sentence = plans.empty() ? name_obstacle(asked) : "nothing with a known price fits into memory";
   }
   answer.sentence = fmt::format("for {}: {}", format_usd(budget), answer.sentence);
   return answer;
@@ -160,7 +196,6 @@ void answer_questions(PlanComparison& comparison, const ComparisonOptions& optio
   std::vector<std::pair<std::string, PlanRefs>> by_gpu;
   for (const PlanReport& plan : comparison.plans) {
     if (by_gpu.empty() || by_gpu.back().first != plan.gpu) by_gpu.emplace_back(plan.gpu, PlanRefs());
-    if (!plan.training) continue;
     all.push_back(&plan);
     by_gpu.back().second.push_back(&plan);
   }
@@ -187,6 +222,11 @@ std::vector<FrontierPlan> pareto_frontier(std::vector<FrontierPlan> all) {
   return frontier;
 }
 
+bool PlanComparison::ends() const {
+  return std::any_of(plans.begin(), plans.end(),
+                     [](const PlanReport& plan) { return plan.training && plan.training->days; });
+}
+
 PlanComparison compare_plans(const std::vector<PlanCase>& cases, const ParameterSet& parameters,
                              const ComparisonOptions& options) {
   PlanComparison comparison;
@@ -206,6 +246,7 @@ PlanComparison compare_plans(const std::vector<PlanCase>& cases, const Parameter
   mark_frontier(comparison);
   if (options.scaling) add_efficiencies(comparison.plans);
   answer_questions(comparison, options);
+  comparison.assumptions = options.assumptions;
   return comparison;
 }
 

@@ -19,6 +19,7 @@ struct EnumNames<Scaling> {
 struct PlanCase {
   PlanRequest request;
   TrainingTerms terms;
+  std::string memory_source = "";  // of the machine's memory; empty: the catalogue
 };
 
 struct ComparisonOptions {
@@ -26,6 +27,7 @@ struct ComparisonOptions {
   bool explains = false;
   std::optional<Scaling> scaling;
   std::optional<double> target_days, budget_usd;
+  std::vector<std::string> assumptions;  // what nobody stated
 };
 
 // A layout that no other of any case beats in everything that is known of all.
@@ -71,6 +73,9 @@ struct PlanComparison {
   std::vector<std::string> frontier_of;  // what the frontier weighs: "days", "memory_bytes", "usd", "megawatt_hours"
   std::vector<FrontierPlan> frontier;    // quickest training first
   std::vector<PlanAnswer> answers;
+  std::vector<std::string> assumptions;
+
+  bool ends() const;  // some plan trains all tokens
 
   static constexpr auto fields() {
     using C = PlanComparison;
@@ -79,7 +84,8 @@ struct PlanComparison {
                       field("scaling", &C::scaling, "strong: the same batch; weak: it grows with the GPUs"),
                       field("frontier_of", &C::frontier_of, "what the frontier weighs"),
                       field("frontier", &C::frontier, "layouts that no other beats in all of that"),
-                      field("answers", &C::answers, "to --target-days and --budget")};
+                      field("answers", &C::answers, "to --target-days and --budget"),
+                      field("assumptions", &C::assumptions, "of what nobody stated")};
   }
 };
 

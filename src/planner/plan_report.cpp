@@ -92,14 +92,19 @@ std::string render_smaller(const PlanReport& report) {
   return text;
 }
 
+// "80.00 GB", and who says so where it is not the catalogue.
+std::string name_memory(const PlanReport& report) {
+  const std::string all = format_gb(report.memory_bytes);
+  return report.memory_source.empty() ? all : fmt::format("{} ({})", all, report.memory_source);
+}
+
 // Where the fastest layout's time and memory go, and why it is the fastest.
 std::string render_choice(const PlanReport& report) {
   const PlanLine& best = report.ranked.front();
-  std::string text =
-      fmt::format("the fastest: {}\n  time      {}: {}\n  memory    {} of {}: {}\n", format_layout(best),
-                  format_duration(best.step_seconds), render_parts(best.seconds, best.step_seconds, format_duration),
-                  format_gb(best.memory_bytes), format_gb(report.memory_bytes),
-                  render_parts(best.bytes, best.memory_bytes, format_gb));
+  std::string text = fmt::format(
+      "the fastest: {}\n  time      {}: {}\n  memory    {} of {}: {}\n", format_layout(best),
+      format_duration(best.step_seconds), render_parts(best.seconds, best.step_seconds, format_duration),
+      format_gb(best.memory_bytes), name_memory(report), render_parts(best.bytes, best.memory_bytes, format_gb));
   for (size_t i = 0; i < report.reasons.size(); ++i)
     text += fmt::format("  {:8}  {}\n", i == 0 ? "because" : "", report.reasons[i]);
   return text + render_smaller(report);
@@ -119,8 +124,9 @@ std::string render_straggling(const Straggling& s) {
 }
 
 std::string render_training(const TrainingOutlook& t) {
-  std::string text = fmt::format("  training  {} tokens in {}, at {} tokens/s\n", format_tokens(t.tokens),
-                                 format_days(t.days), format_count(t.tokens_per_second));
+  std::string text = fmt::format("  training  {} tokens {}, at {} tokens/s\n", format_tokens(t.tokens),
+                                 t.days ? "in " + format_days(*t.days) : fmt::format("never end: {}", k_never_ends),
+                                 format_count(t.tokens_per_second));
   text += render_goodput(t) + render_straggling(t.straggling);
   if (t.usd) text += fmt::format("  cost      {} at ${:.4g} per GPU-hour\n", format_usd(*t.usd), *t.usd_per_gpu_hour);
   if (t.megawatt_hours)
@@ -130,10 +136,14 @@ std::string render_training(const TrainingOutlook& t) {
 }
 
 std::string render_none_fits(const PlanReport& report) {
-  if (!report.smallest) return "no layout of this model, batch and number of GPUs is legal\n";
+  if (!report.smallest) {
+    const std::string remedy = name_legal_batch(report);
+    return fmt::format("no layout of this model, batch and number of GPUs is legal{}{}\n", remedy.empty() ? "" : ": ",
+                       remedy);
+  }
   const PlanLine& l = *report.smallest;
   return fmt::format("none of {} layouts fits: the smallest ({}) needs {} of {}\n  memory  {}\n", report.legal,
-                     format_layout(l), format_gb(l.memory_bytes), format_gb(report.memory_bytes),
+                     format_layout(l), format_gb(l.memory_bytes), name_memory(report),
                      render_parts(l.bytes, l.memory_bytes, format_gb));
 }
 
@@ -201,10 +211,23 @@ std::string format_usd(double usd) {
 
 std::string format_megawatt_hours(double megawatt_hours) { return format_count(megawatt_hours) + " MWh"; }
 
-std::string format_days(double days) {
-  constexpr double k_short = 2;
-  if (days < k_short) return format_significant(days * 24, 3) + " hours";
+std::string format_days(double days) { return format_days(days, are_hours(days)); }
+
+std::string format_days(double days, bool in_hours) {
+  if (in_hours) return format_significant(days * 24, 3) + " hours";
   return format_count(days) + " days";
+}
+
+bool are_hours(double days) {
+  constexpr double k_short = 2;
+  return days < k_short;
+}
+
+std::string name_legal_batch(const PlanReport& report) {
+  if (!report.batch_multiple) return "";
+  const int64_t multiple = *report.batch_multiple;
+  return fmt::format("choose a GBS that is a multiple of {}, such as {}", multiple,
+                     (report.global_batch_size + multiple - 1) / multiple * multiple);
 }
 
 std::string format_tokens(double tokens) {

@@ -51,6 +51,7 @@ struct PlanReport {
   PlanPrecision precision = PlanPrecision::bf16;
   int64_t legal = 0, fitting = 0;
   double memory_bytes = 0;         // of one GPU
+  std::string memory_source;       // where that was stated; empty: the catalogue
   bool calibrated = true;          // measurements of this architecture stand behind the parameters
   std::vector<PlanLine> ranked;    // fastest first
   std::vector<PlanLine> frontier;  // none is both faster and smaller
@@ -58,26 +59,30 @@ struct PlanReport {
   std::optional<TrainingOutlook> training;  // in the fastest layout
   std::vector<std::string> reasons;         // why the fastest is the fastest
   std::optional<double> efficiency;
+  std::optional<int64_t> batch_multiple;  // where none is legal: batches that are multiples of it have legal layouts
 
   static constexpr auto fields() {
     using P = PlanReport;
-    return std::tuple{field("model", &P::model, "name of the model"),
-                      field("gpu", &P::gpu, "part"),
-                      field("framework", &P::framework, "family of programs"),
-                      field("gpus", &P::gpus, "how many"),
-                      field("sequence_length", &P::sequence_length, "tokens"),
-                      field("global_batch_size", &P::global_batch_size, "sequences per step"),
-                      field("precision", &P::precision, "of the matrix products"),
-                      field("legal", &P::legal, "layouts that model, batch and GPUs allow"),
-                      field("fitting", &P::fitting, "of those, that fit into memory"),
-                      field("memory_bytes", &P::memory_bytes, "of one GPU"),
-                      field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
-                      field("ranked", &P::ranked, "layouts, fastest first"),
-                      field("frontier", &P::frontier, "layouts of which none is both faster and smaller"),
-                      field("smallest", &P::smallest, "layout that needs least memory, where none fits"),
-                      field("training", &P::training, "of all tokens, in the fastest layout"),
-                      field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
-                      field("efficiency", &P::efficiency, "tokens/s/GPU over that of the fewest GPUs")};
+    return std::tuple{
+        field("model", &P::model, "name of the model"),
+        field("gpu", &P::gpu, "part"),
+        field("framework", &P::framework, "family of programs"),
+        field("gpus", &P::gpus, "how many"),
+        field("sequence_length", &P::sequence_length, "tokens"),
+        field("global_batch_size", &P::global_batch_size, "sequences per step"),
+        field("precision", &P::precision, "of the matrix products"),
+        field("legal", &P::legal, "layouts that model, batch and GPUs allow"),
+        field("fitting", &P::fitting, "of those, that fit into memory"),
+        field("memory_bytes", &P::memory_bytes, "of one GPU"),
+        field("memory_source", &P::memory_source, "configuration key that states it; empty: the catalogue"),
+        field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
+        field("ranked", &P::ranked, "layouts, fastest first"),
+        field("frontier", &P::frontier, "layouts of which none is both faster and smaller"),
+        field("smallest", &P::smallest, "layout that needs least memory, where none fits"),
+        field("training", &P::training, "of all tokens, in the fastest layout"),
+        field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
+        field("efficiency", &P::efficiency, "tokens/s/GPU over that of the fewest GPUs"),
+        field("batch_multiple", &P::batch_multiple, "a batch that is a multiple of it has legal layouts")};
   }
 };
 
@@ -91,12 +96,19 @@ std::string format_layout(const PlanLine& line);
 std::string name_sharding(Sharding sharding);      // "zero1", "unsharded"
 std::string format_further(const PlanLine& line);  // ", full recompute, ends as layers": but for sizes and sharding
 
+// "choose a GBS that is a multiple of 13, such as 520"; empty where there is none.
+std::string name_legal_batch(const PlanReport& report);
+
+inline constexpr const char* k_never_ends = "failures come faster than it restarts";
+
 // "one failure per 50 678 GPU-hours, 10 min 00 s to restart"
 std::string describe_failures(const Goodput& goodput);
 
 std::string format_usd(double usd);                        // "$38.5 M"
 std::string format_megawatt_hours(double megawatt_hours);  // "1 230 MWh"
 std::string format_days(double days);                      // "54.2 days", below two days hours
+std::string format_days(double days, bool in_hours);       // in one unit, whatever they are
+bool are_hours(double days);                               // below two days
 std::string format_tokens(double tokens);                  // "15T"
 
 }  // namespace tprimat

@@ -218,7 +218,6 @@ StepTime StepClock::time(const Workload& workload, bool simulate) {
   }
   step.data = time_data(workload, machine_, rates_, stage);
   step.optimizer = time_optimizer(workload, rates_);
-  constexpr double k_gpus_per_node = 8;
   const auto gpus = static_cast<double>(workload.layout.num_gpus());
   step.overhead =
       rates_.step_start + rates_.node_start * doublings(gpus / static_cast<double>(machine_.gpus_per_domain));

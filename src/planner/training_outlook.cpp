@@ -8,7 +8,6 @@
 namespace tprimat {
 namespace {
 
-constexpr double k_gpus_per_node = 8;
 constexpr double k_seconds_per_hour = 3600;
 constexpr double k_hours_per_day = 24;
 
@@ -47,10 +46,11 @@ TrainingOutlook foresee_training(const RankedLayout& plan, const TrainingTerms& 
   outlook.tokens_per_second = plan.time.tokens_per_second_per_gpu(plan.workload) * static_cast<double>(gpus);
   outlook.goodput = estimate_goodput(terms.reliability, gpus, checkpoint_bytes(plan.workload.shape), plan.time.total());
   outlook.straggling = straggling;
+  outlook.usd_per_gpu_hour = terms.usd_per_gpu_hour, outlook.tdp_watts = terms.tdp_watts;
+  if (outlook.goodput.is_hopeless()) return outlook;
   const double hours = terms.tokens / (outlook.tokens_per_second * outlook.goodput.share) / k_seconds_per_hour;
   const double gpu_hours = hours * static_cast<double>(gpus);
   outlook.days = hours / k_hours_per_day;
-  outlook.usd_per_gpu_hour = terms.usd_per_gpu_hour, outlook.tdp_watts = terms.tdp_watts;
   if (terms.usd_per_gpu_hour) outlook.usd = *terms.usd_per_gpu_hour * gpu_hours;
   if (terms.tdp_watts) outlook.megawatt_hours = *terms.tdp_watts * gpu_hours / 1e6;
   return outlook;

@@ -37,7 +37,7 @@ struct TrainingOutlook {
   double tokens_per_second = 0;  // while it trains
   Goodput goodput;
   Straggling straggling;
-  double days = 0;
+  std::optional<double> days;  // absent where failures come faster than it restarts
   std::optional<double> usd_per_gpu_hour, usd, tdp_watts, megawatt_hours;
 
   static constexpr auto fields() {
@@ -47,7 +47,7 @@ struct TrainingOutlook {
         field("tokens_per_second", &O::tokens_per_second, "of all GPUs, while they train"),
         field("goodput", &O::goodput, "what failures and checkpoints leave"),
         field("straggling", &O::straggling, "what the slowest node costs; part of the step time"),
-        field("days", &O::days, "tokens / (tokens/s x goodput)"),
+        field("days", &O::days, "tokens / (tokens/s x goodput); absent where it never ends"),
         field("usd_per_gpu_hour", &O::usd_per_gpu_hour, "price of one GPU"),
         field("usd", &O::usd, "price x GPUs x hours"),
         field("tdp_watts", &O::tdp_watts, "thermal design power of one GPU"),

@@ -5,6 +5,7 @@
 #include "planner/explain_choice.h"
 #include "planner/planned_config.h"
 #include "planner_samples.h"
+#include "spec/model_catalogue.h"
 
 namespace tprimat {
 namespace {
@@ -37,7 +38,7 @@ TEST(ParetoFrontier, HoldsTheQuickestAndTheCheapest) {
   const PlanComparison comparison = compare_samples({8, 16, 32, 64}, {});
   double days = 1e9, usd = 1e12;
   for (const PlanReport& plan : comparison.plans)
-    days = std::min(days, plan.training->days), usd = std::min(usd, *plan.training->usd);
+    days = std::min(days, *plan.training->days), usd = std::min(usd, *plan.training->usd);
   EXPECT_DOUBLE_EQ(comparison.frontier.front().days, days);
   EXPECT_TRUE(std::any_of(comparison.frontier.begin(), comparison.frontier.end(),
                           [&](const FrontierPlan& plan) { return *plan.usd == usd; }));
@@ -67,7 +68,7 @@ TEST(ParetoFrontier, WhatIsNotKnownOfAllDoesNotCount) {
 TEST(Comparison, TargetAndBudgetAreHeldTo) {
   ComparisonOptions options;
   const PlanComparison all = compare_samples({8, 16, 32, 64}, options);
-  options.target_days = all.plans[2].training->days * 1.001;
+  options.target_days = *all.plans[2].training->days * 1.001;
   options.budget_usd = *all.plans[3].training->usd * 1.001;
   const PlanComparison asked = compare_samples({8, 16, 32, 64}, options);
   ASSERT_EQ(asked.answers.size(), 2);
@@ -96,6 +97,35 @@ TEST(Comparison, EfficiencyIsAgainstTheFewestThatFit) {
   EXPECT_GT(*comparison.plans[2].efficiency, 0.5);
 }
 
+TEST(Comparison, WhatNeverEndsIsNoPlan) {
+  PlanCase each = sample_case(64, 2.5);
+  each.terms.reliability.failure_gpu_hours = 1;
+  each.terms.reliability.restart_seconds = 6e6;
+  ComparisonOptions options;
+  options.target_days = 100, options.budget_usd = 1e9;
+  const PlanComparison comparison = compare_plans({each}, built_in_parameters(), options);
+  ASSERT_TRUE(comparison.plans.front().training.has_value());
+  EXPECT_FALSE(comparison.plans.front().training->days.has_value());
+  EXPECT_FALSE(comparison.plans.front().training->usd.has_value());
+  EXPECT_FALSE(comparison.ends());
+  EXPECT_TRUE(comparison.frontier.empty());
+  for (const PlanAnswer& answer : comparison.answers)
+    EXPECT_NE(answer.sentence.find("failures come faster than it restarts"), std::string::npos) << answer.sentence;
+  EXPECT_NE(render_plan_comparison(comparison).find("15T tokens never end"), std::string::npos)
+      << render_plan_comparison(comparison);
+}
+
+TEST(Comparison, WhereNothingIsLegalABatchIsNamed) {
+  PlanCase each = sample_case(13, 2.5);
+  ComparisonOptions options;
+  options.target_days = 3, options.budget_usd = 1e9;
+  const PlanComparison comparison = compare_plans({each}, built_in_parameters(), options);
+  EXPECT_EQ(comparison.plans.front().batch_multiple, 13);
+  for (const PlanAnswer& answer : comparison.answers)
+    EXPECT_NE(answer.sentence.find("choose a GBS that is a multiple of 13, such as 130"), std::string::npos)
+        << answer.sentence;
+}
+
 // Each figure of a sentence is an estimate of a layout that the search made.
 TEST(Reasons, NameWhatWouldNotFit) {
   PlanRequest request = sample_request(64);
@@ -116,17 +146,57 @@ TEST(Reasons, WithRoomForAllOnlyTimesAreCompared) {
     EXPECT_EQ(reason.find("would need"), std::string::npos) << reason;
 }
 
+// A choice is held against the fastest layout with another one, whatever else that changes: CP 2 with twice the
+// micro-batch is as fast as CP 1, so CP 1 is no reason.
+TEST(Reasons, HoldAChoiceAgainstTheBestOfTheOthers) {
+  PlanRequest request = sample_request(64);
+  request.global_batch = 512;
+  const SearchOutcome outcome = search_layouts(request, built_in_parameters(), 1 << 20);
+  ASSERT_FALSE(outcome.ranked.empty());
+  const RankedLayout& best = outcome.ranked.front();
+  const auto other = std::find_if(outcome.ranked.begin(), outcome.ranked.end(), [&](const RankedLayout& plan) {
+    return plan.workload.layout.pipeline != best.workload.layout.pipeline;
+  });
+  ASSERT_NE(other, outcome.ranked.end());
+  const std::string layout = format_layout(describe_plan(*other, request));
+  bool is_named = false;
+  for (const std::string& reason : explain_choice(request, built_in_parameters(), best, 9)) {
+    EXPECT_EQ(reason.find("CP 1 rather than 2"), std::string::npos) << reason;
+    is_named |= reason.find("PP ") != std::string::npos && reason.find(layout) != std::string::npos;
+  }
+  EXPECT_TRUE(is_named) << layout;
+}
+
 TEST(PlannedConfig, StatesTheLayoutAndItsBatch) {
   const PlanRequest request = sample_request(64);
   PlanLine line;
   line.tensor = 2, line.data = 32, line.micro_batch = 1, line.accumulation = 4;
   line.sharding = Sharding::optimizer, line.recompute = Recompute::full;
-  const std::string text = render_planned_config(request, line, "");
+  const std::string text = render_planned_config(request, line, {}, {});
   EXPECT_NE(text.find("nvd: {TP: 2, PP: 1, VP: 1, CP: 1, DP: 32, GA: 4, SP: true, ZeRO: 1}"), std::string::npos)
       << text;
   EXPECT_NE(text.find("nvd: {precision: bf16, recompute: full}"), std::string::npos) << text;
-  EXPECT_NE(text.find("num_layers: 32"), std::string::npos) << text;
-  EXPECT_EQ(render_planned_config(request, line, "mine").find("num_layers"), std::string::npos);
+  EXPECT_NE(text.find("name: \"llama3.1_8b\""), std::string::npos) << text;  // the same shape
+}
+
+// A key of the configuration may mean another model in another file: the shape is stated, unless the catalogue has it.
+TEST(PlannedConfig, StatesTheShapeOfAConfiguredModel) {
+  PlanRequest request = sample_request(64);
+  request.shape.model = *find_model("llama3.1_8b");
+  request.shape.model.name = "llama";
+  PlanLine line;
+  line.data = 64;
+  const PlannedModel model{"llama", "llama", {{"dataset_path", "/data/wiki"}}};
+  const std::string known = render_planned_config(request, line, model, Framework::mega);
+  EXPECT_NE(known.find("  llama:\n    name: \"llama\"\n"), std::string::npos) << known;
+  EXPECT_NE(known.find("dataset_path: \"/data/wiki\""), std::string::npos) << known;
+  EXPECT_EQ(known.find("num_layers"), std::string::npos) << known;
+  EXPECT_NE(known.find("frameworks: [mega]"), std::string::npos) << known;
+  request.shape.model.num_layers = 16;
+  const std::string own = render_planned_config(request, line, model, {});
+  EXPECT_NE(own.find("name: \"planned llama\""), std::string::npos) << own;
+  EXPECT_NE(own.find("num_layers: 16\n"), std::string::npos) << own;
+  EXPECT_EQ(own.find("frameworks"), std::string::npos) << own;
 }
 
 }  // namespace

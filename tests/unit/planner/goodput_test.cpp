@@ -100,8 +100,8 @@ TEST(TrainingOutlook, CostAndEnergyAreGpuHoursTimesPriceAndPower) {
   TrainingTerms terms;
   terms.tokens = 15e12, terms.usd_per_gpu_hour = 2.5, terms.tdp_watts = 700;
   const TrainingOutlook outlook = sample_outlook(terms);
-  const double gpu_hours = outlook.days * 24 * 64;
-  EXPECT_NEAR(outlook.days, 15e12 / (outlook.tokens_per_second * outlook.goodput.share) / 86400, 1e-9);
+  const double gpu_hours = *outlook.days * 24 * 64;
+  EXPECT_NEAR(*outlook.days, 15e12 / (outlook.tokens_per_second * outlook.goodput.share) / 86400, 1e-9);
   EXPECT_NEAR(*outlook.usd, 2.5 * gpu_hours, 1e-6);
   EXPECT_NEAR(*outlook.megawatt_hours, 700e-6 * gpu_hours, 1e-9);
 }

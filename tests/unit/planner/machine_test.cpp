@@ -39,6 +39,8 @@ TEST(Machines, EveryOneIsComplete) {
 TEST(Machines, WhatAPartCannotDoHasNoPeak) {
   EXPECT_EQ(find_machine("A100-SXM-80GB")->peak(PlanPrecision::fp8), 0);
   EXPECT_EQ(find_machine("H100")->peak(PlanPrecision::fp4), 0);
+  EXPECT_EQ(find_machine("V100")->peak(PlanPrecision::bf16), 0);
+  EXPECT_GT(find_machine("V100")->peak(PlanPrecision::fp16), 0);
   EXPECT_GT(find_machine("GB200")->peak(PlanPrecision::fp4), find_machine("GB200")->peak(PlanPrecision::fp8));
 }
 
