@@ -28,16 +28,18 @@ SuiteRequest suite_of(const MemoryRequest& request) {
 std::string render_memory_parts(const MemoryEstimate& memory) {
   TextTable table{{"part", "memory", "share"}, {}, {1, 2}};
   for (const auto& [name, bytes] : memory.parts())
-    if (bytes > 0) table.rows.push_back({name, format_gb(bytes), format_percent(bytes / memory.total())});
-  table.rows.push_back({"all", format_gb(memory.total()), format_percent(1)});
+    if (bytes > 0) table.rows.push_back({name, format_memory(bytes), format_percent(bytes / memory.total())});
+  table.rows.push_back({"all", format_memory(memory.total()), format_percent(1)});
   return render_text(table);
 }
 
 std::string render_room(const Forecast& known, const PlannedRun& run, const PlannerSettings& planner) {
   if (!known.room) return "memory of the device: not known\n";
-  const std::string room = fmt::format("{} ({})", format_gb(known.room->bytes), known.room->source);
-  if (known.fits()) return fmt::format("fits into {}\n", room);
-  return fmt::format("does not fit into {}\n{}\n", room, suggest_fitting(run, known, planner));
+  const std::string room = fmt::format("{} ({})", format_memory(known.room->bytes), known.room->source);
+  const std::string who =
+      known.room->ranks > 1 ? fmt::format("all {} ranks, {}: ", known.room->ranks, format_memory(known.needed)) : "";
+  if (known.fits()) return fmt::format("{}fits into {}\n", who, room);
+  return fmt::format("{}does not fit into {}\n{}\n", who, room, suggest_fitting(run, known, planner));
 }
 
 std::string render_memory(const PlannedRun& run, const Forecast& known, const PlannerSettings& planner) {

@@ -48,7 +48,7 @@ std::vector<OwnObservation> load_own_results(const std::vector<std::string>& pat
     if (auto facts = read_probe_facts(each.path))
       probed[facts->name] = *facts;
     else
-      log_detail(fmt::format("{} is left out: {}", each.path, each.reason));
+      log_warning(fmt::format("{} is left out: {}", each.path, each.reason));
   }
   std::vector<NamedResult> results;
   for (const LoadedRun& run : loaded.runs) results.push_back({run.path, run.result});
@@ -94,6 +94,10 @@ std::vector<Observation> PlanInputs::observations() const {
 PlanInputs sort_plan_inputs(const std::vector<std::string>& paths) {
   PlanInputs inputs;
   std::vector<std::string> results;
+  for (const std::string& path : paths)
+    if (!fs::exists(path))
+      throw Error(Problem{"does not exist", path,
+                          "give a table of measurements, a result, or a folder that tprimat run wrote into"});
   for (const std::string& path : paths) (holds_results(path) ? results : inputs.tables).push_back(path);
   if (!results.empty()) inputs.results = load_own_results(results);
   return inputs;

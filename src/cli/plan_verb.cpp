@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "cli/counted_request.h"
 #include "cli/draw_plot.h"
 #include "cli/plan_inputs.h"
@@ -94,6 +96,31 @@ ExitStatus validate_plans(const Session& session, const PlanOptions& options) {
                           nullptr);
 }
 
+std::string list_reasons(const std::map<std::string, int64_t>& reasons) {
+  std::string text;
+  for (const auto& [reason, count] : reasons) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", reason, count);
+  return text;
+}
+
+void require_observations(const std::vector<Observation>& observations, const PlanInputs& inputs,
+                          const std::vector<PublishedTable>& tables, const ParameterSet& parameters) {
+  if (!observations.empty()) return;
+  std::map<std::string, int64_t> reasons = report_own_results(inputs.results, parameters).not_predicted;
+  for (const PublishedTable& table : tables)
+    for (const auto& [reason, count] : plan_table(table, parameters).not_predicted) reasons[reason] += count;
+  throw Error(Problem{fmt::format("nothing can be fitted: {}", list_reasons(reasons)), "--calibrate",
+                      "docs/planner.md says what a result or a row must state"});
+}
+
+void tell_use(const PlanOptions& options) {
+  if (options.folds == 0) log_note("the errors after the fit are those of what was fitted, not of what is unseen");
+  log_note(options.output.empty()
+               ? "nothing was written: keep the parameters with --output FILE"
+               : fmt::format("wrote {0}; use it with tprimat plan --parameters {0}, or in a configuration as "
+                             "benchmarking.planner_parameters",
+                             options.output));
+}
+
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   const PlanInputs inputs = sort_plan_inputs(options.calibration);
   const std::vector<PublishedTable> tables = load_tables(inputs.tables);
@@ -103,10 +130,13 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
     const auto more = observations_of(table);
     observations.insert(observations.end(), more.begin(), more.end());
   }
-  const ParameterSet fitted = calibrate(inputs.tables.empty() ? believe_values(before) : before, observations);
+  require_observations(observations, inputs, tables, before);
+  const ParameterSet fitted = inputs.tables.empty() ? refine(before, observations) : calibrate(before, observations);
   if (!options.output.empty()) write_file_atomically(options.output, format_parameters(fitted));
   const auto planned = options.folds > 0 ? cross_validate(tables, before, options.folds) : plan_tables(tables, fitted);
-  return print_validation(session, options, planned, inputs, fitted, &before);
+  const ExitStatus status = print_validation(session, options, planned, inputs, fitted, &before);
+  tell_use(options);
+  return status;
 }
 
 ExitStatus plan_asked_model(const Session& session, const PlanOptions& options) {
@@ -134,11 +164,11 @@ void add_table_options(CLI::App& verb, PlanOptions& options) {
   CLI::Option* validate =
       verb.add_option("--validate", options.tables,
                       "Predict the rows of these tables of published measurements, or these results of runs")
-          ->type_name("TABLE");
+          ->type_name("TABLE|DIR|FILE");
   CLI::Option* calibration =
       verb.add_option("--calibrate", options.calibration,
                       "Fit the parameters to these tables, or to results of runs (files or folders)")
-          ->type_name("TABLE")
+          ->type_name("TABLE|DIR|FILE")
           ->excludes(validate);
   verb.add_option("--output", options.output, "Write the fitted parameters to this file")
       ->type_name("FILE")

@@ -172,10 +172,13 @@ SuitePlan plan_all(const Experiment& experiment, const RunOptions& options, cons
   return suite;
 }
 
-// Nothing is started where something cannot end well.
-void refuse_misfits(const SuitePlan& suite, const MachineFacts& machine, const PlannerSettings& planner, bool force) {
+// Nothing is started where something cannot end well. What `resume` finds complete does not start.
+void refuse_misfits(SuitePlan suite, const MachineFacts& machine, const PlannerSettings& planner,
+                    const RunOptions& options) {
+  if (options.resume)
+    std::erase_if(suite.runs, [](const PlannedRun& run) { return !run.profile && find_complete_result(run); });
   std::vector<Problem> problems = find_misfits(suite, machine, planner);
-  if (!force) throw_if_any(std::move(problems));
+  if (!options.force) throw_if_any(std::move(problems));
   for (const Problem& problem : problems) log_warning(to_string(problem));
 }
 
@@ -258,7 +261,7 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
   const SuitePlan suite = plan_all(experiment, options, around.machine);
   const SuiteOptions how = suite_options_of(options, experiment);
   if (options.dry_run) return print_plan(suite, around.machine, how.planner, session.json);
-  refuse_misfits(suite, around.machine, how.planner, options.force);
+  refuse_misfits(suite, around.machine, how.planner, options);
 
   const SuiteReport report = run_suite(suite, how, around, *make_reporter(session));
   print_result(session.json ? print_json(report_to_json(report)) : render_report(report));

@@ -114,6 +114,14 @@ class Residuals {
   std::vector<size_t> fitted_;  // indices in parameters_
 };
 
+PlanParameter believe_value(PlanParameter each) {
+  constexpr double k_fitted = 0.25;
+  if (each.name.find('@') == std::string::npos) each.spread = 0;
+  if (each.value != each.prior) each.spread *= k_fitted;
+  each.prior = each.value;
+  return each;
+}
+
 }  // namespace
 
 double predict_seconds(const ParameterSet& parameters, const Machine& machine, const Workload& workload) {
@@ -135,6 +143,17 @@ ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& obse
   method.minimize(z);
   problem.apply(z);
   return problem.result(before);
+}
+
+ParameterSet refine(const ParameterSet& start, const std::vector<Observation>& observations) {
+  std::vector<PlanParameter> believed;
+  for (const PlanParameter& each : start.all()) believed.push_back(believe_value(each));
+  const ParameterSet fitted = calibrate(ParameterSet(std::move(believed)), observations);
+  ParameterSet refined = start;
+  for (const Observation& each : observations)
+    if (!each.workload.release.empty()) refined.add_release(each.workload.release);
+  for (size_t i = 0; i < refined.all().size(); ++i) refined.set_value(i, fitted.all()[i].value);
+  return refined;
 }
 
 }  // namespace tprimat

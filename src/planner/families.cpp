@@ -94,6 +94,7 @@ const Family* find_family(std::string_view name) {
 
 const Family* find_printed_family(std::string_view framework) {
   const std::string folded = fold_name(framework.substr(0, 200));
+  if (folded.find("tprimat") != std::string::npos) return nullptr;  // which runs on no GPU, and holds Primus' word
   size_t best = 0, longest = 0;
   for (size_t i = 0; i < named_families().size(); ++i) {
     if (families()[i].own_trainer) continue;  // "native" is a word of others' names too

@@ -118,7 +118,7 @@ double time_repeated(const Workload& workload, const LayerTime& layer) {
     case Recompute::full: return layer.total().forward;
     case Recompute::selective: break;
   }
-  if (workload.family->operator_recompute) return workload.recomputed_share * layer.products.forward / 2;
+  if (workload.selects_operators()) return workload.recomputed_share * layer.products.forward / 2;
   return workload.family->fused_attention ? 0 : layer.attention.forward;
 }
 

@@ -41,7 +41,6 @@ struct Machine {
   int64_t cores = 0;             // of a processor, which all ranks share; 0: each rank has a device of its own
 
   // Parameters of the architecture were fitted to measurements, and are not beliefs alone.
-  bool calibrated() const { return !architecture.starts_with("cdna"); }
   double peak(PlanPrecision precision) const;  // FLOP/s; 0 where the part has no such products
 };
 const std::vector<Machine>& machines();

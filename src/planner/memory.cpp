@@ -57,8 +57,7 @@ double kept_bytes(const Workload& workload) {
   const double sequence_split = layout.sequence_parallel ? tensor : 1;
   const double hidden_input = k_half_bytes * static_cast<double>(workload.shape.model.hidden_size);
   if (layout.recompute == Recompute::full) return hidden_input / sequence_split;
-  const bool operators = workload.family->operator_recompute && layout.recompute == Recompute::selective;
-  if (operators) return operator_kept_bytes(workload) / sequence_split;
+  if (workload.selects_operators()) return operator_kept_bytes(workload) / sequence_split;
   return whole_width_bytes(workload) / sequence_split + (split_width_bytes(workload) + score_bytes(workload)) / tensor;
 }
 
@@ -140,8 +139,7 @@ namespace {
 
 // A layer that is computed again is whole for a while.
 double repeated_layer_bytes(const Workload& workload) {
-  if (workload.layout.recompute == Recompute::none) return 0;
-  if (workload.layout.recompute == Recompute::selective && !workload.family->operator_recompute) return 0;
+  if (workload.layout.recompute != Recompute::full && !workload.selects_operators()) return 0;
   Workload whole = workload;
   whole.layout.recompute = Recompute::none;
   return layer_activation_bytes(whole);

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "base/check.h"
+#include "spec/pipeline_schedule.h"
+
 namespace tprimat {
 namespace {
 
@@ -44,39 +47,24 @@ struct NativeChunk {
   double banks = 0;  // micro-batches under way at most
 };
 
-// The k-th forward or backward of an interleaved stage: chunks take turns, each for PP micro-batches.
-int64_t chunk_of_turn(const Layout& layout, int64_t k, bool forward) {
-  const int64_t turn = k % (layout.pipeline * layout.chunks) / layout.pipeline;
-  return forward ? turn : layout.chunks - 1 - turn;
-}
-
-// Micro-batches of each chunk whose forward has begun and whose backward has not ended, at most (1F1B and its
-// interleaved form, train/pipeline_schedule.h). The schedule repeats itself after PP micro-batches.
-std::vector<double> most_under_way(const Layout& layout, int64_t stage, int64_t micro_batches) {
-  const int64_t behind = layout.pipeline - stage - 1;
-  if (layout.chunks == 1) return {static_cast<double>(std::min(behind + 1, micro_batches))};
-  const int64_t total = std::min(micro_batches, 4 * layout.pipeline) * layout.chunks;
-  const int64_t warmup = std::min(2 * behind + (layout.chunks - 1) * layout.pipeline, total);
-  std::vector<double> now(static_cast<size_t>(layout.chunks)), most(now);
-  for (int64_t k = 0; k < total + warmup; ++k) {
-    if (k < total) {
-      const auto chunk = static_cast<size_t>(chunk_of_turn(layout, k, true));
-      most[chunk] = std::max(most[chunk], ++now[chunk]);
-    }
-    if (k >= warmup) --now[static_cast<size_t>(chunk_of_turn(layout, k - warmup, false))];
-  }
-  return most;
+// Micro-batches of each chunk under way at most. The schedule repeats itself after PP of them.
+std::vector<int64_t> most_under_way(const Layout& layout, int64_t stage, int64_t micro_batches) {
+  const int64_t rounds = std::clamp<int64_t>((micro_batches + layout.pipeline - 1) / layout.pipeline, 1, 4);
+  const int64_t scheduled = layout.chunks == 1 ? std::min(micro_batches, layout.pipeline) : rounds * layout.pipeline;
+  return micro_batches_under_way(pipeline_schedule(parallel_spec(layout), static_cast<int>(stage), scheduled),
+                                 layout.chunks);
 }
 
 std::vector<NativeChunk> chunks_of_stage(const Workload& workload, int64_t stage) {
   const Layout& layout = workload.layout;
   const auto micro_batches = std::max<int64_t>(1, static_cast<int64_t>(workload.micro_batches()));
-  const std::vector<double> banks = most_under_way(layout, stage, micro_batches);
+  const std::vector<int64_t> banks = most_under_way(layout, stage, micro_batches);
   const int64_t all = layout.pipeline * layout.chunks;
   std::vector<NativeChunk> chunks;
   for (int64_t chunk = 0; chunk < layout.chunks; ++chunk) {
     const int64_t place = chunk * layout.pipeline + stage;
-    chunks.push_back({workload.chunk_layers(place), place == 0, place == all - 1, banks[static_cast<size_t>(chunk)]});
+    chunks.push_back({workload.chunk_layers(place), place == 0, place == all - 1,
+                      static_cast<double>(banks[static_cast<size_t>(chunk)])});
   }
   return chunks;
 }
@@ -297,8 +285,16 @@ class NativePlan {
 }  // namespace
 
 MemoryEstimate plan_native_stage(const Workload& workload, int64_t stage) {
-  if (workload.precision == PlanPrecision::fp4) return {};
+  CHECK(workload.precision != PlanPrecision::fp4);
   return NativePlan(workload, stage).finish();
+}
+
+double plan_native_ranks(const Workload& workload) {
+  const auto ranks = static_cast<double>(workload.layout.num_gpus() / workload.layout.pipeline);
+  double all = 0;
+  for (int64_t stage = 0; stage < workload.layout.pipeline; ++stage)
+    all += ranks * plan_native_stage(workload, stage).total();
+  return all;
 }
 
 MemoryEstimate plan_native_memory(const Workload& workload) {

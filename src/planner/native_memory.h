@@ -7,10 +7,14 @@ namespace tprimat {
 // Bytes that tprimat's own trainer allocates on the rank that needs most. It reserves every buffer before the first
 // step (device/arena.h), so this is a count and no fit: the buffers of src/nn and src/train, one by one, with their
 // alignment. `activations` are those of all micro-batches under way, `buffers` the workspace that layers share,
-// `gathered` the buffers of ZeRO's exchanges, `slack` the last huge page. Zero for formats that it does not train in.
+// `gathered` the buffers of ZeRO's exchanges, `slack` the last huge page. FP4, which
+// it does not train in, is a CHECK.
 MemoryEstimate plan_native_memory(const Workload& workload);
 
 // The same of the ranks of one pipeline stage, 0 <= stage < PP.
 MemoryEstimate plan_native_stage(const Workload& workload, int64_t stage);
+
+// Bytes of all ranks together.
+double plan_native_ranks(const Workload& workload);
 
 }  // namespace tprimat

@@ -23,30 +23,18 @@ bool is_of_processor(const RunResult& result) { return result.platform == Platfo
 
 int64_t ranks_of(const RunResult& result) { return device_count(result).value_or(0); }
 
-int64_t usable_threads(const RunResult& result) {
-  const auto found = result.environment.find("cpu_threads_usable");
-  int64_t threads = 0;
-  if (found == result.environment.end()) return 0;
-  std::from_chars(found->second.data(), found->second.data() + found->second.size(), threads);
-  return threads;
+int64_t number_in(const std::map<std::string, std::string>& environment, const std::string& key) {
+  const auto found = environment.find(key);
+  int64_t number = 0;
+  if (found == environment.end()) return 0;
+  std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
+  return number;
 }
 
-void keep_best(double& best, double value) {
-  if (std::isfinite(value)) best = std::max(best, value);
-}
-
-// The peak of a result is each rank's share of what all threads did.
-void learn_processor(Processors& processors, const RunResult& result) {
-  const auto& peak = result.derived.peak;
-  const int64_t ranks = ranks_of(result);
-  if (!is_of_processor(result) || ranks < 1) return;
-  ProcessorFacts& facts = processors[result.gpu_info.device_name];
-  facts.name = result.gpu_info.device_name;
-  facts.threads = std::max(facts.threads, usable_threads(result));
-  if (!peak || !peak->id.starts_with("measured:")) return;
-  const bool wide = result.precision == Precision::fp32;
-  keep_best(wide ? facts.peak_32 : facts.peak_16, peak->flops_per_second * static_cast<double>(ranks));
-  keep_best(facts.memory_bandwidth, peak->memory_bytes_per_second.value_or(0) * static_cast<double>(ranks));
+// That all ranks used together; older results say only how many they could.
+int64_t threads_of(const RunResult& result) {
+  const int64_t used = number_in(result.environment, "cpu_threads_used");
+  return std::max<int64_t>(1, used > 0 ? used : number_in(result.environment, "cpu_threads_usable"));
 }
 
 TrainSpec spec_of(const RunResult& result) {
@@ -77,7 +65,7 @@ bool is_known(const std::optional<int64_t>& size) {
 }
 
 bool is_whole(const ModelSpec& m) {
-  constexpr int64_t k_most_layers = 100000;
+  constexpr int64_t k_most_layers = 1000;
   if (m.num_layers > k_most_layers) return false;
   for (const int64_t each : {m.num_layers, m.hidden_size, m.ffn_hidden_size, m.num_attention_heads,
                              m.num_key_value_heads, m.head_dim, m.vocab_size})
@@ -117,9 +105,14 @@ std::string lacking(const RunResult& result) {
 
 std::optional<Machine> machine_of_result(const RunResult& result, const Processors& processors) {
   if (!is_of_processor(result)) return machine_of_device(result.gpu_info.device_name, result.gpu_info.total_memory_gb);
+  if (result.derived.peak)
+    if (auto facts = facts_of_peak(*result.derived.peak, *result.precision, threads_of(result), ranks_of(result))) {
+      facts->name = result.gpu_info.device_name;
+      return processor_machine(*facts);
+    }
   const auto found = processors.find(result.gpu_info.device_name);
-  if (found == processors.end() || found->second.memory_bandwidth <= 0) return std::nullopt;
-  return processor_machine(found->second);
+  const bool alike = found != processors.end() && found->second.threads == threads_of(result);
+  return alike && found->second.memory_bandwidth > 0 ? std::optional(processor_machine(found->second)) : std::nullopt;
 }
 
 std::string describe_ranks(const Workload& w) {
@@ -140,7 +133,8 @@ OwnObservation observe(const NamedResult& named, const Processors& processors) {
   SpecWorkload read = workload_of(spec_of(result), *result.framework);
   own.layout = describe_ranks(read.workload);
   own.missing = read.missing;
-  if (own.missing.empty() && is_of_processor(result) && !read.workload.family->own_trainer) own.missing = "a processor";
+  if (own.missing.empty() && is_of_processor(result) != read.workload.family->own_trainer)
+    own.missing = is_of_processor(result) ? "a processor" : "our own trainer on a GPU";
   const auto machine = machine_of_result(result, processors);
   if (own.missing.empty() && !machine) own.missing = "a machine that the planner does not know";
   if (own.missing.empty() && machine->peak(read.workload.precision) <= 0)
@@ -150,9 +144,9 @@ OwnObservation observe(const NamedResult& named, const Processors& processors) {
                      *comparable_step_seconds(result)))
     own.missing = "figures beyond reason";
   if (!own.missing.empty()) return own;
-  const std::optional<double> gb = comparable_memory_gb(result);
-  own.observed = Observation{std::move(read.workload), *machine, *comparable_step_seconds(result),
-                             gb && *gb > 0 ? std::optional(*gb * 1e9) : std::nullopt};
+  std::optional<double> bytes = comparable_memory_gb(result);
+  if (bytes && !std::isfinite(*bytes *= 1e9)) bytes.reset();
+  own.observed = Observation{std::move(read.workload), *machine, *comparable_step_seconds(result), bytes};
   return own;
 }
 
@@ -195,23 +189,27 @@ std::string signed_error(const std::optional<double>& error) {
 }
 
 std::string seconds_cell(const std::optional<double>& seconds) { return seconds ? format_duration(*seconds) : ""; }
-std::string memory_cell(const std::optional<double>& bytes) { return bytes ? format_gb(*bytes) : ""; }
+std::string memory_cell(const std::optional<double>& bytes) { return bytes ? format_memory(*bytes) : ""; }
 
 }  // namespace
 
-std::vector<OwnObservation> observe_results(const std::vector<NamedResult>& results,
-                                            const std::map<std::string, ProcessorFacts>& probed) {
-  Processors processors = probed;
-  for (const NamedResult& each : results) learn_processor(processors, each.result);
-  std::vector<OwnObservation> all;
-  for (const NamedResult& each : results) all.push_back(observe(each, processors));
-  return all;
+std::optional<ProcessorFacts> facts_of_peak(const PeakInfo& peak, Precision precision, int64_t threads, int64_t ranks) {
+  const double bandwidth = peak.memory_bytes_per_second.value_or(0);
+  if (!peak.id.starts_with("measured:") || !(bandwidth > 0) || !std::isfinite(bandwidth)) return std::nullopt;
+  if (!(peak.flops_per_second > 0) || !std::isfinite(peak.flops_per_second)) return std::nullopt;
+  ProcessorFacts facts;
+  facts.threads = threads;
+  const auto shares = static_cast<double>(ranks);
+  (precision == Precision::fp32 ? facts.peak_32 : facts.peak_16) = peak.flops_per_second * shares;
+  facts.memory_bandwidth = bandwidth * shares;
+  return facts;
 }
 
-ParameterSet believe_values(const ParameterSet& parameters) {
-  std::vector<PlanParameter> all = parameters.all();
-  for (PlanParameter& each : all) each.prior = each.value;
-  return ParameterSet(std::move(all));
+std::vector<OwnObservation> observe_results(const std::vector<NamedResult>& results,
+                                            const std::map<std::string, ProcessorFacts>& probed) {
+  std::vector<OwnObservation> all;
+  for (const NamedResult& each : results) all.push_back(observe(each, probed));
+  return all;
 }
 
 OwnResultsReport report_own_results(const std::vector<OwnObservation>& observed, const ParameterSet& parameters,

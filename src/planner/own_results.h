@@ -21,13 +21,17 @@ struct NamedResult {
 
 // What such a result says of a step; nothing but `missing` where it says too little to predict it.
 struct OwnObservation {
-  std::string path, framework, layout;
+  std::string path, layout;
   std::optional<Observation> observed;
   std::string missing;
 };
 
-// `probed`: what `tprimat probe` measured of processors, by name. A processor's peaks and bandwidth are the best that
-// any of these results, or a probe, saw: what disturbs a measurement only lowers it.
+// The processor as it was measured before a run: `peak` is each rank's share of what `threads` achieve. Nothing for a
+// peak from elsewhere, or without the bandwidth.
+std::optional<ProcessorFacts> facts_of_peak(const PeakInfo& peak, Precision precision, int64_t threads, int64_t ranks);
+
+// Each result's processor is what was measured before its run, as `tprimat run` predicts with it; where the result
+// does not hold that, what `tprimat probe` measured with as many threads (`probed`, by name).
 std::vector<OwnObservation> observe_results(const std::vector<NamedResult>& results,
                                             const std::map<std::string, ProcessorFacts>& probed);
 
@@ -70,9 +74,6 @@ struct OwnResultsReport {
                       field("rows", &R::rows, "each result")};
   }
 };
-
-// The same figures, each believed as it is now: a fit to a few results then moves only what they contradict.
-ParameterSet believe_values(const ParameterSet& parameters);
 
 // `before`: where parameters were fitted.
 OwnResultsReport report_own_results(const std::vector<OwnObservation>& observed, const ParameterSet& parameters,

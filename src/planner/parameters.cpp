@@ -142,6 +142,15 @@ const ParameterSet& built_in_parameters() {
   return loaded;
 }
 
+bool rests_on_measurements(const ParameterSet& parameters, const Machine& machine, const Family& family) {
+  const std::string scope = "@" + (family.own_trainer ? family.id : machine.architecture);
+  const auto is_fitted = [&](const PlanParameter& each) {
+    if (!each.name.ends_with(scope)) return false;
+    return each.value != (family.own_trainer ? built_in_parameters().scoped(each.name, "", each.prior) : each.prior);
+  };
+  return std::any_of(parameters.all().begin(), parameters.all().end(), is_fitted);
+}
+
 std::string format_parameters(const ParameterSet& parameters) {
   std::string text(k_heading);
   for (const PlanParameter& each : parameters.all())

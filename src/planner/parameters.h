@@ -39,6 +39,10 @@ class ParameterSet {
 };
 const ParameterSet& built_in_parameters();
 
+// Whether measurements of that machine's architecture stand behind the parameters; of our own trainer, which is fitted
+// to one processor, whether a fit followed on that. A figure that was never fitted is its prior.
+bool rests_on_measurements(const ParameterSet& parameters, const Machine& machine, const Family& family);
+
 // The built-in ones with those of a file in their place. Throws Error, naming `path` and the line, for anything that
 // format_parameters() did not write.
 ParameterSet parse_parameters(std::string_view text, const std::string& path);

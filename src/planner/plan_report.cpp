@@ -254,7 +254,7 @@ PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& out
   report.precision = request.precision;
   report.legal = outcome.legal, report.fitting = outcome.fitting;
   report.memory_bytes = request.machine.memory_bytes;
-  report.calibrated = request.machine.calibrated();
+  report.calibrated = outcome.calibrated;
   for (const RankedLayout& plan : outcome.ranked) report.ranked.push_back(describe_plan(plan, request));
   for (const RankedLayout& plan : outcome.frontier) report.frontier.push_back(describe_plan(plan, request));
   if (outcome.smallest) report.smallest = describe_plan(*outcome.smallest, request);
@@ -271,8 +271,10 @@ std::string render_plan_report(const PlanReport& report) {
   if (std::any_of(report.ranked.begin(), report.ranked.end(), [](const PlanLine& line) { return line.ends_as_layers; }))
     text += "\nends as layers: embedding and loss count as layers where the pipeline's stages are cut\n";
   if (!report.calibrated)
-    text +=
-        "\nno measurement of this architecture stands behind these figures: they rest on priors (docs/planner.md)\n";
+    text += report.framework == find_family("native")->full_name
+                ? "\nthe parameters were fitted on another processor: calibrate them on this one (docs/planner.md)\n"
+                : "\nno measurement of this architecture stands behind these figures: they rest on priors "
+                  "(docs/planner.md)\n";
   return text;
 }
 

@@ -256,7 +256,9 @@ class Search {
 
 SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& parameters, size_t most) {
   CHECK(request.family != nullptr && request.gpus > 0 && request.global_batch > 0 && request.sequence_length > 0);
-  return Search(request, parameters, most).run();
+  SearchOutcome outcome = Search(request, parameters, most).run();
+  outcome.calibrated = rests_on_measurements(parameters, request.machine, *request.family);
+  return outcome;
 }
 
 }  // namespace tprimat

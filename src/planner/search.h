@@ -36,6 +36,7 @@ struct SearchOutcome {
   std::vector<RankedLayout> ranked;      // fastest first, at most `most`
   std::vector<RankedLayout> frontier;    // no other fitting layout is both faster and smaller; fastest first
   std::optional<RankedLayout> smallest;  // that needs least memory, where none fits
+  bool calibrated = false;               // measurements stand behind the parameters (rests_on_measurements)
 };
 
 // Every layout TP x PP x VP x CP x DP x MBS x recompute x sharding that the program can do and that is legal: TP

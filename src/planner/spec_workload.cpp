@@ -49,6 +49,12 @@ std::string missing_of(const Workload& workload, Framework framework, Precision 
              : "";
 }
 
+constexpr double k_same_memory = 0.1;  // drivers count what the firmware keeps, or the binary gigabyte
+
+bool has_memory(const Machine& machine, double gb) {
+  return std::fabs(gb * 1e9 / machine.memory_bytes - 1) < k_same_memory;
+}
+
 }  // namespace
 
 SpecWorkload workload_of(const TrainSpec& spec, Framework framework) {
@@ -60,7 +66,8 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework) {
   workload.layout = layout_of(spec);
   workload.precision = plan_precision(spec.precision).value_or(PlanPrecision::bf16);
   workload.family = find_family(enum_name(framework));
-  if (workload.family == nullptr) workload.family = find_family("megatron_core");  // NeMo and Primus run it
+  if (workload.family == nullptr) workload.family = find_family("megatron_core");  // where nothing is predicted
+  workload.repeats_core = true;                                                    // train_fsdp.py, unlike torchtitan
   // FSDP shares the weights unless it is told otherwise.
   if (workload.family->fully_sharded && spec.parallel.zero_stage == 0) workload.layout.sharding = Sharding::weights;
   read.missing = missing_of(workload, framework, spec.precision);
@@ -75,16 +82,6 @@ TrainSpec with_layout(TrainSpec spec, const Layout& layout) {
   spec.recompute = layout.recompute;
   return spec;
 }
-
-namespace {
-
-constexpr double k_same_memory = 0.1;  // drivers count what the firmware keeps, or the binary gigabyte
-
-bool has_memory(const Machine& machine, double gb) {
-  return std::fabs(gb * 1e9 / machine.memory_bytes - 1) < k_same_memory;
-}
-
-}  // namespace
 
 std::optional<Machine> machine_of_device(const std::string& name, std::optional<double> memory_gb) {
   std::optional<Machine> machine = find_machine(name);

@@ -69,6 +69,7 @@ struct Workload {
   bool scaled_by_row = false;       // FP8 with one scale per row
   bool scaled_by_block = false;     // FP8 with one scale per block of 32 (MX)
   bool compiled = true;         // element-wise kernels are fused by a compiler, where the program leaves it the choice
+  bool repeats_core = false;    // `recompute` selective repeats the attention core, whatever else the program can
   double recomputed_share = 1;  // of what `recompute` selective repeats in a program that chooses layers
 
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
@@ -107,6 +108,10 @@ struct Workload {
     const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2) : last;
     for (int64_t stage = 0; stage < between; ++stage) visit(stage);
     visit(last);
+  }
+
+  bool selects_operators() const {
+    return layout.recompute == Recompute::selective && family->operator_recompute && !repeats_core;
   }
 
   // Micro-batches that a pipeline takes per step, at least one. May be a fraction where a table's figures do not

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "config/layout_rules.h"
 #include "planner/calibrate.h"
-#include "planner/native_time.h"
+#include "planner/native_memory.h"
+#include "planner/own_results.h"
 #include "run/nearest_layout.h"
+#include "spec/hardware_catalogue.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -28,40 +32,45 @@ std::optional<Machine> machine_of(const PlannedRun& run, const MachineFacts& mac
   return machine_of_device(gpu->name, gb);
 }
 
-// The processor by the peak that was measured before the run: each rank's share of it.
+// As results are read back (planner/own_results.h).
 std::optional<Machine> processor_of(const PlannedRun& run, const MachineFacts& machine,
                                     const std::optional<PeakInfo>& peak) {
-  if (!peak || !peak->memory_bytes_per_second || run.plan.place == Whereabouts::elsewhere) return std::nullopt;
-  const auto ranks = static_cast<double>(run.spec.parallel.ranks());
-  ProcessorFacts facts;
-  facts.name = machine.cpu.model_name;
-  facts.threads =
-      std::min(machine.cpu.usable_threads, std::max<int64_t>(1, run.spec.threads) * run.spec.parallel.ranks());
-  double& measured = run.spec.precision == Precision::fp32 ? facts.peak_32 : facts.peak_16;
-  measured = peak->flops_per_second * ranks;
-  facts.memory_bandwidth = *peak->memory_bytes_per_second * ranks;
-  facts.memory_bytes = machine.memory_bytes.value_or(0);
-  return processor_machine(facts);
+  if (!peak || run.plan.place == Whereabouts::elsewhere) return std::nullopt;
+  const int64_t ranks = run.spec.parallel.ranks();
+  auto facts = facts_of_peak(*peak, run.spec.precision, used_threads(run, machine.cpu), ranks);
+  if (!facts) return std::nullopt;
+  facts->name = machine.cpu.model_name;
+  facts->memory_bytes = machine.memory_bytes.value_or(0);
+  return processor_machine(*facts);
 }
 
-// The ranks on a processor share its memory.
-std::optional<DeviceMemory> share_of_host(const PlannedRun& run, const MachineFacts& machine) {
+std::optional<DeviceMemory> memory_of_host(const PlannedRun& run, const MachineFacts& machine) {
   if (!machine.memory_bytes || run.plan.place == Whereabouts::elsewhere) return std::nullopt;
   const double all = std::min(*machine.memory_bytes, machine.memory_limit_bytes.value_or(*machine.memory_bytes));
-  const int64_t ranks = run.spec.parallel.ranks();
-  const std::string whose = ranks == 1 ? "this machine's memory" : fmt::format("1/{} of this machine's memory", ranks);
-  return DeviceMemory{all / static_cast<double>(ranks), whose};
+  return DeviceMemory{all, "this machine's memory", run.spec.parallel.ranks()};
+}
+
+// The configuration takes the memory of a known part from the catalogue where it is not stated.
+std::string source_of_memory(const PlannedRun& run) {
+  const auto part = find_hardware(run.setup.device_model);
+  const bool known =
+      part && part->memory_bytes && std::fabs(*part->memory_bytes / (*run.setup.memory_per_device_gb * 1e9) - 1) < 1e-9;
+  return known ? fmt::format("{} in the hardware catalogue", part->display_name)
+               : fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(run.platform));
 }
 
 std::optional<DeviceMemory> room_of(const PlannedRun& run, const MachineFacts& machine) {
-  if (run.setup.memory_per_device_gb)
-    return DeviceMemory{*run.setup.memory_per_device_gb * 1e9,
-                        fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(run.platform))};
-  if (run.platform == Platform::cpu) return share_of_host(run, machine);
+  if (run.setup.memory_per_device_gb) return DeviceMemory{*run.setup.memory_per_device_gb * 1e9, source_of_memory(run)};
+  if (run.platform == Platform::cpu) return memory_of_host(run, machine);
   if (const GpuFacts* const gpu = find_gpu(run, machine); gpu != nullptr && gpu->memory_bytes)
     return DeviceMemory{*gpu->memory_bytes, gpu->name};
   const auto known = machine_of(run, machine);
   return known ? std::optional(DeviceMemory{known->memory_bytes, known->id}) : std::nullopt;
+}
+
+double bytes_against(const DeviceMemory& room, const Workload& workload, const ParameterSet& parameters) {
+  return room.ranks > 1 && workload.family->own_trainer ? plan_native_ranks(workload)
+                                                        : estimate_memory(workload, parameters).total();
 }
 
 // Of other programs the planner has measured figures on GPUs alone.
@@ -83,22 +92,27 @@ std::string print_fitting(const PlannedRun& run, const Layout& layout) {
   return text;
 }
 
-}  // namespace
-
-std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const PlannerSettings& planner) {
-  // Elsewhere than in our own trainer the count is an estimate, and allocators need room to breathe.
-  const double usable = known.workload.family->own_trainer ? 1 : 0.94;
-  const auto fitting = find_fitting_layout(known.workload, planner.parameters, usable * known.room->bytes);
-  if (!fitting) return "no layout of as many devices fits; use more devices, or a smaller model or sequence";
-  return fmt::format("the nearest layout that fits: {}, which needs {}", print_fitting(run, fitting->layout),
-                     format_gb(fitting->bytes));
+// Whether the program would start with it, and the planner knows what it then needs.
+bool is_accepted(const PlannedRun& run, const Layout& layout) {
+  LaunchRequest request = run.request;
+  request.spec = with_layout(run.spec, layout);
+  if (!workload_of(request.spec, run.framework).missing.empty()) return false;
+  try {
+    plan_launch(require_framework(run.framework, run.platform), request);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
-std::string print_planned_layout(const PlannedRun& run) {
-  return print_fitting(run, workload_of(run.spec, run.framework).workload.layout);
+std::string describe_no_fit(const Family& family) {
+  const bool splits = family.own_trainer || family.fully_sharded || family.sharded_optimizer || family.tensor_parallel;
+  if (splits) return "no layout of as many devices fits; use more devices, or a smaller model or sequence";
+  return fmt::format(
+      "neither a smaller micro-batch nor recomputation makes it fit, and {} keeps the whole model on every device, so "
+      "that more of them change nothing; use a framework that shards (fsdp, mega), or a smaller model or sequence",
+      family.full_name);
 }
-
-namespace {
 
 Problem describe_misfit(const PlannedRun& run, const Forecast& known, const PlannerSettings& planner) {
   return {fmt::format("{} does not fit: {}", name_training(run), describe_memory(known)),
@@ -115,24 +129,57 @@ std::string list_parts(const MemoryEstimate& memory) {
   std::sort(sorted.rbegin(), sorted.rend());
   std::string text;
   for (const auto& [bytes, name] : sorted)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_gb(bytes));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_memory(bytes));
   return text;
+}
+
+// Why no time is predicted of a run whose memory is.
+std::string no_time(const PlannedRun& run, const std::optional<Machine>& part, PlanPrecision precision) {
+  if (part)
+    return fmt::format("the time of a step: no peak of {} products is known of {}", enum_name(precision), part->id);
+  return run.platform == Platform::cpu
+             ? fmt::format("the time of a step: the processor's {} peak and bandwidth were not measured",
+                           enum_name(run.spec.precision))
+             : "the time of a step: no such GPU in its list";
 }
 
 }  // namespace
 
+int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu) {
+  return std::min(cpu.usable_threads, std::max<int64_t>(1, run.spec.threads) * run.spec.parallel.ranks());
+}
+
+std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const PlannerSettings& planner) {
+  // Elsewhere than in our own trainer the count is an estimate, and allocators need room to breathe.
+  const double usable = known.workload.family->own_trainer ? 1 : 0.94;
+  const FitTask task{usable * known.room->bytes,
+                     [&](const Workload& each) { return bytes_against(*known.room, each, planner.parameters); },
+                     [&](const Layout& layout) { return is_accepted(run, layout); }};
+  const auto fitting = find_fitting_layout(known.workload, task);
+  if (!fitting) return describe_no_fit(*known.workload.family);
+  return fmt::format("the nearest layout that fits: {}, which needs {}", print_fitting(run, fitting->layout),
+                     format_memory(fitting->bytes));
+}
+
+std::string print_planned_layout(const PlannedRun& run) {
+  return print_fitting(run, workload_of(run.spec, run.framework).workload.layout);
+}
+
 Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const PlannerSettings& planner) {
   SpecWorkload read = workload_of(run.spec, run.framework);
-  Forecast known{std::move(read.workload), std::move(read.missing), {}, room_of(run, machine)};
+  Forecast known{std::move(read.workload), std::move(read.missing), {}, room_of(run, machine), 0};
   if (known.missing.empty()) known.missing = missing_on(run.platform, known.workload);
-  if (known.missing.empty()) known.memory = estimate_memory(known.workload, planner.parameters);
+  if (!known.missing.empty()) return known;
+  known.memory = estimate_memory(known.workload, planner.parameters);
+  known.needed = known.room ? bytes_against(*known.room, known.workload, planner.parameters) : known.memory->total();
   return known;
 }
 
 std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine, const PlannerSettings& planner) {
   std::vector<Problem> problems;
+  std::set<std::string> seen;
   for (const PlannedRun& run : suite.runs) {
-    if (run.run > 1) continue;  // a repetition
+    if (!seen.insert(name_training(run)).second) continue;  // a repetition
     const Forecast known = forecast(run, machine, planner);
     if (!known.fits()) problems.push_back(describe_misfit(run, known, planner));
   }
@@ -141,8 +188,11 @@ std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& ma
 
 std::string describe_memory(const Forecast& forecast) {
   if (!forecast.memory) return fmt::format("the planner does not predict {}", forecast.missing);
-  std::string text = fmt::format("the heaviest rank needs {}", format_gb(forecast.memory->total()));
-  if (forecast.room) text += fmt::format(" of {} ({})", format_gb(forecast.room->bytes), forecast.room->source);
+  const bool shared = forecast.room && forecast.room->ranks > 1;
+  std::string text = shared ? fmt::format("all {} ranks need {}", forecast.room->ranks, format_memory(forecast.needed))
+                            : fmt::format("the heaviest rank needs {}", format_memory(forecast.needed));
+  if (forecast.room) text += fmt::format(" of {} ({})", format_memory(forecast.room->bytes), forecast.room->source);
+  if (shared) text += fmt::format("; the heaviest rank {}", format_memory(forecast.memory->total()));
   return text + ": " + list_parts(*forecast.memory);
 }
 
@@ -151,6 +201,7 @@ Json forecast_to_json(const Forecast& forecast) {
   Json json{{"memory_bytes", forecast.memory->total()}, {"bytes", Json::object()}};
   for (const auto& [name, bytes] : forecast.memory->parts()) json["bytes"][name] = bytes;
   if (!forecast.room) return json;
+  if (forecast.room->ranks > 1) json["all_ranks_bytes"] = forecast.needed;
   json["device_bytes"] = forecast.room->bytes;
   json["device_source"] = forecast.room->source;
   json["fits"] = forecast.fits();
@@ -168,9 +219,12 @@ std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& mac
   if (!known.missing.empty()) return prediction;
   const std::optional<Machine> part =
       run.platform == Platform::cpu ? processor_of(run, machine, peak) : machine_of(run, machine);
-  if (!part || part->peak(known.workload.precision) <= 0) return prediction;
+  if (!part || part->peak(known.workload.precision) <= 0) {
+    prediction.not_predicted = no_time(run, part, known.workload.precision);
+    return prediction;
+  }
   prediction.machine = part->id;
-  prediction.calibrated = part->calibrated();
+  prediction.calibrated = rests_on_measurements(planner.parameters, *part, *known.workload.family);
   prediction.step_time_seconds = predict_seconds(planner.parameters, *part, known.workload);
   return prediction;
 }

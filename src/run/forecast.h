@@ -16,6 +16,7 @@ namespace tprimat {
 struct DeviceMemory {
   double bytes = 0;
   std::string source;
+  int64_t ranks = 1;  // that share it, on a processor
 };
 
 // What the planner says of a run before it starts.
@@ -24,9 +25,13 @@ struct Forecast {
   std::string missing;                   // why it says nothing; empty where it does
   std::optional<MemoryEstimate> memory;  // of the device that needs most
   std::optional<DeviceMemory> room;      // where it is known
-  bool fits() const { return !memory || !room || memory->total() <= room->bytes; }
+  double needed = 0;                     // of the ranks that share that room, together
+  bool fits() const { return !memory || !room || needed <= room->bytes; }
 };
 Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const PlannerSettings& planner);
+
+// Of the processor that all ranks of a run use together.
+int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu);
 
 // A sentence for each training whose memory does not fit its devices, with the nearest layout that does.
 std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine, const PlannerSettings& planner);

@@ -33,19 +33,27 @@ double distance(const Layout& layout, const Layout& wanted) {
 
 class FitSearch {
  public:
-  FitSearch(const Workload& workload, const ParameterSet& parameters, double bytes)
-      : workload_(workload), wanted_(workload.layout), parameters_(parameters), bytes_(bytes) {}
+  FitSearch(const Workload& workload, const FitTask& task)
+      : workload_(workload), wanted_(workload.layout), task_(task), least_sharding_(wanted_.sharding) {}
 
   std::optional<FittingLayout> run() {
+    try_grids();
+    if (!best_ && wanted_.sharding != Sharding::none) {
+      least_sharding_ = Sharding::none;
+      try_grids();
+    }
+    return best_;
+  }
+
+ private:
+  void try_grids() {
     const Family& family = *workload_.family;
     for (const int64_t tensor : sizes(family.tensor_parallel, wanted_.num_gpus()))
       for (const int64_t pipeline : sizes(family.pipeline_parallel, wanted_.num_gpus() / tensor))
         for (const int64_t context : sizes(family.context_parallel, wanted_.num_gpus() / tensor / pipeline))
           try_grid(tensor, pipeline, context);
-    return best_;
   }
 
- private:
   static std::vector<int64_t> sizes(bool able, int64_t most) {
     return able ? divisors_of(most) : std::vector{int64_t{1}};
   }
@@ -77,7 +85,7 @@ class FitSearch {
 
   void try_savers(Layout layout) {
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
-      for (int sharding = static_cast<int>(wanted_.sharding); sharding <= static_cast<int>(most_sharding());
+      for (int sharding = static_cast<int>(least_sharding_); sharding <= static_cast<int>(most_sharding());
            ++sharding) {
         if (recompute < wanted_.recompute) continue;
         layout.recompute = recompute, layout.sharding = static_cast<Sharding>(sharding);
@@ -88,22 +96,21 @@ class FitSearch {
   void consider(const Layout& layout) {
     if (best_ && distance(layout, wanted_) >= distance(best_->layout, wanted_)) return;
     workload_.layout = layout;
-    const double needed = estimate_memory(workload_, parameters_).total();
-    if (needed <= bytes_) best_ = FittingLayout{layout, needed};
+    const double needed = task_.needs(workload_);
+    if (needed <= task_.bytes && task_.accepts(layout)) best_ = FittingLayout{layout, needed};
   }
 
   Workload workload_;
   const Layout wanted_;
-  const ParameterSet& parameters_;
-  double bytes_;
+  const FitTask& task_;
+  Sharding least_sharding_;
   std::optional<FittingLayout> best_;
 };
 
 }  // namespace
 
-std::optional<FittingLayout> find_fitting_layout(const Workload& workload, const ParameterSet& parameters,
-                                                 double bytes) {
-  return FitSearch(workload, parameters, bytes).run();
+std::optional<FittingLayout> find_fitting_layout(const Workload& workload, const FitTask& task) {
+  return FitSearch(workload, task).run();
 }
 
 }  // namespace tprimat

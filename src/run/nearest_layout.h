@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "planner/memory.h"
@@ -12,10 +13,16 @@ struct FittingLayout {
   double bytes = 0;
 };
 
-// The sound layout of as many devices and the same batch that needs at most `bytes` and is nearest to the workload's:
-// with the same TP, PP and CP a smaller micro-batch comes first, then recomputation, then ZeRO; then other grids, by
-// the factors between their sizes. Nothing where none fits.
-std::optional<FittingLayout> find_fitting_layout(const Workload& workload, const ParameterSet& parameters,
-                                                 double bytes);
+// What a layout must keep within.
+struct FitTask {
+  double bytes = 0;
+  std::function<double(const Workload&)> needs;  // bytes that are held against these
+  std::function<bool(const Layout&)> accepts;    // whether the program starts with it
+};
+
+// The sound and accepted layout of as many devices and the same batch that needs at most `bytes` and is nearest to the
+// workload's: with the same TP, PP and CP a smaller micro-batch comes first, then recomputation, then more of ZeRO;
+// then other grids, by the factors between their sizes; less of ZeRO where nothing else fits. Nothing where none fits.
+std::optional<FittingLayout> find_fitting_layout(const Workload& workload, const FitTask& task);
 
 }  // namespace tprimat

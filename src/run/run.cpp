@@ -132,13 +132,7 @@ class Suite {
   }
 
   std::optional<RunResult> find_earlier_result(const PlannedRun& run) const {
-    if (!options_.resume) return std::nullopt;
-    try {
-      RunResult earlier = load_run_result(run.plan.result_path);
-      if (earlier.status == RunStatus::complete && earlier.config_hash == run.config_hash) return earlier;
-    } catch (const Error&) {  // not there, or not readable: run again
-    }
-    return std::nullopt;
+    return options_.resume ? find_complete_result(run) : std::nullopt;
   }
 
   static RunOutcome resume(const PlannedRun& run, const RunResult& earlier) {
@@ -157,6 +151,15 @@ class Suite {
 };
 
 }  // namespace
+
+std::optional<RunResult> find_complete_result(const PlannedRun& run) {
+  try {
+    RunResult earlier = load_run_result(run.plan.result_path);
+    if (earlier.status == RunStatus::complete && earlier.config_hash == run.config_hash) return earlier;
+  } catch (const Error&) {  // not there, or not readable: run again
+  }
+  return std::nullopt;
+}
 
 SuiteReport run_suite(const SuitePlan& plan, const SuiteOptions& options, const Surroundings& around,
                       Reporter& reporter) {

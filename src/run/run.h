@@ -1,7 +1,11 @@
 #pragma once
 
+#include <optional>
+
+#include "result/run_result.h"
 #include "run/outcome.h"
 #include "run/reporter.h"
+#include "run/suite_plan.h"
 #include "run/surroundings.h"
 
 namespace tprimat {
@@ -11,5 +15,8 @@ namespace tprimat {
 // that the user or the machine did.
 SuiteReport run_suite(const SuitePlan& plan, const SuiteOptions& options, const Surroundings& around,
                       Reporter& reporter);
+
+// The complete result of the same configuration that lies where the run would write its own.
+std::optional<RunResult> find_complete_result(const PlannedRun& run);
 
 }  // namespace tprimat

@@ -9,6 +9,7 @@
 #include "run/config_audit.h"
 #include "run/environment.h"
 #include "run/failure.h"
+#include "run/forecast.h"
 #include "spec/model_spec.h"
 
 namespace tprimat {
@@ -245,6 +246,8 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   result.training_config = describe_training(run.spec);
   result.parallelism_config = describe_layout(run.spec);
   result.environment = describe_environment(machine, around.libraries);
+  if (run.platform == Platform::cpu && !elsewhere)
+    result.environment["cpu_threads_used"] = std::to_string(used_threads(run, machine.cpu));
   result.config_hash = run.config_hash;
   describe_source(result, run.plan);
   describe_ending(result, trace);

@@ -173,7 +173,8 @@ class SuitePlanner {
       if (request_.profile) make_profiled(planned, module);
       planned.config_hash = hash_config(planned.spec, module.id, platform_, planned.setup.settings, experiment_.launch);
       try {
-        planned.plan = plan_launch(module, request_of(module, planned));
+        planned.request = request_of(module, planned);
+        planned.plan = plan_launch(module, planned.request);
       } catch (const Error& error) {  // the others still run
         suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
         refused_with_ = error.status();

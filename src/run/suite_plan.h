@@ -34,6 +34,7 @@ struct PlannedRun {
   int64_t run = 1, runs = 1;  // the k-th of how many repetitions
   std::string config_hash;
   std::optional<ProfileWindow> profile;  // it is no measurement
+  LaunchRequest request;                 // that became the plan
   LaunchPlan plan;
 };
 

@@ -68,6 +68,10 @@ std::string format_si(double value, std::string_view unit) {
 
 std::string format_gb(double bytes) { return fmt::format("{:.2f} GB", bytes / 1e9); }
 
+std::string format_memory(double bytes) {
+  return bytes < 0.9995e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : format_gb(bytes);
+}
+
 std::string format_duration(double seconds) {
   if (!std::isfinite(seconds)) return "unknown";
   if (seconds < 0) return "-" + format_duration(-seconds);

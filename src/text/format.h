@@ -10,6 +10,7 @@ namespace tprimat {
 
 std::string format_si(double value, std::string_view unit);     // 4.13e11, "FLOP/s" -> "413 GFLOP/s"
 std::string format_gb(double bytes);                            // "34.29 GB"
+std::string format_memory(double bytes);                        // the same, "342.9 MB" below 1 GB
 std::string format_duration(double seconds);                    // "1.604 s", "3 min 12 s", "2 h 05 min"
 std::string format_percent(double fraction, int decimals = 1);  // 0.4213 -> "42.1 %"
 std::string format_count(double value);                    // 13425.1 -> "13 425"; below 100 three significant digits

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "planner/native_memory.h"
+#include "planner/spec_workload.h"
 #include "planner_samples.h"
 
 namespace tprimat {
@@ -115,16 +116,22 @@ TEST(OwnResults, AResultIsAnObservation) {
   EXPECT_EQ(report.rows[0].result, "a.json");
 }
 
-TEST(OwnResults, ProcessorsAreWhatTheBestMeasurementSays) {
+TEST(OwnResults, AProcessorIsWhatWasMeasuredBeforeItsRun) {
   NamedResult disturbed = own_result(own_workload(), 0.5);
-  disturbed.result.derived.peak->flops_per_second /= 3;
-  auto seen = observe_results({disturbed, own_result(own_workload(), 0.5)}, {});
-  EXPECT_EQ(seen[0].observed->machine.peak_16, 800e9);
+  disturbed.result.derived.peak->flops_per_second /= 4;
+  disturbed.result.environment["cpu_threads_used"] = "1";
   ProcessorFacts probe = two_cores();
   probe.peak_16 = 900e9;
-  seen = observe_results({disturbed}, {{"Sample CPU", probe}});
-  EXPECT_EQ(seen[0].observed->machine.peak_16, 900e9);
+  auto seen = observe_results({disturbed, own_result(own_workload(), 0.5)}, {{"Sample CPU", probe}});
+  EXPECT_EQ(seen[0].observed->machine.peak_16, 200e9);
+  EXPECT_EQ(seen[0].observed->machine.cores, 1);
+  EXPECT_EQ(seen[1].observed->machine.cores, 2);
   disturbed.result.derived.peak->id = "config:auto:bf16";
+  EXPECT_EQ(observe_results({disturbed}, {{"Sample CPU", probe}})[0].missing,
+            "a machine that the planner does not know")
+      << "a probe of two threads says nothing of one";
+  disturbed.result.environment["cpu_threads_used"] = "2";
+  EXPECT_EQ(observe_results({disturbed}, {{"Sample CPU", probe}})[0].observed->machine.peak_16, 900e9);
   EXPECT_EQ(observe_results({disturbed}, {})[0].missing, "a machine that the planner does not know");
 }
 
@@ -141,7 +148,9 @@ TEST(OwnResults, WhatAResultDoesNotSayIsNotInvented) {
   EXPECT_EQ(missing([](RunResult& r) { r.parallelism_config.data_parallel_size = 7; }),
             "a layout that does not multiply out");
   EXPECT_EQ(missing([](RunResult& r) { r.statistics.reset(); }), "no step time");
-  EXPECT_EQ(missing([](RunResult& r) { r.platform = Platform::nvd; }), "a machine that the planner does not know");
+  EXPECT_EQ(missing([](RunResult& r) { r.platform = Platform::nvd, r.gpu_info.device_name = "NVIDIA H100 80GB HBM3"; }),
+            "our own trainer on a GPU");
+  EXPECT_EQ(missing([](RunResult& r) { r.statistics->median = 0; }), "no step time");
   EXPECT_EQ(missing([](RunResult& r) { r.precision = Precision::fp8; }), "no peak of fp8 products");
   EXPECT_EQ(missing([](RunResult& r) { r.framework = Framework::tran; }), "a processor");
 }
@@ -184,6 +193,70 @@ TEST(OwnResults, AGpuResultIsOneOfItsFrameworksFamily) {
   EXPECT_EQ(seen[0].observed->machine.id, "H100-SXM-80GB");
   EXPECT_EQ(seen[0].observed->workload.family->id, "megatron_core");
   EXPECT_EQ(*seen[0].observed->memory_bytes, 60e9);
+}
+
+NamedResult sample_gpu_result(const std::string& device, double seconds) {
+  NamedResult named = own_result(sample_workload(), seconds);
+  named.result.platform = Platform::nvd, named.result.framework = Framework::mega;
+  named.result.gpu_info.device_name = device;
+  return named;
+}
+
+TEST(OwnResults, AFitToOneLeavesOtherMachinesAndProgramsAlone) {
+  const NamedResult named = sample_gpu_result("MI300X", 20);
+  const auto seen = observe_results({named}, {});
+  ASSERT_TRUE(seen[0].observed) << seen[0].missing;
+  const Observation& own = *seen[0].observed;
+  const ParameterSet fitted = refine(built_in_parameters(), {own});
+  const auto error = [&](const ParameterSet& p) {
+    return std::fabs(predict_seconds(p, own.machine, own.workload) / own.seconds - 1);
+  };
+  EXPECT_LT(error(fitted), error(built_in_parameters()));
+  Workload other = sample_workload();
+  other.family = find_family("nanotron");
+  const Machine h100 = *find_machine("H100");
+  EXPECT_EQ(predict_seconds(fitted, h100, other), predict_seconds(built_in_parameters(), h100, other));
+  EXPECT_NEAR(predict_seconds(fitted, h100, sample_workload()) /
+                  predict_seconds(built_in_parameters(), h100, sample_workload()),
+              1, 0.1);
+  for (size_t i = 0; i < fitted.all().size(); ++i)
+    EXPECT_EQ(fitted.all()[i].prior, built_in_parameters().all()[i].prior) << fitted.all()[i].name;
+}
+
+TEST(OwnResults, MeasurementsStandBehindWhatWasFitted) {
+  const Machine mi300x = *find_machine("MI300X"), own = processor_machine(two_cores());
+  const Family &megatron = *find_family("megatron_core"), &native = *find_family("native");
+  EXPECT_TRUE(rests_on_measurements(built_in_parameters(), *find_machine("H100"), megatron));
+  EXPECT_FALSE(rests_on_measurements(built_in_parameters(), mi300x, megatron));
+  EXPECT_FALSE(rests_on_measurements(built_in_parameters(), own, native)) << "fitted to another processor";
+  const auto refined = [](const NamedResult& named) {
+    return refine(built_in_parameters(), {*observe_results({named}, {})[0].observed});
+  };
+  EXPECT_TRUE(rests_on_measurements(refined(sample_gpu_result("MI300X", 20)), mi300x, megatron));
+  EXPECT_TRUE(rests_on_measurements(refined(own_result(own_workload(), 5)), own, native));
+}
+
+TEST(OwnResults, AMemoryOfNothingIsNotKnown) {
+  for (const double gb : {0.0, -1.0, 1e308}) {
+    NamedResult named = own_result(own_workload(), 0.5);
+    named.result.memory_metrics.peak_memory_allocated_gb = gb;
+    const auto seen = observe_results({named}, {});
+    ASSERT_TRUE(seen[0].observed) << seen[0].missing;
+    EXPECT_FALSE(seen[0].observed->memory_bytes) << gb;
+  }
+}
+
+TEST(OwnResults, OurFsdpScriptRepeatsTheAttentionCoreAlone) {
+  TrainSpec spec;
+  spec.model = sample_workload().shape.model;
+  spec.parallel.data = 8, spec.sequence_length = 8192;
+  spec.micro_batch_size = 1, spec.global_batch_size = 8;
+  const auto activations = [&](Recompute recompute) {
+    spec.recompute = recompute;
+    return estimate_memory(workload_of(spec, Framework::fsdp).workload, built_in_parameters()).activations;
+  };
+  EXPECT_EQ(activations(Recompute::selective), activations(Recompute::none));
+  EXPECT_LT(activations(Recompute::full), activations(Recompute::none));
 }
 
 }  // namespace

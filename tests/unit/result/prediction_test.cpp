@@ -36,5 +36,20 @@ TEST(Prediction, MemoryIsHeldAgainstWhatTheProgramsCountMeans) {
   EXPECT_NEAR(*memory_prediction_error(result), -0.5, 1e-12);
 }
 
+TEST(Prediction, WhatIsNotPositiveIsNotKnown) {
+  RunResult result = sample_result();
+  summarise_run(result, {});
+  result.framework = Framework::native;
+  for (const double gb : {0.0, -1.0}) {
+    result.memory_metrics.peak_memory_allocated_gb = gb;
+    EXPECT_FALSE(comparable_memory_gb(result)) << gb;
+  }
+  result.prediction = Prediction{};
+  result.prediction->step_time_seconds = 0;
+  EXPECT_FALSE(step_time_prediction_error(result)) << "predicted";
+  result.statistics->median = 0;
+  EXPECT_FALSE(comparable_step_seconds(result));
+}
+
 }  // namespace
 }  // namespace tprimat

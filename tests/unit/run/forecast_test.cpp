@@ -86,6 +86,8 @@ TEST_F(ForecastTest, OnAGpuTimeAndMemoryArePredicted) {
   EXPECT_GT(*prediction->memory_gb, 3);  // contexts and buffers
   run.setup.device_model = "GTX";
   EXPECT_FALSE(predict(run, machine_, planner_, std::nullopt)->step_time_seconds) << "never invented";
+  EXPECT_NE(predict(run, machine_, planner_, std::nullopt)->not_predicted.value_or("").find("no such GPU"),
+            std::string::npos);
 }
 
 TEST_F(ForecastTest, OnAProcessorTimeFollowsFromItsMeasuredPeak) {
@@ -99,6 +101,9 @@ TEST_F(ForecastTest, OnAProcessorTimeFollowsFromItsMeasuredPeak) {
   peak.flops_per_second *= 10, *peak.memory_bytes_per_second *= 10;
   EXPECT_LT(*time(peak), *slow);
   EXPECT_FALSE(time(std::nullopt)) << "nothing was measured";
+  EXPECT_NE(predict(first_run(), machine_, planner_, std::nullopt)->not_predicted.value_or("").find("not measured"),
+            std::string::npos);
+  EXPECT_EQ(predict(first_run(), machine_, planner_, peak)->calibrated, false) << "fitted to another processor";
   peak.memory_bytes_per_second.reset();
   EXPECT_FALSE(time(peak));
 }
@@ -118,14 +123,70 @@ TEST_F(ForecastTest, NearestChangesTheMicroBatchFirstThenRecomputationThenSharin
   smaller.micro_batch = 1;
   recomputed = smaller, recomputed.recompute = Recompute::selective;
   shared = smaller, shared.recompute = Recompute::full, shared.sharding = Sharding::weights;
-  const auto found = [&](double bytes) { return find_fitting_layout(w, built_in_parameters(), bytes)->layout; };
+  const auto fitting = [&](double bytes, bool accepted = true) {
+    return find_fitting_layout(w, {bytes, [](const Workload& each) { return plan_native_memory(each).total(); },
+                                   [=](const Layout&) { return accepted; }});
+  };
+  const auto found = [&](double bytes) { return fitting(bytes)->layout; };
   EXPECT_EQ(found(needs(wanted)).micro_batch, 4);
   EXPECT_EQ(found(needs(smaller)).micro_batch, 1);
   EXPECT_EQ(found(needs(smaller)).recompute, Recompute::none);
   ASSERT_LT(needs(recomputed), needs(smaller));
   EXPECT_EQ(found(needs(recomputed)).recompute, Recompute::selective);
   EXPECT_EQ(found(needs(shared)).tensor, 1);
-  EXPECT_FALSE(find_fitting_layout(w, built_in_parameters(), 1000));
+  EXPECT_FALSE(fitting(1000));
+  EXPECT_FALSE(fitting(1e15, false)) << "the program takes none";
+  w.layout.sharding = Sharding::weights;
+  const auto refused = [](const Layout& each) { return each.sharding == Sharding::none; };
+  const auto lower = find_fitting_layout(w, {1e15, [](const Workload&) { return 1.0; }, refused});
+  EXPECT_EQ(lower->layout.sharding, Sharding::none) << "less of ZeRO where nothing else is taken";
+}
+
+TEST_F(ForecastTest, TheNearestLayoutIsOneThatTheProgramStarts) {
+  experiment_.platforms[Platform::nvd] = PlatformSetup{};
+  experiment_.platforms[Platform::nvd].device_model = "H100";
+  request_.platform = Platform::nvd, request_.frameworks = {Framework::fsdp}, request_.presence = Presence::any;
+  PlannedRun run = plan_suite(experiment_, request_, machine_).runs.front();
+  ModelSpec& model = run.spec.model;
+  model.num_layers = 32, model.hidden_size = 4096, model.ffn_hidden_size = 14336;
+  model.num_attention_heads = 32, model.num_key_value_heads = 8, model.head_dim = 128;
+  run.spec.sequence_length = 65536, run.spec.micro_batch_size = 1, run.spec.parallel.data = 8;
+  run.spec.global_batch_size = 8;
+  const Forecast one = forecast(run, machine_, planner_);
+  ASSERT_FALSE(one.fits()) << describe_memory(one);
+  const std::string hint = suggest_fitting(run, one, planner_);
+  EXPECT_NE(hint.find("TP: 1, PP: 1, DP: 8"), std::string::npos) << hint;
+}
+
+TEST_F(ForecastTest, RanksOfAPipelineShareTheHost) {
+  PlannedRun run = first_run();
+  run.spec.parallel.pipeline = 2, run.spec.model.vocab_size = 50000;
+  const double heaviest = forecast(run, machine_, planner_).memory->total();
+  machine_.memory_bytes = 2 * heaviest - 1;
+  const Forecast one = forecast(run, machine_, planner_);
+  EXPECT_EQ(one.needed, plan_native_ranks(one.workload));
+  EXPECT_TRUE(one.fits()) << "the other stage needs less than half of the host";
+  machine_.memory_bytes = one.needed - 1;
+  EXPECT_FALSE(forecast(run, machine_, planner_).fits());
+  EXPECT_NE(describe_memory(forecast(run, machine_, planner_)).find("all 2 ranks need"), std::string::npos);
+}
+
+TEST_F(ForecastTest, WhatReplicatesIsNotHelpedByMoreDevices) {
+  PlannedRun run = first_run();
+  run.platform = Platform::nvd, run.framework = Framework::tran, run.setup.device_model = "H100";
+  run.setup.memory_per_device_gb = 0.001;
+  const std::string hint = suggest_fitting(run, forecast(run, machine_, planner_), planner_);
+  EXPECT_EQ(hint.find("use more devices"), std::string::npos) << hint;
+  EXPECT_NE(hint.find("use a framework that shards"), std::string::npos) << hint;
+}
+
+TEST_F(ForecastTest, ThePartsMemoryComesFromTheCatalogue) {
+  PlannedRun run = first_run();
+  run.platform = Platform::nvd, run.framework = Framework::mega, run.setup.device_model = "H100-SXM-80GB";
+  run.setup.memory_per_device_gb = 80;
+  EXPECT_EQ(forecast(run, machine_, planner_).room->source, "NVIDIA H100 SXM 80 GB in the hardware catalogue");
+  run.setup.memory_per_device_gb = 79;
+  EXPECT_EQ(forecast(run, machine_, planner_).room->source, "hardware.platforms.nvd.memory_per_gpu_gb");
 }
 
 TEST_F(ForecastTest, ResultsKeepWhatWasPredicted) {

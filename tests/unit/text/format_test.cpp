@@ -18,6 +18,12 @@ TEST(Format, SiRoundsUpIntoTheNextPrefix) { EXPECT_EQ(format_si(999.9e9, "B"), "
 
 TEST(Format, GigabytesAreDecimal) { EXPECT_EQ(format_gb(34.29e9), "34.29 GB"); }
 
+TEST(Format, MemoryBelowAGigabyteIsInMegabytes) {
+  EXPECT_EQ(format_memory(34.29e9), "34.29 GB");
+  EXPECT_EQ(format_memory(31.44e6), "31.4 MB");
+  EXPECT_EQ(format_memory(0.9999e9), "1.00 GB");
+}
+
 TEST(Format, Durations) {
   EXPECT_EQ(format_duration(0.0001), "100.0 us");
   EXPECT_EQ(format_duration(0.25), "250.0 ms");
