@@ -14,6 +14,7 @@
 #include "cli/compare_gates.h"
 #include "cli/compare_history.h"
 #include "cli/draw_plot.h"
+#include "cli/number_range.h"
 #include "cli/verbs.h"
 #include "compare/compare_runs.h"
 #include "process/local_runner.h"
@@ -253,17 +254,17 @@ void add_compare_verb(CLI::App& program, Session& session) {
   verb->add_option("--smallest-effect", request->smallest_effect_percent, "Smallest difference of interest, in percent")
       ->type_name("PERCENT")
       ->capture_default_str()
-      ->check(CLI::Range(0.01, 50.0));
+      ->check(number_from(0.01, 50.0));
   verb->add_option(
           "--loss-tolerance", request->loss_tolerance_percent,
           "How far two loss curves may lie apart, in percent (default: 5, or 1 where repeated runs show their spread)")
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.01, 100.0));
+      ->check(number_from(0.01, 100.0));
   verb->add_option("--run-spread", request->run_spread_percent,
                    "Spread between runs to assume where one run does not show it, in percent")
       ->type_name("PERCENT")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 50.0));
+      ->check(number_from(0.0, 50.0));
   verb->add_option("--output", request->output,
                    "Directory for compare.md, compare.png and compare.svg (default: ./output); with --history for "
                    "history.md (default: it is not written)")

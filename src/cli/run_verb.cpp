@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/number_range.h"
 #include "cli/parse_choice.h"
 #include "cli/run_options.h"
 #include "cli/verbs.h"
@@ -223,7 +224,7 @@ void add_time(CLI::App& verb, const std::string& name, double& seconds, const st
   const std::map<std::string, double> units = {{"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}};
   verb.add_option(name, seconds, help)
       ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_OPTIONAL))
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(number_from(0.0, 1e9))
       ->type_name("TIME");
 }
 
@@ -233,7 +234,7 @@ void add_limits(CLI::App& verb, RunOptions& options) {
   add_time(verb, "--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h");
   verb.add_option("--hang-factor", options.hang_factor,
                   "Stop a run after this many times its median step, and a minute, without a step; 0: never")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_from(0.0, 1e6))
       ->capture_default_str();
   add_time(verb, "--startup-timeout", options.startup_seconds,
            "Time until the first steps and after the last one (default: 15m on GPUs, 1h on cpu); 0: any");
