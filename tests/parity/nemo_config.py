@@ -67,6 +67,8 @@ CHANGES = [
     ("parallel.pipeline_model_parallel_size", 2, {"model.pipeline_model_parallel_size": 2}),
     ("parallel.context_parallel_size", 2, {"model.context_parallel_size": 2}),
     ("parallel.sequence_parallel", True, {"model.sequence_parallel": True}),
+    ("parallel.embedding_and_loss_as_layers", True, {"model.account_for_embedding_in_pipeline_split": True,
+                                                     "model.account_for_loss_in_pipeline_split": True}),
     ("parallel.zero_stage", 1, {"optimizer.use_distributed_optimizer": True, "ddp.use_distributed_optimizer": True}),
     ("precision", "fp16", {"model.fp16": True, "model.bf16": False, "optimizer.fp16": True, "optimizer.initial_loss_scale": 4096.0,
                            "optimizer.min_loss_scale": 1.0, "optimizer.loss_scale_window": 1000, "optimizer.hysteresis": 1}),
