@@ -1,0 +1,174 @@
+#include "device/gpu/host_shim.h"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace tprimat::gpu::host {
+namespace {
+
+constexpr int k_lanes = TPRIMAT_GPU_HOST_WARP;
+constexpr size_t k_stack_bytes = size_t{128} << 10;
+constexpr size_t k_most_exchanged = 16;
+
+enum class Waits { no, for_warp, for_block, done };
+
+struct GpuThread {
+  ucontext_t context;
+  ThreadPlace place;
+  Waits waits = Waits::no;
+  std::array<std::byte, k_most_exchanged> given;
+  std::unique_ptr<std::byte[]> stack;
+};
+
+// The threads of one block, which take turns.
+class Block {
+ public:
+  void run(const Grid& grid, dim3 index, const std::function<void()>& body);
+
+  GpuThread& current() { return *current_; }
+  GpuThread& neighbour(int lane) {
+    const size_t number = static_cast<size_t>(current_ - threads_.data());
+    return threads_.at(number / k_lanes * k_lanes + static_cast<size_t>(lane));
+  }
+  int lane() const { return static_cast<int>(current_ - threads_.data()) % k_lanes; }
+  std::byte* shared() { return shared_.data(); }
+  void wait(Waits kind) {
+    current_->waits = kind;
+    ::swapcontext(&current_->context, &scheduler_);
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  static void enter();
+  void start(GpuThread& thread);
+  void take_turns();
+  bool release(size_t first, size_t count, Waits kind);
+  bool release_waiting();
+
+  size_t count_ = 0;
+  std::vector<GpuThread> threads_;
+  GpuThread* current_ = nullptr;
+  const std::function<void()>* body_ = nullptr;
+  ucontext_t scheduler_;
+  std::exception_ptr failure_;
+  std::vector<std::byte> shared_;
+};
+
+Block& block() {
+  static thread_local Block instance;
+  return instance;
+}
+
+void Block::enter() {
+  Block& here = block();
+  try {
+    (*here.body_)();
+  } catch (...) {
+    if (!here.failure_) here.failure_ = std::current_exception();
+  }
+  here.current_->waits = Waits::done;
+  ::swapcontext(&here.current_->context, &here.scheduler_);
+}
+
+void Block::start(GpuThread& thread) {
+  if (!thread.stack) thread.stack = std::make_unique<std::byte[]>(k_stack_bytes);
+  ::getcontext(&thread.context);
+  thread.context.uc_stack.ss_sp = thread.stack.get();
+  thread.context.uc_stack.ss_size = k_stack_bytes;
+  thread.context.uc_link = nullptr;
+  ::makecontext(&thread.context, &Block::enter, 0);
+  thread.waits = Waits::no;
+}
+
+// Lets those of [first, first + count) go on that all wait for each other; false where one of them waits otherwise.
+bool Block::release(size_t first, size_t count, Waits kind) {
+  const auto begin = threads_.begin() + static_cast<std::ptrdiff_t>(first),
+             end = begin + static_cast<std::ptrdiff_t>(count);
+  const auto is_in = [&](const GpuThread& thread) { return thread.waits == kind; };
+  if (std::none_of(begin, end, is_in)) return false;
+  if (!std::all_of(begin, end, [&](const GpuThread& t) { return t.waits == kind || t.waits == Waits::done; }))
+    return false;
+  for (auto thread = begin; thread != end; ++thread)
+    if (is_in(*thread)) thread->waits = Waits::no;
+  return true;
+}
+
+bool Block::release_waiting() {
+  bool any = false;
+  for (size_t first = 0; first < count_; first += k_lanes)
+    any = release(first, std::min<size_t>(k_lanes, count_ - first), Waits::for_warp) || any;
+  return any || release(0, count_, Waits::for_block);
+}
+
+void Block::take_turns() {
+  do {
+    for (size_t i = 0; i < count_; ++i) {
+      if (threads_[i].waits != Waits::no) continue;
+      current_ = &threads_[i];
+      ::swapcontext(&scheduler_, &current_->context);
+    }
+  } while (release_waiting());
+}
+
+void Block::run(const Grid& grid, dim3 index, const std::function<void()>& body) {
+  count_ = size_t{grid.block.x} * grid.block.y * grid.block.z;
+  if (threads_.size() < count_) threads_.resize(count_);
+  body_ = &body;
+  failure_ = nullptr;
+  shared_.assign(grid.shared_bytes + 128, std::byte{0xA5});  // nothing may rely on what lies there
+  size_t number = 0;
+  for (unsigned z = 0; z < grid.block.z; ++z)
+    for (unsigned y = 0; y < grid.block.y; ++y)
+      for (unsigned x = 0; x < grid.block.x; ++x) {
+        GpuThread& thread = threads_[number++];
+        thread.place = {{x, y, z}, index, grid.block, grid.grid};
+        start(thread);
+      }
+  take_turns();
+  if (failure_) std::rethrow_exception(failure_);
+  for (size_t i = 0; i < count_; ++i)
+    if (threads_[i].waits != Waits::done)
+      throw Error(Problem{"threads of a kernel wait for each other forever: some of them missed a barrier",
+                          "GPU kernel", "every thread of a block, or of a warp, reaches each of its barriers"},
+                  ExitStatus::work_failed);
+}
+
+}  // namespace
+
+void run_grid(const Grid& grid, const std::function<void()>& body) {
+  CHECK(grid.block.x * grid.block.y * grid.block.z <= 1024);
+  for (unsigned z = 0; z < grid.grid.z; ++z)
+    for (unsigned y = 0; y < grid.grid.y; ++y)
+      for (unsigned x = 0; x < grid.grid.x; ++x) block().run(grid, dim3(x, y, z), body);
+}
+
+const ThreadPlace& place() { return block().current().place; }
+
+std::byte* dynamic_shared() {
+  const auto address = reinterpret_cast<uintptr_t>(block().shared());
+  return reinterpret_cast<std::byte*>((address + 127) / 128 * 128);
+}
+
+void sync_block() { block().wait(Waits::for_block); }
+void sync_warp() { block().wait(Waits::for_warp); }
+int lane() { return block().lane(); }
+
+void exchange(const void* given, size_t bytes, int from, void* taken) {
+  CHECK(bytes <= k_most_exchanged && from >= 0 && from < k_lanes);
+  std::memcpy(block().current().given.data(), given, bytes);
+  sync_warp();
+  std::memcpy(taken, block().neighbour(from).given.data(), bytes);
+  sync_warp();
+}
+
+}  // namespace tprimat::gpu::host
