@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "device/device.h"
 
 namespace tprimat {
 
@@ -51,11 +52,11 @@ class ArenaPlan {
   std::map<std::string, size_t> by_component_;
 };
 
-// One zeroed block of memory for a whole plan, on huge pages where the system offers them (page faults and TLB misses
-// are dear on virtual machines).
+// One zeroed block of a device's memory for a whole plan.
 class Arena {
  public:
-  explicit Arena(const ArenaPlan& plan);  // throws Error when the memory cannot be had
+  // Throws Error when the memory cannot be had. The device outlives the arena.
+  explicit Arena(const ArenaPlan& plan, Device& device = cpu_device());
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -68,8 +69,9 @@ class Arena {
   size_t bytes() const { return bytes_; }
 
  private:
-  std::byte* base_ = nullptr;
-  size_t bytes_ = 0;
+  Device& device_;
+  size_t bytes_;
+  std::byte* base_;
 };
 
 }  // namespace tprimat

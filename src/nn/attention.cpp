@@ -1,9 +1,6 @@
 #include "nn/attention.h"
 
-#include <algorithm>
 #include <cmath>
-
-#include "ops/elementwise.h"
 
 namespace tprimat {
 namespace {
@@ -88,8 +85,13 @@ AttentionShared<T>::AttentionShared(const ModelSpec& model, const Plan& plan)
 
 template <class T>
 void AttentionShared<T>::prepare(const Pass<T>& pass) const {
-  if (cosine.count > 0)
-    fill_rope_table<Accum<T>>(frequencies, positions.data(), static_cast<int64_t>(positions.size()), rope(pass));
+  if (cosine.count == 0) return;
+  std::vector<Accum<T>> cosines(static_cast<size_t>(cosine.count)), sines(cosines.size());
+  fill_rope_table<Accum<T>>(frequencies, positions.data(), static_cast<int64_t>(positions.size()),
+                            {cosines.data(), sines.data()});
+  const RopeTable<Accum<T>> table = rope(pass);
+  pass.device.upload(table.cosine, cosines.data(), cosines.size() * sizeof(Accum<T>));
+  pass.device.upload(table.sine, sines.data(), sines.size() * sizeof(Accum<T>));
 }
 
 template <class T>
@@ -156,11 +158,10 @@ void Attention<T>::norm_heads(const Pass<T>& pass) const {
   const T* const from = pass.at(qkv_values_);
   T* const to = pass.at(normed_);
   const int64_t keys = heads_.query_width(), values = keys + heads_.key_value_width(), row = heads_.row_width();
-  head_norm_forward<T>(norm_shape(heads_.query.count), from, pass.weight(*query_norm_), to, pass.at(query_rstd_));
-  head_norm_forward<T>(norm_shape(heads_.key_value.count), from + keys, pass.weight(*key_norm_), to + keys,
-                       pass.at(key_rstd_));
-  for (int64_t token = 0; token < batch_.tokens(); ++token)
-    std::copy_n(from + token * row + values, heads_.key_value_width(), to + token * row + values);
+  pass.ops.head_norm_forward(norm_shape(heads_.query.count), from, pass.weight(*query_norm_), to, pass.at(query_rstd_));
+  pass.ops.head_norm_forward(norm_shape(heads_.key_value.count), from + keys, pass.weight(*key_norm_), to + keys,
+                             pass.at(key_rstd_));
+  pass.copy_rows(batch_.tokens(), heads_.key_value_width(), from + values, row, to + values, row);
 }
 
 template <class T>
@@ -168,10 +169,11 @@ void Attention<T>::norm_heads_backward(const Pass<T>& pass, T* dqkv) const {
   const OpTimer timer(pass.clock, "attention.head norm backward", {});
   const T* const x = pass.at(qkv_values_);
   const int64_t keys = heads_.query_width();
-  head_norm_backward<T>(norm_shape(heads_.query.count),
-                        {x, pass.weight(*query_norm_), pass.at(query_rstd_), dqkv, dqkv, pass.gradient(*query_norm_)});
-  head_norm_backward<T>(norm_shape(heads_.key_value.count), {x + keys, pass.weight(*key_norm_), pass.at(key_rstd_),
-                                                             dqkv + keys, dqkv + keys, pass.gradient(*key_norm_)});
+  pass.ops.head_norm_backward(norm_shape(heads_.query.count), {x, pass.weight(*query_norm_), pass.at(query_rstd_), dqkv,
+                                                               dqkv, pass.gradient(*query_norm_)});
+  pass.ops.head_norm_backward(
+      norm_shape(heads_.key_value.count),
+      {x + keys, pass.weight(*key_norm_), pass.at(key_rstd_), dqkv + keys, dqkv + keys, pass.gradient(*key_norm_)});
 }
 
 template <class T>
@@ -182,12 +184,12 @@ void Attention<T>::attend(const Pass<T>& pass, const AttentionShared<T>& shared)
   const OpTimer timer(pass.clock, "attention forward", {});
   for (const ContextPiece& piece : pieces_) {
     const Rows rows = rows_of(local, everywhere, piece);
-    attention_forward<T>(shape_of(piece),
-                         {{rows.query.data, rows.query.row_stride, rows.query.sequence_stride},
-                          {rows.key.data, rows.key.row_stride, rows.key.sequence_stride},
-                          {rows.value.data, rows.value.row_stride, rows.value.sequence_stride}},
-                         context_rows(pass.at(context_), piece),
-                         pass.at(logsumexp_) + piece.first_local * batch_.sequences * heads_.query.count);
+    pass.ops.attention_forward(shape_of(piece),
+                               {{rows.query.data, rows.query.row_stride, rows.query.sequence_stride},
+                                {rows.key.data, rows.key.row_stride, rows.key.sequence_stride},
+                                {rows.value.data, rows.value.row_stride, rows.value.sequence_stride}},
+                               context_rows(pass.at(context_), piece),
+                               pass.at(logsumexp_) + piece.first_local * batch_.sequences * heads_.query.count);
   }
 }
 
@@ -205,15 +207,15 @@ void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>
     const OpTimer timer(pass.clock, "attention backward", {});
     for (const ContextPiece& piece : pieces_) {
       const Rows from = rows_of(local, everywhere, piece), to = rows_of(dlocal, deverywhere, piece);
-      attention_backward<T>(shape_of(piece),
-                            {{constant(from.query), constant(from.key), constant(from.value)},
-                             constant(context_rows(pass.at(context_), piece)),
-                             pass.at(logsumexp_) + piece.first_local * batch_.sequences * heads_.query.count,
-                             constant(context_rows(pass.at(shared.dcontext), piece)),
-                             to.query,
-                             to.key,
-                             to.value,
-                             split});
+      pass.ops.attention_backward(shape_of(piece),
+                                  {{constant(from.query), constant(from.key), constant(from.value)},
+                                   constant(context_rows(pass.at(context_), piece)),
+                                   pass.at(logsumexp_) + piece.first_local * batch_.sequences * heads_.query.count,
+                                   constant(context_rows(pass.at(shared.dcontext), piece)),
+                                   to.query,
+                                   to.key,
+                                   to.value,
+                                   split});
     }
   }
   if (split) shared.exchange.scatter_gradient(pass, dlocal + heads_.query_width(), heads_.row_width());
@@ -227,7 +229,7 @@ void Attention<T>::forward(const Pass<T>& pass, const AttentionShared<T>& shared
   if (query_norm_) norm_heads(pass);
   if (rotary_) {
     const OpTimer timer(pass.clock, "rotary positions", {});
-    rope_in_place<T>(rope_shape(), shared.rope(pass), +1, heads_of(pass));
+    pass.ops.rope_in_place(rope_shape(), shared.rope(pass), +1, heads_of(pass));
   }
   attend(pass, shared);
   out_.forward(pass, batch_.tokens(), pass.at(context_), y);
@@ -241,7 +243,7 @@ void Attention<T>::backward(const Pass<T>& pass, const AttentionShared<T>& share
   attend_backward(pass, shared);
   if (rotary_) {
     const OpTimer timer(pass.clock, "rotary positions", {});
-    rope_in_place<T>(rope_shape(), shared.rope(pass), -1, dqkv);
+    pass.ops.rope_in_place(rope_shape(), shared.rope(pass), -1, dqkv);
   }
   if (query_norm_) norm_heads_backward(pass, dqkv);
   qkv_.add_bias_gradient(pass, batch_.tokens(), dqkv);

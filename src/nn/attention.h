@@ -6,9 +6,6 @@
 #include "nn/context_pieces.h"
 #include "nn/linear.h"
 #include "nn/tensor_region.h"
-#include "ops/attention.h"
-#include "ops/head_norm.h"
-#include "ops/rope.h"
 
 namespace tprimat {
 

@@ -1,10 +1,6 @@
 #include "nn/classifier.h"
 
 #include <algorithm>
-#include <numeric>
-
-#include "ops/cross_entropy.h"
-#include "ops/matmul.h"
 
 namespace tprimat {
 namespace {
@@ -31,7 +27,7 @@ Classifier<T>::Classifier(const ModelSpec& model, const Plan& plan, int64_t weig
       logits_(plan.workspace.reserve<Accum<T>>("logits", chunk_ * vocabulary_.count)),
       losses_(plan.workspace.reserve<Accum<T>>("logits", chunk_)) {
   if (tensor_size_ == 1) return;
-  local_targets_.resize(static_cast<size_t>(chunk_));
+  own_targets_ = plan.workspace.reserve<int32_t>("logits", chunk_);
   largest_ = plan.workspace.reserve<Accum<T>>("logits", chunk_);
   whole_largest_ = plan.workspace.reserve<Accum<T>>("logits", chunk_);
   sums_ = plan.workspace.reserve<Accum<T>>("logits", 2 * chunk_);
@@ -51,8 +47,8 @@ CrossEntropyShape Classifier<T>::cross_entropy_shape() const {
 
 template <class T>
 void Classifier<T>::find_losses(const Pass<T>& pass, const Chunk& chunk) const {
-  cross_entropy<T>(cross_entropy_shape(), {pass.at(logits_), chunk.targets, chunk.gradient_scale, pass.at(losses_),
-                                           gradient_of_logits(pass).data});
+  pass.ops.cross_entropy(cross_entropy_shape(), {pass.at(logits_), chunk.targets, chunk.gradient_scale,
+                                                 pass.at(losses_), gradient_of_logits(pass).data});
 }
 
 template <class T>
@@ -60,26 +56,23 @@ void Classifier<T>::find_shared_losses(const Pass<T>& pass, const Chunk& chunk) 
   using A = Accum<T>;
   const CrossEntropyShape shape = cross_entropy_shape();
   A *const largest = pass.at(largest_), *const whole = pass.at(whole_largest_), *const sums = pass.at(sums_);
-  for (int64_t r = 0; r < chunk_; ++r) {
-    const int64_t column = chunk.targets[r] - vocabulary_.first;
-    local_targets_[static_cast<size_t>(r)] =
-        column >= 0 && column < vocabulary_.count ? static_cast<int32_t>(column) : -1;
-  }
-  cross_entropy_statistics<A>(shape, pass.at(logits_), local_targets_.data(), {largest, sums, sums + chunk_});
-  std::copy_n(largest, chunk_, whole);
+  int32_t* const own_targets = pass.at(own_targets_);
+  pass.ops.own_rows(chunk_, chunk.targets, vocabulary_.first, vocabulary_.count, own_targets);
+  pass.ops.cross_entropy_statistics(shape, pass.at(logits_), own_targets, {largest, sums, sums + chunk_});
+  pass.copy(chunk_, static_cast<const A*>(largest), whole);
   pass.ranks.tensor->all_reduce(whole, chunk_, Reduction::max);
-  rescale_exponential_sums<A>(chunk_, largest, whole, sums);
+  pass.ops.rescale_exponential_sums(chunk_, largest, whole, sums);
   pass.ranks.tensor->all_reduce(sums, 2 * chunk_);
-  cross_entropy_gradient<T>(shape, {pass.at(logits_),
-                                    local_targets_.data(),
-                                    {whole, sums, sums + chunk_},
-                                    chunk.gradient_scale,
-                                    pass.at(losses_),
-                                    gradient_of_logits(pass).data});
+  pass.ops.cross_entropy_gradient(shape, {pass.at(logits_),
+                                          own_targets,
+                                          {whole, sums, sums + chunk_},
+                                          chunk.gradient_scale,
+                                          pass.at(losses_),
+                                          gradient_of_logits(pass).data});
 }
 
 template <class T>
-double Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
+void Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
   const double m = static_cast<double>(chunk_), n = static_cast<double>(vocabulary_.count),
                k = static_cast<double>(hidden_);
   const OpTimer::Work product{2 * m * n * k, sizeof(T) * (m * n + n * k + m * k)};
@@ -89,7 +82,7 @@ double Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
   const MatrixView<const T> gradient{gradients.data, gradients.rows, gradients.cols, gradients.row_stride, 1};
   {
     const OpTimer timer(pass.clock, "head forward", product);
-    matmul<T, Accum<T>>(inputs, transposed(weight), matrix(pass.at(logits_), chunk_, vocabulary_.count));
+    pass.ops.matmul_wide(inputs, transposed(weight), matrix(pass.at(logits_), chunk_, vocabulary_.count), false);
   }
   {
     const OpTimer timer(pass.clock, "cross-entropy", {0, (2 * sizeof(Accum<T>) + sizeof(T)) * m * n});
@@ -100,36 +93,37 @@ double Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
   }
   if (chunk.dx != nullptr) {
     const OpTimer timer(pass.clock, "head backward, input", product);
-    matmul<T, T>(gradient, weight, matrix(chunk.dx, chunk_, hidden_));
+    pass.ops.matmul(gradient, weight, matrix(chunk.dx, chunk_, hidden_), false);
   }
   if (chunk.dx != nullptr) {
     const OpTimer timer(pass.clock, "head backward, weight", product);
-    matmul<T, Accum<T>>(transposed(gradient), inputs, matrix(pass.gradient(weight_), vocabulary_.count, hidden_), true);
+    pass.ops.matmul_wide(transposed(gradient), inputs, matrix(pass.gradient(weight_), vocabulary_.count, hidden_),
+                         true);
   }
-  return std::accumulate(pass.at(losses_), pass.at(losses_) + chunk_, 0.0);
+  pass.ops.add_total(chunk_, pass.at(losses_), pass.loss);
 }
 
 template <class T>
-double Classifier<T>::forward_backward(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale,
-                                       T* dx) const {
-  double loss = 0;
+void Classifier<T>::forward_backward(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale,
+                                     T* dx) const {
   for (int64_t row = 0; row < tokens_; row += chunk_)
-    loss += visit(pass, {x + row * hidden_, targets + row, gradient_scale, dx + row * hidden_});
-  return loss;
+    visit(pass, {x + row * hidden_, targets + row, gradient_scale, dx + row * hidden_});
 }
 
 template <class T>
-double Classifier<T>::forward(const Pass<T>& pass, const T* x, const int32_t* targets) const {
-  double loss = 0;
-  for (int64_t row = 0; row < tokens_; row += chunk_)
-    loss += visit(pass, {x + row * hidden_, targets + row, 1.0, nullptr});
-  return loss;
+void Classifier<T>::forward(const Pass<T>& pass, const T* x, const int32_t* targets) const {
+  for (int64_t row = 0; row < tokens_; row += chunk_) visit(pass, {x + row * hidden_, targets + row, 1.0, nullptr});
 }
 
 template <class T>
 void Classifier<T>::find_logits(const Pass<T>& pass, const T* x, Accum<T>* logits) const {
   const auto weight = matrix(pass.weight(weight_), vocabulary_.count, hidden_);
-  matmul<T, Accum<T>>(matrix(x, tokens_, hidden_), transposed(weight), matrix(logits, tokens_, vocabulary_.count));
+  Accum<T>* const some = pass.at(logits_);
+  for (int64_t row = 0; row < tokens_; row += chunk_) {
+    pass.ops.matmul_wide(matrix(x + row * hidden_, chunk_, hidden_), transposed(weight),
+                         matrix(some, chunk_, vocabulary_.count), false);
+    pass.device.download(logits + row * vocabulary_.count, some, static_cast<size_t>(logits_.count) * sizeof *logits);
+  }
 }
 
 template class Classifier<float>;

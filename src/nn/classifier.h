@@ -1,10 +1,6 @@
 #pragma once
 
-#include <vector>
-
 #include "nn/embedding.h"
-#include "ops/cross_entropy.h"
-#include "ops/matmul.h"
 
 namespace tprimat {
 
@@ -17,14 +13,14 @@ class Classifier {
   // `weight` is the offset of W's local rows (vocabulary×hidden): the embedding's own when the two are tied.
   Classifier(const ModelSpec& model, const Plan& plan, int64_t weight);
 
-  // x: tokens×hidden; targets: tokens. Returns the sum of the tokens' losses (nats), the same on every tensor-parallel
-  // rank; overwrites dx (this rank's part of the sum) and adds to the gradient of W. gradient_scale: 1 / tokens of the
-  // whole step, times the loss scale.
-  double forward_backward(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale, T* dx) const;
-  // All logits of the local vocabulary, tokens×vocabulary: to look at a model, not to train it.
+  // x: tokens×hidden; targets: tokens. Adds the tokens' losses (nats), which are the same on every tensor-parallel
+  // rank, to the pass's; overwrites dx (this rank's part of the sum) and adds to the gradient of W. gradient_scale: 1 /
+  // tokens of the whole step, times the loss scale.
+  void forward_backward(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale, T* dx) const;
+  // All logits of the local vocabulary, tokens×vocabulary in the host's memory: to look at a model, not to train it.
   void find_logits(const Pass<T>& pass, const T* x, Accum<T>* logits) const;
   // The loss alone.
-  double forward(const Pass<T>& pass, const T* x, const int32_t* targets) const;
+  void forward(const Pass<T>& pass, const T* x, const int32_t* targets) const;
 
  private:
   struct Chunk {
@@ -33,7 +29,7 @@ class Classifier {
     double gradient_scale;
     T* dx;  // nullptr: the loss alone
   };
-  double visit(const Pass<T>& pass, const Chunk& chunk) const;
+  void visit(const Pass<T>& pass, const Chunk& chunk) const;
   MatrixView<T> gradient_of_logits(const Pass<T>& pass) const;
   CrossEntropyShape cross_entropy_shape() const;
   void find_losses(const Pass<T>& pass, const Chunk& chunk) const;
@@ -42,8 +38,8 @@ class Classifier {
   int64_t tokens_, hidden_, chunk_, weight_;
   RowRange vocabulary_;
   int tensor_size_;
-  mutable std::vector<int32_t> local_targets_;
   Slot<Accum<T>> logits_, losses_;
+  Slot<int32_t> own_targets_;                      // column of each target among the own ones, −1 for another rank's
   Slot<Accum<T>> largest_, whole_largest_, sums_;  // of the columns here, of all; sums and target logits together
 };
 

@@ -1,7 +1,5 @@
 #include "nn/context_pieces.h"
 
-#include <algorithm>
-
 namespace tprimat {
 
 std::vector<ContextPiece> context_pieces(int64_t sequence_length, int context_rank, int context_size) {
@@ -41,9 +39,9 @@ void ContextExchange<T>::reorder(const Pass<T>& pass, bool to_sequences, T* by_s
         T* const ranked = by_rank + ((rank * sequences_ + s) * local_length_ + piece.first_local) * width_;
         T* const sequenced = by_sequence + (s * sequence_length_ + piece.first_position) * width_;
         if (to_sequences)
-          std::copy_n(ranked, piece.length * width_, sequenced);
+          pass.copy(piece.length * width_, static_cast<const T*>(ranked), sequenced);
         else
-          std::copy_n(sequenced, piece.length * width_, ranked);
+          pass.copy(piece.length * width_, static_cast<const T*>(sequenced), ranked);
       }
 }
 
@@ -52,7 +50,7 @@ T* ContextExchange<T>::gather(const Pass<T>& pass, const T* own, int64_t row_str
   const OpTimer timer(pass.clock, "context-parallel exchange", {});
   T* const packed = pass.at(packed_);
   const int64_t rows = sequences_ * local_length_;
-  for (int64_t row = 0; row < rows; ++row) std::copy_n(own + row * row_stride, width_, packed + row * width_);
+  pass.copy_rows(rows, width_, own, row_stride, packed, width_);
   pass.ranks.context->all_gather(packed, rows * width_, pass.at(by_rank_));
   reorder(pass, true, pass.at(by_sequence_));
   return pass.at(by_sequence_);
@@ -60,7 +58,7 @@ T* ContextExchange<T>::gather(const Pass<T>& pass, const T* own, int64_t row_str
 
 template <class T>
 T* ContextExchange<T>::gradient(const Pass<T>& pass) const {
-  std::fill_n(pass.at(gradient_), gradient_.count, T{});
+  pass.clear(gradient_.count, pass.at(gradient_));
   return pass.at(gradient_);
 }
 
@@ -71,7 +69,7 @@ void ContextExchange<T>::scatter_gradient(const Pass<T>& pass, T* own, int64_t r
   T* const packed = pass.at(packed_);
   const int64_t rows = sequences_ * local_length_;
   pass.ranks.context->reduce_scatter(pass.at(by_rank_), rows * width_, packed);
-  for (int64_t row = 0; row < rows; ++row) std::copy_n(packed + row * width_, width_, own + row * row_stride);
+  pass.copy_rows(rows, width_, static_cast<const T*>(packed), width_, own, row_stride);
 }
 
 template class ContextExchange<float>;

@@ -1,8 +1,6 @@
 #include "nn/embedding.h"
 
 #include "nn/attention.h"
-#include "ops/elementwise.h"
-#include "ops/embedding.h"
 
 namespace tprimat {
 namespace {
@@ -37,7 +35,7 @@ Embedding<T>::Embedding(const ModelSpec& model, const Plan& plan, bool is_first_
     : tokens_(plan.tokens()),
       hidden_(model.hidden_size),
       vocabulary_(local_vocabulary(model, plan.sharing)),
-      local_indices_(static_cast<size_t>(tokens_)) {
+      own_tokens_(plan.workspace.reserve<int32_t>("workspace", tokens_)) {
   Parameter parameter{"embedding.weight", output_shard({vocabulary_}, model.vocab_size, hidden_), 0.0, k_init_stddev,
                       true};
   parameter.counts_in_norm = is_first_copy;
@@ -45,18 +43,17 @@ Embedding<T>::Embedding(const ModelSpec& model, const Plan& plan, bool is_first_
 }
 
 template <class T>
-const int32_t* Embedding<T>::own_tokens(const int32_t* tokens) const {
-  for (size_t i = 0; i < local_indices_.size(); ++i) {
-    const int64_t row = tokens[i] - vocabulary_.first;
-    local_indices_[i] = row >= 0 && row < vocabulary_.count ? static_cast<int32_t>(row) : -1;
-  }
-  return local_indices_.data();
+const int32_t* Embedding<T>::own_tokens(const Pass<T>& pass, const int32_t* tokens) const {
+  int32_t* const own = pass.at(own_tokens_);
+  pass.ops.own_rows(tokens_, tokens, vocabulary_.first, vocabulary_.count, own);
+  return own;
 }
 
 template <class T>
 void Embedding<T>::forward(const Pass<T>& pass, const TensorRegion<T>& region, const int32_t* tokens, T* stream) const {
   const OpTimer timer(pass.clock, "embedding forward", {});
-  embedding_forward<T>({tokens_, hidden_}, own_tokens(tokens), pass.weight(weight_), region.partial(pass, stream));
+  pass.ops.embedding_forward({tokens_, hidden_}, own_tokens(pass, tokens), pass.weight(weight_),
+                             region.partial(pass, stream));
   region.leave(pass, stream);
 }
 
@@ -64,7 +61,14 @@ template <class T>
 void Embedding<T>::backward(const Pass<T>& pass, const TensorRegion<T>& region, const int32_t* tokens,
                             const T* dstream) const {
   const OpTimer timer(pass.clock, "embedding backward", {});
-  embedding_backward<T>({tokens_, hidden_}, own_tokens(tokens), region.enter(pass, dstream), pass.gradient(weight_));
+  pass.ops.embedding_backward({tokens_, hidden_}, own_tokens(pass, tokens), region.enter(pass, dstream),
+                              pass.gradient(weight_));
+}
+
+StreamPositions::StreamPositions(const ModelSpec& model, const Plan& plan) {
+  if (model.position != PositionKind::learned) return;
+  values = positions_of_stream(plan);
+  slot = plan.workspace.reserve<int32_t>("workspace", plan.stream_tokens());
 }
 
 template <class T>
@@ -72,20 +76,19 @@ Positions<T>::Positions(const ModelSpec& model, const Plan& plan)
     : stream_tokens_(plan.stream_tokens()),
       hidden_(model.hidden_size),
       weight_(add_positions(model, plan)),
-      positions_(positions_of_stream(plan)),
       rows_(plan.workspace.reserve<T>("workspace", stream_tokens_ * hidden_)) {}
 
 template <class T>
-void Positions<T>::forward(const Pass<T>& pass, T* stream) const {
+void Positions<T>::forward(const Pass<T>& pass, const StreamPositions& positions, T* stream) const {
   const OpTimer timer(pass.clock, "embedding forward", {});
-  embedding_forward<T>({stream_tokens_, hidden_}, positions_.data(), pass.weight(weight_), pass.at(rows_));
-  add<T>(stream_tokens_ * hidden_, stream, pass.at(rows_), stream);
+  pass.ops.embedding_forward({stream_tokens_, hidden_}, pass.at(positions.slot), pass.weight(weight_), pass.at(rows_));
+  pass.ops.add(stream_tokens_ * hidden_, stream, pass.at(rows_), stream);
 }
 
 template <class T>
-void Positions<T>::backward(const Pass<T>& pass, const T* dstream) const {
+void Positions<T>::backward(const Pass<T>& pass, const StreamPositions& positions, const T* dstream) const {
   const OpTimer timer(pass.clock, "embedding backward", {});
-  embedding_backward<T>({stream_tokens_, hidden_}, positions_.data(), dstream, pass.gradient(weight_));
+  pass.ops.embedding_backward({stream_tokens_, hidden_}, pass.at(positions.slot), dstream, pass.gradient(weight_));
 }
 
 template class Embedding<float>;

@@ -23,12 +23,24 @@ class Embedding {
   void backward(const Pass<T>& pass, const TensorRegion<T>& region, const int32_t* tokens, const T* dstream) const;
 
  private:
-  const int32_t* own_tokens(const int32_t* tokens) const;
+  const int32_t* own_tokens(const Pass<T>& pass, const int32_t* tokens) const;
 
   int64_t tokens_, hidden_;
   RowRange vocabulary_;
   int64_t weight_;
-  mutable std::vector<int32_t> local_indices_;  // row of each token among the own rows, −1 for another rank's
+  Slot<int32_t> own_tokens_;  // row of each token among the own rows, −1 for another rank's
+};
+
+// The positions of this rank's rows of the stream, where the model has learned ones.
+struct StreamPositions {
+  StreamPositions(const ModelSpec& model, const Plan& plan);
+  // Once, after the arena exists.
+  template <class T>
+  void prepare(const Pass<T>& pass) const {
+    pass.device.upload(pass.at(slot), values.data(), values.size() * sizeof(int32_t));
+  }
+  std::vector<int32_t> values;
+  Slot<int32_t> slot;
 };
 
 // Learned positions, added to the stream.
@@ -36,13 +48,12 @@ template <class T>
 class Positions {
  public:
   Positions(const ModelSpec& model, const Plan& plan);
-  void forward(const Pass<T>& pass, T* stream) const;
-  void backward(const Pass<T>& pass, const T* dstream) const;
+  void forward(const Pass<T>& pass, const StreamPositions& positions, T* stream) const;
+  void backward(const Pass<T>& pass, const StreamPositions& positions, const T* dstream) const;
 
  private:
   int64_t stream_tokens_, hidden_;
   int64_t weight_;
-  std::vector<int32_t> positions_;  // of this rank's rows of the stream
   Slot<T> rows_;
 };
 

@@ -1,9 +1,6 @@
 #include "nn/linear.h"
 
 #include "base/check.h"
-#include "ops/elementwise.h"
-#include "ops/fp8.h"
-#include "ops/matmul.h"
 
 namespace tprimat {
 namespace {
@@ -65,7 +62,7 @@ const T* Linear<T>::rounded(const Pass<T>& pass, Slot<T> Fp8Copies::*copy, int64
   if (!fp8_) return values;
   T* const to = pass.at((*fp8_).*copy);
   CHECK(count <= ((*fp8_).*copy).count);
-  fp8_round<T>(count, values, copy == &Fp8Copies::gradient ? Fp8Format::e5m2 : Fp8Format::e4m3, to);
+  pass.ops.fp8_round(count, values, copy == &Fp8Copies::gradient ? Fp8Format::e5m2 : Fp8Format::e4m3, to);
   return to;
 }
 
@@ -79,17 +76,17 @@ void Linear<T>::forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) con
   const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, outputs_, inputs_));
   const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
   const auto weight = matrix(rounded_weight(pass), outputs_, inputs_);
-  matmul<T, T>(matrix(input, rows, inputs_), transposed(weight), matrix(y, rows, outputs_));
+  pass.ops.matmul(matrix(input, rows, inputs_), transposed(weight), matrix(y, rows, outputs_), false);
 }
 
 template <class T>
 void Linear<T>::add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const {
-  if (bias_) add_bias(rows, outputs_, pass.weight(*bias_), y);
+  if (bias_) pass.ops.add_bias(rows, outputs_, pass.weight(*bias_), y);
 }
 
 template <class T>
 void Linear<T>::add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const {
-  if (bias_) add_column_sums(rows, outputs_, dy, pass.gradient(*bias_));
+  if (bias_) pass.ops.add_column_sums(rows, outputs_, dy, pass.gradient(*bias_));
 }
 
 template <class T>
@@ -98,11 +95,11 @@ void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T*
   {
     const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
     const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
-    matmul<T, Accum<T>>(transposed(output_gradient), matrix(input, rows, inputs_),
-                        matrix(pass.gradient(weight_), outputs_, inputs_), true);
+    pass.ops.matmul_wide(transposed(output_gradient), matrix(input, rows, inputs_),
+                         matrix(pass.gradient(weight_), outputs_, inputs_), true);
   }
   const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
-  matmul<T, T>(output_gradient, matrix(rounded_weight(pass), outputs_, inputs_), matrix(dx, rows, inputs_));
+  pass.ops.matmul(output_gradient, matrix(rounded_weight(pass), outputs_, inputs_), matrix(dx, rows, inputs_), false);
 }
 
 template class Linear<float>;

@@ -1,8 +1,6 @@
 #include "nn/mlp.h"
 
 #include "nn/attention.h"
-#include "ops/gelu.h"
-#include "ops/swiglu.h"
 
 namespace tprimat {
 namespace {
@@ -55,9 +53,9 @@ void Mlp<T>::activate(const Pass<T>& pass) const {
   const OpTimer timer(pass.clock, "mlp activation forward",
                       {0, sizeof(T) * static_cast<double>(rows_ * (up_.outputs() + width_))});
   if (kind_ == MlpKind::swiglu)
-    swiglu_forward<T>({rows_, width_}, pass.at(up_values_), pass.at(inner_));
+    pass.ops.swiglu_forward({rows_, width_}, pass.at(up_values_), pass.at(inner_));
   else
-    bias_gelu_forward<T>({rows_, width_}, pass.at(up_values_), up_.bias(pass), pass.at(inner_));
+    pass.ops.bias_gelu_forward({rows_, width_}, pass.at(up_values_), up_.bias(pass), pass.at(inner_));
 }
 
 template <class T>
@@ -65,9 +63,10 @@ void Mlp<T>::activate_backward(const Pass<T>& pass, const T* dinner, T* dup) con
   const OpTimer timer(pass.clock, "mlp activation backward",
                       {0, sizeof(T) * static_cast<double>(rows_ * (2 * up_.outputs() + width_))});
   if (kind_ == MlpKind::swiglu)
-    swiglu_backward<T>({rows_, width_}, pass.at(up_values_), dinner, dup);
+    pass.ops.swiglu_backward({rows_, width_}, pass.at(up_values_), dinner, dup);
   else
-    bias_gelu_backward<T>({rows_, width_}, {pass.at(up_values_), up_.bias(pass), dinner, dup, up_.bias_gradient(pass)});
+    pass.ops.bias_gelu_backward({rows_, width_},
+                                {pass.at(up_values_), up_.bias(pass), dinner, dup, up_.bias_gradient(pass)});
 }
 
 template <class T>

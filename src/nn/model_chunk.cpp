@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "ops/elementwise.h"
 #include "spec/pipeline_split.h"
 
 namespace tprimat {
@@ -96,7 +93,7 @@ void ModelChunk<T>::embed(const Pass<T>& pass, const ChunkShared<T>& shared, Wei
   embedding_->forward(pass.with(home.open(embedding_unit_, after)), shared.blocks.region, tokens, pass.at(input_));
   home.close(embedding_unit_);
   if (!positions_) return;
-  positions_->forward(pass.with(home.open(position_unit_, first)), pass.at(input_));
+  positions_->forward(pass.with(home.open(position_unit_, first)), shared.positions, pass.at(input_));
   home.close(position_unit_);
 }
 
@@ -104,7 +101,7 @@ template <class T>
 void ModelChunk<T>::embed_backward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
                                    const int32_t* tokens, const T* dstream) const {
   if (positions_) {
-    positions_->backward(pass.with(home.open_for_backward(position_unit_, embedding_unit_)), dstream);
+    positions_->backward(pass.with(home.open_for_backward(position_unit_, embedding_unit_)), shared.positions, dstream);
     home.close_after_backward(position_unit_, true);
   }
   embedding_->backward(pass.with(home.open_for_backward(embedding_unit_, -1)), shared.blocks.region, tokens, dstream);
@@ -131,67 +128,65 @@ const T* ModelChunk<T>::normalise(const Pass<T>& head, const Stream<T>& stream) 
 }
 
 template <class T>
-double ModelChunk<T>::classify(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
-                               const Stream<T>& stream, std::pair<const int32_t*, double> targets_and_scale) const {
+void ModelChunk<T>::classify(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                             const Stream<T>& stream, std::pair<const int32_t*, double> targets_and_scale) const {
   const TensorRegion<T>& region = shared.blocks.region;
   const Pass<T> head = pass.with(home.open_for_backward(head_unit_, -1));
   const Pass<T> weights = tied_ ? pass.with(home.open_for_backward(embedding_unit_, -1)) : head;
   T *const output = pass.at(output_), *const dnormed = pass.at(dnormed_), *const dstream = pass.at(head_gradient_);
   const T* const normed = normalise(head, stream);
   const auto [targets, scale] = targets_and_scale;
-  const double loss =
-      classifier_->forward_backward(weights, region.enter(pass, normed), targets, scale, region.partial(pass, dnormed));
+  classifier_->forward_backward(weights, region.enter(pass, normed), targets, scale, region.partial(pass, dnormed));
   region.leave(pass, dnormed);
-  std::fill_n(dstream, elements_, T{});
+  pass.clear(elements_, dstream);
   final_norm_->backward(head, stream.branch ? output : stream.sum, dnormed, dstream);
   if (tied_) home.close_after_backward(embedding_unit_, !shape_.embeds);
   home.close_after_backward(head_unit_, true);
-  return loss;
 }
 
 template <class T>
-double ModelChunk<T>::evaluate_head(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
-                                    const Stream<T>& stream, const int32_t* targets) const {
+void ModelChunk<T>::evaluate_head(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                                  const Stream<T>& stream, const int32_t* targets) const {
   const Pass<T> head = pass.with(home.open(head_unit_, -1));
   const Pass<T> weights = tied_ ? pass.with(home.open(embedding_unit_, -1)) : head;
   const T* const normed = normalise(head, stream);
-  const double loss = classifier_->forward(weights, shared.blocks.region.enter(pass, normed), targets);
+  classifier_->forward(weights, shared.blocks.region.enter(pass, normed), targets);
   if (tied_) home.close(embedding_unit_);
   home.close(head_unit_);
-  return loss;
 }
 
 // A chunk without blocks, which has the embedding alone, hands on what it began with.
 template <class T>
 T* ModelChunk<T>::hand_on(const Pass<T>& pass, const Stream<T>& stream) const {
   if (stream.branch)
-    add<T>(elements_, stream.sum, stream.branch, pass.at(output_));
+    pass.ops.add(elements_, stream.sum, stream.branch, pass.at(output_));
   else
-    std::copy_n(stream.sum, elements_, pass.at(output_));
+    pass.copy(elements_, stream.sum, pass.at(output_));
   return pass.at(output_);
 }
 
 template <class T>
-typename ModelChunk<T>::Forward ModelChunk<T>::forward(const Pass<T>& pass, const ChunkShared<T>& shared,
-                                                       WeightHome<T>& home, const MicroBatch& batch,
-                                                       double gradient_scale) const {
+const T* ModelChunk<T>::forward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                                const MicroBatch& batch, double gradient_scale) const {
   const Stream<T> stream = run_layers(pass, shared, home, batch);
-  if (shape_.classifies) return {nullptr, classify(pass, shared, home, stream, {batch.targets, gradient_scale})};
-  return {hand_on(pass, stream), 0};
+  if (!shape_.classifies) return hand_on(pass, stream);
+  classify(pass, shared, home, stream, {batch.targets, gradient_scale});
+  return nullptr;
 }
 
 template <class T>
-typename ModelChunk<T>::Forward ModelChunk<T>::evaluate(const Pass<T>& pass, const ChunkShared<T>& shared,
-                                                        WeightHome<T>& home, const MicroBatch& batch) const {
+const T* ModelChunk<T>::evaluate(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                                 const MicroBatch& batch) const {
   const Stream<T> stream = run_layers(pass, shared, home, batch);
-  if (shape_.classifies) return {nullptr, evaluate_head(pass, shared, home, stream, batch.targets)};
-  return {hand_on(pass, stream), 0};
+  if (!shape_.classifies) return hand_on(pass, stream);
+  evaluate_head(pass, shared, home, stream, batch.targets);
+  return nullptr;
 }
 
 template <class T>
 void ModelChunk<T>::backward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
                              const MicroBatch& batch, T* dstream) const {
-  if (shape_.classifies) std::copy_n(pass.at(head_gradient_), elements_, dstream);
+  if (shape_.classifies) pass.copy(elements_, static_cast<const T*>(pass.at(head_gradient_)), dstream);
   for (size_t i = blocks_.size(); i-- > 0;) {
     const int next = i > 0 ? block_units_[i - 1] : positions_ ? position_unit_ : shape_.embeds ? embedding_unit_ : -1;
     blocks_[i].backward(pass.with(home.open_for_backward(block_units_[i], next)), shared.blocks, pass.at(input_),

@@ -28,13 +28,17 @@ ChunkShape chunk_shape(const ModelSpec& model, const ParallelSpec& layout, int s
 // Buffers that all chunks of a stage share, because only one works at a time.
 template <class T>
 struct ChunkShared {
-  ChunkShared(const ModelSpec& model, const Plan& plan) : blocks(model, plan) {}
+  ChunkShared(const ModelSpec& model, const Plan& plan) : blocks(model, plan), positions(model, plan) {}
   // Once, after the arena exists: tables that do not change.
-  void prepare(const Pass<T>& pass) const { blocks.attention.prepare(pass); }
+  void prepare(const Pass<T>& pass) const {
+    blocks.attention.prepare(pass);
+    positions.prepare(pass);
+  }
   BlockShared<T> blocks;
+  StreamPositions positions;
 };
 
-// The inputs of one micro batch; each of sequences×local_length.
+// The inputs of one micro batch in the device's memory; each of sequences×local_length.
 struct MicroBatch {
   const int32_t* tokens = nullptr;
   const int32_t* targets = nullptr;
@@ -51,17 +55,14 @@ class ModelChunk {
   // Where the stream that comes from the previous chunk goes (stream_tokens×hidden); nullptr for one that embeds.
   T* received_input(const Pass<T>& pass) const { return shape_.embeds ? nullptr : pass.at(input_); }
 
-  struct Forward {
-    const T* output = nullptr;  // stream_tokens×hidden, kept until backward; nullptr for one that classifies
-    double loss = 0;            // Σ over the tokens of one that classifies, nats
-  };
-  // Adds the head's gradients of (Σ losses)·gradient_scale where it classifies.
-  Forward forward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const MicroBatch& batch,
-                  double gradient_scale) const;
+  // Returns the output (stream_tokens×hidden, kept until backward); nullptr where it classifies: there it adds the
+  // losses to the pass's, and the head's gradients of (Σ losses)·gradient_scale.
+  const T* forward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const MicroBatch& batch,
+                   double gradient_scale) const;
   // Forward without keeping anything for a backward pass, and without gradients.
-  Forward evaluate(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
-                   const MicroBatch& batch) const;
-  // Logits of the whole model on one rank: tokens×vocabulary.
+  const T* evaluate(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
+                    const MicroBatch& batch) const;
+  // Logits of the whole model on one rank: tokens×vocabulary, in the host's memory.
   std::vector<Accum<T>> logits(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
                                const MicroBatch& batch) const;
   // dstream (stream_tokens×hidden): gradient of the output on entry, of the input on return. For one that classifies
@@ -77,10 +78,10 @@ class ModelChunk {
   void embed(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const int32_t* tokens) const;
   void embed_backward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const int32_t* tokens,
                       const T* dstream) const;
-  double classify(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const Stream<T>& stream,
-                  std::pair<const int32_t*, double> targets_and_scale) const;
-  double evaluate_head(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const Stream<T>& stream,
-                       const int32_t* targets) const;
+  void classify(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const Stream<T>& stream,
+                std::pair<const int32_t*, double> targets_and_scale) const;
+  void evaluate_head(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home, const Stream<T>& stream,
+                     const int32_t* targets) const;
 
   ChunkShape shape_;
   int64_t elements_;  // stream_tokens·hidden

@@ -1,8 +1,5 @@
 #include "nn/norm.h"
 
-#include "ops/layernorm.h"
-#include "ops/rmsnorm.h"
-
 namespace tprimat {
 namespace {
 
@@ -35,10 +32,10 @@ const T* Norm<T>::forward(const Pass<T>& pass, const T* x) const {
   const OpTimer timer(pass.clock, "norm forward", {0, 2.0 * sizeof(T) * static_cast<double>(rows_ * cols_)});
   T* const y = pass.at(output_);
   if (kind_ == NormKind::rms)
-    rmsnorm_forward<T>({rows_, cols_, eps_}, x, pass.weight(weight_), y, pass.at(rstd_));
+    pass.ops.rmsnorm_forward({rows_, cols_, eps_}, x, pass.weight(weight_), y, pass.at(rstd_));
   else
-    layernorm_forward<T>({rows_, cols_, eps_}, x, {pass.weight(weight_), pass.weight(bias_)},
-                         {y, pass.at(mean_), pass.at(rstd_)});
+    pass.ops.layernorm_forward({rows_, cols_, eps_}, x, {pass.weight(weight_), pass.weight(bias_)},
+                               {y, pass.at(mean_), pass.at(rstd_)});
   return y;
 }
 
@@ -47,10 +44,10 @@ const T* Norm<T>::forward_sum(const Pass<T>& pass, const T* x, const T* branch, 
   const OpTimer timer(pass.clock, "norm forward", {0, 4.0 * sizeof(T) * static_cast<double>(rows_ * cols_)});
   T* const y = pass.at(output_);
   if (kind_ == NormKind::rms)
-    add_rmsnorm_forward<T>({rows_, cols_, eps_}, {x, branch, sum}, pass.weight(weight_), y, pass.at(rstd_));
+    pass.ops.add_rmsnorm_forward({rows_, cols_, eps_}, {x, branch, sum}, pass.weight(weight_), y, pass.at(rstd_));
   else
-    add_layernorm_forward<T>({rows_, cols_, eps_}, {x, branch, sum}, {pass.weight(weight_), pass.weight(bias_)},
-                             {y, pass.at(mean_), pass.at(rstd_)});
+    pass.ops.add_layernorm_forward({rows_, cols_, eps_}, {x, branch, sum}, {pass.weight(weight_), pass.weight(bias_)},
+                                   {y, pass.at(mean_), pass.at(rstd_)});
   return y;
 }
 
@@ -64,10 +61,10 @@ void Norm<T>::backward(const Pass<T>& pass, const T* x, const T* dy, T* dx) cons
   const OpTimer timer(pass.clock, "norm backward", {0, 4.0 * sizeof(T) * static_cast<double>(rows_ * cols_)});
   const T* const weight = pass.weight(weight_);
   if (kind_ == NormKind::rms)
-    rmsnorm_backward<T>({rows_, cols_, eps_}, {x, weight, pass.at(rstd_), dy, dx, pass.gradient(weight_)});
+    pass.ops.rmsnorm_backward({rows_, cols_, eps_}, {x, weight, pass.at(rstd_), dy, dx, pass.gradient(weight_)});
   else
-    layernorm_backward<T>({rows_, cols_, eps_}, {x, weight, pass.at(mean_), pass.at(rstd_), dy, dx,
-                                                 pass.gradient(weight_), pass.gradient(bias_)});
+    pass.ops.layernorm_backward({rows_, cols_, eps_}, {x, weight, pass.at(mean_), pass.at(rstd_), dy, dx,
+                                                       pass.gradient(weight_), pass.gradient(bias_)});
 }
 
 template class Norm<float>;

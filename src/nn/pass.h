@@ -6,7 +6,7 @@
 #include "device/arena.h"
 #include "nn/op_clock.h"
 #include "nn/parameters.h"
-#include "ops/element.h"
+#include "ops/op_table.h"
 #include "spec/train_spec.h"
 
 namespace tprimat {
@@ -67,18 +67,48 @@ class WeightHome {
   virtual void close_after_backward(int unit, bool complete) = 0;
 };
 
-// What a forward or backward pass works with. T is float, bf16, f16, or double for the reference.
+// What does the work: a device and its operations.
+template <class T>
+struct Compute {
+  Device& device;
+  const OpTable<T>& ops;
+};
+template <class T>
+Compute<T> cpu_compute() {
+  return {cpu_device(), cpu_ops<T>()};
+}
+
+// What a forward or backward pass works with. T is float, bf16, f16, or double for the reference. Only `ops` and
+// `device` touch what lies in the arena.
 template <class T>
 struct Pass {
+  Device& device;
+  const OpTable<T>& ops;
   const Arena& arena;
   std::byte* bank = nullptr;  // activations of this micro batch
   const RankGroups& ranks;
+  double* loss = nullptr;  // Σ of the losses of this pass, nats; added to
   UnitView<T> unit = {};
   OpClock* clock = nullptr;
 
   template <class V>
   V* at(Slot<V> slot) const {
     return slot.place == Place::arena ? arena.at(slot) : reinterpret_cast<V*>(bank + slot.offset);
+  }
+  template <class V>
+  void copy(int64_t count, const V* from, V* to) const {
+    const size_t bytes = static_cast<size_t>(count) * sizeof(V);
+    ops.copy({from, to, 1, bytes, bytes, bytes});
+  }
+  // `width` values of each of `rows` rows, which lie `from_stride` and `to_stride` values apart.
+  template <class V>
+  void copy_rows(int64_t rows, int64_t width, const V* from, int64_t from_stride, V* to, int64_t to_stride) const {
+    const auto bytes = [](int64_t values) { return static_cast<size_t>(values) * sizeof(V); };
+    ops.copy({from, to, rows, bytes(width), bytes(from_stride), bytes(to_stride)});
+  }
+  template <class V>
+  void clear(int64_t count, V* values) const {
+    ops.clear(values, static_cast<size_t>(count) * sizeof(V));
   }
   const T* weight(int64_t offset) const { return unit.weights + (offset - unit.begin); }
   Accum<T>* gradient(int64_t offset) const { return unit.gradients + (offset - unit.begin); }

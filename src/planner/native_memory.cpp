@@ -106,13 +106,17 @@ class NativePlan {
     arena_.seek_end();
     for (const auto& [bytes, count] : banks) arena_.reserve(&MemoryEstimate::activations, bytes * count);
     for (int i = 0; i < 2; ++i) workspace(stream_tokens_ * hidden_);
+    arena_.reserve(&MemoryEstimate::buffers, sizeof(double));  // the loss
     add_states();
+    const double read = std::max(1.0, workload_.micro_batches()) * tokens_;
+    for (int i = 0; i < 2; ++i) indices(read);  // tokens and targets of a step
     return arena_.finish();
   }
 
  private:
   static constexpr double k_sum = 4;  // bytes of what is summed, of masters and moments: fp32
 
+  void indices(double count) { arena_.reserve(&MemoryEstimate::buffers, count * sizeof(int32_t)); }
   void workspace(double count) { arena_.reserve(&MemoryEstimate::buffers, count * element_); }
   void keep(NativeArena& where, double count, double bytes) {
     where.reserve(&MemoryEstimate::activations, count * bytes);
@@ -140,13 +144,17 @@ class NativePlan {
     workspace(tokens_ * inner_);
     for (int i = 0; splits_stream_ && i < 2; ++i) workspace(tokens_ * hidden_);
     for (int i = 0; i < 2; ++i) workspace(stream_tokens_ * hidden_);
+    if (model_.position == PositionKind::learned) indices(stream_tokens_);
   }
 
   // Bytes of one micro-batch's bank.
   double add_chunk(const NativeChunk& chunk) {
     NativeArena kept;
     const double stream = stream_tokens_ * hidden_;
-    if (chunk.embeds || (chunk.classifies && model_.tied_embeddings)) add_unit({vocabulary_ * hidden_});
+    if (chunk.embeds || (chunk.classifies && model_.tied_embeddings)) {
+      add_unit({vocabulary_ * hidden_});
+      indices(tokens_);
+    }
     if (chunk.embeds && model_.position == PositionKind::learned) {
       add_unit({static_cast<double>(model_.max_position_embeddings) * hidden_});
       workspace(stream);
@@ -220,7 +228,7 @@ class NativePlan {
     arena_.reserve(&MemoryEstimate::logits, rows * vocabulary_ * k_sum);
     arena_.reserve(&MemoryEstimate::logits, rows * k_sum);
     if (layout_.tensor > 1)
-      for (const double each : {rows, rows, 2 * rows}) arena_.reserve(&MemoryEstimate::logits, each * k_sum);
+      for (const double each : {rows, rows, rows, 2 * rows}) arena_.reserve(&MemoryEstimate::logits, each * k_sum);
     keep(kept, stream_tokens_ * hidden_, element_);
     workspace(stream_tokens_ * hidden_);
   }

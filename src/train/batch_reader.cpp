@@ -4,7 +4,7 @@
 
 namespace tprimat {
 
-BatchReader::BatchReader(const TrainSpec& spec, const RankPlace& place)
+BatchReader::BatchReader(const TrainSpec& spec, const RankPlace& place, ArenaPlan& plan)
     : sequences_(spec.micro_batch_size),
       sequence_length_(spec.sequence_length),
       local_length_(spec.sequence_length / spec.parallel.context),
@@ -12,8 +12,15 @@ BatchReader::BatchReader(const TrainSpec& spec, const RankPlace& place)
       order_(spec, place),
       pieces_(context_pieces(spec.sequence_length, place.context, static_cast<int>(spec.parallel.context))),
       sample_(static_cast<size_t>(spec.sequence_length) + 1),
-      tokens_(static_cast<size_t>(micro_batches_ * sequences_ * local_length_)),
-      targets_(tokens_.size()) {}
+      read_tokens_(static_cast<size_t>(micro_batches_ * sequences_ * local_length_)),
+      read_targets_(read_tokens_.size()),
+      tokens_(plan.reserve<int32_t>("batch", static_cast<int64_t>(read_tokens_.size()))),
+      targets_(plan.reserve<int32_t>("batch", static_cast<int64_t>(read_tokens_.size()))) {}
+
+void BatchReader::attach(const Arena& arena, Device& device) {
+  arena_ = &arena;
+  device_ = &device;
+}
 
 void BatchReader::read(int64_t first_sample, const TokenSource& source) {
   int64_t at = 0;
@@ -22,17 +29,20 @@ void BatchReader::read(int64_t first_sample, const TokenSource& source) {
       source.read_sample(first_sample + order_.sample_at(micro * sequences_ + s), sample_);
       for (const ContextPiece& piece : pieces_) {
         const auto from = sample_.begin() + piece.first_position;
-        std::copy_n(from, piece.length, tokens_.begin() + at);
-        std::copy_n(from + 1, piece.length, targets_.begin() + at);
+        std::copy_n(from, piece.length, read_tokens_.begin() + at);
+        std::copy_n(from + 1, piece.length, read_targets_.begin() + at);
         at += piece.length;
       }
     }
   }
+  const size_t bytes = read_tokens_.size() * sizeof(int32_t);
+  device_->upload(arena_->at(tokens_), read_tokens_.data(), bytes);
+  device_->upload(arena_->at(targets_), read_targets_.data(), bytes);
 }
 
 MicroBatch BatchReader::micro_batch(int64_t micro) const {
   const int64_t first = micro * sequences_ * local_length_;
-  return {tokens_.data() + first, targets_.data() + first};
+  return {arena_->at(tokens_) + first, arena_->at(targets_) + first};
 }
 
 }  // namespace tprimat

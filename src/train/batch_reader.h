@@ -5,6 +5,7 @@
 
 #include "comm/rank_groups.h"
 #include "data/token_source.h"
+#include "device/arena.h"
 #include "nn/context_pieces.h"
 #include "nn/model_chunk.h"
 #include "spec/train_spec.h"
@@ -35,10 +36,13 @@ class ReadOrder {
   int64_t micro_batch_size_, global_batch_size_, micro_batches_, data_rank_, data_size_;
 };
 
-// Reads a rank's part of a global batch.
+// Reads a rank's part of a global batch into the device's memory.
 class BatchReader {
  public:
-  BatchReader(const TrainSpec& spec, const RankPlace& place);
+  // Plans its buffers.
+  BatchReader(const TrainSpec& spec, const RankPlace& place, ArenaPlan& plan);
+  // Once the arena exists.
+  void attach(const Arena& arena, Device& device);
 
   // Reads the micro batches of the global batch that begins with sample `first_sample`.
   void read(int64_t first_sample, const TokenSource& source);
@@ -49,7 +53,10 @@ class BatchReader {
   int64_t sequences_, sequence_length_, local_length_, micro_batches_;
   ReadOrder order_;
   std::vector<ContextPiece> pieces_;
-  std::vector<int32_t> sample_, tokens_, targets_;
+  std::vector<int32_t> sample_, read_tokens_, read_targets_;
+  Slot<int32_t> tokens_, targets_;
+  const Arena* arena_ = nullptr;
+  Device* device_ = nullptr;
 };
 
 }  // namespace tprimat

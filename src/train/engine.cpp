@@ -29,32 +29,34 @@ Error does_not_fit(const std::string& problem) {
 }
 
 // Memory is promised freely and missed later: without this the kernel would end the training in the middle of a step.
-const ArenaPlan& fit_into_memory(const ArenaPlan& plan) {
-  const std::optional<double> available = available_memory_bytes("/");
+const ArenaPlan& fit_into_memory(const ArenaPlan& plan, const Device& device) {
+  const std::optional<double> available = device.is_host() ? available_memory_bytes("/") : device.free_bytes();
   const auto wanted = static_cast<double>(plan.total_bytes());
   if (available && wanted > *available)
-    throw does_not_fit(fmt::format("the training needs {:.1f} GB of memory and this machine has {:.1f} GB left",
-                                   wanted / 1e9, *available / 1e9));
+    throw does_not_fit(fmt::format("the training needs {:.1f} GB of memory and {} has {:.1f} GB left", wanted / 1e9,
+                                   device.is_host() ? "this machine" : device.name(), *available / 1e9));
   return plan;
 }
 
 template <class T>
 class TypedEngine final : public Engine {
  public:
-  TypedEngine(const TrainSpec& spec, RankGroups ranks)
+  TypedEngine(const TrainSpec& spec, const Compute<T>& compute, RankGroups ranks)
       : spec_(spec),
+        compute_(compute),
         ranks_(std::move(ranks)),
         parameters_(k_grain * ranks_.data->size()),
         stage_(spec, ranks_.place, parameters_, plan_),
         store_(parameters_, spec.parallel.zero_stage, ranks_.data->size(), plan_),
         optimizer_(spec, parameters_, store_, plan_),
-        arena_(fit_into_memory(plan_)),
-        batches_(spec, ranks_.place),
+        batches_(spec, ranks_.place, plan_),
+        arena_(fit_into_memory(plan_, compute.device), compute.device),
         loss_scale_(spec.loss_scale, std::is_same_v<T, f16>),
         watch_(spec.anomalies) {
-    store_.attach(arena_, ranks_);
-    stage_.attach(arena_, ranks_, store_);
-    optimizer_.attach(arena_, ranks_);
+    store_.attach(arena_, compute_.ops, ranks_);
+    stage_.attach(arena_, compute_, ranks_, store_);
+    optimizer_.attach(arena_, compute_, ranks_);
+    batches_.attach(arena_, compute_.device);
     optimizer_.draw_weights(spec.seed);
     store_.publish_weights();
   }
@@ -159,14 +161,15 @@ class TypedEngine final : public Engine {
       7.0 * sizeof(Accum<T>) + (std::is_same_v<T, Accum<T>> ? 0.0 : static_cast<double>(sizeof(T)));
 
   const TrainSpec spec_;
+  const Compute<T> compute_;
   RankGroups ranks_;
   ParameterTable parameters_;
   ArenaPlan plan_;
   Stage<T> stage_;
   WeightStore<T> store_;
   Optimizer<T> optimizer_;
-  Arena arena_;
   BatchReader batches_;
+  Arena arena_;
   LossScale loss_scale_;
   AnomalyWatch watch_;
   OpClock* clock_ = nullptr;
@@ -183,10 +186,11 @@ void refuse_untrainable(const TrainSpec& spec) {
 }
 
 template <class T>
-std::unique_ptr<Engine> make_typed(const TrainSpec& spec, std::unique_ptr<Communicator> world) {
+std::unique_ptr<Engine> make_typed(const TrainSpec& spec, const Compute<T>& compute,
+                                   std::unique_ptr<Communicator> world) {
   RankGroups ranks = make_rank_groups(spec, std::move(world));
   try {
-    return std::make_unique<TypedEngine<T>>(spec, std::move(ranks));
+    return std::make_unique<TypedEngine<T>>(spec, compute, std::move(ranks));
   } catch (const std::bad_alloc&) {
     throw does_not_fit("a training of this size does not fit into memory");
   }
@@ -194,14 +198,18 @@ std::unique_ptr<Engine> make_typed(const TrainSpec& spec, std::unique_ptr<Commun
 
 }  // namespace
 
-std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world) {
+Machinery cpu_machinery() { return {&cpu_device(), &cpu_ops<float>(), &cpu_ops<bf16>(), &cpu_ops<f16>()}; }
+
+std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
+                                    const Machinery& machinery) {
   refuse_untrainable(spec);
   set_thread_count(spec.threads);
   switch (spec.precision) {
     case Precision::bf16:
-    case Precision::fp8: return make_typed<bf16>(spec, std::move(world));  // emulated: see nn/linear.h
-    case Precision::fp16: return make_typed<f16>(spec, std::move(world));
-    default: return make_typed<float>(spec, std::move(world));
+    case Precision::fp8:  // emulated: see nn/linear.h
+      return make_typed<bf16>(spec, {*machinery.device, *machinery.bfloat16}, std::move(world));
+    case Precision::fp16: return make_typed<f16>(spec, {*machinery.device, *machinery.float16}, std::move(world));
+    default: return make_typed<float>(spec, {*machinery.device, *machinery.float32}, std::move(world));
   }
 }
 
@@ -212,7 +220,7 @@ std::unique_ptr<Engine> make_reference_engine(const TrainSpec& spec) {
   in_double.precision = Precision::fp32;  // the nearest that a specification can name
   refuse_untrainable(in_double);
   set_thread_count(in_double.threads);
-  return make_typed<double>(in_double, make_self_communicator());
+  return make_typed<double>(in_double, cpu_compute<double>(), make_self_communicator());
 }
 
 }  // namespace tprimat

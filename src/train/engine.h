@@ -11,9 +11,11 @@
 
 #include "comm/rank_groups.h"
 #include "data/token_source.h"
+#include "device/device.h"
 #include "model_files/rank_file.h"
 #include "nn/op_clock.h"
 #include "nn/parameters.h"
+#include "ops/op_table.h"
 #include "spec/train_spec.h"
 #include "text/fields.h"
 
@@ -90,9 +92,19 @@ class Engine {
   virtual void use_clock(OpClock* clock) = 0;
 };
 
+// What a training runs on: a device and its operations in every number format that it has.
+struct Machinery {
+  Device* device = nullptr;
+  const OpTable<float>* float32 = nullptr;
+  const OpTable<bf16>* bfloat16 = nullptr;
+  const OpTable<f16>* float16 = nullptr;
+};
+Machinery cpu_machinery();
+
 // Weights are drawn from spec.seed. `world` has as many ranks as the layout. Throws Error for what the native trainer
 // cannot do, or when memory is short.
-std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world);
+std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
+                                    const Machinery& machinery = cpu_machinery());
 // On one rank.
 std::unique_ptr<Engine> make_engine(const TrainSpec& spec);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "device/parallel.h"
-#include "ops/elementwise.h"
 
 namespace tprimat {
 
@@ -17,9 +16,12 @@ Optimizer<T>::Optimizer(const TrainSpec& spec, const ParameterTable& table, cons
 }
 
 template <class T>
-void Optimizer<T>::attach(const Arena& arena, const RankGroups& ranks) {
+void Optimizer<T>::attach(const Arena& arena, const Compute<T>& compute, const RankGroups& ranks) {
   arena_ = &arena;
+  compute_.emplace(compute);
   find_pieces(ranks);
+  for (const Piece& piece : pieces_)
+    squares_.push_back({store_.owned_gradients(piece.unit) + piece.in_share, piece.counted});
   for (const Piece& piece : pieces_)
     ranges_.push_back({piece.count, piece.parameter->decays ? spec_.weight_decay : 0.0,
                        store_.owned_gradients(piece.unit) + piece.in_share, master(piece),
@@ -61,13 +63,19 @@ Accum<T>* Optimizer<T>::master(const Piece& piece) const {
 
 template <class T>
 void Optimizer<T>::draw_weights(int64_t seed) {
+  constexpr int64_t k_at_a_time = int64_t{1} << 22;
+  std::vector<Accum<T>> drawn(static_cast<size_t>(k_at_a_time));
   for (const Piece& piece : pieces_) {
-    Accum<T>* const values = master(piece);
     const InitialValues initial(*piece.parameter, seed);
-    parallel_ranges(piece.count, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i)
-        values[i] = static_cast<Accum<T>>(initial.at(piece.parameter->shard.whole_index(piece.begin + i)));
-    });
+    for (int64_t first = 0; first < piece.count; first += k_at_a_time) {
+      const int64_t count = std::min(k_at_a_time, piece.count - first);
+      parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i)
+          drawn[static_cast<size_t>(i)] =
+              static_cast<Accum<T>>(initial.at(piece.parameter->shard.whole_index(piece.begin + first + i)));
+      });
+      compute_->device.upload(master(piece) + first, drawn.data(), static_cast<size_t>(count) * sizeof(Accum<T>));
+    }
   }
   round_weights();
 }
@@ -75,39 +83,44 @@ void Optimizer<T>::draw_weights(int64_t seed) {
 template <class T>
 void Optimizer<T>::round_weights() {
   if constexpr (k_has_master)
-    for (const Piece& piece : pieces_) convert<T>(piece.count, master(piece), weights(piece));
+    for (const Piece& piece : pieces_) compute_->ops.convert(piece.count, master(piece), weights(piece));
 }
 
 template <class T>
 double Optimizer<T>::sum_of_gradient_squares() const {
-  double sum = 0;
-  for (const Piece& piece : pieces_)
-    sum += sum_of_squares<Accum<T>>(piece.counted, store_.owned_gradients(piece.unit) + piece.in_share);
-  return sum;
+  return compute_->ops.sum_of_squares(squares_);
 }
 
 template <class T>
 void Optimizer<T>::update(double learning_rate, double gradient_scale, int64_t update) {
-  adamw_update_all<T>({learning_rate, spec_.beta1, spec_.beta2, spec_.epsilon, gradient_scale, update}, ranges_);
+  compute_->ops.adamw({learning_rate, spec_.beta1, spec_.beta2, spec_.epsilon, gradient_scale, update}, ranges_);
+}
+
+// The visitor may write: what lies on a GPU comes to the host for it and goes back.
+template <class T>
+void Optimizer<T>::show(const Piece& piece, StateKind kind, Accum<T>* values, const StateVisitor& visit) const {
+  const auto count = static_cast<size_t>(piece.count);
+  Device& device = compute_->device;
+  if (device.is_host()) return visit({kind, *piece.parameter, piece.begin, std::span<Accum<T>>(values, count)});
+  std::vector<Accum<T>> copies(count);
+  device.download(copies.data(), values, count * sizeof(Accum<T>));
+  visit({kind, *piece.parameter, piece.begin, std::span<Accum<T>>(copies)});
+  device.upload(values, copies.data(), count * sizeof(Accum<T>));
 }
 
 template <class T>
 void Optimizer<T>::visit_state(const StateVisitor& visit) const {
   for (const Piece& piece : pieces_) {
-    const auto show = [&](StateKind kind, Accum<T>* values) {
-      visit({kind, *piece.parameter, piece.begin, std::span<Accum<T>>(values, static_cast<size_t>(piece.count))});
-    };
-    show(StateKind::weights, master(piece));
-    show(StateKind::first_moment, arena_->at(first_moment_) + piece.owned);
-    show(StateKind::second_moment, arena_->at(second_moment_) + piece.owned);
+    show(piece, StateKind::weights, master(piece), visit);
+    show(piece, StateKind::first_moment, arena_->at(first_moment_) + piece.owned, visit);
+    show(piece, StateKind::second_moment, arena_->at(second_moment_) + piece.owned, visit);
   }
 }
 
 template <class T>
 void Optimizer<T>::visit_gradients(const StateVisitor& visit) const {
   for (const Piece& piece : pieces_)
-    visit({StateKind::weights, *piece.parameter, piece.begin,
-           std::span<Accum<T>>(store_.owned_gradients(piece.unit) + piece.in_share, static_cast<size_t>(piece.count))});
+    show(piece, StateKind::weights, store_.owned_gradients(piece.unit) + piece.in_share, visit);
 }
 
 template class Optimizer<float>;

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "nn/parameters.h"
-#include "ops/adamw.h"
 #include "train/engine.h"
 #include "train/weight_store.h"
 
@@ -19,7 +19,7 @@ class Optimizer {
   // Plans its buffers.
   Optimizer(const TrainSpec& spec, const ParameterTable& table, const WeightStore<T>& store, ArenaPlan& plan);
   // Once the arena exists and the store is attached.
-  void attach(const Arena& arena, const RankGroups& ranks);
+  void attach(const Arena& arena, const Compute<T>& compute, const RankGroups& ranks);
 
   void draw_weights(int64_t seed);
   // Rounds the masters to the weights that the model multiplies with, after drawing or loading them.
@@ -43,6 +43,7 @@ class Optimizer {
     int64_t counted;       // of `count`, how many this rank counts in the gradient's norm
   };
   void find_pieces(const RankGroups& ranks);
+  void show(const Piece& piece, StateKind kind, Accum<T>* values, const StateVisitor& visit) const;
   int64_t counted_values(const Parameter& parameter, const RankGroups& ranks) const;
   Accum<T>* master(const Piece& piece) const;
   T* weights(const Piece& piece) const { return store_.owned_weights(piece.unit) + piece.in_share; }
@@ -52,8 +53,10 @@ class Optimizer {
   const WeightStore<T>& store_;
   Slot<Accum<T>> master_, first_moment_, second_moment_;
   const Arena* arena_ = nullptr;
+  std::optional<Compute<T>> compute_;
   std::vector<Piece> pieces_;
   std::vector<AdamwRange<T>> ranges_;
+  std::vector<SquaresRange<Accum<T>>> squares_;
 };
 
 }  // namespace tprimat

@@ -44,6 +44,7 @@ Stage<T>::Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& p
   for (Chunk& chunk : chunks_)
     chunk.memory = arena.reserve<std::byte>("activations", static_cast<int64_t>(chunk.bank_bytes) * chunk.banks);
   for (Slot<T>& gradient : gradients_) gradient = arena.reserve<T>("workspace", elements_);
+  loss_ = arena.reserve<double>("batch", 1);
 }
 
 template <class T>
@@ -60,8 +61,9 @@ void Stage<T>::plan_chunk(const TrainSpec& spec, const Plan& plan, int index, in
 }
 
 template <class T>
-void Stage<T>::attach(const Arena& arena, const RankGroups& ranks, WeightHome<T>& home) {
+void Stage<T>::attach(const Arena& arena, const Compute<T>& compute, const RankGroups& ranks, WeightHome<T>& home) {
   arena_ = &arena;
+  compute_.emplace(compute);
   ranks_ = &ranks;
   home_ = &home;
   shared_->prepare(pass(chunks_.front(), 0));
@@ -70,7 +72,19 @@ void Stage<T>::attach(const Arena& arena, const RankGroups& ranks, WeightHome<T>
 template <class T>
 Pass<T> Stage<T>::pass(const Chunk& chunk, int64_t micro) const {
   std::byte* const bank = arena_->at(chunk.memory) + static_cast<size_t>(micro % chunk.banks) * chunk.bank_bytes;
-  return {*arena_, bank, *ranks_, {}, clock_};
+  return {compute_->device, compute_->ops, *arena_, bank, *ranks_, arena_->at(loss_), {}, clock_};
+}
+
+template <class T>
+void Stage<T>::clear_loss() const {
+  compute_->ops.clear(arena_->at(loss_), sizeof(double));
+}
+
+template <class T>
+double Stage<T>::read_loss() const {
+  double loss = 0;
+  compute_->device.download(&loss, arena_->at(loss_), sizeof loss);
+  return loss;
 }
 
 // With the chunk at `place` among all chunks of the model.
@@ -82,7 +96,7 @@ TransferPtr Stage<T>::start_exchange(bool receive, T* stream, int place, int tag
 }
 
 template <class T>
-double Stage<T>::forward(int index, int64_t micro, const BatchReader& batches, double gradient_scale) {
+void Stage<T>::forward(int index, int64_t micro, const BatchReader& batches, double gradient_scale) {
   Chunk& chunk = chunks_[static_cast<size_t>(index)];
   const Pass<T> run = pass(chunk, micro);
   const int place = place_of(index);
@@ -92,9 +106,8 @@ double Stage<T>::forward(int index, int64_t micro, const BatchReader& batches, d
     const OpTimer timer(clock_, "pipeline exchange", {});
     start_exchange(true, input, place - 1, place)->wait();
   }
-  const auto done = chunk.layers.forward(run, *shared_, *home_, batches.micro_batch(micro), gradient_scale);
-  if (done.output != nullptr) send = start_exchange(false, const_cast<T*>(done.output), place + 1, place + 1);
-  return done.loss;
+  const T* const output = chunk.layers.forward(run, *shared_, *home_, batches.micro_batch(micro), gradient_scale);
+  if (output != nullptr) send = start_exchange(false, const_cast<T*>(output), place + 1, place + 1);
 }
 
 template <class T>
@@ -115,38 +128,37 @@ void Stage<T>::backward(int index, int64_t micro, const BatchReader& batches) {
 
 template <class T>
 double Stage<T>::run(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
-  double loss = 0;
+  clear_loss();
   for (const PipelineAction& action : schedule_) {
     const bool last = action.micro + 1 == batches.micro_batches();
     store.announce_last(last);
     if (action.kind == PipelineAction::Kind::forward)
-      loss += forward(action.chunk, action.micro, batches, gradient_scale);
+      forward(action.chunk, action.micro, batches, gradient_scale);
     else
       backward(action.chunk, action.micro, batches);
   }
   for (Chunk& chunk : chunks_)
     for (TransferPtr& send : chunk.sends) send.reset();
   for (TransferPtr& send : gradient_sends_) send.reset();
-  return loss;
+  return read_loss();
 }
 
 template <class T>
-double Stage<T>::evaluate(int index, int64_t micro, const BatchReader& batches) {
+void Stage<T>::evaluate(int index, int64_t micro, const BatchReader& batches) {
   const Chunk& chunk = chunks_[static_cast<size_t>(index)];
   const Pass<T> run = pass(chunk, 0);
   const int place = place_of(index);
   if (T* const input = chunk.layers.received_input(run)) start_exchange(true, input, place - 1, place)->wait();
-  const auto done = chunk.layers.evaluate(run, *shared_, *home_, batches.micro_batch(micro));
-  if (done.output != nullptr) start_exchange(false, const_cast<T*>(done.output), place + 1, place + 1)->wait();
-  return done.loss;
+  const T* const output = chunk.layers.evaluate(run, *shared_, *home_, batches.micro_batch(micro));
+  if (output != nullptr) start_exchange(false, const_cast<T*>(output), place + 1, place + 1)->wait();
 }
 
 template <class T>
 double Stage<T>::evaluate(const BatchReader& batches) {
-  double loss = 0;
+  clear_loss();
   for (int64_t micro = 0; micro < batches.micro_batches(); ++micro)
-    for (int chunk = 0; chunk < static_cast<int>(chunks_.size()); ++chunk) loss += evaluate(chunk, micro, batches);
-  return loss;
+    for (int chunk = 0; chunk < static_cast<int>(chunks_.size()); ++chunk) evaluate(chunk, micro, batches);
+  return read_loss();
 }
 
 template <class T>

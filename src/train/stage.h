@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "nn/model_chunk.h"
@@ -18,7 +19,7 @@ class Stage {
   // Plans its weights and buffers.
   Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& parameters, ArenaPlan& arena);
   // Once the arena exists.
-  void attach(const Arena& arena, const RankGroups& ranks, WeightHome<T>& home);
+  void attach(const Arena& arena, const Compute<T>& compute, const RankGroups& ranks, WeightHome<T>& home);
   void use_clock(OpClock* clock) { clock_ = clock; }
 
   // One step's micro batches, forward and backward. `store` is told which backward pass is the last. Returns the sum of
@@ -42,11 +43,13 @@ class Stage {
   };
   void plan_chunk(const TrainSpec& spec, const Plan& plan, int index, int64_t banks);
   Pass<T> pass(const Chunk& chunk, int64_t micro) const;
+  void clear_loss() const;
+  double read_loss() const;
   TransferPtr start_exchange(bool receive, T* stream, int place, int tag) const;
   int place_of(int chunk) const { return chunk * pipeline_size_ + pipeline_rank_; }  // among all chunks of the model
-  double forward(int chunk, int64_t micro, const BatchReader& batches, double gradient_scale);
+  void forward(int chunk, int64_t micro, const BatchReader& batches, double gradient_scale);
   void backward(int chunk, int64_t micro, const BatchReader& batches);
-  double evaluate(int chunk, int64_t micro, const BatchReader& batches);
+  void evaluate(int chunk, int64_t micro, const BatchReader& batches);
 
   TrainSpec spec_;
   int pipeline_rank_, pipeline_size_;
@@ -56,9 +59,11 @@ class Stage {
   std::vector<PipelineAction> schedule_;
   int tied_unit_ = -1;
   Slot<T> gradients_[2];  // of the stream: one is worked on while the other is on its way
+  Slot<double> loss_;     // Σ of this rank's losses in this step, nats
   std::array<TransferPtr, 2> gradient_sends_;
   int next_gradient_ = 0;
   const Arena* arena_ = nullptr;
+  std::optional<Compute<T>> compute_;
   const RankGroups* ranks_ = nullptr;
   WeightHome<T>* home_ = nullptr;
   OpClock* clock_ = nullptr;

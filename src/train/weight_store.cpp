@@ -3,18 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "device/parallel.h"
-#include "ops/elementwise.h"
 
 namespace tprimat {
-namespace {
-
-template <class A>
-void clear(A* values, int64_t count) {
-  parallel_ranges(count, [&](int64_t begin, int64_t end, int) { std::fill(values + begin, values + end, A(0)); });
-}
-
-}  // namespace
 
 template <class T>
 WeightStore<T>::WeightStore(const ParameterTable& table, int64_t zero_stage, int data_size, ArenaPlan& plan)
@@ -40,8 +30,9 @@ WeightStore<T>::WeightStore(const ParameterTable& table, int64_t zero_stage, int
 }
 
 template <class T>
-void WeightStore<T>::attach(const Arena& arena, const RankGroups& ranks) {
+void WeightStore<T>::attach(const Arena& arena, const OpTable<T>& ops, const RankGroups& ranks) {
   arena_ = &arena;
+  ops_ = &ops;
   ranks_ = &ranks;
   if (stage_ == 0) return;
   for (Share& share : shares_) share.begin += ranks.data->rank() * share.size;
@@ -109,7 +100,7 @@ void WeightStore<T>::settle(int buffer) {
   reduction.pending->wait();
   reduction.pending.reset();
   Accum<T>* const total = owned_gradients(reduction.unit);
-  add<Accum<T>>(share_at(reduction.unit).size, total, reduced_share(buffer), total);
+  ops_->add_wide(share_at(reduction.unit).size, total, reduced_share(buffer), total);
 }
 
 template <class T>

@@ -20,7 +20,7 @@ class WeightStore final : public WeightHome<T> {
   // Plans its buffers. `table` is complete, with a grain that data_size divides.
   WeightStore(const ParameterTable& table, int64_t zero_stage, int data_size, ArenaPlan& plan);
   // Once the arena exists.
-  void attach(const Arena& arena, const RankGroups& ranks);
+  void attach(const Arena& arena, const OpTable<T>& ops, const RankGroups& ranks);
 
   UnitView<T> open(int unit, int next) override;
   void close(int unit) override;
@@ -66,6 +66,9 @@ class WeightStore final : public WeightHome<T> {
   T* gather_data(int buffer) const { return arena_->at(gather_) + buffer * largest_unit_; }
   Accum<T>* reduce_data(int buffer) const { return arena_->at(reduce_) + buffer * largest_unit_; }
   Accum<T>* reduced_share(int buffer) const { return arena_->at(reduced_) + buffer * (largest_unit_ / data_size_); }
+  void clear(Accum<T>* values, int64_t count) const {
+    ops_->clear(values, static_cast<size_t>(count) * sizeof *values);
+  }
   int buffer_with(int unit) const;
   int gather(int unit);
   int take_reduce_buffer(int unit);
@@ -82,6 +85,7 @@ class WeightStore final : public WeightHome<T> {
   Slot<T> weights_, gather_;                     // all weights, or the own shares
   Slot<Accum<T>> gradients_, reduce_, reduced_;  // likewise; gradients of single units, and the own share of their sum
   const Arena* arena_ = nullptr;
+  const OpTable<T>* ops_ = nullptr;
   const RankGroups* ranks_ = nullptr;
   std::vector<GatherBuffer> gathers_;
   std::vector<ReduceBuffer> reductions_;

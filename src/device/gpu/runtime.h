@@ -39,7 +39,7 @@ inline const char* status_text(Status status) {
 // Throws Error that names the place in the source and what the driver says; does nothing on success.
 void check(Status status, std::source_location where = std::source_location::current());
 
-struct Launch {
+struct KernelLaunch {
   dim3 grid = dim3(1, 1, 1), block = dim3(1, 1, 1);  // blocks; threads of each
   size_t shared_bytes = 0;
   Stream stream = nullptr;
@@ -48,7 +48,7 @@ struct Launch {
 // Starts a kernel: launch({grid, block, bytes, stream}, kernel<T>, arguments...). Arguments are converted to the
 // kernel's parameters.
 template <class... Parameters, class... Arguments>
-void launch(const Launch& how, void (*kernel)(Parameters...), const Arguments&... arguments) {
+void launch(const KernelLaunch& how, void (*kernel)(Parameters...), const Arguments&... arguments) {
 #if defined(TPRIMAT_GPU_HOST)
   host::run_grid({how.grid, how.block, how.shared_bytes}, [&] { kernel(static_cast<Parameters>(arguments)...); });
 #else

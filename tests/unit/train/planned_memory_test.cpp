@@ -7,6 +7,7 @@
 #include "planner/spec_workload.h"
 #include "small_training.h"
 #include "spec/train_spec.h"
+#include "train/batch_reader.h"
 #include "train/engine.h"
 #include "train/optimizer.h"
 #include "train/stage.h"
@@ -23,6 +24,7 @@ std::map<std::string, size_t> reserve_as_engine(const TrainSpec& spec, const Ran
   const Stage<T> stage(spec, place, parameters, plan);
   const WeightStore<T> store(parameters, spec.parallel.zero_stage, data_ranks, plan);
   const Optimizer<T> optimizer(spec, parameters, store, plan);
+  const BatchReader batches(spec, place, plan);
   total = plan.total_bytes();
   return plan.bytes_by_component();
 }
@@ -117,7 +119,7 @@ TEST(PlannedMemory, IsNamedAsTheEngineNamesIt) {
     EXPECT_EQ(planned.moments, named("optimizer"));
     EXPECT_EQ(planned.logits, named("logits"));
     EXPECT_EQ(planned.activations, named("activations")) << describe_drawn(spec);
-    EXPECT_EQ(planned.buffers, named("workspace"));
+    EXPECT_EQ(planned.buffers, named("workspace") + named("batch"));
   }
 }
 

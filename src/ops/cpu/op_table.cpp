@@ -1,0 +1,68 @@
+#include "ops/op_table.h"
+
+namespace tprimat {
+namespace {
+
+template <class A>
+double sum_all_squares(std::span<const SquaresRange<A>> ranges) {
+  double sum = 0;
+  for (const SquaresRange<A>& range : ranges) sum += sum_of_squares<A>(range.count, range.values);
+  return sum;
+}
+
+template <class T>
+void round_to_fp8(int64_t count, const T* x, Fp8Format format, T* y) {
+  fp8_round<T>(count, x, format, y);
+}
+
+}  // namespace
+
+template <class T>
+const OpTable<T>& cpu_ops() {
+  using A = Accum<T>;
+  static constexpr OpTable<T> table{
+      .matmul = &matmul<T, T>,
+      .matmul_wide = &matmul<T, A>,
+      .attention_forward = &attention_forward<T>,
+      .attention_backward = &attention_backward<T>,
+      .rope_in_place = &rope_in_place<T>,
+      .head_norm_forward = &head_norm_forward<T>,
+      .head_norm_backward = &head_norm_backward<T>,
+      .rmsnorm_forward = &rmsnorm_forward<T>,
+      .add_rmsnorm_forward = &add_rmsnorm_forward<T>,
+      .rmsnorm_backward = &rmsnorm_backward<T>,
+      .layernorm_forward = &layernorm_forward<T>,
+      .add_layernorm_forward = &add_layernorm_forward<T>,
+      .layernorm_backward = &layernorm_backward<T>,
+      .swiglu_forward = &swiglu_forward<T>,
+      .swiglu_backward = &swiglu_backward<T>,
+      .bias_gelu_forward = &bias_gelu_forward<T>,
+      .bias_gelu_backward = &bias_gelu_backward<T>,
+      .embedding_forward = &embedding_forward<T>,
+      .embedding_backward = &embedding_backward<T>,
+      .own_rows = &find_own_rows,
+      .cross_entropy = &cross_entropy<T>,
+      .cross_entropy_statistics = &cross_entropy_statistics<A>,
+      .rescale_exponential_sums = &rescale_exponential_sums<A>,
+      .cross_entropy_gradient = &cross_entropy_gradient<T>,
+      .add_total = &add_total<A>,
+      .add = &add<T>,
+      .add_wide = &add<A>,
+      .add_bias = &add_bias<T>,
+      .add_column_sums = &add_column_sums<T>,
+      .convert = &convert<T>,
+      .clear = &clear_bytes,
+      .copy = &copy_rows,
+      .fp8_round = &round_to_fp8<T>,
+      .sum_of_squares = &sum_all_squares<A>,
+      .adamw = &adamw_update_all<T>,
+  };
+  return table;
+}
+
+template const OpTable<float>& cpu_ops();
+template const OpTable<bf16>& cpu_ops();
+template const OpTable<f16>& cpu_ops();
+template const OpTable<double>& cpu_ops();
+
+}  // namespace tprimat
