@@ -71,7 +71,7 @@ GroupColors group_colors(const TrainSpec& spec, int rank) {
           .key_value = key_value_color(spec, at)};
 }
 
-RankGroups make_rank_groups(const TrainSpec& spec, std::unique_ptr<Communicator> world) {
+RankGroups make_rank_groups(const TrainSpec& spec, std::unique_ptr<Communicator> world, ConnectDevices connect) {
   check_world(spec.parallel, world->size());
   const int rank = world->rank();
   const GroupColors colors = group_colors(spec, rank);
@@ -84,6 +84,10 @@ RankGroups make_rank_groups(const TrainSpec& spec, std::unique_ptr<Communicator>
   groups.model = world->split(colors.model, rank);
   groups.embedding = world->split(colors.embedding, rank);
   groups.key_value = world->split(colors.key_value, rank);
+  if (connect != nullptr)
+    for (auto* group : {&groups.tensor, &groups.context, &groups.pipeline, &groups.data, &groups.model,
+                        &groups.embedding, &groups.key_value})
+      if ((*group)->size() > 1) *group = connect(std::move(*group));
   groups.world = std::move(world);
   return groups;
 }

@@ -36,8 +36,13 @@ struct RankGroups {
   std::unique_ptr<Communicator> key_value;  // tensor ranks that hold the same key/value heads (TP above KV heads)
 };
 
-// Collective over `world`, which must have no transfer under way. Throws Error when world does not have as many ranks
-// as the layout.
-RankGroups make_rank_groups(const TrainSpec& spec, std::unique_ptr<Communicator> world);
+// A group that exchanges what lies in its ranks' devices, from the group of the same ranks that exchanges what lies in
+// the host's memory. Collective.
+using ConnectDevices = std::unique_ptr<Communicator> (*)(std::unique_ptr<Communicator> host);
+
+// Collective over `world`, which must have no transfer under way, and stays one of the host. Throws Error when world
+// does not have as many ranks as the layout.
+RankGroups make_rank_groups(const TrainSpec& spec, std::unique_ptr<Communicator> world,
+                            ConnectDevices connect = nullptr);
 
 }  // namespace tprimat

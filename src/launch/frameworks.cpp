@@ -41,7 +41,7 @@ const std::vector<FrameworkModule>& framework_modules() {
   using enum Platform;
   static const std::vector<Profiler> python_profilers = {Profiler::nsys, Profiler::rocprofv3, Profiler::torch};
   static const std::vector<FrameworkModule> modules = {
-      {Framework::native, "native C++ trainer", {cpu}, find_native, plan_native, "it is part of this program", "",
+      {Framework::native, "native C++ trainer", {nvd, amd, cpu}, find_native, plan_native, "it is part of this program", "",
        {Profiler::own}},
       {Framework::tran, "HF Transformers", {nvd, amd, cpu}, find_tran, plan_tran,
        "frameworks/setup.sh tran installs it", "", python_profilers},

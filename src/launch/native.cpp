@@ -16,6 +16,15 @@ TrainSpec place_checkpoints(TrainSpec spec, const std::filesystem::path& folder)
   return spec;
 }
 
+// Its fp8 is always the hybrid of formats, of copies of weights that are kept in bf16.
+std::vector<Deviation> fp8_deviations(const LaunchRequest& request) {
+  std::vector<Deviation> deviations;
+  if (request.spec.precision != Precision::fp8) return deviations;
+  if (!request.settings.fp8_hybrid.value_or(true)) deviations.push_back({"fp8_hybrid", "false", "true"});
+  if (request.settings.fp8_param.value_or(false)) deviations.push_back({"fp8_param", "true", "false"});
+  return deviations;
+}
+
 }  // namespace
 
 std::optional<Installation> find_native(const Checkout&) {
@@ -27,10 +36,13 @@ TrainProgram plan_native(const LaunchRequest& request) {
   const TrainSpec spec = place_checkpoints(request.spec, request.paths.folder);
   TrainProgram program;
   program.words = {request.own_program, "train", "--spec", spec_path};
+  if (request.platform != Platform::cpu)
+    program.words.insert(program.words.end(), {"--device", std::string(enum_name(request.platform))});
   program.start = spec.parallel.ranks() > 1 ? RankStart::mpi : RankStart::alone;
   program.steps_path = request.paths.folder + "/steps.jsonl";
   program.environment = {{"TPRIMAT_STEPS", program.steps_path}};
   program.checkpoints_path = spec.checkpoint.directory;
+  program.deviations = fp8_deviations(request);
   program.files = {{spec_path, print_json(train_spec_to_json(spec))}};
   return program;
 }

@@ -6,10 +6,8 @@ namespace tprimat {
 namespace {
 
 // The largest divisor of `tokens` whose logits fit the budget, so that all chunks have the same shape.
-int64_t chunk_rows(int64_t tokens, int64_t vocab) {
-  // Each chunk's product adds to the whole weight gradient, so a few large chunks move less memory than many.
-  constexpr int64_t k_logits = int64_t{56} << 20;
-  int64_t rows = std::clamp<int64_t>(k_logits / vocab, 1, tokens);
+int64_t chunk_rows(int64_t tokens, int64_t vocab, int64_t most_logits) {
+  int64_t rows = std::clamp<int64_t>(most_logits / vocab, 1, tokens);
   while (tokens % rows != 0) --rows;
   return rows;
 }
@@ -20,7 +18,7 @@ template <class T>
 Classifier<T>::Classifier(const ModelSpec& model, const Plan& plan, int64_t weight)
     : tokens_(plan.tokens()),
       hidden_(model.hidden_size),
-      chunk_(chunk_rows(tokens_, model.vocab_size)),
+      chunk_(chunk_rows(tokens_, model.vocab_size, plan.most_logits)),
       weight_(weight),
       vocabulary_(local_vocabulary(model, plan.sharing)),
       tensor_size_(plan.sharing.tensor_size),

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/device.h"
+
 namespace tprimat {
 
 // Where a step's time goes, by operation.
@@ -36,6 +38,13 @@ class OpClock {
     if (keeps_events_) events_.push_back(std::move(event));
   }
   bool keeps_events() const { return keeps_events_; }
+
+  // Of a device that works on after it was told to: times are taken when it has done what it was given.
+  void wait_for(Device* device) { device_ = device; }
+  std::chrono::steady_clock::time_point now() const {
+    if (device_ != nullptr) device_->finish();
+    return std::chrono::steady_clock::now();
+  }
   const std::vector<OpEvent>& events() const { return events_; }
 
   const std::map<std::string, OpTotal, std::less<>>& totals() const { return totals_; }
@@ -44,6 +53,7 @@ class OpClock {
   std::map<std::string, OpTotal, std::less<>> totals_;
   bool keeps_events_ = false;
   std::vector<OpEvent> events_;
+  Device* device_ = nullptr;
 };
 
 // Times what happens until it goes out of scope; does nothing without a clock.
@@ -53,11 +63,11 @@ class OpTimer {
     double flops = 0, bytes = 0;
   };
   OpTimer(OpClock* clock, std::string_view name, Work work) : clock_(clock), name_(name), work_(work) {
-    if (clock_ != nullptr) start_ = std::chrono::steady_clock::now();
+    if (clock_ != nullptr) start_ = clock_->now();
   }
   ~OpTimer() {
     if (clock_ == nullptr) return;
-    const auto end = std::chrono::steady_clock::now();
+    const auto end = clock_->now();
     const std::chrono::duration<double> passed = end - start_;
     if (clock_->keeps_events()) clock_->keep({std::string(name_), work_.flops > 0, start_, end});
     clock_->add(name_, {1, passed.count(), work_.flops, work_.bytes});

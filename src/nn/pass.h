@@ -27,6 +27,10 @@ struct BatchShape {
   int64_t tokens() const { return sequences * local_length; }
 };
 
+// Each chunk's product adds to the whole gradient of the head, so a few large chunks move less memory than many; on a
+// GPU the products would be small for its multiprocessors besides.
+inline constexpr int64_t k_most_logits_on_cpu = int64_t{56} << 20, k_most_logits_on_gpu = int64_t{512} << 20;
+
 // Everything a layer needs while it is being built: where its weights and buffers will live.
 struct Plan {
   ParameterTable& parameters;
@@ -35,7 +39,8 @@ struct Plan {
   BatchShape batch;
   Sharing sharing;
   Recompute recompute = Recompute::none;
-  bool rounds_to_fp8 = false;  // what the blocks' products multiply
+  bool rounds_to_fp8 = false;                  // what the blocks' products multiply
+  int64_t most_logits = k_most_logits_on_cpu;  // of the whole vocabulary, that exist at a time
 
   int64_t tokens() const { return batch.tokens(); }
   // Rows of the residual stream that live here.

@@ -73,11 +73,10 @@ double bytes_against(const DeviceMemory& room, const Workload& workload, const P
                                                         : estimate_memory(workload, parameters).total();
 }
 
-// Of other programs the planner has measured figures on GPUs alone.
+// Of our own trainer the planner has measured figures on processors alone, of other programs on GPUs alone.
 std::string missing_on(Platform platform, const Workload& workload) {
-  return platform == Platform::cpu && !workload.family->own_trainer
-             ? fmt::format("{} on a processor", workload.family->full_name)
-             : "";
+  if ((platform == Platform::cpu) == workload.family->own_trainer) return "";
+  return fmt::format("{} on a {}", workload.family->full_name, platform == Platform::cpu ? "processor" : "GPU");
 }
 
 LayoutTask task_of(const PlannedRun& run, const Layout& layout) {

@@ -46,7 +46,7 @@ class TypedEngine final : public Engine {
         compute_(compute),
         ranks_(std::move(ranks)),
         parameters_(k_grain * ranks_.data->size()),
-        stage_(spec, ranks_.place, parameters_, plan_),
+        stage_(spec, ranks_.place, parameters_, plan_, compute.device.is_host()),
         store_(parameters_, spec.parallel.zero_stage, ranks_.data->size(), plan_),
         optimizer_(spec, parameters_, store_, plan_),
         batches_(spec, ranks_.place, plan_),
@@ -74,6 +74,7 @@ class TypedEngine final : public Engine {
     report.learning_rate = learning_rate_at(spec_.optimizer, updates_ + 1, spec_.steps);
     decide(report);
     if (!report.skipped) update_weights(report);
+    compute_.device.finish();
     return report;
   }
 
@@ -115,6 +116,7 @@ class TypedEngine final : public Engine {
   }
   void use_clock(OpClock* clock) override {
     clock_ = clock;
+    if (clock != nullptr && !compute_.device.is_host()) clock->wait_for(&compute_.device);
     stage_.use_clock(clock);
   }
 
@@ -176,19 +178,17 @@ class TypedEngine final : public Engine {
   int64_t updates_ = 0;
 };
 
-void refuse_untrainable(const TrainSpec& spec) {
+void refuse_untrainable(const TrainSpec& spec, const Machinery& machinery) {
   std::vector<Problem> problems = check_train_spec(spec, "training");
   for (Problem& problem : check_trainable(spec.model, "model " + spec.model.name))
     problems.push_back(std::move(problem));
-  if (spec.precision == Precision::tf32)
+  if (spec.precision == Precision::tf32 && machinery.device->is_host())
     problems.push_back({"the native trainer has no tf32 on a CPU", "precision", "use fp32, bf16 or fp16"});
   if (!problems.empty()) throw Error(std::move(problems));
 }
 
 template <class T>
-std::unique_ptr<Engine> make_typed(const TrainSpec& spec, const Compute<T>& compute,
-                                   std::unique_ptr<Communicator> world) {
-  RankGroups ranks = make_rank_groups(spec, std::move(world));
+std::unique_ptr<Engine> make_typed(const TrainSpec& spec, const Compute<T>& compute, RankGroups ranks) {
   try {
     return std::make_unique<TypedEngine<T>>(spec, compute, std::move(ranks));
   } catch (const std::bad_alloc&) {
@@ -202,14 +202,15 @@ Machinery cpu_machinery() { return {&cpu_device(), &cpu_ops<float>(), &cpu_ops<b
 
 std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
                                     const Machinery& machinery) {
-  refuse_untrainable(spec);
+  refuse_untrainable(spec, machinery);
   set_thread_count(spec.threads);
+  RankGroups ranks = make_rank_groups(spec, std::move(world), machinery.connect);
   switch (spec.precision) {
     case Precision::bf16:
     case Precision::fp8:  // emulated: see nn/linear.h
-      return make_typed<bf16>(spec, {*machinery.device, *machinery.bfloat16}, std::move(world));
-    case Precision::fp16: return make_typed<f16>(spec, {*machinery.device, *machinery.float16}, std::move(world));
-    default: return make_typed<float>(spec, {*machinery.device, *machinery.float32}, std::move(world));
+      return make_typed<bf16>(spec, {*machinery.device, *machinery.bfloat16}, std::move(ranks));
+    case Precision::fp16: return make_typed<f16>(spec, {*machinery.device, *machinery.float16}, std::move(ranks));
+    default: return make_typed<float>(spec, {*machinery.device, *machinery.float32}, std::move(ranks));
   }
 }
 
@@ -218,9 +219,9 @@ std::unique_ptr<Engine> make_engine(const TrainSpec& spec) { return make_engine(
 std::unique_ptr<Engine> make_reference_engine(const TrainSpec& spec) {
   TrainSpec in_double = spec;
   in_double.precision = Precision::fp32;  // the nearest that a specification can name
-  refuse_untrainable(in_double);
+  refuse_untrainable(in_double, cpu_machinery());
   set_thread_count(in_double.threads);
-  return make_typed<double>(in_double, cpu_compute<double>(), make_self_communicator());
+  return make_typed<double>(in_double, cpu_compute<double>(), make_rank_groups(in_double, make_self_communicator()));
 }
 
 }  // namespace tprimat

@@ -98,6 +98,8 @@ struct Machinery {
   const OpTable<float>* float32 = nullptr;
   const OpTable<bf16>* bfloat16 = nullptr;
   const OpTable<f16>* float16 = nullptr;
+  ConnectDevices connect =
+      nullptr;  // how groups of ranks exchange what lies on such devices; nullptr: as the host does
 };
 Machinery cpu_machinery();
 

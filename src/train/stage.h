@@ -16,8 +16,9 @@ namespace tprimat {
 template <class T>
 class Stage {
  public:
-  // Plans its weights and buffers.
-  Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& parameters, ArenaPlan& arena);
+  // Plans its weights and buffers; `on_host`: for the processor, not for a GPU.
+  Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& parameters, ArenaPlan& arena,
+        bool on_host = true);
   // Once the arena exists.
   void attach(const Arena& arena, const Compute<T>& compute, const RankGroups& ranks, WeightHome<T>& home);
   void use_clock(OpClock* clock) { clock_ = clock; }
