@@ -10,8 +10,9 @@
 
 #if defined(TPRIMAT_GPU_HOST)
 #include "device/gpu/host_shim.h"
-#elif defined(__HIP__) || defined(__HIPCC__)
+#elif defined(TPRIMAT_GPU_HIP) || defined(__HIP__) || defined(__HIPCC__)
 #include <hip/hip_runtime.h>
+#undef TPRIMAT_GPU_HIP
 #define TPRIMAT_GPU_HIP 1
 #else
 #include <cuda_runtime.h>
@@ -125,26 +126,28 @@ struct KernelLaunch {
   Stream stream = nullptr;
 };
 
-#if defined(TPRIMAT_GPU_HOST) || defined(__CUDACC__) || defined(__HIPCC__)
 // Starts a kernel: launch({grid, block, bytes, stream}, kernel<T>, arguments...). Arguments are converted to the
 // kernel's parameters.
 template <class... Parameters, class... Arguments>
 void launch(const KernelLaunch& how, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  std::tuple<Parameters...> taken(static_cast<Parameters>(arguments)...);
 #if defined(TPRIMAT_GPU_HOST)
-  host::submit([=, taken = std::tuple<Parameters...>(static_cast<Parameters>(arguments)...)] {
-    host::run_grid({how.grid, how.block, how.shared_bytes}, [&] { std::apply(kernel, taken); });
-  });
+  host::submit([=] { host::run_grid({how.grid, how.block, how.shared_bytes}, [&] { std::apply(kernel, taken); }); });
 #else
+  const auto* const function = reinterpret_cast<const void*>(kernel);
 #if defined(TPRIMAT_GPU_CUDA)
   if (how.shared_bytes > (size_t{48} << 10))  // more than that is asked for
-    check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+    check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(how.shared_bytes)));
 #endif
-  kernel<<<how.grid, how.block, how.shared_bytes, how.stream> > >(static_cast<Parameters>(arguments)...);
-  check(driver::last_error());
+  std::apply(
+      [&](auto&... values) {
+        void* pointers[] = {&values..., nullptr};
+        check(TPRIMAT_GPU_API(LaunchKernel)(function, how.grid, how.block, pointers, how.shared_bytes, how.stream));
+      },
+      taken);
 #endif
 }
-#endif
 
 }  // namespace tprimat::gpu
 
