@@ -30,7 +30,7 @@ std::byte* allocate_on_device(size_t bytes) {
     check(status);
     return static_cast<std::byte*>(memory);
   }
-  driver::last_error();  // is not said again
+  driver::ignore(driver::last_error());  // is not said again
   size_t free = 0, total = 0;
   check(driver::memory(&free, &total));
   throw Error(Problem{fmt::format("the training needs {:.2f} GB of this GPU's memory, and {:.2f} of {:.2f} GB are free",
@@ -53,8 +53,8 @@ class Staging {
   }
   ~Staging() {
     for (const Buffer& buffer : buffers_) {
-      driver::destroy_event(buffer.free);
-      driver::release_pinned(buffer.memory);
+      driver::ignore(driver::destroy_event(buffer.free));
+      driver::ignore(driver::release_pinned(buffer.memory));
     }
   }
   Staging(const Staging&) = delete;
@@ -104,7 +104,65 @@ class Staging {
   size_t turn_ = 0;
 };
 
-class GpuDevice : public Device {
+class GpuEvent : public DeviceEvent {
+ public:
+  GpuEvent() { check(driver::make_event(&event_)); }
+  ~GpuEvent() override {
+    driver::ignore(driver::finish_event(event_));
+    driver::ignore(driver::destroy_event(event_));
+  }
+  GpuEvent(const GpuEvent&) = delete;
+  GpuEvent& operator=(const GpuEvent&) = delete;
+
+  void record() override { check(driver::record_event(event_, context().stream)); }
+  double seconds_since(const DeviceEvent& earlier) const override {
+    const Event first = static_cast<const GpuEvent&>(earlier).event_;
+    check(driver::finish_event(first));
+    check(driver::finish_event(event_));
+    float milliseconds = 0;
+    check(driver::elapsed_milliseconds(&milliseconds, first, event_));
+    return milliseconds / 1e3;
+  }
+
+ private:
+  Event event_ = nullptr;
+};
+
+class RecordedGraph : public RecordedWork {
+ public:
+  explicit RecordedGraph(const std::function<void()>& work) {
+    const Graph graph = record_graph(work);
+    const Status status = driver::make_program(&program_, graph);
+    driver::ignore(driver::destroy_graph(graph));
+    check(status);
+  }
+  ~RecordedGraph() override {
+    driver::ignore(driver::finish_stream(context().stream));
+    driver::ignore(driver::destroy_program(program_));
+  }
+  RecordedGraph(const RecordedGraph&) = delete;
+  RecordedGraph& operator=(const RecordedGraph&) = delete;
+
+  void replay() override { check(driver::launch_program(program_, context().stream)); }
+
+ private:
+  static Graph record_graph(const std::function<void()>& work) {
+    check(driver::begin_capture(context().stream));
+    Graph graph = nullptr;
+    try {
+      work();
+    } catch (...) {
+      if (driver::end_capture(context().stream, &graph) == k_success) driver::ignore(driver::destroy_graph(graph));
+      driver::ignore(driver::last_error());
+      throw;
+    }
+    check(driver::end_capture(context().stream, &graph));
+    return graph;
+  }
+  GraphProgram program_ = nullptr;
+};
+
+class GpuDevice : public Accelerator {
  public:
   explicit GpuDevice(int index) {
     CHECK(the_context == nullptr);
@@ -120,10 +178,10 @@ class GpuDevice : public Device {
     the_context = &context_;
   }
   ~GpuDevice() override {
-    driver::finish_stream(context_.stream);
+    driver::ignore(driver::finish_stream(context_.stream));
     staging_.reset();
-    driver::release(context_.scratch);
-    driver::destroy_stream(context_.stream);
+    driver::ignore(driver::release(context_.scratch));
+    driver::ignore(driver::destroy_stream(context_.stream));
     the_context = nullptr;
   }
 
@@ -147,6 +205,10 @@ class GpuDevice : public Device {
     staging_->download(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
   }
   void finish() override { check(driver::finish_stream(context_.stream)); }
+  std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<GpuEvent>(); }
+  std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override {
+    return std::make_unique<RecordedGraph>(work);
+  }
 
  private:
   std::string name_;
@@ -164,11 +226,11 @@ Context& context() {
 int count_devices() {
   int count = 0;
   if (driver::count_devices(&count) == k_success) return count;
-  driver::last_error();
+  driver::ignore(driver::last_error());
   return 0;
 }
 
-std::unique_ptr<Device> make_device(int index) {
+std::unique_ptr<Accelerator> make_device(int index) {
   const int count = count_devices();
   if (index >= 0 && index < count) return std::make_unique<GpuDevice>(index);
   throw Error(Problem{fmt::format("there is no GPU {} here: this process sees {}", index, count), "GPU",

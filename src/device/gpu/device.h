@@ -1,9 +1,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
-#include "device/device.h"
+#include "device/accelerator.h"
 
 namespace tprimat::gpu {
 
@@ -11,6 +10,6 @@ namespace tprimat::gpu {
 int count_devices();
 
 // The GPU of this process: context() is its. One at a time. Throws Error where there is no such GPU.
-std::unique_ptr<Device> make_device(int index);
+std::unique_ptr<Accelerator> make_device(int index);
 
 }  // namespace tprimat::gpu

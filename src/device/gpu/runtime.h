@@ -52,6 +52,8 @@ inline const char* status_text(Status status) { return TPRIMAT_GPU_API(GetErrorS
 // stream returns before its work is done.
 namespace driver {
 
+inline void ignore(Status) {}  // what can only fail where something failed before
+
 inline Status last_error() { return TPRIMAT_GPU_API(GetLastError)(); }
 inline Status count_devices(int* count) { return TPRIMAT_GPU_API(GetDeviceCount)(count); }
 inline Status use_device(int index) { return TPRIMAT_GPU_API(SetDevice)(index); }

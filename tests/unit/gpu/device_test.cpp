@@ -72,7 +72,48 @@ TEST(GpuDevice, AFailedCallIsNamedWithItsPlace) {
     EXPECT_NE(text.find("device_test.cpp:"), std::string::npos) << text;
     EXPECT_NE(text.find("invalid argument"), std::string::npos) << text;
   }
-  driver::last_error();
+  driver::ignore(driver::last_error());
+}
+
+__global__ void add_one(float* values) { values[threadIdx.x] += 1.0f; }
+
+void add_one_to(const DeviceVector<float>& values) {
+  launch({dim3(1), dim3(4), 0, context().stream}, add_one, values.data());
+}
+
+TEST(GpuDevice, RecordedWorkIsDoneWhenItIsReplayed) {
+  DeviceVector<float> values(std::vector<float>{0, 10, 20, 30});
+  const auto work = test_device().record([&] {
+    add_one_to(values);
+    add_one_to(values);
+  });
+  EXPECT_EQ(values.download(), (std::vector<float>{0, 10, 20, 30}));
+  work->replay();
+  values.upload({1, 2, 3, 4});
+  work->replay();
+  work->replay();
+  EXPECT_EQ(values.download(), (std::vector<float>{5, 6, 7, 8}));
+}
+
+TEST(GpuDevice, AFailureWhileRecordingLeavesTheDeviceUsable) {
+  const DeviceVector<float> values(std::vector<float>{0, 0, 0, 0});
+  EXPECT_THROW(test_device().record([&] {
+    add_one_to(values);
+    throw Error(Problem{"no", "", ""});
+  }),
+               Error);
+  add_one_to(values);
+  EXPECT_EQ(values.download(), (std::vector<float>{1, 1, 1, 1}));
+}
+
+TEST(GpuDevice, EventsMeasureTheWorkBetweenThem) {
+  const auto before = test_device().make_event(), after = test_device().make_event();
+  const DeviceVector<float> values(std::vector<float>{0, 0, 0, 0});
+  before->record();
+  for (int i = 0; i < 20; ++i) add_one_to(values);
+  after->record();
+  EXPECT_GT(after->seconds_since(*before), 0.0);
+  EXPECT_LT(after->seconds_since(*before), 60.0);
 }
 
 }  // namespace

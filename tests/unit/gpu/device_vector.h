@@ -13,8 +13,8 @@
 // What the tests of GPU operations share; the same sources run on the host shim and on a GPU.
 namespace tprimat::gpu {
 
-inline Device& test_device() {
-  static const std::unique_ptr<Device> device = make_device(0);
+inline Accelerator& test_device() {
+  static const std::unique_ptr<Accelerator> device = make_device(0);
   return *device;
 }
 
