@@ -1,5 +1,6 @@
 #include "device/gpu/host_shim.h"
 
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -13,22 +14,65 @@
 #include "base/check.h"
 #include "base/error.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace tprimat::gpu::host {
 namespace {
 
 constexpr int k_lanes = TPRIMAT_GPU_HOST_WARP;
-constexpr size_t k_stack_bytes = size_t{128} << 10;
+constexpr size_t k_stack_bytes = size_t{128} << 10, k_page_bytes = 4096;
 constexpr size_t k_most_exchanged = 16;
 
 enum class Waits { no, for_warp, for_block, done };
 
-struct GpuThread {
+// A stack with closed memory below it, where it ends when it grows too large.
+class FiberStack {
+ public:
+  FiberStack() {
+    void* const memory = ::mmap(nullptr, k_stack_bytes + k_page_bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(memory != MAP_FAILED && ::mprotect(memory, k_page_bytes, PROT_NONE) == 0);
+    memory_ = static_cast<std::byte*>(memory);
+  }
+  ~FiberStack() { ::munmap(memory_, k_stack_bytes + k_page_bytes); }
+  FiberStack(const FiberStack&) = delete;
+  FiberStack& operator=(const FiberStack&) = delete;
+  std::byte* bottom() const { return memory_ + k_page_bytes; }
+
+ private:
+  std::byte* memory_;
+};
+
+// Where the processor goes on from one context to another. The address sanitizer is told which stack that one has.
+struct Fiber {
   ucontext_t context;
+  const void* stack = nullptr;
+  size_t stack_bytes = 0;
+  void* fake_stack = nullptr;  // the sanitizer's own
+};
+
+struct GpuThread {
+  Fiber fiber;
   ThreadPlace place;
   Waits waits = Waits::no;
   std::array<std::byte, k_most_exchanged> given;
-  std::unique_ptr<std::byte[]> stack;
+  std::unique_ptr<FiberStack> stack;
 };
+
+#if defined(__SANITIZE_ADDRESS__)
+void leave(Fiber& from, const Fiber& to, bool for_ever) {
+  __sanitizer_start_switch_fiber(for_ever ? nullptr : &from.fake_stack, to.stack, to.stack_bytes);
+}
+// `from`: the context that was left for this one; its stack is learned here.
+void arrive(const Fiber& here, Fiber& from) {
+  __sanitizer_finish_switch_fiber(here.fake_stack, &from.stack, &from.stack_bytes);
+}
+#else
+void leave(Fiber&, const Fiber&, bool) {}
+void arrive(const Fiber&, Fiber&) {}
+#endif
 
 // The threads of one block, which take turns.
 class Block {
@@ -44,13 +88,15 @@ class Block {
   std::byte* shared() { return shared_.data(); }
   void wait(Waits kind) {
     current_->waits = kind;
-    ::swapcontext(&current_->context, &scheduler_);
+    go_to_scheduler(false);
     if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
   static void enter();
   void start(GpuThread& thread);
+  void resume(GpuThread& thread);
+  void go_to_scheduler(bool for_ever);
   void take_turns();
   bool release(size_t first, size_t count, Waits kind);
   bool release_waiting();
@@ -59,7 +105,7 @@ class Block {
   std::vector<GpuThread> threads_;
   GpuThread* current_ = nullptr;
   const std::function<void()>* body_ = nullptr;
-  ucontext_t scheduler_;
+  Fiber scheduler_;
   std::exception_ptr failure_;
   std::vector<std::byte> shared_;
 };
@@ -71,22 +117,40 @@ Block& block() {
 
 void Block::enter() {
   Block& here = block();
+  arrive({}, here.scheduler_);
   try {
     (*here.body_)();
   } catch (...) {
     if (!here.failure_) here.failure_ = std::current_exception();
   }
   here.current_->waits = Waits::done;
-  ::swapcontext(&here.current_->context, &here.scheduler_);
+  here.go_to_scheduler(true);
+}
+
+void Block::go_to_scheduler(bool for_ever) {
+  Fiber& here = current_->fiber;
+  leave(here, scheduler_, for_ever);
+  ::swapcontext(&here.context, &scheduler_.context);
+  arrive(here, scheduler_);
+}
+
+void Block::resume(GpuThread& thread) {
+  current_ = &thread;
+  leave(scheduler_, thread.fiber, false);
+  ::swapcontext(&scheduler_.context, &thread.fiber.context);
+  arrive(scheduler_, thread.fiber);
 }
 
 void Block::start(GpuThread& thread) {
-  if (!thread.stack) thread.stack = std::make_unique<std::byte[]>(k_stack_bytes);
-  ::getcontext(&thread.context);
-  thread.context.uc_stack.ss_sp = thread.stack.get();
-  thread.context.uc_stack.ss_size = k_stack_bytes;
-  thread.context.uc_link = nullptr;
-  ::makecontext(&thread.context, &Block::enter, 0);
+  if (!thread.stack) thread.stack = std::make_unique<FiberStack>();
+  Fiber& fiber = thread.fiber;
+  fiber.stack = thread.stack->bottom();
+  fiber.stack_bytes = k_stack_bytes;
+  ::getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = thread.stack->bottom();
+  fiber.context.uc_stack.ss_size = k_stack_bytes;
+  fiber.context.uc_link = nullptr;
+  ::makecontext(&fiber.context, &Block::enter, 0);
   thread.waits = Waits::no;
 }
 
@@ -113,9 +177,7 @@ bool Block::release_waiting() {
 void Block::take_turns() {
   do {
     for (size_t i = 0; i < count_; ++i) {
-      if (threads_[i].waits != Waits::no) continue;
-      current_ = &threads_[i];
-      ::swapcontext(&scheduler_, &current_->context);
+      if (threads_[i].waits == Waits::no) resume(threads_[i]);
     }
   } while (release_waiting());
 }

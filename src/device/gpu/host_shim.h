@@ -20,15 +20,61 @@ struct dim3 {
   constexpr dim3(unsigned x_size = 1, unsigned y_size = 1, unsigned z_size = 1) : x(x_size), y(y_size), z(z_size) {}
 };
 
-// Of the runtime's interface what this program uses, with the host's memory in place of the device's.
-enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 };
+// Of the runtime's interface what this program uses (runtime.h), with memory of the host in place of the device's. Only
+// work on the device may touch that memory: a host that reads or writes it itself ends with a sentence about it.
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNotReady = 600,
+  cudaErrorStreamCaptureUnsupported = 900,
+};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
+constexpr unsigned cudaStreamNonBlocking = 1;
 using cudaStream_t = struct HostStream*;
 using cudaEvent_t = struct HostEvent*;
 using cudaGraph_t = struct HostGraph*;
 using cudaGraphExec_t = struct HostGraphProgram*;
-inline const char* cudaGetErrorString(cudaError_t status) {
-  return status == cudaSuccess ? "success" : "out of memory";
-}
+struct cudaDeviceProp {
+  char name[256];
+  int multiProcessorCount;
+  int major, minor;
+};
+
+const char* cudaGetErrorString(cudaError_t status);
+cudaError_t cudaGetLastError();
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int index);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaMalloc(void** memory, size_t bytes);
+cudaError_t cudaFree(void* memory);
+cudaError_t cudaMallocHost(void** memory, size_t bytes);
+cudaError_t cudaFreeHost(void* memory);
+cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t row_bytes,
+                              size_t rows, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* program, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t program, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t program);
 
 namespace tprimat::gpu::host {
 
@@ -38,6 +84,14 @@ struct Grid {
 };
 // Runs the body once for each thread of the grid.
 void run_grid(const Grid& grid, const std::function<void()>& body);
+
+// Gives work to the device: done at once, noted down while a graph is recorded, or, where the work is put off, done
+// when somebody waits for it. Only inside of it may the device's memory be touched.
+void submit(std::function<void()> work);
+
+// With true, work waits until the host waits for it, which shows where the host changes or ends what a kernel still
+// reads.
+void put_work_off(bool put_off);
 
 struct ThreadPlace {
   dim3 thread{0, 0, 0}, block{0, 0, 0}, block_size, grid_size;

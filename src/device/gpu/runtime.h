@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <tuple>
 
 #if defined(TPRIMAT_GPU_HOST)
 #include "device/gpu/host_shim.h"
-#elif defined(__HIP__) || defined(__HIPCC__)
+#elif defined(TPRIMAT_GPU_HIP) || defined(__HIP__) || defined(__HIPCC__)
 #include <hip/hip_runtime.h>
+#undef TPRIMAT_GPU_HIP
 #define TPRIMAT_GPU_HIP 1
 #else
 #include <cuda_runtime.h>
@@ -25,16 +27,97 @@ namespace tprimat::gpu {
 #define TPRIMAT_GPU_NAME(cuda, hip) cuda  // the shim too
 #endif
 
-using Status = TPRIMAT_GPU_NAME(cudaError_t, hipError_t);
-using Stream = TPRIMAT_GPU_NAME(cudaStream_t, hipStream_t);
-using Event = TPRIMAT_GPU_NAME(cudaEvent_t, hipEvent_t);
-using Graph = TPRIMAT_GPU_NAME(cudaGraph_t, hipGraph_t);
-using GraphProgram = TPRIMAT_GPU_NAME(cudaGraphExec_t, hipGraphExec_t);
+// TPRIMAT_GPU_API(Malloc) is cudaMalloc or hipMalloc.
+#if defined(TPRIMAT_GPU_HIP)
+#define TPRIMAT_GPU_API(name) hip##name
+#else
+#define TPRIMAT_GPU_API(name) cuda##name
+#endif
 
-inline constexpr Status k_success = TPRIMAT_GPU_NAME(cudaSuccess, hipSuccess);
-inline const char* status_text(Status status) {
-  return TPRIMAT_GPU_NAME(cudaGetErrorString, hipGetErrorString)(status);
+using Status = TPRIMAT_GPU_API(Error_t);
+using Stream = TPRIMAT_GPU_API(Stream_t);
+using Event = TPRIMAT_GPU_API(Event_t);
+using Graph = TPRIMAT_GPU_API(Graph_t);
+using GraphProgram = TPRIMAT_GPU_API(GraphExec_t);
+using DeviceProperties = TPRIMAT_GPU_NAME(cudaDeviceProp, hipDeviceProp_t);
+
+inline constexpr Status k_success = TPRIMAT_GPU_API(Success);
+inline constexpr Status k_out_of_memory = TPRIMAT_GPU_NAME(cudaErrorMemoryAllocation, hipErrorOutOfMemory);
+inline constexpr Status k_no_device = TPRIMAT_GPU_API(ErrorNoDevice);
+inline constexpr Status k_old_driver = TPRIMAT_GPU_API(ErrorInsufficientDriver);
+inline constexpr Status k_not_ready = TPRIMAT_GPU_API(ErrorNotReady);
+inline const char* status_text(Status status) { return TPRIMAT_GPU_API(GetErrorString)(status); }
+
+// The calls of the runtime that this program makes; see the vendors' documents of the same words. Every call on a
+// stream returns before its work is done.
+namespace driver {
+
+inline void ignore(Status) {}  // what can only fail where something failed before
+
+inline Status last_error() { return TPRIMAT_GPU_API(GetLastError)(); }
+inline Status count_devices(int* count) { return TPRIMAT_GPU_API(GetDeviceCount)(count); }
+inline Status use_device(int index) { return TPRIMAT_GPU_API(SetDevice)(index); }
+inline Status properties(DeviceProperties* properties, int index) {
+  return TPRIMAT_GPU_API(GetDeviceProperties)(properties, index);
 }
+inline Status memory(size_t* free, size_t* total) { return TPRIMAT_GPU_API(MemGetInfo)(free, total); }
+inline Status finish_device() { return TPRIMAT_GPU_API(DeviceSynchronize)(); }
+
+inline Status allocate(void** memory, size_t bytes) { return TPRIMAT_GPU_API(Malloc)(memory, bytes); }
+inline Status release(void* memory) { return TPRIMAT_GPU_API(Free)(memory); }
+inline Status allocate_pinned(void** memory, size_t bytes) {
+  return TPRIMAT_GPU_NAME(cudaMallocHost(memory, bytes), hipHostMalloc(memory, bytes, 0));
+}
+inline Status release_pinned(void* memory) { return TPRIMAT_GPU_NAME(cudaFreeHost, hipHostFree)(memory); }
+
+inline Status fill(void* to, int byte, size_t bytes, Stream stream) {
+  return TPRIMAT_GPU_API(MemsetAsync)(to, byte, bytes, stream);
+}
+inline Status copy_to_device(void* to, const void* from, size_t bytes, Stream stream) {
+  return TPRIMAT_GPU_API(MemcpyAsync)(to, from, bytes, TPRIMAT_GPU_API(MemcpyHostToDevice), stream);
+}
+inline Status copy_to_host(void* to, const void* from, size_t bytes, Stream stream) {
+  return TPRIMAT_GPU_API(MemcpyAsync)(to, from, bytes, TPRIMAT_GPU_API(MemcpyDeviceToHost), stream);
+}
+inline Status copy_on_device(void* to, const void* from, size_t bytes, Stream stream) {
+  return TPRIMAT_GPU_API(MemcpyAsync)(to, from, bytes, TPRIMAT_GPU_API(MemcpyDeviceToDevice), stream);
+}
+// Rows of bytes, `pitch` bytes from one to the next.
+inline Status copy_rows_on_device(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t row_bytes,
+                                  size_t rows, Stream stream) {
+  return TPRIMAT_GPU_API(Memcpy2DAsync)(to, to_pitch, from, from_pitch, row_bytes, rows,
+                                        TPRIMAT_GPU_API(MemcpyDeviceToDevice), stream);
+}
+
+inline Status make_stream(Stream* stream) {
+  return TPRIMAT_GPU_API(StreamCreateWithFlags)(stream, TPRIMAT_GPU_API(StreamNonBlocking));
+}
+inline Status destroy_stream(Stream stream) { return TPRIMAT_GPU_API(StreamDestroy)(stream); }
+inline Status finish_stream(Stream stream) { return TPRIMAT_GPU_API(StreamSynchronize)(stream); }
+inline Status await_event(Stream stream, Event event) { return TPRIMAT_GPU_API(StreamWaitEvent)(stream, event, 0); }
+
+inline Status make_event(Event* event) { return TPRIMAT_GPU_API(EventCreate)(event); }
+inline Status destroy_event(Event event) { return TPRIMAT_GPU_API(EventDestroy)(event); }
+inline Status record_event(Event event, Stream stream) { return TPRIMAT_GPU_API(EventRecord)(event, stream); }
+inline Status finish_event(Event event) { return TPRIMAT_GPU_API(EventSynchronize)(event); }
+inline Status elapsed_milliseconds(float* milliseconds, Event first, Event last) {
+  return TPRIMAT_GPU_API(EventElapsedTime)(milliseconds, first, last);
+}
+
+inline Status begin_capture(Stream stream) {
+  return TPRIMAT_GPU_API(StreamBeginCapture)(stream, TPRIMAT_GPU_API(StreamCaptureModeThreadLocal));
+}
+inline Status end_capture(Stream stream, Graph* graph) { return TPRIMAT_GPU_API(StreamEndCapture)(stream, graph); }
+inline Status make_program(GraphProgram* program, Graph graph) {
+  return TPRIMAT_GPU_API(GraphInstantiateWithFlags)(program, graph, 0);
+}
+inline Status launch_program(GraphProgram program, Stream stream) {
+  return TPRIMAT_GPU_API(GraphLaunch)(program, stream);
+}
+inline Status destroy_graph(Graph graph) { return TPRIMAT_GPU_API(GraphDestroy)(graph); }
+inline Status destroy_program(GraphProgram program) { return TPRIMAT_GPU_API(GraphExecDestroy)(program); }
+
+}  // namespace driver
 
 // Throws Error that names the place in the source and what the driver says; does nothing on success.
 void check(Status status, std::source_location where = std::source_location::current());
@@ -49,11 +132,22 @@ struct KernelLaunch {
 // kernel's parameters.
 template <class... Parameters, class... Arguments>
 void launch(const KernelLaunch& how, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  std::tuple<Parameters...> taken(static_cast<Parameters>(arguments)...);
 #if defined(TPRIMAT_GPU_HOST)
-  host::run_grid({how.grid, how.block, how.shared_bytes}, [&] { kernel(static_cast<Parameters>(arguments)...); });
+  host::submit([=] { host::run_grid({how.grid, how.block, how.shared_bytes}, [&] { std::apply(kernel, taken); }); });
 #else
-  kernel<<<how.grid, how.block, how.shared_bytes, how.stream> > >(static_cast<Parameters>(arguments)...);
-  check(TPRIMAT_GPU_NAME(cudaGetLastError, hipGetLastError)());
+  const auto* const function = reinterpret_cast<const void*>(kernel);
+#if defined(TPRIMAT_GPU_CUDA)
+  if (how.shared_bytes > (size_t{48} << 10))  // more than that is asked for
+    check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(how.shared_bytes)));
+#endif
+  std::apply(
+      [&](auto&... values) {
+        void* pointers[] = {&values..., nullptr};
+        check(TPRIMAT_GPU_API(LaunchKernel)(function, how.grid, how.block, pointers, how.shared_bytes, how.stream));
+      },
+      taken);
 #endif
 }
 

@@ -1,0 +1,74 @@
+# How sources of GPU kernels (.cu) are compiled for TPRIMAT_GPU: by nvcc for NVIDIA, by a HIP compiler for AMD. Everything
+# else of the GPU modules goes through the C++ compiler, with the vendor's headers. See docs/gpu.md.
+set(TPRIMAT_GPU_ARCHITECTURES_nvd 80 90a 100)  # A100; H100, H200; B200
+set(TPRIMAT_GPU_ARCHITECTURES_amd gfx90a gfx942)  # MI210, MI250; MI300A, MI300X, MI325X
+
+add_library(tprimat_gpu_vendor INTERFACE)  # the vendor's headers and runtime
+set(gpu_flags -std=c++20 -O3 -DFMT_CONSTEVAL= -I ${CMAKE_SOURCE_DIR}/src)  # device compilers fail on fmt's checks
+set(gpu_host_flags -fPIC -fvisibility=hidden -Wall -Wextra -Wshadow)
+if(TPRIMAT_WERROR)
+  list(APPEND gpu_host_flags -Werror)
+endif()
+
+if(TPRIMAT_GPU STREQUAL nvd)
+  set(cuda_wheels ${CMAKE_SOURCE_DIR}/build/cuda/nvidia/cu13)  # scripts/build.sh puts them there
+  find_program(TPRIMAT_GPU_COMPILER nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin ${cuda_wheels}/bin
+    DOC "nvcc of CUDA 13" REQUIRED)
+  get_filename_component(cuda ${TPRIMAT_GPU_COMPILER} REALPATH)
+  get_filename_component(cuda ${cuda}/../.. ABSOLUTE)
+  find_library(TPRIMAT_CUDA_RUNTIME cudart_static HINTS ${cuda}/lib64 ${cuda}/lib REQUIRED)
+  target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${cuda}/include)
+  target_link_libraries(tprimat_gpu_vendor INTERFACE ${TPRIMAT_CUDA_RUNTIME} Threads::Threads ${CMAKE_DL_LIBS} rt)
+  set(TPRIMAT_GPU_RPATH ${cuda}/lib64 ${cuda}/lib ${cuda_wheels}/lib)  # where cuBLASLt may be
+  foreach(architecture IN LISTS TPRIMAT_GPU_ARCHITECTURES_nvd)
+    list(APPEND gpu_flags -gencode arch=compute_${architecture},code=sm_${architecture})
+  endforeach()
+  # Every other GPU since Ampere gets what the driver makes of the first one's intermediate code.
+  list(GET TPRIMAT_GPU_ARCHITECTURES_nvd 0 oldest)
+  list(APPEND gpu_flags -gencode arch=compute_${oldest},code=compute_${oldest} -lineinfo)
+  list(JOIN gpu_host_flags "," gpu_host_flags)
+  list(APPEND gpu_flags -x cu --expt-relaxed-constexpr -Xcompiler=${gpu_host_flags})
+  if(TPRIMAT_WERROR)
+    list(APPEND gpu_flags -Werror=all-warnings)
+  endif()
+else()
+  find_program(TPRIMAT_GPU_COMPILER NAMES amdclang++ hipcc HINTS $ENV{ROCM_PATH}/bin /opt/rocm/bin
+    DOC "HIP compiler: ROCm's, or clang" REQUIRED)
+  find_library(TPRIMAT_HIP_RUNTIME amdhip64 HINTS $ENV{ROCM_PATH}/lib /opt/rocm/lib REQUIRED)
+  find_path(TPRIMAT_HIP_HEADERS hip/hip_runtime.h HINTS $ENV{ROCM_PATH}/include /opt/rocm/include REQUIRED)
+  find_path(TPRIMAT_HIP_DEVICE_LIBRARIES ockl.bc HINTS $ENV{ROCM_PATH}/amdgcn/bitcode /opt/rocm/amdgcn/bitcode
+    PATHS /usr/lib/x86_64-linux-gnu/amdgcn/bitcode REQUIRED)
+  target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${TPRIMAT_HIP_HEADERS})
+  target_compile_definitions(tprimat_gpu_vendor INTERFACE TPRIMAT_GPU_HIP=1 __HIP_PLATFORM_AMD__=1)
+  target_link_libraries(tprimat_gpu_vendor INTERFACE ${TPRIMAT_HIP_RUNTIME} ${CMAKE_DL_LIBS})
+  get_filename_component(TPRIMAT_GPU_RPATH ${TPRIMAT_HIP_RUNTIME} DIRECTORY)
+  list(APPEND gpu_flags -x hip -D__HIP_PLATFORM_AMD__=1 -isystem ${TPRIMAT_HIP_HEADERS}
+    --rocm-device-lib-path=${TPRIMAT_HIP_DEVICE_LIBRARIES} ${gpu_host_flags})
+  file(WRITE ${CMAKE_BINARY_DIR}/empty.hip "")
+  foreach(architecture IN LISTS TPRIMAT_GPU_ARCHITECTURES_amd)
+    execute_process(COMMAND ${TPRIMAT_GPU_COMPILER} -x hip -nogpuinc -nogpulib --cuda-device-only -S -o /dev/null
+      --offload-arch=${architecture} ${CMAKE_BINARY_DIR}/empty.hip RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(failed)
+      message(WARNING "${TPRIMAT_GPU_COMPILER} knows no ${architecture}: nothing is compiled for it")
+    else()
+      list(APPEND gpu_flags --offload-arch=${architecture})
+    endif()
+  endforeach()
+endif()
+
+# tprimat_gpu_objects(variable [INCLUDES folders...] SOURCES sources...): object files of these sources.
+function(tprimat_gpu_objects variable)
+  cmake_parse_arguments(G "" "" "INCLUDES;SOURCES" ${ARGN})
+  list(TRANSFORM G_INCLUDES PREPEND -I)
+  set(objects "")
+  foreach(source IN LISTS G_SOURCES)
+    get_filename_component(path ${source} ABSOLUTE)
+    get_filename_component(name ${source} NAME_WE)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.${TPRIMAT_GPU}.o)
+    add_custom_command(OUTPUT ${object} DEPENDS ${path} DEPFILE ${object}.d VERBATIM
+      COMMAND ${TPRIMAT_GPU_COMPILER} ${gpu_flags} ${G_INCLUDES} -MD -MF ${object}.d -MT ${object} -c ${path} -o ${object}
+      COMMENT "Compiling ${name} for GPUs")
+    list(APPEND objects ${object})
+  endforeach()
+  set(${variable} ${objects} PARENT_SCOPE)
+endfunction()

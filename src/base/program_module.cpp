@@ -1,0 +1,46 @@
+#include "base/program_module.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tprimat {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse_module(const ModuleFile& file, const std::string& what, const std::string& hint) {
+  throw Error(Problem{what, file.where, hint}, ExitStatus::missing_component);
+}
+
+fs::path find_module(const ModuleFile& file) {
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& path : {folder / file.name, folder.parent_path() / "lib" / "tprimat" / file.name})
+    if (fs::exists(path)) return path;
+  refuse_module(file, fmt::format("{}, but {} is not in {}", file.wanted_for, file.name, folder.string()),
+                file.when_missing);
+}
+
+}  // namespace
+
+ProgramModule::ProgramModule(ModuleFile file) : file_(std::move(file)) {
+  const fs::path path = find_module(file_);
+  library_ = ::dlopen(path.c_str(), RTLD_NOW | (file_.shows_symbols ? RTLD_GLOBAL : RTLD_LOCAL));
+  if (library_ != nullptr) return;
+  const char* reason = ::dlerror();
+  refuse_module(file_,
+                fmt::format("{} cannot be loaded: {}", path.string(), reason != nullptr ? reason : "no reason given"),
+                file_.when_broken);
+}
+
+void* ProgramModule::symbol(const char* name) const {
+  if (void* symbol = ::dlsym(library_, name)) return symbol;
+  refuse_module(file_, fmt::format("{} has no {}: it belongs to another version of this program", file_.name, name),
+                "build the whole program again");
+}
+
+}  // namespace tprimat

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+namespace tprimat {
+
+// A part of this program that is a library of its own, because it brings libraries that most runs do without.
+struct ModuleFile {
+  std::string name;            // "libtprimat_mpi.so"
+  std::string where;           // of its errors: "MPI"
+  std::string wanted_for;      // "this program was started as one rank of several"
+  std::string when_missing;    // how to build it
+  std::string when_broken;     // how to install what it needs
+  bool shows_symbols = false;  // to the libraries that it loads itself
+};
+
+// Loaded beside the program, as it is built, or from ../lib/tprimat, as it is installed; never unloaded. Throws Error
+// where it is missing, cannot be loaded or is of another version.
+class ProgramModule {
+ public:
+  explicit ProgramModule(ModuleFile file);
+
+  template <class Function>
+  Function function(const char* name) const {
+    return reinterpret_cast<Function>(symbol(name));
+  }
+
+ private:
+  void* symbol(const char* name) const;
+  ModuleFile file_;
+  void* library_ = nullptr;
+};
+
+}  // namespace tprimat

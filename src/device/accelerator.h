@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "device/device.h"
+
+namespace tprimat {
+
+// A moment in the order of a device's work.
+class DeviceEvent {
+ public:
+  virtual ~DeviceEvent() = default;
+  virtual void record() = 0;                                           // now, behind all work given so far
+  virtual double seconds_since(const DeviceEvent& earlier) const = 0;  // waits for both
+};
+
+// Work that the device was given once and can repeat without being told its parts again.
+class RecordedWork {
+ public:
+  virtual ~RecordedWork() = default;
+  virtual void replay() = 0;
+};
+
+// A GPU.
+class Accelerator : public Device {
+ public:
+  virtual std::unique_ptr<DeviceEvent> make_event() = 0;
+  // Notes down the operations that `work` gives to the device, without doing them. They may neither wait for the device
+  // nor upload, and their pointers and numbers stay as they are.
+  virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& work) = 0;
+};
+
+}  // namespace tprimat

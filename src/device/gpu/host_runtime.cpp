@@ -1,0 +1,201 @@
+// The runtime's calls on the host: one device, whose streams do all work in the order in which it is given.
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "device/gpu/host_memory.h"
+#include "device/gpu/host_shim.h"
+
+struct HostStream {};
+struct HostEvent {
+  std::chrono::steady_clock::time_point time;
+};
+struct HostGraph {
+  std::vector<std::function<void()>> work;
+};
+struct HostGraphProgram {
+  std::vector<std::function<void()>> work;
+};
+
+namespace tprimat::gpu::host {
+namespace {
+
+constexpr size_t k_memory_bytes = size_t{16} << 30;
+
+struct Queue {
+  bool put_off = false;
+  std::vector<std::function<void()>> waiting;
+  std::unique_ptr<HostGraph> recorded;
+};
+Queue& queue() {
+  static Queue instance;
+  return instance;
+}
+
+class OpenMemory {
+ public:
+  OpenMemory() { open_memory(); }
+  ~OpenMemory() { close_memory(); }
+  OpenMemory(const OpenMemory&) = delete;
+  OpenMemory& operator=(const OpenMemory&) = delete;
+};
+
+void do_waiting() {
+  const std::vector<std::function<void()>> works = std::exchange(queue().waiting, {});
+  if (works.empty()) return;
+  const OpenMemory open;
+  for (const std::function<void()>& work : works) work();
+}
+
+// As a real runtime, nobody can wait for work that is only noted down.
+cudaError_t wait() {
+  if (queue().recorded) return cudaErrorStreamCaptureUnsupported;
+  do_waiting();
+  return cudaSuccess;
+}
+
+}  // namespace
+
+void submit(std::function<void()> work) {
+  if (queue().recorded) {
+    queue().recorded->work.push_back(std::move(work));
+  } else {
+    queue().waiting.push_back(std::move(work));
+    if (!queue().put_off) do_waiting();
+  }
+}
+
+void put_work_off(bool put_off) {
+  do_waiting();
+  queue().put_off = put_off;
+}
+
+}  // namespace tprimat::gpu::host
+
+namespace host = tprimat::gpu::host;
+
+const char* cudaGetErrorString(cudaError_t status) {
+  switch (status) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+    default: return "another error";
+  }
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int index) { return index == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
+  if (index != 0) return cudaErrorInvalidDevice;
+  *properties = {"kernels on the processor", 4, 0, 0};
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  *total = host::k_memory_bytes;
+  *free = *total - std::min(*total, host::taken_bytes());
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() { return host::wait(); }
+
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  if (bytes > host::k_memory_bytes - std::min(host::k_memory_bytes, host::taken_bytes()))
+    return cudaErrorMemoryAllocation;
+  *memory = bytes == 0 ? nullptr : host::take_memory(bytes);
+  return *memory != nullptr || bytes == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+cudaError_t cudaFree(void* memory) {
+  const cudaError_t waited = host::wait();
+  if (waited != cudaSuccess || memory == nullptr) return waited;
+  return host::give_memory_back(memory) ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaMallocHost(void** memory, size_t bytes) {
+  *memory = std::malloc(bytes);
+  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t) {
+  host::submit([=] { std::memset(to, byte, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
+  host::submit([=] { std::memcpy(to, from, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t row_bytes,
+                              size_t rows, cudaMemcpyKind, cudaStream_t) {
+  if (row_bytes > to_pitch || row_bytes > from_pitch) return cudaErrorInvalidValue;
+  host::submit([=] {
+    for (size_t row = 0; row < rows; ++row)
+      std::memcpy(static_cast<std::byte*>(to) + row * to_pitch, static_cast<const std::byte*>(from) + row * from_pitch,
+                  row_bytes);
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = new HostStream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return host::wait(); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new HostEvent;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  host::submit([=] { event->time = std::chrono::steady_clock::now(); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return host::wait(); }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last) {
+  *milliseconds = std::chrono::duration<float, std::milli>(last->time - first->time).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+  if (host::queue().recorded) return cudaErrorStreamCaptureUnsupported;
+  host::queue().recorded = std::make_unique<HostGraph>();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+  *graph = host::queue().recorded.release();
+  return *graph != nullptr ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* program, cudaGraph_t graph, unsigned long long) {
+  *program = new HostGraphProgram{graph->work};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t program, cudaStream_t) {
+  for (const std::function<void()>& work : program->work) host::submit(work);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t program) {
+  delete program;
+  return cudaSuccess;
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "device/accelerator.h"
+#include "ops/op_table.h"
+
+namespace tprimat {
+
+// What the program knows of the modules libtprimat_nvd.so and libtprimat_amd.so: one C function that gives this table.
+// Errors are thrown through it.
+struct GpuModule {
+  std::string_view version, revision;  // those of the program that it belongs to
+  int (*count_devices)();              // that this process sees; 0 without a driver
+  // The GPU of this process; one at a time. Throws Error where there is none of this number.
+  std::unique_ptr<Accelerator> (*make_device)(int index);
+  const OpTable<float>* f32_ops;
+  const OpTable<bf16>* bf16_ops;
+  const OpTable<f16>* f16_ops;
+};
+
+template <class T>
+const OpTable<T>& ops_of(const GpuModule& module);
+template <>
+inline const OpTable<float>& ops_of<float>(const GpuModule& module) {
+  return *module.f32_ops;
+}
+template <>
+inline const OpTable<bf16>& ops_of<bf16>(const GpuModule& module) {
+  return *module.bf16_ops;
+}
+template <>
+inline const OpTable<f16>& ops_of<f16>(const GpuModule& module) {
+  return *module.f16_ops;
+}
+
+using GiveGpuModule = const GpuModule* (*)();
+constexpr const char* k_give_gpu_module = "tprimat_gpu_module";
+
+}  // namespace tprimat

@@ -1,0 +1,51 @@
+#include "ops/gpu/gpu_ops.h"
+
+namespace tprimat::gpu {
+
+template <class T>
+const OpTable<T>& gpu_ops() {
+  static constexpr OpTable<T> table{
+      .matmul = &matmul<T, T>,
+      .matmul_wide = &matmul<T, float>,
+      .attention_forward = &attention_forward<T>,
+      .attention_backward = &attention_backward<T>,
+      .rope_in_place = &rope_in_place<T>,
+      .head_norm_forward = &head_norm_forward<T>,
+      .head_norm_backward = &head_norm_backward<T>,
+      .rmsnorm_forward = &rmsnorm_forward<T>,
+      .add_rmsnorm_forward = &add_rmsnorm_forward<T>,
+      .rmsnorm_backward = &rmsnorm_backward<T>,
+      .layernorm_forward = &layernorm_forward<T>,
+      .add_layernorm_forward = &add_layernorm_forward<T>,
+      .layernorm_backward = &layernorm_backward<T>,
+      .swiglu_forward = &swiglu_forward<T>,
+      .swiglu_backward = &swiglu_backward<T>,
+      .bias_gelu_forward = &bias_gelu_forward<T>,
+      .bias_gelu_backward = &bias_gelu_backward<T>,
+      .embedding_forward = &embedding_forward<T>,
+      .embedding_backward = &embedding_backward<T>,
+      .own_rows = &own_rows,
+      .cross_entropy = &cross_entropy<T>,
+      .cross_entropy_statistics = &cross_entropy_statistics,
+      .rescale_exponential_sums = &rescale_exponential_sums,
+      .cross_entropy_gradient = &cross_entropy_gradient<T>,
+      .add_total = &add_total,
+      .add = &add<T>,
+      .add_wide = &add<float>,
+      .add_bias = &add_bias<T>,
+      .add_column_sums = &add_column_sums<T>,
+      .convert = &convert<T>,
+      .clear = &clear,
+      .copy = &copy,
+      .fp8_round = &fp8_round<T>,
+      .sum_of_squares = &sum_of_squares,
+      .adamw = &adamw<T>,
+  };
+  return table;
+}
+
+template const OpTable<float>& gpu_ops();
+template const OpTable<bf16>& gpu_ops();
+template const OpTable<f16>& gpu_ops();
+
+}  // namespace tprimat::gpu

@@ -1,0 +1,120 @@
+#include "device/gpu/device.h"
+
+#include <numeric>
+
+#include "base/error.h"
+#include "device/gpu/context.h"
+#include "unit/gpu/device_vector.h"
+
+namespace tprimat::gpu {
+namespace {
+
+TEST(GpuDevice, MemoryIsZeroedAndKeepsWhatIsUploaded) {
+  Device& device = test_device();
+  EXPECT_FALSE(device.name().empty());
+  EXPECT_FALSE(device.is_host());
+  const std::vector<double> zeros(1000);
+  auto* const memory = device.allocate(zeros.size() * sizeof(double));
+  std::vector<double> values(zeros.size(), 1.0);
+  device.download(values.data(), memory, values.size() * sizeof(double));
+  EXPECT_EQ(values, zeros);
+  device.release(memory, zeros.size() * sizeof(double));
+}
+
+// More than what the pinned buffers hold together, and no whole number of them.
+TEST(GpuDevice, LongTransfersArriveWhole) {
+  std::vector<int32_t> values((size_t{9} << 20) + 12345);
+  std::iota(values.begin(), values.end(), 7);
+  const DeviceVector<int32_t> there(values);
+  EXPECT_EQ(there.download(), values);
+}
+
+TEST(GpuDevice, WhatWasUploadedMayChangeAtOnce) {
+  std::vector<int32_t> values(100, 1);
+  DeviceVector<int32_t> first(values), second(values);
+  for (int i = 0; i < 50; ++i) {
+    std::fill(values.begin(), values.end(), i);
+    test_device().upload((i % 2 == 0 ? first : second).data(), values.data(), values.size() * sizeof(int32_t));
+  }
+  EXPECT_EQ(first.download(), std::vector<int32_t>(100, 48));
+  EXPECT_EQ(second.download(), std::vector<int32_t>(100, 49));
+}
+
+TEST(GpuDevice, TooMuchMemoryIsRefusedWithBothFigures) {
+  try {
+    test_device().allocate(size_t{1} << 50);
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("1125899.91 GB"), std::string::npos) << text;
+    EXPECT_NE(text.find("GB are free"), std::string::npos) << text;
+  }
+  EXPECT_NO_THROW(test_device().finish());  // the refusal is not said again
+}
+
+TEST(GpuDevice, AGpuThatIsNotThereIsNamed) {
+  try {
+    make_device(count_devices());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::missing_component);
+    EXPECT_NE(std::string(error.what()).find("there is no GPU"), std::string::npos) << error.what();
+  }
+}
+
+TEST(GpuDevice, AFailedCallIsNamedWithItsPlace) {
+  test_device();
+  try {
+    check(driver::release(reinterpret_cast<void*>(0x1234)));
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("device_test.cpp:"), std::string::npos) << text;
+    EXPECT_NE(text.find("invalid argument"), std::string::npos) << text;
+  }
+  driver::ignore(driver::last_error());
+}
+
+__global__ void add_one(float* values) { values[threadIdx.x] += 1.0f; }
+
+void add_one_to(const DeviceVector<float>& values) {
+  launch({dim3(1), dim3(4), 0, context().stream}, add_one, values.data());
+}
+
+TEST(GpuDevice, RecordedWorkIsDoneWhenItIsReplayed) {
+  DeviceVector<float> values(std::vector<float>{0, 10, 20, 30});
+  const auto work = test_device().record([&] {
+    add_one_to(values);
+    add_one_to(values);
+  });
+  EXPECT_EQ(values.download(), (std::vector<float>{0, 10, 20, 30}));
+  work->replay();
+  values.upload({1, 2, 3, 4});
+  work->replay();
+  work->replay();
+  EXPECT_EQ(values.download(), (std::vector<float>{5, 6, 7, 8}));
+}
+
+TEST(GpuDevice, AFailureWhileRecordingLeavesTheDeviceUsable) {
+  const DeviceVector<float> values(std::vector<float>{0, 0, 0, 0});
+  EXPECT_THROW(test_device().record([&] {
+    add_one_to(values);
+    throw Error(Problem{"no", "", ""});
+  }),
+               Error);
+  add_one_to(values);
+  EXPECT_EQ(values.download(), (std::vector<float>{1, 1, 1, 1}));
+}
+
+TEST(GpuDevice, EventsMeasureTheWorkBetweenThem) {
+  const auto before = test_device().make_event(), after = test_device().make_event();
+  const DeviceVector<float> values(std::vector<float>{0, 0, 0, 0});
+  before->record();
+  for (int i = 0; i < 20; ++i) add_one_to(values);
+  after->record();
+  EXPECT_GT(after->seconds_since(*before), 0.0);
+  EXPECT_LT(after->seconds_since(*before), 60.0);
+}
+
+}  // namespace
+}  // namespace tprimat::gpu
