@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/parse_choice.h"
 #include "cli/verbs.h"
 #include "device/parallel.h"
 #include "model_files/checkpoint_folder.h"
@@ -36,10 +37,12 @@ constexpr const char* k_train_examples =
     "  tprimat train --spec train_spec.json --initial-weights hf_model --save ckpt --export hf_trained\n"
     "  tprimat train --spec train_spec.json --profile                            where the time of a step goes\n"
     "  mpirun -n 4 tprimat train --spec train_spec.json                          a layout of four ranks\n"
+    "  tprimat train --spec train_spec.json --device nvd                         on the first NVIDIA GPU\n"
     "  tprimat run --framework native --dry-run                                  shows how `run` calls it\n";
 
 struct TrainOptions {
   std::string spec_path, save, initial_weights, export_folder, tensorboard;
+  std::string device = "cpu";
   int64_t steps = 0, save_interval = 0, keep = 0;
   bool no_resume = false, profile = false;
 };
@@ -68,9 +71,8 @@ TrainSpec read_spec(const TrainOptions& options) {
 // A checkpoint is copied and then written while the training goes on.
 size_t checkpoint_copy_bytes(Engine& engine) {
   size_t bytes = 0;
-  engine.visit_state([&](const StatePiece& piece) {
-    std::visit([&](auto values) { bytes += values.size_bytes(); }, piece.values);
-  });
+  engine.visit_state(
+      [&](const StatePiece& piece) { std::visit([&](auto values) { bytes += values.size_bytes(); }, piece.values); });
   return bytes;
 }
 
@@ -208,7 +210,9 @@ class StepTrace {
 
 ExitStatus train(const TrainOptions& options) {
   const TrainSpec spec = read_spec(options);
-  const std::unique_ptr<Engine> engine = make_engine(spec, make_world_communicator());
+  const std::unique_ptr<Engine> engine =
+      make_engine(spec, make_world_communicator(),
+                  machinery_of(parse_choice<Platform>(options.device, "--device"), launcher_place()));
   const bool speaks = engine->ranks().world->rank() == 0;
   if (speaks) prepare_folders(spec, options);
   if (speaks) print_summary(spec, *engine);
@@ -254,6 +258,8 @@ void add_train_verb(CLI::App& program, Session& session) {
       ->type_name("FILE");
   verb->add_option("--steps", options->steps, "Stop after this many steps instead of those in the specification")
       ->check(CLI::PositiveNumber);
+  verb->add_option("--device", options->device, "What trains: cpu, or a GPU for each rank: nvd, amd (default: cpu)")
+      ->type_name("NAME");
   verb->add_option("--save", options->save, "Directory of checkpoints; a later start resumes from the newest sound one")
       ->type_name("DIR");
   verb->add_option("--save-interval", options->save_interval,

@@ -78,10 +78,6 @@ struct Compute {
   Device& device;
   const OpTable<T>& ops;
 };
-template <class T>
-Compute<T> cpu_compute() {
-  return {cpu_device(), cpu_ops<T>()};
-}
 
 // What a forward or backward pass works with. T is float, bf16, f16, or double for the reference. Only `ops` and
 // `device` touch what lies in the arena.

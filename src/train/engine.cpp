@@ -41,16 +41,17 @@ const ArenaPlan& fit_into_memory(const ArenaPlan& plan, const Device& device) {
 template <class T>
 class TypedEngine final : public Engine {
  public:
-  TypedEngine(const TrainSpec& spec, const Compute<T>& compute, RankGroups ranks)
+  TypedEngine(const TrainSpec& spec, const Machinery& machinery, const OpTable<T>& ops, RankGroups ranks)
       : spec_(spec),
-        compute_(compute),
+        machinery_(machinery),
+        compute_{*machinery.device, ops},
         ranks_(std::move(ranks)),
         parameters_(k_grain * ranks_.data->size()),
-        stage_(spec, ranks_.place, parameters_, plan_, compute.device.is_host()),
+        stage_(spec, ranks_.place, parameters_, plan_, compute_.device.is_host()),
         store_(parameters_, spec.parallel.zero_stage, ranks_.data->size(), plan_),
         optimizer_(spec, parameters_, store_, plan_),
         batches_(spec, ranks_.place, plan_),
-        arena_(fit_into_memory(plan_, compute.device), compute.device),
+        arena_(fit_into_memory(plan_, compute_.device), compute_.device),
         loss_scale_(spec.loss_scale, std::is_same_v<T, f16>),
         watch_(spec.anomalies) {
     store_.attach(arena_, compute_.ops, ranks_);
@@ -163,6 +164,7 @@ class TypedEngine final : public Engine {
       7.0 * sizeof(Accum<T>) + (std::is_same_v<T, Accum<T>> ? 0.0 : static_cast<double>(sizeof(T)));
 
   const TrainSpec spec_;
+  const Machinery machinery_;  // outlives all that lies on its device
   const Compute<T> compute_;
   RankGroups ranks_;
   ParameterTable parameters_;
@@ -185,20 +187,23 @@ void refuse_untrainable(const TrainSpec& spec, const Machinery& machinery) {
   if (spec.precision == Precision::tf32 && machinery.device->is_host())
     problems.push_back({"the native trainer has no tf32 on a CPU", "precision", "use fp32, bf16 or fp16"});
   if (!problems.empty()) throw Error(std::move(problems));
+  if (spec.parallel.ranks() > 1 && machinery.accelerator != nullptr && machinery.connect == nullptr)
+    throw Error(Problem{"this program was built without NCCL or RCCL, by which GPUs exchange what they have",
+                        "parallel", "build its GPU module where they are installed (docs/gpu.md)"},
+                ExitStatus::missing_component);
 }
 
 template <class T>
-std::unique_ptr<Engine> make_typed(const TrainSpec& spec, const Compute<T>& compute, RankGroups ranks) {
+std::unique_ptr<Engine> make_typed(const TrainSpec& spec, const Machinery& machinery, const OpTable<T>& ops,
+                                   RankGroups ranks) {
   try {
-    return std::make_unique<TypedEngine<T>>(spec, compute, std::move(ranks));
+    return std::make_unique<TypedEngine<T>>(spec, machinery, ops, std::move(ranks));
   } catch (const std::bad_alloc&) {
     throw does_not_fit("a training of this size does not fit into memory");
   }
 }
 
 }  // namespace
-
-Machinery cpu_machinery() { return {&cpu_device(), &cpu_ops<float>(), &cpu_ops<bf16>(), &cpu_ops<f16>()}; }
 
 std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
                                     const Machinery& machinery) {
@@ -208,9 +213,9 @@ std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Commu
   switch (spec.precision) {
     case Precision::bf16:
     case Precision::fp8:  // emulated: see nn/linear.h
-      return make_typed<bf16>(spec, {*machinery.device, *machinery.bfloat16}, std::move(ranks));
-    case Precision::fp16: return make_typed<f16>(spec, {*machinery.device, *machinery.float16}, std::move(ranks));
-    default: return make_typed<float>(spec, {*machinery.device, *machinery.float32}, std::move(ranks));
+      return make_typed<bf16>(spec, machinery, *machinery.bf16_ops, std::move(ranks));
+    case Precision::fp16: return make_typed<f16>(spec, machinery, *machinery.f16_ops, std::move(ranks));
+    default: return make_typed<float>(spec, machinery, *machinery.f32_ops, std::move(ranks));
   }
 }
 
@@ -221,7 +226,8 @@ std::unique_ptr<Engine> make_reference_engine(const TrainSpec& spec) {
   in_double.precision = Precision::fp32;  // the nearest that a specification can name
   refuse_untrainable(in_double, cpu_machinery());
   set_thread_count(in_double.threads);
-  return make_typed<double>(in_double, cpu_compute<double>(), make_rank_groups(in_double, make_self_communicator()));
+  return make_typed<double>(in_double, cpu_machinery(), cpu_ops<double>(),
+                            make_rank_groups(in_double, make_self_communicator()));
 }
 
 }  // namespace tprimat

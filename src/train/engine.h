@@ -11,13 +11,12 @@
 
 #include "comm/rank_groups.h"
 #include "data/token_source.h"
-#include "device/device.h"
 #include "model_files/rank_file.h"
 #include "nn/op_clock.h"
 #include "nn/parameters.h"
-#include "ops/op_table.h"
 #include "spec/train_spec.h"
 #include "text/fields.h"
+#include "train/machinery.h"
 
 namespace tprimat {
 
@@ -91,17 +90,6 @@ class Engine {
   // Times every operation from now on; nullptr ends it.
   virtual void use_clock(OpClock* clock) = 0;
 };
-
-// What a training runs on: a device and its operations in every number format that it has.
-struct Machinery {
-  Device* device = nullptr;
-  const OpTable<float>* float32 = nullptr;
-  const OpTable<bf16>* bfloat16 = nullptr;
-  const OpTable<f16>* float16 = nullptr;
-  ConnectDevices connect =
-      nullptr;  // how groups of ranks exchange what lies on such devices; nullptr: as the host does
-};
-Machinery cpu_machinery();
 
 // Weights are drawn from spec.seed. `world` has as many ranks as the layout. Throws Error for what the native trainer
 // cannot do, or when memory is short.

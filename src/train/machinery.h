@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+
+#include "comm/rank_groups.h"
+#include "device/accelerator.h"
+#include "ops/op_table.h"
+#include "spec/names.h"
+
+namespace tprimat {
+
+struct GpuModule;
+
+// What a training runs on: a device and its operations in every number format that it has.
+struct Machinery {
+  std::shared_ptr<Device> device;
+  Accelerator* accelerator = nullptr;  // the same device, where it is a GPU
+  const OpTable<float>* f32_ops = nullptr;
+  const OpTable<bf16>* bf16_ops = nullptr;
+  const OpTable<f16>* f16_ops = nullptr;
+  ConnectDevices connect =
+      nullptr;  // how groups of ranks exchange what lies on such devices; nullptr: as the host does
+};
+
+Machinery cpu_machinery();
+// GPU number `index` of those that this process sees.
+Machinery gpu_machinery(const GpuModule& module, int index);
+// The device of this process: the processor, or the GPU whose number is that of the rank on its machine. Throws Error
+// (missing_component) where the program has no module for such GPUs, or the machine has fewer than ranks.
+Machinery machinery_of(Platform platform, const LauncherPlace& place);
+
+}  // namespace tprimat
