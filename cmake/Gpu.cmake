@@ -23,7 +23,7 @@ if(TPRIMAT_GPU STREQUAL nvd)
   foreach(architecture IN LISTS TPRIMAT_GPU_ARCHITECTURES_nvd)
     list(APPEND gpu_flags -gencode arch=compute_${architecture},code=sm_${architecture})
   endforeach()
-  # Every other GPU since Ampere gets what the driver makes of the first one's intermediate code.
+  # Any other GPU since Ampere gets what the driver makes of the first one's intermediate code.
   list(GET TPRIMAT_GPU_ARCHITECTURES_nvd 0 oldest)
   list(APPEND gpu_flags -gencode arch=compute_${oldest},code=compute_${oldest} -lineinfo)
   list(JOIN gpu_host_flags "," gpu_host_flags)
@@ -32,7 +32,7 @@ if(TPRIMAT_GPU STREQUAL nvd)
     list(APPEND gpu_flags -Werror=all-warnings)
   endif()
 else()
-  find_program(TPRIMAT_GPU_COMPILER NAMES amdclang++ hipcc HINTS $ENV{ROCM_PATH}/bin /opt/rocm/bin
+  find_program(TPRIMAT_GPU_COMPILER NAMES amdclang++ clang++-16 HINTS $ENV{ROCM_PATH}/bin /opt/rocm/bin
     DOC "HIP compiler: ROCm's, or clang" REQUIRED)
   find_library(TPRIMAT_HIP_RUNTIME amdhip64 HINTS $ENV{ROCM_PATH}/lib /opt/rocm/lib REQUIRED)
   find_path(TPRIMAT_HIP_HEADERS hip/hip_runtime.h HINTS $ENV{ROCM_PATH}/include /opt/rocm/include REQUIRED)
@@ -42,17 +42,29 @@ else()
   target_compile_definitions(tprimat_gpu_vendor INTERFACE TPRIMAT_GPU_HIP=1 __HIP_PLATFORM_AMD__=1)
   target_link_libraries(tprimat_gpu_vendor INTERFACE ${TPRIMAT_HIP_RUNTIME} ${CMAKE_DL_LIBS})
   get_filename_component(TPRIMAT_GPU_RPATH ${TPRIMAT_HIP_RUNTIME} DIRECTORY)
-  list(APPEND gpu_flags -x hip -D__HIP_PLATFORM_AMD__=1 -isystem ${TPRIMAT_HIP_HEADERS}
-    --rocm-device-lib-path=${TPRIMAT_HIP_DEVICE_LIBRARIES} ${gpu_host_flags})
-  file(WRITE ${CMAKE_BINARY_DIR}/empty.hip "")
-  foreach(architecture IN LISTS TPRIMAT_GPU_ARCHITECTURES_amd)
+  list(APPEND gpu_flags -x hip -D__HIP_PLATFORM_AMD__=1 --rocm-device-lib-path=${TPRIMAT_HIP_DEVICE_LIBRARIES}
+    ${gpu_host_flags})
+  if(NOT TPRIMAT_HIP_HEADERS STREQUAL /usr/include)  # where every compiler looks, in its own order
+    list(APPEND gpu_flags -isystem ${TPRIMAT_HIP_HEADERS})
+  endif()
+  function(tprimat_knows_gpu architecture variable)
+    file(WRITE ${CMAKE_BINARY_DIR}/empty.hip "")
     execute_process(COMMAND ${TPRIMAT_GPU_COMPILER} -x hip -nogpuinc -nogpulib --cuda-device-only -S -o /dev/null
       --offload-arch=${architecture} ${CMAKE_BINARY_DIR}/empty.hip RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
     if(failed)
-      message(WARNING "${TPRIMAT_GPU_COMPILER} knows no ${architecture}: nothing is compiled for it")
+      set(${variable} NO PARENT_SCOPE)
     else()
-      list(APPEND gpu_flags --offload-arch=${architecture})
+      set(${variable} YES PARENT_SCOPE)
     endif()
+  endfunction()
+  foreach(architecture IN LISTS TPRIMAT_GPU_ARCHITECTURES_amd)
+    tprimat_knows_gpu(${architecture} known)
+    if(NOT known AND architecture STREQUAL gfx942)
+      message(WARNING "${TPRIMAT_GPU_COMPILER} knows no gfx942, only gfx940 with the same instructions: what is compiled "
+        "shows that sources are right, and runs on no MI300X. Use ROCm 6 or later.")
+      set(architecture gfx940)
+    endif()
+    list(APPEND gpu_flags --offload-arch=${architecture})
   endforeach()
 endif()
 
