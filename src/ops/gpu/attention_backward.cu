@@ -1,0 +1,343 @@
+// Attention backward on tensor cores, after FlashAttention-2 (Dao, arXiv 2307.08691): p is computed again from the
+// scores and their logsumexp. One pass over the keys of each tile of queries makes dquery, one over the queries of each
+// tile of keys (of all heads that share them, in order) makes dkey and dvalue: nothing is added up by several blocks,
+// so the same inputs give the same bits. With p = softmax, dp = dy·vᵀ and mean = Σ_c dy·y:
+//   dvalue = pᵀ·dy,   ds = p·(dp − mean),   dquery = ds·k/√d,   dkey = dsᵀ·q/√d
+#include "ops/gpu/attention_kernels.h"
+#include "ops/gpu/attention_parts.h"
+
+namespace tprimat::gpu {
+namespace {
+
+template <class T>
+struct BackwardArgs {
+  AttentionView view;
+  HeadRows<const T> query, key, value, y, dy;
+  const float* logsumexp;
+  HeadRows<T> dquery, dkey, dvalue;
+  bool accumulate, packs;
+  // For each head a row of `padded` queries: logsumexp·log2(e), +∞ where no key is seen or no query is there, and mean.
+  float *exponent, *mean;
+  int padded;
+};
+
+// One warp for each query.
+template <class T>
+__global__ void statistics_kernel(BackwardArgs<T> args) {
+  const AttentionView& view = args.view;
+  const int query = static_cast<int>(blockIdx.x * (blockDim.x / k_warp)) + warp_of_thread();
+  const int head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
+  if (query >= args.padded) return;
+  float sum = 0, exponent = k_infinity;
+  if (query < view.queries) {
+    const T* y = rows_of(args.y, view, batch, head, query, view.queries, false).data;
+    const T* dy = rows_of(args.dy, view, batch, head, query, view.queries, false).data;
+    if (args.packs) {
+      for (int c = lane_of_thread() * Pack<T>::k_size; c < view.head_dim; c += k_warp * Pack<T>::k_size) {
+        const Pack<T> a = load_pack(y + c), b = load_pack(dy + c);
+        TPRIMAT_UNROLL
+        for (int i = 0; i < Pack<T>::k_size; ++i) sum += load(a.values[i]) * load(b.values[i]);
+      }
+    } else {
+      for (int c = lane_of_thread(); c < view.head_dim; c += k_warp) sum += load(y[c]) * load(dy[c]);
+    }
+    const float logsumexp = args.logsumexp[(static_cast<int64_t>(batch) * view.heads + head) * view.queries + query];
+    if (logsumexp != -k_infinity) exponent = logsumexp * k_log2_e;
+  }
+  sum = warp_sum(sum);
+  if (lane_of_thread() != 0) return;
+  const int64_t at = (static_cast<int64_t>(batch) * view.heads + head) * args.padded + query;
+  args.exponent[at] = exponent;
+  args.mean[at] = sum;
+}
+
+template <int width>
+struct QueryTiles {  // of the pass over keys
+  static constexpr int k_warps = 4;
+  static constexpr int k_threads = k_warps * k_warp;
+  static constexpr int k_parts = width > 128 || k_wave_of_64 ? 1 : 2;
+  static constexpr int k_queries = k_warps * k_parts * 16;
+  static constexpr int k_keys = width == 64 ? 64 : 32;
+};
+
+// scores ← p, dp ← ds
+template <int parts, int width>
+__device__ void softmax_backward(const WarpTile<parts, width>& scores, WarpTile<parts, width>& dp, float scale_log2,
+                                 const float (&exponent)[parts][Accumulator::k_slots],
+                                 const float (&mean)[parts][Accumulator::k_slots]) {
+  TPRIMAT_UNROLL
+  for (int r = 0; r < parts; ++r) {
+    TPRIMAT_UNROLL
+    for (int c = 0; c < width / 16; ++c) {
+      TPRIMAT_UNROLL
+      for (int i = 0; i < Accumulator::k_size; ++i) {
+        const int slot = Accumulator::slot(i);
+        const float p = fast_exp2(scores.at[r][c].values[i] * scale_log2 - exponent[r][slot]);
+        dp.at[r][c].values[i] = p * (dp.at[r][c].values[i] - mean[r][slot]);
+      }
+    }
+  }
+}
+
+template <class T, int width>
+__global__ void __launch_bounds__(QueryTiles<width>::k_threads) dquery_kernel(BackwardArgs<T> args, BlockOrder order) {
+  using Tiles = QueryTiles<width>;
+  constexpr int k_keys = Tiles::k_keys, k_threads = Tiles::k_threads, k_queries = Tiles::k_queries;
+  TPRIMAT_DYNAMIC_SHARED(T, memory);
+  const SharedTile<T, width> queries{memory}, dys{memory + k_queries * width}, keys{dys.data + k_queries * width},
+      values{keys.data + k_keys * width};
+  const AttentionView& view = args.view;
+  const BlockOrder::Work work = order.work(static_cast<int>(blockIdx.x));
+  const int batch = static_cast<int>(blockIdx.y), kv_head = work.head / view.group();
+  const int first = (order.tiles - 1 - work.tile) * k_queries;
+  const int last = view.smaller(first + k_queries, view.queries) - 1;
+  const int end_key = view.end_key(last), begin = view.first_key(first) / k_keys * k_keys;
+
+  const auto load_keys = [&](const SharedTile<T, width>& to, const HeadRows<const T>& from, int key) {
+    load_tile<k_keys, k_threads>(to, rows_of(from, view, batch, kv_head, key, view.keys, args.packs));
+  };
+  const auto load_queries = [&](const SharedTile<T, width>& to, const HeadRows<const T>& from) {
+    load_tile<k_queries, k_threads>(to, rows_of(from, view, batch, work.head, first, view.queries, args.packs));
+  };
+  load_queries(queries, args.query);
+  load_queries(dys, args.dy);
+  if (begin < end_key) load_keys(values, args.value, begin);
+
+  const int own = warp_of_thread() * Tiles::k_parts * 16;
+  const int64_t statistics = (static_cast<int64_t>(batch) * view.heads + work.head) * args.padded + first;
+  float exponent[Tiles::k_parts][Accumulator::k_slots], mean[Tiles::k_parts][Accumulator::k_slots];
+  TPRIMAT_UNROLL
+  for (int r = 0; r < Tiles::k_parts; ++r) {
+    TPRIMAT_UNROLL
+    for (int slot = 0; slot < Accumulator::k_slots; ++slot) {
+      const int row = own + 16 * r + Accumulator::row_of_slot(slot);
+      const bool exists = first + row < args.padded;
+      exponent[r][slot] = exists ? args.exponent[statistics + row] : k_infinity;
+      mean[r][slot] = exists ? args.mean[statistics + row] : 0;
+    }
+  }
+
+  WarpTile<Tiles::k_parts, width> dquery;
+  dquery.clear();
+  for (int key = begin; key < end_key; key += k_keys) {
+    wait_for_copies();
+    __syncthreads();  // values are there, keys of the round before are done with
+    load_keys(keys, args.key, key);
+    WarpTile<Tiles::k_parts, k_keys> dp, scores;
+    multiply_rows(dp, dys, own, values);
+    wait_for_copies();
+    __syncthreads();  // keys are there, values are done with
+    if (key + k_keys < end_key) load_keys(values, args.value, key + k_keys);
+    multiply_rows(scores, queries, own, keys);
+    if (key + k_keys > view.end_key(first) || key < view.first_key(last))
+      hide(scores, first + own, key,
+           [&](int query, int& from, int& to) { from = view.first_key(query), to = view.end_key(query); });
+    softmax_backward(scores, dp, view.scale_log2, exponent, mean);
+    add_product(dquery, dp, keys);
+  }
+  wait_for_copies();
+  __syncthreads();
+  multiply(dquery, view.scale);
+  store_rows(dquery, queries, own, rows_of(args.dquery, view, batch, work.head, first, view.queries, args.packs));
+}
+
+// Of the pass over queries. Where the sums of dkey and dvalue do not fit into the registers together, it runs twice.
+enum class KeyPart { both, key, value };
+template <int width>
+struct KeyTiles {
+  static constexpr bool k_whole = width <= 128;
+  static constexpr int k_warps = !k_whole && k_wave_of_64 ? 2 : 4;
+  static constexpr int k_threads = k_warps * k_warp;
+  static constexpr int k_keys = k_warps * 16;
+  static constexpr int k_queries = k_wave_of_64 ? (k_whole ? 32 : 16) : (k_whole ? 64 : 32);
+  static_assert(k_statistics_padding % k_queries == 0);
+};
+
+// The statistics of one tile of queries, in shared memory.
+template <int queries>
+struct TileStatistics {
+  float *exponent, *mean;
+
+  __device__ void load(const float* from_exponent, const float* from_mean) const {
+    constexpr int k_packs = queries / 4;
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread < k_packs)
+      copy_pack_async(exponent + 4 * thread, from_exponent + 4 * thread, true);
+    else if (thread < 2 * k_packs)
+      copy_pack_async(mean + 4 * (thread - k_packs), from_mean + 4 * (thread - k_packs), true);
+  }
+};
+
+// scores (keys×queries) ← p, dp ← ds
+template <bool wants_ds, int queries>
+__device__ void softmax_backward(WarpTile<1, queries>& scores, WarpTile<1, queries>& dp, float scale_log2,
+                                 const TileStatistics<queries>& statistics) {
+  TPRIMAT_UNROLL
+  for (int c = 0; c < queries / 16; ++c) {
+    TPRIMAT_UNROLL
+    for (int i = 0; i < Accumulator::k_size; ++i) {
+      const int query = 16 * c + Accumulator::col(i);
+      float& p = scores.at[0][c].values[i];
+      p = fast_exp2(p * scale_log2 - statistics.exponent[query]);
+      if constexpr (wants_ds) dp.at[0][c].values[i] = p * (dp.at[0][c].values[i] - statistics.mean[query]);
+    }
+  }
+}
+
+template <class T, int width, KeyPart part>
+__global__ void __launch_bounds__(KeyTiles<width>::k_threads) dkey_kernel(BackwardArgs<T> args, BlockOrder order) {
+  using Tiles = KeyTiles<width>;
+  constexpr int k_keys = Tiles::k_keys, k_threads = Tiles::k_threads, k_queries = Tiles::k_queries;
+  constexpr bool k_makes_key = part != KeyPart::value, k_makes_value = part != KeyPart::key;
+  TPRIMAT_DYNAMIC_SHARED(T, memory);
+  const SharedTile<T, width> keys{memory}, values{memory + k_keys * width}, queries{values.data + k_keys * width},
+      dys{queries.data + k_queries * width};
+  auto* const floats = reinterpret_cast<float*>(dys.data + k_queries * width);
+  const TileStatistics<k_queries> statistics{floats, floats + k_queries};
+  const AttentionView& view = args.view;
+  const BlockOrder::Work work = order.work(static_cast<int>(blockIdx.x));
+  const int batch = static_cast<int>(blockIdx.y), first = work.tile * k_keys;
+  const int last = view.smaller(first + k_keys, view.keys) - 1;
+  // The rounds: tiles of queries of the first head, then of the second, ...
+  const int begin = view.first_query_of(first) / k_queries, end = (view.end_query_of(last) + k_queries - 1) / k_queries;
+  const int rounds = begin < end ? (end - begin) * view.group() : 0;
+
+  const auto load_queries = [&](const SharedTile<T, width>& to, const HeadRows<const T>& from, int head, int query) {
+    load_tile<k_queries, k_threads>(to, rows_of(from, view, batch, head, query, view.queries, args.packs));
+  };
+  const auto load_dys = [&](int head, int query) {
+    load_queries(dys, args.dy, head, query);
+    const int64_t at = (static_cast<int64_t>(batch) * view.heads + head) * args.padded + query;
+    statistics.load(args.exponent + at, args.mean + at);
+  };
+  load_tile<k_keys, k_threads>(keys, rows_of(args.key, view, batch, work.head, first, view.keys, args.packs));
+  load_tile<k_keys, k_threads>(values, rows_of(args.value, view, batch, work.head, first, view.keys, args.packs));
+  int head = work.head * view.group(), tile = begin;
+  if (rounds > 0) load_dys(head, tile * k_queries);
+
+  const int own = warp_of_thread() * 16;
+  WarpTile<1, width> dkey, dvalue;
+  dkey.clear();
+  dvalue.clear();
+  for (int round = 0; round < rounds; ++round) {
+    const int query = tile * k_queries;
+    wait_for_copies();
+    __syncthreads();  // dys are there, queries of the round before are done with
+    load_queries(queries, args.query, head, query);
+    WarpTile<1, k_queries> dp, scores;
+    if constexpr (k_makes_key) multiply_rows(dp, values, own, dys);
+    wait_for_copies();
+    __syncthreads();  // queries are there
+    multiply_rows(scores, keys, own, queries);
+    if (first + k_keys - 1 > view.first_query + query ||
+        (view.window > 0 && first < view.first_key(query + k_queries - 1)))
+      hide(scores, first + own, query,
+           [&](int key, int& from, int& to) { from = view.first_query_of(key), to = view.end_query_of(key); });
+    softmax_backward<k_makes_key>(scores, dp, view.scale_log2, statistics);
+    if constexpr (k_makes_value) add_product(dvalue, scores, dys);
+    __syncthreads();  // dys are done with
+    if (++tile == end) tile = begin, ++head;
+    if (round + 1 < rounds) load_dys(head, tile * k_queries);
+    if constexpr (k_makes_key) add_product(dkey, dp, queries);
+  }
+  wait_for_copies();
+  __syncthreads();
+
+  const auto store = [&](WarpTile<1, width>& sums, const SharedTile<T, width>& by_way_of, const HeadRows<T>& to) {
+    const GlobalRows<T> rows = rows_of(to, view, batch, work.head, first, view.keys, args.packs);
+    if (args.accumulate) add_rows(sums, own, rows);
+    store_rows(sums, by_way_of, own, rows);
+  };
+  multiply(dkey, view.scale);
+  if constexpr (k_makes_key) store(dkey, keys, args.dkey);
+  if constexpr (k_makes_value) store(dvalue, values, args.dvalue);
+}
+
+template <class T>
+void launch_statistics(const AttentionShape& shape, const BackwardArgs<T>& args) {
+  constexpr int k_warps = 256 / k_warp;
+  launch({dim3(static_cast<unsigned>((args.padded + k_warps - 1) / k_warps), static_cast<unsigned>(shape.heads),
+               static_cast<unsigned>(shape.batch)),
+          dim3(256), 0, context().stream},
+         statistics_kernel<T>, args);
+}
+
+template <class T, int width>
+void launch_dquery(const AttentionShape& shape, const BackwardArgs<T>& args) {
+  using Tiles = QueryTiles<width>;
+  const int tiles = (args.view.queries + Tiles::k_queries - 1) / Tiles::k_queries;
+  const size_t bytes_of_group = static_cast<size_t>(shape.keys * shape.head_dim) * 2 * sizeof(T);
+  constexpr size_t k_bytes = sizeof(T) * width * 2 * (Tiles::k_queries + Tiles::k_keys);
+  launch({dim3(static_cast<unsigned>(args.view.heads * tiles), static_cast<unsigned>(shape.batch)),
+          dim3(Tiles::k_threads), k_bytes, context().stream},
+         dquery_kernel<T, width>, args, order_blocks(args.view.heads, tiles, args.view.group(), bytes_of_group));
+}
+
+template <class T, int width, KeyPart part>
+void launch_dkey(const AttentionShape& shape, const BackwardArgs<T>& args) {
+  using Tiles = KeyTiles<width>;
+  const int tiles = (args.view.keys + Tiles::k_keys - 1) / Tiles::k_keys;
+  const size_t bytes_of_group =
+      static_cast<size_t>(shape.queries * shape.head_dim) * 2 * sizeof(T) * static_cast<size_t>(args.view.group());
+  constexpr size_t k_bytes =
+      sizeof(T) * width * 2 * (Tiles::k_queries + Tiles::k_keys) + 2 * sizeof(float) * Tiles::k_queries;
+  launch({dim3(static_cast<unsigned>(args.view.kv_heads * tiles), static_cast<unsigned>(shape.batch)),
+          dim3(Tiles::k_threads), k_bytes, context().stream},
+         dkey_kernel<T, width, part>, args, order_blocks(args.view.kv_heads, tiles, 1, bytes_of_group));
+}
+
+template <class T, int width>
+void launch_backward(const AttentionShape& shape, const BackwardArgs<T>& args) {
+  if (shape.queries > 0) {
+    launch_statistics(shape, args);
+    launch_dquery<T, width>(shape, args);
+  }
+  if (shape.keys == 0) return;
+  if constexpr (KeyTiles<width>::k_whole) {
+    launch_dkey<T, width, KeyPart::both>(shape, args);
+  } else {
+    launch_dkey<T, width, KeyPart::key>(shape, args);
+    launch_dkey<T, width, KeyPart::value>(shape, args);
+  }
+}
+
+template <class T>
+HeadRows<const T> read_only(const HeadRows<T>& rows) {
+  return {rows.data, rows.row_stride, rows.sequence_stride};
+}
+
+}  // namespace
+
+template <class T>
+void tiled_attention_backward(const AttentionShape& shape, const AttentionGradient<T>& g) {
+  const auto padded =
+      static_cast<int>((shape.queries + k_statistics_padding - 1) / k_statistics_padding * k_statistics_padding);
+  const int64_t statistics = shape.batch * shape.heads * padded;
+  auto* const floats = scratch<float>(2 * statistics);
+  const AttentionInputs<T>& in = g.inputs;
+  const bool packs = heads_fit_packs<T>(
+      shape, {in.query, in.key, in.value, g.y, g.dy, read_only(g.dquery), read_only(g.dkey), read_only(g.dvalue)});
+  const BackwardArgs<T> args{AttentionView(shape),
+                             in.query,
+                             in.key,
+                             in.value,
+                             g.y,
+                             g.dy,
+                             g.logsumexp,
+                             g.dquery,
+                             g.dkey,
+                             g.dvalue,
+                             g.accumulate,
+                             packs,
+                             floats,
+                             floats + statistics,
+                             padded};
+  if (shape.head_dim <= 64) return launch_backward<T, 64>(shape, args);
+  if (shape.head_dim <= 96) return launch_backward<T, 96>(shape, args);
+  if (shape.head_dim <= 128) return launch_backward<T, 128>(shape, args);
+  launch_backward<T, 256>(shape, args);
+}
+template void tiled_attention_backward(const AttentionShape&, const AttentionGradient<bf16>&);
+template void tiled_attention_backward(const AttentionShape&, const AttentionGradient<f16>&);
+
+}  // namespace tprimat::gpu

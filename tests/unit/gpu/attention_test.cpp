@@ -1,0 +1,255 @@
+#include "ops/reference/attention.h"
+
+#include <cstring>
+#include <limits>
+
+#include "ops/gpu/gpu_ops.h"
+#include "unit/gpu/device_vector.h"
+
+namespace tprimat::gpu {
+namespace {
+
+struct AttentionCase {
+  const char* name;
+  AttentionShape shape;
+  int64_t gap = 0;  // elements between rows, and so rows that are no whole packs of 16 bytes
+};
+
+// Batch, queries, keys, first query, query heads, key/value heads, head size, window.
+const AttentionCase k_cases[] = {
+    {"one token", {1, 1, 1, 0, 1, 1, 64, 0}},
+    {"whole tiles", {1, 128, 128, 0, 1, 1, 64, 0}},
+    {"tail of a tile, two sequences, groups of two", {2, 71, 71, 0, 4, 2, 16, 0}},
+    {"a group of four", {1, 40, 40, 0, 4, 1, 16, 0}},
+    {"a group of eight", {1, 17, 17, 0, 16, 2, 16, 0}, 8},
+    {"more than a tile of queries", {1, 150, 150, 0, 1, 1, 64, 0}, 16},
+    {"head of 96", {1, 70, 70, 0, 1, 1, 96, 0}},
+    {"head of 128", {1, 140, 140, 0, 1, 1, 128, 0}},
+    {"head of 256", {1, 70, 70, 0, 1, 1, 256, 0}},
+    {"head of 80", {1, 20, 20, 0, 2, 2, 80, 0}, 8},
+    {"head of 136", {1, 20, 20, 0, 1, 1, 136, 0}},
+    {"head that is no whole pack", {1, 35, 35, 0, 2, 1, 18, 0}},
+    {"unpaired head size", {1, 35, 35, 0, 2, 2, 21, 0}},
+    {"rows that are no whole packs", {1, 35, 35, 0, 2, 1, 64, 0}, 3},
+    {"window inside a tile", {1, 150, 150, 0, 1, 1, 32, 10}},
+    {"window over tiles", {1, 180, 180, 0, 1, 1, 16, 100}},
+    {"second half", {2, 70, 140, 70, 2, 1, 16, 0}},
+    {"whole tiles before", {1, 40, 168, 128, 2, 2, 16, 0}},
+    {"more keys than seen", {1, 30, 150, 40, 2, 1, 64, 0}},
+    {"fewer keys than positions", {1, 70, 50, 33, 1, 1, 16, 0}},
+    {"offset and window", {1, 100, 201, 101, 2, 1, 16, 37}, 8},
+    {"some queries see nothing", {1, 80, 50, 10, 1, 1, 16, 20}},
+    {"no query", {1, 0, 20, 5, 2, 1, 16, 0}},
+};
+
+constexpr size_t size_of(int64_t count) { return static_cast<size_t>(count); }
+
+// Rows of `heads` heads with NaN between them, which nobody may read or write.
+struct RowLayout {
+  RowLayout(const AttentionShape& shape, int64_t tokens, int64_t heads, int64_t gap)
+      : batch(shape.batch), tokens(tokens), width(heads * shape.head_dim), row(width + gap) {}
+  int64_t batch, tokens, width, row;
+
+  int64_t count() const { return batch * tokens * row; }
+  bool is_gap(size_t i) const { return static_cast<int64_t>(i) % row >= width; }
+  std::vector<double> with_gaps(std::vector<double> values) const {
+    for (size_t i = 0; i < values.size(); ++i)
+      if (is_gap(i)) values[i] = std::numeric_limits<double>::quiet_NaN();
+    return values;
+  }
+  template <class T>
+  HeadRows<T> rows(T* data, int64_t offset = 0) const {
+    return {data + offset, row, tokens * row};
+  }
+};
+
+struct Layouts {
+  explicit Layouts(const AttentionCase& c)
+      : query(c.shape, c.shape.queries, c.shape.heads, c.gap), kv(c.shape, c.shape.keys, 2 * c.shape.kv_heads, c.gap) {}
+  RowLayout query;  // of y and gradients too
+  RowLayout kv;     // keys, then values, of a token
+  int64_t values() const { return kv.width / 2; }
+};
+
+// What the passes read, exact in T.
+struct PassInputs {
+  std::vector<double> query, kv, dy, dkv_before;
+};
+template <class T>
+PassInputs make_inputs(const Layouts& layouts, uint64_t seed) {
+  const auto values = [&](const RowLayout& layout, uint64_t which, double scale) {
+    return layout.with_gaps(rounded<T>(random_values(layout.count(), seed * 4 + which, scale)));
+  };
+  return {values(layouts.query, 0, 1.5), values(layouts.kv, 1, 1.5), values(layouts.query, 2, 1.0),
+          values(layouts.kv, 3, 1.0)};
+}
+
+template <class A>
+struct PassResults {
+  std::vector<A> y, logsumexp, dquery, dkv;
+};
+
+template <class T>
+HeadRows<const T> read_only(const HeadRows<T>& rows) {
+  return {rows.data, rows.row_stride, rows.sequence_stride};
+}
+
+// The arguments of both passes over any memory.
+template <class T>
+struct PassMemory {
+  T *query, *kv, *dy, *y, *dquery, *dkv;
+  Accum<T>* logsumexp;
+  const Layouts& layouts;
+
+  AttentionInputs<T> inputs() const {
+    return {read_only(layouts.query.rows(query)), read_only(layouts.kv.rows(kv)),
+            read_only(layouts.kv.rows(kv, layouts.values()))};
+  }
+  HeadRows<T> y_rows() const { return layouts.query.rows(y); }
+  AttentionGradient<T> gradient(bool accumulate) const {
+    return {inputs(),
+            read_only(y_rows()),
+            logsumexp,
+            read_only(layouts.query.rows(dy)),
+            layouts.query.rows(dquery),
+            layouts.kv.rows(dkv),
+            layouts.kv.rows(dkv, layouts.values()),
+            accumulate};
+  }
+};
+
+int64_t statistics_of(const AttentionShape& shape) { return shape.batch * shape.heads * shape.queries; }
+
+PassResults<double> run_reference(const AttentionShape& shape, const Layouts& layouts, PassInputs in, bool accumulate) {
+  PassResults<double> out{std::vector<double>(in.query.size()), std::vector<double>(size_of(statistics_of(shape))),
+                          std::vector<double>(in.query.size()), std::move(in.dkv_before)};
+  const PassMemory<double> memory{in.query.data(),   in.kv.data(),   in.dy.data(),         out.y.data(),
+                                  out.dquery.data(), out.dkv.data(), out.logsumexp.data(), layouts};
+  reference::attention_forward(shape, memory.inputs(), memory.y_rows(), out.logsumexp.data());
+  reference::attention_backward(shape, memory.gradient(accumulate));
+  return out;
+}
+
+template <class T>
+PassResults<T> run_on_device(const AttentionShape& shape, const Layouts& layouts, const PassInputs& in, bool accumulate,
+                             std::vector<float>& logsumexp) {
+  const DeviceVector<T> query(narrowed<T>(in.query)), kv(narrowed<T>(in.kv)), dy(narrowed<T>(in.dy));
+  auto y = DeviceVector<T>::poisoned(query.size()), dquery = DeviceVector<T>::poisoned(query.size());
+  auto dkv = accumulate ? DeviceVector<T>(narrowed<T>(in.dkv_before)) : DeviceVector<T>::poisoned(kv.size());
+  auto statistics = DeviceVector<float>::poisoned(statistics_of(shape));
+  const PassMemory<T> memory{query.data(),  kv.data(),  dy.data(),         y.data(),
+                             dquery.data(), dkv.data(), statistics.data(), layouts};
+  gpu::attention_forward<T>(shape, memory.inputs(), memory.y_rows(), statistics.data());
+  gpu::attention_backward<T>(shape, memory.gradient(accumulate));
+  logsumexp = statistics.download();
+  return {y.download(), {}, dquery.download(), dkv.download()};
+}
+
+// Values of the rows; the gaps must still be what they were.
+template <class T>
+std::vector<double> without_gaps(const RowLayout& layout, const std::vector<T>& values) {
+  std::vector<double> kept;
+  const std::vector<double> wide = widened(values);
+  for (size_t i = 0; i < wide.size(); ++i) {
+    if (layout.is_gap(i))
+      EXPECT_TRUE(std::isnan(wide[i])) << "written between rows at " << i;
+    else
+      kept.push_back(wide[i]);
+  }
+  return kept;
+}
+
+// Together, because one of them may be exactly zero.
+template <class T>
+std::vector<double> all_gradients(const Layouts& layouts, const PassResults<T>& results) {
+  std::vector<double> all = without_gaps(layouts.query, results.dquery);
+  const std::vector<double> kv = without_gaps(layouts.kv, results.dkv);
+  all.insert(all.end(), kv.begin(), kv.end());
+  return all;
+}
+
+void expect_logsumexp(const std::vector<float>& actual, const std::vector<double>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i)
+    ASSERT_TRUE(static_cast<double>(actual[i]) == expected[i] || std::abs(actual[i] - expected[i]) < 2e-5)
+        << i << ": " << actual[i] << " instead of " << expected[i];
+}
+
+template <class T>
+void expect_reference(const AttentionCase& c, uint64_t seed, bool accumulate) {
+  const Layouts layouts(c);
+  const PassInputs in = make_inputs<T>(layouts, seed);
+  PassResults<double> expected = run_reference(c.shape, layouts, in, accumulate);
+  expected.y = layouts.query.with_gaps(expected.y), expected.dquery = layouts.query.with_gaps(expected.dquery);
+  expected.dkv = layouts.kv.with_gaps(expected.dkv);
+  std::vector<float> logsumexp;
+  const PassResults<T> actual = run_on_device<T>(c.shape, layouts, in, accumulate, logsumexp);
+  expect_logsumexp(logsumexp, expected.logsumexp);
+  tprimat::expect_close(without_gaps(layouts.query, actual.y), without_gaps(layouts.query, expected.y),
+                        tolerance_of<T>());
+  tprimat::expect_close(all_gradients(layouts, actual), all_gradients(layouts, expected), tolerance_of<T>());
+}
+
+template <class T>
+class GpuAttention : public GpuOp<T> {};
+TYPED_TEST_SUITE(GpuAttention, GpuTypes);
+
+TYPED_TEST(GpuAttention, MatchesReference) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  for (const AttentionCase& c : k_cases) {
+    SCOPED_TRACE(c.name);
+    expect_reference<TypeParam>(c, seed, false);
+  }
+}
+
+TYPED_TEST(GpuAttention, AddsToTheGradientsOfKeysAndValues) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  for (const AttentionCase& c : {AttentionCase{"whole packs", {2, 30, 75, 45, 4, 2, 16, 0}},
+                                 AttentionCase{"no whole packs", {1, 30, 75, 20, 2, 2, 18, 9}, 1}}) {
+    SCOPED_TRACE(c.name);
+    expect_reference<TypeParam>(c, seed, true);
+  }
+}
+
+TYPED_TEST(GpuAttention, LaterKeysMayOutweighAllBefore) {
+  using T = TypeParam;
+  const AttentionCase c{"", {1, 200, 200, 0, 1, 1, 16, 0}};
+  const Layouts layouts(c);
+  PassInputs in = make_inputs<T>(layouts, 7);
+  for (int64_t t = 100; t < c.shape.keys; ++t)  // scores rise by hundreds from one tile of keys to the next
+    for (int64_t i = 0; i < c.shape.head_dim; ++i) in.kv[size_of(t * layouts.kv.row + i)] *= static_cast<double>(t);
+  in.kv = rounded<T>(in.kv);
+  std::vector<float> logsumexp;
+  const PassResults<double> expected = run_reference(c.shape, layouts, in, false);
+  const PassResults<T> actual = run_on_device<T>(c.shape, layouts, in, false, logsumexp);
+  tprimat::expect_close(widened(actual.y), expected.y, tolerance_of<T>());
+}
+
+TYPED_TEST(GpuAttention, NanReachesTheOutput) {
+  using T = TypeParam;
+  const AttentionCase c{"", {1, 2, 2, 0, 1, 1, 16, 0}};
+  const Layouts layouts(c);
+  PassInputs in = make_inputs<T>(layouts, 8);
+  in.query[3] = std::numeric_limits<double>::quiet_NaN();
+  std::vector<float> logsumexp;
+  EXPECT_TRUE(std::isnan(widened(run_on_device<T>(c.shape, layouts, in, false, logsumexp).y)[0]));
+}
+
+TYPED_TEST(GpuAttention, TheSameInputsGiveTheSameBits) {
+  using T = TypeParam;
+  const AttentionCase c{"", {1, 70, 70, 0, 4, 2, 16, 0}};
+  const Layouts layouts(c);
+  const PassInputs in = make_inputs<T>(layouts, 9);
+  std::vector<float> first_logsumexp, second_logsumexp;
+  const PassResults<T> first = run_on_device<T>(c.shape, layouts, in, false, first_logsumexp);
+  const PassResults<T> second = run_on_device<T>(c.shape, layouts, in, false, second_logsumexp);
+  EXPECT_EQ(first_logsumexp, second_logsumexp);
+  EXPECT_EQ(first.y, second.y);
+  EXPECT_EQ(first.dquery, second.dquery);
+  EXPECT_EQ(first.dkv, second.dkv);
+}
+
+}  // namespace
+}  // namespace tprimat::gpu
