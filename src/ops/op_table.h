@@ -8,6 +8,8 @@
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
 #include "ops/fp8.h"
+#include "ops/fp8_product.h"
+#include "ops/fused_matmul.h"
 #include "ops/gelu.h"
 #include "ops/head_norm.h"
 #include "ops/layernorm.h"
@@ -29,6 +31,10 @@ struct OpTable {
   void (*matmul)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate);
   void (*matmul_wide)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<A>& c,
                       bool accumulate);
+  void (*matmul_fused)(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
+                       const MatrixView<T>& c);
+  void (*matmul_with_row_sums)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<A>& c,
+                               A* row_sums);
 
   void (*attention_forward)(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>& y, A* logsumexp);
   void (*attention_backward)(const AttentionShape&, const AttentionGradient<T>&);
@@ -67,6 +73,12 @@ struct OpTable {
   void (*clear)(void* memory, size_t bytes);
   void (*copy)(const RowCopy& copy);
   void (*fp8_round)(int64_t count, const T* x, Fp8Format format, T* y);
+
+  // Null where the device has no units for 8-bit products.
+  void (*fp8_quantize)(const Fp8Quantize<T>& quantize);
+  void (*fp8_next_scales)(const Fp8History& history);
+  void (*fp8_matmul)(const Fp8Product<T>& product);
+  void (*fp8_matmul_wide)(const Fp8Product<A>& product);
 
   double (*sum_of_squares)(std::span<const SquaresRange<A>> ranges);  // waits for the device
   void (*adamw)(const AdamwStep& step, std::span<const AdamwRange<T>> ranges);

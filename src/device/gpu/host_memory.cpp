@@ -55,12 +55,6 @@ void say(const char* text) {
   if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) ::_exit(1);
 }
 
-bool is_taken(const void* address) {
-  for (const auto& [start, taken] : all_taken())
-    if (address >= taken.mapped && address < taken.mapped + taken.mapped_bytes) return true;
-  return false;
-}
-
 // The instruction runs again after this, and then ends the program as it would have.
 void explain_fault(int number, siginfo_t* info, void*) {
   if (is_taken(info->si_addr)) {
@@ -80,6 +74,12 @@ void watch_faults() {
 }
 
 }  // namespace
+
+bool is_taken(const void* address) {
+  for (const auto& [start, taken] : all_taken())
+    if (address >= taken.mapped && address < taken.mapped + taken.mapped_bytes) return true;
+  return false;
+}
 
 // The end of what was asked for lies as close to closed memory as the alignment allows.
 std::byte* take_memory(size_t bytes) {

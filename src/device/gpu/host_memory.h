@@ -8,6 +8,7 @@ namespace tprimat::gpu::host {
 // touched. Filled with 0xFF, which is NaN in every number format, and with closed memory behind it.
 std::byte* take_memory(size_t bytes);  // nullptr where there is none
 bool give_memory_back(void* memory);   // false where it was never taken
+bool is_taken(const void* address);
 size_t taken_bytes();
 
 void open_memory();

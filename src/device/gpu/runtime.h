@@ -68,6 +68,19 @@ inline Status release(void* memory) { return TPRIMAT_GPU_API(Free)(memory); }
 inline Status allocate_pinned(void** memory, size_t bytes) {
   return TPRIMAT_GPU_NAME(cudaMallocHost(memory, bytes), hipHostMalloc(memory, bytes, 0));
 }
+// Whether the memory is the device's own.
+inline bool is_on_device(const void* memory) {
+#if defined(TPRIMAT_GPU_HIP)  // ROCm 6 renamed a field of what hipPointerGetAttributes gives
+  hipMemoryType type = hipMemoryTypeHost;
+  const Status found = hipPointerGetAttribute(&type, HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, const_cast<void*>(memory));
+  if (found == k_success) return type == hipMemoryTypeDevice;
+#else
+  cudaPointerAttributes attributes;
+  if (cudaPointerGetAttributes(&attributes, memory) == k_success) return attributes.type == cudaMemoryTypeDevice;
+#endif
+  ignore(last_error());  // HIP fails for memory that was taken without it
+  return false;
+}
 inline Status release_pinned(void* memory) { return TPRIMAT_GPU_NAME(cudaFreeHost, hipHostFree)(memory); }
 
 inline Status fill(void* to, int byte, size_t bytes, Stream stream) {
@@ -106,6 +119,12 @@ inline Status elapsed_milliseconds(float* milliseconds, Event first, Event last)
 
 inline Status begin_capture(Stream stream) {
   return TPRIMAT_GPU_API(StreamBeginCapture)(stream, TPRIMAT_GPU_API(StreamCaptureModeThreadLocal));
+}
+// Whether work given to the stream is only noted down for a graph.
+inline bool is_recording(Stream stream) {
+  TPRIMAT_GPU_API(StreamCaptureStatus) status = TPRIMAT_GPU_API(StreamCaptureStatusNone);
+  return TPRIMAT_GPU_API(StreamIsCapturing)(stream, &status) == k_success &&
+         status != TPRIMAT_GPU_API(StreamCaptureStatusNone);
 }
 inline Status end_capture(Stream stream, Graph* graph) { return TPRIMAT_GPU_API(StreamEndCapture)(stream, graph); }
 inline Status make_program(GraphProgram* program, Graph graph) {

@@ -1,5 +1,7 @@
 #include "ops/op_table.h"
 
+#include "ops/fused_from_parts.h"
+
 namespace tprimat {
 namespace {
 
@@ -18,11 +20,25 @@ void round_to_fp8(int64_t count, const T* x, Fp8Format format, T* y) {
 }  // namespace
 
 template <class T>
+void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
+                  const MatrixView<T>& c) {
+  matmul_fused_from_parts(cpu_ops<T>(), a, b, epilogue, c);
+}
+
+template <class T>
+void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<Accum<T>>& c,
+                          Accum<T>* row_sums) {
+  matmul_with_row_sums_from_parts(cpu_ops<T>(), a, b, c, row_sums);
+}
+
+template <class T>
 const OpTable<T>& cpu_ops() {
   using A = Accum<T>;
   static constexpr OpTable<T> table{
       .matmul = &matmul<T, T>,
       .matmul_wide = &matmul<T, A>,
+      .matmul_fused = &matmul_fused<T>,
+      .matmul_with_row_sums = &matmul_with_row_sums<T>,
       .attention_forward = &attention_forward<T>,
       .attention_backward = &attention_backward<T>,
       .rope_in_place = &rope_in_place<T>,
@@ -54,6 +70,10 @@ const OpTable<T>& cpu_ops() {
       .clear = &clear_bytes,
       .copy = &copy_rows,
       .fp8_round = &round_to_fp8<T>,
+      .fp8_quantize = nullptr,
+      .fp8_next_scales = nullptr,
+      .fp8_matmul = nullptr,
+      .fp8_matmul_wide = nullptr,
       .sum_of_squares = &sum_all_squares<A>,
       .adamw = &adamw_update_all<T>,
   };

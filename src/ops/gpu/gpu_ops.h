@@ -11,6 +11,13 @@ template <class T, class C>
 void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate);
 
 template <class T>
+void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
+                  const MatrixView<T>& c);
+template <class T>
+void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<float>& c,
+                          float* row_sums);
+
+template <class T>
 void attention_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y,
                        float* logsumexp);
 template <class T>
@@ -73,6 +80,13 @@ void clear(void* memory, size_t bytes);
 void copy(const RowCopy& copy);
 template <class T>
 void fp8_round(int64_t count, const T* x, Fp8Format format, T* y);
+
+// As in ops/fp8_product.h.
+template <class T>
+void fp8_quantize(const Fp8Quantize<T>& quantize);
+void fp8_next_scales(const Fp8History& history);
+template <class C>
+void fp8_matmul(const Fp8Product<C>& product);
 
 double sum_of_squares(std::span<const SquaresRange<float>> ranges);
 template <class T>

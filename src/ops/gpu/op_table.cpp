@@ -7,6 +7,8 @@ const OpTable<T>& gpu_ops() {
   static constexpr OpTable<T> table{
       .matmul = &matmul<T, T>,
       .matmul_wide = &matmul<T, float>,
+      .matmul_fused = &matmul_fused<T>,
+      .matmul_with_row_sums = &matmul_with_row_sums<T>,
       .attention_forward = &attention_forward<T>,
       .attention_backward = &attention_backward<T>,
       .rope_in_place = &rope_in_place<T>,
@@ -38,6 +40,10 @@ const OpTable<T>& gpu_ops() {
       .clear = &clear,
       .copy = &copy,
       .fp8_round = &fp8_round<T>,
+      .fp8_quantize = &fp8_quantize<T>,
+      .fp8_next_scales = &fp8_next_scales,
+      .fp8_matmul = &fp8_matmul<T>,
+      .fp8_matmul_wide = &fp8_matmul<float>,
       .sum_of_squares = &sum_of_squares,
       .adamw = &adamw<T>,
   };

@@ -1,0 +1,55 @@
+#include "ops/gpu/blas.h"
+
+#include "device/gpu/find_library.h"
+
+namespace tprimat::gpu::blas {
+namespace {
+
+#define TPRIMAT_BLAS(name) TPRIMAT_GPU_NAME("cublasLt" name, "hipblasLt" name)
+
+const WantedLibrary& wanted() {
+  static const WantedLibrary library =
+      TPRIMAT_GPU_NAME((WantedLibrary{"cuBLASLt",
+                                      {"libcublasLt.so.13", "libcublasLt.so.12"},
+                                      {"nvidia/cu13/lib", "nvidia/cublas/lib"},
+                                      "TPRIMAT_CUBLASLT",
+                                      "install it with the CUDA toolkit, or: pip install nvidia-cublas"}),
+                       (WantedLibrary{"hipBLASLt",
+                                      {"libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"},
+                                      {"torch/lib"},
+                                      "TPRIMAT_HIPBLASLT",
+                                      "sudo apt-get install hipblaslt"}));
+  return library;
+}
+
+template <class Function>
+void bind(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(need_function(library, wanted(), name));
+}
+
+Functions load() {
+  void* const library = open_library(wanted());
+  Functions f{};
+  bind(library, TPRIMAT_BLAS("Create"), f.create);
+  bind(library, TPRIMAT_BLAS("MatmulDescCreate"), f.operation_create);
+  bind(library, TPRIMAT_BLAS("MatmulDescDestroy"), f.operation_destroy);
+  bind(library, TPRIMAT_BLAS("MatmulDescSetAttribute"), f.operation_set);
+  bind(library, TPRIMAT_BLAS("MatrixLayoutCreate"), f.layout_create);
+  bind(library, TPRIMAT_BLAS("MatrixLayoutDestroy"), f.layout_destroy);
+  bind(library, TPRIMAT_BLAS("MatmulPreferenceCreate"), f.preference_create);
+  bind(library, TPRIMAT_BLAS("MatmulPreferenceDestroy"), f.preference_destroy);
+  bind(library, TPRIMAT_BLAS("MatmulPreferenceSetAttribute"), f.preference_set);
+  bind(library, TPRIMAT_BLAS("MatmulAlgoGetHeuristic"), f.find_candidates);
+  bind(library, TPRIMAT_BLAS("Matmul"), f.multiply);
+  f.status_text = reinterpret_cast<decltype(f.status_text)>(find_function(library, TPRIMAT_BLAS("GetStatusString")));
+  return f;
+}
+
+}  // namespace
+
+const Functions& functions() {
+  static const Functions loaded = load();
+  return loaded;
+}
+
+}  // namespace tprimat::gpu::blas

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <array>
+
+namespace tprimat::gpu::host {
+
+// How the matrix library of the shim behaves, for tests.
+struct BlasHabits {
+  int candidates = 1;                             // that a search finds
+  std::array<double, 8> pause_milliseconds = {};  // of each candidate, before it multiplies
+  bool knows_epilogues = true;
+  // What it saw.
+  int searches = 0;
+  int products = 0;
+  int last_candidate = -1;
+};
+BlasHabits& blas_habits();
+
+}  // namespace tprimat::gpu::host

@@ -1,0 +1,108 @@
+#include "device/gpu/find_library.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "base/error.h"
+
+namespace tprimat::gpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that holds a Python environment with a vendor's library, gone at the end.
+class PythonHome {
+ public:
+  PythonHome()
+      : root_(fs::temp_directory_path() / ("tprimat_find_library_" + std::to_string(::getpid()))),
+        packages_(root_ / "lib" / "python3.11" / "site-packages") {
+    fs::create_directories(packages_ / "nvidia" / "thing" / "lib");
+    fs::create_directories(root_ / "bin");
+    std::ofstream(root_ / "bin" / "python3") << "#!/bin/sh\n";
+    std::ofstream(library()) << "no library\n";
+  }
+  ~PythonHome() { fs::remove_all(root_); }
+  PythonHome(const PythonHome&) = delete;
+  PythonHome& operator=(const PythonHome&) = delete;
+  const fs::path& root() const { return root_; }
+  const fs::path& packages() const { return packages_; }
+  fs::path library() const { return packages_ / "nvidia" / "thing" / "lib" / "libtprimat_thing.so.7"; }
+
+ private:
+  fs::path root_, packages_;
+};
+
+ReadVariable variables(const std::map<std::string, std::string>& set) {
+  return [set](const std::string& name) -> std::optional<std::string> {
+    const auto found = set.find(name);
+    return found != set.end() ? std::optional<std::string>(found->second) : std::nullopt;
+  };
+}
+
+const WantedLibrary k_thing{"Thing",
+                            {"libtprimat_thing.so.7", "libtprimat_thing.so.6"},
+                            {"nvidia/other/lib", "nvidia/thing/lib"},
+                            "TPRIMAT_THING",
+                            "install Thing"};
+
+bool contains(const std::vector<std::string>& candidates, const fs::path& path) {
+  return std::find(candidates.begin(), candidates.end(), path.string()) != candidates.end();
+}
+
+TEST(FindLibrary, LooksIntoPythonsPackages) {
+  const PythonHome home;
+  const std::string path = "/nowhere:" + (home.root() / "bin").string();
+  for (const auto& set : {std::map<std::string, std::string>{{"VIRTUAL_ENV", home.root().string()}},
+                          std::map<std::string, std::string>{{"CONDA_PREFIX", home.root().string()}},
+                          std::map<std::string, std::string>{{"PATH", path}}}) {
+    const auto candidates = library_candidates(k_thing, variables(set));
+    EXPECT_EQ(candidates.front(), "libtprimat_thing.so.7");  // the dynamic linker comes first
+    EXPECT_TRUE(contains(candidates, home.library())) << set.begin()->first;
+    EXPECT_EQ(python_package_folders(variables(set)).front(), home.packages());
+  }
+  EXPECT_FALSE(contains(library_candidates(k_thing, variables({})), home.library()));
+}
+
+TEST(FindLibrary, AFileThatIsNamedIsTheOnlyCandidate) {
+  const auto candidates = library_candidates(k_thing, variables({{"TPRIMAT_THING", "/opt/thing.so"}}));
+  EXPECT_EQ(candidates, std::vector<std::string>{"/opt/thing.so"});
+}
+
+TEST(FindLibrary, SaysWhatIsMissingAndHowToMendIt) {
+  try {
+    open_library(k_thing);
+    FAIL() << "there is no such library";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::missing_component);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("libtprimat_thing.so.7"), text.npos) << text;
+    EXPECT_NE(text.find("install Thing; or name the file in TPRIMAT_THING"), text.npos) << text;
+  }
+}
+
+TEST(FindLibrary, SaysWhyAFileCannotBeLoaded) {
+  const PythonHome home;
+  ::setenv("TPRIMAT_THING", home.library().c_str(), 1);
+  try {
+    open_library(k_thing);
+    FAIL() << "this is no library";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(home.library().string()), std::string::npos) << error.what();
+  }
+  ::unsetenv("TPRIMAT_THING");
+}
+
+TEST(FindLibrary, MissingFunctionsAreNamed) {
+  const WantedLibrary c_library{"the C library", {"libc.so.6"}, {}, "TPRIMAT_C_LIBRARY", "install it"};
+  void* const library = open_library(c_library);
+  EXPECT_NE(need_function(library, c_library, "getpid"), nullptr);
+  EXPECT_EQ(find_function(library, "tprimat_no_such_function"), nullptr);
+  EXPECT_THROW(need_function(library, c_library, "tprimat_no_such_function"), Error);
+}
+
+}  // namespace
+}  // namespace tprimat::gpu
