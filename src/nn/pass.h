@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "comm/rank_groups.h"
+#include "device/accelerator.h"
 #include "device/arena.h"
 #include "nn/op_clock.h"
 #include "nn/parameters.h"
@@ -77,6 +78,7 @@ template <class T>
 struct Compute {
   Device& device;
   const OpTable<T>& ops;
+  Accelerator* accelerator = nullptr;  // the device, where it is a GPU
 };
 
 // What a forward or backward pass works with. T is float, bf16, f16, or double for the reference. Only `ops` and

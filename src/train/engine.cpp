@@ -44,7 +44,7 @@ class TypedEngine final : public Engine {
   TypedEngine(const TrainSpec& spec, const Machinery& machinery, const OpTable<T>& ops, RankGroups ranks)
       : spec_(spec),
         machinery_(machinery),
-        compute_{*machinery.device, ops},
+        compute_{*machinery.device, ops, machinery.accelerator},
         ranks_(std::move(ranks)),
         parameters_(k_grain * ranks_.data->size()),
         stage_(spec, ranks_.place, parameters_, plan_, compute_.device.is_host()),

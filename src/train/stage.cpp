@@ -129,8 +129,26 @@ void Stage<T>::backward(int index, int64_t micro, const BatchReader& batches) {
 }
 
 template <class T>
+bool Stage<T>::can_record() const {
+  return compute_->accelerator != nullptr && clock_ == nullptr && ranks_->world->size() == 1;
+}
+
+template <class T>
 double Stage<T>::run(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
   clear_loss();
+  if (!ran_before_ || !can_record()) {
+    ran_before_ = true;
+    work(batches, gradient_scale, store);
+    return read_loss();
+  }
+  if (!recorded_ || recorded_->gradient_scale != gradient_scale)
+    recorded_ = {compute_->accelerator->record([&] { work(batches, gradient_scale, store); }), gradient_scale};
+  recorded_->work->replay();
+  return read_loss();
+}
+
+template <class T>
+void Stage<T>::work(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
   for (const PipelineAction& action : schedule_) {
     const bool last = action.micro + 1 == batches.micro_batches();
     store.announce_last(last);
@@ -142,7 +160,6 @@ double Stage<T>::run(const BatchReader& batches, double gradient_scale, WeightSt
   for (Chunk& chunk : chunks_)
     for (TransferPtr& send : chunk.sends) send.reset();
   for (TransferPtr& send : gradient_sends_) send.reset();
-  return read_loss();
 }
 
 template <class T>

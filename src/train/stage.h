@@ -25,6 +25,8 @@ class Stage {
 
   // One step's micro batches, forward and backward. `store` is told which backward pass is the last. Returns the sum of
   // this rank's losses (0 where it has no head).
+  // On a single GPU the first step is done operation by operation, which lets libraries choose what they do; later ones
+  // repeat what the second recorded.
   double run(const BatchReader& batches, double gradient_scale, WeightStore<T>& store);
   // Forward only.
   double evaluate(const BatchReader& batches);
@@ -44,6 +46,12 @@ class Stage {
   };
   void plan_chunk(const TrainSpec& spec, const Plan& plan, int index, int64_t banks);
   Pass<T> pass(const Chunk& chunk, int64_t micro) const;
+  struct RecordedStep {
+    std::unique_ptr<RecordedWork> work;
+    double gradient_scale;
+  };
+  bool can_record() const;
+  void work(const BatchReader& batches, double gradient_scale, WeightStore<T>& store);
   void clear_loss() const;
   double read_loss() const;
   TransferPtr start_exchange(bool receive, T* stream, int place, int tag) const;
@@ -65,6 +73,8 @@ class Stage {
   int next_gradient_ = 0;
   const Arena* arena_ = nullptr;
   std::optional<Compute<T>> compute_;
+  std::optional<RecordedStep> recorded_;
+  bool ran_before_ = false;
   const RankGroups* ranks_ = nullptr;
   WeightHome<T>* home_ = nullptr;
   OpClock* clock_ = nullptr;

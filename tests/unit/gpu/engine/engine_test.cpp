@@ -1,0 +1,175 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/token_source.h"
+#include "device/gpu/device.h"
+#include "ops/gpu/gpu_ops.h"
+#include "train/engine.h"
+
+namespace tprimat {
+namespace {
+
+Machinery one_gpu() {
+  std::shared_ptr<Accelerator> device = gpu::make_device(0);
+  return {device, device.get(), &gpu::gpu_ops<float>(), &gpu::gpu_ops<bf16>(), &gpu::gpu_ops<f16>(), nullptr};
+}
+
+// As small as kernels allow that run thread by thread: a step takes about a second there.
+TrainSpec tiny_training(Precision precision) {
+  TrainSpec spec;
+  ModelSpec& model = spec.model;
+  model.name = model.full_name = "tiny";
+  model.num_layers = 2;
+  model.hidden_size = 48;
+  model.ffn_hidden_size = 56;
+  model.num_attention_heads = 4;
+  model.num_key_value_heads = 2;
+  model.head_dim = 16;
+  model.vocab_size = 67;
+  model.max_position_embeddings = 32;
+  spec.optimizer.learning_rate = 3e-3;
+  spec.precision = precision;
+  spec.sequence_length = 20;
+  spec.micro_batch_size = 1;
+  spec.global_batch_size = 2;
+  spec.steps = 3;
+  return spec;
+}
+
+TrainSpec tiny_gpt(Precision precision) {
+  TrainSpec spec = tiny_training(precision);
+  ModelSpec& model = spec.model;
+  model.mlp = MlpKind::gelu;
+  model.norm = NormKind::layer;
+  model.position = PositionKind::learned;
+  model.tied_embeddings = model.linear_bias = true;
+  model.num_key_value_heads = model.num_attention_heads;
+  return spec;
+}
+
+TrainSpec tiny_qwen(Precision precision) {
+  TrainSpec spec = tiny_training(precision);
+  spec.model.qk_norm = spec.model.qkv_bias = true;
+  spec.model.sliding_window = 7;
+  return spec;
+}
+
+struct Curve {
+  std::vector<double> losses, norms;
+};
+Curve train(const TrainSpec& spec, Engine& engine) {
+  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  Curve curve;
+  for (int64_t step = 1; step <= spec.steps; ++step) {
+    const UpdateReport report = engine.run_step(step, *tokens);
+    curve.losses.push_back(report.loss);
+    curve.norms.push_back(report.grad_norm);
+  }
+  return curve;
+}
+
+struct Case {
+  const char* name;
+  TrainSpec spec;
+  double tolerance;  // relative, of losses and gradient norms
+};
+void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
+
+std::vector<Case> cases() {
+  std::vector<Case> all = {{"llama_fp32", tiny_training(Precision::fp32), 2e-5},
+                           {"llama_bf16", tiny_training(Precision::bf16), 2e-2},
+                           {"llama_fp16", tiny_training(Precision::fp16), 4e-3},
+                           {"llama_fp8", tiny_training(Precision::fp8), 5e-2},
+                           {"gpt_fp32", tiny_gpt(Precision::fp32), 2e-5},
+                           {"gpt_bf16", tiny_gpt(Precision::bf16), 2e-2},
+                           {"qwen_fp32", tiny_qwen(Precision::fp32), 2e-5}};
+  for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+    TrainSpec spec = tiny_training(Precision::fp32);
+    spec.recompute = recompute;
+    all.push_back({recompute == Recompute::full ? "full_recompute" : "selective_recompute", spec, 2e-5});
+  }
+  return all;
+}
+
+class EngineOnGpu : public testing::TestWithParam<Case> {};
+
+TEST_P(EngineOnGpu, TrainsAsOnTheProcessor) {
+  const auto& [name, spec, tolerance] = GetParam();
+  const auto on_gpu = make_engine(spec, make_self_communicator(), one_gpu());
+  const auto on_cpu = make_engine(spec);
+  const Curve ours = train(spec, *on_gpu), expected = train(spec, *on_cpu);
+  for (size_t i = 0; i < ours.losses.size(); ++i) {
+    EXPECT_NEAR(ours.losses[i] / expected.losses[i], 1, tolerance) << "loss of step " << i + 1;
+    EXPECT_NEAR(ours.norms[i] / expected.norms[i], 1, 5 * tolerance) << "gradient norm of step " << i + 1;
+  }
+  EXPECT_LT(ours.losses.back(), ours.losses.front());
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, EngineOnGpu, testing::ValuesIn(cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+std::map<std::string, std::vector<double>> weights_of(Engine& engine) {
+  std::map<std::string, std::vector<double>> weights;
+  engine.visit_state([&](const StatePiece& piece) {
+    if (piece.kind == StateKind::weights)
+      std::visit([&](const auto& v) { weights[piece.parameter.name].assign(v.begin(), v.end()); }, piece.values);
+  });
+  return weights;
+}
+
+TEST(EngineOnGpu, BeginsWithTheWeightsOfTheProcessor) {
+  const TrainSpec spec = tiny_training(Precision::bf16);
+  EXPECT_EQ(weights_of(*make_engine(spec, make_self_communicator(), one_gpu())), weights_of(*make_engine(spec)));
+}
+
+TEST(EngineOnGpu, GivesTheSameBitsTwice) {
+  const TrainSpec spec = tiny_training(Precision::bf16);
+  const auto run = [&] {
+    const auto engine = make_engine(spec, make_self_communicator(), one_gpu());
+    train(spec, *engine);
+    return weights_of(*engine);
+  };
+  EXPECT_EQ(run(), run());
+}
+
+TEST(EngineOnGpu, EvaluatesAndGivesLogits) {
+  const TrainSpec spec = tiny_training(Precision::fp32);
+  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto on_gpu = make_engine(spec, make_self_communicator(), one_gpu());
+  const auto on_cpu = make_engine(spec);
+  EXPECT_NEAR(on_gpu->evaluate(0, 1, *tokens), on_cpu->evaluate(0, 1, *tokens), 1e-5);
+  const std::vector<double> ours = on_gpu->logits(0, *tokens), expected = on_cpu->logits(0, *tokens);
+  ASSERT_EQ(ours.size(), expected.size());
+  for (size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], expected[i], 1e-4) << i;
+}
+
+TEST(EngineOnGpu, TakesUpWhatWasSaved) {
+  const TrainSpec spec = tiny_training(Precision::bf16);
+  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  auto first = make_engine(spec, make_self_communicator(), one_gpu());
+  first->run_step(1, *tokens);
+  std::vector<std::vector<float>> saved;
+  first->visit_state([&](const StatePiece& piece) {
+    const auto values = std::get<std::span<float>>(piece.values);
+    saved.emplace_back(values.begin(), values.end());
+  });
+  const EngineProgress progress = first->progress();
+  const double expected = first->run_step(2, *tokens).loss;
+  auto next = saved.begin();
+  first.reset();
+  const auto second = make_engine(spec, make_self_communicator(), one_gpu());
+  second->visit_state([&](const StatePiece& piece) {
+    std::copy(next->begin(), next->end(), std::get<std::span<float>>(piece.values).begin());
+    ++next;
+  });
+  second->adopt_state();
+  second->restore_progress(progress);
+  EXPECT_EQ(second->run_step(2, *tokens).loss, expected);
+}
+
+}  // namespace
+}  // namespace tprimat
