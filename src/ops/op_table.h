@@ -3,6 +3,7 @@
 #include <span>
 
 #include "ops/adamw.h"
+#include "ops/adamw_compact.h"
 #include "ops/attention.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
@@ -82,6 +83,8 @@ struct OpTable {
 
   double (*sum_of_squares)(std::span<const SquaresRange<A>> ranges);  // waits for the device
   void (*adamw)(const AdamwStep& step, std::span<const AdamwRange<T>> ranges);
+  void (*adamw_compact)(const AdamwStep& step, uint64_t seed, std::span<const CompactAdamwRange<T, A>> ranges);
+  void (*adamw_bf16_moments)(const AdamwStep& step, uint64_t seed, std::span<const CompactAdamwRange<T, bf16>> ranges);
 };
 
 template <class T>

@@ -76,6 +76,8 @@ const OpTable<T>& cpu_ops() {
       .fp8_matmul_wide = nullptr,
       .sum_of_squares = &sum_all_squares<A>,
       .adamw = &adamw_update_all<T>,
+      .adamw_compact = &adamw_update_compact<T, A>,
+      .adamw_bf16_moments = &adamw_update_compact<T, bf16>,
   };
   return table;
 }

@@ -91,6 +91,8 @@ void fp8_matmul(const Fp8Product<C>& product);
 double sum_of_squares(std::span<const SquaresRange<float>> ranges);
 template <class T>
 void adamw(const AdamwStep& step, std::span<const AdamwRange<T>> ranges);
+template <class T, class M>
+void adamw_compact(const AdamwStep& step, uint64_t seed, std::span<const CompactAdamwRange<T, M>> ranges);
 
 template <class T>
 const OpTable<T>& gpu_ops();

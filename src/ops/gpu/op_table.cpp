@@ -46,6 +46,8 @@ const OpTable<T>& gpu_ops() {
       .fp8_matmul_wide = &fp8_matmul<float>,
       .sum_of_squares = &sum_of_squares,
       .adamw = &adamw<T>,
+      .adamw_compact = &adamw_compact<T, float>,
+      .adamw_bf16_moments = &adamw_compact<T, bf16>,
   };
   return table;
 }
