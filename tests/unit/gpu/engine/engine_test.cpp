@@ -110,7 +110,7 @@ TEST_P(EngineOnGpu, TrainsAsOnTheProcessor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, EngineOnGpu, testing::ValuesIn(cases()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& each) { return std::string(each.param.name); });
 
 std::map<std::string, std::vector<double>> weights_of(Engine& engine) {
   std::map<std::string, std::vector<double>> weights;
