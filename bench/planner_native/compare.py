@@ -76,7 +76,7 @@ def write_config(path, name, training, steps):
                      "precision": {"default": training["precision"]}},
         "parallelism": {"drawn": {name: {"cpu": training["layout"]}}},
         "platform_optimizations": {"cpu": {"recompute": training["recompute"]}},
-        # Peaks are measured once, by a probe: a stated one spares each run its own.
+        # Peaks are measured by a probe for all: a stated one spares each run its own.
         "benchmarking": {"warmup": "2" if steps > 4 else "1",
                          "enhanced_metrics": {"hardware_specs": {"cpu_auto": {
                              "peak_tflops_bf16": 1e12, "peak_tflops_fp32": 1e12}}},
@@ -113,9 +113,27 @@ def keep_fastest(options, folder, count):
         name = f"train_cpu_native_m{index:02d}.json"
         rounds = (folder / "rounds" / str(n) / name for n in range(options.rounds))
         shutil.copy(min(rounds, key=median_time), folder / name)
-    if not (folder / "probe.json").exists():
-        done = subprocess.run([options.program, "probe", "--json"], capture_output=True, text=True, check=True)
-        (folder / "probe.json").write_text(done.stdout)
+
+
+def probe(program, path):
+    if not path.exists():
+        done = subprocess.run([program, "probe", "--json"], capture_output=True, text=True, check=True)
+        path.write_text(done.stdout)
+    return json.loads(path.read_text())
+
+
+def fastest_probe(probes):
+    """All trainings are predicted with the same figures of the machine: of each kind the fastest."""
+    def fastest(entries, kind, figure):
+        best = {}
+        for entry in entries:
+            best[entry[kind]] = max(best.get(entry[kind], entry), entry, key=lambda each: each[figure])
+        return list(best.values())
+
+    whole = probes[0]
+    whole["matmul"] = fastest([e for each in probes for e in each["matmul"]], "precision", "flops_per_second")
+    whole["memory"]["kinds"] = fastest([e for each in probes for e in each["memory"]["kinds"]], "kind", "bytes_per_second")
+    return json.dumps(whole)
 
 
 def make(folder):
@@ -164,11 +182,15 @@ def main():
         sets[name] = make(out / name)
         rng = random.Random(f"{name} {options.seed}")
         trainings[name] = [draw_training(rng, i) for i in range(getattr(options, name))]
+    probes = []
     for number in range(options.rounds):
+        probes.append(probe(options.program, out / f"probe_{number}.json"))
         for name, folder in sets.items():
             measure_round(options, folder, trainings[name], number)
+    machine = fastest_probe(probes)
     for name, folder in sets.items():
         keep_fastest(options, folder, len(trainings[name]))
+        (folder / "probe.json").write_text(machine)
     text, _, worst = quantiles([e for folder in sets.values() for e in memory_errors(folder)])
     print(f"memory, all trainings      {text}")
     good = worst <= MEMORY_LIMIT

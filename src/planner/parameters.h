@@ -52,15 +52,19 @@ std::string format_parameters(const ParameterSet& parameters);  // the text of p
 struct NativeRates {
   double product = 0;          // FLOP/s of large matrix products
   double saturation = 0;       // rows, columns or depth at which a product reaches half of that
+  double split = 0;            // more core-seconds of a product that several threads share, relative
   double attention = 0;        // FLOP/s of the attention core
-  double element_seconds = 0;  // per element of norms, residuals, rotary positions and activations, forward
+  double softmax_seconds = 0;  // and of each of its scores, forward
+  double element_seconds = 0;  // per element of norms, rotary positions and activations, forward
   double score_seconds = 0;    // per score of the loss
   double update_seconds = 0;   // per weight that the rank updates
-  double layer_call = 0;       // seconds per layer and pass, whatever its size
-  double thread_call = 0;      // the same where several threads wait for each other
-  double exchange = 0;         // bytes/s that all ranks together copy
-  double exchange_start = 0;   // seconds per exchange
-  double turn = 0;             // more of them for each rank that waits for a core
+  double cached_bytes = 0;     // of weights and their states that stay in a core's cache
+  double call = 0;             // seconds per operation, whatever its size
+  double thread_call = 0;      // more of them where several threads wait for each other
+  double copy_seconds = 0;     // per byte from another rank
+  double message = 0;          // seconds per message
+  double turn = 0;             // seconds per exchange for each rank that waits for a core
+  double crowd = 0;            // more core-seconds of all work for each such rank, relative
   double step_start = 0;       // seconds per step
   double scale = 1;            // whole step, relative
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "planner/native_memory.h"
 #include "planner/spec_workload.h"
@@ -70,6 +71,98 @@ TEST(OwnTrainersTime, APipelinesBubbleCostsNothingWhereRanksTakeTurns) {
                                alone.layout.pipeline = 1;
                                return alone;
                              }()));
+}
+
+// Where nothing takes time but one thing, a step's seconds count it.
+StepTime own_counts(const Workload& w, double NativeRates::*rate, int64_t cores = 2) {
+  NativeRates rates;
+  rates.product = rates.attention = std::numeric_limits<double>::infinity();
+  rates.*rate = 1;
+  ProcessorFacts facts = two_cores();
+  facts.threads = cores;
+  return time_native_step(w, processor_machine(facts), rates);
+}
+
+TEST(OwnTrainersTime, CountsTheMessagesOfTensorParallelLayers) {
+  Workload w = own_workload();
+  w.layout.tensor = 2, w.global_batch = w.layout.micro_batch;
+  const auto per_layer = [&] { return own_counts(w, &NativeRates::message).tensor / 8; };
+  EXPECT_EQ(per_layer(), 8) << "two sums each way, each a scatter and a gather";
+  w.layout.recompute = Recompute::full;
+  EXPECT_EQ(per_layer(), 12);
+  w.layout.sequence_parallel = true;
+  EXPECT_EQ(per_layer(), 14) << "forward two regions are entered and left; backward the input and the gradient enter";
+  w.layout.recompute = Recompute::none;
+  EXPECT_EQ(per_layer(), 10);
+  w.shape.model.hidden_size = 8, w.layout.sequence_parallel = false;
+  w.sequence_length = 128;
+  EXPECT_EQ(per_layer(), 4) << "everybody sends a small sum to all";
+}
+
+TEST(OwnTrainersTime, CountsTheMessagesOfContextParallelLayers) {
+  Workload w = own_workload();
+  w.layout.context = 2, w.global_batch = w.layout.micro_batch;
+  EXPECT_EQ(own_counts(w, &NativeRates::message).context / 8, 3) << "keys and values each way, and their gradients";
+  w.layout.recompute = Recompute::full;
+  EXPECT_EQ(own_counts(w, &NativeRates::message).context / 8, 4);
+}
+
+TEST(OwnTrainersTime, CountsTheMessagesOfDataParallelUnits) {
+  Workload w = own_workload();
+  w.layout.data = 2, w.global_batch = 3 * 2 * w.layout.micro_batch;
+  const auto messages = [&](Sharding sharding) {
+    w.layout.sharding = sharding;
+    return own_counts(w, &NativeRates::message).data - 1;  // the loss and the norm are summed anyway
+  };
+  constexpr double k_units = 10;  // embedding, eight layers, head
+  EXPECT_EQ(messages(Sharding::none), 2 * k_units);
+  EXPECT_EQ(messages(Sharding::optimizer), 2 * k_units);
+  EXPECT_EQ(messages(Sharding::gradients), 3 * k_units + k_units) << "each micro-batch's gradients are scattered";
+  EXPECT_EQ(messages(Sharding::weights), 3 * k_units + k_units + 5 * (k_units - 3))
+      << "three gathered units stay from one of the six passes to the next";
+}
+
+TEST(OwnTrainersTime, RanksWaitForTurnsBeyondTheCoresAlone) {
+  Workload w = own_workload();
+  w.layout.data = 2, w.global_batch = 2 * w.layout.micro_batch;
+  EXPECT_EQ(own_counts(w, &NativeRates::turn).total(), 0);
+  EXPECT_EQ(own_counts(w, &NativeRates::turn, 1).total(), 2 * 10 + 1) << "one rank beyond the only core";
+}
+
+TEST(OwnTrainersTime, AttentionIsOfWholeTiles) {
+  Workload w = own_workload();
+  w.global_batch = w.layout.micro_batch = 1;
+  const auto scores = [&](int64_t length, int64_t context) {
+    w.sequence_length = length, w.layout.context = context;
+    constexpr double k_layers_heads_passes = 8 * 4 * 2.5;  // backward half as much more
+    return own_counts(w, &NativeRates::softmax_seconds).attention / k_layers_heads_passes * (context == 1 ? 2 : 1);
+  };
+  EXPECT_EQ(scores(64, 1), 64 * 64);
+  EXPECT_EQ(scores(128, 1), 64 * 64 + 64 * 128);
+  EXPECT_EQ(scores(256, 2), 64 * 64 + 64 * 256) << "the first and the last quarter";
+  w.shape.model.sliding_window = 64;
+  EXPECT_EQ(scores(256, 1), 64 * 64 + 3 * 64 * 128) << "a window reaches into the tile before";
+}
+
+TEST(OwnTrainersTime, ThreadsShareTheWork) {
+  Workload w = own_workload();
+  w.global_batch = w.layout.micro_batch;
+  EXPECT_EQ(own_counts(w, &NativeRates::element_seconds, 1).elementwise,
+            2 * own_counts(w, &NativeRates::element_seconds, 2).elementwise);
+  EXPECT_EQ(own_counts(w, &NativeRates::call, 1).total(), own_counts(w, &NativeRates::call, 2).total());
+  EXPECT_EQ(own_counts(w, &NativeRates::thread_call, 1).total(), 0);
+  EXPECT_GT(own_counts(w, &NativeRates::thread_call, 2).total(), 0);
+}
+
+TEST(OwnTrainersTime, CachedStatesTakeLess) {
+  Workload w = own_workload();
+  NativeRates rates;
+  rates.product = rates.attention = std::numeric_limits<double>::infinity();
+  rates.update_seconds = 1;
+  const Machine two = processor_machine(two_cores());
+  const double far = time_native_step(w, two, rates).optimizer;
+  rates.cached_bytes = 1e12;
+  EXPECT_NEAR(time_native_step(w, two, rates).optimizer, 0.4 * far, 1e-9 * far);
 }
 
 TEST(OwnTrainersTime, IsSearchedLikeThatOfOthers) {
