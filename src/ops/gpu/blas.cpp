@@ -27,9 +27,9 @@ void bind(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(need_function(library, wanted(), name));
 }
 
-Functions load() {
+BlasCalls load() {
   void* const library = open_library(wanted());
-  Functions f{};
+  BlasCalls f{};
   bind(library, TPRIMAT_BLAS("Create"), f.create);
   bind(library, TPRIMAT_BLAS("MatmulDescCreate"), f.operation_create);
   bind(library, TPRIMAT_BLAS("MatmulDescDestroy"), f.operation_destroy);
@@ -47,8 +47,8 @@ Functions load() {
 
 }  // namespace
 
-const Functions& functions() {
-  static const Functions loaded = load();
+const BlasCalls& functions() {
+  static const BlasCalls loaded = load();
   return loaded;
 }
 

@@ -56,7 +56,7 @@ inline constexpr int k_first_alignment = TPRIMAT_GPU_NAME(5, -1);  // of a, then
 }  // namespace preference
 
 // What follows a product, in the library's column-major words: the bias has as many values as D has rows.
-enum class Epilogue : uint32_t {
+enum class BlasEpilogue : uint32_t {
   none = 1,
   bias = 4,             // D = AB + bias
   gelu_aux = 160,       // aux = AB, D = gelu(aux)
@@ -65,7 +65,7 @@ enum class Epilogue : uint32_t {
   sums_of_b = 512,      // bias[column] = Σ B over the summed dimension; D = AB
 };
 
-struct Functions {
+struct BlasCalls {
   Status (*create)(Handle*);
   Status (*operation_create)(Operation*, int compute, int scale_type);
   Status (*operation_destroy)(Operation);
@@ -86,6 +86,6 @@ struct Functions {
 
 // Of the library that is installed, loaded at the first call; the processor's own where kernels run on it
 // (host_blas.cpp). Throws Error (missing component) where there is none.
-const Functions& functions();
+const BlasCalls& functions();
 
 }  // namespace tprimat::gpu::blas

@@ -56,7 +56,7 @@ struct ProductKey {
   std::array<uint32_t, 5> alignments;
   std::array<blas::Number, 3> numbers;
   std::array<bool, 6> flags;
-  blas::Epilogue epilogue;
+  blas::BlasEpilogue epilogue;
   auto operator<=>(const ProductKey&) const = default;
 };
 
@@ -128,7 +128,7 @@ Workspace workspace(const BlasProduct& p) {
 }
 
 std::vector<blas::Candidate> find_candidates(const BlasProduct& p, const ProductPlan& plan) {
-  const blas::Functions& library = blas::functions();
+  const blas::BlasCalls& library = blas::functions();
   blas::Preference preference = nullptr;
   check_blas(library.preference_create(&preference), "describe a search");
   const uint64_t room = workspace(p).bytes;

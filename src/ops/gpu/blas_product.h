@@ -36,7 +36,7 @@ struct BlasProduct {
   bool fast_sums = false;  // of 8-bit formats: the matrix unit's own accumulator, of fewer bits than a float's
   // In the row-major words of c: bias n values that each row gets; the gelus aux like c;
   // sums_of_b: bias m floats, overwritten with Σ_k a[r,k].
-  blas::Epilogue epilogue = blas::Epilogue::none;
+  blas::BlasEpilogue epilogue = blas::BlasEpilogue::none;
   void* bias = nullptr;
   void* aux = nullptr;
   int64_t aux_stride = 0;

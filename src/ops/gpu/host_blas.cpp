@@ -21,7 +21,7 @@ constexpr blas::Status k_invalid = 7, k_not_supported = 15;
 struct HostOperation {
   int compute = 0;
   int transpose_a = blas::k_as_is, transpose_b = blas::k_as_is;
-  blas::Epilogue epilogue = blas::Epilogue::none;
+  blas::BlasEpilogue epilogue = blas::BlasEpilogue::none;
   void *bias = nullptr, *aux = nullptr;
   int64_t aux_stride = 0;
   const float *scale_a = nullptr, *scale_b = nullptr;
@@ -110,10 +110,10 @@ float finish_value(const Multiplication& m, float sum, int64_t row, int64_t col)
   const HostOperation& op = m.op;
   const int64_t aux_at = col * op.aux_stride + row;
   switch (op.epilogue) {
-    case blas::Epilogue::bias: return sum + value_at(op.bias, m.d.number, row);
-    case blas::Epilogue::gelu_aux_bias: sum += value_at(op.bias, m.d.number, row); [[fallthrough]];
-    case blas::Epilogue::gelu_aux: write_value(op.aux, m.d.number, aux_at, sum); return reference::gelu(sum);
-    case blas::Epilogue::dgelu: return sum * reference::gelu_slope(value_at(op.aux, m.d.number, aux_at));
+    case blas::BlasEpilogue::bias: return sum + value_at(op.bias, m.d.number, row);
+    case blas::BlasEpilogue::gelu_aux_bias: sum += value_at(op.bias, m.d.number, row); [[fallthrough]];
+    case blas::BlasEpilogue::gelu_aux: write_value(op.aux, m.d.number, aux_at, sum); return reference::gelu(sum);
+    case blas::BlasEpilogue::dgelu: return sum * reference::gelu_slope(value_at(op.aux, m.d.number, aux_at));
     default: return sum;
   }
 }
@@ -134,7 +134,7 @@ void do_multiply(const Multiplication& m) {
     std::vector<float> sums(static_cast<size_t>(m.d.rows));
     for (int64_t k = 0; k < a.count; ++k)
       for (int64_t row = 0; row < m.d.rows; ++row) sums[static_cast<size_t>(row)] += a.line(k)[row] * b.line(col)[k];
-    if (m.op.epilogue == blas::Epilogue::sums_of_b)
+    if (m.op.epilogue == blas::BlasEpilogue::sums_of_b)
       static_cast<float*>(m.op.bias)[col] = std::accumulate(b.line(col), b.line(col) + b.length, 0.0f);
     store_column(m, col, sums);
   }
@@ -184,7 +184,7 @@ blas::Status find_candidates(blas::Handle, blas::Operation operation, blas::Layo
   if (is_fp8(as<HostLayout>(a).number))
     for (const uint32_t alignment : as<HostPreference>(preference).alignments)
       if (alignment < 16) return k_not_supported;
-  if (op.epilogue != blas::Epilogue::none && !blas_habits().knows_epilogues) return k_not_supported;
+  if (op.epilogue != blas::BlasEpilogue::none && !blas_habits().knows_epilogues) return k_not_supported;
   if (op.aux != nullptr && op.aux_stride % 8 != 0) return k_not_supported;
   *count = std::min(room, blas_habits().candidates);
   for (int i = 0; i < *count; ++i) {
@@ -239,9 +239,9 @@ BlasHabits& blas_habits() {
 
 namespace tprimat::gpu::blas {
 
-const Functions& functions() {
+const BlasCalls& functions() {
   using namespace host;
-  static const Functions table{
+  static const BlasCalls table{
       .create = [](Handle* made) { return create<int>(made); },
       .operation_create = [](Operation* made, int compute, int) { return create<HostOperation>(made, compute); },
       .operation_destroy = &destroy<HostOperation>,

@@ -42,10 +42,11 @@ bool fits_epilogue(const Epilogue<T>& e, const MatrixView<T>& c) {
 }
 
 template <class T>
-blas::Epilogue epilogue_of(const Epilogue<T>& e) {
-  if (e.gelu_input != nullptr) return blas::Epilogue::dgelu;
-  if (e.before_gelu != nullptr) return e.bias != nullptr ? blas::Epilogue::gelu_aux_bias : blas::Epilogue::gelu_aux;
-  return e.bias != nullptr ? blas::Epilogue::bias : blas::Epilogue::none;
+blas::BlasEpilogue epilogue_of(const Epilogue<T>& e) {
+  if (e.gelu_input != nullptr) return blas::BlasEpilogue::dgelu;
+  if (e.before_gelu != nullptr)
+    return e.bias != nullptr ? blas::BlasEpilogue::gelu_aux_bias : blas::BlasEpilogue::gelu_aux;
+  return e.bias != nullptr ? blas::BlasEpilogue::bias : blas::BlasEpilogue::none;
 }
 
 template <class T>
@@ -83,7 +84,7 @@ void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T
                           float* row_sums) {
   BlasProduct product = plain_product<T, float>(a, b, c);
   product.accumulate = true;
-  product.epilogue = blas::Epilogue::sums_of_b;
+  product.epilogue = blas::BlasEpilogue::sums_of_b;
   float* const sums = scratch<float>(c.rows);
   product.bias = sums;
   if (!try_product(product)) return matmul_with_row_sums_from_parts(Parts<T>{}, a, b, c, row_sums);

@@ -8,6 +8,8 @@
 
 namespace tprimat {
 
+class Communicator;
+
 // What the program knows of the modules libtprimat_nvd.so and libtprimat_amd.so: one C function that gives this table.
 // Errors are thrown through it.
 struct GpuModule {
@@ -18,6 +20,8 @@ struct GpuModule {
   const OpTable<float>* f32_ops;
   const OpTable<bf16>* bf16_ops;
   const OpTable<f16>* f16_ops;
+  // ConnectDevices of comm/rank_groups.h.
+  std::unique_ptr<Communicator> (*connect)(std::unique_ptr<Communicator> host);
 };
 
 template <class T>

@@ -1,0 +1,253 @@
+// NCCL's functions between processes of one machine through shared memory, as host_runtime.cpp has those of the
+// runtime. Sums are made in the order of the ranks.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+#include "comm/communicator.h"
+#include "comm/gpu/nccl.h"
+#include "comm/mpi/reduce.h"
+
+namespace tprimat::gpu::host {
+namespace {
+
+constexpr int64_t k_slot_bytes = int64_t{1} << 20;     // of one rank, for collectives
+constexpr int64_t k_channel_bytes = int64_t{8} << 20;  // from one rank to another; pages come when they are touched
+
+template <class Condition>
+void wait_until(const Condition& condition) {
+  while (!condition()) ::sched_yield();
+}
+
+// What lies between two ranks: bytes in their order, written and read so far.
+struct Channel {
+  std::atomic<int64_t> written, read;
+};
+
+struct SharedHead {
+  std::atomic<int> arrived, round;
+};
+
+class SharedGroup {
+ public:
+  SharedGroup(int ranks, const char* name, int rank) : ranks_(ranks), rank_(rank) {
+    const int file = ::shm_open(name, O_CREAT | O_RDWR, 0600);
+    CHECK(file >= 0 && ::ftruncate(file, static_cast<off_t>(bytes())) == 0);
+    memory_ = ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CHECK(memory_ != MAP_FAILED);
+    ::close(file);
+    meet();
+    if (rank == 0) ::shm_unlink(name);
+  }
+  ~SharedGroup() { ::munmap(memory_, bytes()); }
+  SharedGroup(const SharedGroup&) = delete;
+  SharedGroup& operator=(const SharedGroup&) = delete;
+
+  int ranks() const { return ranks_; }
+  int rank() const { return rank_; }
+  std::byte* slot(int rank) { return base() + k_head_bytes + rank * k_slot_bytes; }
+
+  void meet() {
+    SharedHead& head = *static_cast<SharedHead*>(memory_);
+    const int round = head.round.load();
+    if (head.arrived.fetch_add(1) + 1 == ranks_) {
+      head.arrived = 0;
+      ++head.round;
+    } else {
+      wait_until([&] { return head.round.load() != round; });
+    }
+  }
+  void send(const std::byte* from, int64_t bytes, int to) {
+    const Pipe pipe = pipe_between(rank_, to);
+    for (int64_t i = 0; i < bytes;) {
+      const int64_t written = pipe.channel->written.load();
+      wait_until([&] { return written - pipe.channel->read.load() < k_channel_bytes; });
+      const int64_t room = k_channel_bytes - (written - pipe.channel->read.load()),
+                    piece = std::min({bytes - i, room, k_channel_bytes - written % k_channel_bytes});
+      std::memcpy(pipe.data + written % k_channel_bytes, from + i, static_cast<size_t>(piece));
+      pipe.channel->written = written + piece;
+      i += piece;
+    }
+  }
+  void receive(std::byte* to, int64_t bytes, int from) {
+    const Pipe pipe = pipe_between(from, rank_);
+    for (int64_t i = 0; i < bytes;) {
+      const int64_t read = pipe.channel->read.load();
+      wait_until([&] { return pipe.channel->written.load() > read; });
+      const int64_t there = pipe.channel->written.load() - read,
+                    piece = std::min({bytes - i, there, k_channel_bytes - read % k_channel_bytes});
+      std::memcpy(to + i, pipe.data + read % k_channel_bytes, static_cast<size_t>(piece));
+      pipe.channel->read = read + piece;
+      i += piece;
+    }
+  }
+
+ private:
+  static constexpr int64_t k_head_bytes = 4096;
+  struct Pipe {
+    Channel* channel;
+    std::byte* data;
+  };
+  size_t bytes() const {
+    return static_cast<size_t>(k_head_bytes + ranks_ * k_slot_bytes +
+                               ranks_ * ranks_ * (k_head_bytes + k_channel_bytes));
+  }
+  std::byte* base() const { return static_cast<std::byte*>(memory_); }
+  Pipe pipe_between(int from, int to) const {
+    std::byte* const start =
+        base() + k_head_bytes + ranks_ * k_slot_bytes + (from * ranks_ + to) * (k_head_bytes + k_channel_bytes);
+    return {reinterpret_cast<Channel*>(start), start + k_head_bytes};
+  }
+
+  int ranks_, rank_;
+  void* memory_ = nullptr;
+};
+
+ElementType element_of(int type) {
+  switch (type) {
+    case nccl::k_int32: return ElementType::int32;
+    case nccl::k_int64: return ElementType::int64;
+    case nccl::k_float16: return ElementType::float16;
+    case nccl::k_float32: return ElementType::float32;
+    case nccl::k_float64: return ElementType::float64;
+    case nccl::k_bfloat16: return ElementType::bfloat16;
+    default: return ElementType::bytes;
+  }
+}
+
+// Values cut into pieces that fit a slot: work(first byte, bytes).
+template <class Work>
+void in_pieces(int64_t bytes, const Work& work) {
+  for (int64_t begin = 0; begin < bytes; begin += k_slot_bytes) work(begin, std::min(k_slot_bytes, bytes - begin));
+}
+
+struct Summing {
+  ElementType type;
+  Reduction reduction;
+};
+
+// Every rank's values at `from`; the result at `to` on those ranks that want it (null: not this one).
+void reduce_values(SharedGroup& group, const std::byte* from, std::byte* to, int64_t bytes, const Summing& how) {
+  in_pieces(bytes, [&](int64_t begin, int64_t piece) {
+    std::memcpy(group.slot(group.rank()), from + begin, static_cast<size_t>(piece));
+    group.meet();
+    std::vector<const std::byte*> sources;
+    for (int rank = 0; rank < group.ranks(); ++rank) sources.push_back(group.slot(rank));
+    if (to != nullptr) reduce_in_order(sources, to + begin, piece / element_bytes(how.type), how.type, how.reduction);
+    group.meet();
+  });
+}
+
+SharedGroup& as_group(nccl::Group group) { return *static_cast<SharedGroup*>(group); }
+const std::byte* bytes_at(const void* data) { return static_cast<const std::byte*>(data); }
+std::byte* bytes_at(void* data) { return static_cast<std::byte*>(data); }
+int64_t bytes_of(size_t count, int type) { return static_cast<int64_t>(count) * element_bytes(element_of(type)); }
+Summing summing_of(int type, int reduction) {
+  return {element_of(type), reduction == nccl::k_sum ? Reduction::sum : Reduction::max};
+}
+
+nccl::Status make_id(nccl::UniqueId* id) {
+  static int made = 0;
+  const std::string name = fmt::format("/tprimat_shim_{}_{}", ::getpid(), made++);
+  std::memcpy(id->bytes, name.c_str(), name.size() + 1);
+  return 0;
+}
+
+nccl::Status join(nccl::Group* group, int ranks, nccl::UniqueId id, int rank) {
+  *group = new SharedGroup(ranks, id.bytes, rank);
+  return 0;
+}
+
+nccl::Status leave(nccl::Group group) {
+  delete &as_group(group);
+  return 0;
+}
+
+nccl::Status all_reduce(const void* from, void* to, size_t count, int type, int reduction, nccl::Group group, Stream) {
+  submit([=] {
+    reduce_values(as_group(group), bytes_at(from), bytes_at(to), bytes_of(count, type), summing_of(type, reduction));
+  });
+  return 0;
+}
+
+nccl::Status reduce_scatter(const void* all, void* own, size_t count, int type, int reduction, nccl::Group group,
+                            Stream) {
+  submit([=] {
+    SharedGroup& ranks = as_group(group);
+    const int64_t bytes = bytes_of(count, type);
+    for (int rank = 0; rank < ranks.ranks(); ++rank)
+      reduce_values(ranks, bytes_at(all) + rank * bytes, rank == ranks.rank() ? bytes_at(own) : nullptr, bytes,
+                    summing_of(type, reduction));
+  });
+  return 0;
+}
+
+nccl::Status all_gather(const void* own, void* all, size_t count, int type, nccl::Group group, Stream) {
+  submit([=] {
+    SharedGroup& ranks = as_group(group);
+    const int64_t bytes = bytes_of(count, type);
+    in_pieces(bytes, [&](int64_t begin, int64_t piece) {
+      std::memcpy(ranks.slot(ranks.rank()), bytes_at(own) + begin, static_cast<size_t>(piece));
+      ranks.meet();
+      for (int rank = 0; rank < ranks.ranks(); ++rank)
+        std::memcpy(bytes_at(all) + rank * bytes + begin, ranks.slot(rank), static_cast<size_t>(piece));
+      ranks.meet();
+    });
+  });
+  return 0;
+}
+
+nccl::Status broadcast(const void* from, void* to, size_t count, int type, int root, nccl::Group group, Stream) {
+  submit([=] {
+    SharedGroup& ranks = as_group(group);
+    in_pieces(bytes_of(count, type), [&](int64_t begin, int64_t piece) {
+      if (ranks.rank() == root) std::memcpy(ranks.slot(root), bytes_at(from) + begin, static_cast<size_t>(piece));
+      ranks.meet();
+      if (ranks.rank() != root) std::memcpy(bytes_at(to) + begin, ranks.slot(root), static_cast<size_t>(piece));
+      ranks.meet();
+    });
+  });
+  return 0;
+}
+
+nccl::Status send(const void* from, size_t count, int type, int to, nccl::Group group, Stream) {
+  submit([=] { as_group(group).send(bytes_at(from), bytes_of(count, type), to); });
+  return 0;
+}
+
+nccl::Status receive(void* to, size_t count, int type, int from, nccl::Group group, Stream) {
+  submit([=] { as_group(group).receive(bytes_at(to), bytes_of(count, type), from); });
+  return 0;
+}
+
+}  // namespace
+}  // namespace tprimat::gpu::host
+
+namespace tprimat::gpu::nccl {
+
+const NcclCalls& functions() {
+  static const NcclCalls table{
+      .make_id = &host::make_id,
+      .join = &host::join,
+      .leave = &host::leave,
+      .abort = &host::leave,
+      .all_reduce = &host::all_reduce,
+      .all_gather = &host::all_gather,
+      .reduce_scatter = &host::reduce_scatter,
+      .broadcast = &host::broadcast,
+      .send = &host::send,
+      .receive = &host::receive,
+      .status_text = [](Status) { return "shared memory"; },
+  };
+  return table;
+}
+
+}  // namespace tprimat::gpu::nccl

@@ -1,0 +1,39 @@
+#pragma once
+
+// NCCL and RCCL, which share their names: the few declarations that we need of nccl.h (2.10 and newer). The library is
+// loaded when the first group of GPUs is made (device/gpu/find_library.h).
+#include <cstddef>
+
+#include "device/gpu/runtime.h"
+
+namespace tprimat::gpu::nccl {
+
+using Status = int;  // zero: success
+using Group = void*;
+struct UniqueId {
+  char bytes[128];
+};
+
+// ncclDataType_t, ncclRedOp_t
+inline constexpr int k_int8 = 0, k_int32 = 2, k_int64 = 4, k_float16 = 6, k_float32 = 7, k_float64 = 8, k_bfloat16 = 9;
+inline constexpr int k_sum = 0, k_max = 2;
+
+struct NcclCalls {
+  Status (*make_id)(UniqueId*);
+  Status (*join)(Group*, int ranks, UniqueId, int rank);  // waits for the other ranks
+  Status (*leave)(Group);
+  Status (*abort)(Group);  // what is under way ends unfinished
+  Status (*all_reduce)(const void* from, void* to, size_t count, int type, int reduction, Group, Stream);
+  Status (*all_gather)(const void* own, void* all, size_t own_count, int type, Group, Stream);
+  Status (*reduce_scatter)(const void* all, void* own, size_t own_count, int type, int reduction, Group, Stream);
+  Status (*broadcast)(const void* from, void* to, size_t count, int type, int root, Group, Stream);
+  Status (*send)(const void* from, size_t count, int type, int to, Group, Stream);
+  Status (*receive)(void* to, size_t count, int type, int from, Group, Stream);
+  const char* (*status_text)(Status);
+};
+
+// Of the library that is installed, loaded at the first call; shared memory's where kernels run on the processor
+// (host_nccl.cpp). Throws Error (missing component) where there is none.
+const NcclCalls& functions();
+
+}  // namespace tprimat::gpu::nccl

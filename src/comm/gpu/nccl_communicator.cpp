@@ -1,0 +1,264 @@
+#include "comm/gpu/nccl_communicator.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <exception>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "comm/gpu/nccl.h"
+#include "device/gpu/context.h"
+
+namespace tprimat::gpu {
+namespace {
+
+constexpr int k_first_upper_tag = 16384;  // from here on tags have routes of their own
+constexpr int k_meeting_tag = 32767;      // of the hosts' messages by which two ranks meet
+
+void check_nccl(nccl::Status status, const char* what) {
+  if (status == 0) return;
+  throw Error(Problem{fmt::format("the GPUs' ranks failed to {}: {}", what, nccl::functions().status_text(status)),
+                      "NCCL", "NCCL_DEBUG=WARN in the environment makes it say more"},
+              ExitStatus::work_failed);
+}
+
+int type_of(ElementType type) {
+  switch (type) {
+    case ElementType::float32: return nccl::k_float32;
+    case ElementType::float64: return nccl::k_float64;
+    case ElementType::bfloat16: return nccl::k_bfloat16;
+    case ElementType::float16: return nccl::k_float16;
+    case ElementType::int32: return nccl::k_int32;
+    case ElementType::int64: return nccl::k_int64;
+    case ElementType::bytes: break;
+  }
+  return nccl::k_int8;
+}
+
+// Events that are used again and again.
+class EventPool {
+ public:
+  EventPool() = default;
+  ~EventPool() {
+    for (const Event event : free_) driver::ignore(driver::destroy_event(event));
+  }
+  EventPool(const EventPool&) = delete;
+  EventPool& operator=(const EventPool&) = delete;
+
+  Event take() {
+    Event event = nullptr;
+    if (free_.empty()) {
+      check(driver::make_event(&event));
+    } else {
+      event = free_.back();
+      free_.pop_back();
+    }
+    return event;
+  }
+  void give_back(Event event) { free_.push_back(event); }
+
+ private:
+  std::vector<Event> free_;
+};
+
+// The work of the computing stream after wait() comes after the transfer.
+class StreamTransfer : public Transfer {
+ public:
+  StreamTransfer(std::shared_ptr<EventPool> events, Event done) : events_(std::move(events)), done_(done) {}
+  ~StreamTransfer() override {
+    if (done_ == nullptr) return;
+    driver::ignore(driver::await_event(context().stream, done_));
+    events_->give_back(done_);
+  }
+  void wait() override {
+    if (done_ == nullptr) return;
+    check(driver::await_event(context().stream, done_));
+    events_->give_back(std::exchange(done_, nullptr));
+  }
+
+ private:
+  std::shared_ptr<EventPool> events_;
+  Event done_;
+};
+
+// One group of NCCL and the stream in which its transfers follow each other.
+class Route {
+ public:
+  Route(int ranks, const nccl::UniqueId& id, int rank) {
+    check_nccl(nccl::functions().join(&group_, ranks, id, rank), "join a group");
+    check(driver::make_stream(&stream_));
+  }
+  // While an exception is on its way the other ranks may never come.
+  ~Route() {
+    if (std::uncaught_exceptions() > exceptions_) {
+      nccl::functions().abort(group_);
+    } else {
+      driver::ignore(driver::finish_stream(stream_));
+      nccl::functions().leave(group_);
+    }
+    driver::ignore(driver::destroy_stream(stream_));
+  }
+  Route(const Route&) = delete;
+  Route& operator=(const Route&) = delete;
+
+  // work(group, stream), after the computing so far.
+  template <class Work>
+  TransferPtr start(const std::shared_ptr<EventPool>& events, const char* what, const Work& work) {
+    const Event computed = events->take();
+    check(driver::record_event(computed, context().stream));
+    check(driver::await_event(stream_, computed));
+    events->give_back(computed);
+    check_nccl(work(group_, stream_), what);
+    const Event done = events->take();
+    check(driver::record_event(done, stream_));
+    return std::make_unique<StreamTransfer>(events, done);
+  }
+  void finish() { check(driver::finish_stream(stream_)); }
+
+ private:
+  nccl::Group group_ = nullptr;
+  Stream stream_ = nullptr;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+nccl::UniqueId make_id() {
+  nccl::UniqueId id{};
+  check_nccl(nccl::functions().make_id(&id), "name a group");
+  return id;
+}
+
+std::unique_ptr<Route> meet_all(Communicator& host) {
+  nccl::UniqueId id{};
+  if (host.rank() == 0) id = make_id();
+  host.broadcast(comm_buffer(reinterpret_cast<std::byte*>(id.bytes), sizeof id.bytes), 0);
+  return std::make_unique<Route>(host.size(), id, host.rank());
+}
+
+class NcclCommunicator : public Communicator {
+ public:
+  explicit NcclCommunicator(std::unique_ptr<Communicator> host) : host_(std::move(host)), all_(meet_all(*host_)) {}
+
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+
+  TransferPtr start_all_reduce(CommBuffer values, Reduction reduction) override {
+    if (!driver::is_on_device(values.data)) return host_->start_all_reduce(values, reduction);
+    CHECK(values.type != ElementType::bytes);
+    return all_->start(events_, "add up values", [&](nccl::Group group, Stream stream) {
+      return nccl::functions().all_reduce(values.data, values.data, count_of(values), type_of(values.type),
+                                          reduction == Reduction::sum ? nccl::k_sum : nccl::k_max, group, stream);
+    });
+  }
+  TransferPtr start_all_gather(CommBuffer own, CommBuffer all) override {
+    if (!driver::is_on_device(all.data)) return host_->start_all_gather(own, all);
+    CHECK(own.type == all.type && own.count * size() == all.count);
+    return all_->start(events_, "gather values", [&](nccl::Group group, Stream stream) {
+      return nccl::functions().all_gather(own.data, all.data, count_of(own), type_of(own.type), group, stream);
+    });
+  }
+  TransferPtr start_reduce_scatter(CommBuffer all, CommBuffer own) override {
+    if (!driver::is_on_device(all.data)) return host_->start_reduce_scatter(all, own);
+    CHECK(own.type == all.type && own.count * size() == all.count && own.type != ElementType::bytes);
+    return all_->start(events_, "add up and scatter values", [&](nccl::Group group, Stream stream) {
+      return nccl::functions().reduce_scatter(all.data, own.data, count_of(own), type_of(own.type), nccl::k_sum, group,
+                                              stream);
+    });
+  }
+  TransferPtr start_send(CommBuffer values, int to, int tag) override {
+    if (!driver::is_on_device(values.data)) return host_->start_send(values, to, tag);
+    return route(to, true, tag).start(events_, "send values", [&](nccl::Group group, Stream stream) {
+      return nccl::functions().send(values.data, count_of(values), type_of(values.type), place_in_pair(to, rank()),
+                                    group, stream);
+    });
+  }
+  TransferPtr start_receive(CommBuffer values, int from, int tag) override {
+    if (!driver::is_on_device(values.data)) return host_->start_receive(values, from, tag);
+    return route(from, false, tag).start(events_, "receive values", [&](nccl::Group group, Stream stream) {
+      return nccl::functions().receive(values.data, count_of(values), type_of(values.type), place_in_pair(from, rank()),
+                                       group, stream);
+    });
+  }
+  void broadcast(CommBuffer values, int root) override {
+    if (!driver::is_on_device(values.data)) return host_->broadcast(values, root);
+    const auto work = [&](nccl::Group group, Stream stream) {
+      return nccl::functions().broadcast(values.data, values.data, count_of(values), type_of(values.type), root, group,
+                                         stream);
+    };
+    all_->start(events_, "broadcast values", work)->wait();
+  }
+  // Of the GPUs too: what was given to them before is done.
+  void barrier() override {
+    check(driver::finish_stream(context().stream));
+    all_->finish();
+    for (const auto& [key, one] : routes_) one->finish();
+    host_->barrier();
+  }
+  void progress() override { host_->progress(); }
+  std::unique_ptr<Communicator> split(int color, int key) override {
+    return make_gpu_communicator(host_->split(color, key));
+  }
+
+ private:
+  // To or from a peer, for tags below or from k_first_upper_tag on.
+  using RouteKey = std::tuple<int, bool, bool>;
+
+  static size_t count_of(const CommBuffer& values) { return static_cast<size_t>(values.count); }
+  static int place_in_pair(int who, int other) { return who > other ? 1 : 0; }
+  Route& route(int peer, bool sends, int tag);
+  void meet(int peer);
+  void meet_neighbours();
+
+  std::unique_ptr<Communicator> host_;
+  std::shared_ptr<EventPool> events_ = std::make_shared<EventPool>();
+  std::unique_ptr<Route> all_;
+  std::map<RouteKey, std::unique_ptr<Route>> routes_;
+  bool neighbours_met_ = false;
+};
+
+Route& NcclCommunicator::route(int peer, bool sends, int tag) {
+  CHECK(peer >= 0 && peer < size() && peer != rank() && tag >= 0);
+  if (!neighbours_met_) meet_neighbours();
+  const RouteKey key{peer, sends, tag >= k_first_upper_tag};
+  if (!routes_.contains(key)) meet(peer);  // which needs the other one, at its own first message
+  return *routes_.at(key);
+}
+
+// Two ranks make their four groups in an order that both know: for each direction, lower tags, then upper.
+void NcclCommunicator::meet(int peer) {
+  std::array<nccl::UniqueId, 4> ids{};
+  const bool leads = rank() < peer;
+  if (leads)
+    for (nccl::UniqueId& id : ids) id = make_id();
+  const CommBuffer bytes = comm_buffer(reinterpret_cast<std::byte*>(ids.data()), sizeof ids);
+  (leads ? host_->start_send(bytes, peer, k_meeting_tag) : host_->start_receive(bytes, peer, k_meeting_tag))->wait();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const bool upwards = i < 2;  // from the lower rank to the higher
+    routes_[{peer, upwards == leads, i % 2 == 1}] = std::make_unique<Route>(2, ids[i], place_in_pair(rank(), peer));
+  }
+}
+
+// Every rank's first message brings it together with those before and behind it, in an order in which no chain of ranks
+// waits in a circle: even ranks with their successors, odd ranks with theirs, the last with the first.
+void NcclCommunicator::meet_neighbours() {
+  neighbours_met_ = true;
+  const int last = size() - 1;
+  for (const int parity : {0, 1}) {
+    if (rank() % 2 == parity && rank() < last) meet(rank() + 1);
+    if (rank() % 2 != parity && rank() > 0) meet(rank() - 1);
+  }
+  if (last > 1 && (rank() == 0 || rank() == last)) meet(last - rank());
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_gpu_communicator(std::unique_ptr<Communicator> host) {
+  return std::make_unique<NcclCommunicator>(std::move(host));
+}
+
+}  // namespace tprimat::gpu
