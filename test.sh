@@ -5,7 +5,8 @@
 #                        modules but the engine's
 #   ./test.sh --all      also all unit tests optimised, every header alone, the whole program and the engine under those
 #                        sanitizers, and the long stages: Slurm, PyTorch, transformers and megatron-core beside us (pip
-#                        installs them into build/python), thread sanitizer, longer fuzzing
+#                        installs them into build/python), thread sanitizer, kernels compiled for the GPUs of both
+#                        vendors (and tested where there is one), longer fuzzing
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -76,6 +77,13 @@ fi
 if [ "$all" = yes ]; then
   build tsan process_tests telemetry_tests run_tests data_tests model_files_tests
   stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint'
+  # Kernels compile for the GPUs of both vendors; their tests run where there is one.
+  install_nvcc
+  build nvd tprimat_nvd gpu_tests
+  stage nvd -R '^gpu\.'
+  [ -d "${ROCM_PATH:-/opt/rocm}" ] || install_dependencies amd-check
+  build amd tprimat_amd gpu_tests
+  stage amd -R '^gpu\.'
   say "Fuzzing every reader of foreign files"
   scripts/fuzz.sh 3 && passed=$((passed + 1)) || failed=$((failed + 1))
 fi

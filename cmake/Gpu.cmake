@@ -11,7 +11,11 @@ if(TPRIMAT_WERROR)
 endif()
 
 if(TPRIMAT_GPU STREQUAL nvd)
-  set(cuda_wheels ${CMAKE_SOURCE_DIR}/build/cuda/nvidia/cu13)  # scripts/build.sh puts them there
+  # scripts/build.sh puts them there
+  file(GLOB cuda_wheels ${CMAKE_SOURCE_DIR}/build/cuda/lib/python3*/site-packages/nvidia/cu13)
+  if(NOT cuda_wheels)
+    set(cuda_wheels ${CMAKE_SOURCE_DIR}/build/cuda)
+  endif()
   find_program(TPRIMAT_GPU_COMPILER nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin ${cuda_wheels}/bin
     DOC "nvcc of CUDA 13" REQUIRED)
   get_filename_component(cuda ${TPRIMAT_GPU_COMPILER} REALPATH)

@@ -4,7 +4,7 @@
 set -eu
 not_here='clang-16|libclang-rt-16-dev|qemu-user|slurm-wlm|munge|chromium'
 ! command -v mpicxx >/dev/null || not_here="$not_here|libopenmpi-dev|openmpi-bin"
-packages=$(sed -e 's/#.*//' "$1" | awk 'NF { print $1 }' | grep -vxE "$not_here")
+packages=$(sed -e 's/#.*//' -e '/^\[/,$d' "$1" | awk 'NF { print $1 }' | grep -vxE "$not_here")
 [ "${2:-}" != --print ] || { echo "$packages"; exit 0; }
 apt-get update -qq
 # shellcheck disable=SC2086

@@ -16,17 +16,24 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
+# listed [GROUP]: the first words of dependencies.txt's lines above all groups, or below [GROUP].
+listed() {
+  sed -e 's/#.*//' dependencies.txt |
+    awk -v wanted="${1:+[$1]}" '/^\[/ { group = $1; next } NF && group == wanted { print $1 }'
+}
+
 missing_packages() {
   local package
-  sed -e 's/#.*//' -e '/^[[:space:]]*$/d' dependencies.txt | while read -r package _; do
+  listed "$@" | while read -r package; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
   done
 }
 
+# install_dependencies [GROUP]
 install_dependencies() {
   command -v apt-get >/dev/null || fail "this script installs Debian packages; elsewhere install what dependencies.txt lists, then: cmake --preset release && cmake --build --preset release"
   local packages
-  packages=$(missing_packages)
+  packages=$(missing_packages "$@")
   [ -n "$packages" ] || return 0
   say "Installing $(echo "$packages" | wc -w) packages: $(echo $packages)"
   [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "run this as root, or install sudo"
@@ -34,6 +41,23 @@ install_dependencies() {
   # shellcheck disable=SC2086
   DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends $packages >build/apt.log 2>&1 ||
     fail "apt-get install failed; see build/apt.log"
+}
+
+# install_wheels GROUP: Python packages that bring compilers and libraries, not Python, into build/cuda.
+install_wheels() {
+  local group=$1 wanted
+  wanted=$(listed "$group")
+  [ "$wanted" != "$(cat "build/cuda/$group.txt" 2>/dev/null)" ] || return 0
+  say "Installing into build/cuda: $(echo $wanted)"
+  # shellcheck disable=SC2086
+  { python3 -m venv build/cuda && build/cuda/bin/pip install -q --no-deps $wanted; } \
+    >build/cuda.log 2>&1 || fail "installing Python packages failed; see build/cuda.log"
+  echo "$wanted" >"build/cuda/$group.txt"
+}
+
+# nvcc where there is none; cmake/Gpu.cmake looks at the same places.
+install_nvcc() {
+  [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || command -v nvcc >/dev/null || install_wheels nvcc
 }
 
 # The Python packages that tests compare with, in build/python; made again when their list changes.

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Builds the program for trainings on GPUs, as build/nvd/tprimat or build/amd/tprimat; see docs/gpu.md.
+#   scripts/build_gpu.sh nvd|amd [TARGET...]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/build.sh
+source scripts/build.sh
+
+case "${1:-}" in
+  nvd) install_dependencies && install_nvcc ;;
+  amd) install_dependencies ;;
+  *) fail "for which GPUs: scripts/build_gpu.sh nvd, or scripts/build_gpu.sh amd" ;;
+esac
+# Found where a toolkit or PyTorch has put it, else brought here.
+if [ "$1" = nvd ] && [ -e /dev/nvidiactl ] && ! ldconfig -p | grep -q 'libcublasLt[.]so[.]13' &&
+  ! ls /usr/local/cuda/lib64/libcublasLt.so.13 >/dev/null 2>&1 &&
+  ! python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2>/dev/null; then
+  install_wheels cublas
+fi
+build "$@"
