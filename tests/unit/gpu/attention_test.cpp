@@ -46,8 +46,8 @@ constexpr size_t size_of(int64_t count) { return static_cast<size_t>(count); }
 
 // Rows of `heads` heads with NaN between them, which nobody may read or write.
 struct RowLayout {
-  RowLayout(const AttentionShape& shape, int64_t tokens, int64_t heads, int64_t gap)
-      : batch(shape.batch), tokens(tokens), width(heads * shape.head_dim), row(width + gap) {}
+  RowLayout(const AttentionShape& shape, int64_t token_count, int64_t heads, int64_t gap)
+      : batch(shape.batch), tokens(token_count), width(heads * shape.head_dim), row(width + gap) {}
   int64_t batch, tokens, width, row;
 
   int64_t count() const { return batch * tokens * row; }
