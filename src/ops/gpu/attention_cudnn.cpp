@@ -1,6 +1,6 @@
 #include "ops/gpu/attention_cudnn.h"
 
-#if !defined(TPRIMAT_CUDNN)
+#if !defined(TPRIMAT_HAS_CUDNN)
 namespace tprimat::gpu {
 bool has_cudnn_attention() { return false; }
 template <class T>
@@ -31,10 +31,10 @@ namespace fe = cudnn_frontend;
 // A plan that needs more than this beside its inputs is left to our own kernels.
 constexpr int64_t k_most_workspace_bytes = int64_t{2} << 30;
 
-const WantedLibrary k_cudnn{"cuDNN", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "TPRIMAT_CUDNN_LIBRARY", ""};
+const WantedLibrary k_cudnn{"cuDNN", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "TPRIMAT_CUDNN", ""};
 // What cuDNN and the headers around it load by their bare names, found here where the linker would not look.
-const WantedLibrary k_runtime{"CUDA's runtime", {"libcudart.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUDART_LIBRARY", ""};
-const WantedLibrary k_blas{"cuBLASLt", {"libcublasLt.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUBLASLT_LIBRARY", ""};
+const WantedLibrary k_runtime{"CUDA's runtime", {"libcudart.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUDART", ""};
+const WantedLibrary k_blas{"cuBLASLt", {"libcublasLt.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUBLASLT", ""};
 
 // The library on this process's device; null where it is missing or does not start.
 cudnnHandle_t start_cudnn() {

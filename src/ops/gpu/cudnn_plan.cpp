@@ -1,4 +1,4 @@
-#if defined(TPRIMAT_CUDNN)
+#if defined(TPRIMAT_HAS_CUDNN)
 #include "ops/gpu/cudnn_plan.h"
 
 #include <cmath>
