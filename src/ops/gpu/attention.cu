@@ -1,4 +1,6 @@
 #include "base/error.h"
+#include "ops/gpu/attention_choice.h"
+#include "ops/gpu/attention_cudnn.h"
 #include "ops/gpu/attention_kernels.h"
 #include "ops/gpu/attention_view.h"
 #include "ops/gpu/gpu_ops.h"
@@ -22,7 +24,7 @@ void attention_forward(const AttentionShape& shape, const AttentionInputs<T>& in
   if (shape.batch == 0 || shape.queries == 0) return;
   if constexpr (std::is_same_v<T, float>)
     float_attention_forward(shape, inputs, y, logsumexp);
-  else
+  else if (attention_choice() == AttentionChoice::own || !cudnn_attention_forward(shape, inputs, y, logsumexp))
     tiled_attention_forward(shape, inputs, y, logsumexp);
 }
 
@@ -30,10 +32,15 @@ template <class T>
 void attention_backward(const AttentionShape& shape, const AttentionGradient<T>& gradient) {
   require_head_size(shape);
   if (shape.batch == 0) return;
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (std::is_same_v<T, float>) {
     float_attention_backward(shape, gradient);
-  else
+  } else {
+    const AttentionChoice choice = attention_choice();
+    if (choice != AttentionChoice::own && shape.queries > 0 &&
+        cudnn_attention_backward(shape, gradient, choice == AttentionChoice::cudnn))
+      return;
     tiled_attention_backward(shape, gradient);
+  }
 }
 
 #define TPRIMAT_ATTENTION(T)                                                                                     \

@@ -62,9 +62,9 @@ struct QueryTiles {  // of the pass over keys
 
 // scores ← p, dp ← ds
 template <int parts, int width>
-__device__ void softmax_backward(const WarpTile<parts, width>& scores, WarpTile<parts, width>& dp, float scale_log2,
-                                 const float (&exponent)[parts][Accumulator::k_slots],
-                                 const float (&mean)[parts][Accumulator::k_slots]) {
+__device__ __forceinline__ void softmax_backward(const WarpTile<parts, width>& scores, WarpTile<parts, width>& dp,
+                                                 float scale_log2, const float (&exponent)[parts][Accumulator::k_slots],
+                                                 const float (&mean)[parts][Accumulator::k_slots]) {
   TPRIMAT_UNROLL
   for (int r = 0; r < parts; ++r) {
     TPRIMAT_UNROLL
@@ -158,7 +158,7 @@ template <int queries>
 struct TileStatistics {
   float *exponent, *mean;
 
-  __device__ void load(const float* from_exponent, const float* from_mean) const {
+  __device__ __forceinline__ void load(const float* from_exponent, const float* from_mean) const {
     constexpr int k_packs = queries / 4;
     const int thread = static_cast<int>(threadIdx.x);
     if (thread < k_packs)
@@ -170,8 +170,8 @@ struct TileStatistics {
 
 // scores (keys×queries) ← p, dp ← ds
 template <bool wants_ds, int queries>
-__device__ void softmax_backward(WarpTile<1, queries>& scores, WarpTile<1, queries>& dp, float scale_log2,
-                                 const TileStatistics<queries>& statistics) {
+__device__ __forceinline__ void softmax_backward(WarpTile<1, queries>& scores, WarpTile<1, queries>& dp,
+                                                 float scale_log2, const TileStatistics<queries>& statistics) {
   TPRIMAT_UNROLL
   for (int c = 0; c < queries / 16; ++c) {
     TPRIMAT_UNROLL
@@ -182,6 +182,13 @@ __device__ void softmax_backward(WarpTile<1, queries>& scores, WarpTile<1, queri
       if constexpr (wants_ds) dp.at[0][c].values[i] = p * (dp.at[0][c].values[i] - statistics.mean[query]);
     }
   }
+}
+
+template <class T, int width>
+__device__ __forceinline__ void store_sums(WarpTile<1, width>& sums, const SharedTile<T, width>& by_way_of,
+                                           int first_row, const GlobalRows<T>& to, bool accumulate) {
+  if (accumulate) add_rows(sums, first_row, to);
+  store_rows(sums, by_way_of, first_row, to);
 }
 
 template <class T, int width, KeyPart part>
@@ -243,14 +250,12 @@ __global__ void __launch_bounds__(KeyTiles<width>::k_threads) dkey_kernel(Backwa
   wait_for_copies();
   __syncthreads();
 
-  const auto store = [&](WarpTile<1, width>& sums, const SharedTile<T, width>& by_way_of, const HeadRows<T>& to) {
-    const GlobalRows<T> rows = rows_of(to, view, batch, work.head, first, view.keys, args.packs);
-    if (args.accumulate) add_rows(sums, own, rows);
-    store_rows(sums, by_way_of, own, rows);
+  const auto rows = [&](const HeadRows<T>& all) {
+    return rows_of(all, view, batch, work.head, first, view.keys, args.packs);
   };
   multiply(dkey, view.scale);
-  if constexpr (k_makes_key) store(dkey, keys, args.dkey);
-  if constexpr (k_makes_value) store(dvalue, values, args.dvalue);
+  if constexpr (k_makes_key) store_sums(dkey, keys, own, rows(args.dkey), args.accumulate);
+  if constexpr (k_makes_value) store_sums(dvalue, values, own, rows(args.dvalue), args.accumulate);
 }
 
 template <class T>

@@ -41,7 +41,8 @@ struct RunningSoftmax {
 
   // scores ← 2^(score − largest); what was added up so far shrinks to the new largest.
   template <int keys, int width>
-  __device__ void fold(WarpTile<parts, keys>& scores, WarpTile<parts, width>& output, float scale_log2) {
+  __device__ __forceinline__ void fold(WarpTile<parts, keys>& scores, WarpTile<parts, width>& output,
+                                       float scale_log2) {
     TPRIMAT_UNROLL
     for (int r = 0; r < parts; ++r) {
       float taken[Accumulator::k_slots], shrink[Accumulator::k_slots];
@@ -71,7 +72,7 @@ struct RunningSoftmax {
   }
 
  private:
-  __device__ static float largest_of(const Accumulator* scores, int count, int slot, float largest) {
+  __device__ __forceinline__ static float largest_of(const Accumulator* scores, int count, int slot, float largest) {
     TPRIMAT_UNROLL
     for (int c = 0; c < count; ++c) {
       TPRIMAT_UNROLL
@@ -84,8 +85,8 @@ struct RunningSoftmax {
 
 // Divides by the rows' sums and stores their logsumexp; rows that see no key become zero.
 template <int parts, int width>
-__device__ void finish_rows(RunningSoftmax<parts>& softmax, WarpTile<parts, width>& output, float scale, int rows,
-                            int first_row, float* logsumexp) {
+__device__ __forceinline__ void finish_rows(RunningSoftmax<parts>& softmax, WarpTile<parts, width>& output, float scale,
+                                            int rows, int first_row, float* logsumexp) {
   TPRIMAT_UNROLL
   for (int r = 0; r < parts; ++r) {
     float share[Accumulator::k_slots];

@@ -2,10 +2,10 @@
 
 // Our own kernels behind attention_forward and attention_backward (gpu_ops.h), contracts as there. shape has at least
 // one query, and heads of at most k_most_head_dim.
+#include <cstdint>
 #include <initializer_list>
 
 #include "ops/attention.h"
-#include "ops/gpu/element.h"
 
 namespace tprimat::gpu {
 
@@ -21,12 +21,23 @@ void float_attention_forward(const AttentionShape& shape, const AttentionInputs<
                              const HeadRows<float>& y, float* logsumexp);
 void float_attention_backward(const AttentionShape& shape, const AttentionGradient<float>& gradient);
 
+// All heads of some rows of each sequence, which lie side by side. T is bf16 or f16.
+struct HeadBlock {
+  int64_t batch, rows, width;  // width: of all heads
+};
+template <class T>
+void add_heads(const HeadBlock& block, const HeadRows<const T>& from, const HeadRows<T>& to);
+template <class T>
+void clear_heads(const HeadBlock& block, const HeadRows<T>& rows);
+
 // Whether heads can be read and written 16 bytes at a time.
 template <class T>
 bool heads_fit_packs(const AttentionShape& shape, std::initializer_list<HeadRows<const T>> all) {
-  bool fit = shape.head_dim % Pack<T>::k_size == 0;
+  const auto is_whole = [](int64_t elements) { return elements * int64_t{sizeof(T)} % 16 == 0; };
+  bool fit = is_whole(shape.head_dim);
   for (const HeadRows<const T>& rows : all)
-    fit = fit && fits_packs<T>({rows.data}, {rows.row_stride, rows.sequence_stride});
+    fit = fit && reinterpret_cast<uintptr_t>(rows.data) % 16 == 0 && is_whole(rows.row_stride) &&
+          is_whole(rows.sequence_stride);
   return fit;
 }
 

@@ -27,8 +27,8 @@ struct WarpTile {
 
 // to[m][n] = Σ_k left[first_row + m][k] · right[n][k]
 template <class T, int parts, int width, int columns>
-__device__ inline void multiply_rows(WarpTile<parts, width>& to, const SharedTile<T, columns>& left, int first_row,
-                                     const SharedTile<T, columns>& right) {
+__device__ __forceinline__ void multiply_rows(WarpTile<parts, width>& to, const SharedTile<T, columns>& left,
+                                              int first_row, const SharedTile<T, columns>& right) {
   to.clear();
   const OperandPlaces at_left = left_places(first_row), at_right = right_transposed_places();
   TPRIMAT_UNROLL
@@ -47,8 +47,8 @@ __device__ inline void multiply_rows(WarpTile<parts, width>& to, const SharedTil
 
 // to[m][n] += Σ_k left[m][k] · right[k][n], the left rounded to T
 template <class T, int parts, int width, int columns>
-__device__ inline void add_product(WarpTile<parts, columns>& to, const WarpTile<parts, width>& left,
-                                   const SharedTile<T, columns>& right) {
+__device__ __forceinline__ void add_product(WarpTile<parts, columns>& to, const WarpTile<parts, width>& left,
+                                            const SharedTile<T, columns>& right) {
   const OperandPlaces at_right = right_places();
   TPRIMAT_UNROLL
   for (int k = 0; k < width / 16; ++k) {
@@ -66,7 +66,8 @@ __device__ inline void add_product(WarpTile<parts, columns>& to, const WarpTile<
 
 // −∞ where the row must not see the column: it sees [first(row), end(row)).
 template <int parts, int width, class Bounds>
-__device__ inline void hide(WarpTile<parts, width>& scores, int first_row, int first_column, const Bounds& bounds) {
+__device__ __forceinline__ void hide(WarpTile<parts, width>& scores, int first_row, int first_column,
+                                     const Bounds& bounds) {
   TPRIMAT_UNROLL
   for (int r = 0; r < parts; ++r) {
     int first[Accumulator::k_slots], end[Accumulator::k_slots];
@@ -87,8 +88,8 @@ __device__ inline void hide(WarpTile<parts, width>& scores, int first_row, int f
 
 // This warp's rows into its own rows of a tile in shared memory, rounded to T.
 template <class T, int parts, int columns>
-__device__ inline void keep_rounded(const WarpTile<parts, columns>& values, const SharedTile<T, columns>& to,
-                                    int first_row) {
+__device__ __forceinline__ void keep_rounded(const WarpTile<parts, columns>& values, const SharedTile<T, columns>& to,
+                                             int first_row) {
   TPRIMAT_UNROLL
   for (int r = 0; r < parts; ++r) {
     TPRIMAT_UNROLL
@@ -104,8 +105,8 @@ __device__ inline void keep_rounded(const WarpTile<parts, columns>& values, cons
 
 // Rounded rows by way of the tile's own rows of this warp, which nobody else touches, to global memory.
 template <class T, int parts, int columns>
-__device__ inline void store_rows(const WarpTile<parts, columns>& values, const SharedTile<T, columns>& by_way_of,
-                                  int first_row, GlobalRows<T> to) {
+__device__ __forceinline__ void store_rows(const WarpTile<parts, columns>& values,
+                                           const SharedTile<T, columns>& by_way_of, int first_row, GlobalRows<T> to) {
   sync_warp();
   keep_rounded(values, by_way_of, first_row);
   sync_warp();
@@ -115,7 +116,7 @@ __device__ inline void store_rows(const WarpTile<parts, columns>& values, const 
 }
 
 template <int parts, int columns>
-__device__ inline void multiply(WarpTile<parts, columns>& values, float factor) {
+__device__ __forceinline__ void multiply(WarpTile<parts, columns>& values, float factor) {
   TPRIMAT_UNROLL
   for (int r = 0; r < parts; ++r) {
     TPRIMAT_UNROLL
@@ -128,7 +129,7 @@ __device__ inline void multiply(WarpTile<parts, columns>& values, float factor) 
 
 // values += what the rows hold in global memory
 template <class T, int parts, int columns>
-__device__ inline void add_rows(WarpTile<parts, columns>& values, int first_row, const GlobalRows<T>& from) {
+__device__ __forceinline__ void add_rows(WarpTile<parts, columns>& values, int first_row, const GlobalRows<T>& from) {
   TPRIMAT_UNROLL
   for (int r = 0; r < parts; ++r) {
     TPRIMAT_UNROLL

@@ -50,8 +50,8 @@ struct AttentionView {
 
 // Head `head` of sequence `batch`, from row `first` on.
 template <class T>
-__device__ inline GlobalRows<T> rows_of(const HeadRows<T>& all, const AttentionView& view, int batch, int head,
-                                        int first, int count, bool packs) {
+__device__ __forceinline__ GlobalRows<T> rows_of(const HeadRows<T>& all, const AttentionView& view, int batch, int head,
+                                                 int first, int count, bool packs) {
   return {all.data + batch * all.sequence_stride + first * all.row_stride + head * view.head_dim, all.row_stride,
           count - first, view.head_dim, packs};
 }

@@ -79,7 +79,7 @@ __device__ inline uint32_t pair_of(float low, float high) {
 }
 
 template <class T>
-__device__ inline LeftOperand<T> left_operand(const Accumulator& c) {
+__device__ __forceinline__ LeftOperand<T> left_operand(const Accumulator& c) {
   LeftOperand<T> a;
   TPRIMAT_UNROLL
   for (int i = 0; i < k_operand_registers; ++i) a.pairs[i] = pair_of<T>(c.values[2 * i], c.values[2 * i + 1]);
@@ -144,7 +144,7 @@ void multiply_add(Accumulator& c, const LeftOperand<T>& a, const RightOperand<T>
 
 #if defined(TPRIMAT_GPU_CUDA)
 template <bool transposed>
-__device__ inline void load_matrices(const void* row, uint32_t* r) {
+__device__ __forceinline__ void load_matrices(const void* row, uint32_t* r) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   if constexpr (transposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -157,7 +157,7 @@ __device__ inline void load_matrices(const void* row, uint32_t* r) {
 }
 
 template <class T>
-__device__ inline void multiply_half(float* c, const uint32_t* a, const uint32_t* b) {
+__device__ __forceinline__ void multiply_half(float* c, const uint32_t* a, const uint32_t* b) {
   if constexpr (std::is_same_v<T, bf16>)
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
         "%2, %3};"
@@ -184,7 +184,7 @@ __device__ inline Vector mfma_vector(const void* from) {
 
 // c += a·b
 template <class T>
-__device__ inline void multiply_add(Accumulator& c, const LeftOperand<T>& a, const RightOperand<T>& b) {
+__device__ __forceinline__ void multiply_add(Accumulator& c, const LeftOperand<T>& a, const RightOperand<T>& b) {
 #if defined(TPRIMAT_GPU_HOST)
   host::multiply_add(c, a, b);
 #elif defined(TPRIMAT_GPU_CUDA)
@@ -205,8 +205,8 @@ __device__ inline void multiply_add(Accumulator& c, const LeftOperand<T>& a, con
 // Operands out of shared memory: the 16×16 part of the tile that begins at `row` and `column`, multiples of 16, of
 // which those are best known when the program is compiled; rows of this warp come on top.
 template <bool transposed, class T, int columns>
-__device__ inline void load_parts(const SharedTile<T, columns>& tile, int row, int column,
-                                  typename SharedTile<T, columns>::Place place, uint32_t* pairs) {
+__device__ __forceinline__ void load_parts(const SharedTile<T, columns>& tile, int row, int column,
+                                           typename SharedTile<T, columns>::Place place, uint32_t* pairs) {
   if constexpr (!k_wave_of_64) {
 #if defined(TPRIMAT_GPU_HOST)
     host::load_matrices(tile.at(row, column, place), transposed, pairs);
@@ -234,7 +234,8 @@ __device__ inline OperandPlaces left_places(int first_row) {
   return {first_row + lane % 16, k_wave_of_64 ? lane / 16 * 4 : lane / 16 * 8};
 }
 template <class T, int columns>
-__device__ inline LeftOperand<T> load_left(const SharedTile<T, columns>& tile, int row, int column, OperandPlaces p) {
+__device__ __forceinline__ LeftOperand<T> load_left(const SharedTile<T, columns>& tile, int row, int column,
+                                                    OperandPlaces p) {
   LeftOperand<T> a;
   load_parts<false>(tile, row, column, {p.row, p.column}, a.pairs);
   return a;
@@ -247,8 +248,8 @@ __device__ inline OperandPlaces right_transposed_places() {
   return {lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8};
 }
 template <class T, int columns>
-__device__ inline RightOperand<T> load_right_transposed(const SharedTile<T, columns>& tile, int row, int column,
-                                                        OperandPlaces p) {
+__device__ __forceinline__ RightOperand<T> load_right_transposed(const SharedTile<T, columns>& tile, int row,
+                                                                 int column, OperandPlaces p) {
   RightOperand<T> b;
   load_parts<false>(tile, row, column, {p.row, p.column}, b.pairs);
   return b;
@@ -261,7 +262,8 @@ __device__ inline OperandPlaces right_places() {
   return {lane % 16, lane / 16 * 8};
 }
 template <class T, int columns>
-__device__ inline RightOperand<T> load_right(const SharedTile<T, columns>& tile, int row, int column, OperandPlaces p) {
+__device__ __forceinline__ RightOperand<T> load_right(const SharedTile<T, columns>& tile, int row, int column,
+                                                      OperandPlaces p) {
   RightOperand<T> b;
   load_parts<true>(tile, row, column, {p.row, p.column}, b.pairs);
   return b;

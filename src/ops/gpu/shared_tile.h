@@ -44,7 +44,8 @@ struct GlobalRows {
 
 // One value after the other, where the rows are not made of whole packs.
 template <int rows, int threads, class T, int columns>
-__device__ inline void load_tile_by_elements(const SharedTile<T, columns>& to, const GlobalRows<const T>& from) {
+__device__ __forceinline__ void load_tile_by_elements(const SharedTile<T, columns>& to,
+                                                      const GlobalRows<const T>& from) {
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += threads) {
     const int row = i / columns, column = i % columns;
     *to.at(row, column) = row < from.rows && column < from.width ? from.data[row * from.stride + column] : T{};
@@ -53,7 +54,7 @@ __device__ inline void load_tile_by_elements(const SharedTile<T, columns>& to, c
 
 // Starts copying `rows` rows into the tile by all threads; what does not exist becomes zero.
 template <int rows, int threads, class T, int columns>
-__device__ inline void load_tile(const SharedTile<T, columns>& to, const GlobalRows<const T>& from) {
+__device__ __forceinline__ void load_tile(const SharedTile<T, columns>& to, const GlobalRows<const T>& from) {
   if (!from.packs) return load_tile_by_elements<rows, threads>(to, from);
   // Each thread takes the same columns of every k_step-th row; the last threads of a block may be left over.
   constexpr int k_chunks = columns / 8, k_step = threads / k_chunks, k_busy = k_step * k_chunks;
@@ -74,7 +75,7 @@ __device__ inline void load_tile(const SharedTile<T, columns>& to, const GlobalR
 
 // Copies rows [first, first + rows) of the tile to row 0 and on of `to`, by one warp.
 template <int rows, class T, int columns>
-__device__ inline void store_tile(const SharedTile<T, columns>& from, int first, const GlobalRows<T>& to) {
+__device__ __forceinline__ void store_tile(const SharedTile<T, columns>& from, int first, const GlobalRows<T>& to) {
   constexpr int k_chunks = columns / 8;
   if (!to.packs) {
     for (int i = lane_of_thread(); i < rows * columns; i += k_warp) {

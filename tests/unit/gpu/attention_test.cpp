@@ -3,6 +3,10 @@
 #include <cstring>
 #include <limits>
 
+#include "base/error.h"
+#include "ops/gpu/attention_choice.h"
+#include "ops/gpu/attention_cudnn.h"
+#include "ops/gpu/attention_kernels.h"
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/device_vector.h"
 
@@ -46,8 +50,8 @@ constexpr size_t size_of(int64_t count) { return static_cast<size_t>(count); }
 
 // Rows of `heads` heads with NaN between them, which nobody may read or write.
 struct RowLayout {
-  RowLayout(const AttentionShape& shape, int64_t tokens, int64_t heads, int64_t gap)
-      : batch(shape.batch), tokens(tokens), width(heads * shape.head_dim), row(width + gap) {}
+  RowLayout(const AttentionShape& shape, int64_t token_count, int64_t heads, int64_t gap)
+      : batch(shape.batch), tokens(token_count), width(heads * shape.head_dim), row(width + gap) {}
   int64_t batch, tokens, width, row;
 
   int64_t count() const { return batch * tokens * row; }
@@ -130,17 +134,26 @@ PassResults<double> run_reference(const AttentionShape& shape, const Layouts& la
   return out;
 }
 
+// Which implementation does which pass.
+struct PassChoices {
+  AttentionChoice forward = AttentionChoice::own, backward = AttentionChoice::own;
+};
+
 template <class T>
 PassResults<T> run_on_device(const AttentionShape& shape, const Layouts& layouts, const PassInputs& in, bool accumulate,
-                             std::vector<float>& logsumexp) {
+                             std::vector<float>& logsumexp, const PassChoices& choices = {}) {
   const DeviceVector<T> query(narrowed<T>(in.query)), kv(narrowed<T>(in.kv)), dy(narrowed<T>(in.dy));
   auto y = DeviceVector<T>::poisoned(query.size()), dquery = DeviceVector<T>::poisoned(query.size());
   auto dkv = accumulate ? DeviceVector<T>(narrowed<T>(in.dkv_before)) : DeviceVector<T>::poisoned(kv.size());
   auto statistics = DeviceVector<float>::poisoned(statistics_of(shape));
   const PassMemory<T> memory{query.data(),  kv.data(),  dy.data(),         y.data(),
                              dquery.data(), dkv.data(), statistics.data(), layouts};
+  const AttentionChoice before = attention_choice();
+  choose_attention(choices.forward);
   gpu::attention_forward<T>(shape, memory.inputs(), memory.y_rows(), statistics.data());
+  choose_attention(choices.backward);
   gpu::attention_backward<T>(shape, memory.gradient(accumulate));
+  choose_attention(before);
   logsumexp = statistics.download();
   return {y.download(), {}, dquery.download(), dkv.download()};
 }
@@ -176,14 +189,14 @@ void expect_logsumexp(const std::vector<float>& actual, const std::vector<double
 }
 
 template <class T>
-void expect_reference(const AttentionCase& c, uint64_t seed, bool accumulate) {
+void expect_reference(const AttentionCase& c, uint64_t seed, bool accumulate, const PassChoices& choices = {}) {
   const Layouts layouts(c);
   const PassInputs in = make_inputs<T>(layouts, seed);
   PassResults<double> expected = run_reference(c.shape, layouts, in, accumulate);
   expected.y = layouts.query.with_gaps(expected.y), expected.dquery = layouts.query.with_gaps(expected.dquery);
   expected.dkv = layouts.kv.with_gaps(expected.dkv);
   std::vector<float> logsumexp;
-  const PassResults<T> actual = run_on_device<T>(c.shape, layouts, in, accumulate, logsumexp);
+  const PassResults<T> actual = run_on_device<T>(c.shape, layouts, in, accumulate, logsumexp, choices);
   expect_logsumexp(logsumexp, expected.logsumexp);
   tprimat::expect_close(without_gaps(layouts.query, actual.y), without_gaps(layouts.query, expected.y),
                         tolerance_of<T>());
@@ -249,6 +262,57 @@ TYPED_TEST(GpuAttention, TheSameInputsGiveTheSameBits) {
   EXPECT_EQ(first.y, second.y);
   EXPECT_EQ(first.dquery, second.dquery);
   EXPECT_EQ(first.dkv, second.dkv);
+}
+
+// On a GPU of NVIDIA with cuDNN: alone, and one pass each.
+TYPED_TEST(GpuAttention, CudnnMatchesReferenceAndMixesWithOurOwn) {
+  using T = TypeParam;
+  if constexpr (std::is_same_v<T, float>) {
+    GTEST_SKIP() << "cuDNN is not asked for float";
+  } else {
+    if (!has_cudnn_attention()) GTEST_SKIP() << "there is no cuDNN here";
+    const uint64_t seed = std::random_device{}();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const AttentionCase cases[] = {{"one head", {1, 128, 128, 0, 1, 1, 64, 0}},
+                                   {"groups", {2, 200, 200, 0, 8, 2, 128, 0}, 16},
+                                   {"head of 96", {1, 192, 192, 0, 2, 2, 96, 0}},
+                                   {"second half", {2, 128, 256, 128, 4, 1, 64, 0}},
+                                   {"more keys than seen", {1, 64, 256, 64, 2, 1, 64, 0}},
+                                   {"window", {1, 320, 320, 0, 2, 1, 64, 100}}};
+    const auto own = AttentionChoice::own, cudnn = AttentionChoice::cudnn, any = AttentionChoice::cudnn_unordered;
+    for (const AttentionCase& c : cases)
+      for (const PassChoices& choices : {PassChoices{cudnn, cudnn}, {cudnn, any}, {own, cudnn}, {cudnn, own}})
+        for (const bool accumulate : {false, true}) {
+          SCOPED_TRACE(c.name);
+          expect_reference<T>(c, seed, accumulate, choices);
+        }
+  }
+}
+
+TEST(GpuAttentionChoice, IsReadFromItsName) {
+  EXPECT_EQ(read_attention_choice("own"), AttentionChoice::own);
+  EXPECT_EQ(read_attention_choice("cudnn"), AttentionChoice::cudnn);
+  EXPECT_EQ(read_attention_choice("cudnn-unordered"), AttentionChoice::cudnn_unordered);
+  EXPECT_THROW(read_attention_choice("flash"), Error);
+}
+
+TEST(GpuAttentionShape, HeadsBeyondTheKernelsAreAnError) {
+  EXPECT_THROW(gpu::attention_forward<bf16>({1, 1, 1, 0, 1, 1, 320, 0}, {}, {}, nullptr), Error);
+}
+
+TEST(GpuHeadRows, AreAddedAndClearedWithinTheirBlock) {
+  const HeadBlock block{2, 3, 150};  // rows of 152 in sequences of 4 rows
+  const std::vector<double> ones(2 * 4 * 152, 1.0);
+  const DeviceVector<f16> from(narrowed<f16>(ones)), to(narrowed<f16>(ones));
+  add_heads<f16>(block, {from.data(), 152, 4 * 152}, {to.data(), 152, 4 * 152});
+  const std::vector<double> added = widened(to.download());
+  clear_heads<f16>(block, {to.data(), 152, 4 * 152});
+  const std::vector<double> cleared = widened(to.download());
+  for (size_t i = 0; i < added.size(); ++i) {
+    const bool inside = i % 152 < 150 && i / 152 % 4 < 3;
+    ASSERT_EQ(added[i], inside ? 2.0 : 1.0) << i;
+    ASSERT_EQ(cleared[i], inside ? 0.0 : 1.0) << i;
+  }
 }
 
 }  // namespace

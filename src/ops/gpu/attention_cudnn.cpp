@@ -1,0 +1,209 @@
+#include "ops/gpu/attention_cudnn.h"
+
+#if !defined(TPRIMAT_HAS_CUDNN)
+namespace tprimat::gpu {
+bool has_cudnn_attention() { return false; }
+template <class T>
+bool cudnn_attention_forward(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>&, float*) {
+  return false;
+}
+template <class T>
+bool cudnn_attention_backward(const AttentionShape&, const AttentionGradient<T>&, bool) {
+  return false;
+}
+#else
+#include <cstdlib>
+
+#include "base/error.h"
+#include "device/gpu/context.h"
+#include "device/gpu/find_library.h"
+#include "ops/gpu/attention_choice.h"
+#include "ops/gpu/attention_kernels.h"
+#include "ops/gpu/cudnn_plan.h"
+
+void* cudnn_frontend::cudnn_dlhandle = nullptr;
+
+namespace tprimat::gpu {
+namespace {
+
+namespace fe = cudnn_frontend;
+
+// A plan that needs more than this beside its inputs is left to our own kernels.
+constexpr int64_t k_most_workspace_bytes = int64_t{2} << 30;
+
+const WantedLibrary k_cudnn{"cuDNN", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "TPRIMAT_CUDNN", ""};
+// What cuDNN and the headers around it load by their bare names, found here where the linker would not look.
+const WantedLibrary k_runtime{"CUDA's runtime", {"libcudart.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUDART", ""};
+const WantedLibrary k_blas{"cuBLASLt", {"libcublasLt.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUBLASLT", ""};
+
+// The library on this process's device; null where it is missing or does not start.
+cudnnHandle_t start_cudnn() {
+  // In-order sums of dquery shall take memory in proportion to the sequence, not to its square.
+  ::setenv("CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT", "0", 0);
+  ::setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", k_runtime.names.front().c_str(), 0);
+  cudnnHandle_t handle = nullptr;
+  try {
+    open_library(k_runtime);
+    open_library(k_blas);
+    fe::cudnn_dlhandle = open_library(k_cudnn);
+    if (fe::detail::create_handle(&handle) != CUDNN_STATUS_SUCCESS) return nullptr;
+  } catch (const std::exception&) {  // a library is missing, or lacks a function
+    return nullptr;
+  }
+  return handle;
+}
+cudnnHandle_t cudnn() {
+  static cudnnHandle_t const handle = start_cudnn();
+  return handle;
+}
+
+[[noreturn]] void throw_failure(const std::string& message) {
+  throw Error(Problem{"cuDNN failed: " + message, "attention on a GPU",
+                      std::string(k_attention_variable) + "=own computes attention without cuDNN"},
+              ExitStatus::work_failed);
+}
+
+void follow_stream() {
+  static Stream followed = nullptr;
+  if (followed == context().stream) return;
+  if (fe::detail::set_stream(cudnn(), context().stream) != CUDNN_STATUS_SUCCESS) throw_failure("it takes no stream");
+  followed = context().stream;
+}
+
+struct CudnnPlan {
+  std::shared_ptr<fe::graph::Graph> graph;  // null: cuDNN does not do it
+  void* workspace = nullptr;                // of this plan alone: recorded work points to it
+};
+
+CudnnPlan make_plan(const CudnnAttention& attention) {
+  CudnnPlan plan{attention_graph(attention)};
+  int64_t bytes = 0;
+  try {
+    if (plan.graph->build(cudnn(), {fe::HeurMode_t::A}).is_bad()) return {};
+    if (plan.graph->get_workspace_size(bytes).is_bad() || bytes > k_most_workspace_bytes) return {};
+  } catch (const std::exception&) {
+    return {};
+  }
+  if (bytes > 0) check(driver::allocate(&plan.workspace, static_cast<size_t>(bytes)));
+  return plan;
+}
+
+using TensorAddresses = std::unordered_map<int64_t, void*>;
+
+// False where cuDNN does not do it.
+bool run(const CudnnAttention& attention, TensorAddresses addresses) {
+  static auto& plans = *new std::map<CudnnAttention, CudnnPlan>;  // lives on: at the end the device may be gone
+  auto found = plans.find(attention);
+  if (found == plans.end()) found = plans.emplace(attention, make_plan(attention)).first;
+  const CudnnPlan& plan = found->second;
+  if (plan.graph == nullptr) return false;
+  follow_stream();
+  auto status = plan.graph->execute(cudnn(), addresses, plan.workspace);
+  if (status.is_bad()) throw_failure(status.get_message());
+  return true;
+}
+
+template <class T>
+CudnnAttention::Strides strides_of(const HeadRows<T>& rows) {
+  return {rows.row_stride, rows.sequence_stride};
+}
+template <class T>
+void* address_of(const HeadRows<T>& rows) {
+  return const_cast<std::remove_const_t<T>*>(rows.data);
+}
+
+// Keys up to the last query's position; what lies behind is seen by nobody.
+int64_t seen_keys(const AttentionShape& shape) { return shape.first_query + shape.queries; }
+
+template <class T>
+bool may_take(const AttentionShape& shape, std::initializer_list<HeadRows<const T> > all) {
+  return seen_keys(shape) <= shape.keys && heads_fit_packs<T>(shape, all) && cudnn() != nullptr;
+}
+
+template <class T>
+CudnnAttention describe(const AttentionShape& shape, CudnnAttention::Pass pass, const AttentionInputs<T>& in) {
+  CudnnAttention a;
+  a.pass = pass, a.is_bf16 = std::is_same_v<T, bf16>;
+  a.batch = shape.batch, a.queries = shape.queries, a.keys = seen_keys(shape);
+  a.heads = shape.heads, a.kv_heads = shape.kv_heads, a.head_dim = shape.head_dim, a.window = shape.window;
+  a.query = strides_of(in.query), a.key = strides_of(in.key), a.value = strides_of(in.value);
+  return a;
+}
+
+template <class T>
+HeadRows<const T> read_only(const HeadRows<T>& rows) {
+  return {rows.data, rows.row_stride, rows.sequence_stride};
+}
+
+// Where dkey and dvalue of one call go before they are added to what is there.
+template <class T>
+HeadRows<T> gradient_buffer(const AttentionShape& shape, int which) {
+  static std::map<std::pair<int64_t, int>, void*> buffers;  // by their size, since recorded work points to them
+  const int64_t row = shape.kv_heads * shape.head_dim, count = shape.batch * seen_keys(shape) * row;
+  void*& buffer = buffers[{count, which}];
+  if (buffer == nullptr) check(driver::allocate(&buffer, static_cast<size_t>(count) * sizeof(T)));
+  return {static_cast<T*>(buffer), row, seen_keys(shape) * row};
+}
+
+}  // namespace
+
+bool has_cudnn_attention() { return cudnn() != nullptr; }
+
+template <class T>
+bool cudnn_attention_forward(const AttentionShape& shape, const AttentionInputs<T>& in, const HeadRows<T>& y,
+                             float* logsumexp) {
+  if (!may_take<T>(shape, {in.query, in.key, in.value, read_only(y)})) return false;
+  CudnnAttention attention = describe(shape, CudnnAttention::Pass::forward, in);
+  attention.y = strides_of(y);
+  return run(attention, {{k_query, address_of(in.query)},
+                         {k_key, address_of(in.key)},
+                         {k_value, address_of(in.value)},
+                         {k_y, address_of(y)},
+                         {k_logsumexp, logsumexp}});
+}
+
+template <class T>
+bool cudnn_attention_backward(const AttentionShape& shape, const AttentionGradient<T>& g, bool in_order) {
+  const AttentionInputs<T>& in = g.inputs;
+  if (!may_take<T>(
+          shape, {in.query, in.key, in.value, g.y, g.dy, read_only(g.dquery), read_only(g.dkey), read_only(g.dvalue)}))
+    return false;
+  const HeadRows<T> dkey = g.accumulate ? gradient_buffer<T>(shape, 0) : g.dkey;
+  const HeadRows<T> dvalue = g.accumulate ? gradient_buffer<T>(shape, 1) : g.dvalue;
+  using Pass = CudnnAttention::Pass;
+  CudnnAttention attention = describe(shape, in_order ? Pass::backward_in_order : Pass::backward, in);
+  attention.y = strides_of(g.y), attention.dy = strides_of(g.dy), attention.dquery = strides_of(g.dquery);
+  attention.dkey = strides_of(dkey), attention.dvalue = strides_of(dvalue);
+  if (!run(attention, {{k_query, address_of(in.query)},
+                       {k_key, address_of(in.key)},
+                       {k_value, address_of(in.value)},
+                       {k_y, address_of(g.y)},
+                       {k_dy, address_of(g.dy)},
+                       {k_logsumexp, const_cast<float*>(g.logsumexp)},
+                       {k_dquery, address_of(g.dquery)},
+                       {k_dkey, address_of(dkey)},
+                       {k_dvalue, address_of(dvalue)}}))
+    return false;
+  const HeadBlock block{shape.batch, seen_keys(shape), shape.kv_heads * shape.head_dim};
+  if (g.accumulate) {
+    add_heads(block, read_only(dkey), g.dkey);
+    add_heads(block, read_only(dvalue), g.dvalue);
+  } else if (seen_keys(shape) < shape.keys) {
+    const HeadBlock unseen{shape.batch, shape.keys - seen_keys(shape), block.width};
+    clear_heads(unseen, HeadRows<T>{g.dkey.data + seen_keys(shape) * g.dkey.row_stride, g.dkey.row_stride,
+                                    g.dkey.sequence_stride});
+    clear_heads(unseen, HeadRows<T>{g.dvalue.data + seen_keys(shape) * g.dvalue.row_stride, g.dvalue.row_stride,
+                                    g.dvalue.sequence_stride});
+  }
+  return true;
+}
+#endif
+
+#define TPRIMAT_ATTENTION(T)                                                                                           \
+  template bool cudnn_attention_forward(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>&, float*); \
+  template bool cudnn_attention_backward(const AttentionShape&, const AttentionGradient<T>&, bool);
+TPRIMAT_ATTENTION(bf16)
+TPRIMAT_ATTENTION(f16)
+#undef TPRIMAT_ATTENTION
+
+}  // namespace tprimat::gpu

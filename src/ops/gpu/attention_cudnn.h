@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ops/attention.h"
+
+namespace tprimat::gpu {
+
+// Attention by NVIDIA's cuDNN, loaded when it is first asked for; T is bf16 or f16. False, with nothing done, where
+// cuDNN is not there (the program was built without its headers, or the machine has no libcudnn.so.9) or does not do
+// the shape. What cuDNN calls stats is the logsumexp of ops/attention.h, in natural logarithms of scaled scores. The
+// first call for a shape plans it, which allocates and takes long, so it is not to be made while work is recorded.
+bool has_cudnn_attention();
+template <class T>
+bool cudnn_attention_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y,
+                             float* logsumexp);
+// in_order: the same inputs give the same bits.
+template <class T>
+bool cudnn_attention_backward(const AttentionShape& shape, const AttentionGradient<T>& gradient, bool in_order);
+
+}  // namespace tprimat::gpu
