@@ -54,6 +54,8 @@ struct Optimizer {
   std::optional<ScheduleKind> schedule;
   Whole warmup_steps;
   Number warmup_fraction;
+  std::optional<MomentFormat> moments;
+  Flag master_weights;
   static constexpr auto fields() {
     using O = Optimizer;
     return std::tuple{
@@ -68,7 +70,10 @@ struct Optimizer {
         field("beta1", &O::beta1, "decay of the first moment"),
         field("beta2", &O::beta2, "decay of the second moment"),
         field("epsilon", &O::epsilon, "added to the root of the second moment"),
-        field("clip_grad_norm", &O::clip_grad_norm, "the global gradient norm is clipped to this; 0 means never")};
+        field("clip_grad_norm", &O::clip_grad_norm, "the global gradient norm is clipped to this; 0 means never"),
+        field("moments", &O::moments, "number format in which Adam's moments are kept; bf16: native only"),
+        field("master_weights", &O::master_weights,
+              "16-bit weights have a copy in fp32; false: they have none and are rounded stochastically, native only")};
   }
   static constexpr KeyAlias aliases[] = {{"lr", "learning_rate"}, {"min_lr", "min_learning_rate"}, {"eps", "epsilon"}};
   static constexpr KeyRange ranges[] = {

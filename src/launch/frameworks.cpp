@@ -35,6 +35,14 @@ std::string describe_available() {
   throw Error(Problem{what, "--framework", "available: " + describe_available()}, ExitStatus::missing_component);
 }
 
+void refuse_compact_optimizer(const FrameworkModule& module, const OptimizerSpec& optimizer) {
+  if (module.id == Framework::native || !optimizer.is_compact()) return;
+  throw Error(Problem{fmt::format("{} keeps its own formats of weights and moments: this program cannot state them",
+                                  module.long_name),
+                      optimizer.master_weights ? "training.optimizer.moments" : "training.optimizer.master_weights",
+                      "leave out moments and master_weights, or choose the framework native"});
+}
+
 }  // namespace
 
 const std::vector<FrameworkModule>& framework_modules() {
@@ -91,6 +99,7 @@ void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec) 
 }
 
 LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request) {
+  refuse_compact_optimizer(module, request.spec.optimizer);
   TrainProgram program = module.plan(request);
   LaunchPlan plan;
   plan.environment = platform_environment(request);

@@ -274,8 +274,9 @@ class NativePlan {
       arena_.reserve(&M::gathered, 2 * largest_unit_ * k_sum);
       arena_.reserve(&M::gathered, 2 * largest_unit_ / data_ranks_ * k_sum);
     }
-    if (workload_.precision != PlanPrecision::fp32) arena_.reserve(&M::master_weights, owned * k_sum);
-    for (int i = 0; i < 2; ++i) arena_.reserve(&M::moments, owned * k_sum);
+    if (workload_.precision != PlanPrecision::fp32 && workload_.keeps_masters)
+      arena_.reserve(&M::master_weights, owned * k_sum);
+    for (int i = 0; i < 2; ++i) arena_.reserve(&M::moments, owned * workload_.moment_bytes);
   }
 
   const Workload& workload_;

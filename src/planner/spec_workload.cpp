@@ -65,6 +65,8 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework) {
   workload.global_batch = spec.global_batch_size;
   workload.layout = layout_of(spec);
   workload.precision = plan_precision(spec.precision).value_or(PlanPrecision::bf16);
+  workload.keeps_masters = spec.optimizer.master_weights;
+  workload.moment_bytes = spec.optimizer.moments == MomentFormat::bf16 ? 2 : 4;
   workload.family = find_family(enum_name(framework));
   if (workload.family == nullptr) workload.family = find_family("megatron_core");  // where nothing is predicted
   workload.repeats_core = true;                                                    // train_fsdp.py, unlike torchtitan

@@ -57,7 +57,7 @@ TrainingConfig describe_training(const TrainSpec& spec) {
   config.clip_grad_norm = spec.optimizer.clip_grad_norm;
   config.warmup_steps = spec.optimizer.warmup_steps;
   config.seed = spec.seed;
-  config.optimizer = spec.optimizer.type;
+  config.optimizer = describe_optimizer(spec.optimizer);
   config.schedule = std::string(enum_name(spec.optimizer.schedule));
   config.recompute = std::string(enum_name(spec.recompute));
   return config;

@@ -150,6 +150,13 @@ std::vector<Problem> check_train_spec(const TrainSpec& spec, const std::string& 
   return findings.take();
 }
 
+std::string describe_optimizer(const OptimizerSpec& optimizer) {
+  std::string text = optimizer.type;
+  if (optimizer.moments != MomentFormat::fp32) text += fmt::format(", moments in {}", enum_name(optimizer.moments));
+  if (!optimizer.master_weights) text += ", no master weights";
+  return text;
+}
+
 double learning_rate_at(const OptimizerSpec& optimizer, int64_t step, int64_t total_steps) {
   CHECK(step >= 1);
   const double peak = optimizer.learning_rate, floor = optimizer.min_learning_rate;

@@ -18,6 +18,13 @@ struct EnumNames<ScheduleKind> {
       {ScheduleKind::constant, "constant"}, {ScheduleKind::linear, "linear"}, {ScheduleKind::cosine, "cosine"}};
 };
 
+enum class MomentFormat { fp32, bf16 };
+template <>
+struct EnumNames<MomentFormat> {
+  static constexpr std::pair<MomentFormat, std::string_view> values[] = {{MomentFormat::fp32, "fp32"},
+                                                                         {MomentFormat::bf16, "bf16"}};
+};
+
 struct OptimizerSpec {
   std::string type = "adamw";  // decoupled decay; "adam" in a config means the same, as in Megatron
   double learning_rate = 3e-4;
@@ -29,6 +36,10 @@ struct OptimizerSpec {
   double clip_grad_norm = 1.0;  // 0: no clipping
   ScheduleKind schedule = ScheduleKind::cosine;
   int64_t warmup_steps = 0;
+  MomentFormat moments = MomentFormat::fp32;
+  bool master_weights = true;  // false: weights are kept in the short format alone, and rounded by chance
+
+  bool is_compact() const { return moments != MomentFormat::fp32 || !master_weights; }
 
   static constexpr auto fields() {
     using O = OptimizerSpec;
@@ -42,10 +53,16 @@ struct OptimizerSpec {
         field("weight_decay", &O::weight_decay, "decoupled decay of matrices; norms and biases have none"),
         field("clip_grad_norm", &O::clip_grad_norm, "global gradient norm is clipped to this; 0 means never"),
         field("schedule", &O::schedule, "shape of the learning rate after the warm-up"),
-        field("warmup_steps", &O::warmup_steps, "steps of linear warm-up")};
+        field("warmup_steps", &O::warmup_steps, "steps of linear warm-up"),
+        field("moments", &O::moments, "number format in which Adam's moments are kept"),
+        field("master_weights", &O::master_weights,
+              "weights in 16 bits have a copy in fp32; without one they are rounded stochastically")};
   }
   bool operator==(const OptimizerSpec&) const = default;
 };
+
+// "adamw", "adamw, moments in bf16, no master weights"
+std::string describe_optimizer(const OptimizerSpec& optimizer);
 
 struct ParallelSpec {
   std::string strategy = "single";

@@ -9,10 +9,16 @@ namespace tprimat {
 template <class T>
 Optimizer<T>::Optimizer(const TrainSpec& spec, const ParameterTable& table, const WeightStore<T>& store,
                         ArenaPlan& plan)
-    : spec_(spec.optimizer), table_(table), store_(store) {
-  if (k_has_master) master_ = plan.reserve<Accum<T>>("master weights", store.owned_size());
-  first_moment_ = plan.reserve<Accum<T>>("optimizer", store.owned_size());
-  second_moment_ = plan.reserve<Accum<T>>("optimizer", store.owned_size());
+    : spec_(spec.optimizer), table_(table), store_(store), seed_(spec.seed) {
+  const int64_t size = store.owned_size();
+  if (has_masters()) master_ = plan.reserve<Accum<T>>("master weights", size);
+  if (has_short_moments()) {
+    short_first_moment_ = plan.reserve<bf16>("optimizer", size);
+    short_second_moment_ = plan.reserve<bf16>("optimizer", size);
+  } else {
+    first_moment_ = plan.reserve<Accum<T>>("optimizer", size);
+    second_moment_ = plan.reserve<Accum<T>>("optimizer", size);
+  }
 }
 
 template <class T>
@@ -22,10 +28,40 @@ void Optimizer<T>::attach(const Arena& arena, const Compute<T>& compute, const R
   find_pieces(ranks);
   for (const Piece& piece : pieces_)
     squares_.push_back({store_.owned_gradients(piece.unit) + piece.in_share, piece.counted});
-  for (const Piece& piece : pieces_)
+  find_ranges();
+}
+
+template <class T>
+template <class M>
+void Optimizer<T>::add_compact_range(const Piece& piece, M* first_moment, M* second_moment,
+                                     CompactRanges<M>& ranges) const {
+  ranges.push_back({piece.count, piece.parameter->decays ? spec_.weight_decay : 0.0,
+                    piece.parameter->offset + piece.begin, store_.owned_gradients(piece.unit) + piece.in_share,
+                    has_masters() ? master(piece) : nullptr, first_moment, second_moment, weights(piece)});
+}
+
+template <class T>
+void Optimizer<T>::find_ranges() {
+  for (const Piece& piece : pieces_) {
+    if (has_short_moments()) {
+      add_compact_range(piece, arena_->at(short_first_moment_) + piece.owned,
+                        arena_->at(short_second_moment_) + piece.owned, short_moment_ranges_);
+      continue;
+    }
+    Accum<T>*const first = arena_->at(first_moment_) + piece.owned, *const second =
+                                                                        arena_->at(second_moment_) + piece.owned;
+    if (k_is_short && !has_masters()) {
+      add_compact_range(piece, first, second, compact_ranges_);
+      continue;
+    }
+    Accum<T>* full = nullptr;
+    if constexpr (k_is_short)
+      full = master(piece);
+    else
+      full = weights(piece);
     ranges_.push_back({piece.count, piece.parameter->decays ? spec_.weight_decay : 0.0,
-                       store_.owned_gradients(piece.unit) + piece.in_share, master(piece),
-                       arena.at(first_moment_) + piece.owned, arena.at(second_moment_) + piece.owned, weights(piece)});
+                       store_.owned_gradients(piece.unit) + piece.in_share, full, first, second, weights(piece)});
+  }
 }
 
 // Of a weight's local values, how many from the first on this rank counts.
@@ -54,27 +90,26 @@ void Optimizer<T>::find_pieces(const RankGroups& ranks) {
 }
 
 template <class T>
-Accum<T>* Optimizer<T>::master(const Piece& piece) const {
-  if constexpr (k_has_master)
-    return arena_->at(master_) + piece.owned;
-  else
-    return weights(piece);
-}
-
-template <class T>
 void Optimizer<T>::draw_weights(int64_t seed) {
   constexpr int64_t k_at_a_time = int64_t{1} << 22;
   std::vector<Accum<T>> drawn(static_cast<size_t>(k_at_a_time));
+  std::vector<T> rounded;
   for (const Piece& piece : pieces_) {
     const InitialValues initial(*piece.parameter, seed);
     for (int64_t first = 0; first < piece.count; first += k_at_a_time) {
-      const int64_t count = std::min(k_at_a_time, piece.count - first);
-      parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
+      const auto count = static_cast<size_t>(std::min(k_at_a_time, piece.count - first));
+      parallel_ranges(static_cast<int64_t>(count), [&](int64_t begin, int64_t end, int) {
         for (int64_t i = begin; i < end; ++i)
           drawn[static_cast<size_t>(i)] =
               static_cast<Accum<T>>(initial.at(piece.parameter->shard.whole_index(piece.begin + first + i)));
       });
-      compute_->device.upload(master(piece) + first, drawn.data(), static_cast<size_t>(count) * sizeof(Accum<T>));
+      if (has_masters()) {
+        compute_->device.upload(master(piece) + first, drawn.data(), count * sizeof(Accum<T>));
+        continue;
+      }
+      rounded.resize(count);
+      std::transform(drawn.begin(), drawn.begin() + static_cast<int64_t>(count), rounded.begin(), narrow<T>);
+      compute_->device.upload(weights(piece) + first, rounded.data(), count * sizeof(T));
     }
   }
   round_weights();
@@ -82,8 +117,8 @@ void Optimizer<T>::draw_weights(int64_t seed) {
 
 template <class T>
 void Optimizer<T>::round_weights() {
-  if constexpr (k_has_master)
-    for (const Piece& piece : pieces_) compute_->ops.convert(piece.count, master(piece), weights(piece));
+  if (!has_masters()) return;
+  for (const Piece& piece : pieces_) compute_->ops.convert(piece.count, master(piece), weights(piece));
 }
 
 template <class T>
@@ -93,27 +128,53 @@ double Optimizer<T>::sum_of_gradient_squares() const {
 
 template <class T>
 void Optimizer<T>::update(double learning_rate, double gradient_scale, int64_t update) {
-  compute_->ops.adamw({learning_rate, spec_.beta1, spec_.beta2, spec_.epsilon, gradient_scale, update}, ranges_);
+  const AdamwStep step{learning_rate, spec_.beta1, spec_.beta2, spec_.epsilon, gradient_scale, update};
+  const auto seed = static_cast<uint64_t>(seed_);
+  if (has_short_moments())
+    compute_->ops.adamw_bf16_moments(step, seed, short_moment_ranges_);
+  else if (!compact_ranges_.empty())
+    compute_->ops.adamw_compact(step, seed, compact_ranges_);
+  else
+    compute_->ops.adamw(step, ranges_);
 }
 
-// The visitor may write: what lies on a GPU comes to the host for it and goes back.
+// The visitor may write: what lies on a GPU or in a short format comes to the host for it and goes back.
 template <class T>
-void Optimizer<T>::show(const Piece& piece, StateKind kind, Accum<T>* values, const StateVisitor& visit) const {
+template <class V>
+void Optimizer<T>::show_copy(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const {
   const auto count = static_cast<size_t>(piece.count);
-  Device& device = compute_->device;
-  if (device.is_host()) return visit({kind, *piece.parameter, piece.begin, std::span<Accum<T>>(values, count)});
-  std::vector<Accum<T>> copies(count);
-  device.download(copies.data(), values, count * sizeof(Accum<T>));
-  visit({kind, *piece.parameter, piece.begin, std::span<Accum<T>>(copies)});
-  device.upload(values, copies.data(), count * sizeof(Accum<T>));
+  std::vector<V> kept(count);
+  std::vector<Accum<V>> wide(count);
+  compute_->device.download(kept.data(), values, count * sizeof(V));
+  std::transform(kept.begin(), kept.end(), wide.begin(), widen<V>);
+  visit({kind, *piece.parameter, piece.begin, std::span<Accum<V>>(wide)});
+  std::transform(wide.begin(), wide.end(), kept.begin(), narrow<V>);
+  compute_->device.upload(values, kept.data(), count * sizeof(V));
+}
+
+template <class T>
+template <class V>
+void Optimizer<T>::show(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const {
+  if constexpr (std::is_same_v<V, Accum<V>>)
+    if (compute_->device.is_host())
+      return visit({kind, *piece.parameter, piece.begin, std::span<V>(values, static_cast<size_t>(piece.count))});
+  show_copy(piece, kind, values, visit);
 }
 
 template <class T>
 void Optimizer<T>::visit_state(const StateVisitor& visit) const {
   for (const Piece& piece : pieces_) {
-    show(piece, StateKind::weights, master(piece), visit);
-    show(piece, StateKind::first_moment, arena_->at(first_moment_) + piece.owned, visit);
-    show(piece, StateKind::second_moment, arena_->at(second_moment_) + piece.owned, visit);
+    if (has_masters())
+      show(piece, StateKind::weights, master(piece), visit);
+    else
+      show(piece, StateKind::weights, weights(piece), visit);
+    if (has_short_moments()) {
+      show(piece, StateKind::first_moment, arena_->at(short_first_moment_) + piece.owned, visit);
+      show(piece, StateKind::second_moment, arena_->at(short_second_moment_) + piece.owned, visit);
+    } else {
+      show(piece, StateKind::first_moment, arena_->at(first_moment_) + piece.owned, visit);
+      show(piece, StateKind::second_moment, arena_->at(second_moment_) + piece.owned, visit);
+    }
   }
 }
 

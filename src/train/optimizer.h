@@ -12,7 +12,8 @@
 namespace tprimat {
 
 // AdamW over the own share of the weights, with its states and, where weights are kept in a short format, a master copy
-// in full precision.
+// in full precision. Where the specification wants fewer bytes, moments in bf16 or no master copy, what is kept is
+// rounded stochastically (ops/adamw_compact.h); others see all of it in full precision.
 template <class T>
 class Optimizer {
  public:
@@ -32,7 +33,7 @@ class Optimizer {
   void visit_gradients(const StateVisitor& visit) const;  // of the own share, as kind weights
 
  private:
-  static constexpr bool k_has_master = !std::is_same_v<T, Accum<T>>;
+  static constexpr bool k_is_short = !std::is_same_v<T, Accum<T>>;
   // A piece of one weight in the own share of its unit.
   struct Piece {
     const Parameter* parameter;
@@ -42,20 +43,36 @@ class Optimizer {
     int64_t owned;         // elements of the vector of all own shares
     int64_t counted;       // of `count`, how many this rank counts in the gradient's norm
   };
+  template <class M>
+  using CompactRanges = std::vector<CompactAdamwRange<T, M>>;
+
   void find_pieces(const RankGroups& ranks);
-  void show(const Piece& piece, StateKind kind, Accum<T>* values, const StateVisitor& visit) const;
+  void find_ranges();
+  template <class M>
+  void add_compact_range(const Piece& piece, M* first_moment, M* second_moment, CompactRanges<M>& ranges) const;
+  // Of a piece's values, kept as V.
+  template <class V>
+  void show(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
+  template <class V>
+  void show_copy(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
   int64_t counted_values(const Parameter& parameter, const RankGroups& ranks) const;
-  Accum<T>* master(const Piece& piece) const;
+  bool has_masters() const { return k_is_short && spec_.master_weights; }
+  bool has_short_moments() const { return spec_.moments == MomentFormat::bf16; }
+  Accum<T>* master(const Piece& piece) const { return arena_->at(master_) + piece.owned; }
   T* weights(const Piece& piece) const { return store_.owned_weights(piece.unit) + piece.in_share; }
 
   const OptimizerSpec spec_;
   const ParameterTable& table_;
   const WeightStore<T>& store_;
+  const int64_t seed_;
   Slot<Accum<T>> master_, first_moment_, second_moment_;
+  Slot<bf16> short_first_moment_, short_second_moment_;
   const Arena* arena_ = nullptr;
   std::optional<Compute<T>> compute_;
   std::vector<Piece> pieces_;
-  std::vector<AdamwRange<T>> ranges_;
+  std::vector<AdamwRange<T>> ranges_;  // of the three lists one has all pieces
+  CompactRanges<Accum<T>> compact_ranges_;
+  CompactRanges<bf16> short_moment_ranges_;
   std::vector<SquaresRange<Accum<T>>> squares_;
 };
 

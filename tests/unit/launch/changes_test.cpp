@@ -66,6 +66,8 @@ std::vector<Change> training_changes() {
           on_spec("epsilon", [](TrainSpec& s) { s.optimizer.epsilon = 1e-7; }),
           on_spec("weight_decay", [](TrainSpec& s) { s.optimizer.weight_decay = 0.03; }),
           on_spec("clip_grad_norm", [](TrainSpec& s) { s.optimizer.clip_grad_norm = 0.7; }),
+          on_spec("moments", [](TrainSpec& s) { s.optimizer.moments = MomentFormat::bf16; }),
+          on_spec("master_weights", [](TrainSpec& s) { s.optimizer.master_weights = false; }),
           on_spec("seed", [](TrainSpec& s) { s.seed = 7; }),
           on_spec("micro_batch_size", [](TrainSpec& s) { s.micro_batch_size = 4; }),
           on_spec("global_batch_size", [](TrainSpec& s) { s.global_batch_size = 64; }),

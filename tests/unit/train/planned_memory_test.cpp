@@ -78,6 +78,8 @@ TrainSpec draw_training(Draw& draw) {
   layout.zero_stage = draw.of<int64_t>({0, 1, 2, 3});
   layout.sequence_parallel = layout.tensor > 1 && draw.coin();
   spec.precision = draw.of({Precision::fp32, Precision::bf16, Precision::fp16, Precision::fp8});
+  spec.optimizer.moments = draw.of({MomentFormat::fp32, MomentFormat::bf16});
+  spec.optimizer.master_weights = draw.coin();
   spec.recompute = draw.of({Recompute::none, Recompute::selective, Recompute::full});
   spec.sequence_length = draw.of<int64_t>({64, 192, 1024});
   spec.micro_batch_size = draw.of<int64_t>({1, 2, 3});

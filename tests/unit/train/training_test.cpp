@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "data/token_source.h"
 #include "small_training.h"
 #include "train/anomaly_watch.h"
 #include "train/log_line.h"
@@ -122,6 +123,52 @@ TEST(TrainingTest, RefusesWhatItCannotTrain) {
   } catch (const Error& error) {
     EXPECT_EQ(error.problems().size(), 2u) << error.what();
   }
+}
+
+// Half of the bytes of the moments, and no copy of the weights: what is learnt is nearly the same.
+TEST(TrainingTest, CompactStatesLearnNearlyAsFullOnes) {
+  const auto last_loss = [](MomentFormat moments, bool masters, size_t& bytes) {
+    TrainSpec spec = small_training(Precision::bf16);
+    spec.optimizer.moments = moments;
+    spec.optimizer.master_weights = masters;
+    const auto engine = make_engine(spec);
+    const auto components = engine->memory().by_component;
+    bytes = components.at("optimizer") + (masters ? components.at("master weights") : 0);
+    double loss = 0;
+    run_training(spec, *engine, [&](const StepRecord& record) { loss = record.loss.value(); });
+    return loss;
+  };
+  size_t full_bytes = 0, bytes = 0;
+  const double full = last_loss(MomentFormat::fp32, true, full_bytes);
+  EXPECT_NEAR(last_loss(MomentFormat::bf16, true, bytes), full, 0.03 * full);
+  EXPECT_EQ(bytes, full_bytes / 12 * 8);
+  EXPECT_NEAR(last_loss(MomentFormat::fp32, false, bytes), full, 0.03 * full);
+  EXPECT_EQ(bytes, full_bytes / 12 * 8);
+  EXPECT_NEAR(last_loss(MomentFormat::bf16, false, bytes), full, 0.03 * full);
+  EXPECT_EQ(bytes, full_bytes / 12 * 4);
+}
+
+TEST(TrainingTest, CompactStatesAreTakenUpAsTheyWere) {
+  TrainSpec spec = small_training(Precision::bf16);
+  spec.optimizer.moments = MomentFormat::bf16;
+  spec.optimizer.master_weights = false;
+  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto first = make_engine(spec), second = make_engine(spec);
+  for (int64_t step = 1; step <= 3; ++step) first->run_step(step, *tokens);
+  std::vector<std::vector<float>> saved;
+  first->visit_state([&](const StatePiece& piece) {
+    const auto values = std::get<std::span<float>>(piece.values);
+    saved.emplace_back(values.begin(), values.end());
+  });
+  auto next = saved.begin();
+  second->visit_state([&](const StatePiece& piece) {
+    std::copy(next->begin(), next->end(), std::get<std::span<float>>(piece.values).begin());
+    ++next;
+  });
+  second->adopt_state();
+  second->restore_progress(first->progress());
+  for (int64_t step = 4; step <= 6; ++step)
+    EXPECT_EQ(first->run_step(step, *tokens).loss, second->run_step(step, *tokens).loss) << step;
 }
 
 // Rounding to 8 bits shows in the first loss already, and training goes on all the same.

@@ -87,6 +87,10 @@ std::vector<Case> cases() {
                            {"gpt_fp32", tiny_gpt(Precision::fp32), 2e-5},
                            {"gpt_bf16", tiny_gpt(Precision::bf16), 2e-2},
                            {"qwen_fp32", tiny_qwen(Precision::fp32), 2e-5}};
+  TrainSpec compact = tiny_training(Precision::bf16);
+  compact.optimizer.moments = MomentFormat::bf16;
+  compact.optimizer.master_weights = false;
+  all.push_back({"compact_states", compact, 2e-2});
   for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
     TrainSpec spec = tiny_training(Precision::fp32);
     spec.recompute = recompute;
