@@ -265,7 +265,7 @@ class NativeStep {
     StepTime step;
     step.products = seconds(products), step.attention = seconds(attended);
     step.elementwise = seconds(computed) - step.products - step.attention;
-    step.tensor = seconds(tensor_exchange() * layers(stage)),
+    step.tensor = seconds(tensor_exchange() * layers(stage));
     step.context = seconds(context_exchange() * layers(stage));
     step.ends = seconds(ends(stage)), step.transfers = seconds(transfers());
     return step;
@@ -334,7 +334,7 @@ class NativeStep {
     return work + exchanged;
   }
 
-  // Clearing gradients, their norm, and AdamW. `update_seconds` is of all three, 36 bytes per weight, of which 4 clear.
+  // Clearing gradients, their norm, and AdamW: `update_seconds` is of the last two, 36 bytes per weight; clearing is 4.
   NativeWork update(int64_t stage) const {
     constexpr double k_clearing = 1.0 / 9;
     const double all = weights(stage);
