@@ -37,8 +37,8 @@ const GpuModule& open_module(GpuVendor vendor) {
       {.name = fmt::format("libtprimat_{}.so", words.module),
        .where = fmt::format("{} GPU", words.vendor),
        .wanted_for = fmt::format("the training shall run on {} GPUs", words.vendor),
-       .when_missing = fmt::format("build with cmake --preset release -DTPRIMAT_GPU={}: the module is put beside the "
-                                   "program (docs/gpu.md)",
+       .when_missing = fmt::format("build with scripts/build_gpu.sh {}, which puts the module beside the program "
+                                   "(docs/gpu.md)",
                                    words.module),
        .when_broken = fmt::format("install {} (docs/gpu.md)", words.toolkit)});
   return *library.function<GiveGpuModule>(k_give_gpu_module)();
