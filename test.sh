@@ -55,6 +55,15 @@ stage() {
   [ "$unrun" -eq 0 ] || sed -n '/did not run:/,/^$/p' "$log" | grep Skipped
 }
 
+# gpu_stage nvd|amd FILE: kernels compile; where the driver's file is there, they and the trainer are tested on a GPU.
+gpu_stage() {
+  local targets="tprimat_$1 gpu_tests" tests="^gpu\\.$1\$"
+  [ ! -e "$2" ] || { targets="$targets gpu_engine_tests" tests='^gpu\.'; }
+  # shellcheck disable=SC2086
+  build "$1" $targets
+  stage "$1" -R "$tests"
+}
+
 if [ "$all" = yes ]; then
   install_python_packages &  # waits for the network while the compilers work
   packages=$!
@@ -79,11 +88,9 @@ if [ "$all" = yes ]; then
   stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint'
   # Kernels compile for the GPUs of both vendors; their tests run where there is one.
   install_nvcc
-  build nvd tprimat_nvd gpu_tests
-  stage nvd -R '^gpu\.'
+  gpu_stage nvd /dev/nvidiactl
   [ -d "${ROCM_PATH:-/opt/rocm}" ] || install_dependencies amd-check
-  build amd tprimat_amd gpu_tests
-  stage amd -R '^gpu\.'
+  gpu_stage amd /dev/kfd
   say "Fuzzing every reader of foreign files"
   scripts/fuzz.sh 3 && passed=$((passed + 1)) || failed=$((failed + 1))
 fi

@@ -11,11 +11,14 @@ if(TPRIMAT_WERROR)
 endif()
 
 if(TPRIMAT_GPU STREQUAL nvd)
-  # scripts/build.sh puts them there
-  file(GLOB cuda_wheels ${CMAKE_SOURCE_DIR}/build/cuda/lib/python3*/site-packages/nvidia/cu13)
-  if(NOT cuda_wheels)
-    set(cuda_wheels ${CMAKE_SOURCE_DIR}/build/cuda)
+  # Python packages: those that scripts/build.sh brought, and where PyTorch brings them.
+  file(GLOB cuda_packages ${CMAKE_SOURCE_DIR}/build/cuda/lib/python3*/site-packages)
+  set(cuda_wheels ${CMAKE_SOURCE_DIR}/build/cuda)
+  if(cuda_packages)
+    set(cuda_wheels ${cuda_packages}/nvidia/cu13)
   endif()
+  execute_process(COMMAND python3 -c "import site; print(*site.getsitepackages(), site.getusersitepackages(), sep=';')"
+    OUTPUT_VARIABLE python_packages OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   find_program(TPRIMAT_GPU_COMPILER nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin ${cuda_wheels}/bin
     DOC "nvcc of CUDA 13" REQUIRED)
   get_filename_component(cuda ${TPRIMAT_GPU_COMPILER} REALPATH)
@@ -23,7 +26,22 @@ if(TPRIMAT_GPU STREQUAL nvd)
   find_library(TPRIMAT_CUDA_RUNTIME cudart_static HINTS ${cuda}/lib64 ${cuda}/lib REQUIRED)
   target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${cuda}/include)
   target_link_libraries(tprimat_gpu_vendor INTERFACE ${TPRIMAT_CUDA_RUNTIME} Threads::Threads ${CMAKE_DL_LIBS} rt)
-  set(TPRIMAT_GPU_RPATH ${cuda}/lib64 ${cuda}/lib ${cuda_wheels}/lib)  # where cuBLASLt may be
+  # Where cuBLASLt, cuDNN and NCCL may be, which are loaded at run time.
+  set(TPRIMAT_GPU_RPATH ${cuda}/lib64 ${cuda}/lib)
+  foreach(packages IN LISTS cuda_packages)
+    list(APPEND TPRIMAT_GPU_RPATH ${packages}/nvidia/cu13/lib ${packages}/nvidia/cudnn/lib ${packages}/nvidia/nccl/lib)
+  endforeach()
+  # cuDNN's attention is compiled where its headers are.
+  find_path(TPRIMAT_CUDNN_HEADERS cudnn.h HINTS ${cuda_packages} ${cuda}/include PATHS ${python_packages}
+    PATH_SUFFIXES nvidia/cudnn/include)
+  find_path(TPRIMAT_CUDNN_FRONTEND cudnn_frontend.h HINTS ${cuda_packages} PATHS ${python_packages}
+    PATH_SUFFIXES include)
+  if(TPRIMAT_CUDNN_HEADERS AND TPRIMAT_CUDNN_FRONTEND)
+    target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${TPRIMAT_CUDNN_HEADERS} ${TPRIMAT_CUDNN_FRONTEND})
+    target_compile_definitions(tprimat_gpu_vendor INTERFACE TPRIMAT_HAS_CUDNN=1)
+  else()
+    message(STATUS "No headers of cuDNN and cudnn-frontend: attention runs on our own kernels alone")
+  endif()
   foreach(architecture IN LISTS TPRIMAT_GPU_ARCHITECTURES_nvd)
     list(APPEND gpu_flags -gencode arch=compute_${architecture},code=sm_${architecture})
   endforeach()

@@ -11,10 +11,9 @@ case "${1:-}" in
   amd) install_dependencies ;;
   *) fail "for which GPUs: scripts/build_gpu.sh nvd, or scripts/build_gpu.sh amd" ;;
 esac
-# Found where a toolkit or PyTorch has put it, else brought here.
-if [ "$1" = nvd ] && [ -e /dev/nvidiactl ] && ! ldconfig -p | grep -q 'libcublasLt[.]so[.]13' &&
-  ! ls /usr/local/cuda/lib64/libcublasLt.so.13 >/dev/null 2>&1 &&
+# Where there is a GPU to train on and PyTorch has not brought them.
+if [ "$1" = nvd ] && [ -e /dev/nvidiactl ] &&
   ! python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2>/dev/null; then
-  install_wheels cublas
+  install_wheels cuda-libraries
 fi
 build "$@"

@@ -13,22 +13,22 @@ namespace tprimat {
 namespace {
 
 struct VendorWords {
-  std::string_view module, vendor, toolkit, see_devices;
+  std::string_view module, vendor, see_devices;
 };
 
 VendorWords words_of(GpuVendor vendor) {
   switch (vendor) {
     case GpuVendor::nvd:
-      return {"nvd", "NVIDIA", "CUDA 13's cuBLASLt, cuDNN and NCCL",
+      return {"nvd", "NVIDIA",
               "nvidia-smi shows whether the driver sees GPUs; a container needs --gpus all, and CUDA_VISIBLE_DEVICES "
               "may hide them"};
     case GpuVendor::amd:
-      return {"amd", "AMD", "ROCm 6's HIP runtime, hipBLASLt and RCCL",
+      return {"amd", "AMD",
               "rocm-smi shows whether the driver sees GPUs; a container needs --device /dev/kfd --device /dev/dri, and "
               "ROCR_VISIBLE_DEVICES may hide them"};
     case GpuVendor::host: break;
   }
-  return {"gpu_host", "simulated", "nothing more", "it has one GPU always"};
+  return {"gpu_host", "simulated", "it has one GPU always"};
 }
 
 const GpuModule& open_module(GpuVendor vendor) {
@@ -37,10 +37,12 @@ const GpuModule& open_module(GpuVendor vendor) {
       {.name = fmt::format("libtprimat_{}.so", words.module),
        .where = fmt::format("{} GPU", words.vendor),
        .wanted_for = fmt::format("the training shall run on {} GPUs", words.vendor),
-       .when_missing = fmt::format("build with cmake --preset release -DTPRIMAT_GPU={}: the module is put beside the "
-                                   "program (docs/gpu.md)",
+       .when_missing = fmt::format("build with scripts/build_gpu.sh {}, which puts the module beside the program "
+                                   "(docs/gpu.md)",
                                    words.module),
-       .when_broken = fmt::format("install {} (docs/gpu.md)", words.toolkit)});
+       .when_broken = fmt::format("install what it misses, or build it on this machine: scripts/build_gpu.sh {} "
+                                  "(docs/gpu.md)",
+                                  words.module)});
   return *library.function<GiveGpuModule>(k_give_gpu_module)();
 }
 

@@ -1,78 +1,31 @@
 #include "device/gpu/host_shim.h"
 
-#include <sys/mman.h>
-#include <ucontext.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <exception>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/error.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include "device/gpu/fiber.h"
 
 namespace tprimat::gpu::host {
 namespace {
 
 constexpr int k_lanes = TPRIMAT_GPU_HOST_WARP;
-constexpr size_t k_stack_bytes = size_t{128} << 10, k_page_bytes = 4096;
 constexpr size_t k_most_exchanged = 16;
 
 enum class Waits { no, for_warp, for_block, done };
-
-// A stack with closed memory below it, where it ends when it grows too large.
-class FiberStack {
- public:
-  FiberStack() {
-    void* const memory = ::mmap(nullptr, k_stack_bytes + k_page_bytes, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(memory != MAP_FAILED && ::mprotect(memory, k_page_bytes, PROT_NONE) == 0);
-    memory_ = static_cast<std::byte*>(memory);
-  }
-  ~FiberStack() { ::munmap(memory_, k_stack_bytes + k_page_bytes); }
-  FiberStack(const FiberStack&) = delete;
-  FiberStack& operator=(const FiberStack&) = delete;
-  std::byte* bottom() const { return memory_ + k_page_bytes; }
-
- private:
-  std::byte* memory_;
-};
-
-// Where the processor goes on from one context to another. The address sanitizer is told which stack that one has.
-struct Fiber {
-  ucontext_t context;
-  const void* stack = nullptr;
-  size_t stack_bytes = 0;
-  void* fake_stack = nullptr;  // the sanitizer's own
-};
 
 struct GpuThread {
   Fiber fiber;
   ThreadPlace place;
   Waits waits = Waits::no;
-  std::array<std::byte, k_most_exchanged> given;
-  std::unique_ptr<FiberStack> stack;
+  // What its warp may take: of this exchange, and of the one before, which others may still be taking.
+  std::array<std::array<std::byte, k_most_exchanged>, 2> given;
+  unsigned exchanges = 0;
 };
-
-#if defined(__SANITIZE_ADDRESS__)
-void leave(Fiber& from, const Fiber& to, bool for_ever) {
-  __sanitizer_start_switch_fiber(for_ever ? nullptr : &from.fake_stack, to.stack, to.stack_bytes);
-}
-// `from`: the context that was left for this one; its stack is learned here.
-void arrive(const Fiber& here, Fiber& from) {
-  __sanitizer_finish_switch_fiber(here.fake_stack, &from.stack, &from.stack_bytes);
-}
-#else
-void leave(Fiber&, const Fiber&, bool) {}
-void arrive(const Fiber&, Fiber&) {}
-#endif
 
 // The threads of one block, which take turns.
 class Block {
@@ -88,15 +41,13 @@ class Block {
   std::byte* shared() { return shared_.data(); }
   void wait(Waits kind) {
     current_->waits = kind;
-    go_to_scheduler(false);
+    current_->fiber.leave_for(scheduler_);
     if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
   static void enter();
-  void start(GpuThread& thread);
   void resume(GpuThread& thread);
-  void go_to_scheduler(bool for_ever);
   void take_turns();
   bool release(size_t first, size_t count, Waits kind);
   bool release_waiting();
@@ -117,41 +68,19 @@ Block& block() {
 
 void Block::enter() {
   Block& here = block();
-  arrive({}, here.scheduler_);
   try {
     (*here.body_)();
   } catch (...) {
     if (!here.failure_) here.failure_ = std::current_exception();
   }
   here.current_->waits = Waits::done;
-  here.go_to_scheduler(true);
-}
-
-void Block::go_to_scheduler(bool for_ever) {
-  Fiber& here = current_->fiber;
-  leave(here, scheduler_, for_ever);
-  ::swapcontext(&here.context, &scheduler_.context);
-  arrive(here, scheduler_);
+  here.current_->fiber.leave_for(here.scheduler_, true);
 }
 
 void Block::resume(GpuThread& thread) {
   current_ = &thread;
-  leave(scheduler_, thread.fiber, false);
-  ::swapcontext(&scheduler_.context, &thread.fiber.context);
-  arrive(scheduler_, thread.fiber);
-}
-
-void Block::start(GpuThread& thread) {
-  if (!thread.stack) thread.stack = std::make_unique<FiberStack>();
-  Fiber& fiber = thread.fiber;
-  fiber.stack = thread.stack->bottom();
-  fiber.stack_bytes = k_stack_bytes;
-  ::getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = thread.stack->bottom();
-  fiber.context.uc_stack.ss_size = k_stack_bytes;
-  fiber.context.uc_link = nullptr;
-  ::makecontext(&fiber.context, &Block::enter, 0);
-  thread.waits = Waits::no;
+  current_place = &thread.place;
+  scheduler_.leave_for(thread.fiber);
 }
 
 // Lets those of [first, first + count) go on that all wait for each other; false where one of them waits otherwise.
@@ -194,7 +123,9 @@ void Block::run(const Grid& grid, dim3 index, const std::function<void()>& body)
       for (unsigned x = 0; x < grid.block.x; ++x) {
         GpuThread& thread = threads_[number++];
         thread.place = {{x, y, z}, index, grid.block, grid.grid};
-        start(thread);
+        thread.waits = Waits::no;
+        thread.exchanges = 0;
+        thread.fiber.start(&Block::enter);
       }
   take_turns();
   if (failure_) std::rethrow_exception(failure_);
@@ -214,7 +145,7 @@ void run_grid(const Grid& grid, const std::function<void()>& body) {
       for (unsigned x = 0; x < grid.grid.x; ++x) block().run(grid, dim3(x, y, z), body);
 }
 
-const ThreadPlace& place() { return block().current().place; }
+constinit thread_local const ThreadPlace* current_place = nullptr;
 
 std::byte* dynamic_shared() {
   const auto address = reinterpret_cast<uintptr_t>(block().shared());
@@ -227,10 +158,11 @@ int lane() { return block().lane(); }
 
 void exchange(const void* given, size_t bytes, int from, void* taken) {
   CHECK(bytes <= k_most_exchanged && from >= 0 && from < k_lanes);
-  std::memcpy(block().current().given.data(), given, bytes);
+  GpuThread& here = block().current();
+  const unsigned turn = here.exchanges++ % 2;
+  std::memcpy(here.given[turn].data(), given, bytes);
   sync_warp();
-  std::memcpy(taken, block().neighbour(from).given.data(), bytes);
-  sync_warp();
+  std::memcpy(taken, block().neighbour(from).given[turn].data(), bytes);
 }
 
 }  // namespace tprimat::gpu::host

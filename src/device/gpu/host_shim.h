@@ -103,7 +103,7 @@ void put_work_off(bool put_off);
 struct ThreadPlace {
   dim3 thread{0, 0, 0}, block{0, 0, 0}, block_size, grid_size;
 };
-const ThreadPlace& place();  // of the running thread
+extern constinit thread_local const ThreadPlace* current_place;  // of the running thread
 
 std::byte* dynamic_shared();
 void sync_block();
@@ -118,8 +118,8 @@ int lane();
 
 }  // namespace tprimat::gpu::host
 
-#define threadIdx (::tprimat::gpu::host::place().thread)
-#define blockIdx (::tprimat::gpu::host::place().block)
-#define blockDim (::tprimat::gpu::host::place().block_size)
-#define gridDim (::tprimat::gpu::host::place().grid_size)
+#define threadIdx (::tprimat::gpu::host::current_place->thread)
+#define blockIdx (::tprimat::gpu::host::current_place->block)
+#define blockDim (::tprimat::gpu::host::current_place->block_size)
+#define gridDim (::tprimat::gpu::host::current_place->grid_size)
 inline void __syncthreads() { ::tprimat::gpu::host::sync_block(); }
