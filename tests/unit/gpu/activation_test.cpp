@@ -10,8 +10,8 @@ namespace {
 struct ActivationSize {
   int64_t rows, width;
 };
-const std::vector<ActivationSize> k_activation_sizes = {{0, 8},  {3, 0},    {1, 1},    {5, 7},
-                                                        {3, 16}, {600, 24}, {2, 2056}, {3, 999}};
+const std::vector<ActivationSize> k_activation_sizes = {{0, 8},  {3, 0},    {1, 1},      {5, 7},
+                                                        {3, 16}, {600, 24}, {130, 2056}, {3, 999}};
 
 std::string name_of(const ActivationSize& size) { return std::to_string(size.rows) + "x" + std::to_string(size.width); }
 

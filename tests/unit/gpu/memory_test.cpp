@@ -35,10 +35,10 @@ struct CopyCase {
 TEST(GpuMemory, CopiesRowsAndLeavesGaps) {
   Draws draws;
   SCOPED_TRACE(draws.name());
-  const std::vector<CopyCase> cases = {{5, 64, 80, 96, 0, 0},         {5, 64, 64, 64, 0, 16}, {7, 12, 20, 16, 4, 8},
-                                       {3, 10, 14, 12, 2, 2},         {4, 7, 9, 11, 1, 3},    {1, 1000, 0, 0, 8, 16},
-                                       {0, 16, 16, 16, 0, 0},         {3, 0, 16, 16, 0, 0},   {900, 16, 32, 16, 0, 0},
-                                       {2, 70000, 70016, 70000, 0, 0}};
+  const std::vector<CopyCase> cases = {
+      {5, 64, 80, 96, 0, 0},   {5, 64, 64, 64, 0, 16},         {7, 12, 20, 16, 4, 8},        {3, 10, 14, 12, 2, 2},
+      {4, 7, 9, 11, 1, 3},     {1, 1000, 0, 0, 8, 16},         {0, 16, 16, 16, 0, 0},        {3, 0, 16, 16, 0, 0},
+      {900, 16, 32, 16, 0, 0}, {2, 70000, 70016, 70000, 0, 0}, {300, 4096, 4112, 4096, 0, 0}};
   for (const CopyCase& c : cases) {
     SCOPED_TRACE(c.row_bytes);
     const auto rows = static_cast<size_t>(c.rows);
