@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(QueryTiles<width>::k_threads) dquery_kernel(Ba
   const int end_key = view.end_key(last), begin = view.first_key(first) / k_keys * k_keys;
 
   const auto load_keys = [&](const SharedTile<T, width>& to, const HeadRows<const T>& from, int key) {
-    load_tile<k_keys, k_threads>(to, rows_of(from, view, batch, kv_head, key, view.keys, args.packs));
+    load_tile<k_keys, k_threads>(to, rows_of(from, view, hidden(batch), hidden(kv_head), key, view.keys, args.packs));
   };
   const auto load_queries = [&](const SharedTile<T, width>& to, const HeadRows<const T>& from) {
     load_tile<k_queries, k_threads>(to, rows_of(from, view, batch, work.head, first, view.queries, args.packs));
