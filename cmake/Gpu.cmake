@@ -24,6 +24,18 @@ if(TPRIMAT_GPU STREQUAL nvd)
   target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${cuda}/include)
   target_link_libraries(tprimat_gpu_vendor INTERFACE ${TPRIMAT_CUDA_RUNTIME} Threads::Threads ${CMAKE_DL_LIBS} rt)
   set(TPRIMAT_GPU_RPATH ${cuda}/lib64 ${cuda}/lib ${cuda_wheels}/lib)  # where cuBLASLt may be
+  # Headers of cuDNN, of its C++ frontend and of CUDA's runtime compiler, which the frontend includes. Without them our own
+  # kernels compute attention. The library is loaded at run time.
+  find_path(TPRIMAT_CUDNN_HEADERS cudnn.h HINTS ${cuda}/include ${cuda_wheels}/../cudnn/include)
+  find_path(TPRIMAT_CUDNN_FRONTEND_HEADERS cudnn_frontend.h HINTS ${cuda_wheels}/../../include)
+  find_path(TPRIMAT_NVRTC_HEADERS nvrtc.h HINTS ${cuda}/include ${cuda_wheels}/include)
+  if(TPRIMAT_CUDNN_HEADERS AND TPRIMAT_CUDNN_FRONTEND_HEADERS AND TPRIMAT_NVRTC_HEADERS)
+    target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${TPRIMAT_CUDNN_HEADERS}
+      ${TPRIMAT_CUDNN_FRONTEND_HEADERS} ${TPRIMAT_NVRTC_HEADERS})
+    target_compile_definitions(tprimat_gpu_vendor INTERFACE TPRIMAT_HAS_CUDNN=1)
+  else()
+    message(STATUS "Headers of cuDNN or of its frontend are not there: attention on GPUs is left to our own kernels")
+  endif()
   foreach(architecture IN LISTS TPRIMAT_GPU_ARCHITECTURES_nvd)
     list(APPEND gpu_flags -gencode arch=compute_${architecture},code=sm_${architecture})
   endforeach()
