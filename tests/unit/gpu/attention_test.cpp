@@ -231,6 +231,7 @@ TYPED_TEST(GpuAttention, AddsToTheGradientsOfKeysAndValues) {
 TYPED_TEST(GpuAttention, TakesAsManyHeadsAtATimeAsTheScratchMemoryHolds) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
+  test_device();  // whose context it is
   const size_t whole = std::exchange(context().scratch_bytes, size_t{4} * 64 * sizeof(float));
   expect_reference<TypeParam>({"three groups", {2, 64, 70, 6, 6, 3, 16, 0}, 8}, seed, false);
   context().scratch_bytes = whole;
