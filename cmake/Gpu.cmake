@@ -36,8 +36,11 @@ if(TPRIMAT_GPU STREQUAL nvd)
     PATH_SUFFIXES nvidia/cudnn/include)
   find_path(TPRIMAT_CUDNN_FRONTEND cudnn_frontend.h HINTS ${cuda_packages} PATHS ${python_packages}
     PATH_SUFFIXES include)
-  if(TPRIMAT_CUDNN_HEADERS AND TPRIMAT_CUDNN_FRONTEND)
-    target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${TPRIMAT_CUDNN_HEADERS} ${TPRIMAT_CUDNN_FRONTEND})
+  find_path(TPRIMAT_NVRTC_HEADERS nvrtc.h HINTS ${cuda}/include ${cuda_packages} PATHS ${python_packages}
+    PATH_SUFFIXES nvidia/cu13/include)  # which the frontend includes
+  if(TPRIMAT_CUDNN_HEADERS AND TPRIMAT_CUDNN_FRONTEND AND TPRIMAT_NVRTC_HEADERS)
+    target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${TPRIMAT_CUDNN_HEADERS} ${TPRIMAT_CUDNN_FRONTEND}
+      ${TPRIMAT_NVRTC_HEADERS})
     target_compile_definitions(tprimat_gpu_vendor INTERFACE TPRIMAT_HAS_CUDNN=1)
   else()
     message(STATUS "No headers of cuDNN and cudnn-frontend: attention runs on our own kernels alone")

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(QueryTiles<width>::k_threads) dquery_kernel(Ba
   const int end_key = view.end_key(last), begin = view.first_key(first) / k_keys * k_keys;
 
   const auto load_keys = [&](const SharedTile<T, width>& to, const HeadRows<const T>& from, int key) {
-    load_tile<k_keys, k_threads>(to, rows_of(from, view, batch, kv_head, key, view.keys, args.packs));
+    load_tile<k_keys, k_threads>(to, rows_of(from, view, hidden(batch), hidden(kv_head), key, view.keys, args.packs));
   };
   const auto load_queries = [&](const SharedTile<T, width>& to, const HeadRows<const T>& from) {
     load_tile<k_queries, k_threads>(to, rows_of(from, view, batch, work.head, first, view.queries, args.packs));
@@ -311,12 +311,8 @@ HeadRows<const T> read_only(const HeadRows<T>& rows) {
   return {rows.data, rows.row_stride, rows.sequence_stride};
 }
 
-}  // namespace
-
 template <class T>
-void tiled_attention_backward(const AttentionShape& shape, const AttentionGradient<T>& g) {
-  const auto padded =
-      static_cast<int>((shape.queries + k_statistics_padding - 1) / k_statistics_padding * k_statistics_padding);
+void backward_of_part(const AttentionShape& shape, const AttentionGradient<T>& g, int padded) {
   const int64_t statistics = shape.batch * shape.heads * padded;
   auto* const floats = scratch<float>(2 * statistics);
   const AttentionInputs<T>& in = g.inputs;
@@ -341,6 +337,16 @@ void tiled_attention_backward(const AttentionShape& shape, const AttentionGradie
   if (shape.head_dim <= 96) return launch_backward<T, 96>(shape, args);
   if (shape.head_dim <= 128) return launch_backward<T, 128>(shape, args);
   launch_backward<T, 256>(shape, args);
+}
+
+}  // namespace
+
+template <class T>
+void tiled_attention_backward(const AttentionShape& shape, const AttentionGradient<T>& gradient) {
+  const int64_t tiles = (shape.queries + k_statistics_padding - 1) / k_statistics_padding;
+  const auto padded = static_cast<int>(tiles * k_statistics_padding);
+  in_parts(shape, gradient, 2 * int64_t{padded},
+           [&](const AttentionShape& part, const AttentionGradient<T>& g) { backward_of_part(part, g, padded); });
 }
 template void tiled_attention_backward(const AttentionShape&, const AttentionGradient<bf16>&);
 template void tiled_attention_backward(const AttentionShape&, const AttentionGradient<f16>&);

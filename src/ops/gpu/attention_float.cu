@@ -237,15 +237,7 @@ KernelLaunch float_launch(const AttentionShape& shape, int64_t rows, int64_t hea
           floats * sizeof(float), context().stream};
 }
 
-}  // namespace
-
-void float_attention_forward(const AttentionShape& shape, const AttentionInputs<float>& in, const HeadRows<float>& y,
-                             float* logsumexp) {
-  const FloatArgs args{AttentionView(shape), in.query, in.key, in.value, {}, {}, {}, {}, {}, nullptr, nullptr, false};
-  launch(float_launch(shape, shape.queries, shape.heads, 1), float_forward_kernel, args, y, logsumexp);
-}
-
-void float_attention_backward(const AttentionShape& shape, const AttentionGradient<float>& g) {
+void float_backward_of_part(const AttentionShape& shape, const AttentionGradient<float>& g) {
   const AttentionInputs<float>& in = g.inputs;
   const FloatArgs args{AttentionView(shape),
                        in.query,
@@ -261,6 +253,18 @@ void float_attention_backward(const AttentionShape& shape, const AttentionGradie
                        g.accumulate};
   if (shape.queries > 0) launch(float_launch(shape, shape.queries, shape.heads, 2), float_dquery_kernel, args);
   if (shape.keys > 0) launch(float_launch(shape, shape.keys, shape.kv_heads, 2), float_dkey_kernel, args);
+}
+
+}  // namespace
+
+void float_attention_forward(const AttentionShape& shape, const AttentionInputs<float>& in, const HeadRows<float>& y,
+                             float* logsumexp) {
+  const FloatArgs args{AttentionView(shape), in.query, in.key, in.value, {}, {}, {}, {}, {}, nullptr, nullptr, false};
+  launch(float_launch(shape, shape.queries, shape.heads, 1), float_forward_kernel, args, y, logsumexp);
+}
+
+void float_attention_backward(const AttentionShape& shape, const AttentionGradient<float>& gradient) {
+  in_parts(shape, gradient, shape.queries, float_backward_of_part);
 }
 
 }  // namespace tprimat::gpu

@@ -77,7 +77,7 @@ struct RunningSoftmax {
     for (int c = 0; c < count; ++c) {
       TPRIMAT_UNROLL
       for (int i = 0; i < Accumulator::k_size; ++i)
-        if (Accumulator::slot(i) == slot) largest = scores[c].values[i] > largest ? scores[c].values[i] : largest;
+        if (Accumulator::slot(i) == slot) largest = fmaxf(largest, scores[c].values[i]);
     }
     return largest;
   }
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(ForwardTiles<width>::k_threads) forward_kernel
   const int end_key = view.end_key(last), begin = view.first_key(first) / k_keys * k_keys;
 
   const auto load_keys = [&](const SharedTile<T, width>& to, const HeadRows<const T>& from, int key) {
-    load_tile<k_keys, k_threads>(to, rows_of(from, view, batch, kv_head, key, view.keys, args.packs));
+    load_tile<k_keys, k_threads>(to, rows_of(from, view, hidden(batch), hidden(kv_head), key, view.keys, args.packs));
   };
   load_tile<Tiles::k_queries, k_threads>(queries,
                                          rows_of(args.query, view, batch, work.head, first, view.queries, args.packs));

@@ -78,4 +78,42 @@ inline BlockOrder order_blocks(int heads, int tiles, int group, size_t bytes_of_
   return {heads, tiles, std::min(heads, groups * group)};
 }
 
+// The gradient of some sequences and key/value heads.
+template <class T>
+AttentionGradient<T> part_of(const AttentionShape& shape, const AttentionGradient<T>& g, int64_t batch,
+                             int64_t kv_head) {
+  const int64_t head = kv_head * (shape.heads / shape.kv_heads);
+  const auto from = [&](auto rows, int64_t first_head) {
+    rows.data += batch * rows.sequence_stride + first_head * shape.head_dim;
+    return rows;
+  };
+  return {{from(g.inputs.query, head), from(g.inputs.key, kv_head), from(g.inputs.value, kv_head)},
+          from(g.y, head),
+          g.logsumexp + (batch * shape.heads + head) * shape.queries,
+          from(g.dy, head),
+          from(g.dquery, head),
+          from(g.dkey, kv_head),
+          from(g.dvalue, kv_head),
+          g.accumulate};
+}
+
+// work(shape, gradient) for as many sequences at a time, or as many heads of one, as fit into the scratch memory with
+// `floats` for each head.
+template <class T, class Work>
+void in_parts(const AttentionShape& shape, const AttentionGradient<T>& g, int64_t floats, const Work& work) {
+  const int64_t group = shape.heads / shape.kv_heads;
+  const auto fitting = static_cast<int64_t>(context().scratch_bytes / sizeof(float)) / std::max<int64_t>(floats, 1);
+  const int64_t sequences = std::clamp<int64_t>(fitting / shape.heads, 1, shape.batch);
+  const int64_t kv_heads = std::clamp<int64_t>(fitting / group, 1, shape.kv_heads);
+  AttentionShape part = shape;
+  for (int64_t batch = 0; batch < shape.batch; batch += part.batch) {
+    part.batch = std::min(sequences, shape.batch - batch);
+    for (int64_t kv_head = 0; kv_head < shape.kv_heads; kv_head += part.kv_heads) {
+      part.kv_heads = std::min(kv_heads, shape.kv_heads - kv_head);
+      part.heads = part.kv_heads * group;
+      work(part, part_of(shape, g, batch, kv_head));
+    }
+  }
+}
+
 }  // namespace tprimat::gpu

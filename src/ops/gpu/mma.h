@@ -49,7 +49,7 @@ __device__ inline float row_sum(float value) {
   return combine_row(value, [](float a, float b) { return a + b; });
 }
 __device__ inline float row_max(float value) {
-  return combine_row(value, [](float a, float b) { return a > b ? a : b; });
+  return combine_row(value, [](float a, float b) { return fmaxf(a, b); });
 }
 
 // A thread's part of an operand: pairs of neighbours along the dimension that is summed over.
@@ -205,8 +205,8 @@ __device__ __forceinline__ void multiply_add(Accumulator& c, const LeftOperand<T
 // Operands out of shared memory: the 16×16 part of the tile that begins at `row` and `column`, multiples of 16, of
 // which those are best known when the program is compiled; rows of this warp come on top.
 template <bool transposed, class T, int columns>
-__device__ __forceinline__ void load_parts(const SharedTile<T, columns>& tile, int row, int column,
-                                           typename SharedTile<T, columns>::Place place, uint32_t* pairs) {
+__device__ __forceinline__ void load_parts(const SharedTile<T, columns>& tile, int row, int column, TilePlace place,
+                                           uint32_t* pairs) {
   if constexpr (!k_wave_of_64) {
 #if defined(TPRIMAT_GPU_HOST)
     host::load_matrices(tile.at(row, column, place), transposed, pairs);
@@ -225,47 +225,48 @@ __device__ __forceinline__ void load_parts(const SharedTile<T, columns>& tile, i
 
 // Where in such a part this thread begins to read; taken once for a product.
 struct OperandPlaces {
-  int row, column;
+  TilePlace at;
 };
+__device__ inline unsigned hidden_lane() { return hidden(static_cast<unsigned>(lane_of_thread())); }
 
 // a[m][k] = tile[row + m][column + k]
 __device__ inline OperandPlaces left_places(int first_row) {
-  const int lane = hidden(lane_of_thread());
-  return {first_row + lane % 16, k_wave_of_64 ? lane / 16 * 4 : lane / 16 * 8};
+  const unsigned lane = hidden_lane();
+  return {{static_cast<unsigned>(first_row) + lane % 16, k_wave_of_64 ? lane / 16 * 4 : lane / 16 * 8}};
 }
 template <class T, int columns>
 __device__ __forceinline__ LeftOperand<T> load_left(const SharedTile<T, columns>& tile, int row, int column,
                                                     OperandPlaces p) {
   LeftOperand<T> a;
-  load_parts<false>(tile, row, column, {p.row, p.column}, a.pairs);
+  load_parts<false>(tile, row, column, p.at, a.pairs);
   return a;
 }
 
 // b[k][n] = tile[row + n][column + k]
 __device__ inline OperandPlaces right_transposed_places() {
-  const int lane = hidden(lane_of_thread());
-  if constexpr (k_wave_of_64) return {lane % 16, lane / 16 * 4};
-  return {lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8};
+  const unsigned lane = hidden_lane();
+  if constexpr (k_wave_of_64) return {{lane % 16, lane / 16 * 4}};
+  return {{lane / 16 * 8 + lane % 8, lane / 8 % 2 * 8}};
 }
 template <class T, int columns>
 __device__ __forceinline__ RightOperand<T> load_right_transposed(const SharedTile<T, columns>& tile, int row,
                                                                  int column, OperandPlaces p) {
   RightOperand<T> b;
-  load_parts<false>(tile, row, column, {p.row, p.column}, b.pairs);
+  load_parts<false>(tile, row, column, p.at, b.pairs);
   return b;
 }
 
 // b[k][n] = tile[row + k][column + n]
 __device__ inline OperandPlaces right_places() {
-  const int lane = hidden(lane_of_thread());
-  if constexpr (k_wave_of_64) return {lane / 16 * 4, lane % 16};
-  return {lane % 16, lane / 16 * 8};
+  const unsigned lane = hidden_lane();
+  if constexpr (k_wave_of_64) return {{lane / 16 * 4, lane % 16}};
+  return {{lane % 16, lane / 16 * 8}};
 }
 template <class T, int columns>
 __device__ __forceinline__ RightOperand<T> load_right(const SharedTile<T, columns>& tile, int row, int column,
                                                       OperandPlaces p) {
   RightOperand<T> b;
-  load_parts<true>(tile, row, column, {p.row, p.column}, b.pairs);
+  load_parts<true>(tile, row, column, p.at, b.pairs);
   return b;
 }
 

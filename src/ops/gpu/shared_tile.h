@@ -6,7 +6,19 @@
 #include "ops/gpu/element.h"
 #include "ops/gpu/warp.h"
 
+// For loops off the fast path, which shall take few registers.
+#if defined(TPRIMAT_GPU_HOST)
+#define TPRIMAT_KEEP_LOOP
+#else
+#define TPRIMAT_KEEP_LOOP _Pragma("unroll 1")
+#endif
+
 namespace tprimat::gpu {
+
+// A thread's share of an address in a tile.
+struct TilePlace {
+  unsigned row, column;
+};
 
 template <class T, int columns>
 struct SharedTile {
@@ -20,17 +32,17 @@ struct SharedTile {
   }
   // at(row + place.row, column + place.column) with the thread's share of the address apart from what is known when the
   // program is compiled: row and column are multiples of 16, place.column is less than that.
-  struct Place {
-    int row, column;
-  };
-  __device__ T* at(int row, int column, Place place) const {
-    const int chunk = (place.column / 8) ^ turn(place.row);
-    return data + place.row * columns + (chunk ^ (column / 8 % k_turns)) * 8 + place.column % 8 +
+  __device__ T* at(int row, int column, TilePlace place) const {
+    const unsigned chunk = (place.column / 8) ^ turn(place.row), turns = static_cast<unsigned>(column / 8 % k_turns);
+    return data + (place.row * columns + (chunk ^ turns) * 8 + place.column % 8) +
            (row * columns + column / 8 / k_turns * k_turns * 8);
   }
 
  private:
-  __device__ static int turn(int row) { return k_turns == 8 ? row % 8 : row / 2 % 4; }
+  template <class Row>
+  __device__ static Row turn(Row row) {
+    return k_turns == 8 ? row % 8 : row / 2 % 4;
+  }
 };
 
 // Rows in global memory that a tile is read from or written to.
@@ -46,6 +58,7 @@ struct GlobalRows {
 template <int rows, int threads, class T, int columns>
 __device__ __forceinline__ void load_tile_by_elements(const SharedTile<T, columns>& to,
                                                       const GlobalRows<const T>& from) {
+  TPRIMAT_KEEP_LOOP
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += threads) {
     const int row = i / columns, column = i % columns;
     *to.at(row, column) = row < from.rows && column < from.width ? from.data[row * from.stride + column] : T{};
@@ -78,6 +91,7 @@ template <int rows, class T, int columns>
 __device__ __forceinline__ void store_tile(const SharedTile<T, columns>& from, int first, const GlobalRows<T>& to) {
   constexpr int k_chunks = columns / 8;
   if (!to.packs) {
+    TPRIMAT_KEEP_LOOP
     for (int i = lane_of_thread(); i < rows * columns; i += k_warp) {
       const int row = i / columns, column = i % columns;
       if (row < to.rows && column < to.width) to.data[row * to.stride + column] = *from.at(first + row, column);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "device/gpu/context.h"
 #include "ops/gpu/attention_choice.h"
 #include "ops/gpu/attention_cudnn.h"
 #include "ops/gpu/attention_kernels.h"
@@ -224,6 +225,16 @@ TYPED_TEST(GpuAttention, AddsToTheGradientsOfKeysAndValues) {
     SCOPED_TRACE(c.name);
     expect_reference<TypeParam>(c, seed, true);
   }
+}
+
+// Room for the statistics of two heads: less than a sequence has.
+TYPED_TEST(GpuAttention, TakesAsManyHeadsAtATimeAsTheScratchMemoryHolds) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  test_device();  // whose context it is
+  const size_t whole = std::exchange(context().scratch_bytes, size_t{4} * 64 * sizeof(float));
+  expect_reference<TypeParam>({"three groups", {2, 64, 70, 6, 6, 3, 16, 0}, 8}, seed, false);
+  context().scratch_bytes = whole;
 }
 
 TYPED_TEST(GpuAttention, LaterKeysMayOutweighAllBefore) {
