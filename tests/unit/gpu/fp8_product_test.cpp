@@ -32,8 +32,8 @@ struct TensorShape {
 const TensorShape k_tensor_shapes[] = {{16, 16}, {16, 144}, {80, 32}, {64, 64}, {192, 80}};
 
 template <class T>
-class GpuFp8 : public GpuOp<T> {};
-TYPED_TEST_SUITE(GpuFp8, GpuTypes);
+class GpuFp8Quantize : public GpuOp<T> {};
+TYPED_TEST_SUITE(GpuFp8Quantize, GpuTypes);
 
 template <class T>
 void compare_quantized(const TensorShape& shape, const std::vector<T>& x, Fp8Format format, Fp8Scaling scaling) {
@@ -58,7 +58,7 @@ void compare_quantized(const TensorShape& shape, const std::vector<T>& x, Fp8For
   EXPECT_EQ(turned_there.download(), turned);
 }
 
-TYPED_TEST(GpuFp8, QuantizesAsTheReferenceDoes) {
+TYPED_TEST(GpuFp8Quantize, QuantizesAsTheReferenceDoes) {
   using T = TypeParam;
   test_device();
   for (const TensorShape& shape : k_tensor_shapes)
@@ -68,7 +68,7 @@ TYPED_TEST(GpuFp8, QuantizesAsTheReferenceDoes) {
 }
 
 // Every byte, what lies half way between two, and what lies just beside that.
-TYPED_TEST(GpuFp8, RoundsToTheNearestEvenByte) {
+TYPED_TEST(GpuFp8Quantize, RoundsToTheNearestEvenByte) {
   using T = TypeParam;
   test_device();
   for (const Fp8Format format : {Fp8Format::e4m3, Fp8Format::e5m2}) {
@@ -86,7 +86,7 @@ TYPED_TEST(GpuFp8, RoundsToTheNearestEvenByte) {
   }
 }
 
-TYPED_TEST(GpuFp8, NothingAndInfinityHaveTheScaleOne) {
+TYPED_TEST(GpuFp8Quantize, NothingAndInfinityHaveTheScaleOne) {
   using T = TypeParam;
   test_device();
   std::vector<double> values(256, 0.0);
