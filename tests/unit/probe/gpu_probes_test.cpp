@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/parallel.h"
 
 namespace tprimat {
 namespace {
@@ -102,6 +103,7 @@ class GpuProbes : public testing::Test {
     return plan;
   }
   GpuProbeReport run(const std::string& name, const GpuProbePlan& plan) {
+    set_thread_count(1);
     ProcessorAsGpu device(name);
     return run_gpu_probes({&device, &cpu_ops<float>(), &bf16_ops_, &f16_ops_, &settings_}, plan, watch_);
   }
