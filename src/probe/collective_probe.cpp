@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "probe/device_bytes.h"
 
 namespace tprimat {
 namespace {
@@ -13,45 +14,52 @@ constexpr MeasuringRule k_collective_rule = {
     .warm_seconds = 0.02, .window_seconds = 0.02, .longest_seconds = 0.3, .noise = 0.02, .least_windows = 5};
 constexpr CollectiveKind k_kinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
                                       CollectiveKind::reduce_scatter, CollectiveKind::send_receive};
-constexpr int64_t k_sizes[] = {1 << 10, 16 << 10, 256 << 10, 4 << 20, 64 << 20};  // bytes
 
-// A rank's share of data of about `bytes`, and the whole.
-struct Data {
-  int64_t block, count;
-  std::vector<float> values, received;
+// The ranks, and the memory of each in which the data lie.
+struct CollectiveGround {
+  Communicator& group;
+  Device& device;
 };
 
-Data make_data(int64_t bytes, int ranks) {
-  const int64_t block = std::max<int64_t>(1, bytes / ranks / static_cast<int64_t>(sizeof(float)));
-  const auto count = static_cast<size_t>(block * ranks);
-  return {block, block * ranks, std::vector<float>(count, 0.0f), std::vector<float>(count, 0.0f)};
-}
+// A rank's share of data of about `bytes`, and the whole, in fp32.
+struct Data {
+  Data(int64_t bytes, const CollectiveGround& ground)
+      : block(std::max<int64_t>(1, bytes / ground.group.size() / static_cast<int64_t>(sizeof(float)))),
+        count(block * ground.group.size()),
+        values(ground.device, static_cast<size_t>(count) * sizeof(float)),
+        received(ground.device, static_cast<size_t>(count) * sizeof(float)) {}
+  int64_t block, count;
+  DeviceBytes values, received;
+};
 
 void send_to_next(Communicator& world, Data& data) {
   const int next = (world.rank() + 1) % world.size(), previous = (world.rank() + world.size() - 1) % world.size();
-  const auto coming = world.start_receive(comm_buffer(data.received.data(), data.count), previous, 0);
-  world.start_send(comm_buffer(data.values.data(), data.count), next, 0)->wait();
+  const auto coming = world.start_receive(comm_buffer(data.received.as<float>(), data.count), previous, 0);
+  world.start_send(comm_buffer(data.values.as<float>(), data.count), next, 0)->wait();
   coming->wait();
 }
 
 void run_once(CollectiveKind kind, Communicator& world, Data& data) {
-  float* const own = data.values.data() + world.rank() * data.block;
+  float *const all = data.values.as<float>(), *const own = all + world.rank() * data.block;
   switch (kind) {
-    case CollectiveKind::all_reduce: return world.all_reduce(data.values.data(), data.count);
-    case CollectiveKind::all_gather: return world.all_gather(own, data.block, data.values.data());
-    case CollectiveKind::reduce_scatter: return world.reduce_scatter(data.values.data(), data.block, own);
+    case CollectiveKind::all_reduce: return world.all_reduce(all, data.count);
+    case CollectiveKind::all_gather: return world.all_gather(own, data.block, all);
+    case CollectiveKind::reduce_scatter: return world.reduce_scatter(all, data.block, own);
     case CollectiveKind::send_receive: return send_to_next(world, data);
   }
 }
 
 // All ranks repeat equally often and take the time of the slowest, so that all come to the same decisions.
-Window measure_repetitions(Communicator& world, int64_t repetitions, const auto& work) {
+Window measure_repetitions(const CollectiveGround& ground, int64_t repetitions, const auto& work) {
+  Communicator& world = ground.group;
   world.barrier();
   const double cpu_start = process_cpu_seconds();
   const auto start = SteadyClock::now();
   for (int64_t i = 0; i < repetitions; ++i) work();
+  ground.device.finish();
   const double elapsed = seconds_since(start);
   double slowest = elapsed, idle = 1.0 - std::min(1.0, (process_cpu_seconds() - cpu_start) / elapsed);
+  if (!ground.device.is_host()) idle = 0;  // no thread is needed
   world.all_reduce(&slowest, 1, Reduction::max);
   world.all_reduce(&idle, 1, Reduction::max);
   return {slowest / static_cast<double>(repetitions), 1.0 - idle};
@@ -61,15 +69,15 @@ int64_t repetitions_for(const Window& window, double seconds) {
   return std::max<int64_t>(1, static_cast<int64_t>(seconds / std::max(window.seconds, 1e-9)));
 }
 
-Measured measure_together(Communicator& world, const auto& work) {
-  Window last = measure_repetitions(world, 1, work);
-  last = measure_repetitions(world, repetitions_for(last, k_collective_rule.warm_seconds), work);
+Measured measure_together(const CollectiveGround& ground, const auto& work) {
+  Window last = measure_repetitions(ground, 1, work);
+  last = measure_repetitions(ground, repetitions_for(last, k_collective_rule.warm_seconds), work);
   std::vector<Window> windows;
   double total = 0;
   while (static_cast<int>(windows.size()) < k_collective_rule.least_windows ||
          (!is_quiet(windows, k_collective_rule) && total < k_collective_rule.longest_seconds)) {
     const int64_t repetitions = repetitions_for(last, k_collective_rule.window_seconds);
-    last = measure_repetitions(world, repetitions, work);
+    last = measure_repetitions(ground, repetitions, work);
     windows.push_back(last);
     total += last.seconds * static_cast<double>(repetitions);
   }
@@ -78,12 +86,13 @@ Measured measure_together(Communicator& world, const auto& work) {
   return measured;
 }
 
-CollectiveRate measure_collective(CollectiveKind kind, int64_t bytes, Communicator& world) {
-  Data data = make_data(bytes, world.size());
+CollectiveRate measure_collective(CollectiveKind kind, int64_t bytes, const CollectiveGround& ground) {
+  Communicator& world = ground.group;
+  Data data(bytes, ground);
   CollectiveRate rate;
   rate.kind = kind;
   rate.bytes = data.count * static_cast<int64_t>(sizeof(float));
-  rate.measured = measure_together(world, [&] { run_once(kind, world, data); });
+  rate.measured = measure_together(ground, [&] { run_once(kind, world, data); });
   rate.algorithm_bytes_per_second = static_cast<double>(rate.bytes) / rate.measured.median_seconds;
   rate.bus_bytes_per_second = rate.algorithm_bytes_per_second * bus_factor(kind, world.size());
   return rate;
@@ -102,17 +111,17 @@ double bus_factor(CollectiveKind kind, int ranks) {
   CHECK(!"a collective");
 }
 
-CollectiveReport measure_collectives(Communicator& world) {
-  CHECK(world.size() > 1);
+CollectiveReport measure_collectives(Communicator& group, Device& device, const std::vector<int64_t>& sizes) {
+  CHECK(group.size() > 1);
   CollectiveReport report;
-  report.ranks = world.size();
+  report.ranks = group.size();
   for (const CollectiveKind kind : k_kinds)
-    for (const int64_t bytes : k_sizes) report.rates.push_back(measure_collective(kind, bytes, world));
+    for (const int64_t bytes : sizes) report.rates.push_back(measure_collective(kind, bytes, {group, device}));
   report.how = fmt::format(
       "median of windows of {} s, by the slowest rank, until they agree to {} % or for {} s; fp32, in place, {} ranks "
-      "with "
-      "one thread each; bus bandwidth as nccl-tests defines it",
-      k_collective_rule.window_seconds, k_collective_rule.noise * 100, k_collective_rule.longest_seconds, world.size());
+      "with {}; bus bandwidth as nccl-tests defines it",
+      k_collective_rule.window_seconds, k_collective_rule.noise * 100, k_collective_rule.longest_seconds, group.size(),
+      device.is_host() ? "one thread each" : fmt::format("a GPU each, {}", device.name()));
   return report;
 }
 

@@ -23,19 +23,19 @@ std::vector<LinearLayer> linear_layers(const ModelSpec& model) {
           {"head", model.hidden_size, model.vocab_size, 1}};
 }
 
-int64_t limit_tokens(const LinearLayer& layer, int64_t tokens) {
+int64_t limit_tokens(const LinearLayer& layer, int64_t tokens, double most_flops) {
   const double flops_per_token = 2.0 * static_cast<double>(layer.inputs) * static_cast<double>(layer.outputs);
-  const auto most = static_cast<int64_t>(k_most_product_flops / flops_per_token) / k_fewest_tokens * k_fewest_tokens;
+  const auto most = static_cast<int64_t>(most_flops / flops_per_token) / k_fewest_tokens * k_fewest_tokens;
   return std::min(tokens, std::max(most, k_fewest_tokens));
 }
 
 }  // namespace
 
-std::vector<ModelProduct> model_products(const ModelSpec& model, int64_t tokens) {
+std::vector<ModelProduct> model_products(const ModelSpec& model, int64_t tokens, double most_flops) {
   CHECK(tokens > 0);
   std::vector<ModelProduct> products;
   for (const LinearLayer& layer : linear_layers(model)) {
-    const int64_t rows = limit_tokens(layer, tokens);
+    const int64_t rows = limit_tokens(layer, tokens, most_flops);
     using enum ProductPass;
     products.push_back({{layer.name, forward, rows, layer.outputs, layer.inputs}, layer.count});
     products.push_back({{layer.name, dgrad, rows, layer.inputs, layer.outputs}, layer.count});

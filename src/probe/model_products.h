@@ -10,7 +10,7 @@ namespace tprimat {
 
 // The matrix products of a model's linear layers on one device over `tokens` tokens (MBS·SL), each forward, dgrad and
 // wgrad: qkv (one product), out, up (SwiGLU: gate and up in one), down, head. Attention's own products are not among
-// them. A product of more than k_most_product_flops is measured over fewer tokens, at least k_fewest_tokens.
+// them. A product of more than `most_flops` is measured over fewer tokens, at least k_fewest_tokens.
 inline constexpr double k_most_product_flops = 4e10;
 inline constexpr int64_t k_fewest_tokens = 256;
 
@@ -18,7 +18,8 @@ struct ModelProduct {
   ProductShape shape;
   int64_t count = 1;  // in one pass over a micro-batch: the model's layers, or 1 for the head
 };
-std::vector<ModelProduct> model_products(const ModelSpec& model, int64_t tokens);
+std::vector<ModelProduct> model_products(const ModelSpec& model, int64_t tokens,
+                                         double most_flops = k_most_product_flops);
 
 // What a model's own products achieve.
 struct ModelRate {

@@ -26,7 +26,7 @@ Machinery cpu_machinery() {
 
 Machinery gpu_machinery(const GpuModule& module, int index) {
   std::shared_ptr<Accelerator> device = module.make_device(index);
-  return {device, device.get(), module.f32_ops, module.bf16_ops, module.f16_ops, module.connect};
+  return {device, device.get(), module.f32_ops, module.bf16_ops, module.f16_ops, module.connect, module.products};
 }
 
 Machinery machinery_of(Platform platform, const LauncherPlace& place) {

@@ -5,6 +5,7 @@
 #include "comm/rank_groups.h"
 #include "device/accelerator.h"
 #include "ops/op_table.h"
+#include "ops/product_settings.h"
 #include "spec/names.h"
 
 namespace tprimat {
@@ -20,6 +21,7 @@ struct Machinery {
   const OpTable<f16>* f16_ops = nullptr;
   ConnectDevices connect =
       nullptr;  // how groups of ranks exchange what lies on such devices; nullptr: as the host does
+  ProductSettings* products = nullptr;  // of a GPU
 };
 
 Machinery cpu_machinery();

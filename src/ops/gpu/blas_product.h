@@ -5,18 +5,10 @@
 #include "ops/fp8.h"
 #include "ops/gpu/blas.h"
 #include "ops/matmul.h"
+#include "ops/product_settings.h"
 
 namespace tprimat::gpu {
 
-// How the library's products are made, for this process.
-struct ProductSettings {
-  // fp32 inputs lose 13 bits of their mantissas on the way into the matrix units (tf32).
-  bool tf32 = false;
-  // The first time that a product of some shape is asked for, the library's proposals are timed, and another than its
-  // first is taken where it is over 2 % faster; a sum's order, and so its last bits, then depend on those times.
-  // Without, always the first. Nothing is timed while a graph is recorded.
-  bool time_candidates = true;
-};
 ProductSettings& product_settings();
 
 // c = a·b with what follows it, row-major as everywhere in ops: a is m×k, b k×n, c m×n.

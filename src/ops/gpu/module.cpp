@@ -2,6 +2,7 @@
 
 #include "base/build_info.h"
 #include "device/gpu/device.h"
+#include "ops/gpu/blas_product.h"
 #include "ops/gpu/gpu_ops.h"
 
 namespace tprimat::gpu {
@@ -14,6 +15,6 @@ extern "C" [[gnu::visibility("default")]] const tprimat::GpuModule* tprimat_gpu_
   using namespace tprimat;
   static const GpuModule module{build_info().version, build_info().revision,      &gpu::count_devices,
                                 &gpu::make_device,    &gpu::gpu_ops<float>(),     &gpu::gpu_ops<bf16>(),
-                                &gpu::gpu_ops<f16>(), &gpu::make_gpu_communicator};
+                                &gpu::gpu_ops<f16>(), &gpu::make_gpu_communicator, &gpu::product_settings()};
   return &module;
 }

@@ -5,6 +5,7 @@
 
 #include "device/accelerator.h"
 #include "ops/op_table.h"
+#include "ops/product_settings.h"
 
 namespace tprimat {
 
@@ -22,6 +23,7 @@ struct GpuModule {
   const OpTable<f16>* f16_ops;
   // ConnectDevices of comm/rank_groups.h.
   std::unique_ptr<Communicator> (*connect)(std::unique_ptr<Communicator> host);
+  ProductSettings* products;  // in force from one call to the next
 };
 
 template <class T>

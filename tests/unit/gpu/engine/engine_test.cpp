@@ -7,6 +7,7 @@
 
 #include "data/token_source.h"
 #include "device/gpu/device.h"
+#include "ops/gpu/blas_product.h"
 #include "ops/gpu/gpu_ops.h"
 #include "train/engine.h"
 
@@ -15,7 +16,13 @@ namespace {
 
 Machinery one_gpu() {
   std::shared_ptr<Accelerator> device = gpu::make_device(0);
-  return {device, device.get(), &gpu::gpu_ops<float>(), &gpu::gpu_ops<bf16>(), &gpu::gpu_ops<f16>(), nullptr};
+  return {device,
+          device.get(),
+          &gpu::gpu_ops<float>(),
+          &gpu::gpu_ops<bf16>(),
+          &gpu::gpu_ops<f16>(),
+          nullptr,
+          &gpu::product_settings()};
 }
 
 // As small as kernels allow that run thread by thread: a step takes about a second there.
@@ -173,6 +180,14 @@ TEST(EngineOnGpu, TakesUpWhatWasSaved) {
   second->adopt_state();
   second->restore_progress(progress);
   EXPECT_EQ(second->run_step(2, *tokens).loss, expected);
+}
+
+TEST(GpuEngine, OnlyATrainingInTf32RoundsItsInputs) {
+  const Machinery machinery = one_gpu();
+  for (const Precision precision : {Precision::tf32, Precision::fp32}) {
+    const auto engine = make_engine(tiny_training(precision), make_self_communicator(), machinery);
+    EXPECT_EQ(gpu::product_settings().tf32, precision == Precision::tf32);
+  }
 }
 
 }  // namespace
