@@ -2,7 +2,7 @@
 # One card, every framework that this machine has: trains the models of a configuration with each through `tprimat run`,
 # compares, and keeps results and telemetry.
 #   bench/device/run.sh [OPTION-OF-TPRIMAT-RUN...]
-# native.sh beside it measures our own trainer alone, next to PyTorch.
+# native.sh beside it tests and times our own trainer on a GPU, down to single operations.
 # PROGRAM   tprimat; with a GPU module beside it our trainer takes part on GPUs (build/release/tprimat, built here)
 # CONFIG    the configuration (bench/device/h200.yaml)
 # PLATFORM  nvd, amd or cpu (nvd)

@@ -200,7 +200,9 @@ class Tables(unittest.TestCase):
         self.assertEqual(measure.judge_tests(done(0, "[  PASSED  ] 0 tests.")), "failed")
         self.assertEqual(measure.judge_tests(done(0, "skipped: this process sees no GPU\n")), "skipped")
         self.assertEqual(measure.judge_tests(done(86, "[  PASSED  ] 12 tests.")), "failed")
-        self.assertEqual(measure.judge_tests(programs.Done(None, "", "", 0, 5)), "no time")
+        late = programs.Done(None, "[       OK ] Op.One (3 ms)\n[ RUN      ] Op.Two\n", "", 0, 5)
+        self.assertEqual(measure.judge_tests(late), "no time")
+        self.assertIn("1 passed", measure.describe_tests(late))
         self.assertIn("Op.Sum", measure.describe_tests(done(1, "[  FAILED  ] Op.Sum\n[  PASSED  ] 3 tests.")))
 
 
