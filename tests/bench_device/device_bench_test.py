@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """bench/device without a GPU: its counts against the program's, its choices with a peer that is made up, its tables.
 
-usage: device_bench_test.py PROGRAM SOURCE_DIR
+usage: device_bench_test.py PROGRAM SOURCE_DIR [TEST...]
 """
 
 import argparse
@@ -44,6 +44,16 @@ case = json.loads(pathlib.Path(sys.argv[2]).read_text())
 for setting in case["settings"]:
     outcome = outcomes.get(" ".join(map(str, setting.values())), {"failed": "out of memory"})
     print(json.dumps({"setting": setting, **outcome}))
+"""
+# Says that there is a card, and that it is busy.
+NVIDIA_SMI = """#!/bin/sh
+case "$*" in
+  *-lms*) while :; do echo "$(date '+%Y/%m/%d %H:%M:%S.%N' | cut -c1-23), 1755 MHz, 3201 MHz, 612.00 W, 55, 97 %, 9 MiB, 0x0"
+            sleep 0.1; done ;;
+  *driver_version*) echo "NVIDIA H200, 580.1, 143771 MiB" ;;
+  *timestamp*) echo "$*" | grep -q clocks_throttle_reasons ;;
+  *) echo "NVIDIA H200" ;;
+esac
 """
 
 
@@ -211,10 +221,15 @@ class Script(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "shapes.json").write_text(json.dumps({"tiny": TINY}))
+            smi = folder / "bin/nvidia-smi"
+            smi.parent.mkdir()
+            smi.write_text(NVIDIA_SMI)
+            smi.chmod(0o755)
             done = subprocess.run(
                 [SOURCE / "bench/device/native.sh", "--only", "tests,parity,train", "--device", "cpu", "--cells",
                  "tiny:64x2", "tiny:64x2:bf16", "--shapes", folder / "shapes.json", "--rounds", "2", "--steps", "2"],
-                env={**os.environ, "OUT": str(folder / "out"), "PROGRAMS": str(PROGRAM.parent), "PYTHON": sys.executable},
+                env={**os.environ, "OUT": str(folder / "out"), "PROGRAMS": str(PROGRAM.parent), "PYTHON": sys.executable,
+                     "PATH": f"{smi.parent}:{os.environ['PATH']}"},
                 capture_output=True, text=True, timeout=250)
             self.assertEqual(done.returncode, 1, done.stderr)  # there are no tests of a GPU
             found = json.loads((folder / "out/results.json").read_text())
@@ -223,11 +238,13 @@ class Script(unittest.TestCase):
             self.assertEqual(tests["losses as on the processor, fp32"], "passed", done.stdout)
             masters, short = found["trainings"]
             self.assertEqual(len(masters["runs"]["native"]), 2)
+            self.assertEqual(masters["runs"]["native"][0]["card"]["sm_mhz"], 1755)
+            self.assertEqual(found["device"], "NVIDIA H200, 580.1, 143771 MiB")
             self.assertIn("--native-bf16", short["left_out"]["native"])
             self.assertEqual((folder / "out/table.txt").read_text(), table.render(found))
             self.assertEqual({path.name for path in (folder / "out").iterdir()},
-                             {"results.json", "table.txt", "logs.tar.gz"})
+                             {"results.json", "table.txt", "gpu.csv", "logs.tar.gz"})
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
