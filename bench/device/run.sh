@@ -2,6 +2,8 @@
 # One card, every framework that this machine has: trains the models of a configuration with each through `tprimat run`,
 # compares, and keeps results and telemetry.
 #   bench/device/run.sh [OPTION-OF-TPRIMAT-RUN...]
+# native.sh beside it tests and times our own trainer on a GPU, down to single operations.
+# PROGRAM   tprimat; with a GPU module beside it our trainer takes part on GPUs (build/release/tprimat, built here)
 # CONFIG    the configuration (bench/device/h200.yaml)
 # PLATFORM  nvd, amd or cpu (nvd)
 # PYTHON    a Python with torch, for machines that cannot install: it stands for the framework environments that are
@@ -10,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 config=${CONFIG:-bench/device/h200.yaml} platform=${PLATFORM:-nvd} python=${PYTHON:-python3}
-program=build/release/tprimat
+program=${PROGRAM:-build/release/tprimat}
 [ -x "$program" ] || { cmake --preset release >/dev/null && cmake --build --preset release --target tprimat; }
 
 environments=${TPRIMAT_FRAMEWORKS:-${XDG_DATA_HOME:-$HOME/.local/share}/tprimat/frameworks}
@@ -25,7 +27,7 @@ for pair in tran:transformers fsdp:torch deep:deepspeed; do
   [ ! -e "$environments/$id/bin/python" ] || frameworks+=("$id")
 done
 [ ! -f "${MEGATRON_PATH:-/opt/megatron-lm}/pretrain_gpt.py" ] || [ "$platform" = cpu ] || frameworks+=(mega)
-[ "$platform" != cpu ] || frameworks+=(native)
+if [ "$platform" = cpu ] || [ -e "$(dirname "$program")/libtprimat_$platform.so" ]; then frameworks+=(native); fi
 [ ${#frameworks[@]} -gt 0 ] || { echo "error: no framework is here; frameworks/setup.sh tran fsdp deep installs them" >&2; exit 4; }
 
 device=$("$program" detect --json | "$python" -c 'import json, sys

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""The tables of a measurement: table.py RESULTS.json
+
+Figures that were not measured are blank, and so are floors and MFU where the catalogue does not know the card. Ratios
+are medians of the rounds' ratios.
+"""
+
+import json
+import pathlib
+import statistics
+import sys
+
+import roofline
+import shapes
+
+
+def median(values):
+    return statistics.median(values) if values else None
+
+
+def shown(value, form):
+    return "" if value is None else format(value, form)
+
+
+def step_of(runs):
+    """Median of the rounds' median steps, in seconds."""
+    return median([statistics.median(run["seconds"]) for run in runs])
+
+
+def ratio(theirs, ours):
+    pairs = [statistics.median(a["seconds"]) / statistics.median(b["seconds"]) for a, b in zip(theirs, ours)]
+    return median(pairs)
+
+
+def sizes_of(cell, known):
+    model = known.get(cell["model"]) or shapes.read_model(cell["model"])
+    return roofline.Sizes(model, cell["sequence_length"], cell["sequences"])
+
+
+def rows_of(cell, known, machine):
+    """One row per contender, the fastest first."""
+    s, native = sizes_of(cell, known), cell["runs"].get("native", [])
+    floor = machine and sum(each.floor(machine) for each in roofline.operations(s, cell["formats"]))
+    for name, runs in sorted(cell["runs"].items(), key=lambda item: step_of(item[1])):
+        step = step_of(runs)
+        rate = roofline.model_flops(s) / step
+        clocks = [run.get("card", {}) for run in runs]
+        yield {"model": cell["model"], "batch": f"{cell['sequence_length']}x{cell['sequences']}",
+               "formats": cell["formats"], "contender": name, "rounds": len(runs), "step_ms": step * 1e3,
+               "tokens_per_second": cell["tokens"] / step, "tflops": rate / 1e12, "mfu": machine and rate / machine["flops"],
+               "time_over_floor": floor and step / floor, "time_over_native": ratio(runs, native) if native else None,
+               "allocated_gb": median([run["allocated_bytes"] / 1e9 for run in runs if run.get("allocated_bytes")]),
+               "sm_mhz": median([each["sm_mhz"] for each in clocks if "sm_mhz" in each]),
+               "watts": median([each["watts"] for each in clocks if "watts" in each]),
+               "setting": runs[-1].get("setting")}
+
+
+def setting_text(setting):
+    return " ".join(str(value) if key != "checkpoint" else f"again/{value}" for key, value in (setting or {}).items()
+                    if value not in (0, "no"))
+
+
+def training_lines(cells, known, machine):
+    head = (f"{'model':13}{'batch':9}{'states':9}{'contender':10}{'ms/step':>9}{'tokens/s':>10}{'TFLOP/s':>9}{'MFU':>7}"
+            f"{'/floor':>8}{'/native':>9}{'GB':>7}{'MHz':>6}{'W':>6}  setting")
+    lines = [head]
+    for cell in cells:
+        for row in rows_of(cell, known, machine):
+            lines.append(f"{row['model']:13}{row['batch']:9}{row['formats']:9}{row['contender']:10}"
+                         f"{row['step_ms']:9.2f}{row['tokens_per_second']:10.0f}{row['tflops']:9.1f}"
+                         f"{shown(row['mfu'], '.1%'):>7}{shown(row['time_over_floor'], '.2f'):>8}"
+                         f"{shown(row['time_over_native'], '.2f'):>9}"
+                         f"{shown(row['allocated_gb'], '.1f'):>7}{shown(row['sm_mhz'], '.0f'):>6}"
+                         f"{shown(row['watts'], '.0f'):>6}  {setting_text(row['setting'])}")
+        for name, why in cell.get("left_out", {}).items():
+            lines.append(f"left out: {cell['model']} {cell['sequence_length']}x{cell['sequences']} {name}: {why[:200]}")
+    return lines
+
+
+def operation_lines(found, known, machine):
+    """Floor, ours (train --profile) and PyTorch's best, in ms of a step."""
+    ours = {line["operation"]: line["ms"] for line in found.get("profile", [])}
+    theirs = {}
+    for line in found.get("ops", []):
+        forms = {form: value for form, value in line["seconds"].items() if isinstance(value, float)}
+        if forms:
+            form = min(forms, key=forms.get)
+            theirs[line["operation"]] = (forms[form] * 1e3, form)
+    lines = [f"{'operation':34}{'floor':>9}{'native':>9}{'PyTorch':>9}  form of PyTorch; ms of a step"]
+    for each in roofline.operations(sizes_of(found, known), found.get("formats", "bf16")):
+        their = theirs.get(each.name)
+        floor = machine and each.floor(machine) * 1e3
+        lines.append(f"{each.name:34}{shown(floor, '.2f'):>9}{shown(ours.get(each.name), '.2f'):>9}"
+                     f"{shown(their and their[0], '.2f'):>9}  {their[1] if their else ''}")
+    planned = {each.name for each in roofline.operations(sizes_of(found, known))}
+    lines += [f"{name:34}{'':9}{value:9.2f}" for name, value in ours.items() if name not in planned]
+    for line in found.get("ops", []):
+        for unit, value in line["seconds"].items():
+            if unit in ("FLOP/s", "bytes/s"):
+                lines.append(f"{line['operation']}: {value / 1e12:.2f} T{unit}")
+    return lines
+
+
+def test_lines(tests):
+    return [f"{each['name']:42}{each['outcome']:10}{each['seconds']:7.1f} s  {each.get('detail', '')}" for each in tests]
+
+
+def render(results):
+    machine = shapes.find_machine(results.get("device", "").split(",")[0])
+    known = results.get("shapes", {})
+    lines = [f"{results.get('device', 'no GPU')}, {results.get('date', '')}, {results.get('program', '')}".strip(", ")]
+    for title, found, make in (("tests", results.get("tests"), test_lines),
+                               ("trainings", results.get("trainings"), lambda f: training_lines(f, known, machine))):
+        if found:
+            lines += ["", f"{title}:", *make(found)]
+    for found in results.get("operations", []):
+        lines += ["", f"operations of {found['model']} {found['sequence_length']}x{found['sequences']}:",
+                  *operation_lines(found, known, machine)]
+    for part, why in results.get("failed", {}).items():
+        lines.append(f"failed: {part}: {why}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(render(json.loads(pathlib.Path(sys.argv[1]).read_text())), end="")
