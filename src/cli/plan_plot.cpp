@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/draw_plot.h"
+#include "process/local_runner.h"
 #include "report/line_chart.h"
 #include "text/format.h"
 
