@@ -235,8 +235,9 @@ void time_candidates(const BlasProduct& p, ProductPlan& plan) {
 }
 
 std::map<ProductKey, ProductPlan>& plans() {
-  static std::map<ProductKey, ProductPlan> cache;
-  return cache;
+  static auto* const cache =
+      new std::map<ProductKey, ProductPlan>;  // the library may end before this program's statics
+  return *cache;
 }
 
 ProductPlan make_plan(const BlasProduct& p) {
