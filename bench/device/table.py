@@ -13,6 +13,8 @@ import sys
 import roofline
 import shapes
 
+RATES = {"FLOP/s": "TFLOP/s", "bytes/s": "TB/s"}
+
 
 def median(values):
     return statistics.median(values) if values else None
@@ -96,8 +98,8 @@ def operation_lines(found, known, machine):
     lines += [f"{name:34}{'':9}{value:9.2f}" for name, value in ours.items() if name not in planned]
     for line in found.get("ops", []):
         for unit, value in line["seconds"].items():
-            if unit in ("FLOP/s", "bytes/s"):
-                lines.append(f"{line['operation']}: {value / 1e12:.2f} T{unit}")
+            if unit in RATES:
+                lines.append(f"{line['operation']}: {value / 1e12:.2f} {RATES[unit]}")
     return lines
 
 
