@@ -11,8 +11,8 @@ namespace tprimat::gpu {
 namespace {
 
 template <class T>
-class GpuFp8 : public GpuOp<T> {};
-TYPED_TEST_SUITE(GpuFp8, GpuTypes);
+class GpuFp8Round : public GpuOp<T> {};
+TYPED_TEST_SUITE(GpuFp8Round, GpuTypes);
 
 constexpr Fp8Format k_formats[] = {Fp8Format::e4m3, Fp8Format::e5m2};
 
@@ -36,7 +36,7 @@ void expect_rounded(const std::vector<double>& values, Fp8Format format) {
   expect_same_bits(from, to);
 }
 
-TYPED_TEST(GpuFp8, MatchesTheReference) {
+TYPED_TEST(GpuFp8Round, MatchesTheReference) {
   using T = TypeParam;
   Draws draws;
   SCOPED_TRACE(draws.name());
@@ -46,7 +46,7 @@ TYPED_TEST(GpuFp8, MatchesTheReference) {
 }
 
 // Subnormal numbers of the format, halves between two, all magnitudes down to nothing.
-TYPED_TEST(GpuFp8, TiesAndSmallNumbersMatchTheReference) {
+TYPED_TEST(GpuFp8Round, TiesAndSmallNumbersMatchTheReference) {
   using T = TypeParam;
   for (const Fp8Format format : k_formats) {
     std::vector<double> values{fp8_largest(format), 0.0, -0.0};
@@ -59,7 +59,7 @@ TYPED_TEST(GpuFp8, TiesAndSmallNumbersMatchTheReference) {
   }
 }
 
-TYPED_TEST(GpuFp8, NothingInfiniteAndNanMatchTheReference) {
+TYPED_TEST(GpuFp8Round, NothingInfiniteAndNanMatchTheReference) {
   using T = TypeParam;
   const double infinite = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (const Fp8Format format : k_formats) {
