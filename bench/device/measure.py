@@ -118,14 +118,13 @@ class Measurement:
                      "formats": cell.formats, "profile": [], "ops": []}
             self.results["operations"].append(found)
             native = trainings.Native(self.options, cell)
-            if native.form_of_states() is not None:
-                for kind in trainings.RECOMPUTE:
-                    outcome = native.run_one({"recompute": kind}, self.budget.left(), self.work, ["--profile"])
-                    if not trainings.out_of_memory(outcome.get("failed")):
-                        break
-                found["profile"] = read_profile(outcome.get("output", ""))
-                if "failed" in outcome:
-                    self.results["failed"]["ops of native"] = outcome["failed"]
+            for kind in trainings.RECOMPUTE:
+                outcome = native.run_one({"recompute": kind}, self.budget.left(), self.work, ["--profile"])
+                if not trainings.out_of_memory(outcome.get("failed")):
+                    break
+            found["profile"] = read_profile(outcome.get("output", ""))
+            if "failed" in outcome:
+                self.results["failed"]["ops of native"] = outcome["failed"]
             self.save()
             self.peer_ops(cell, found)
         self.own_benches()
@@ -216,8 +215,6 @@ def read_options():
     parser.add_argument("--sanitize", action="store_true", help="tests again, under compute-sanitizer")
     parser.add_argument("--filter", help="of the tests, as --gtest_filter")
     parser.add_argument("--choices", metavar="RESULTS.json", help="settings of peers that an earlier call found")
-    parser.add_argument("--native-bf16", type=json.loads, metavar="JSON",
-                        help="what a specification says for moments in bf16 and no masters")
     parser.add_argument("--shapes", type=lambda path: json.loads(pathlib.Path(path).read_text()), default={},
                         metavar="FILE", help="further models: JSON, name to shape")
     options = parser.parse_args()

@@ -36,6 +36,7 @@ class Cell:
         return self.length * self.sequences
 
 
+FORMATS = {"masters": {}, "bf16": {"optimizer": {"moments": "bf16", "master_weights": False}}}
 # Most wanted first: time may end. 18 bytes a parameter with masters are too many for 7 and 8 billion on 141 GB.
 CELLS = [Cell("llama3.1_8b", 8192, 1, "bf16"), Cell("gpt2", 1024, 32, "masters"), Cell("llama3.1_8b", 2048, 4, "bf16"),
          Cell("llama3.2_1b", 2048, 8, "masters"), Cell("qwen2.5_7b", 8192, 1, "bf16"),
@@ -57,9 +58,10 @@ def merge(base, extra):
 
 def make_spec(cell, options):
     model = options.shapes.get(cell.model) or shapes.read_model(cell.model)
-    return {"model": model, "optimizer": OPTIMIZER, "sequence_length": cell.length,
+    spec = {"model": model, "optimizer": OPTIMIZER, "sequence_length": cell.length,
             "micro_batch_size": cell.sequences, "global_batch_size": cell.sequences, "seed": 42, "precision": "bf16",
             "steps": WARMUP + options.steps}
+    return merge(spec, FORMATS[cell.formats])
 
 
 def out_of_memory(text):
@@ -74,16 +76,12 @@ class Native:
         self.options, self.cell = options, cell
         self.setting = None
 
-    def form_of_states(self):
-        """What the specification says beside the rest; None where this program cannot keep what is asked for."""
-        return {} if self.cell.formats == "masters" else self.options.native_bf16
-
     def run_one(self, setting, seconds, folder, flags=()):
         program = self.options.programs.find("tprimat")
         if program is None:
             return {"failed": f"there is no tprimat in {self.options.programs.folder}"}
         spec, steps = folder / "spec.json", folder / "steps.jsonl"
-        spec.write_text(json.dumps(merge({**make_spec(self.cell, self.options), **setting}, self.form_of_states())))
+        spec.write_text(json.dumps({**make_spec(self.cell, self.options), **setting}))
         steps.unlink(missing_ok=True)
         done = programs.run([program, "train", "--spec", spec, "--device", self.options.device, *flags],
                             self.options.log(self.cell, "native"), seconds,
@@ -98,8 +96,6 @@ class Native:
                 "wall_seconds": done.seconds, "output": done.output}
 
     def run(self, seconds, folder):
-        if self.form_of_states() is None:
-            return {"failed": "nothing says how a specification asks for moments in bf16: --native-bf16 JSON"}
         wanted = [self.setting] if self.setting else [{"recompute": kind} for kind in RECOMPUTE]
         for setting in wanted:
             outcome = self.run_one(setting, seconds, folder)

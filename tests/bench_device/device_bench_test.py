@@ -5,6 +5,7 @@ usage: device_bench_test.py PROGRAM SOURCE_DIR [TEST...]
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -78,12 +79,15 @@ class Counts(unittest.TestCase):
             path = pathlib.Path(folder) / "config.yaml"
             for model, length, rows in (("llama3.1_8b", 8192, 1), ("llama3.1_8b", 2048, 4), ("qwen2.5_7b", 2048, 2)):
                 path.write_text(CONFIG % (model, length, rows, rows))
-                for kind in ("none", "selective", "full"):
-                    told = json.loads(tell("estimate", "--config", str(path), "--memory", "m", "--platform", "cpu", "--set",
-                                           f"platform_optimizations.cpu.recompute={kind}", "--json"))
+                for kind, formats in itertools.product(("none", "selective", "full"), trainings.FORMATS):
+                    keys = [f"platform_optimizations.cpu.recompute={kind}",
+                            f"training.optimizer.moments={'bf16' if formats == 'bf16' else 'fp32'}",
+                            f"training.optimizer.master_weights={json.dumps(formats == 'masters')}"]
+                    told = json.loads(tell("estimate", "--config", str(path), "--memory", "m", "--platform", "cpu",
+                                           "--json", *(word for key in keys for word in ("--set", key))))
                     sizes = roofline.Sizes(shapes.read_model(model), length, rows)
-                    counted = roofline.memory(sizes, kind, "masters", 56 << 20)  # logits as on a processor
-                    self.assertAlmostEqual(sum(counted.values()) / told[0]["memory_bytes"], 1, 4, (model, kind))
+                    counted = roofline.memory(sizes, kind, formats, 56 << 20)  # logits as on a processor
+                    self.assertAlmostEqual(sum(counted.values()) / told[0]["memory_bytes"], 1, 4, (model, kind, formats))
 
     def test_operations_have_the_names_of_the_profile(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -237,10 +241,10 @@ class Script(unittest.TestCase):
             self.assertEqual(tests["gpu_tests"], "missing", done.stdout)
             self.assertEqual(tests["losses as on the processor, fp32"], "passed", done.stdout)
             masters, short = found["trainings"]
-            self.assertEqual(len(masters["runs"]["native"]), 2)
+            self.assertEqual([len(cell["runs"]["native"]) for cell in (masters, short)], [2, 2], done.stdout)
             self.assertEqual(masters["runs"]["native"][0]["card"]["sm_mhz"], 1755)
             self.assertEqual(found["device"], "NVIDIA H200, 580.1, 143771 MiB")
-            self.assertIn("--native-bf16", short["left_out"]["native"])
+            self.assertLess(short["runs"]["native"][0]["allocated_bytes"], masters["runs"]["native"][0]["allocated_bytes"])
             self.assertEqual((folder / "out/table.txt").read_text(), table.render(found))
             self.assertEqual({path.name for path in (folder / "out").iterdir()},
                              {"results.json", "table.txt", "gpu.csv", "logs.tar.gz"})
