@@ -26,7 +26,7 @@ for name in "${targets[@]}" "libtprimat_$preset.so"; do
   strip --strip-unneeded "$staged/$name"
 done
 # glibc stays behind. What every compiler brings lies apart: a machine's own is newer, and its other libraries want that.
-ldd "$staged"/* 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u | while read -r library; do
+{ ldd "$staged"/* 2>/dev/null || true; } | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u | while read -r library; do
   case ${library##*/} in
     libc.so.* | libm.so.* | libpthread.so.* | libdl.so.* | librt.so.* | libresolv.so.* | ld-linux*) ;;
     libstdc++.so.* | libgcc_s.so.* | libgomp.so.*) cp -L "$library" "$staged/base/" ;;
