@@ -14,9 +14,9 @@ namespace {
 
 // With full recomputation everything but the block's input is shared by all blocks.
 Plan inner_plan(const Plan& plan) {
-  return {plan.parameters,    plan.workspace,  plan.recompute == Recompute::full ? plan.workspace : plan.kept,
-          plan.batch,         plan.sharing,    plan.recompute,
-          plan.rounds_to_fp8, plan.most_logits};
+  return {plan.parameters,    plan.workspace,     plan.recompute == Recompute::full ? plan.workspace : plan.kept,
+          plan.batch,         plan.sharing,       plan.recompute,
+          plan.rounds_to_fp8, plan.has_fp8_units, plan.most_logits};
 }
 
 }  // namespace

@@ -42,10 +42,7 @@ Linear<T>::Linear(const Plan& plan, const std::string& name, const LinearShape& 
   Parameter weight{name + ".weight", shape.weight, 0.0, shape.init_stddev, true};
   if (shape.shared_outputs > 0) weight.shared_from = (outputs_ - shape.shared_outputs) * inputs_;
   weight_ = plan.parameters.add(weight);
-  if (plan.rounds_to_fp8)
-    fp8_ = {plan.workspace.reserve<T>("workspace", plan.tokens() * inputs_),
-            plan.workspace.reserve<T>("workspace", outputs_ * inputs_),
-            plan.workspace.reserve<T>("workspace", plan.tokens() * outputs_)};
+  if (plan.rounds_to_fp8) plan_fp8(plan);
   if (!shape.bias) return;
   Parameter bias{name + ".bias", {shape.weight.whole_rows, 1, shape.weight.rows, 0, 1}};
   if (shape.shared_outputs > 0) bias.shared_from = outputs_ - shape.shared_outputs;
@@ -54,6 +51,72 @@ Linear<T>::Linear(const Plan& plan, const std::string& name, const LinearShape& 
     bias.partial_gradient = plan.sharing.sequence_parallel;
   }
   bias_ = plan.parameters.add(bias);
+}
+
+template <class T>
+void Linear<T>::plan_fp8(const Plan& plan) {
+  const int64_t input = plan.tokens() * inputs_, weight = outputs_ * inputs_, gradient = plan.tokens() * outputs_;
+  constexpr int64_t k_divisor = 16;
+  if (!plan.has_fp8_units || plan.tokens() % k_divisor != 0 || inputs_ % k_divisor != 0 || outputs_ % k_divisor != 0) {
+    fp8_ = {plan.workspace.reserve<T>("workspace", input), plan.workspace.reserve<T>("workspace", weight),
+            plan.workspace.reserve<T>("workspace", gradient)};
+    return;
+  }
+  const auto reserve = [&](int64_t count) -> Fp8Tensor {
+    return {plan.workspace.reserve<uint8_t>("workspace", count), plan.workspace.reserve<uint8_t>("workspace", count),
+            plan.workspace.reserve<float>("workspace", 3)};
+  };
+  units_ = {reserve(input), reserve(weight), reserve(gradient)};
+}
+
+template <class T>
+void Linear<T>::quantize(const Pass<T>& pass, const Fp8Tensor& tensor, const MatrixView<const T>& x, Fp8Format format,
+                         Turned turned) const {
+  float* const scale = pass.at(tensor.scale);
+  pass.ops.fp8_quantize({x.rows,
+                         x.cols,
+                         x.data,
+                         format,
+                         Fp8Scaling::current,
+                         {scale, scale + 1, scale + 2},
+                         turned == Turned::yes ? nullptr : pass.at(tensor.values),
+                         turned == Turned::no ? nullptr : pass.at(tensor.turned)});
+}
+
+template <class T>
+Fp8Matrix Linear<T>::quantized(const Pass<T>& pass, const Fp8Tensor& tensor, int64_t rows, int64_t cols,
+                               Fp8Format format, bool turned) const {
+  const float* const back = pass.at(tensor.scale) + 1;
+  if (turned) return {pass.at(tensor.turned), cols, rows, format, back};
+  return {pass.at(tensor.values), rows, cols, format, back};
+}
+
+template <class T>
+void Linear<T>::forward_fp8(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
+  constexpr Fp8Format k_format = Fp8Format::e4m3;
+  quantize(pass, units_->input, matrix(x, rows, inputs_), k_format, Turned::no);
+  quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_), k_format, Turned::no);
+  pass.ops.fp8_matmul({quantized(pass, units_->input, rows, inputs_, k_format, false),
+                       quantized(pass, units_->weight, outputs_, inputs_, k_format, false), matrix(y, rows, outputs_),
+                       false, true});
+}
+
+// The gradient of the output stays for that of the input.
+template <class T>
+void Linear<T>::add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy) const {
+  quantize(pass, units_->gradient, matrix(dy, rows, outputs_), Fp8Format::e5m2, Turned::both);
+  quantize(pass, units_->input, matrix(x, rows, inputs_), Fp8Format::e4m3, Turned::yes);
+  pass.ops.fp8_matmul_wide({quantized(pass, units_->gradient, rows, outputs_, Fp8Format::e5m2, true),
+                            quantized(pass, units_->input, rows, inputs_, Fp8Format::e4m3, true),
+                            matrix(pass.gradient(weight_), outputs_, inputs_), true, false});
+}
+
+template <class T>
+void Linear<T>::find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx) const {
+  quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_), Fp8Format::e4m3, Turned::yes);
+  pass.ops.fp8_matmul({quantized(pass, units_->gradient, rows, outputs_, Fp8Format::e5m2, false),
+                       quantized(pass, units_->weight, outputs_, inputs_, Fp8Format::e4m3, true),
+                       matrix(dx, rows, inputs_), false, false});
 }
 
 // The values themselves where nothing is rounded.
@@ -74,6 +137,7 @@ const T* Linear<T>::rounded_weight(const Pass<T>& pass) const {
 template <class T>
 void Linear<T>::forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
   const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, outputs_, inputs_));
+  if (units_) return forward_fp8(pass, rows, x, y);
   const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
   const auto weight = matrix(rounded_weight(pass), outputs_, inputs_);
   pass.ops.matmul(matrix(input, rows, inputs_), transposed(weight), matrix(y, rows, outputs_), false);
@@ -91,6 +155,14 @@ void Linear<T>::add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy
 
 template <class T>
 void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
+  if (units_) {
+    {
+      const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
+      add_weight_gradient_fp8(pass, rows, x, dy);
+    }
+    const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
+    return find_input_gradient_fp8(pass, rows, dx);
+  }
   const auto output_gradient = matrix(rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy), rows, outputs_);
   {
     const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));

@@ -27,7 +27,8 @@ RowRange share_of(int64_t first, int64_t count, int rank, int size);
 // y = x·Wᵀ, and its bias for who adds it.  W: outputs×inputs, the local part.
 // Where the plan rounds to fp8, each product multiplies what its operands would be in 8 bits, each tensor with a scale
 // of its own: x and W in E4M3, the gradient of y in E5M2 (the hybrid recipe of NVIDIA's Transformer Engine;
-// Micikevicius et al., arXiv 2209.05433). The product itself is made in T.
+// Micikevicius et al., arXiv 2209.05433). A device with units for such numbers multiplies them where 16 divides all
+// sizes (ops/fp8_product.h); otherwise the product itself is made in T.
 template <class T>
 class Linear {
  public:
@@ -50,6 +51,24 @@ class Linear {
   struct Fp8Copies {
     Slot<T> input, weight, gradient;
   };
+  // One tensor for the units: its bytes both ways round; its scale, what undoes that, and the greatest magnitude.
+  struct Fp8Tensor {
+    Slot<uint8_t> values, turned;
+    Slot<float> scale;
+  };
+  struct Fp8Tensors {
+    Fp8Tensor input, weight, gradient;
+  };
+  enum class Turned { no, yes, both };
+  void plan_fp8(const Plan& plan);
+  void quantize(const Pass<T>& pass, const Fp8Tensor& tensor, const MatrixView<const T>& x, Fp8Format format,
+                Turned turned) const;
+  // As it was quantised, rows×cols; or turned, cols×rows.
+  Fp8Matrix quantized(const Pass<T>& pass, const Fp8Tensor& tensor, int64_t rows, int64_t cols, Fp8Format format,
+                      bool turned) const;
+  void forward_fp8(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
+  void add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy) const;
+  void find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx) const;
   const T* rounded(const Pass<T>& pass, Slot<T> Fp8Copies::*copy, int64_t count, const T* values) const;
   const T* rounded_weight(const Pass<T>& pass) const;
 
@@ -58,6 +77,7 @@ class Linear {
   int64_t weight_;
   std::optional<int64_t> bias_;
   std::optional<Fp8Copies> fp8_;
+  std::optional<Fp8Tensors> units_;
 };
 
 }  // namespace tprimat

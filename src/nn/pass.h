@@ -41,6 +41,7 @@ struct Plan {
   Sharing sharing;
   Recompute recompute = Recompute::none;
   bool rounds_to_fp8 = false;                  // what the blocks' products multiply
+  bool has_fp8_units = false;                  // the device multiplies such numbers itself
   int64_t most_logits = k_most_logits_on_cpu;  // of the whole vocabulary, that exist at a time
 
   int64_t tokens() const { return batch.tokens(); }

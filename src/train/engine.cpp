@@ -47,7 +47,7 @@ class TypedEngine final : public Engine {
         compute_{*machinery.device, ops, machinery.accelerator},
         ranks_(std::move(ranks)),
         parameters_(k_grain * ranks_.data->size()),
-        stage_(spec, ranks_.place, parameters_, plan_, compute_.device.is_host()),
+        stage_(spec, ranks_.place, parameters_, plan_, {compute_.device.is_host(), ops.fp8_matmul != nullptr}),
         store_(parameters_, spec.parallel.zero_stage, ranks_.data->size(), plan_),
         optimizer_(spec, parameters_, store_, plan_),
         batches_(spec, ranks_.place, plan_),

@@ -20,7 +20,7 @@ constexpr int k_backward_tag = 16384;  // tags of gradients, above those of acti
 
 template <class T>
 Stage<T>::Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& parameters, ArenaPlan& arena,
-                bool on_host)
+                const StageDevice& device)
     : spec_(spec),
       pipeline_rank_(place.pipeline),
       pipeline_size_(static_cast<int>(spec.parallel.pipeline)),
@@ -33,7 +33,8 @@ Stage<T>::Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& p
                   sharing_of(spec.parallel, place),
                   spec.recompute,
                   spec.precision == Precision::fp8,
-                  on_host ? k_most_logits_on_cpu : k_most_logits_on_gpu};
+                  device.has_fp8_units,
+                  device.is_host ? k_most_logits_on_cpu : k_most_logits_on_gpu};
   elements_ = plan.stream_tokens() * spec.model.hidden_size;
   shared_ = std::make_unique<ChunkShared<T>>(spec.model, plan);
   const std::vector<int64_t> banks = micro_batches_under_way(schedule_, spec.parallel.virtual_pipeline);
@@ -57,7 +58,7 @@ void Stage<T>::plan_chunk(const TrainSpec& spec, const Plan& plan, int index, in
   if (has_copy) tied_unit_ = plan.parameters.unit_count();  // a chunk's embedding is its first unit
   ModelChunk<T> layers(spec.model, shape,
                        {plan.parameters, plan.workspace, kept, plan.batch, plan.sharing, plan.recompute,
-                        plan.rounds_to_fp8, plan.most_logits});
+                        plan.rounds_to_fp8, plan.has_fp8_units, plan.most_logits});
   chunks_.push_back({std::move(layers), shape, banks, {}, kept.total_bytes(), {}});
   chunks_.back().sends.resize(static_cast<size_t>(banks));
 }

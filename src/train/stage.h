@@ -12,13 +12,19 @@
 
 namespace tprimat {
 
+// What a stage's plan depends on besides the specification.
+struct StageDevice {
+  bool is_host = true;
+  bool has_fp8_units = false;
+};
+
 // The layers that one rank has, and how micro batches pass through them: the whole model, or one stage of a pipeline.
 template <class T>
 class Stage {
  public:
-  // Plans its weights and buffers; `on_host`: for the processor, not for a GPU.
+  // Plans its weights and buffers.
   Stage(const TrainSpec& spec, const RankPlace& place, ParameterTable& parameters, ArenaPlan& arena,
-        bool on_host = true);
+        const StageDevice& device = {});
   // Once the arena exists.
   void attach(const Arena& arena, const Compute<T>& compute, const RankGroups& ranks, WeightHome<T>& home);
   void use_clock(OpClock* clock) { clock_ = clock; }

@@ -94,6 +94,10 @@ std::vector<Case> cases() {
                            {"gpt_fp32", tiny_gpt(Precision::fp32), 2e-5},
                            {"gpt_bf16", tiny_gpt(Precision::bf16), 2e-2},
                            {"qwen_fp32", tiny_qwen(Precision::fp32), 2e-5}};
+  TrainSpec divisible = tiny_training(Precision::fp8);  // by 16: the device's own 8-bit products
+  divisible.sequence_length = 32;
+  divisible.model.ffn_hidden_size = 64;
+  all.push_back({"fp8_units", divisible, 5e-2});
   TrainSpec compact = tiny_training(Precision::bf16);
   compact.optimizer.moments = MomentFormat::bf16;
   compact.optimizer.master_weights = false;
