@@ -1,6 +1,8 @@
 // Started by mpirun: trains tiny models in layouts of as many ranks as there are, and holds every loss and gradient
 // norm to those of the same training on one rank.
-//   layout_parity SEED COUNT      COUNT layouts drawn at random (0: all that the rules allow)
+//   layout_parity SEED COUNT                 COUNT layouts drawn at random (0: all that the rules allow)
+//   layout_parity SEED COUNT STEPS DEVICE    with a GPU for each rank (nvd, amd, or simulated: its kernels run on the
+//                                            processor), held to the processor
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,14 +12,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/gpu_module.h"
 #include "train/loop.h"
 
 namespace tprimat {
 namespace {
 
 constexpr double k_tolerance = 1e-5;  // relative, fp32
-constexpr int64_t k_steps = 20;
-
 ModelSpec tiny(const std::string& family) {
   ModelSpec model;
   model.name = model.full_name = family;
@@ -41,16 +42,23 @@ ModelSpec tiny(const std::string& family) {
   return model;
 }
 
-TrainSpec training(const std::string& family) {
+struct Request {
+  uint64_t seed = 1;
+  size_t count = 0;
+  int64_t steps = 20;
+  std::string device;
+};
+
+TrainSpec training(const std::string& family, int64_t steps) {
   TrainSpec spec;
   spec.model = tiny(family);
   spec.optimizer.learning_rate = 1e-3;
-  spec.optimizer.warmup_steps = 5;
+  spec.optimizer.warmup_steps = std::min<int64_t>(5, steps / 2);
   spec.precision = Precision::fp32;
   spec.sequence_length = 32;
   spec.micro_batch_size = 1;
   spec.global_batch_size = 16;
-  spec.steps = k_steps;
+  spec.steps = steps;
   spec.threads = 1;
   return spec;
 }
@@ -59,8 +67,14 @@ struct Curve {
   std::vector<double> losses, norms;
 };
 
-Curve train(const TrainSpec& spec, std::unique_ptr<Communicator> world) {
-  const auto engine = make_engine(spec, std::move(world));
+Machinery machinery_named(const std::string& device) {
+  if (device.empty()) return cpu_machinery();
+  const GpuVendor vendor = device == "nvd" ? GpuVendor::nvd : device == "amd" ? GpuVendor::amd : GpuVendor::host;
+  return gpu_machinery(load_gpu_module(vendor), vendor == GpuVendor::host ? 0 : launcher_place().local_rank);
+}
+
+Curve train(const TrainSpec& spec, std::unique_ptr<Communicator> world, const std::string& device = "") {
+  const auto engine = make_engine(spec, std::move(world), machinery_named(device));
   Curve curve;
   run_training(spec, *engine, [&](const StepRecord& record) {
     curve.losses.push_back(record.loss.value());
@@ -70,7 +84,7 @@ Curve train(const TrainSpec& spec, std::unique_ptr<Communicator> world) {
 }
 
 // Every layout of so many ranks, with each kind of sharing that changes something.
-std::vector<TrainSpec> all_layouts(const std::vector<std::string>& families, int64_t ranks) {
+std::vector<TrainSpec> all_layouts(const std::vector<std::string>& families, int64_t ranks, int64_t steps) {
   std::vector<TrainSpec> specs;
   const auto add = [&](const TrainSpec& spec) {
     if (spec.parallel.ranks() == ranks && check_train_spec(spec, "").empty()) specs.push_back(spec);
@@ -85,7 +99,7 @@ std::vector<TrainSpec> all_layouts(const std::vector<std::string>& families, int
                 for (const bool ends : {false, true}) {
                   if (sequence && tensor == 1) continue;
                   if (ranks % (tensor * pipeline * context) != 0) continue;
-                  TrainSpec spec = training(family);
+                  TrainSpec spec = training(family, steps);
                   spec.parallel = {"",      tensor,   pipeline, chunks, ranks / (tensor * pipeline * context),
                                    context, sequence, ends,     zero};
                   if (zero > 0 && spec.parallel.data * context == 1) continue;
@@ -119,8 +133,8 @@ bool same_everywhere(Communicator& world, const std::vector<double>& values) {
   return true;
 }
 
-bool check(const TrainSpec& spec, const Curve& expected, Communicator& world) {
-  const Curve curve = train(spec, world.split(0, world.rank()));
+bool check(const TrainSpec& spec, const Curve& expected, Communicator& world, const std::string& device) {
+  const Curve curve = train(spec, world.split(0, world.rank()), device);
   const double loss = worst_difference(curve.losses, expected.losses),
                norm = worst_difference(curve.norms, expected.norms);
   const bool same = same_everywhere(world, curve.losses) && same_everywhere(world, curve.norms);
@@ -131,18 +145,18 @@ bool check(const TrainSpec& spec, const Curve& expected, Communicator& world) {
   return good;
 }
 
-int run(uint64_t seed, size_t count) {
+int run(const Request& request) {
   const std::unique_ptr<Communicator> world = make_world_communicator();
   const std::vector<std::string> families{"llama", "gpt", "qwen2", "qwen3", "mistral"};
-  std::vector<TrainSpec> layouts = all_layouts(families, world->size());
-  if (count > 0) std::shuffle(layouts.begin(), layouts.end(), std::mt19937_64(seed));
-  if (count > 0 && layouts.size() > count) layouts.resize(count);
+  std::vector<TrainSpec> layouts = all_layouts(families, world->size(), request.steps);
+  if (request.count > 0) std::shuffle(layouts.begin(), layouts.end(), std::mt19937_64(request.seed));
+  if (request.count > 0 && layouts.size() > request.count) layouts.resize(request.count);
   std::map<std::string, Curve> expected;
   int failed = 0;
   for (const TrainSpec& spec : layouts) {
     if (!expected.contains(spec.model.name))
-      expected[spec.model.name] = train(training(spec.model.name), make_self_communicator());
-    if (!check(spec, expected[spec.model.name], *world)) ++failed;
+      expected[spec.model.name] = train(training(spec.model.name, request.steps), make_self_communicator());
+    if (!check(spec, expected[spec.model.name], *world, request.device)) ++failed;
   }
   if (world->rank() == 0) fmt::print("{} layouts of {} ranks, {} failed\n", layouts.size(), world->size(), failed);
   return failed == 0 && !layouts.empty() ? 0 : 1;
@@ -153,8 +167,12 @@ int run(uint64_t seed, size_t count) {
 
 int main(int argc, char** argv) {
   try {
-    return tprimat::run(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1,
-                        argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0);
+    tprimat::Request request;
+    if (argc > 1) request.seed = std::strtoull(argv[1], nullptr, 10);
+    if (argc > 2) request.count = std::strtoull(argv[2], nullptr, 10);
+    if (argc > 3) request.steps = std::strtoll(argv[3], nullptr, 10);
+    if (argc > 4) request.device = argv[4];
+    return tprimat::run(request);
   } catch (const tprimat::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;
