@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
+import sys
 from typing import Any
 
 import torch
@@ -157,9 +159,13 @@ def main() -> None:
     trainer.add_callback(Recording(trainer))
     trainer.add_callback(Profiling())
     trainer.train()
-    if torch.distributed.is_initialized():  # else a thread of the communication may outlive its process, which then aborts
+    if torch.distributed.is_initialized():
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()
+        # A thread of the communication or of the profiler may outlive what Python takes down, and would abort the process.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":
