@@ -15,6 +15,8 @@ struct Family {
   bool fused_attention = true;    // scores are never written (arXiv 2205.14135)
   bool fused_elementwise = true;  // norms, activations and residuals run in few kernels
   bool balances_ends = false;  // a pipeline's stages take layers until they weigh their share with the head (nanotron)
+  bool fills_stages =
+      false;  // a pipeline's stages are filled one after the other; the last gets what is left (DeepSpeed)
   bool scattered_transfers = true;  // tensor-parallel ranks each send their share of a pipeline's activations
   bool dropout = false;             // masks are kept, one byte an element
   bool narrow_gathers = false;      // in FP8, with one scale per tensor, weights and activations are gathered in 8 bits

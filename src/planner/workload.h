@@ -63,8 +63,8 @@ struct Workload {
   int64_t global_batch = 0;  // sequences per step
   Layout layout;
   PlanPrecision precision = PlanPrecision::bf16;
-  bool keeps_masters = true;  // our own trainer: weights in 16 bits have a copy in fp32
-  double moment_bytes = 4;    // our own trainer: of each of Adam's two moments
+  bool keeps_masters = true;        // our own trainer: weights in 16 bits have a copy in fp32
+  double moment_bytes = 4;          // our own trainer: of each of Adam's two moments
   const Family* family = nullptr;   // the program that trains; see planner/families.h
   std::string release;              // of the program, where the parameters know one
   bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can
@@ -77,6 +77,7 @@ struct Workload {
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
   int64_t chunk_layers(int64_t place) const {
     if (family->balances_ends) return balanced_layers(place + 1) - balanced_layers(place);
+    if (family->fills_stages && !layout.ends_as_layers) return filled_layers(place + 1) - filled_layers(place);
     return split_layers(shape.model.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).count;
   }
   int64_t stage_layers(int64_t stage) const {
@@ -88,6 +89,12 @@ struct Workload {
     return sum;
   }
 
+  // Layers of the first so many stages of DeepSpeed, which fills each stage before it begins the next
+  // (ds_utils.partition_balanced).
+  int64_t filled_layers(int64_t stages) const {
+    const int64_t layers = shape.model.num_layers;
+    return std::min(layers, stages * ((layers + layout.pipeline - 1) / layout.pipeline));
+  }
   // Layers of the first so many stages of nanotron, which begins a new stage when the products of the blocks so far are
   // more than the stages so far should have.
   int64_t balanced_layers(int64_t stages) const {

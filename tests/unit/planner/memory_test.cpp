@@ -21,6 +21,25 @@ Workload paper_workload(int64_t layers, int64_t hidden, int64_t heads, int64_t m
   return workload;
 }
 
+std::vector<int64_t> layers_of_stages(const char* family, int64_t layers, int64_t stages) {
+  Workload w = paper_workload(layers, 6144, 64, 1);
+  w.family = find_family(family);
+  w.layout.pipeline = stages;
+  std::vector<int64_t> found;
+  for (int64_t stage = 0; stage < stages; ++stage) found.push_back(w.stage_layers(stage));
+  return found;
+}
+
+// As ds_utils.partition_balanced cuts so many equal layers.
+TEST(StageLayers, DeepSpeedFillsOneStageAfterTheOther) {
+  using Layers = std::vector<int64_t>;
+  EXPECT_EQ(layers_of_stages("megatron_deepspeed", 78, 12), (Layers{7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 1}));
+  EXPECT_EQ(layers_of_stages("megatron_deepspeed", 106, 6), (Layers{18, 18, 18, 18, 18, 16}));
+  EXPECT_EQ(layers_of_stages("megatron_deepspeed", 9, 4), (Layers{3, 3, 3, 0}));
+  EXPECT_EQ(layers_of_stages("megatron_deepspeed", 72, 6), Layers(6, 12));
+  EXPECT_EQ(layers_of_stages("megatron_core", 78, 12), (Layers{6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7}));
+}
+
 constexpr double k_sbh_22 = 2048.0 * 4 * 6144;
 
 TEST(LayerActivations, EquationOne) {  // sbh (10 + 24/t + 5as/(ht)), tensor parallelism alone
