@@ -107,7 +107,7 @@ class Measurement:
             comparison.measure(self.budget, self.work, save)
 
     def train(self):
-        self.compare(["native"])
+        self.compare(["native", "native-fp8"])
 
     def peers(self):
         self.compare(self.options.contenders)

@@ -63,12 +63,12 @@ def setting_text(setting):
 
 
 def training_lines(cells, known, machine):
-    head = (f"{'model':13}{'batch':9}{'states':9}{'contender':10}{'ms/step':>9}{'tokens/s':>10}{'TFLOP/s':>9}{'MFU':>7}"
+    head = (f"{'model':13}{'batch':9}{'states':9}{'contender':12}{'ms/step':>9}{'tokens/s':>10}{'TFLOP/s':>9}{'MFU':>7}"
             f"{'/floor':>8}{'/native':>9}{'GB':>7}{'MHz':>6}{'W':>6}  setting")
     lines = [head]
     for cell in cells:
         for row in rows_of(cell, known, machine):
-            lines.append(f"{row['model']:13}{row['batch']:9}{row['formats']:9}{row['contender']:10}"
+            lines.append(f"{row['model']:13}{row['batch']:9}{row['formats']:9}{row['contender']:12}"
                          f"{row['step_ms']:9.2f}{row['tokens_per_second']:10.0f}{row['tflops']:9.1f}"
                          f"{shown(row['mfu'], '.1%'):>7}{shown(row['time_over_floor'], '.2f'):>8}"
                          f"{shown(row['time_over_native'], '.2f'):>9}"

@@ -15,7 +15,7 @@ OPTIMIZER = {"learning_rate": 3e-4, "beta1": 0.9, "beta2": 0.95, "epsilon": 1e-8
              "clip_grad_norm": 1.0, "schedule": "constant"}
 WARMUP = 3  # ours: allocation, choice of kernels, recording; PyTorch's: likewise
 RECOMPUTE = ("none", "selective", "full")  # the first that fits is the fastest
-CONTENDERS = ("native", "eager", "compile", "hf")
+CONTENDERS = ("native", "native-fp8", "eager", "compile", "hf")  # PyTorch has no 8-bit training of its own
 
 
 @dataclasses.dataclass
@@ -60,6 +60,7 @@ def make_spec(cell, options):
     model = options.shapes.get(cell.model) or shapes.read_model(cell.model)
     spec = {"model": model, "optimizer": OPTIMIZER, "sequence_length": cell.length,
             "micro_batch_size": cell.sequences, "global_batch_size": cell.sequences, "seed": 42, "precision": "bf16",
+            "deterministic": False,  # as PyTorch is: sums may change their order from one run to the next
             "steps": WARMUP + options.steps}
     return merge(spec, FORMATS[cell.formats])
 
@@ -70,11 +71,11 @@ def out_of_memory(text):
 
 class Native:
     """`tprimat train`: recomputation as little as fits."""
-    name = "native"
 
-    def __init__(self, options, cell):
-        self.options, self.cell = options, cell
+    def __init__(self, options, cell, name="native"):
+        self.options, self.cell, self.name = options, cell, name
         self.setting = None
+        self.precision = {"precision": "fp8"} if name == "native-fp8" else {}
 
     def run_one(self, setting, seconds, folder, flags=()):
         program = self.options.programs.find("tprimat")
@@ -84,7 +85,7 @@ class Native:
         spec.write_text(json.dumps({**make_spec(self.cell, self.options), **setting}))
         steps.unlink(missing_ok=True)
         done = programs.run([program, "train", "--spec", spec, "--device", self.options.device, *flags],
-                            self.options.log(self.cell, "native"), seconds,
+                            self.options.log(self.cell, self.name), seconds,
                             {**self.options.programs.environment, "TPRIMAT_STEPS": str(steps)})
         if done.failure():
             return {"failed": done.failure(), "begin": done.begin, "wall_seconds": done.seconds}
@@ -96,7 +97,7 @@ class Native:
                 "wall_seconds": done.seconds, "output": done.output}
 
     def run(self, seconds, folder):
-        wanted = [self.setting] if self.setting else [{"recompute": kind} for kind in RECOMPUTE]
+        wanted = [self.setting] if self.setting else [{"recompute": kind, **self.precision} for kind in RECOMPUTE]
         for setting in wanted:
             outcome = self.run_one(setting, seconds, folder)
             if not out_of_memory(outcome.get("failed")):
@@ -172,7 +173,8 @@ class Comparison:
 
     def __init__(self, options, cell, names):
         self.options, self.cell = options, cell
-        self.contenders = [Native(options, cell) if name == "native" else Peer(options, cell, name) for name in names]
+        self.contenders = [Native(options, cell, name) if name.startswith("native") else Peer(options, cell, name)
+                           for name in names]
         self.runs, self.left_out = {}, {}
 
     def adopt(self, choices):
@@ -187,10 +189,10 @@ class Comparison:
         outcome.pop("output", None)
         if "failed" in outcome:
             self.left_out[contender.name] = outcome["failed"]
-            print(f"  {self.cell.name():32}{contender.name:9}{outcome['failed']}", flush=True)
+            print(f"  {self.cell.name():32}{contender.name:11}{outcome['failed']}", flush=True)
             return
         self.runs.setdefault(contender.name, []).append(outcome)
-        print(f"  {self.cell.name():32}{contender.name:9}{statistics.median(outcome['seconds']) * 1e3:10.2f} ms  "
+        print(f"  {self.cell.name():32}{contender.name:11}{statistics.median(outcome['seconds']) * 1e3:10.2f} ms  "
               f"{json.dumps(contender.setting)}", flush=True)
 
     def needed(self):
