@@ -210,7 +210,9 @@ std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Commu
   refuse_untrainable(spec, machinery);
   set_thread_count(spec.threads);
   if (machinery.products != nullptr)
-    *machinery.products = {.tf32 = spec.precision == Precision::tf32, .time_candidates = !spec.deterministic};
+    *machinery.products = {.tf32 = spec.precision == Precision::tf32,
+                           .time_candidates = !spec.deterministic,
+                           .unordered_sums = !spec.deterministic};
   RankGroups ranks = make_rank_groups(spec, std::move(world), machinery.connect);
   switch (spec.precision) {
     case Precision::bf16:

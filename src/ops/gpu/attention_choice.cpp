@@ -2,16 +2,18 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
+#include "ops/gpu/blas_product.h"
 
 namespace tprimat::gpu {
 namespace {
 
-AttentionChoice& choice_in_force() {
-  static AttentionChoice choice = [] {
+std::optional<AttentionChoice>& chosen_attention() {
+  static std::optional<AttentionChoice> choice = [] {
     const char* text = std::getenv(k_attention_variable);
-    return text != nullptr && *text != '\0' ? read_attention_choice(text) : AttentionChoice::cudnn;
+    return text != nullptr && *text != '\0' ? std::optional(read_attention_choice(text)) : std::nullopt;
   }();
   return choice;
 }
@@ -26,7 +28,12 @@ AttentionChoice read_attention_choice(std::string_view text) {
                       "it is one of own, cudnn, cudnn-unordered"});
 }
 
-AttentionChoice attention_choice() { return choice_in_force(); }
-void choose_attention(AttentionChoice choice) { choice_in_force() = choice; }
+AttentionChoice attention_choice() {
+  if (chosen_attention()) return *chosen_attention();
+  return product_settings().unordered_sums ? AttentionChoice::cudnn_unordered : AttentionChoice::cudnn;
+}
+std::optional<AttentionChoice> choose_attention(std::optional<AttentionChoice> choice) {
+  return std::exchange(chosen_attention(), choice);
+}
 
 }  // namespace tprimat::gpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 namespace tprimat::gpu {
@@ -18,8 +19,11 @@ inline constexpr const char* k_attention_variable = "TPRIMAT_ATTENTION";
 // Throws Error where the text is none of these.
 AttentionChoice read_attention_choice(std::string_view text);
 
-// In force: what choose_attention was given last, else the variable's, else cudnn.
+// In force: what choose_attention was given last, else the variable's, else cudnn, unordered where the training need
+// not repeat bit for bit (ProductSettings): sums in order take memory in proportion to the square of the sequence
+// before cuDNN 9.25, and time.
 AttentionChoice attention_choice();
-void choose_attention(AttentionChoice choice);
+// Nothing: by the rule. Returns what was chosen before.
+std::optional<AttentionChoice> choose_attention(std::optional<AttentionChoice> choice);
 
 }  // namespace tprimat::gpu

@@ -28,7 +28,7 @@ namespace {
 
 namespace fe = cudnn_frontend;
 
-// A plan that needs more than this beside its inputs is left to our own kernels.
+// A plan that needs more than this beside its inputs, or than there is, is left to our own kernels.
 constexpr int64_t k_most_workspace_bytes = int64_t{2} << 30;
 
 const WantedLibrary k_cudnn{"cuDNN", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "TPRIMAT_CUDNN", ""};
@@ -84,7 +84,10 @@ CudnnPlan make_plan(const CudnnAttention& attention) {
   } catch (const std::exception&) {
     return {};
   }
-  if (bytes > 0) check(driver::allocate(&plan.workspace, static_cast<size_t>(bytes)));
+  if (bytes > 0 && driver::allocate(&plan.workspace, static_cast<size_t>(bytes)) != k_success) {
+    driver::ignore(driver::last_error());  // is not said again
+    return {};
+  }
   return plan;
 }
 

@@ -8,6 +8,7 @@
 #include "ops/gpu/attention_choice.h"
 #include "ops/gpu/attention_cudnn.h"
 #include "ops/gpu/attention_kernels.h"
+#include "ops/gpu/blas_product.h"
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/device_vector.h"
 
@@ -149,8 +150,7 @@ PassResults<T> run_on_device(const AttentionShape& shape, const Layouts& layouts
   auto statistics = DeviceVector<float>::poisoned(statistics_of(shape));
   const PassMemory<T> memory{query.data(),  kv.data(),  dy.data(),         y.data(),
                              dquery.data(), dkv.data(), statistics.data(), layouts};
-  const AttentionChoice before = attention_choice();
-  choose_attention(choices.forward);
+  const std::optional<AttentionChoice> before = choose_attention(choices.forward);
   gpu::attention_forward<T>(shape, memory.inputs(), memory.y_rows(), statistics.data());
   choose_attention(choices.backward);
   gpu::attention_backward<T>(shape, memory.gradient(accumulate));
@@ -305,6 +305,19 @@ TEST(GpuAttentionChoice, IsReadFromItsName) {
   EXPECT_EQ(read_attention_choice("cudnn"), AttentionChoice::cudnn);
   EXPECT_EQ(read_attention_choice("cudnn-unordered"), AttentionChoice::cudnn_unordered);
   EXPECT_THROW(read_attention_choice("flash"), Error);
+}
+
+TEST(GpuAttentionChoice, SumsOutOfOrderAreTheRuleWhereTheyMayBe) {
+  const ProductSettings settings = product_settings();
+  const std::optional<AttentionChoice> before = choose_attention(std::nullopt);
+  product_settings().unordered_sums = false;
+  EXPECT_EQ(attention_choice(), AttentionChoice::cudnn);
+  product_settings().unordered_sums = true;
+  EXPECT_EQ(attention_choice(), AttentionChoice::cudnn_unordered);
+  choose_attention(AttentionChoice::own);
+  EXPECT_EQ(attention_choice(), AttentionChoice::own);
+  choose_attention(before);
+  product_settings() = settings;
 }
 
 TEST(GpuAttentionShape, HeadsBeyondTheKernelsAreAnError) {

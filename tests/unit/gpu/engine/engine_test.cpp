@@ -194,5 +194,16 @@ TEST(GpuEngine, OnlyATrainingInTf32RoundsItsInputs) {
   }
 }
 
+TEST(GpuEngine, OnlyATrainingThatNeedNotRepeatMayDifferFromRunToRun) {
+  const Machinery machinery = one_gpu();
+  TrainSpec spec = tiny_training(Precision::bf16);
+  for (const bool deterministic : {true, false}) {
+    spec.deterministic = deterministic;
+    const auto engine = make_engine(spec, make_self_communicator(), machinery);
+    EXPECT_EQ(gpu::product_settings().time_candidates, !deterministic);
+    EXPECT_EQ(gpu::product_settings().unordered_sums, !deterministic);
+  }
+}
+
 }  // namespace
 }  // namespace tprimat
