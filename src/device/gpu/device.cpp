@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -18,6 +19,9 @@ constexpr size_t k_scratch_bytes = size_t{8} << 20, k_staging_bytes = size_t{1} 
 constexpr size_t k_scratch_bytes = size_t{64} << 20, k_staging_bytes = size_t{4} << 20;
 #endif
 constexpr size_t k_staging_buffers = 8;
+// What is left to the libraries: their kernels, which are loaded when they are first used, their workspaces, recorded
+// work.
+constexpr size_t k_left_to_libraries = size_t{1} << 30;
 
 Context* the_context = nullptr;
 
@@ -190,7 +194,7 @@ class GpuDevice : public Accelerator {
   std::optional<double> free_bytes() const override {
     size_t free = 0, total = 0;
     check(driver::memory(&free, &total));
-    return static_cast<double>(free);
+    return static_cast<double>(free - std::min(free, k_left_to_libraries));
   }
   std::byte* allocate(size_t bytes) override {
     std::byte* const memory = allocate_on_device(bytes);
@@ -216,6 +220,14 @@ class GpuDevice : public Accelerator {
   std::unique_ptr<Staging> staging_;
 };
 
+// Of two streams that share a queue, a transfer that waits for another rank would hold up the work for which that rank
+// waits.
+void give_streams_their_queues() {
+#if !defined(TPRIMAT_GPU_HIP)
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+#endif
+}
+
 }  // namespace
 
 Context& context() {
@@ -224,6 +236,7 @@ Context& context() {
 }
 
 int count_devices() {
+  give_streams_their_queues();  // read when the driver starts
   int count = 0;
   if (driver::count_devices(&count) == k_success) return count;
   driver::ignore(driver::last_error());

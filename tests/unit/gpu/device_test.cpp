@@ -1,5 +1,6 @@
 #include "device/gpu/device.h"
 
+#include <cstdlib>
 #include <numeric>
 
 #include "base/error.h"
@@ -51,6 +52,27 @@ TEST(GpuDevice, TooMuchMemoryIsRefusedWithBothFigures) {
   }
   EXPECT_NO_THROW(test_device().finish());  // the refusal is not said again
 }
+
+TEST(GpuDevice, SomeMemoryIsLeftToLibraries) {
+  const double promised = test_device().free_bytes().value();
+  size_t free = 0, total = 0;
+  check(driver::memory(&free, &total));
+  EXPECT_GT(promised, 0.0);
+  EXPECT_LE(promised, static_cast<double>(free) - 1e9);
+}
+
+#if !defined(TPRIMAT_GPU_HIP)
+TEST(GpuDevice, StreamsGetQueuesOfTheirOwnUnlessTheEnvironmentSaysHowMany) {
+  constexpr const char* k_variable = "CUDA_DEVICE_MAX_CONNECTIONS";
+  ::unsetenv(k_variable);
+  count_devices();
+  EXPECT_STREQ(std::getenv(k_variable), "32");
+  ::setenv(k_variable, "1", 1);
+  count_devices();
+  EXPECT_STREQ(std::getenv(k_variable), "1");
+  ::unsetenv(k_variable);
+}
+#endif
 
 TEST(GpuDevice, AGpuThatIsNotThereIsNamed) {
   try {
