@@ -90,27 +90,31 @@ void Optimizer<T>::find_pieces(const RankGroups& ranks) {
 }
 
 template <class T>
-void Optimizer<T>::draw_weights(int64_t seed) {
+template <class V>
+void Optimizer<T>::draw_piece(const Piece& piece, const InitialValues& initial, V* to, std::vector<V>& drawn) const {
   constexpr int64_t k_at_a_time = int64_t{1} << 22;
-  std::vector<Accum<T>> drawn(static_cast<size_t>(k_at_a_time));
+  drawn.resize(static_cast<size_t>(std::min(k_at_a_time, piece.count)));
+  for (int64_t first = 0; first < piece.count; first += k_at_a_time) {
+    const int64_t count = std::min(k_at_a_time, piece.count - first);
+    parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
+      for (int64_t i = begin; i < end; ++i)
+        drawn[static_cast<size_t>(i)] =
+            narrow<V>(static_cast<Accum<V>>(initial.at(piece.parameter->shard.whole_index(piece.begin + first + i))));
+    });
+    compute_->device.upload(to + first, drawn.data(), static_cast<size_t>(count) * sizeof(V));
+  }
+}
+
+template <class T>
+void Optimizer<T>::draw_weights(int64_t seed) {
+  std::vector<Accum<T>> drawn;
   std::vector<T> rounded;
   for (const Piece& piece : pieces_) {
     const InitialValues initial(*piece.parameter, seed);
-    for (int64_t first = 0; first < piece.count; first += k_at_a_time) {
-      const auto count = static_cast<size_t>(std::min(k_at_a_time, piece.count - first));
-      parallel_ranges(static_cast<int64_t>(count), [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i)
-          drawn[static_cast<size_t>(i)] =
-              static_cast<Accum<T>>(initial.at(piece.parameter->shard.whole_index(piece.begin + first + i)));
-      });
-      if (has_masters()) {
-        compute_->device.upload(master(piece) + first, drawn.data(), count * sizeof(Accum<T>));
-        continue;
-      }
-      rounded.resize(count);
-      std::transform(drawn.begin(), drawn.begin() + static_cast<int64_t>(count), rounded.begin(), narrow<T>);
-      compute_->device.upload(weights(piece) + first, rounded.data(), count * sizeof(T));
-    }
+    if (has_masters())
+      draw_piece(piece, initial, master(piece), drawn);
+    else
+      draw_piece(piece, initial, weights(piece), rounded);
   }
   round_weights();
 }

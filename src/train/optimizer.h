@@ -50,6 +50,9 @@ class Optimizer {
   void find_ranges();
   template <class M>
   void add_compact_range(const Piece& piece, M* first_moment, M* second_moment, CompactRanges<M>& ranges) const;
+  // `drawn` is for what is on its way to the device.
+  template <class V>
+  void draw_piece(const Piece& piece, const InitialValues& initial, V* to, std::vector<V>& drawn) const;
   // Of a piece's values, kept as V.
   template <class V>
   void show(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
