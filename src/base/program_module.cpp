@@ -17,18 +17,25 @@ namespace fs = std::filesystem;
   throw Error(Problem{what, file.where, hint}, ExitStatus::missing_component);
 }
 
-fs::path find_module(const ModuleFile& file) {
-  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const fs::path& path : {folder / file.name, folder.parent_path() / "lib" / "tprimat" / file.name})
-    if (fs::exists(path)) return path;
-  refuse_module(file, fmt::format("{}, but {} is not in {}", file.wanted_for, file.name, folder.string()),
+fs::path program_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+
+fs::path require_module(const ModuleFile& file) {
+  if (const auto path = find_program_module(file.name)) return *path;
+  refuse_module(file, fmt::format("{}, but {} is not in {}", file.wanted_for, file.name, program_folder().string()),
                 file.when_missing);
 }
 
 }  // namespace
 
+std::optional<fs::path> find_program_module(const std::string& name) {
+  const fs::path folder = program_folder();
+  for (const fs::path& path : {folder / name, folder.parent_path() / "lib" / "tprimat" / name})
+    if (fs::exists(path)) return path;
+  return std::nullopt;
+}
+
 ProgramModule::ProgramModule(ModuleFile file) : file_(std::move(file)) {
-  const fs::path path = find_module(file_);
+  const fs::path path = require_module(file_);
   library_ = ::dlopen(path.c_str(), RTLD_NOW | (file_.shows_symbols ? RTLD_GLOBAL : RTLD_LOCAL));
   if (library_ != nullptr) return;
   const char* reason = ::dlerror();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 
 namespace tprimat {
@@ -14,8 +16,10 @@ struct ModuleFile {
   bool shows_symbols = false;  // to the libraries that it loads itself
 };
 
-// Loaded beside the program, as it is built, or from ../lib/tprimat, as it is installed; never unloaded. Throws Error
-// where it is missing, cannot be loaded or is of another version.
+// Beside the program, as it is built, or in ../lib/tprimat, as it is installed.
+std::optional<std::filesystem::path> find_program_module(const std::string& name);
+
+// Loaded from there; never unloaded. Throws Error where it is missing, cannot be loaded or is of another version.
 class ProgramModule {
  public:
   explicit ProgramModule(ModuleFile file);

@@ -17,7 +17,7 @@ constexpr const char* k_detect_examples =
     "  tprimat detect            what this machine is, for people\n"
     "  tprimat detect --json     the same for programs\n";
 
-Json frameworks_to_json() {
+Json frameworks_to_json(Platform platform) {
   Json list = Json::array();
   for (const FrameworkModule& module : framework_modules()) {
     const auto found = module.find({});
@@ -26,6 +26,7 @@ Json frameworks_to_json() {
                   {"platforms", to_json(module.platforms)},
                   {"installed", found.has_value()}};
     if (found) entry["version"] = found->version, entry["place"] = found->place;
+    if (const auto lacking = find_lacking(module, platform)) entry["lacking"] = lacking->what;
     list.push_back(entry);
   }
   return list;
@@ -59,11 +60,12 @@ void add_gpu_rows(TextTable& table, const MachineFacts& machine) {
   for (const auto& [stack, version] : machine.stacks) table.rows.push_back({stack, version});
 }
 
-void add_framework_rows(TextTable& table) {
+void add_framework_rows(TextTable& table, Platform platform) {
   for (const FrameworkModule& module : framework_modules()) {
     const auto found = module.find({});
-    table.rows.push_back({"framework", fmt::format("{} ({}): {}", enum_name(module.id), module.long_name,
-                                                   found ? found->version + ", " + found->place : "not installed")});
+    std::string state = found ? found->version + ", " + found->place : "not installed";
+    if (const auto lacking = find_lacking(module, platform)) state += "; " + lacking->what;
+    table.rows.push_back({"framework", fmt::format("{} ({}): {}", enum_name(module.id), module.long_name, state)});
   }
 }
 
@@ -82,7 +84,7 @@ std::string render(const MachineFacts& machine) {
                 {"container", machine.container.value_or("none seen")},
                 {"virtual machine", machine.virtual_machine.value_or("none seen")}};
   add_gpu_rows(table, machine);
-  add_framework_rows(table);
+  add_framework_rows(table, machine.platform);
   return render_text(table);
 }
 
@@ -90,7 +92,7 @@ ExitStatus detect(const Session& session) {
   const MachineFacts machine = read_machine(open_gpu_libraries());
   if (session.json) {
     Json json = to_json(machine);
-    json["frameworks"] = frameworks_to_json();
+    json["frameworks"] = frameworks_to_json(machine.platform);
     print_result(print_json(json));
   } else {
     print_result(render(machine));
@@ -101,8 +103,8 @@ ExitStatus detect(const Session& session) {
 }  // namespace
 
 void add_detect_verb(CLI::App& program, Session& session) {
-  CLI::App* verb =
-      add_verb(program, session, "detect", "What this machine is: platform, devices, drivers, frameworks", k_detect_examples);
+  CLI::App* verb = add_verb(program, session, "detect", "What this machine is: platform, devices, drivers, frameworks",
+                            k_detect_examples);
   add_json_option(*verb, session);
   verb->callback([&session] { session.action = [&session] { return detect(session); }; });
 }

@@ -170,10 +170,12 @@ std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted) {
 }
 
 double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision,
-                            int64_t zero_stage) {
+                            const OptimizerSpec& optimizer, int64_t zero_stage) {
   const bool full = precision == Precision::fp32 || precision == Precision::tf32;
   const auto shared_from = [&](int64_t stage) { return zero_stage >= stage ? static_cast<double>(layout.data) : 1.0; };
-  const double states = (full ? 8 : 12) / shared_from(1);
+  const double masters = full || !optimizer.master_weights ? 0 : 4;
+  const double moments = optimizer.moments == MomentFormat::bf16 ? 4 : 8;
+  const double states = (masters + moments) / shared_from(1);
   const double gradients = 4 / shared_from(2);
   const double weights = (full ? 4 : 2) / shared_from(3);
   const double shards = static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline);

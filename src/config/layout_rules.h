@@ -38,9 +38,10 @@ std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted);
 
 // Bytes of weights, gradients and optimizer state on one device, without activations. Mixed precision: 2 bytes of
 // weights, 4 of gradients and 12 of FP32 master weights and two moments per parameter (Rajbhandari et al., arXiv
-// 1910.02054, with FP32 gradients); FP32: 4 + 4 + 8. The DP ranks share the master weights and moments from
-// `zero_stage` 1 on, the gradients from 2 on, the weights at 3 (ZeRO-3, FSDP).
+// 1910.02054, with FP32 gradients); FP32: 4 + 4 + 8. Moments in bf16 take half as much, and master weights that are
+// left out nothing. The DP ranks share the master weights and moments from `zero_stage` 1 on, the gradients from 2 on,
+// the weights at 3 (ZeRO-3, FSDP).
 double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision,
-                            int64_t zero_stage);
+                            const OptimizerSpec& optimizer, int64_t zero_stage);
 
 }  // namespace tprimat

@@ -122,9 +122,12 @@ class LayoutResolver {
   void warn_memory(const ParallelSpec& spec) {
     if (!setup_.memory_per_device_gb) return;
     const double room = *setup_.memory_per_device_gb * 1e9;
-    const double whole = estimate_state_bytes(model_, spec, setup_.precision, spec.zero_stage);
+    const auto state_bytes = [&](int64_t zero_stage) {
+      return estimate_state_bytes(model_, spec, setup_.precision, draft_.experiment.optimizer, zero_stage);
+    };
+    const double whole = state_bytes(spec.zero_stage);
     if (whole <= room) return;
-    const double sharded = estimate_state_bytes(model_, spec, setup_.precision, 3);
+    const double sharded = state_bytes(3);
     const std::string what = fmt::format(
         "{}: weights, gradients and optimizer state of {} take {} per device, {} more than its {}, before any "
         "activation",

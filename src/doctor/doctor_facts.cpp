@@ -34,7 +34,7 @@ std::vector<ToolCondition> find_tools() {
   return tools;
 }
 
-std::vector<FrameworkCondition> find_frameworks(const DoctorRequest& request) {
+std::vector<FrameworkCondition> find_frameworks(const DoctorRequest& request, Platform platform) {
   std::vector<FrameworkCondition> frameworks;
   for (const FrameworkModule& module : framework_modules()) {
     const auto stated = [&](const char* key) {
@@ -43,7 +43,7 @@ std::vector<FrameworkCondition> find_frameworks(const DoctorRequest& request) {
     };
     const Checkout checkout{stated("installation"), stated("config_dir"), stated("run_script")};
     frameworks.push_back({module.id, std::string(module.long_name), module.platforms, module.find(checkout),
-                          std::string(module.installing)});
+                          std::string(module.installing), find_lacking(module, platform)});
   }
   return frameworks;
 }
@@ -75,7 +75,7 @@ DoctorFacts read_doctor_facts(const DoctorRequest& request, const GpuLibraries& 
   facts.output = read_folder_facts(request.output);
   facts.gpus = read_gpus(libraries.usable);
   facts.refused_libraries = libraries.refused;
-  facts.frameworks = find_frameworks(request);
+  facts.frameworks = find_frameworks(request, facts.platform());
   facts.tools = find_tools();
   return facts;
 }

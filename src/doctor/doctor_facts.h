@@ -34,7 +34,8 @@ struct FrameworkCondition {
   std::string long_name;
   std::vector<Platform> platforms;
   std::optional<Installation> installation;
-  std::string installing;  // what brings it here, in a sentence
+  std::string installing;          // what brings it here, in a sentence
+  std::optional<Problem> lacking;  // what keeps it from training on the platform, though it is installed
 };
 
 // A program that something needs beside the frameworks.

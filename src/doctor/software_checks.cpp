@@ -33,6 +33,9 @@ void judge_framework(const FrameworkCondition& framework, const DoctorFacts& fac
   } else if (!framework.installation) {
     findings.add(asked ? MachineSeverity::missing : MachineSeverity::note, name + " is not installed",
                  how_to_install(framework));
+  } else if (framework.lacking) {
+    findings.add(asked ? MachineSeverity::missing : MachineSeverity::note, framework.lacking->what,
+                 framework.lacking->hint);
   } else {
     findings.ok(fmt::format("{} {}, {}", name, framework.installation->version, framework.installation->place));
   }

@@ -50,7 +50,7 @@ const std::vector<FrameworkModule>& framework_modules() {
   static const std::vector<Profiler> python_profilers = {Profiler::nsys, Profiler::rocprofv3, Profiler::torch};
   static const std::vector<FrameworkModule> modules = {
       {Framework::native, "native C++ trainer", {nvd, amd, cpu}, find_native, plan_native, "it is part of this program", "",
-       {Profiler::own}},
+       {Profiler::own}, lacking_of_native},
       {Framework::tran, "HF Transformers", {nvd, amd, cpu}, find_tran, plan_tran,
        "frameworks/setup.sh tran installs it", "", python_profilers},
       {Framework::fsdp, "PyTorch FSDP2", {nvd, amd, cpu}, find_fsdp, plan_fsdp, "frameworks/setup.sh fsdp installs it",
@@ -84,11 +84,16 @@ const FrameworkModule& require_framework(Framework id, Platform platform) {
   return *found;
 }
 
-void require_installed(const FrameworkModule& module, const Checkout& checkout) {
-  if (module.find(checkout)) return;
-  throw Error(Problem{fmt::format("the framework '{}' is not installed", enum_name(module.id)), "--framework",
-                      std::string(module.installing)},
-              ExitStatus::missing_component);
+std::optional<Problem> find_lacking(const FrameworkModule& module, Platform platform) {
+  return module.lacking_on == nullptr ? std::nullopt : module.lacking_on(platform);
+}
+
+void require_installed(const FrameworkModule& module, const Checkout& checkout, Platform platform) {
+  if (!module.find(checkout))
+    throw Error(Problem{fmt::format("the framework '{}' is not installed", enum_name(module.id)), "--framework",
+                        std::string(module.installing)},
+                ExitStatus::missing_component);
+  if (const auto problem = find_lacking(module, platform)) throw Error(*problem, ExitStatus::missing_component);
 }
 
 void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "launch/launch_plan.h"
 #include "spec/names.h"
 
@@ -23,10 +24,11 @@ struct FrameworkModule {
   std::vector<Platform> platforms;
   std::optional<Installation> (*find)(const Checkout&);  // nothing: not installed
   TrainProgram (*plan)(
-      const LaunchRequest&);  // pure: writes and starts nothing; throws Error for what the framework cannot do
+      const LaunchRequest&);    // pure: writes and starts nothing; throws Error for what the framework cannot do
   std::string_view installing;  // what brings it here, in a sentence
   std::string_view checkout;    // its name under `paths:`; empty for a package
   std::vector<Profiler> profilers = {};  // that its plan heeds, the preferred one of each platform first
+  std::optional<Problem> (*lacking_on)(Platform) = nullptr;  // what it needs there besides and this machine has not
 };
 
 // All of them, in the order of menus and tables.
@@ -39,8 +41,11 @@ enum class Presence { installed, any };
 // platform.
 const FrameworkModule& require_framework(Framework id, Platform platform);
 
-// Throws Error (ExitStatus::missing_component) that says how to install it.
-void require_installed(const FrameworkModule& module, const Checkout& checkout);
+// What keeps an installed framework from training on that platform; nothing where nothing does.
+std::optional<Problem> find_lacking(const FrameworkModule& module, Platform platform);
+
+// Throws Error (ExitStatus::missing_component) that says how to install it, or what it lacks on that platform.
+void require_installed(const FrameworkModule& module, const Checkout& checkout, Platform platform);
 
 bool runs_on(const FrameworkModule& module, Platform platform);
 

@@ -1,9 +1,12 @@
 #include "launch/native.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/build_info.h"
+#include "base/program_module.h"
 #include "text/json.h"
 
 namespace tprimat {
@@ -29,6 +32,15 @@ std::vector<Deviation> fp8_deviations(const LaunchRequest& request) {
 
 std::optional<Installation> find_native(const Checkout&) {
   return Installation{std::string(build_info().version), "built in"};
+}
+
+std::optional<Problem> lacking_of_native(Platform platform) {
+  if (platform == Platform::cpu) return std::nullopt;
+  const std::string name = fmt::format("libtprimat_{}.so", enum_name(platform));
+  if (find_program_module(name)) return std::nullopt;
+  return Problem{fmt::format("the framework 'native' trains on {} GPUs through {}, which is not beside this program",
+                             display_name(platform), name),
+                 "--framework", fmt::format("scripts/build_gpu.sh {} builds both (docs/gpu.md)", enum_name(platform))};
 }
 
 TrainProgram plan_native(const LaunchRequest& request) {

@@ -182,12 +182,24 @@ class NativePlan {
     if (model_.norm != NormKind::rms) keep(kept, stream_tokens_, k_sum);
   }
 
-  // Copies of input, weight and output's gradient that are rounded to 8 bits.
+  // Copies of input, weight and output's gradient that are rounded to 8 bits. For a GPU's own units: both ways round,
+  // with scales.
   void add_rounded(double inputs, double outputs) {
     if (workload_.precision != PlanPrecision::fp8) return;
-    workspace(tokens_ * inputs);
-    workspace(outputs * inputs);
-    workspace(tokens_ * outputs);
+    const bool by_units =
+        workload_.on_gpu && suits_fp8_units(tokens_) && suits_fp8_units(inputs) && suits_fp8_units(outputs);
+    for (const double count : {tokens_ * inputs, outputs * inputs, tokens_ * outputs}) {
+      if (!by_units) {
+        workspace(count);
+        continue;
+      }
+      for (int i = 0; i < 2; ++i) arena_.reserve(&MemoryEstimate::buffers, count);
+      arena_.reserve(&MemoryEstimate::buffers, 3 * sizeof(float));
+    }
+  }
+  static bool suits_fp8_units(double size) {
+    constexpr double k_divisor = 16;
+    return std::fmod(size, k_divisor) == 0;
   }
 
   void add_block(NativeArena& kept) {
@@ -210,11 +222,12 @@ class NativePlan {
     keep(cheap(kept), tokens_ * inner_, element_);
   }
 
-  // Rows of scores that exist at a time: the largest divisor of the tokens within 56 Mi scores of the whole vocabulary.
+  // Rows of scores that exist at a time: the largest divisor of the tokens within 56 Mi scores of the whole vocabulary,
+  // 512 Mi on a GPU.
   double score_rows() const {
-    constexpr int64_t k_scores = int64_t{56} << 20;
+    const int64_t most_scores = int64_t{workload_.on_gpu ? 512 : 56} << 20;
     const auto tokens = std::max<int64_t>(1, static_cast<int64_t>(tokens_));
-    int64_t rows = std::clamp<int64_t>(k_scores / std::max<int64_t>(1, model_.vocab_size), 1, tokens);
+    int64_t rows = std::clamp<int64_t>(most_scores / std::max<int64_t>(1, model_.vocab_size), 1, tokens);
     while (tokens % rows != 0) --rows;
     return static_cast<double>(rows);
   }

@@ -130,7 +130,7 @@ OwnObservation observe(const NamedResult& named, const Processors& processors) {
   own.path = named.path;
   own.missing = lacking(result);
   if (!own.missing.empty()) return own;
-  SpecWorkload read = workload_of(spec_of(result), *result.framework);
+  SpecWorkload read = workload_of(spec_of(result), *result.framework, *result.platform);
   own.layout = describe_ranks(read.workload);
   own.missing = read.missing;
   if (own.missing.empty() && is_of_processor(result) != read.workload.family->own_trainer)

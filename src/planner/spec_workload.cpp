@@ -14,8 +14,8 @@ std::optional<PlanPrecision> plan_precision(Precision precision) {
     case Precision::bf16: return PlanPrecision::bf16;
     case Precision::fp16: return PlanPrecision::fp16;
     case Precision::fp8: return PlanPrecision::fp8;
-    case Precision::fp32: return PlanPrecision::fp32;
-    case Precision::tf32: break;
+    case Precision::fp32:
+    case Precision::tf32: return PlanPrecision::fp32;  // in memory
   }
   return std::nullopt;
 }
@@ -36,12 +36,15 @@ Layout layout_of(const TrainSpec& spec) {
   return layout;
 }
 
+bool trains_wide(const Workload& workload, Precision precision) {
+  return workload.family->own_trainer && (precision == Precision::fp32 || workload.on_gpu);
+}
+
 std::string missing_of(const Workload& workload, Framework framework, Precision precision) {
   if (!is_described(framework)) return fmt::format("{}, which it does not describe", display_name(framework));
   if (const std::string what = unpredictable(workload.shape); !what.empty()) return what;
   const bool wide = precision == Precision::fp32 || precision == Precision::tf32;
-  if (wide && !(workload.family->own_trainer && precision == Precision::fp32))
-    return fmt::format("{} products", enum_name(precision));
+  if (wide && !trains_wide(workload, precision)) return fmt::format("{} products", enum_name(precision));
   const bool half_sharded =
       workload.family->fp32_shards && workload.layout.sharding != Sharding::weights && workload.layout.data > 1;
   return half_sharded
@@ -57,7 +60,7 @@ bool has_memory(const Machine& machine, double gb) {
 
 }  // namespace
 
-SpecWorkload workload_of(const TrainSpec& spec, Framework framework) {
+SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform platform) {
   SpecWorkload read;
   Workload& workload = read.workload;
   workload.shape.model = spec.model;
@@ -67,6 +70,7 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework) {
   workload.precision = plan_precision(spec.precision).value_or(PlanPrecision::bf16);
   workload.keeps_masters = spec.optimizer.master_weights;
   workload.moment_bytes = spec.optimizer.moments == MomentFormat::bf16 ? 2 : 4;
+  workload.on_gpu = platform != Platform::cpu;
   workload.family = find_family(enum_name(framework));
   if (workload.family == nullptr) workload.family = find_family("megatron_core");  // where nothing is predicted
   workload.repeats_core = true;                                                    // train_fsdp.py, unlike torchtitan

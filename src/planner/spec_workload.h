@@ -12,7 +12,7 @@ struct SpecWorkload {
   Workload workload;
   std::string missing;  // why the planner says nothing of it; empty where it does
 };
-SpecWorkload workload_of(const TrainSpec& spec, Framework framework);
+SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform platform);
 
 // The specification with the layout, batch, recomputation and sharding of `layout`.
 TrainSpec with_layout(TrainSpec spec, const Layout& layout);

@@ -65,6 +65,7 @@ struct Workload {
   PlanPrecision precision = PlanPrecision::bf16;
   bool keeps_masters = true;        // our own trainer: weights in 16 bits have a copy in fp32
   double moment_bytes = 4;          // our own trainer: of each of Adam's two moments
+  bool on_gpu = false;              // our own trainer: it plans other buffers there
   const Family* family = nullptr;   // the program that trains; see planner/families.h
   std::string release;              // of the program, where the parameters know one
   bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can

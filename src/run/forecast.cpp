@@ -51,19 +51,24 @@ std::optional<DeviceMemory> memory_of_host(const PlannedRun& run, const MachineF
 }
 
 // The configuration takes the memory of a known part from the catalogue where it is not stated.
-std::string source_of_memory(const PlannedRun& run) {
+std::optional<DeviceMemory> memory_of_catalogue(const PlannedRun& run) {
   const auto part = find_hardware(run.setup.device_model);
-  const bool known =
-      part && part->memory_bytes && std::fabs(*part->memory_bytes / (*run.setup.memory_per_device_gb * 1e9) - 1) < 1e-9;
-  return known ? fmt::format("{} in the hardware catalogue", part->display_name)
-               : fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(run.platform));
+  if (!part || !part->memory_bytes || !run.setup.memory_per_device_gb) return std::nullopt;
+  const double stated = *run.setup.memory_per_device_gb * 1e9;
+  if (std::fabs(*part->memory_bytes / stated - 1) >= 1e-9) return std::nullopt;
+  return DeviceMemory{stated, part->display_name + " in the hardware catalogue"};
 }
 
+// What is stated counts first, then what the GPU says of itself: parts have more memory than they are sold with.
 std::optional<DeviceMemory> room_of(const PlannedRun& run, const MachineFacts& machine) {
-  if (run.setup.memory_per_device_gb) return DeviceMemory{*run.setup.memory_per_device_gb * 1e9, source_of_memory(run)};
+  const auto catalogued = memory_of_catalogue(run);
+  if (run.setup.memory_per_device_gb && !catalogued)
+    return DeviceMemory{*run.setup.memory_per_device_gb * 1e9,
+                        fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(run.platform))};
   if (run.platform == Platform::cpu) return memory_of_host(run, machine);
   if (const GpuFacts* const gpu = find_gpu(run, machine); gpu != nullptr && gpu->memory_bytes)
     return DeviceMemory{*gpu->memory_bytes, gpu->name};
+  if (catalogued) return catalogued;
   const auto known = machine_of(run, machine);
   return known ? std::optional(DeviceMemory{known->memory_bytes, known->id}) : std::nullopt;
 }
@@ -73,10 +78,10 @@ double bytes_against(const DeviceMemory& room, const Workload& workload, const P
                                                         : estimate_memory(workload, parameters).total();
 }
 
-// Of our own trainer the planner has measured figures on processors alone, of other programs on GPUs alone.
+// Of other programs the planner has measured figures on GPUs alone.
 std::string missing_on(Platform platform, const Workload& workload) {
-  if ((platform == Platform::cpu) == workload.family->own_trainer) return "";
-  return fmt::format("{} on a {}", workload.family->full_name, platform == Platform::cpu ? "processor" : "GPU");
+  if (platform != Platform::cpu || workload.family->own_trainer) return "";
+  return workload.family->full_name + " on a processor";
 }
 
 LayoutTask task_of(const PlannedRun& run, const Layout& layout) {
@@ -95,7 +100,7 @@ std::string print_fitting(const PlannedRun& run, const Layout& layout) {
 bool is_accepted(const PlannedRun& run, const Layout& layout) {
   LaunchRequest request = run.request;
   request.spec = with_layout(run.spec, layout);
-  if (!workload_of(request.spec, run.framework).missing.empty()) return false;
+  if (!workload_of(request.spec, run.framework, run.platform).missing.empty()) return false;
   try {
     plan_launch(require_framework(run.framework, run.platform), request);
     return true;
@@ -111,6 +116,26 @@ std::string describe_no_fit(const Family& family) {
       "neither a smaller micro-batch nor recomputation makes it fit, and {} keeps the whole model on every device, so "
       "that more of them change nothing; use a framework that shards (fsdp, mega), or a smaller model or sequence",
       family.full_name);
+}
+
+// Of our own trainer: formats of the optimizer's states that make the layout fit as it is; empty where none do.
+std::string suggest_formats(const FitTask& task, Workload workload) {
+  std::string keys;
+  const auto fits_with = [&](const std::string& key) {
+    keys += (keys.empty() ? "" : " and ") + key;
+    return task.needs(workload) <= task.bytes;
+  };
+  const auto say = [&] {
+    return fmt::format("; training.optimizer with {} makes it need {}", keys, format_memory(task.needs(workload)));
+  };
+  if (!workload.family->own_trainer) return "";
+  if (workload.moment_bytes > 2) {
+    workload.moment_bytes = 2;
+    if (fits_with("moments: bf16")) return say();
+  }
+  if (!workload.keeps_masters || workload.precision == PlanPrecision::fp32) return "";
+  workload.keeps_masters = false;
+  return fits_with("master_weights: false") ? say() : "";
 }
 
 Problem describe_misfit(const PlannedRun& run, const Forecast& known, const PlannerSettings& planner) {
@@ -132,8 +157,13 @@ std::string list_parts(const MemoryEstimate& memory) {
   return text;
 }
 
+bool is_own_on_gpu(const PlannedRun& run) {
+  return run.framework == Framework::native && run.platform != Platform::cpu;
+}
+
 // Why no time is predicted of a run whose memory is.
 std::string no_time(const PlannedRun& run, const std::optional<Machine>& part, PlanPrecision precision) {
+  if (is_own_on_gpu(run)) return "the time of a step: none of tprimat's own trainer was measured on GPUs";
   if (part)
     return fmt::format("the time of a step: no peak of {} products is known of {}", enum_name(precision), part->id);
   return run.platform == Platform::cpu
@@ -149,23 +179,24 @@ int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu) {
 }
 
 std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const PlannerSettings& planner) {
-  // Elsewhere than in our own trainer the count is an estimate, and allocators need room to breathe.
-  const double usable = known.workload.family->own_trainer ? 1 : 0.94;
+  // Elsewhere than in our own trainer the count is an estimate, and allocators need room to breathe; on a GPU driver
+  // and libraries do.
+  const double usable = known.workload.family->own_trainer && !known.workload.on_gpu ? 1 : 0.94;
   const FitTask task{usable * known.room->bytes,
                      [&](const Workload& each) { return bytes_against(*known.room, each, planner.parameters); },
                      [&](const Layout& layout) { return is_accepted(run, layout); }};
   const auto fitting = find_fitting_layout(known.workload, task);
-  if (!fitting) return describe_no_fit(*known.workload.family);
+  if (!fitting) return describe_no_fit(*known.workload.family) + suggest_formats(task, known.workload);
   return fmt::format("the nearest layout that fits: {}, which needs {}", print_fitting(run, fitting->layout),
                      format_memory(fitting->bytes));
 }
 
 std::string print_planned_layout(const PlannedRun& run) {
-  return print_fitting(run, workload_of(run.spec, run.framework).workload.layout);
+  return print_fitting(run, workload_of(run.spec, run.framework, run.platform).workload.layout);
 }
 
 Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const PlannerSettings& planner) {
-  SpecWorkload read = workload_of(run.spec, run.framework);
+  SpecWorkload read = workload_of(run.spec, run.framework, run.platform);
   Forecast known{std::move(read.workload), std::move(read.missing), {}, room_of(run, machine), 0};
   if (known.missing.empty()) known.missing = missing_on(run.platform, known.workload);
   if (!known.missing.empty()) return known;
@@ -218,7 +249,7 @@ std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& mac
   if (!known.missing.empty()) return prediction;
   const std::optional<Machine> part =
       run.platform == Platform::cpu ? processor_of(run, machine, peak) : machine_of(run, machine);
-  if (!part || part->peak(known.workload.precision) <= 0) {
+  if (is_own_on_gpu(run) || !part || part->peak(known.workload.precision) <= 0) {
     prediction.not_predicted = no_time(run, part, known.workload.precision);
     return prediction;
   }

@@ -97,7 +97,7 @@ class SuitePlanner {
     for (const Framework framework : frameworks_asked(platform_)) {
       try {
         const FrameworkModule& module = require_framework(framework, platform_);
-        if (must_be_installed()) require_installed(module, checkout_of(module));
+        if (must_be_installed()) require_installed(module, checkout_of(module), platform_);
         if (request_.profile) require_profiler_of(module);
         modules.push_back(&module);
       } catch (const Error& error) {

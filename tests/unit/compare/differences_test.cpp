@@ -63,7 +63,8 @@ TEST(Differences, NamesOfOneOptimizerAreNoDifference) {
     b.training_config.optimizer = name;
     EXPECT_EQ(sentence_of_pair(a, b, "optimizer"), "") << name;
   }
-  for (const char* name : {"sgd", "Muon", "adafactor", "---", "?"}) {
+  for (const char* name :
+       {"sgd", "Muon", "adafactor", "---", "?", "adamw, moments in bf16", "adamw, no master weights"}) {
     b.training_config.optimizer = name;
     EXPECT_NE(sentence_of_pair(a, b, "optimizer"), "") << name;
   }

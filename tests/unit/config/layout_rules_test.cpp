@@ -139,12 +139,27 @@ TEST(LayoutRules, SuggestsAnotherBatchWhenThatIsWhatIsWrong) {
 
 TEST(StateBytes, FollowFromTheCount) {
   const double parameters = static_cast<double>(count_parameters(qwen()).total());
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 8), Precision::bf16, 0), 18 * parameters);
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, 0), 18 * parameters / 4);
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, 3), 18 * parameters / 8);
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::fp32, 0), 16 * parameters);
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 2), Precision::bf16, 1), (2 + 4 + 6) * parameters);
-  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 2), Precision::bf16, 2), (2 + 2 + 6) * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 8), Precision::bf16, OptimizerSpec{}, 0), 18 * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, OptimizerSpec{}, 0),
+                   18 * parameters / 4);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(4, 1, 2), Precision::bf16, OptimizerSpec{}, 3),
+                   18 * parameters / 8);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::fp32, OptimizerSpec{}, 0), 16 * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 2), Precision::bf16, OptimizerSpec{}, 1),
+                   (2 + 4 + 6) * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 2), Precision::bf16, OptimizerSpec{}, 2),
+                   (2 + 2 + 6) * parameters);
+}
+
+TEST(StateBytes, FollowTheOptimizersFormats) {
+  const double parameters = static_cast<double>(count_parameters(qwen()).total());
+  OptimizerSpec compact;
+  compact.moments = MomentFormat::bf16;
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::bf16, compact, 0), 14 * parameters);
+  compact.master_weights = false;
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::bf16, compact, 0), 10 * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 2), Precision::bf16, compact, 1), 8 * parameters);
+  EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::tf32, compact, 0), 12 * parameters);
 }
 
 }  // namespace

@@ -11,12 +11,14 @@ namespace {
 
 DoctorFacts machine_with(std::optional<Installation> installation, std::vector<Framework> asked) {
   DoctorFacts facts = sound_cpu_machine();
-  facts.frameworks = {{Framework::native, "native C++ trainer", {Platform::cpu}, Installation{"0.1.0", "built in"}, ""},
-                      {Framework::tran,
-                       "HF Transformers",
-                       {Platform::nvd, Platform::cpu},
-                       std::move(installation),
-                       "frameworks/setup.sh tran installs it"}};
+  facts.frameworks = {
+      {Framework::native, "native C++ trainer", {Platform::cpu}, Installation{"0.1.0", "built in"}, "", {}},
+      {Framework::tran,
+       "HF Transformers",
+       {Platform::nvd, Platform::cpu},
+       std::move(installation),
+       "frameworks/setup.sh tran installs it",
+       {}}};
   facts.request.frameworks = std::move(asked);
   return facts;
 }
@@ -39,6 +41,17 @@ TEST(FrameworkChecks, WhatIsAskedForIsMissing) {
   DoctorFacts elsewhere = machine_with(installation, {Framework::native});
   elsewhere.request.platform = Platform::nvd;
   EXPECT_EQ(severity_of(check_frameworks(elsewhere), "does not run on NVIDIA"), MachineSeverity::missing);
+}
+
+TEST(FrameworkChecks, WhatIsInstalledMayLackAPart) {
+  DoctorFacts facts = machine_with(std::nullopt, {});
+  facts.frameworks[0].lacking = Problem{"native lacks libtprimat_nvd.so", "", "build it"};
+  const auto noted = find_finding(check_frameworks(facts), "native lacks libtprimat_nvd.so");
+  ASSERT_TRUE(noted);
+  EXPECT_EQ(noted->severity, MachineSeverity::note);
+  EXPECT_EQ(noted->remedy, "build it");
+  facts.request.frameworks = {Framework::native};
+  EXPECT_EQ(severity_of(check_frameworks(facts), "native lacks libtprimat_nvd.so"), MachineSeverity::missing);
 }
 
 TEST(ToolChecks, NameThePackage) {

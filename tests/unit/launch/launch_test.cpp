@@ -83,6 +83,35 @@ TEST(Native, CheckpointsGoIntoTheRunsFolder) {
   EXPECT_EQ(directory_of(launch(Framework::native, request)), "/elsewhere");
 }
 
+TEST(Native, GpusNeedTheirModuleBesideTheProgram) {
+  const FrameworkModule& native = require_framework(Framework::native, Platform::nvd);
+  EXPECT_FALSE(find_lacking(native, Platform::cpu));
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  ASSERT_FALSE(fs::exists(folder / "libtprimat_nvd.so")) << "the tests lie in a folder of their own";
+  try {
+    require_installed(native, {}, Platform::nvd);
+    ADD_FAILURE() << "nothing is missing";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::missing_component);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("through libtprimat_nvd.so, which is not beside this program"), std::string::npos) << text;
+    EXPECT_NE(text.find("scripts/build_gpu.sh nvd"), std::string::npos) << text;
+  }
+  require_installed(native, {}, Platform::cpu);
+}
+
+TEST(Native, TrainsOnTheGpusOfThePlatform) {
+  LaunchRequest request = example_request("/out");
+  request.platform = Platform::nvd;
+  request.settings.visible_devices = "2";
+  const LaunchPlan plan = launch(Framework::native, request);
+  ASSERT_EQ(plan.command.size(), 6u);
+  EXPECT_EQ(plan.command[4], "--device");
+  EXPECT_EQ(plan.command[5], "nvd");
+  EXPECT_EQ(plan.environment.at("CUDA_VISIBLE_DEVICES"), "2");
+  EXPECT_EQ(plan.environment.at("NCCL_DEBUG"), "WARN");
+}
+
 TEST(Native, SeveralRanksAreStartedByMpirun) {
   LaunchRequest request = example_request("/out");
   request.spec.parallel.tensor = 2;
@@ -160,7 +189,7 @@ TEST_F(PythonFrameworkTest, IsFoundByItsEnvironmentAndPackage) {
 
 TEST_F(PythonFrameworkTest, OneThatIsMissingSaysHowToInstallIt) {
   try {
-    require_installed(require_framework(Framework::deep, Platform::cpu), {});
+    require_installed(require_framework(Framework::deep, Platform::cpu), {}, Platform::cpu);
     FAIL() << "was found";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), ExitStatus::missing_component);

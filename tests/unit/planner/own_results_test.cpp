@@ -346,7 +346,8 @@ TEST(OwnResults, OurFsdpScriptRepeatsTheAttentionCoreAlone) {
   spec.micro_batch_size = 1, spec.global_batch_size = 8;
   const auto activations = [&](Recompute recompute) {
     spec.recompute = recompute;
-    return estimate_memory(workload_of(spec, Framework::fsdp).workload, built_in_parameters()).activations;
+    return estimate_memory(workload_of(spec, Framework::fsdp, Platform::nvd).workload, built_in_parameters())
+        .activations;
   };
   EXPECT_EQ(activations(Recompute::selective), activations(Recompute::none));
   EXPECT_LT(activations(Recompute::full), activations(Recompute::none));

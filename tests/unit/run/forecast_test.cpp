@@ -90,6 +90,38 @@ TEST_F(ForecastTest, OnAGpuTimeAndMemoryArePredicted) {
             std::string::npos);
 }
 
+TEST_F(ForecastTest, OfTheOwnTrainerOnAGpuMemoryAloneIsPredicted) {
+  PlannedRun run = first_run();
+  run.platform = Platform::nvd, run.setup.device_model = "H200";
+  const auto prediction = predict(run, machine_, planner_, std::nullopt);
+  EXPECT_EQ(prediction->memory_gb, forecast(run, machine_, planner_).memory->total() * 1e-9);
+  EXPECT_FALSE(prediction->step_time_seconds);
+  EXPECT_EQ(prediction->not_predicted, "the time of a step: none of tprimat's own trainer was measured on GPUs");
+  run.spec.precision = Precision::tf32;
+  EXPECT_TRUE(forecast(run, machine_, planner_).memory);
+  run.platform = Platform::cpu;
+  EXPECT_EQ(forecast(run, machine_, planner_).missing, "tf32 products");
+}
+
+TEST_F(ForecastTest, WhatDoesNotFitOntoACardIsNamedWithALayoutThatDoes) {
+  PlannedRun run = first_run();
+  run.platform = Platform::nvd;
+  run.setup.device_model = "H200", run.setup.memory_per_device_gb = 141;
+  run.spec.sequence_length = 128;
+  EXPECT_EQ(forecast(run, machine_, planner_).room->source, "NVIDIA H200 SXM 141 GB in the hardware catalogue");
+  machine_.gpus.push_back({.platform = Platform::nvd, .name = "NVIDIA H200", .memory_bytes = 150.75e9});
+  EXPECT_EQ(forecast(run, machine_, planner_).room->bytes, 150.75e9) << "what the GPU says of itself";
+  SuitePlan suite;
+  suite.runs = {run};
+  EXPECT_TRUE(find_misfits(suite, machine_, planner_).empty());
+  const double needed = forecast(run, machine_, planner_).memory->total();
+  suite.runs[0].setup.memory_per_device_gb = (needed - 1e6) * 1e-9;
+  const std::vector<Problem> problems = find_misfits(suite, machine_, planner_);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].what.find("native gpt on nvd, strategy single does not fit"), std::string::npos)
+      << problems[0].what;
+}
+
 TEST_F(ForecastTest, OnAProcessorTimeFollowsFromItsMeasuredPeak) {
   machine_.cpu.usable_threads = 2, machine_.cpu.model_name = "Sample CPU";
   const auto time = [&](std::optional<PeakInfo> peak) {

@@ -57,6 +57,38 @@ TEST_F(SuiteTest, ACompleteRunLeavesACompleteResult) {
   EXPECT_NE(file_text(output_ / "training_native_gpt.log").find("iteration       20"), std::string::npos);
 }
 
+TEST_F(SuiteTest, OfOurTrainerOnAGpuTheResultNamesPartPeakAndStates) {
+  machine_.platform = Platform::nvd;
+  machine_.gpus = {{.platform = Platform::nvd, .name = "NVIDIA H200", .memory_bytes = 150e9}};
+  experiment_.platforms = {{Platform::nvd, PlatformSetup{}}};
+  experiment_.platforms[Platform::nvd].device_model = "H200";
+  experiment_.optimizer.moments = MomentFormat::bf16;
+  experiment_.optimizer.master_weights = false;
+  request_.presence = Presence::any;
+  request_.own_program = "tprimat";
+  SuitePlan suite = plan({});
+  const RunResult result = only_result(run(suite));
+  EXPECT_EQ(result.status, RunStatus::complete);
+  EXPECT_EQ(result.platform, Platform::nvd);
+  EXPECT_EQ(result.framework, Framework::native);
+  EXPECT_EQ(result.gpu_info.device_name, "NVIDIA H200");
+  EXPECT_EQ(result.gpu_info.software_stack, "cuda");
+  EXPECT_EQ(result.gpu_info.total_memory_gb, 150);
+  EXPECT_EQ(result.derived.peak->flops_per_second, 989e12) << "the catalogue's, of dense bf16";
+  EXPECT_GT(result.derived.mfu->value, 0.0);
+  EXPECT_EQ(result.training_config.optimizer, "adamw, moments in bf16, no master weights");
+  ASSERT_TRUE(result.prediction);
+  EXPECT_TRUE(result.prediction->memory_gb);
+  EXPECT_FALSE(result.prediction->step_time_seconds);
+
+  for (const auto& [precision, peak] : {std::pair{Precision::tf32, 494.5e12}, std::pair{Precision::fp8, 1979e12}}) {
+    suite.runs[0].spec.precision = precision;
+    const RunResult other = only_result(run(suite));
+    EXPECT_EQ(other.precision, precision);
+    EXPECT_EQ(other.derived.peak->flops_per_second, peak);
+  }
+}
+
 TEST_F(SuiteTest, AResultSaysWhenEachStepEnded) {
   const double before = unix_time_seconds();
   const RunResult result = only_result(run(std::vector<std::string>{}));

@@ -17,11 +17,12 @@ namespace {
 
 // What the engine reserves on one rank.
 template <class T>
-std::map<std::string, size_t> reserve_as_engine(const TrainSpec& spec, const RankPlace& place, size_t& total) {
+std::map<std::string, size_t> reserve_as_engine(const TrainSpec& spec, const RankPlace& place,
+                                                const StageDevice& device, size_t& total) {
   const int data_ranks = static_cast<int>(spec.parallel.data * spec.parallel.context);
   ParameterTable parameters(int64_t{64} * data_ranks);
   ArenaPlan plan;
-  const Stage<T> stage(spec, place, parameters, plan);
+  const Stage<T> stage(spec, place, parameters, plan, device);
   const WeightStore<T> store(parameters, spec.parallel.zero_stage, data_ranks, plan);
   const Optimizer<T> optimizer(spec, parameters, store, plan);
   const BatchReader batches(spec, place, plan);
@@ -29,12 +30,18 @@ std::map<std::string, size_t> reserve_as_engine(const TrainSpec& spec, const Ran
   return plan.bytes_by_component();
 }
 
-std::map<std::string, size_t> reserve(const TrainSpec& spec, const RankPlace& place, size_t& total) {
+std::map<std::string, size_t> reserve(const TrainSpec& spec, const RankPlace& place, size_t& total,
+                                      const StageDevice& device = {}) {
   switch (spec.precision) {
-    case Precision::fp32: return reserve_as_engine<float>(spec, place, total);
-    case Precision::fp16: return reserve_as_engine<f16>(spec, place, total);
-    default: return reserve_as_engine<bf16>(spec, place, total);
+    case Precision::fp32:
+    case Precision::tf32: return reserve_as_engine<float>(spec, place, device, total);
+    case Precision::fp16: return reserve_as_engine<f16>(spec, place, device, total);
+    default: return reserve_as_engine<bf16>(spec, place, device, total);
   }
+}
+
+Workload workload_on(Platform platform, const TrainSpec& spec) {
+  return workload_of(spec, Framework::native, platform).workload;
 }
 
 struct Draw {
@@ -89,21 +96,31 @@ TrainSpec draw_training(Draw& draw) {
 
 std::string describe_drawn(const TrainSpec& spec) { return train_spec_to_json(spec).dump(); }
 
+void expect_as_reserved(const TrainSpec& spec, Platform platform, const StageDevice& device) {
+  const Workload workload = workload_on(platform, spec);
+  for (int stage = 0; stage < spec.parallel.pipeline; ++stage) {
+    const MemoryEstimate planned = plan_native_stage(workload, stage);
+    size_t whole = 0, most = 0;  // the heaviest rank of the stage: vocabularies do not always divide
+    for (int tensor = 0; tensor < spec.parallel.tensor; ++tensor) {
+      reserve(spec, {tensor, 0, 0, stage}, whole, device);
+      most = std::max(most, whole);
+    }
+    ASSERT_EQ(planned.total() - planned.slack, static_cast<double>(most)) << "stage " << stage << describe_drawn(spec);
+  }
+}
+
 TEST(PlannedMemory, IsWhatTheEngineReservesInAnyLayout) {
   Draw draw{std::mt19937_64(11)};
+  for (int i = 0; i < 400; ++i) ASSERT_NO_FATAL_FAILURE(expect_as_reserved(draw_training(draw), Platform::cpu, {}));
+}
+
+TEST(PlannedMemory, IsWhatTheEngineReservesOnAGpu) {
+  const StageDevice gpu{.is_host = false, .has_fp8_units = true};
+  Draw draw{std::mt19937_64(13)};
   for (int i = 0; i < 400; ++i) {
-    const TrainSpec spec = draw_training(draw);
-    const Workload workload = workload_of(spec, Framework::native).workload;
-    for (int stage = 0; stage < spec.parallel.pipeline; ++stage) {
-      const MemoryEstimate planned = plan_native_stage(workload, stage);
-      size_t whole = 0, most = 0;  // the heaviest rank of the stage: vocabularies do not always divide
-      for (int tensor = 0; tensor < spec.parallel.tensor; ++tensor) {
-        reserve(spec, {tensor, 0, 0, stage}, whole);
-        most = std::max(most, whole);
-      }
-      ASSERT_EQ(planned.total() - planned.slack, static_cast<double>(most))
-          << "stage " << stage << describe_drawn(spec);
-    }
+    TrainSpec spec = draw_training(draw);
+    if (draw.coin()) spec.precision = draw.of({Precision::fp8, Precision::tf32});
+    ASSERT_NO_FATAL_FAILURE(expect_as_reserved(spec, Platform::nvd, gpu));
   }
 }
 
@@ -114,7 +131,7 @@ TEST(PlannedMemory, IsNamedAsTheEngineNamesIt) {
     spec.model.vocab_size = 4096;
     size_t total = 0;
     auto engine = reserve(spec, {0, 0, 0, 0}, total);
-    const MemoryEstimate planned = plan_native_stage(workload_of(spec, Framework::native).workload, 0);
+    const MemoryEstimate planned = plan_native_stage(workload_on(Platform::cpu, spec), 0);
     const auto named = [&](const char* name) { return static_cast<double>(engine[name]); };
     EXPECT_EQ(planned.weights + planned.gradients + planned.gathered, named("weights") + named("gradients"));
     EXPECT_EQ(planned.master_weights, named("master weights"));
@@ -128,7 +145,7 @@ TEST(PlannedMemory, IsNamedAsTheEngineNamesIt) {
 TEST(PlannedMemory, IsWhatAnEngineAllocates) {
   for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp8}) {
     const TrainSpec spec = small_training(precision);
-    const auto planned = plan_native_memory(workload_of(spec, Framework::native).workload).total();
+    const auto planned = plan_native_memory(workload_on(Platform::cpu, spec)).total();
     EXPECT_EQ(planned, static_cast<double>(make_engine(spec)->memory().bytes));
   }
 }
