@@ -109,7 +109,8 @@ TEST_F(ForecastTest, WhatDoesNotFitOntoACardIsNamedWithALayoutThatDoes) {
   run.setup.device_model = "H200", run.setup.memory_per_device_gb = 141;
   run.spec.sequence_length = 128;
   EXPECT_EQ(forecast(run, machine_, planner_).room->source, "NVIDIA H200 SXM 141 GB in the hardware catalogue");
-  machine_.gpus.push_back({.platform = Platform::nvd, .name = "NVIDIA H200", .memory_bytes = 150.75e9});
+  GpuFacts& gpu = machine_.gpus.emplace_back();
+  gpu.platform = Platform::nvd, gpu.name = "NVIDIA H200", gpu.memory_bytes = 150.75e9;
   EXPECT_EQ(forecast(run, machine_, planner_).room->bytes, 150.75e9) << "what the GPU says of itself";
   SuitePlan suite;
   suite.runs = {run};

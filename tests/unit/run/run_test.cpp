@@ -59,7 +59,8 @@ TEST_F(SuiteTest, ACompleteRunLeavesACompleteResult) {
 
 TEST_F(SuiteTest, OfOurTrainerOnAGpuTheResultNamesPartPeakAndStates) {
   machine_.platform = Platform::nvd;
-  machine_.gpus = {{.platform = Platform::nvd, .name = "NVIDIA H200", .memory_bytes = 150e9}};
+  GpuFacts& gpu = machine_.gpus.emplace_back();
+  gpu.platform = Platform::nvd, gpu.name = "NVIDIA H200", gpu.memory_bytes = 150e9;
   experiment_.platforms = {{Platform::nvd, PlatformSetup{}}};
   experiment_.platforms[Platform::nvd].device_model = "H200";
   experiment_.optimizer.moments = MomentFormat::bf16;
