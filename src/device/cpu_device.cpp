@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/error.h"
 #include "device/device.h"
@@ -33,9 +33,14 @@ class CpuDevice final : public Device {
   }
   void release(std::byte* memory, size_t bytes) override { ::munmap(memory, bytes); }
 
-  void upload(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
-  void download(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void upload(void* to, const void* from, size_t bytes) override {
+    std::copy_n(at(from), bytes, static_cast<char*>(to));
+  }
+  void download(void* to, const void* from, size_t bytes) override { upload(to, from, bytes); }
   void finish() override {}
+
+ private:
+  static const char* at(const void* place) { return static_cast<const char*>(place); }
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ struct StreamPositions {
   // Once, after the arena exists.
   template <class T>
   void prepare(const Pass<T>& pass) const {
-    pass.device.upload(pass.at(slot), values.data(), values.size() * sizeof(int32_t));
+    if (!values.empty()) pass.device.upload(pass.at(slot), values.data(), values.size() * sizeof(int32_t));
   }
   std::vector<int32_t> values;
   Slot<int32_t> slot;

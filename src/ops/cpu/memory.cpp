@@ -11,16 +11,15 @@ namespace tprimat {
 void copy_rows(const RowCopy& copy) {
   const auto* const from = static_cast<const std::byte*>(copy.from);
   auto* const to = static_cast<std::byte*>(copy.to);
-  for (int64_t row = 0; row < copy.rows; ++row)
+  for (int64_t row = 0; copy.row_bytes > 0 && row < copy.rows; ++row)
     std::memcpy(to + static_cast<size_t>(row) * copy.to_stride, from + static_cast<size_t>(row) * copy.from_stride,
                 copy.row_bytes);
 }
 
 void clear_bytes(void* memory, size_t bytes) {
   auto* const first = static_cast<std::byte*>(memory);
-  parallel_ranges(static_cast<int64_t>(bytes), [&](int64_t begin, int64_t end, int) {
-    std::memset(first + begin, 0, static_cast<size_t>(end - begin));
-  });
+  parallel_ranges(static_cast<int64_t>(bytes),
+                  [&](int64_t begin, int64_t end, int) { std::fill(first + begin, first + end, std::byte{0}); });
 }
 
 void find_own_rows(int64_t count, const int32_t* rows, int64_t first, int64_t owned, int32_t* own) {
