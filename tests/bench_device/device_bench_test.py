@@ -50,7 +50,7 @@ for setting in case["settings"]:
 NVIDIA_SMI = """#!/bin/sh
 case "$*" in
   *-lms*) while :; do echo "$(date '+%Y/%m/%d %H:%M:%S.%N' | cut -c1-23), 1755 MHz, 3201 MHz, 612.00 W, 55, 97 %, 9 MiB, 0x0"
-            sleep 0.1; done ;;
+            sleep 0.02; done ;;
   *driver_version*) echo "NVIDIA H200, 580.1, 143771 MiB" ;;
   *timestamp*) echo "$*" | grep -q clocks_throttle_reasons ;;
   *) echo "NVIDIA H200" ;;
@@ -242,7 +242,9 @@ class Script(unittest.TestCase):
             self.assertEqual(tests["losses as on the processor, fp32"], "passed", done.stdout)
             masters, short = found["trainings"]
             self.assertEqual([len(cell["runs"]["native"]) for cell in (masters, short)], [2, 2], done.stdout)
-            self.assertEqual(masters["runs"]["native"][0]["card"]["sm_mhz"], 1755)
+            cards = [run["card"] for cell in (masters, short) for run in cell["runs"]["native"]]
+            # A training may pass between two samples on a busy machine; all four do not.
+            self.assertEqual({each["sm_mhz"] for each in cards if each}, {1755.0}, done.stdout)
             self.assertEqual(found["device"], "NVIDIA H200, 580.1, 143771 MiB")
             self.assertLess(short["runs"]["native"][0]["allocated_bytes"], masters["runs"]["native"][0]["allocated_bytes"])
             self.assertEqual((folder / "out/table.txt").read_text(), table.render(found))

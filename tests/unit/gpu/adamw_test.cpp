@@ -117,7 +117,10 @@ int64_t place_of(T value) {
   return bits >= 0 ? bits : std::numeric_limits<Bits>::min() - static_cast<int64_t>(bits);
 }
 
-// The arithmetic is float's, so that by chance a number lands on the other side: few, and the neighbour.
+// The arithmetic is float's, so that by chance a number lands on the other side: few, and the neighbour, or one within
+// the rounding of the terms where these cancel to a number near zero.
+constexpr double k_rounding_of_terms = 4e-7;  // some roundings of terms below one, in float
+
 template <class V>
 void expect_same_or_neighbours(const DeviceVector<V>& actual, const std::vector<V>& expected) {
   const auto found = actual.download();
@@ -125,9 +128,12 @@ void expect_same_or_neighbours(const DeviceVector<V>& actual, const std::vector<
   if constexpr (std::is_same_v<V, float>) {
     expect_each_close(actual, widened(expected));
   } else {
+    const auto numbers = widened(found), wanted = widened(expected);
     size_t others = 0;
     for (size_t i = 0; i < found.size(); ++i) {
-      ASSERT_LE(std::abs(place_of(found[i]) - place_of(expected[i])), 1) << "value " << i;
+      if (std::abs(numbers[i] - wanted[i]) > k_rounding_of_terms) {
+        ASSERT_LE(std::abs(place_of(found[i]) - place_of(expected[i])), 1) << "value " << i << ": " << numbers[i] << " and " << wanted[i];
+      }
       others += found[i] == expected[i] ? 0 : 1;
     }
     EXPECT_LE(others, 3 + found.size() / 200);
