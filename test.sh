@@ -73,6 +73,13 @@ gpu_stage() {
   if [ -e "$2" ]; then stage "$1" -R '^gpu\.'; else stage "$1" -R "^gpu\\.$1\$"; fi
 }
 
+# What takes minutes under the sanitizers and only the optimised program shows; and of kernels, one source for warps of
+# two sizes and for three number formats, all but one format for each size.
+only_optimised=(
+  '^parity\.' '^launch\.slurm$' '^layouts\.[48]$' '^cli\.planned_launches$' '^planner\.PlanValidation\.KeepsItsWord'
+  '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates)'
+  '^gpu_host\..*<(float|tprimat::f16)>' '^gpu_host64\..*<(float|tprimat::bf16)>'
+)
 threaded_tests="process_tests telemetry_tests run_tests data_tests model_files_tests"
 nvd_driver=/dev/nvidiactl amd_driver=/dev/kfd
 # What comes after the sanitized tests.
@@ -101,9 +108,7 @@ if [ "$all" = yes ]; then
   install_nvcc
   [ -d "${ROCM_PATH:-/opt/rocm}" ] || install_dependencies amd-check
   ahead build_long_stages
-  # Left out: what takes minutes under the sanitizers, what the optimised program alone can show, and of kernels, which
-  # are one source for warps of two sizes and three number formats, all but one format each.
-  stage asan -E '^parity\.|^launch\.slurm$|^layouts\.[48]$|^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls)|^planner\.PlanValidation\.KeepsItsWord|^gpu_host\..*<(float|tprimat::f16)>|^gpu_host64\..*<(float|tprimat::bf16)>'
+  stage asan -E "$(IFS='|' && echo "${only_optimised[*]}")"
   join_ahead
   # shellcheck disable=SC2086
   build tsan $threaded_tests
