@@ -30,6 +30,7 @@ class Classifier {
     T* dx;  // nullptr: the loss alone
   };
   void visit(const Pass<T>& pass, const Chunk& chunk) const;
+  MatrixView<Accum<T>> chunk_logits(const Pass<T>& pass) const;
   MatrixView<T> gradient_of_logits(const Pass<T>& pass) const;
   CrossEntropyShape cross_entropy_shape() const;
   void find_losses(const Pass<T>& pass, const Chunk& chunk) const;
@@ -38,6 +39,7 @@ class Classifier {
   int64_t tokens_, hidden_, chunk_, weight_;
   RowRange vocabulary_;
   int tensor_size_;
+  int64_t stride_;  // of the rows of logits
   Slot<Accum<T>> logits_, losses_;
   Slot<int32_t> own_targets_;                      // column of each target among the own ones, −1 for another rank's
   Slot<Accum<T>> largest_, whole_largest_, sums_;  // of the columns here, of all; sums and target logits together
