@@ -110,7 +110,7 @@ void Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
   if (chunk.dx != nullptr) {
     const OpTimer timer(pass.clock, "head backward, weight", product);
     pass.ops.matmul_wide(transposed(gradient), inputs, matrix(pass.gradient(weight_), vocabulary_.count, hidden_),
-                         true);
+                         chunk.adds);
   }
   pass.ops.add_total(chunk_, pass.at(losses_), pass.loss);
 }
@@ -119,12 +119,14 @@ template <class T>
 void Classifier<T>::forward_backward(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale,
                                      T* dx) const {
   for (int64_t row = 0; row < tokens_; row += chunk_)
-    visit(pass, {x + row * hidden_, targets + row, gradient_scale, dx + row * hidden_});
+    visit(pass,
+          {x + row * hidden_, targets + row, gradient_scale, dx + row * hidden_, row > 0 || pass.adds_to_gradients()});
 }
 
 template <class T>
 void Classifier<T>::forward(const Pass<T>& pass, const T* x, const int32_t* targets) const {
-  for (int64_t row = 0; row < tokens_; row += chunk_) visit(pass, {x + row * hidden_, targets + row, 1.0, nullptr});
+  for (int64_t row = 0; row < tokens_; row += chunk_)
+    visit(pass, {x + row * hidden_, targets + row, 1.0, nullptr, false});
 }
 
 template <class T>

@@ -14,8 +14,8 @@ class Classifier {
   Classifier(const ModelSpec& model, const Plan& plan, int64_t weight);
 
   // x: tokens×hidden; targets: tokens. Adds the tokens' losses (nats), which are the same on every tensor-parallel
-  // rank, to the pass's; overwrites dx (this rank's part of the sum) and adds to the gradient of W. gradient_scale: 1 /
-  // tokens of the whole step, times the loss scale.
+  // rank, to the pass's; overwrites dx (this rank's part of the sum) and adds to the gradient of W, or writes it where
+  // the pass is the unit's first. gradient_scale: 1 / tokens of the whole step, times the loss scale.
   void forward_backward(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale, T* dx) const;
   // All logits of the local vocabulary, tokens×vocabulary in the host's memory: to look at a model, not to train it.
   void find_logits(const Pass<T>& pass, const T* x, Accum<T>* logits) const;
@@ -27,7 +27,8 @@ class Classifier {
     const T* x;              // chunk×hidden
     const int32_t* targets;  // chunk
     double gradient_scale;
-    T* dx;  // nullptr: the loss alone
+    T* dx;      // nullptr: the loss alone
+    bool adds;  // to the gradient of W
   };
   void visit(const Pass<T>& pass, const Chunk& chunk) const;
   MatrixView<Accum<T>> chunk_logits(const Pass<T>& pass) const;
