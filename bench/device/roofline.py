@@ -57,6 +57,11 @@ class Sizes:
         self.means = 1 if model["norm"] == "rms" else 2  # per row, kept by a norm
         self.head_dim = model["head_dim"]
         self.parameters = shapes.count_parameters(model)
+        # Weights of products, whose gradients need no clearing, and what lies between them.
+        layer = self.hidden * (self.row + self.query + self.up + self.inner)
+        self.written_first = layer * self.layers + self.hidden * self.vocabulary
+        between = 2 + (model["qkv_bias"] or model["linear_bias"]) + model["linear_bias"]
+        self.cleared_ranges = between * self.layers + 1
 
     def logit_rows(self, most=LOGITS):
         """The largest divisor of the tokens whose logits fit."""
@@ -67,26 +72,26 @@ class Sizes:
 
 
 def products(s):
-    """Forward, gradient of the input, and gradient of the weight, which is added to what fp32 gradients hold."""
+    """Forward, gradient of the input, and gradient of the weight in fp32, which the only micro-batch writes."""
     for name, inputs, outputs in (("attention.qkv", s.hidden, s.row), ("attention.out", s.query, s.hidden),
                                   (s.up_name, s.hidden, s.up), ("mlp.down", s.inner, s.hidden)):
         flops = 2.0 * s.tokens * inputs * outputs * s.layers
         moved = (s.tokens * (inputs + outputs) + inputs * outputs) * HALF * s.layers
-        added = (s.tokens * (inputs + outputs) * HALF + inputs * outputs * 2 * FULL) * s.layers
+        written = (s.tokens * (inputs + outputs) * HALF + inputs * outputs * FULL) * s.layers
         yield Operation(f"{name} forward", s.layers, flops, moved)
         yield Operation(f"{name} backward, input", s.layers, flops, moved)
-        yield Operation(f"{name} backward, weight", s.layers, flops, added)
+        yield Operation(f"{name} backward, weight", s.layers, flops, written)
 
 
 def head(s):
-    """In pieces of the tokens; logits are fp32, their gradients bf16."""
+    """In pieces of the tokens; logits are fp32, their gradients bf16. The first piece writes the weight's gradient."""
     pieces = s.tokens // s.logit_rows()
     flops, logits = 2.0 * s.tokens * s.hidden * s.vocabulary, s.tokens * s.vocabulary
     weight, rows = s.hidden * s.vocabulary, s.tokens * s.hidden * HALF
     yield Operation("head forward", pieces, flops, rows + weight * HALF * pieces + logits * FULL)
     yield Operation("cross-entropy", pieces, 0, logits * (FULL + HALF))
     yield Operation("head backward, input", pieces, flops, logits * HALF + weight * HALF * pieces + rows)
-    yield Operation("head backward, weight", pieces, flops, logits * HALF + rows + weight * 2 * FULL * pieces)
+    yield Operation("head backward, weight", pieces, flops, logits * HALF + rows + weight * FULL * (2 * pieces - 1))
 
 
 def attention(s):
@@ -114,7 +119,7 @@ def rows(s):
 def weights(s, formats):
     yield Operation("AdamW", 1, 0, s.parameters * UPDATE[formats])
     yield Operation("norm of the gradients", 1, 0, s.parameters * FULL)
-    yield Operation("clearing gradients", 1, 0, s.parameters * FULL)
+    yield Operation("clearing gradients", s.cleared_ranges, 0, (s.parameters - s.written_first) * FULL)
 
 
 def operations(s, formats="bf16"):

@@ -14,8 +14,8 @@ class Classifier {
   Classifier(const ModelSpec& model, const Plan& plan, int64_t weight);
 
   // x: tokens×hidden; targets: tokens. Adds the tokens' losses (nats), which are the same on every tensor-parallel
-  // rank, to the pass's; overwrites dx (this rank's part of the sum) and adds to the gradient of W. gradient_scale: 1 /
-  // tokens of the whole step, times the loss scale.
+  // rank, to the pass's; overwrites dx (this rank's part of the sum) and adds to the gradient of W, or writes it where
+  // the pass is the unit's first. gradient_scale: 1 / tokens of the whole step, times the loss scale.
   void forward_backward(const Pass<T>& pass, const T* x, const int32_t* targets, double gradient_scale, T* dx) const;
   // All logits of the local vocabulary, tokens×vocabulary in the host's memory: to look at a model, not to train it.
   void find_logits(const Pass<T>& pass, const T* x, Accum<T>* logits) const;
@@ -27,9 +27,11 @@ class Classifier {
     const T* x;              // chunk×hidden
     const int32_t* targets;  // chunk
     double gradient_scale;
-    T* dx;  // nullptr: the loss alone
+    T* dx;      // nullptr: the loss alone
+    bool adds;  // to the gradient of W
   };
   void visit(const Pass<T>& pass, const Chunk& chunk) const;
+  MatrixView<Accum<T>> chunk_logits(const Pass<T>& pass) const;
   MatrixView<T> gradient_of_logits(const Pass<T>& pass) const;
   CrossEntropyShape cross_entropy_shape() const;
   void find_losses(const Pass<T>& pass, const Chunk& chunk) const;
@@ -38,6 +40,7 @@ class Classifier {
   int64_t tokens_, hidden_, chunk_, weight_;
   RowRange vocabulary_;
   int tensor_size_;
+  int64_t stride_;  // of the rows of logits
   Slot<Accum<T>> logits_, losses_;
   Slot<int32_t> own_targets_;                      // column of each target among the own ones, −1 for another rank's
   Slot<Accum<T>> largest_, whole_largest_, sums_;  // of the columns here, of all; sums and target logits together

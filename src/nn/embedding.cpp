@@ -1,5 +1,6 @@
 #include "nn/embedding.h"
 
+#include "base/check.h"
 #include "nn/attention.h"
 
 namespace tprimat {
@@ -31,14 +32,16 @@ RowRange local_vocabulary(const ModelSpec& model, const Sharing& sharing) {
 }
 
 template <class T>
-Embedding<T>::Embedding(const ModelSpec& model, const Plan& plan, bool is_first_copy)
+Embedding<T>::Embedding(const ModelSpec& model, const Plan& plan, bool is_first_copy, bool has_head)
     : tokens_(plan.tokens()),
       hidden_(model.hidden_size),
       vocabulary_(local_vocabulary(model, plan.sharing)),
+      has_head_(has_head),
       own_tokens_(plan.workspace.reserve<int32_t>("workspace", tokens_)) {
   Parameter parameter{"embedding.weight", output_shard({vocabulary_}, model.vocab_size, hidden_), 0.0, k_init_stddev,
                       true};
   parameter.counts_in_norm = is_first_copy;
+  parameter.is_written_first = has_head;
   weight_ = plan.parameters.add(parameter);
 }
 
@@ -60,6 +63,7 @@ void Embedding<T>::forward(const Pass<T>& pass, const TensorRegion<T>& region, c
 template <class T>
 void Embedding<T>::backward(const Pass<T>& pass, const TensorRegion<T>& region, const int32_t* tokens,
                             const T* dstream) const {
+  CHECK(!has_head_ || pass.adds_to_gradients());  // the head has written it
   const OpTimer timer(pass.clock, "embedding backward", {});
   pass.ops.embedding_backward({tokens_, hidden_}, own_tokens(pass, tokens), region.enter(pass, dstream),
                               pass.gradient(weight_));

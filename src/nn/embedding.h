@@ -14,8 +14,9 @@ template <class T>
 class Embedding {
  public:
   // The weight goes into the unit begun last, which it has for itself. `is_first_copy` is false for the copy that a
-  // tied head uses on the last pipeline stage: it does not count in the gradient's norm.
-  Embedding(const ModelSpec& model, const Plan& plan, bool is_first_copy);
+  // tied head uses on the last pipeline stage: it does not count in the gradient's norm. `has_head`: a tied head works
+  // with this copy too, before each backward pass of the embedding.
+  Embedding(const ModelSpec& model, const Plan& plan, bool is_first_copy, bool has_head);
 
   int64_t weight() const { return weight_; }
   // tokens: all tokens of the tensor-parallel group; stream: stream_tokens×hidden.
@@ -27,6 +28,7 @@ class Embedding {
 
   int64_t tokens_, hidden_;
   RowRange vocabulary_;
+  bool has_head_;
   int64_t weight_;
   Slot<int32_t> own_tokens_;  // row of each token among the own rows, −1 for another rank's
 };

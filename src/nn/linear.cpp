@@ -40,6 +40,7 @@ Linear<T>::Linear(const Plan& plan, const std::string& name, const LinearShape& 
       outputs_(shape.weight.row_count()),
       inputs_(shape.weight.cols) {
   Parameter weight{name + ".weight", shape.weight, 0.0, shape.init_stddev, true};
+  weight.is_written_first = true;
   if (shape.shared_outputs > 0) weight.shared_from = (outputs_ - shape.shared_outputs) * inputs_;
   weight_ = plan.parameters.add(weight);
   if (plan.rounds_to_fp8) plan_fp8(plan);
@@ -108,7 +109,7 @@ void Linear<T>::add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const
   quantize(pass, units_->input, matrix(x, rows, inputs_), Fp8Format::e4m3, Turned::yes);
   pass.ops.fp8_matmul_wide({quantized(pass, units_->gradient, rows, outputs_, Fp8Format::e5m2, true),
                             quantized(pass, units_->input, rows, inputs_, Fp8Format::e4m3, true),
-                            matrix(pass.gradient(weight_), outputs_, inputs_), true, false});
+                            matrix(pass.gradient(weight_), outputs_, inputs_), pass.adds_to_gradients(), false});
 }
 
 template <class T>
@@ -168,7 +169,7 @@ void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T*
     const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
     const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
     pass.ops.matmul_wide(transposed(output_gradient), matrix(input, rows, inputs_),
-                         matrix(pass.gradient(weight_), outputs_, inputs_), true);
+                         matrix(pass.gradient(weight_), outputs_, inputs_), pass.adds_to_gradients());
   }
   const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
   pass.ops.matmul(output_gradient, matrix(rounded_weight(pass), outputs_, inputs_), matrix(dx, rows, inputs_), false);

@@ -44,7 +44,7 @@ class Linear {
   // y: rows×outputs. Nothing where there is no bias.
   void add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const;
   void add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const;
-  // Adds to the gradient of W, and overwrites dx: rows×inputs.
+  // Adds to the gradient of W, or writes it where the pass is the unit's first; overwrites dx: rows×inputs.
   void backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
 
  private:

@@ -59,7 +59,7 @@ ModelChunk<T>::ModelChunk(const ModelSpec& model, const ChunkShape& shape, const
   if (shape.embeds || (shape.classifies && tied_)) {
     embedding_unit_ = plan.parameters.unit_count();
     plan.parameters.begin_unit("embedding");
-    embedding_.emplace(model, plan, shape.embeds);
+    embedding_.emplace(model, plan, shape.embeds, shape.classifies && tied_);
   }
   if (shape.embeds && model.position == PositionKind::learned) {
     position_unit_ = plan.parameters.unit_count();
@@ -76,10 +76,13 @@ ModelChunk<T>::ModelChunk(const ModelSpec& model, const ChunkShape& shape, const
   plan.parameters.begin_unit("head");
   final_norm_.emplace(model, plan, "final_norm");
   int64_t weight = tied_ ? embedding_->weight() : 0;
-  if (!tied_)
-    weight = plan.parameters.add(
-        {"head.weight", output_shard({local_vocabulary(model, plan.sharing)}, model.vocab_size, model.hidden_size), 0.0,
-         k_init_stddev, true});
+  if (!tied_) {
+    Parameter head{"head.weight",
+                   output_shard({local_vocabulary(model, plan.sharing)}, model.vocab_size, model.hidden_size), 0.0,
+                   k_init_stddev, true};
+    head.is_written_first = true;
+    weight = plan.parameters.add(head);
+  }
   classifier_.emplace(model, plan, weight);
   head_gradient_ = plan.kept.reserve<T>("activations", elements_);
   dnormed_ = plan.workspace.reserve<T>("workspace", elements_);

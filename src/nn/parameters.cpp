@@ -63,6 +63,18 @@ int64_t ParameterTable::add(Parameter parameter) {
   return all_.back().offset;
 }
 
+std::vector<ElementRange> ParameterTable::ranges_to_clear(const ElementRange& of) const {
+  std::vector<ElementRange> ranges;
+  int64_t begin = of.begin;
+  for (const Parameter& parameter : all_) {
+    if (!parameter.is_written_first || parameter.offset < of.begin || parameter.offset >= of.end) continue;
+    if (begin < parameter.offset) ranges.push_back({begin, parameter.offset});
+    begin = parameter.offset + parameter.count();
+  }
+  if (begin < of.end) ranges.push_back({begin, of.end});
+  return ranges;
+}
+
 InitialValues::InitialValues(const Parameter& parameter, int64_t seed)
     : mean_(parameter.mean),
       stddev_(parameter.stddev),

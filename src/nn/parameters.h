@@ -41,7 +41,8 @@ struct Parameter {
       false;                 // each tensor-parallel rank has a part of the gradient: they are summed over that group
   int64_t shared_from = -1;  // local values from here on are held by several tensor ranks (key/value heads): their
                              // gradients are summed over those; -1: none
-  int64_t offset = 0;        // elements
+  bool is_written_first = false;  // a step's first product writes the whole gradient; later ones add to it
+  int64_t offset = 0;             // elements
   int64_t count() const { return shard.count(); }
 };
 
@@ -50,6 +51,13 @@ struct ParameterUnit {
   std::string name;            // "layers.3"
   int64_t begin = 0, end = 0;  // elements of the flat vector; a multiple of the table's grain apart
   int64_t size() const { return end - begin; }
+};
+
+// Of the flat vector.
+struct ElementRange {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+  bool operator==(const ElementRange&) const = default;
 };
 
 class ParameterTable {
@@ -67,6 +75,9 @@ class ParameterTable {
   // Elements of the flat vector, alignment gaps included.
   int64_t size() const { return units_.empty() ? 0 : units_.back().end; }
   int64_t count() const { return count_; }  // weights held here
+  // The elements, among some that hold whole weights, whose gradients must be zero before a step's first backward pass:
+  // all but those that it writes.
+  std::vector<ElementRange> ranges_to_clear(const ElementRange& of) const;
 
  private:
   int64_t grain_;

@@ -57,6 +57,7 @@ struct UnitView {
   const T* weights = nullptr;
   Accum<T>* gradients = nullptr;  // nullptr where none are wanted
   int64_t begin = 0;
+  bool is_first = false;  // the gradients of weights that are written first are not there yet (Parameter)
 };
 
 // Where weights live. Most layouts have them all the time; ZeRO-3 gathers each unit when it is opened.
@@ -67,7 +68,8 @@ class WeightHome {
   // Weights of the unit, complete, until close(). `next` (or -1) will be opened after it.
   virtual UnitView<T> open(int unit, int next) = 0;
   virtual void close(int unit) = 0;
-  // The same with a gradient buffer to add to.
+  // The same with a gradient buffer to add to. Where the view says that it is the first, gradients of weights that are
+  // written first hold anything, and the others zeros.
   virtual UnitView<T> open_for_backward(int unit, int next) = 0;
   // This micro batch has added its gradients.
   // `complete` is false where the same micro batch will open the unit for its gradients once more (a tied embedding).
@@ -116,6 +118,8 @@ struct Pass {
   }
   const T* weight(int64_t offset) const { return unit.weights + (offset - unit.begin); }
   Accum<T>* gradient(int64_t offset) const { return unit.gradients + (offset - unit.begin); }
+  // What the product that makes the gradient of a weight which is written first does.
+  bool adds_to_gradients() const { return !unit.is_first; }
   Pass with(const UnitView<T>& view) const {
     Pass pass = *this;
     pass.unit = view;

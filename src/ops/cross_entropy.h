@@ -6,12 +6,15 @@
 
 namespace tprimat {
 
-// Softmax cross-entropy over the vocabulary. A NaN among the logits of a row reaches the row's loss.
+// Softmax cross-entropy over the vocabulary. A NaN among the logits of a row reaches the row's loss. What lies between
+// the rows is neither read nor written.
 struct CrossEntropyShape {
   int64_t rows = 0;             // tokens
   int64_t vocab = 0;            // columns held here
+  int64_t stride = 0;           // elements from one row of logits to the next; 0: vocab
   int64_t gradient_stride = 0;  // elements of T from one row of dlogits to the next; 0: vocab
 
+  int64_t row(int64_t r) const { return r * (stride > 0 ? stride : vocab); }
   int64_t gradient_row(int64_t r) const { return r * (gradient_stride > 0 ? gradient_stride : vocab); }
 };
 // dlogits may lie over the logits: in the same memory, each row beginning where its logits do.

@@ -238,7 +238,8 @@ class NativePlan {
     add_unit(weights);
     add_norm(kept);
     const double rows = score_rows();
-    arena_.reserve(&MemoryEstimate::logits, rows * vocabulary_ * k_sum);
+    constexpr double k_row_step = 64;  // scores: rows begin aligned
+    arena_.reserve(&MemoryEstimate::logits, rows * round_to(vocabulary_, k_row_step) * k_sum);
     arena_.reserve(&MemoryEstimate::logits, rows * k_sum);
     if (layout_.tensor > 1)
       for (const double each : {rows, rows, rows, 2 * rows}) arena_.reserve(&MemoryEstimate::logits, each * k_sum);

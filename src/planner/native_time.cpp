@@ -334,12 +334,19 @@ class NativeStep {
     return work + exchanged;
   }
 
+  // Weights whose gradients no product writes first, so that they are cleared: those of an embedding without a head.
+  double added_only(int64_t stage) const {
+    const bool has_head = model_.tied_embeddings && stage == layout_.pipeline - 1;
+    return stage == 0 && !has_head ? vocabulary_ * hidden_ : 0;
+  }
+
   // Clearing gradients, their norm, and AdamW: `update_seconds` is of the last two, 36 bytes per weight; clearing is 4.
   NativeWork update(int64_t stage) const {
     constexpr double k_clearing = 1.0 / 9;
-    const double all = weights(stage);
-    double cleared = shares(Sharding::gradients) ? owned(all) : all;
-    if (shares(Sharding::gradients)) cleared += micro_batches_ * (all + 2 * owned(all));  // and added to the own share
+    const double all = weights(stage), added = added_only(stage);
+    double cleared = shares(Sharding::gradients) ? owned(all) : added;
+    if (shares(Sharding::gradients))
+      cleared += micro_batches_ * (added + 2 * owned(all));  // and added to the own share
     NativeWork work;
     work.elementwise = (owned(all) + k_clearing * cleared) * rates_.update_seconds * from_memory();
     work.calls = 3;

@@ -65,7 +65,6 @@ class TypedEngine final : public Engine {
   UpdateReport run_step(int64_t step, const TokenSource& source) override {
     const double tokens = static_cast<double>(spec_.tokens_per_step());
     batches_.read((step - 1) * spec_.global_batch_size, source);
-    store_.clear_gradients();
     const double loss = stage_.run(batches_, loss_scale_.value() / tokens, store_);
     {
       const OpTimer timer(clock_, "gradient exchange", {});

@@ -150,6 +150,7 @@ double Stage<T>::run(const BatchReader& batches, double gradient_scale, WeightSt
 
 template <class T>
 void Stage<T>::work(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
+  store.clear_gradients();
   for (const PipelineAction& action : schedule_) {
     const bool last = action.micro + 1 == batches.micro_batches();
     store.announce_last(last);

@@ -29,10 +29,10 @@ class Stage {
   void attach(const Arena& arena, const Compute<T>& compute, const RankGroups& ranks, WeightHome<T>& home);
   void use_clock(OpClock* clock) { clock_ = clock; }
 
-  // One step's micro batches, forward and backward. `store` is told which backward pass is the last. Returns the sum of
-  // this rank's losses (0 where it has no head).
-  // On a single GPU the first step is done operation by operation, which lets libraries choose what they do; later ones
-  // repeat what the second recorded.
+  // One step's micro batches, forward and backward. `store` clears its gradients before them, and is told which
+  // backward pass is the last. Returns the sum of this rank's losses (0 where it has no head). On a single GPU the
+  // first step is done operation by operation, which lets libraries choose what they do; later ones repeat what the
+  // second recorded.
   double run(const BatchReader& batches, double gradient_scale, WeightStore<T>& store);
   // Forward only.
   double evaluate(const BatchReader& batches);

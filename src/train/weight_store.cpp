@@ -16,6 +16,11 @@ WeightStore<T>::WeightStore(const ParameterTable& table, int64_t zero_stage, int
     owned_size_ += size;
     largest_unit_ = std::max(largest_unit_, unit.size());
   }
+  begun_.resize(shares_.size());
+  if (splits_gradients())
+    for (const ParameterUnit& unit : table.units()) to_clear_.push_back(table.ranges_to_clear({unit.begin, unit.end}));
+  else
+    to_clear_.push_back(table.ranges_to_clear({0, table.size()}));
   weights_ = plan.reserve<T>("weights", splits_weights() ? owned_size_ : table.size());
   gradients_ = plan.reserve<Accum<T>>("gradients", splits_gradients() ? owned_size_ : table.size());
   if (splits_weights()) {
@@ -113,15 +118,20 @@ int WeightStore<T>::take_reduce_buffer(int unit) {
   oldest_reduction_ = 1 - chosen;
   buffer.unit = unit;
   buffer.open = true;
-  clear(reduce_data(chosen), unit_at(unit).size());
+  if (is_first(unit))
+    clear(reduce_data(chosen), unit_at(unit).begin, to_clear_[static_cast<size_t>(unit)]);
+  else
+    clear(reduce_data(chosen), unit_at(unit).size());
   return chosen;
 }
 
 template <class T>
 UnitView<T> WeightStore<T>::open_for_backward(int unit, int next) {
   UnitView<T> view = open(unit, next);
+  view.is_first = is_first(unit);
   view.gradients =
       splits_gradients() ? reduce_data(take_reduce_buffer(unit)) : arena_->at(gradients_) + unit_at(unit).begin;
+  begun_[static_cast<size_t>(unit)] = true;
   return view;
 }
 
@@ -159,6 +169,7 @@ void WeightStore<T>::close_after_backward(int unit, bool complete) {
     if (last_micro_batch_ && complete) start_reduction(unit);
     return;
   }
+  if (complete) begun_[static_cast<size_t>(unit)] = false;  // the next micro batch has a buffer of its own
   for (int i = 0; i < k_reduce_buffers; ++i) {
     ReduceBuffer& buffer = reductions_[static_cast<size_t>(i)];
     if (!buffer.open || buffer.unit != unit) continue;
@@ -171,7 +182,11 @@ void WeightStore<T>::close_after_backward(int unit, bool complete) {
 
 template <class T>
 void WeightStore<T>::clear_gradients() {
-  clear(arena_->at(gradients_), gradients_.count);
+  std::fill(begun_.begin(), begun_.end(), false);
+  if (splits_gradients())
+    clear(arena_->at(gradients_), gradients_.count);  // to which every micro batch adds
+  else
+    clear(arena_->at(gradients_), 0, to_clear_.front());
 }
 
 template <class T>

@@ -27,6 +27,7 @@ class WeightStore final : public WeightHome<T> {
   UnitView<T> open_for_backward(int unit, int next) override;
   void close_after_backward(int unit, bool complete) override;
 
+  // Before a step: what its first backward passes do not write themselves.
   void clear_gradients();
   // Said before each backward pass: whether it is the last of this step for its units.
   void announce_last(bool last) { last_micro_batch_ = last; }
@@ -66,8 +67,13 @@ class WeightStore final : public WeightHome<T> {
   T* gather_data(int buffer) const { return arena_->at(gather_) + buffer * largest_unit_; }
   Accum<T>* reduce_data(int buffer) const { return arena_->at(reduce_) + buffer * largest_unit_; }
   Accum<T>* reduced_share(int buffer) const { return arena_->at(reduced_) + buffer * (largest_unit_ / data_size_); }
+  bool is_first(int unit) const { return !begun_[static_cast<size_t>(unit)]; }
   void clear(Accum<T>* values, int64_t count) const {
     ops_->clear(values, static_cast<size_t>(count) * sizeof *values);
+  }
+  // Of gradients whose element `begin` of the flat vector is the first.
+  void clear(Accum<T>* gradients, int64_t begin, const std::vector<ElementRange>& ranges) const {
+    for (const ElementRange& range : ranges) clear(gradients + (range.begin - begin), range.size());
   }
   int buffer_with(int unit) const;
   int gather(int unit);
@@ -82,7 +88,9 @@ class WeightStore final : public WeightHome<T> {
   int64_t largest_unit_ = 0;
   std::vector<Share> shares_;
   int64_t owned_size_ = 0;
-  Slot<T> weights_, gather_;                     // all weights, or the own shares
+  std::vector<bool> begun_;  // units whose gradients, in the buffer that is opened next, hold something
+  std::vector<std::vector<ElementRange>> to_clear_;  // of each unit where gradients are split; of all units together
+  Slot<T> weights_, gather_;                         // all weights, or the own shares
   Slot<Accum<T>> gradients_, reduce_, reduced_;  // likewise; gradients of single units, and the own share of their sum
   const Arena* arena_ = nullptr;
   const OpTable<T>* ops_ = nullptr;

@@ -1,5 +1,6 @@
 // Started by mpirun: trains tiny models in layouts of as many ranks as there are, and holds every loss and gradient
-// norm to those of the same training on one rank.
+// norm to those of the same training on one rank. Before its first step each does one with weights that are NaN, which
+// leaves NaN in all memory of activations and gradients: none of it may reach a later step.
 //   layout_parity SEED COUNT                 COUNT layouts drawn at random (0: all that the rules allow)
 //   layout_parity SEED COUNT STEPS DEVICE    with a GPU for each rank (nvd, amd, or simulated: its kernels run on the
 //                                            processor), held to the processor
@@ -8,10 +9,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
+#include "data/token_source.h"
 #include "ops/gpu_module.h"
 #include "train/loop.h"
 
@@ -73,8 +77,30 @@ Machinery machinery_named(const std::string& device) {
   return gpu_machinery(load_gpu_module(vendor), vendor == GpuVendor::host ? 0 : launcher_place().local_rank);
 }
 
+// A step that is skipped.
+void spoil(Engine& engine, const TrainSpec& spec) {
+  const EngineProgress progress = engine.progress();
+  std::vector<std::vector<float>> kept;
+  engine.visit_state([&](const StatePiece& piece) {
+    const auto values = std::get<std::span<float>>(piece.values);
+    kept.emplace_back(values.begin(), values.end());
+    if (piece.kind == StateKind::weights)
+      std::fill(values.begin(), values.end(), std::numeric_limits<float>::quiet_NaN());
+  });
+  engine.adopt_state();
+  engine.run_step(1, *open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed));
+  auto next = kept.begin();
+  engine.visit_state([&](const StatePiece& piece) {
+    std::copy(next->begin(), next->end(), std::get<std::span<float>>(piece.values).begin());
+    ++next;
+  });
+  engine.adopt_state();
+  engine.restore_progress(progress);
+}
+
 Curve train(const TrainSpec& spec, std::unique_ptr<Communicator> world, const std::string& device = "") {
   const auto engine = make_engine(spec, std::move(world), machinery_named(device));
+  spoil(*engine, spec);
   Curve curve;
   run_training(spec, *engine, [&](const StepRecord& record) {
     curve.losses.push_back(record.loss.value());

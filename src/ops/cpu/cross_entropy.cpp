@@ -50,7 +50,7 @@ inline float exponentiate(float* row, int64_t count, float largest) {
 
 template <class T>
 void visit_row(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, int64_t r) {
-  float* row = args.logits + r * shape.vocab;
+  float* row = args.logits + shape.row(r);
   T* gradient = args.dlogits + shape.gradient_row(r);  // perhaps over the row: written behind what is read
   const int32_t target = args.targets[r];
   const float largest = largest_of(row, shape.vocab);
@@ -75,7 +75,7 @@ void statistics_row(const CrossEntropyShape& shape, const float* row, float& lar
 
 template <class T>
 void gradient_row(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args, int64_t r) {
-  const float* row = args.logits + r * shape.vocab;
+  const float* row = args.logits + shape.row(r);
   T* gradient = args.dlogits + shape.gradient_row(r);  // perhaps over the row: written behind what is read
   const int32_t target = args.targets[r];
   const float largest = args.whole.largest[r], sum = args.whole.sum[r];
@@ -143,7 +143,7 @@ void cross_entropy_statistics<float>(const CrossEntropyShape& shape, const float
   const auto kernel = HWY_DYNAMIC_DISPATCH(statistics_row);
   parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) {
-      const float* row = logits + r * shape.vocab;
+      const float* row = logits + shape.row(r);
       kernel(shape, row, s.largest[r], s.sum[r]);
       s.target_logit[r] = targets[r] >= 0 ? row[targets[r]] : 0.0f;
     }

@@ -20,6 +20,24 @@ KernelLaunch vocabulary_launch(const CrossEntropyShape& shape) {
           0, context().stream};
 }
 
+// n logits of a row from v on, a multiple of n; −∞ behind the last.
+template <int n>
+__device__ Chunk<float, n> read_logits(const float* row, int64_t v, int64_t vocab) {
+  if (v + n <= vocab) return read_chunk<n>(row + v);
+  Chunk<float, n> logits;
+  TPRIMAT_UNROLL
+  for (int j = 0; j < n; ++j) logits.values[j] = v + j < vocab ? row[v + j] : -k_infinity;
+  return logits;
+}
+// As many of them as the row has.
+template <int n, class T>
+__device__ void write_gradients(T* dlogits, int64_t v, int64_t vocab, const Chunk<T, n>& gradients) {
+  if (v + n <= vocab) return write_chunk<n>(dlogits + v, gradients);
+  TPRIMAT_UNROLL
+  for (int j = 0; j < n; ++j)
+    if (v + j < vocab) dlogits[v + j] = gradients.values[j];
+}
+
 // The greatest of some logits and Σ e^(logit − largest).
 struct RunningSoftmax {
   float largest = -k_infinity, sum = 0.0f;
@@ -45,7 +63,7 @@ template <int n>
 __device__ RunningSoftmax softmax_of_row(const float* row, int64_t vocab) {
   RunningSoftmax own;
   const int64_t step = int64_t{blockDim.x} * n;
-  for (int64_t v = int64_t{threadIdx.x} * n; v < vocab; v += step) own.take(read_chunk<n>(row + v));
+  for (int64_t v = int64_t{threadIdx.x} * n; v < vocab; v += step) own.take(read_logits<n>(row, v, vocab));
   const float largest = block_max(own.largest);
   const float share = own.largest == -k_infinity ? 0.0f : own.sum * expf(own.largest - largest);
   return {largest, block_sum(share)};
@@ -64,13 +82,13 @@ struct GradientOfRow {
     const float share = 1.0f / softmax.sum;
     const int64_t step = int64_t{blockDim.x} * n, first = int64_t{threadIdx.x} * n;
     Chunk<float, n> logits{};
-    if (first < vocab) logits = read_chunk<n>(row + first);
+    if (first < vocab) logits = read_logits<n>(row, first, vocab);
     for (int64_t start = 0; start < vocab; start += step) {
       __syncthreads();
       const int64_t v = start + first;
       Chunk<float, n> next{};
-      if (v + step < vocab) next = read_chunk<n>(row + v + step);
-      if (v < vocab) write_chunk<n>(dlogits + v, gradient<T>(logits, v, share));
+      if (v + step < vocab) next = read_logits<n>(row, v + step, vocab);
+      if (v < vocab) write_gradients<n>(dlogits, v, vocab, gradient<T>(logits, v, share));
       logits = next;
     }
   }
@@ -92,7 +110,7 @@ template <class T, int n>
 __global__ void __launch_bounds__(k_most_vocabulary_threads)
     cross_entropy_rows(CrossEntropyShape shape, CrossEntropyArgs<T> args) {
   for (int64_t r = blockIdx.x; r < shape.rows; r += gridDim.x) {
-    const float* row = args.logits + r * shape.vocab;
+    const float* row = args.logits + r * shape.stride;
     const int32_t target = args.targets[r];
     const RunningSoftmax softmax = softmax_of_row<n>(row, shape.vocab);
     if (threadIdx.x == 0) args.losses[r] = logf(softmax.sum) + softmax.largest - row[target];
@@ -106,7 +124,7 @@ __global__ void __launch_bounds__(k_most_vocabulary_threads)
     softmax_statistics(CrossEntropyShape shape, const float* logits, const int32_t* targets,
                        CrossEntropyStatistics<float> statistics) {
   for (int64_t r = blockIdx.x; r < shape.rows; r += gridDim.x) {
-    const float* row = logits + r * shape.vocab;
+    const float* row = logits + r * shape.stride;
     const RunningSoftmax softmax = softmax_of_row<n>(row, shape.vocab);
     if (threadIdx.x != 0) continue;
     statistics.largest[r] = softmax.sum != softmax.sum ? softmax.sum : softmax.largest;
@@ -122,7 +140,7 @@ __global__ void __launch_bounds__(k_most_vocabulary_threads)
     const RunningSoftmax whole{args.whole.largest[r], args.whole.sum[r]};
     if (threadIdx.x == 0) args.losses[r] = logf(whole.sum) + whole.largest - args.whole.target_logit[r];
     GradientOfRow{whole, args.targets[r], static_cast<float>(args.gradient_scale)}.template write<n>(
-        args.logits + r * shape.vocab, shape.vocab, args.dlogits + r * shape.gradient_stride);
+        args.logits + r * shape.stride, shape.vocab, args.dlogits + r * shape.gradient_stride);
   }
 }
 
@@ -131,12 +149,13 @@ __global__ void __launch_bounds__(k_block)
   visit_array<1>(rows, [&](auto, int64_t r) { sum[r] *= expf(largest[r] - whole_largest[r]); });
 }
 
-// use(Width, shape) with the gradient's stride stated.
+// use(Width, shape) with the strides stated.
 template <class T, class Use>
 void with_gradient_rows(CrossEntropyShape shape, const float* logits, const T* dlogits, const Use& use) {
+  shape.stride = shape.row(1);
   shape.gradient_stride = shape.gradient_row(1);
   if (shape.rows > 0)
-    with_width<T>(fits_packs<T>({logits, dlogits}, {shape.vocab, shape.gradient_stride}),
+    with_width<T>(fits_packs<T>({logits, dlogits}, {shape.stride, shape.gradient_stride}),
                   [&](auto width) { use(width, shape); });
 }
 
@@ -153,9 +172,11 @@ void cross_entropy(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& ar
 void cross_entropy_statistics(const CrossEntropyShape& shape, const float* logits, const int32_t* targets,
                               const CrossEntropyStatistics<float>& statistics) {
   if (shape.rows == 0) return;
-  with_width<float>(fits_packs<float>({logits}, {shape.vocab}), [&](auto width) {
+  CrossEntropyShape stated = shape;
+  stated.stride = shape.row(1);
+  with_width<float>(fits_packs<float>({logits}, {stated.stride}), [&](auto width) {
     constexpr int n = decltype(width)::value;
-    launch(vocabulary_launch<n>(shape), softmax_statistics<n>, shape, logits, targets, statistics);
+    launch(vocabulary_launch<n>(stated), softmax_statistics<n>, stated, logits, targets, statistics);
   });
 }
 

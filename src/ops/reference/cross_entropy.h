@@ -12,7 +12,7 @@ template <class T>
 void cross_entropy(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args) {
   using A = Accum<T>;
   for (int64_t r = 0; r < shape.rows; ++r) {
-    const A* row = args.logits + r * shape.vocab;
+    const A* row = args.logits + shape.row(r);
     const A largest = *std::max_element(row, row + shape.vocab);
     A sum = 0;
     for (int64_t v = 0; v < shape.vocab; ++v) sum += std::exp(row[v] - largest);
@@ -20,7 +20,8 @@ void cross_entropy(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& ar
     args.losses[r] = std::log(sum) + largest - row[target];
     for (int64_t v = 0; v < shape.vocab; ++v) {
       const A softmax = std::exp(row[v] - largest) / sum;
-      args.dlogits[shape.gradient_row(r) + v] = narrow<T>((softmax - (v == target ? A(1) : A(0))) * A(args.gradient_scale));
+      args.dlogits[shape.gradient_row(r) + v] =
+          narrow<T>((softmax - (v == target ? A(1) : A(0))) * A(args.gradient_scale));
     }
   }
 }
@@ -29,7 +30,7 @@ template <class A>
 void cross_entropy_statistics(const CrossEntropyShape& shape, const A* logits, const int32_t* targets,
                               const CrossEntropyStatistics<A>& statistics) {
   for (int64_t r = 0; r < shape.rows; ++r) {
-    const A* row = logits + r * shape.vocab;
+    const A* row = logits + shape.row(r);
     A largest = -std::numeric_limits<A>::infinity(), sum = 0;
     for (int64_t v = 0; v < shape.vocab; ++v) largest = std::max(largest, row[v]);
     for (int64_t v = 0; v < shape.vocab; ++v) sum += std::exp(row[v] - largest);
@@ -48,7 +49,7 @@ template <class T>
 void cross_entropy_gradient(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args) {
   using A = Accum<T>;
   for (int64_t r = 0; r < shape.rows; ++r) {
-    const A* row = args.logits + r * shape.vocab;
+    const A* row = args.logits + shape.row(r);
     args.losses[r] = std::log(args.whole.sum[r]) + args.whole.largest[r] - args.whole.target_logit[r];
     for (int64_t v = 0; v < shape.vocab; ++v) {
       const A softmax = std::exp(row[v] - args.whole.largest[r]) / args.whole.sum[r];

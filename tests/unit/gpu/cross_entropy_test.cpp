@@ -1,6 +1,9 @@
 #include "ops/reference/cross_entropy.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
+#include <optional>
 
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/gpu_op_test.h"
@@ -82,6 +85,74 @@ TYPED_TEST(GpuCrossEntropy, GradientMayLieOverTheLogits) {
                             static_cast<size_t>(size.vocab) * sizeof(T)),
                 0)
           << "row " << r;
+  }
+}
+
+// Rows of logits that begin aligned whatever the vocabulary, with NaN between them; the gradients lie over them.
+struct PaddedRows {
+  explicit PaddedRows(const CrossEntropyCase& c) : stride((c.shape.vocab + 63) / 64 * 64) {
+    std::vector<float> rows(static_cast<size_t>(c.shape.rows * stride), std::numeric_limits<float>::quiet_NaN());
+    for (int64_t r = 0; r < c.shape.rows; ++r)
+      for (int64_t v = 0; v < c.shape.vocab; ++v)
+        rows[static_cast<size_t>(r * stride + v)] =
+            static_cast<float>(c.logits[static_cast<size_t>(r * c.shape.vocab + v)]);
+    logits.emplace(rows);
+  }
+  template <class T>
+  CrossEntropyShape shape(const CrossEntropyShape& dense) const {
+    return {dense.rows, dense.vocab, stride, stride * static_cast<int64_t>(sizeof(float) / sizeof(T))};
+  }
+  template <class T>
+  T* gradients() const {
+    return reinterpret_cast<T*>(logits->data());
+  }
+  template <class T>
+  void expect_gradients(const CrossEntropyCase& c) const {
+    const std::vector<float> rows = logits->download();
+    std::vector<T> found(c.dlogits.size());
+    for (int64_t r = 0; r < c.shape.rows; ++r) {
+      std::copy_n(reinterpret_cast<const T*>(rows.data() + r * stride), c.shape.vocab,
+                  found.begin() + r * c.shape.vocab);
+      for (int64_t v = c.shape.vocab; v < stride; ++v) {
+        const float untouched = std::numeric_limits<float>::quiet_NaN();
+        ASSERT_EQ(std::memcmp(&rows[static_cast<size_t>(r * stride + v)], &untouched, sizeof untouched), 0)
+            << "row " << r << " column " << v;
+      }
+    }
+    expect_each_close(DeviceVector<T>(found), c.dlogits, 2.0);
+  }
+  int64_t stride;
+  std::optional<DeviceVector<float>> logits;
+};
+
+TYPED_TEST(GpuCrossEntropy, PaddingIsNeitherReadNorWritten) {
+  using T = TypeParam;
+  Draws draws;
+  SCOPED_TRACE(draws.name());
+  for (const auto& size : k_cross_entropy_sizes) {
+    SCOPED_TRACE(size.vocab);
+    const CrossEntropyCase c(draws, size);
+    const DeviceVector<int32_t> targets(c.targets);
+    const PaddedRows at_once(c), in_parts(c);
+    const CrossEntropyShape shape = at_once.shape<T>(c.shape);
+    auto losses = DeviceVector<float>::poisoned(size.rows);
+    gpu::cross_entropy<T>(shape,
+                          {at_once.logits->data(), targets.data(), k_scale, losses.data(), at_once.gradients<T>()});
+    expect_each_close(losses, c.losses, 2.0);
+    at_once.expect_gradients<T>(c);
+
+    auto top = DeviceVector<float>::poisoned(size.rows), total = DeviceVector<float>::poisoned(size.rows);
+    auto hit = DeviceVector<float>::poisoned(size.rows), part_losses = DeviceVector<float>::poisoned(size.rows);
+    gpu::cross_entropy_statistics(shape, in_parts.logits->data(), targets.data(),
+                                  {top.data(), total.data(), hit.data()});
+    gpu::cross_entropy_gradient<T>(shape, {in_parts.logits->data(),
+                                           targets.data(),
+                                           {top.data(), total.data(), hit.data()},
+                                           k_scale,
+                                           part_losses.data(),
+                                           in_parts.gradients<T>()});
+    expect_each_close(part_losses, c.losses, 2.0);
+    in_parts.expect_gradients<T>(c);
   }
 }
 

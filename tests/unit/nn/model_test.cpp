@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <random>
 
@@ -47,21 +48,31 @@ std::vector<int32_t> random_tokens(int64_t count, int64_t vocab, uint64_t seed) 
 template <class T>
 class PlainHome final : public WeightHome<T> {
  public:
-  PlainHome(const ParameterTable& table, const T* weights, Accum<T>* gradients)
-      : table_(table), weights_(weights), gradients_(gradients) {}
+  // `begins`: the first view of each unit says that it is the first.
+  PlainHome(const ParameterTable& table, const T* weights, Accum<T>* gradients, bool begins)
+      : table_(table), weights_(weights), gradients_(gradients), begun_(table.units().size(), !begins) {}
   UnitView<T> open(int unit, int) override {
     const int64_t begin = table_.units()[static_cast<size_t>(unit)].begin;
     return {weights_ + begin, gradients_ + begin, begin};
   }
   void close(int) override {}
-  UnitView<T> open_for_backward(int unit, int next) override { return open(unit, next); }
+  UnitView<T> open_for_backward(int unit, int next) override {
+    UnitView<T> view = open(unit, next);
+    view.is_first = !begun_[static_cast<size_t>(unit)];
+    begun_[static_cast<size_t>(unit)] = true;
+    return view;
+  }
   void close_after_backward(int, bool) override {}
 
  private:
   const ParameterTable& table_;
   const T* weights_;
   Accum<T>* gradients_;
+  std::vector<bool> begun_;
 };
+
+// How gradients begin: as zeros to which all is added, or as NaN but for those that nobody writes first.
+enum class Start { cleared, spoiled };
 
 RankGroups one_rank() {
   TrainSpec spec;
@@ -97,20 +108,28 @@ class Bench {
     shared_.prepare(pass());
   }
 
-  // Mean loss; gradients are those of the mean.
-  double run() {
-    std::fill(gradients.begin(), gradients.end(), Accum<T>(0));
-    PlainHome<T> home(parameters, weights.data(), gradients.data());
+  // Mean loss; gradients are those of the mean. Of the same micro batch as often as it is said.
+  double run(int micro_batches = 1, Start start = Start::cleared) {
+    begin_gradients(start);
+    PlainHome<T> home(parameters, weights.data(), gradients.data(), start == Start::spoiled);
     const double scale = 1.0 / static_cast<double>(tokens_.size());
     const MicroBatch batch{tokens_.data(), targets_.data()};
     loss_ = 0;
-    model_.forward(pass(), shared_, home, batch, scale);
-    model_.backward(pass(), shared_, home, batch, arena_.at(dstream_));
+    for (int micro = 0; micro < micro_batches; ++micro) {
+      model_.forward(pass(), shared_, home, batch, scale);
+      model_.backward(pass(), shared_, home, batch, arena_.at(dstream_));
+    }
     return scale * loss_;
   }
   size_t bytes() const { return arena_.bytes(); }
 
  private:
+  void begin_gradients(Start start) {
+    if (start == Start::cleared) return std::fill(gradients.begin(), gradients.end(), Accum<T>(0));
+    std::fill(gradients.begin(), gradients.end(), std::numeric_limits<Accum<T>>::quiet_NaN());
+    for (const ElementRange& range : parameters.ranges_to_clear({0, parameters.size()}))
+      std::fill(gradients.begin() + range.begin, gradients.begin() + range.end, Accum<T>(0));
+  }
   Pass<T> pass() { return {cpu_device(), cpu_ops<T>(), arena_, arena_.at(bank_), ranks_, &loss_}; }
   RankGroups ranks_;
   ArenaPlan arena_plan_, kept_{Place::bank};
@@ -189,6 +208,30 @@ TEST_P(WholeModel, SameInputsGiveTheSameBits) {
   EXPECT_EQ(bench.gradients, gradients);
 }
 
+template <class T>
+void expect_writing_is_adding_to_zeros(const ModelSpec& model, Recompute recompute) {
+  for (const int micro_batches : {1, 3}) {
+    Bench<T> bench(model, 3, 33, recompute);
+    const double loss = bench.run(micro_batches);
+    const auto gradients = bench.gradients;
+    EXPECT_EQ(bench.run(micro_batches, Start::spoiled), loss);
+    EXPECT_EQ(bench.gradients, gradients) << micro_batches << " micro batches";
+  }
+}
+
+TEST_P(WholeModel, FirstGradientsMayBeWrittenInsteadOfAdded) {
+  for (const bool tied : {false, true})
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+      SCOPED_TRACE(testing::Message() << (tied ? "tied " : "") << static_cast<int>(recompute));
+      ModelSpec model = tiny_model(GetParam());
+      model.tied_embeddings = tied;
+      expect_writing_is_adding_to_zeros<float>(model, recompute);
+      expect_writing_is_adding_to_zeros<bf16>(model, recompute);
+      expect_writing_is_adding_to_zeros<f16>(model, recompute);
+      expect_writing_is_adding_to_zeros<double>(model, recompute);
+    }
+}
+
 // What is computed again has the same bits, and takes less memory.
 TEST_P(WholeModel, RecomputationChangesNothing) {
   Bench<float> kept(tiny_model(GetParam()), 3, 65);
@@ -229,6 +272,25 @@ std::string name_of(const testing::TestParamInfo<Family>& info) {
 INSTANTIATE_TEST_SUITE_P(Families, WholeModel,
                          testing::Values(Family::llama, Family::qwen2, Family::qwen3, Family::mistral, Family::gpt2),
                          name_of);
+
+TEST(ParameterTest, ClearsAllButWhatIsWrittenFirst) {
+  ParameterTable table(128);
+  const auto add = [&](int64_t count, bool written) {
+    Parameter parameter{"w", Shard::whole(count, 1)};
+    parameter.is_written_first = written;
+    return table.add(parameter);
+  };
+  table.begin_unit("a");
+  const int64_t first = add(70, false), second = add(128, true), third = add(64, true), last = add(1, false);
+  table.begin_unit("b");
+  const int64_t other = add(100, true);
+  EXPECT_EQ(third, second + 128);
+  const int64_t unit = table.units()[1].begin;
+  const std::vector<ElementRange> whole{{first, second}, {last, other}, {other + 100, table.size()}};
+  EXPECT_EQ(table.ranges_to_clear({0, table.size()}), whole);
+  EXPECT_EQ(table.ranges_to_clear({0, unit}), (std::vector<ElementRange>{{first, second}, {last, unit}}));
+  EXPECT_EQ(table.ranges_to_clear({unit, table.size()}), (std::vector<ElementRange>{{other + 100, table.size()}}));
+}
 
 TEST(ParameterTest, InitialValuesAreNormal) {
   const Parameter parameter{"w", Shard::whole(100, 1000), 0.0, 0.02, true};

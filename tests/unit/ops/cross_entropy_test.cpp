@@ -65,13 +65,63 @@ TYPED_TEST(FastLoss, GradientMayLieOverTheLogits) {
     cross_entropy<T>({4, k_vocab},
                      {apart.data(), in.targets.data(), 0.25, expected.losses.data(), expected.gradient.data()});
     T* const over = reinterpret_cast<T*>(logits.data());
-    cross_entropy<T>({4, k_vocab, k_stride}, {logits.data(), in.targets.data(), 0.25, out.losses.data(), over});
+    cross_entropy<T>({4, k_vocab, 0, k_stride}, {logits.data(), in.targets.data(), 0.25, out.losses.data(), over});
     for (int64_t r = 0; r < 4; ++r)
       std::memcpy(&out.gradient[static_cast<size_t>(r * k_vocab)], over + r * k_stride, k_vocab * sizeof(T));
     EXPECT_EQ(out.losses, expected.losses);
     EXPECT_EQ(widened(out.gradient), widened(expected.gradient));
   });
 }
+
+// Rows of logits `stride` apart, with NaN between them.
+template <class A>
+std::vector<A> padded(const LossInputs& in, int64_t stride) {
+  std::vector<A> rows(static_cast<size_t>(4 * stride), std::numeric_limits<A>::quiet_NaN());
+  for (int64_t r = 0; r < 4; ++r)
+    for (int64_t v = 0; v < in.vocab; ++v)
+      rows[static_cast<size_t>(r * stride + v)] = static_cast<A>(in.logits[static_cast<size_t>(r * in.vocab + v)]);
+  return rows;
+}
+
+template <class A>
+void expect_padding_is_untouched(const std::vector<A>& rows, int64_t vocab, int64_t stride) {
+  const A untouched = std::numeric_limits<A>::quiet_NaN();
+  for (int64_t r = 0; r < 4; ++r)
+    for (int64_t v = vocab; v < stride; ++v)
+      ASSERT_EQ(std::memcmp(&rows[static_cast<size_t>(r * stride + v)], &untouched, sizeof untouched), 0)
+          << "row " << r << " column " << v;
+}
+
+// The gradients lie over logits whose rows are longer than the vocabulary.
+template <class T>
+void expect_padding_changes_nothing() {
+  using A = Accum<T>;
+  constexpr int64_t k_ratio = sizeof(A) / sizeof(T);
+  for (const int64_t vocab : {2, 33, 64, 1001}) {
+    SCOPED_TRACE(vocab);
+    const LossInputs in(vocab);
+    const int64_t stride = (vocab + 63) / 64 * 64;
+    auto dense = narrowed<A>(in.logits), rows = padded<A>(in, stride);
+    LossOutputs<T> expected(4, vocab), out(4, vocab);
+    cross_entropy<T>({4, vocab},
+                     {dense.data(), in.targets.data(), 0.25, expected.losses.data(), expected.gradient.data()});
+    T* const over = reinterpret_cast<T*>(rows.data());
+    cross_entropy<T>({4, vocab, stride, k_ratio * stride},
+                     {rows.data(), in.targets.data(), 0.25, out.losses.data(), over});
+    for (int64_t r = 0; r < 4; ++r)
+      std::memcpy(&out.gradient[static_cast<size_t>(r * vocab)], over + r * k_ratio * stride,
+                  static_cast<size_t>(vocab) * sizeof(T));
+    EXPECT_EQ(out.losses, expected.losses);
+    EXPECT_EQ(widened(out.gradient), widened(expected.gradient));
+    expect_padding_is_untouched(rows, vocab, stride);
+  }
+}
+
+TYPED_TEST(FastLoss, PaddingIsNeitherReadNorWritten) {
+  for_each_target([] { expect_padding_changes_nothing<TypeParam>(); });
+}
+
+TEST(ReferenceLoss, PaddingIsNeitherReadNorWritten) { expect_padding_changes_nothing<double>(); }
 
 TYPED_TEST(FastLoss, CarriesNan) {
   using T = TypeParam;
@@ -87,10 +137,12 @@ TYPED_TEST(FastLoss, CarriesNan) {
 template <class T>
 struct ShardOf {
   using A = Accum<T>;
-  ShardOf(const LossInputs& in, int64_t first, int64_t end) : begin(first), shape{4, end - first} {
+  ShardOf(const LossInputs& in, int64_t first, int64_t end)
+      : begin(first), shape{4, end - first, end - first + k_gap, end - first + 2} {
     for (int64_t r = 0; r < 4; ++r) {
       for (int64_t v = first; v < end; ++v)
         logits.push_back(static_cast<A>(in.logits[static_cast<size_t>(r * in.vocab + v)]));
+      logits.insert(logits.end(), k_gap, std::numeric_limits<A>::quiet_NaN());
       const int32_t target = in.targets[static_cast<size_t>(r)];
       targets.push_back(target >= first && target < end ? target - static_cast<int32_t>(first) : -1);
     }
@@ -98,6 +150,7 @@ struct ShardOf {
                                 {largest.data(), sum.data(), target_logit.data()});
   }
 
+  static constexpr int64_t k_gap = 3;  // values between two rows
   int64_t begin;
   CrossEntropyShape shape;
   std::vector<A> logits;
@@ -126,7 +179,7 @@ LossOutputs<T> sharded_loss(const LossInputs& in, const std::vector<int64_t>& cu
   combine(shards);
   LossOutputs<T> whole(4, in.vocab);
   for (const ShardOf<T>& s : shards) {
-    LossOutputs<T> part(4, s.shape.vocab);
+    LossOutputs<T> part(4, s.shape.gradient_stride);
     cross_entropy_gradient<T>(s.shape, {s.logits.data(),
                                         s.targets.data(),
                                         {s.largest.data(), s.sum.data(), s.target_logit.data()},
@@ -134,7 +187,7 @@ LossOutputs<T> sharded_loss(const LossInputs& in, const std::vector<int64_t>& cu
                                         part.losses.data(),
                                         part.gradient.data()});
     for (int64_t r = 0; r < 4; ++r)
-      std::copy_n(part.gradient.begin() + r * s.shape.vocab, s.shape.vocab,
+      std::copy_n(part.gradient.begin() + s.shape.gradient_row(r), s.shape.vocab,
                   whole.gradient.begin() + r * in.vocab + s.begin);
     whole.losses = part.losses;
   }

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/token_source.h"
@@ -87,13 +90,11 @@ struct Case {
 void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
 
 std::vector<Case> cases() {
-  std::vector<Case> all = {{"llama_fp32", tiny_training(Precision::fp32), 2e-5},
-                           {"llama_bf16", tiny_training(Precision::bf16), 2e-2},
-                           {"llama_fp16", tiny_training(Precision::fp16), 4e-3},
-                           {"llama_fp8", tiny_training(Precision::fp8), 5e-2},
-                           {"gpt_fp32", tiny_gpt(Precision::fp32), 2e-5},
-                           {"gpt_bf16", tiny_gpt(Precision::bf16), 2e-2},
-                           {"qwen_fp32", tiny_qwen(Precision::fp32), 2e-5}};
+  std::vector<Case> all = {
+      {"llama_fp32", tiny_training(Precision::fp32), 2e-5}, {"llama_bf16", tiny_training(Precision::bf16), 2e-2},
+      {"llama_fp16", tiny_training(Precision::fp16), 4e-3}, {"llama_fp8", tiny_training(Precision::fp8), 5e-2},
+      {"gpt_fp32", tiny_gpt(Precision::fp32), 2e-5},        {"gpt_bf16", tiny_gpt(Precision::bf16), 2e-2},
+      {"qwen_fp32", tiny_qwen(Precision::fp32), 2e-5}};
   TrainSpec divisible = tiny_training(Precision::fp8);  // by 16: the device's own 8-bit products
   divisible.sequence_length = 32;
   divisible.model.ffn_hidden_size = 64;
@@ -160,6 +161,45 @@ TEST(EngineOnGpu, EvaluatesAndGivesLogits) {
   const std::vector<double> ours = on_gpu->logits(0, *tokens), expected = on_cpu->logits(0, *tokens);
   ASSERT_EQ(ours.size(), expected.size());
   for (size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], expected[i], 1e-4) << i;
+}
+
+// Step 2 with weights that are NaN, which leaves NaN in the memory of all gradients.
+void spoil_gradients(Engine& engine, const TokenSource& tokens) {
+  const EngineProgress progress = engine.progress();
+  std::vector<std::vector<float>> saved;
+  engine.visit_state([&](const StatePiece& piece) {
+    const auto values = std::get<std::span<float>>(piece.values);
+    saved.emplace_back(values.begin(), values.end());
+    if (piece.kind == StateKind::weights) std::fill(values.begin(), values.end(), std::nanf(""));
+  });
+  engine.adopt_state();
+  EXPECT_TRUE(engine.run_step(2, tokens).skipped);
+  auto next = saved.begin();
+  engine.visit_state([&](const StatePiece& piece) {
+    std::copy(next->begin(), next->end(), std::get<std::span<float>>(piece.values).begin());
+    ++next;
+  });
+  engine.adopt_state();
+  engine.restore_progress(progress);
+}
+
+// Whether the step that is spoiled is the one that is recorded, or a later one is.
+TEST(EngineOnGpu, NothingOfASkippedStepIsInTheNext) {
+  const std::pair<TrainSpec, int64_t> trainings[] = {
+      {tiny_training(Precision::fp32), 1}, {tiny_gpt(Precision::bf16), 3}, {tiny_qwen(Precision::fp16), 3}};
+  for (auto [spec, micro_batches] : trainings) {
+    SCOPED_TRACE(micro_batches);
+    spec.global_batch_size = spec.micro_batch_size * micro_batches;
+    const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+    const auto run = [&, &each = spec](bool spoiled) {
+      const auto engine = make_engine(each, make_self_communicator(), one_gpu());
+      engine->run_step(1, *tokens);
+      if (spoiled) spoil_gradients(*engine, *tokens);
+      for (int64_t step = 2; step <= 3; ++step) engine->run_step(step, *tokens);
+      return weights_of(*engine);
+    };
+    EXPECT_EQ(run(true), run(false));
+  }
 }
 
 TEST(EngineOnGpu, TakesUpWhatWasSaved) {
