@@ -57,28 +57,30 @@ Linear<T>::Linear(const Plan& plan, const std::string& name, const LinearShape& 
 template <class T>
 void Linear<T>::plan_fp8(const Plan& plan) {
   const int64_t input = plan.tokens() * inputs_, weight = outputs_ * inputs_, gradient = plan.tokens() * outputs_;
-  constexpr int64_t k_divisor = 16;
+  constexpr int64_t k_divisor = 16, k_scale_floats = 3;
   if (!plan.has_fp8_units || plan.tokens() % k_divisor != 0 || inputs_ % k_divisor != 0 || outputs_ % k_divisor != 0) {
     fp8_ = {plan.workspace.reserve<T>("workspace", input), plan.workspace.reserve<T>("workspace", weight),
             plan.workspace.reserve<T>("workspace", gradient)};
     return;
   }
-  const auto reserve = [&](int64_t count) -> Fp8Tensor {
+  const auto reserve = [&](int64_t count, Slot<float> scale) -> Fp8Tensor {
     return {plan.workspace.reserve<uint8_t>("workspace", count), plan.workspace.reserve<uint8_t>("workspace", count),
-            plan.workspace.reserve<float>("workspace", 3)};
+            scale};
   };
-  units_ = {reserve(input), reserve(weight), reserve(gradient)};
+  const auto kept_scale = [&] { return plan.kept.reserve<float>("activations", k_scale_floats); };
+  units_ = {reserve(input, kept_scale()), reserve(weight, kept_scale()),
+            reserve(gradient, plan.workspace.reserve<float>("workspace", k_scale_floats))};
 }
 
 template <class T>
 void Linear<T>::quantize(const Pass<T>& pass, const Fp8Tensor& tensor, const MatrixView<const T>& x, Fp8Format format,
-                         Turned turned) const {
+                         Turned turned, Fp8Scaling scaling) const {
   float* const scale = pass.at(tensor.scale);
   pass.ops.fp8_quantize({x.rows,
                          x.cols,
                          x.data,
                          format,
-                         Fp8Scaling::current,
+                         scaling,
                          {scale, scale + 1, scale + 2},
                          turned == Turned::yes ? nullptr : pass.at(tensor.values),
                          turned == Turned::no ? nullptr : pass.at(tensor.turned)});
@@ -95,18 +97,19 @@ Fp8Matrix Linear<T>::quantized(const Pass<T>& pass, const Fp8Tensor& tensor, int
 template <class T>
 void Linear<T>::forward_fp8(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
   constexpr Fp8Format k_format = Fp8Format::e4m3;
-  quantize(pass, units_->input, matrix(x, rows, inputs_), k_format, Turned::no);
-  quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_), k_format, Turned::no);
+  constexpr Fp8Scaling k_scaling = Fp8Scaling::current;
+  quantize(pass, units_->input, matrix(x, rows, inputs_), k_format, Turned::no, k_scaling);
+  quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_), k_format, Turned::no, k_scaling);
   pass.ops.fp8_matmul({quantized(pass, units_->input, rows, inputs_, k_format, false),
                        quantized(pass, units_->weight, outputs_, inputs_, k_format, false), matrix(y, rows, outputs_),
                        false, true});
 }
 
-// The gradient of the output stays for that of the input.
+// The input's scale is the forward pass's. The gradient of the output stays for that of the input.
 template <class T>
 void Linear<T>::add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy) const {
-  quantize(pass, units_->gradient, matrix(dy, rows, outputs_), Fp8Format::e5m2, Turned::both);
-  quantize(pass, units_->input, matrix(x, rows, inputs_), Fp8Format::e4m3, Turned::yes);
+  quantize(pass, units_->gradient, matrix(dy, rows, outputs_), Fp8Format::e5m2, Turned::both, Fp8Scaling::current);
+  quantize(pass, units_->input, matrix(x, rows, inputs_), Fp8Format::e4m3, Turned::yes, Fp8Scaling::delayed);
   pass.ops.fp8_matmul_wide({quantized(pass, units_->gradient, rows, outputs_, Fp8Format::e5m2, true),
                             quantized(pass, units_->input, rows, inputs_, Fp8Format::e4m3, true),
                             matrix(pass.gradient(weight_), outputs_, inputs_), pass.adds_to_gradients(), false});
@@ -114,7 +117,8 @@ void Linear<T>::add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const
 
 template <class T>
 void Linear<T>::find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx) const {
-  quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_), Fp8Format::e4m3, Turned::yes);
+  quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_), Fp8Format::e4m3, Turned::yes,
+           Fp8Scaling::delayed);
   pass.ops.fp8_matmul({quantized(pass, units_->gradient, rows, outputs_, Fp8Format::e5m2, false),
                        quantized(pass, units_->weight, outputs_, inputs_, Fp8Format::e4m3, true),
                        matrix(dx, rows, inputs_), false, false});

@@ -51,7 +51,8 @@ class Linear {
   struct Fp8Copies {
     Slot<T> input, weight, gradient;
   };
-  // One tensor for the units: its bytes both ways round; its scale, what undoes that, and the greatest magnitude.
+  // One tensor for the units: its bytes both ways round; its scale, what undoes that, and the greatest magnitude. The
+  // scales of input and weight are kept for the backward pass, which thus reads both once less.
   struct Fp8Tensor {
     Slot<uint8_t> values, turned;
     Slot<float> scale;
@@ -62,7 +63,7 @@ class Linear {
   enum class Turned { no, yes, both };
   void plan_fp8(const Plan& plan);
   void quantize(const Pass<T>& pass, const Fp8Tensor& tensor, const MatrixView<const T>& x, Fp8Format format,
-                Turned turned) const;
+                Turned turned, Fp8Scaling scaling) const;
   // As it was quantised, rows×cols; or turned, cols×rows.
   Fp8Matrix quantized(const Pass<T>& pass, const Fp8Tensor& tensor, int64_t rows, int64_t cols, Fp8Format format,
                       bool turned) const;

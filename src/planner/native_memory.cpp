@@ -183,19 +183,26 @@ class NativePlan {
   }
 
   // Copies of input, weight and output's gradient that are rounded to 8 bits. For a GPU's own units: both ways round,
-  // with scales.
-  void add_rounded(double inputs, double outputs) {
+  // with scales, which are kept but for the gradient's.
+  void add_rounded(NativeArena& kept, double inputs, double outputs) {
     if (workload_.precision != PlanPrecision::fp8) return;
     const bool by_units =
         workload_.on_gpu && suits_fp8_units(tokens_) && suits_fp8_units(inputs) && suits_fp8_units(outputs);
-    for (const double count : {tokens_ * inputs, outputs * inputs, tokens_ * outputs}) {
-      if (!by_units) {
-        workspace(count);
-        continue;
-      }
-      for (int i = 0; i < 2; ++i) arena_.reserve(&MemoryEstimate::buffers, count);
-      arena_.reserve(&MemoryEstimate::buffers, 3 * sizeof(float));
+    const double input = tokens_ * inputs, weight = outputs * inputs, gradient = tokens_ * outputs;
+    if (!by_units) {
+      for (const double count : {input, weight, gradient}) workspace(count);
+      return;
     }
+    constexpr double k_scale = 3 * sizeof(float);
+    const auto both_ways = [&](double count) {
+      for (int i = 0; i < 2; ++i) arena_.reserve(&MemoryEstimate::buffers, count);
+    };
+    for (const double count : {input, weight}) {
+      keep(kept, 1, k_scale);
+      both_ways(count);
+    }
+    arena_.reserve(&MemoryEstimate::buffers, k_scale);
+    both_ways(gradient);
   }
   static bool suits_fp8_units(double size) {
     constexpr double k_divisor = 16;
@@ -204,8 +211,8 @@ class NativePlan {
 
   void add_block(NativeArena& kept) {
     add_norm(kept);
-    add_rounded(hidden_, row_width_);
-    add_rounded(query_width_, hidden_);
+    add_rounded(kept, hidden_, row_width_);
+    add_rounded(kept, query_width_, hidden_);
     keep(kept, tokens_ * row_width_, element_);
     keep(kept, tokens_ * query_width_, element_);
     keep(kept, tokens_ * query_heads_, k_sum);
@@ -216,8 +223,8 @@ class NativePlan {
     }
     keep(kept, stream_tokens_ * hidden_, element_);
     add_norm(kept);
-    add_rounded(hidden_, up_);
-    add_rounded(inner_, hidden_);
+    add_rounded(kept, hidden_, up_);
+    add_rounded(kept, inner_, hidden_);
     keep(kept, tokens_ * up_, element_);
     keep(cheap(kept), tokens_ * inner_, element_);
   }
