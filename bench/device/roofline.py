@@ -57,11 +57,9 @@ class Sizes:
         self.means = 1 if model["norm"] == "rms" else 2  # per row, kept by a norm
         self.head_dim = model["head_dim"]
         self.parameters = shapes.count_parameters(model)
-        # Weights of products, whose gradients need no clearing, and what lies between them.
+        # Weights of products, whose gradients need no clearing.
         layer = self.hidden * (self.row + self.query + self.up + self.inner)
         self.written_first = layer * self.layers + self.hidden * self.vocabulary
-        between = 2 + (model["qkv_bias"] or model["linear_bias"]) + model["linear_bias"]
-        self.cleared_ranges = between * self.layers + 1
 
     def logit_rows(self, most=LOGITS):
         """The largest divisor of the tokens whose logits fit."""
@@ -119,7 +117,7 @@ def rows(s):
 def weights(s, formats):
     yield Operation("AdamW", 1, 0, s.parameters * UPDATE[formats])
     yield Operation("norm of the gradients", 1, 0, s.parameters * FULL)
-    yield Operation("clearing gradients", s.cleared_ranges, 0, (s.parameters - s.written_first) * FULL)
+    yield Operation("clearing gradients", 1, 0, (s.parameters - s.written_first) * FULL)
 
 
 def operations(s, formats="bf16"):

@@ -72,6 +72,7 @@ struct OpTable {
   void (*add_column_sums)(int64_t rows, int64_t cols, const T* x, A* sums);
   void (*convert)(int64_t count, const A* from, T* to);
   void (*clear)(void* memory, size_t bytes);
+  void (*clear_ranges)(std::span<const ClearRange<A>> ranges);
   void (*copy)(const RowCopy& copy);
   void (*fp8_round)(int64_t count, const T* x, Fp8Format format, T* y);
 

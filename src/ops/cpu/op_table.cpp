@@ -12,6 +12,12 @@ double sum_all_squares(std::span<const SquaresRange<A>> ranges) {
   return sum;
 }
 
+template <class A>
+void clear_all(std::span<const ClearRange<A>> ranges) {
+  for (const ClearRange<A>& range : ranges)
+    clear_bytes(range.values, static_cast<size_t>(range.count) * sizeof *range.values);
+}
+
 template <class T>
 void round_to_fp8(int64_t count, const T* x, Fp8Format format, T* y) {
   fp8_round<T>(count, x, format, y);
@@ -68,6 +74,7 @@ const OpTable<T>& cpu_ops() {
       .add_column_sums = &add_column_sums<T>,
       .convert = &convert<T>,
       .clear = &clear_bytes,
+      .clear_ranges = &clear_all<A>,
       .copy = &copy_rows,
       .fp8_round = &round_to_fp8<T>,
       .fp8_quantize = nullptr,

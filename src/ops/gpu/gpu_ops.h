@@ -77,6 +77,7 @@ void add_column_sums(int64_t rows, int64_t cols, const T* x, float* sums);
 template <class T>
 void convert(int64_t count, const float* from, T* to);
 void clear(void* memory, size_t bytes);
+void clear_ranges(std::span<const ClearRange<float>> ranges);
 void copy(const RowCopy& copy);
 template <class T>
 void fp8_round(int64_t count, const T* x, Fp8Format format, T* y);

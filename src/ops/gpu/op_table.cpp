@@ -38,6 +38,7 @@ const OpTable<T>& gpu_ops() {
       .add_column_sums = &add_column_sums<T>,
       .convert = &convert<T>,
       .clear = &clear,
+      .clear_ranges = &clear_ranges,
       .copy = &copy,
       .fp8_round = &fp8_round<T>,
       .fp8_quantize = &fp8_quantize<T>,
