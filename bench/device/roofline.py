@@ -53,6 +53,7 @@ class Sizes:
         self.row = self.query + 2 * self.key
         self.up = self.inner * (2 if model["mlp"] == "swiglu" else 1)
         self.up_name = "mlp.gate_up" if model["mlp"] == "swiglu" else "mlp.up"
+        self.fuses_gelu = model["mlp"] != "swiglu"  # in the products around it: its inputs and outputs stay
         self.turns = model["position"] == "rope"
         self.means = 1 if model["norm"] == "rms" else 2  # per row, kept by a norm
         self.head_dim = model["head_dim"]
@@ -76,8 +77,9 @@ def products(s):
         flops = 2.0 * s.tokens * inputs * outputs * s.layers
         moved = (s.tokens * (inputs + outputs) + inputs * outputs) * HALF * s.layers
         written = (s.tokens * (inputs + outputs) * HALF + inputs * outputs * FULL) * s.layers
-        yield Operation(f"{name} forward", s.layers, flops, moved)
-        yield Operation(f"{name} backward, input", s.layers, flops, moved)
+        visited = s.tokens * s.inner * HALF * s.layers if s.fuses_gelu else 0  # beside what the product has
+        yield Operation(f"{name} forward", s.layers, flops, moved + (visited if name == "mlp.up" else 0))
+        yield Operation(f"{name} backward, input", s.layers, flops, moved + (visited if name == "mlp.down" else 0))
         yield Operation(f"{name} backward, weight", s.layers, flops, written)
 
 
@@ -108,8 +110,9 @@ def rows(s):
     yield Operation("norm backward", norms, 0, stream * 4 * norms)
     if s.turns:
         yield Operation("rotary positions", 2 * s.layers, 0, s.tokens * (s.query + s.key) * 2 * HALF * 2 * s.layers)
-    yield Operation("mlp activation forward", s.layers, 0, s.tokens * (s.up + s.inner) * HALF * s.layers)
-    yield Operation("mlp activation backward", s.layers, 0, s.tokens * (2 * s.up + s.inner) * HALF * s.layers)
+    if not s.fuses_gelu:
+        yield Operation("mlp activation forward", s.layers, 0, s.tokens * (s.up + s.inner) * HALF * s.layers)
+        yield Operation("mlp activation backward", s.layers, 0, s.tokens * (2 * s.up + s.inner) * HALF * s.layers)
     yield Operation("embedding forward", 1, 0, 2 * stream)
     yield Operation("embedding backward", 1, 0, stream + s.tokens * s.hidden * 2 * FULL)
 

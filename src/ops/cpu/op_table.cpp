@@ -33,8 +33,8 @@ void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, co
 
 template <class T>
 void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<Accum<T>>& c,
-                          Accum<T>* row_sums) {
-  matmul_with_row_sums_from_parts(cpu_ops<T>(), a, b, c, row_sums);
+                          bool accumulate, Accum<T>* row_sums) {
+  matmul_with_row_sums_from_parts(cpu_ops<T>(), a, b, c, accumulate, row_sums);
 }
 
 template <class T>
@@ -45,6 +45,7 @@ const OpTable<T>& cpu_ops() {
       .matmul_wide = &matmul<T, A>,
       .matmul_fused = &matmul_fused<T>,
       .matmul_with_row_sums = &matmul_with_row_sums<T>,
+      .fuses_gelu = false,
       .attention_forward = &attention_forward<T>,
       .attention_backward = &attention_backward<T>,
       .rope_in_place = &rope_in_place<T>,

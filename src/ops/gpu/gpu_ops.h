@@ -15,7 +15,7 @@ void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, co
                   const MatrixView<T>& c);
 template <class T>
 void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<float>& c,
-                          float* row_sums);
+                          bool accumulate, float* row_sums);
 
 template <class T>
 void attention_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y,

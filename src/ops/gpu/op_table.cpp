@@ -9,6 +9,7 @@ const OpTable<T>& gpu_ops() {
       .matmul_wide = &matmul<T, float>,
       .matmul_fused = &matmul_fused<T>,
       .matmul_with_row_sums = &matmul_with_row_sums<T>,
+      .fuses_gelu = true,
       .attention_forward = &attention_forward<T>,
       .attention_backward = &attention_backward<T>,
       .rope_in_place = &rope_in_place<T>,
