@@ -53,15 +53,14 @@ class Sizes:
         self.row = self.query + 2 * self.key
         self.up = self.inner * (2 if model["mlp"] == "swiglu" else 1)
         self.up_name = "mlp.gate_up" if model["mlp"] == "swiglu" else "mlp.up"
+        self.fuses_gelu = model["mlp"] != "swiglu"  # in the products around it: its inputs and outputs stay
         self.turns = model["position"] == "rope"
         self.means = 1 if model["norm"] == "rms" else 2  # per row, kept by a norm
         self.head_dim = model["head_dim"]
         self.parameters = shapes.count_parameters(model)
-        # Weights of products, whose gradients need no clearing, and what lies between them.
+        # Weights of products, whose gradients need no clearing.
         layer = self.hidden * (self.row + self.query + self.up + self.inner)
         self.written_first = layer * self.layers + self.hidden * self.vocabulary
-        between = 2 + (model["qkv_bias"] or model["linear_bias"]) + model["linear_bias"]
-        self.cleared_ranges = between * self.layers + 1
 
     def logit_rows(self, most=LOGITS):
         """The largest divisor of the tokens whose logits fit."""
@@ -78,8 +77,9 @@ def products(s):
         flops = 2.0 * s.tokens * inputs * outputs * s.layers
         moved = (s.tokens * (inputs + outputs) + inputs * outputs) * HALF * s.layers
         written = (s.tokens * (inputs + outputs) * HALF + inputs * outputs * FULL) * s.layers
-        yield Operation(f"{name} forward", s.layers, flops, moved)
-        yield Operation(f"{name} backward, input", s.layers, flops, moved)
+        visited = s.tokens * s.inner * HALF * s.layers if s.fuses_gelu else 0  # beside what the product has
+        yield Operation(f"{name} forward", s.layers, flops, moved + (visited if name == "mlp.up" else 0))
+        yield Operation(f"{name} backward, input", s.layers, flops, moved + (visited if name == "mlp.down" else 0))
         yield Operation(f"{name} backward, weight", s.layers, flops, written)
 
 
@@ -110,8 +110,9 @@ def rows(s):
     yield Operation("norm backward", norms, 0, stream * 4 * norms)
     if s.turns:
         yield Operation("rotary positions", 2 * s.layers, 0, s.tokens * (s.query + s.key) * 2 * HALF * 2 * s.layers)
-    yield Operation("mlp activation forward", s.layers, 0, s.tokens * (s.up + s.inner) * HALF * s.layers)
-    yield Operation("mlp activation backward", s.layers, 0, s.tokens * (2 * s.up + s.inner) * HALF * s.layers)
+    if not s.fuses_gelu:
+        yield Operation("mlp activation forward", s.layers, 0, s.tokens * (s.up + s.inner) * HALF * s.layers)
+        yield Operation("mlp activation backward", s.layers, 0, s.tokens * (2 * s.up + s.inner) * HALF * s.layers)
     yield Operation("embedding forward", 1, 0, 2 * stream)
     yield Operation("embedding backward", 1, 0, stream + s.tokens * s.hidden * 2 * FULL)
 
@@ -119,7 +120,7 @@ def rows(s):
 def weights(s, formats):
     yield Operation("AdamW", 1, 0, s.parameters * UPDATE[formats])
     yield Operation("norm of the gradients", 1, 0, s.parameters * FULL)
-    yield Operation("clearing gradients", s.cleared_ranges, 0, (s.parameters - s.written_first) * FULL)
+    yield Operation("clearing gradients", 1, 0, (s.parameters - s.written_first) * FULL)
 
 
 def operations(s, formats="bf16"):

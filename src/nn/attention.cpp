@@ -224,8 +224,7 @@ void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>
 template <class T>
 void Attention<T>::forward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, T* y) const {
   T* const qkv = pass.at(qkv_values_);
-  qkv_.forward(pass, batch_.tokens(), x, qkv);
-  qkv_.add_bias_to(pass, batch_.tokens(), qkv);
+  qkv_.forward_with_bias(pass, batch_.tokens(), x, qkv);
   if (query_norm_) norm_heads(pass);
   if (rotary_) {
     const OpTimer timer(pass.clock, "rotary positions", {});
@@ -246,8 +245,7 @@ void Attention<T>::backward(const Pass<T>& pass, const AttentionShared<T>& share
     pass.ops.rope_in_place(rope_shape(), shared.rope(pass), -1, dqkv);
   }
   if (query_norm_) norm_heads_backward(pass, dqkv);
-  qkv_.add_bias_gradient(pass, batch_.tokens(), dqkv);
-  qkv_.backward(pass, batch_.tokens(), x, dqkv, dx);
+  qkv_.backward_with_bias(pass, batch_.tokens(), x, dqkv, dx);
 }
 
 template struct AttentionShared<float>;

@@ -140,12 +140,30 @@ const T* Linear<T>::rounded_weight(const Pass<T>& pass) const {
 }
 
 template <class T>
-void Linear<T>::forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
+void Linear<T>::multiply(const Pass<T>& pass, int64_t rows, const T* x, const Epilogue<T>& epilogue, T* y) const {
   const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, outputs_, inputs_));
   if (units_) return forward_fp8(pass, rows, x, y);
   const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
   const auto weight = matrix(rounded_weight(pass), outputs_, inputs_);
-  pass.ops.matmul(matrix(input, rows, inputs_), transposed(weight), matrix(y, rows, outputs_), false);
+  pass.ops.matmul_fused(matrix(input, rows, inputs_), transposed(weight), epilogue, matrix(y, rows, outputs_));
+}
+
+template <class T>
+void Linear<T>::forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
+  multiply(pass, rows, x, {}, y);
+}
+
+template <class T>
+void Linear<T>::forward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
+  const bool fused = !rounds_to_fp8();
+  multiply(pass, rows, x, {fused ? bias(pass) : nullptr}, y);
+  if (!fused) add_bias_to(pass, rows, y);
+}
+
+template <class T>
+void Linear<T>::forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const {
+  CHECK(!rounds_to_fp8());
+  multiply(pass, rows, x, {bias(pass), y}, activated);
 }
 
 template <class T>
@@ -159,24 +177,61 @@ void Linear<T>::add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy
 }
 
 template <class T>
-void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
-  if (units_) {
-    {
-      const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
-      add_weight_gradient_fp8(pass, rows, x, dy);
-    }
-    const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
-    return find_input_gradient_fp8(pass, rows, dx);
-  }
-  const auto output_gradient = matrix(rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy), rows, outputs_);
+void Linear<T>::backward_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
   {
     const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
-    const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
-    pass.ops.matmul_wide(transposed(output_gradient), matrix(input, rows, inputs_),
-                         matrix(pass.gradient(weight_), outputs_, inputs_), pass.adds_to_gradients());
+    add_weight_gradient_fp8(pass, rows, x, dy);
   }
   const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
-  pass.ops.matmul(output_gradient, matrix(rounded_weight(pass), outputs_, inputs_), matrix(dx, rows, inputs_), false);
+  find_input_gradient_fp8(pass, rows, dx);
+}
+
+template <class T>
+void Linear<T>::find_weight_gradient(const Pass<T>& pass, int64_t rows, const T* x, const MatrixView<const T>& dy,
+                                     BiasGradient bias) const {
+  const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
+  const auto input = matrix(rounded(pass, &Fp8Copies::input, rows * inputs_, x), rows, inputs_);
+  const auto gradient = matrix(pass.gradient(weight_), outputs_, inputs_);
+  if (bias == BiasGradient::with_weight)
+    pass.ops.matmul_with_row_sums(transposed(dy), input, gradient, pass.adds_to_gradients(), bias_gradient(pass));
+  else
+    pass.ops.matmul_wide(transposed(dy), input, gradient, pass.adds_to_gradients());
+}
+
+template <class T>
+void Linear<T>::find_input_gradient(const Pass<T>& pass, int64_t rows, const MatrixView<const T>& dy,
+                                    const T* gelu_input, T* dx) const {
+  const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
+  pass.ops.matmul_fused(dy, matrix(rounded_weight(pass), outputs_, inputs_), {nullptr, nullptr, gelu_input},
+                        matrix(dx, rows, inputs_));
+}
+
+template <class T>
+void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
+  if (units_) return backward_fp8(pass, rows, x, dy, dx);
+  const auto gradient = matrix(rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy), rows, outputs_);
+  find_weight_gradient(pass, rows, x, gradient, BiasGradient::apart);
+  find_input_gradient(pass, rows, gradient, nullptr, dx);
+}
+
+template <class T>
+void Linear<T>::backward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
+  if (rounds_to_fp8() || !bias_) {
+    add_bias_gradient(pass, rows, dy);
+    return backward(pass, rows, x, dy, dx);
+  }
+  const auto gradient = matrix(dy, rows, outputs_);
+  find_weight_gradient(pass, rows, x, gradient, BiasGradient::with_weight);
+  find_input_gradient(pass, rows, gradient, nullptr, dx);
+}
+
+template <class T>
+void Linear<T>::backward_through_gelu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy,
+                                      T* dx) const {
+  CHECK(!rounds_to_fp8());
+  const auto gradient = matrix(dy, rows, outputs_);
+  find_weight_gradient(pass, rows, inputs.x, gradient, BiasGradient::apart);
+  find_input_gradient(pass, rows, gradient, inputs.before, dx);
 }
 
 template class Linear<float>;

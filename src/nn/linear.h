@@ -24,11 +24,14 @@ Shard input_shard(int64_t outputs, RowRange inputs, int64_t whole_inputs);
 // does not divide count.
 RowRange share_of(int64_t first, int64_t count, int rank, int size);
 
-// y = x·Wᵀ, and its bias for who adds it.  W: outputs×inputs, the local part.
+// y = x·Wᵀ, and its bias: with the product, or for who adds it later (a row-parallel layer's joins when the parts of
+// all ranks are summed).  W: outputs×inputs, the local part.
+//
 // Where the plan rounds to fp8, each product multiplies what its operands would be in 8 bits, each tensor with a scale
 // of its own: x and W in E4M3, the gradient of y in E5M2 (the hybrid recipe of NVIDIA's Transformer Engine;
 // Micikevicius et al., arXiv 2209.05433). A device with units for such numbers multiplies them where 16 divides all
-// sizes (ops/fp8_product.h); otherwise the product itself is made in T.
+// sizes (ops/fp8_product.h); otherwise the product itself is made in T. The bias's gradient is not of what is rounded,
+// so biases and gelus stay apart from these products.
 template <class T>
 class Linear {
  public:
@@ -41,11 +44,22 @@ class Linear {
 
   // x: rows×inputs; y: rows×outputs. The bias is not in it.
   void forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
+  // y with the bias, where there is one.
+  void forward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
+  // The same, and activated = gelu(y). Not where the plan rounds to fp8.
+  void forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const;
   // y: rows×outputs. Nothing where there is no bias.
   void add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const;
   void add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const;
   // Adds to the gradient of W, or writes it where the pass is the unit's first; overwrites dx: rows×inputs.
   void backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
+  // Adds to the gradient of the bias besides, where there is one.
+  void backward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
+  struct Inputs {
+    const T *before, *x;  // x = gelu(before)
+  };
+  // dx is the gradient of what is before the gelu. Not where the plan rounds to fp8.
+  void backward_through_gelu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy, T* dx) const;
 
  private:
   struct Fp8Copies {
@@ -72,6 +86,14 @@ class Linear {
   void find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx) const;
   const T* rounded(const Pass<T>& pass, Slot<T> Fp8Copies::*copy, int64_t count, const T* values) const;
   const T* rounded_weight(const Pass<T>& pass) const;
+  bool rounds_to_fp8() const { return fp8_ || units_; }
+  void multiply(const Pass<T>& pass, int64_t rows, const T* x, const Epilogue<T>& epilogue, T* y) const;
+  void backward_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
+  enum class BiasGradient { apart, with_weight };
+  void find_weight_gradient(const Pass<T>& pass, int64_t rows, const T* x, const MatrixView<const T>& dy,
+                            BiasGradient bias) const;
+  void find_input_gradient(const Pass<T>& pass, int64_t rows, const MatrixView<const T>& dy, const T* gelu_input,
+                           T* dx) const;
 
   std::string forward_name_, input_name_, weight_name_;
   int64_t outputs_, inputs_;

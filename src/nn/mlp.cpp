@@ -46,7 +46,19 @@ Mlp<T>::Mlp(const ModelSpec& model, const Plan& plan, const std::string& name)
       down_(plan, name + ".down", down_shape(model, plan.sharing)),
       up_values_(plan.kept.reserve<T>("activations", rows_ * up_.outputs())),
       inner_(plan.cheap().reserve<T>("activations", rows_ * width_)),
-      inner_is_kept_(plan.recompute != Recompute::selective) {}
+      inner_is_kept_(plan.recompute != Recompute::selective),
+      rounds_to_fp8_(plan.rounds_to_fp8) {}
+
+template <class T>
+bool Mlp<T>::fuses_gelu(const Pass<T>& pass) const {
+  return kind_ == MlpKind::gelu && pass.ops.fuses_gelu && !rounds_to_fp8_;
+}
+
+// What is to be added to `up_values_` before the gelu: where that is fused, they have the bias.
+template <class T>
+const T* Mlp<T>::bias_to_come(const Pass<T>& pass) const {
+  return fuses_gelu(pass) ? nullptr : up_.bias(pass);
+}
 
 template <class T>
 void Mlp<T>::activate(const Pass<T>& pass) const {
@@ -55,7 +67,7 @@ void Mlp<T>::activate(const Pass<T>& pass) const {
   if (kind_ == MlpKind::swiglu)
     pass.ops.swiglu_forward({rows_, width_}, pass.at(up_values_), pass.at(inner_));
   else
-    pass.ops.bias_gelu_forward({rows_, width_}, pass.at(up_values_), up_.bias(pass), pass.at(inner_));
+    pass.ops.bias_gelu_forward({rows_, width_}, pass.at(up_values_), bias_to_come(pass), pass.at(inner_));
 }
 
 template <class T>
@@ -71,9 +83,16 @@ void Mlp<T>::activate_backward(const Pass<T>& pass, const T* dinner, T* dup) con
 
 template <class T>
 void Mlp<T>::forward(const Pass<T>& pass, const T* x, T* y) const {
-  up_.forward(pass, rows_, x, pass.at(up_values_));
-  if (kind_ == MlpKind::swiglu) up_.add_bias_to(pass, rows_, pass.at(up_values_));
-  activate(pass);
+  T* const up = pass.at(up_values_);
+  if (fuses_gelu(pass)) {
+    up_.forward_with_gelu(pass, rows_, x, up, pass.at(inner_));
+  } else {
+    if (kind_ == MlpKind::gelu)
+      up_.forward(pass, rows_, x, up);  // the activation adds the bias
+    else
+      up_.forward_with_bias(pass, rows_, x, up);
+    activate(pass);
+  }
   down_.forward(pass, rows_, pass.at(inner_), y);
 }
 
@@ -82,10 +101,15 @@ void Mlp<T>::backward(const Pass<T>& pass, const MlpShared<T>& shared, const T* 
   T* const dinner = pass.at(shared.dinner);
   T* const dup = pass.at(shared.dup);
   if (!inner_is_kept_) activate(pass);
-  down_.backward(pass, rows_, pass.at(inner_), dy, dinner);
+  const T* const inner = pass.at(inner_);
+  if (fuses_gelu(pass)) {
+    down_.backward_through_gelu(pass, rows_, {pass.at(up_values_), inner}, dy, dup);
+    return up_.backward_with_bias(pass, rows_, x, dup, dx);
+  }
+  down_.backward(pass, rows_, inner, dy, dinner);
   activate_backward(pass, dinner, dup);
-  if (kind_ == MlpKind::swiglu) up_.add_bias_gradient(pass, rows_, dup);
-  up_.backward(pass, rows_, x, dup, dx);
+  if (kind_ == MlpKind::swiglu) return up_.backward_with_bias(pass, rows_, x, dup, dx);
+  up_.backward(pass, rows_, x, dup, dx);  // the bias has its gradient from the activation's
 }
 
 template struct MlpShared<float>;

@@ -13,7 +13,8 @@ struct MlpShared {
   Slot<T> dup, dinner;
 };
 
-// SwiGLU: gate and up in one product, silu(gate)·up, down. GELU: up, gelu, down.
+// SwiGLU: gate and up in one product, silu(gate)·up, down. GELU: up, gelu, down; on a device that fuses the gelu, in
+// the products of up (forward) and down (backward), unless they are rounded to fp8.
 template <class T>
 class Mlp {
  public:
@@ -25,6 +26,8 @@ class Mlp {
   const Linear<T>& output() const { return down_; }
 
  private:
+  bool fuses_gelu(const Pass<T>& pass) const;
+  const T* bias_to_come(const Pass<T>& pass) const;
   void activate(const Pass<T>& pass) const;
   void activate_backward(const Pass<T>& pass, const T* dinner, T* dup) const;
 
@@ -33,7 +36,7 @@ class Mlp {
   Linear<T> up_;  // gate and up together where the MLP is gated
   Linear<T> down_;
   Slot<T> up_values_, inner_;
-  bool inner_is_kept_;
+  bool inner_is_kept_, rounds_to_fp8_;
 };
 
 }  // namespace tprimat

@@ -21,9 +21,9 @@ void matmul_fused_from_parts(const Ops& ops, const MatrixView<const T>& a, const
 
 template <class T, class Ops>
 void matmul_with_row_sums_from_parts(const Ops& ops, const MatrixView<const T>& a, const MatrixView<const T>& b,
-                                     const MatrixView<Accum<T>>& c, Accum<T>* row_sums) {
+                                     const MatrixView<Accum<T>>& c, bool accumulate, Accum<T>* row_sums) {
   CHECK(a.row_stride == 1 && (a.col_stride == a.rows || a.cols <= 1));  // the transpose of a matrix without gaps
-  ops.matmul_wide(a, b, c, true);
+  ops.matmul_wide(a, b, c, accumulate);
   ops.add_column_sums(a.cols, a.rows, a.data, row_sums);
 }
 

@@ -23,9 +23,9 @@ template <class T>
 void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
                   const MatrixView<T>& c);
 
-// c += a·b; row_sums[r] += Σ_k a[r,k]. With a = dyᵀ: the gradients of a weight and of its bias.
+// c = a·b, or c += a·b; row_sums[r] += Σ_k a[r,k]. With a = dyᵀ: the gradients of a weight and of its bias.
 template <class T>
 void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<Accum<T>>& c,
-                          Accum<T>* row_sums);
+                          bool accumulate, Accum<T>* row_sums);
 
 }  // namespace tprimat

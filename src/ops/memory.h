@@ -17,6 +17,13 @@ void copy_rows(const RowCopy& copy);
 
 void clear_bytes(void* memory, size_t bytes);
 
+// Values that become zero together with others.
+template <class A>
+struct ClearRange {
+  A* values;
+  int64_t count;
+};
+
 // own[i] = rows[i] − first where that is one of the `owned` rows here, −1 where it is another rank's.
 void find_own_rows(int64_t count, const int32_t* rows, int64_t first, int64_t owned, int32_t* own);
 

@@ -35,7 +35,10 @@ struct OpTable {
   void (*matmul_fused)(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
                        const MatrixView<T>& c);
   void (*matmul_with_row_sums)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<A>& c,
-                               A* row_sums);
+                               bool accumulate, A* row_sums);
+  // Whether gelu belongs into the products around it. A processor adds the bias where it takes the gelu, which visits
+  // memory as often and rounds once less.
+  bool fuses_gelu;
 
   void (*attention_forward)(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>& y, A* logsumexp);
   void (*attention_backward)(const AttentionShape&, const AttentionGradient<T>&);
@@ -72,6 +75,7 @@ struct OpTable {
   void (*add_column_sums)(int64_t rows, int64_t cols, const T* x, A* sums);
   void (*convert)(int64_t count, const A* from, T* to);
   void (*clear)(void* memory, size_t bytes);
+  void (*clear_ranges)(std::span<const ClearRange<A>> ranges);
   void (*copy)(const RowCopy& copy);
   void (*fp8_round)(int64_t count, const T* x, Fp8Format format, T* y);
 

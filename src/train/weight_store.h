@@ -73,7 +73,9 @@ class WeightStore final : public WeightHome<T> {
   }
   // Of gradients whose element `begin` of the flat vector is the first.
   void clear(Accum<T>* gradients, int64_t begin, const std::vector<ElementRange>& ranges) const {
-    for (const ElementRange& range : ranges) clear(gradients + (range.begin - begin), range.size());
+    std::vector<ClearRange<Accum<T>>> cleared;
+    for (const ElementRange& range : ranges) cleared.push_back({gradients + (range.begin - begin), range.size()});
+    ops_->clear_ranges(cleared);
   }
   int buffer_with(int unit) const;
   int gather(int unit);

@@ -12,6 +12,12 @@ double sum_all_squares(std::span<const SquaresRange<A>> ranges) {
   return sum;
 }
 
+template <class A>
+void clear_all(std::span<const ClearRange<A>> ranges) {
+  for (const ClearRange<A>& range : ranges)
+    clear_bytes(range.values, static_cast<size_t>(range.count) * sizeof *range.values);
+}
+
 template <class T>
 void round_to_fp8(int64_t count, const T* x, Fp8Format format, T* y) {
   fp8_round<T>(count, x, format, y);
@@ -27,8 +33,8 @@ void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, co
 
 template <class T>
 void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<Accum<T>>& c,
-                          Accum<T>* row_sums) {
-  matmul_with_row_sums_from_parts(cpu_ops<T>(), a, b, c, row_sums);
+                          bool accumulate, Accum<T>* row_sums) {
+  matmul_with_row_sums_from_parts(cpu_ops<T>(), a, b, c, accumulate, row_sums);
 }
 
 template <class T>
@@ -39,6 +45,7 @@ const OpTable<T>& cpu_ops() {
       .matmul_wide = &matmul<T, A>,
       .matmul_fused = &matmul_fused<T>,
       .matmul_with_row_sums = &matmul_with_row_sums<T>,
+      .fuses_gelu = false,
       .attention_forward = &attention_forward<T>,
       .attention_backward = &attention_backward<T>,
       .rope_in_place = &rope_in_place<T>,
@@ -68,6 +75,7 @@ const OpTable<T>& cpu_ops() {
       .add_column_sums = &add_column_sums<T>,
       .convert = &convert<T>,
       .clear = &clear_bytes,
+      .clear_ranges = &clear_all<A>,
       .copy = &copy_rows,
       .fp8_round = &round_to_fp8<T>,
       .fp8_quantize = nullptr,

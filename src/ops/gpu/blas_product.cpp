@@ -94,6 +94,7 @@ struct ProductPlan {
   blas::Layout a = nullptr, b = nullptr, c = nullptr;  // ours
   std::vector<blas::Candidate> candidates;             // the first is the one to use; none: no kernel
   bool settled = false;                                // by time, or because there is no choice
+  bool is_beaten = false;                              // by the operations that it stands for
 };
 
 void describe(const BlasProduct& p, int compute, ProductPlan& plan) {
@@ -183,6 +184,13 @@ class Stopwatch {
     return milliseconds;
   }
 
+  // Of a few runs behind one that loads the kernels; infinite where one fails.
+  template <class Work>
+  float time_warm(const Work& work) {
+    const bool runs = time(1, work).has_value();
+    return runs ? time(k_timed_runs, work).value_or(INFINITY) : INFINITY;
+  }
+
  private:
   Event first_ = nullptr, last_ = nullptr;
 };
@@ -224,14 +232,21 @@ void time_candidates(const BlasProduct& p, ProductPlan& plan) {
   }
   Stopwatch stopwatch;
   std::vector<float> times;
-  for (const blas::Candidate& candidate : plan.candidates) {
-    const auto work = [&] { return multiply(trial, plan, candidate); };
-    const bool runs = stopwatch.time(1, work).has_value();  // loads the kernel
-    times.push_back(runs ? stopwatch.time(k_timed_runs, work).value_or(INFINITY) : INFINITY);
-  }
+  for (const blas::Candidate& candidate : plan.candidates)
+    times.push_back(stopwatch.time_warm([&] { return multiply(trial, plan, candidate); }));
   const auto best = std::min_element(times.begin(), times.end());
   if (*best < k_worth_changing * times.front())
     std::swap(plan.candidates.front(), plan.candidates[static_cast<size_t>(best - times.begin())]);
+}
+
+bool are_faster(const std::function<void()>& parts, const BlasProduct& p, const ProductPlan& plan) {
+  const auto run_parts = [&] {
+    parts();
+    return 0;
+  };
+  Stopwatch stopwatch;
+  const float fused = stopwatch.time_warm([&] { return multiply(p, plan, plan.candidates.front()); });
+  return stopwatch.time_warm(run_parts) < k_worth_changing * fused;
 }
 
 std::map<ProductKey, ProductPlan>& plans() {
@@ -272,15 +287,19 @@ ProductSettings& product_settings() {
   return settings;
 }
 
-bool try_product(const BlasProduct& p) {
+bool try_product(const BlasProduct& p) { return try_product_or(p, nullptr); }
+
+bool try_product_or(const BlasProduct& p, const std::function<void()>& parts) {
   if (p.m == 0 || p.n == 0) return true;
   CHECK(p.k > 0);
   ProductPlan& plan = plan_for(p);
   if (plan.candidates.empty()) return false;
   if (!plan.settled && product_settings().time_candidates && !driver::is_recording(context().stream)) {
     if (plan.candidates.size() > 1) time_candidates(p, plan);
+    plan.is_beaten = parts && are_faster(parts, p, plan);
     plan.settled = true;
   }
+  if (plan.is_beaten) return false;
   check_blas(multiply(p, plan, plan.candidates.front()), "multiply");
   return true;
 }

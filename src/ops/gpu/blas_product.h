@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "ops/fp8.h"
 #include "ops/gpu/blas.h"
@@ -36,6 +37,9 @@ struct BlasProduct {
 
 // False where the library has no kernel for it: nothing was done.
 bool try_product(const BlasProduct& product);
+// The same where `parts`, which makes the same result in several operations, is not faster: false there, too. That is
+// measured once where candidates are timed (ProductSettings); both overwrite all that they write.
+bool try_product_or(const BlasProduct& product, const std::function<void()>& parts);
 
 template <class T>
 constexpr blas::Number number_of() {

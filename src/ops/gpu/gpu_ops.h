@@ -15,7 +15,7 @@ void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, co
                   const MatrixView<T>& c);
 template <class T>
 void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<float>& c,
-                          float* row_sums);
+                          bool accumulate, float* row_sums);
 
 template <class T>
 void attention_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y,
@@ -77,6 +77,7 @@ void add_column_sums(int64_t rows, int64_t cols, const T* x, float* sums);
 template <class T>
 void convert(int64_t count, const float* from, T* to);
 void clear(void* memory, size_t bytes);
+void clear_ranges(std::span<const ClearRange<float>> ranges);
 void copy(const RowCopy& copy);
 template <class T>
 void fp8_round(int64_t count, const T* x, Fp8Format format, T* y);

@@ -208,9 +208,12 @@ blas::Status multiply(blas::Handle, blas::Operation operation, const void* alpha
                          *static_cast<const float*>(beta)};
   if (!is_known(m.op, m.a, m.b, m.d)) return k_not_supported;
   const auto candidate = static_cast<size_t>(algorithm->data[0]);
+  const bool fused = m.op.epilogue != blas::BlasEpilogue::none;
   ++blas_habits().products;
+  blas_habits().fused_products += fused ? 1 : 0;
   blas_habits().last_candidate = static_cast<int>(candidate);
-  submit([m, pause = blas_habits().pause_milliseconds.at(candidate)] {
+  const double extra = fused ? blas_habits().epilogue_milliseconds : 0;
+  submit([m, pause = blas_habits().pause_milliseconds.at(candidate) + extra] {
     if (pause > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(pause));
     do_multiply(m);
   });

@@ -9,9 +9,10 @@ struct BlasHabits {
   int candidates = 1;                             // that a search finds
   std::array<double, 8> pause_milliseconds = {};  // of each candidate, before it multiplies
   bool knows_epilogues = true;
+  double epilogue_milliseconds = 0;  // that a product with an epilogue takes longer
   // What it saw.
   int searches = 0;
-  int products = 0;
+  int products = 0, fused_products = 0;
   int last_candidate = -1;
 };
 BlasHabits& blas_habits();

@@ -74,20 +74,21 @@ template <class T>
 void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
                   const MatrixView<T>& c) {
   CHECK(a.cols == b.rows && a.rows == c.rows && b.cols == c.cols);
-  if (fits_epilogue(epilogue, c) && try_product(fused_product(a, b, epilogue, c))) return;
-  matmul_fused_from_parts(Parts<T>{}, a, b, epilogue, c);
+  if (epilogue_of(epilogue) == blas::BlasEpilogue::none) return gpu::matmul<T, T>(a, b, c, false);
+  const auto parts = [&] { matmul_fused_from_parts(Parts<T>{}, a, b, epilogue, c); };
+  if (!fits_epilogue(epilogue, c) || !try_product_or(fused_product(a, b, epilogue, c), parts)) parts();
 }
 
 // The library sums up in float, and overwrites: what it found is added from the scratch memory.
 template <class T>
 void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<float>& c,
-                          float* row_sums) {
+                          bool accumulate, float* row_sums) {
   BlasProduct product = plain_product<T, float>(a, b, c);
-  product.accumulate = true;
+  product.accumulate = accumulate;
   product.epilogue = blas::BlasEpilogue::sums_of_b;
   float* const sums = scratch<float>(c.rows);
   product.bias = sums;
-  if (!try_product(product)) return matmul_with_row_sums_from_parts(Parts<T>{}, a, b, c, row_sums);
+  if (!try_product(product)) return matmul_with_row_sums_from_parts(Parts<T>{}, a, b, c, accumulate, row_sums);
   add<float>(c.rows, row_sums, sums, row_sums);
 }
 
@@ -104,7 +105,7 @@ TPRIMAT_PRODUCTS(f16, float)
   template void matmul_fused<T>(const MatrixView<const T>&, const MatrixView<const T>&, const Epilogue<T>&, \
                                 const MatrixView<T>&);                                                      \
   template void matmul_with_row_sums<T>(const MatrixView<const T>&, const MatrixView<const T>&,             \
-                                        const MatrixView<float>&, float*);
+                                        const MatrixView<float>&, bool, float*);
 TPRIMAT_FUSED_PRODUCTS(float)
 TPRIMAT_FUSED_PRODUCTS(bf16)
 TPRIMAT_FUSED_PRODUCTS(f16)

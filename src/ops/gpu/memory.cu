@@ -2,6 +2,7 @@
 
 #include "ops/gpu/chunk.h"
 #include "ops/gpu/gpu_ops.h"
+#include "ops/gpu/ranges.h"
 #include "ops/gpu/warp.h"
 
 namespace tprimat::gpu {
@@ -32,6 +33,19 @@ __global__ void __launch_bounds__(k_block)
   });
 }
 
+using Cleared = ClearRange<float>;
+
+__global__ void __launch_bounds__(k_block) clear_table(RangeTable<Cleared> table) {
+  for (int64_t chunk = blockIdx.x; chunk < table.chunks; chunk += gridDim.x) {
+    const PlacedRange<Cleared>& placed = table.of_chunk(chunk);
+    float* const values = placed.range.values;
+    visit_range_chunk(placed, chunk, [&](auto width, int64_t i) {
+      constexpr int n = decltype(width)::value;
+      write_chunk<n>(values + i, Chunk<float, n>{});
+    });
+  }
+}
+
 __global__ void __launch_bounds__(1024) add_values(int64_t count, const float* values, double* total) {
   double sum = 0.0;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) sum += static_cast<double>(values[i]);
@@ -43,6 +57,11 @@ __global__ void __launch_bounds__(1024) add_values(int64_t count, const float* v
 
 void clear(void* memory, size_t bytes) {
   if (bytes > 0) check(driver::fill(memory, 0, bytes, context().stream));
+}
+
+void clear_ranges(std::span<const ClearRange<float>> ranges) {
+  const auto table = place_ranges(ranges, 0, [](const Cleared& range) { return fits_chunks(range.values, 4); });
+  if (table.chunks > 0) launch(range_launch(table), clear_table, table);
 }
 
 void copy(const RowCopy& rows) {

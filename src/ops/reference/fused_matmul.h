@@ -28,8 +28,8 @@ void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, co
 
 template <class T>
 void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<Accum<T>>& c,
-                          Accum<T>* row_sums) {
-  reference::matmul<T, Accum<T>>(a, b, c, true);
+                          bool accumulate, Accum<T>* row_sums) {
+  reference::matmul<T, Accum<T>>(a, b, c, accumulate);
   for (int64_t r = 0; r < a.rows; ++r)
     for (int64_t k = 0; k < a.cols; ++k) row_sums[r] += widen(a.data[r * a.row_stride + k * a.col_stride]);
 }

@@ -126,14 +126,17 @@ template <class T>
 void compare_row_sums(const Sizes& s) {
   Both<T> dy(s.k * s.m, 1), x(s.k * s.n, 2);
   Both<float> dw(s.m * s.n, 3), dbias(s.m, 4);
-  reference::matmul_with_row_sums<double>(reading(transposed(matrix(dy.host.data(), s.k, s.m))),
-                                          reading(matrix(x.host.data(), s.k, s.n)), matrix(dw.host.data(), s.m, s.n),
-                                          dbias.host.data());
-  gpu::matmul_with_row_sums<T>(reading(transposed(matrix(dy.device.data(), s.k, s.m))),
-                               reading(matrix(x.device.data(), s.k, s.n)), matrix(dw.device.data(), s.m, s.n),
-                               dbias.device.data());
-  expect_close(dw.device, dw.host, tolerance_of<float>());
-  expect_close(dbias.device, dbias.host, tolerance_of<float>());
+  for (const bool accumulate : {true, false}) {
+    if (!accumulate) dw.device = DeviceVector<float>::poisoned(s.m * s.n);
+    reference::matmul_with_row_sums<double>(reading(transposed(matrix(dy.host.data(), s.k, s.m))),
+                                            reading(matrix(x.host.data(), s.k, s.n)), matrix(dw.host.data(), s.m, s.n),
+                                            accumulate, dbias.host.data());
+    gpu::matmul_with_row_sums<T>(reading(transposed(matrix(dy.device.data(), s.k, s.m))),
+                                 reading(matrix(x.device.data(), s.k, s.n)), matrix(dw.device.data(), s.m, s.n),
+                                 accumulate, dbias.device.data());
+    expect_close(dw.device, dw.host, tolerance_of<float>());
+    expect_close(dbias.device, dbias.host, tolerance_of<float>());
+  }
 }
 
 template <class T>
@@ -196,6 +199,29 @@ TEST(GpuMatmul, EpiloguesThatTheLibraryLacksAreMadeFromParts) {
   layer.run({layer.bias.device.data(), layer.aux.device.data()});
   layer.compare();
   compare_row_sums<bf16>({19, 24, 8});
+}
+
+// Whichever is faster, measured once; always the product where nothing is timed.
+TEST(GpuMatmul, AnEpilogueThatDoesNotPayIsMadeFromParts) {
+  test_device();
+  for (const bool timed : {true, false})
+    for (const double milliseconds : {-20.0, 40.0}) {
+      WithHabits habits;
+      (*habits).pause_milliseconds = {20};  // of the product among the parts, too
+      (*habits).epilogue_milliseconds = milliseconds;
+      product_settings().time_candidates = timed;
+      const int64_t m = 41 + (timed ? 2 : 0) + (milliseconds > 0 ? 1 : 0);  // a product that no other test asks for
+      for (int run = 0; run < 2; ++run) {
+        Layer<bf16> layer({m, 24, 8});
+        layer.run_reference({layer.bias.host.data(), layer.aux.host.data()});
+        const int before = (*habits).fused_products;
+        layer.run({layer.bias.device.data(), layer.aux.device.data()});
+        layer.compare();
+        if (run == 1) {
+          EXPECT_EQ((*habits).fused_products - before, timed && milliseconds > 0 ? 0 : 1);
+        }
+      }
+    }
 }
 
 TEST(GpuMatmul, TakesTheFastestCandidateAndAsksOnce) {

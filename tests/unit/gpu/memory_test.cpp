@@ -26,6 +26,29 @@ TEST(GpuMemory, ClearsTheBytesStatedAndNoOthers) {
   }
 }
 
+TEST(GpuMemory, ClearsManyRangesAndNothingBetween) {
+  Draws draws;
+  SCOPED_TRACE(draws.name());
+  std::vector<int64_t> counts = {0, 1, 3, 8192, 8193, 100'001, 4, 20'000};
+  counts.resize(300, 5);  // more than one call's parameters take
+  int64_t all = 0;
+  for (const int64_t count : counts) all += count + 2;
+  const auto before = narrowed<float>(draws.of<float>(all));
+  const DeviceVector<float> memory(before);
+  auto expected = before;
+  std::vector<ClearRange<float>> ranges;
+  int64_t at = 1;
+  for (const int64_t count : counts) {
+    ranges.push_back({memory.data() + at, count});
+    std::fill_n(expected.begin() + at, count, 0.0f);
+    at += count + 2;
+  }
+  gpu::clear_ranges(ranges);
+  EXPECT_EQ(memory.download(), expected);
+  gpu::clear_ranges({});
+  EXPECT_EQ(memory.download(), expected);
+}
+
 struct CopyCase {
   int64_t rows;
   size_t row_bytes, from_stride, to_stride, from_offset, to_offset;

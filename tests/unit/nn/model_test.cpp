@@ -130,11 +130,12 @@ class Bench {
     for (const ElementRange& range : parameters.ranges_to_clear({0, parameters.size()}))
       std::fill(gradients.begin() + range.begin, gradients.begin() + range.end, Accum<T>(0));
   }
-  Pass<T> pass() { return {cpu_device(), cpu_ops<T>(), arena_, arena_.at(bank_), ranks_, &loss_}; }
+  Pass<T> pass() { return {cpu_device(), ops, arena_, arena_.at(bank_), ranks_, &loss_}; }
   RankGroups ranks_;
   ArenaPlan arena_plan_, kept_{Place::bank};
 
  public:
+  OpTable<T> ops = cpu_ops<T>();
   ParameterTable parameters;
 
  private:
@@ -230,6 +231,27 @@ TEST_P(WholeModel, FirstGradientsMayBeWrittenInsteadOfAdded) {
       expect_writing_is_adding_to_zeros<f16>(model, recompute);
       expect_writing_is_adding_to_zeros<double>(model, recompute);
     }
+}
+
+// With the bias and the gelu in the products around them, as a GPU has them.
+TEST_P(WholeModel, FusedGeluIsTheSameModel) {
+  for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+    SCOPED_TRACE(static_cast<int>(recompute));
+    Bench<double> apart(tiny_model(GetParam()), 2, 17, recompute), fused(tiny_model(GetParam()), 2, 17, recompute);
+    fused.ops.fuses_gelu = true;
+    const double loss = apart.run(2);
+    EXPECT_NEAR(fused.run(2, Start::spoiled), loss, 1e-12 * loss);
+    for (const Parameter& parameter : apart.parameters.all()) {
+      SCOPED_TRACE(parameter.name);
+      double error = 0, size = 0;
+      for (int64_t i = 0; i < parameter.count(); ++i) {
+        const auto at = static_cast<size_t>(parameter.offset + i);
+        error += std::pow(fused.gradients[at] - apart.gradients[at], 2);
+        size += std::pow(apart.gradients[at], 2);
+      }
+      EXPECT_LE(std::sqrt(error), 1e-12 * std::sqrt(size));
+    }
+  }
 }
 
 // What is computed again has the same bits, and takes less memory.

@@ -1,4 +1,8 @@
 #include "ops/reference/fused_matmul.h"
+
+#include <algorithm>
+#include <limits>
+
 #include "op_test.h"
 #include "ops/op_table.h"
 
@@ -41,18 +45,22 @@ TYPED_TEST(FusedMatmul, MatchesReference) {
   }
 }
 
-TYPED_TEST(FusedMatmul, AddsTheGradientsOfAWeightAndItsBias) {
+// Where the weight's gradient is written, what was there does not matter; the bias's is added to all the same.
+TYPED_TEST(FusedMatmul, MakesTheGradientsOfAWeightAndItsBias) {
   using T = TypeParam;
   const auto dy = rounded<T>(random_values(k_rows * k_outputs, 1)), x = rounded<T>(random_values(k_rows * k_inputs, 2));
   auto dw = rounded<float>(random_values(k_outputs * k_inputs, 3)), dbias = rounded<float>(random_values(k_outputs, 4));
   const auto dy_t = narrowed<T>(dy), x_t = narrowed<T>(x);
   auto dw_t = narrowed<float>(dw), dbias_t = narrowed<float>(dbias);
-  reference::matmul_with_row_sums<double>(transposed(as_input(dy, k_rows, k_outputs)), as_input(x, k_rows, k_inputs),
-                                          matrix(dw.data(), k_outputs, k_inputs), dbias.data());
-  cpu_ops<T>().matmul_with_row_sums(transposed(as_input(dy_t, k_rows, k_outputs)), as_input(x_t, k_rows, k_inputs),
-                                    matrix(dw_t.data(), k_outputs, k_inputs), dbias_t.data());
-  expect_close(widened(dw_t), dw, tolerance_of<float>());
-  expect_close(widened(dbias_t), dbias, tolerance_of<float>());
+  for (const bool accumulate : {true, false}) {
+    if (!accumulate) std::fill(dw_t.begin(), dw_t.end(), std::numeric_limits<float>::quiet_NaN());
+    reference::matmul_with_row_sums<double>(transposed(as_input(dy, k_rows, k_outputs)), as_input(x, k_rows, k_inputs),
+                                            matrix(dw.data(), k_outputs, k_inputs), accumulate, dbias.data());
+    cpu_ops<T>().matmul_with_row_sums(transposed(as_input(dy_t, k_rows, k_outputs)), as_input(x_t, k_rows, k_inputs),
+                                      matrix(dw_t.data(), k_outputs, k_inputs), accumulate, dbias_t.data());
+    expect_close(widened(dw_t), dw, tolerance_of<float>());
+    expect_close(widened(dbias_t), dbias, tolerance_of<float>());
+  }
 }
 
 }  // namespace

@@ -107,6 +107,9 @@ std::vector<Case> cases() {
     TrainSpec spec = tiny_training(Precision::fp32);
     spec.recompute = recompute;
     all.push_back({recompute == Recompute::full ? "full_recompute" : "selective_recompute", spec, 2e-5});
+    spec = tiny_gpt(Precision::fp32);
+    spec.recompute = recompute;
+    all.push_back({recompute == Recompute::full ? "gpt_full_recompute" : "gpt_selective_recompute", spec, 2e-5});
   }
   return all;
 }
