@@ -200,6 +200,9 @@ HostAddress peer_address(const Socket& socket) {
 
 std::optional<Socket> accept_connection(const Socket& listener) {
   Socket socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.is_open() && (errno == EMFILE || errno == ENFILE))
+    throw Error(Problem{"no connection can be taken: " + text_of_errno(errno), "ranks over TCP", "ulimit -n 65536"},
+                ExitStatus::work_failed);
   if (!socket.is_open()) return std::nullopt;
   prepare_connection(socket);
   return socket;

@@ -60,9 +60,12 @@ TEST(MeetingMessages, UnderRandomChangesStayWithinTheirBounds) {
       EXPECT_EQ(parse_hello(print_hello(*hello)), hello);
       ++understood;
     }
-    if (const auto other = parse_word(change(print_word(word)))) EXPECT_EQ(parse_word(print_word(*other)), other);
-    if (const auto other = parse_table(change(print_table(table)), 5))
+    if (const auto other = parse_word(change(print_word(word)))) {
+      EXPECT_EQ(parse_word(print_word(*other)), other);
+    }
+    if (const auto other = parse_table(change(print_table(table)), 5)) {
       EXPECT_EQ(parse_table(print_table(*other), 5), other);
+    }
   }
   EXPECT_GT(understood, 1000);
 }
