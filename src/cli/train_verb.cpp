@@ -37,6 +37,8 @@ constexpr const char* k_train_examples =
     "  tprimat train --spec train_spec.json --initial-weights hf_model --save ckpt --export hf_trained\n"
     "  tprimat train --spec train_spec.json --profile                            where the time of a step goes\n"
     "  mpirun -n 4 tprimat train --spec train_spec.json                          a layout of four ranks\n"
+    "  torchrun --standalone --no-python --nproc-per-node 4 tprimat train --spec train_spec.json     the same, without "
+    "MPI\n"
     "  tprimat train --spec train_spec.json --device nvd                         on the first NVIDIA GPU\n"
     "  tprimat run --framework native --dry-run                                  shows how `run` calls it\n";
 

@@ -47,9 +47,9 @@ using TransferPtr = std::unique_ptr<Transfer>;
 
 // A group of ranks that exchange data. All ranks of a group call the same collectives in the same order. Sums are made
 // in the element's accumulator type and in an order that does not change from call to call, so results repeat bit for
-// bit, and every rank gets the same bits. A rank that dies ends the others: by the launcher's own supervision.
-// Transfers of one group must be started in the same order by all of its ranks; they may be waited for in any order,
-// and waiting for one moves all others of this process on. Not for use by several threads at once.
+// bit, and every rank gets the same bits. A rank that dies ends the others: by the launcher's own supervision, over TCP
+// by Errors too. Transfers of one group must be started in the same order by all of its ranks; they may be waited for
+// in any order, and waiting for one moves all others of this process on. Not for use by several threads at once.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -92,20 +92,25 @@ class Communicator {
 // A group of one: everything is done when it is started. Copies where the buffers differ.
 std::unique_ptr<Communicator> make_self_communicator();
 
-// The ranks that the launcher started (mpirun, srun), over MPI; the group of one when there is no launcher. MPI is
-// loaded at run time from a module beside the program, so that programs that run alone never pay for it. Throws Error
-// (missing component) that names the package when a launcher is there and MPI is not.
-// Once in a process; when the communicator of all ranks goes, MPI ends, and with it every group that was split off.
+// The ranks that the launcher started: by mpirun or srun, over MPI; by torchrun and what sets its variables, over TCP;
+// the group of one when there is no launcher. MPI is loaded at run time from a module beside the program, so that
+// programs that run alone never pay for it. Throws Error (missing component) that names the package when a launcher of
+// MPI's is there and MPI is not, and one that names the ranks that did not come where they meet over TCP. Once in a
+// process; when the communicator of all ranks goes, MPI ends, and with it every group that was split off.
 std::unique_ptr<Communicator> make_world_communicator();
 
 // Ends all ranks with this exit status, so that none waits for one that is gone: the last act of a program that fails,
-// after it said why. Does nothing where MPI does not run.
+// after it said why. Over TCP the others end with sentences of their own. Does nothing where no other ranks are left.
 void abort_ranks(int status);
+
+// What brings the ranks together.
+enum class RankMeeting { none, mpi, tcp };
 
 // Ranks and place on this machine as the launcher's environment tells, without loading MPI.
 struct LauncherPlace {
   int rank = 0, size = 1;
   int local_rank = 0, local_size = 1;
+  RankMeeting meeting = RankMeeting::none;
 };
 LauncherPlace launcher_place();
 

@@ -27,12 +27,12 @@ std::optional<int> read_count(const EnvironmentReader& read, const std::string& 
 struct Names {
   const char *rank, *size, *local_rank, *local_size;
 };
-constexpr Names k_launchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    // Of a step that srun started. A batch script itself has SLURM_PROCID too, but it is one process only.
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""},
-};
+constexpr Names k_open_mpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                              "OMPI_COMM_WORLD_LOCAL_SIZE"};
+constexpr Names k_mpich = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
+constexpr Names k_torchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+// Of a step that srun started. A batch script itself has SLURM_PROCID too, but it is one process only.
+constexpr Names k_srun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""};
 
 // "2(x3),1": three nodes with two tasks each, then one with one. The tasks of node `node`.
 std::optional<int> tasks_of_node(std::string_view list, int node) {
@@ -56,10 +56,10 @@ std::optional<int> read_slurm_local_size(const EnvironmentReader& read) {
   return list ? tasks_of_node(*list, read_count(read, "SLURM_NODEID").value_or(0)) : std::nullopt;
 }
 
-std::optional<LauncherPlace> read_place(const EnvironmentReader& read, const Names& names) {
+std::optional<LauncherPlace> read_place(const EnvironmentReader& read, const Names& names, RankMeeting meeting) {
   const auto rank = read_count(read, names.rank), size = read_count(read, names.size);
   if (!rank || !size || *rank >= *size) return std::nullopt;
-  LauncherPlace place{*rank, *size, 0, 1};
+  LauncherPlace place{*rank, *size, 0, 1, meeting};
   const auto local_rank = read_count(read, names.local_rank);
   const auto local_size = *names.local_size != '\0' ? read_count(read, names.local_size) : read_slurm_local_size(read);
   if (local_rank && local_size && *local_rank < *local_size && *local_size <= *size) {
@@ -72,16 +72,20 @@ std::optional<LauncherPlace> read_place(const EnvironmentReader& read, const Nam
 }  // namespace
 
 LauncherPlace read_launcher_place(const EnvironmentReader& read) {
-  for (const Names& names : k_launchers)
-    if (const auto place = read_place(read, names)) return *place;
-  return {};
+  const auto met =
+      read("MASTER_ADDR") && read("MASTER_PORT") ? read_place(read, k_torchrun, RankMeeting::tcp) : std::nullopt;
+  if (met && read("TORCHELASTIC_RUN_ID")) return *met;
+  for (const Names& names : {k_open_mpi, k_mpich})
+    if (const auto place = read_place(read, names, RankMeeting::mpi)) return *place;
+  if (met) return *met;
+  return read_place(read, k_srun, RankMeeting::mpi).value_or(LauncherPlace());
 }
 
-LauncherPlace launcher_place() {
-  return read_launcher_place([](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
-  });
+std::optional<std::string> read_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
+
+LauncherPlace launcher_place() { return read_launcher_place(read_environment); }
 
 }  // namespace tprimat

@@ -10,10 +10,16 @@ namespace tprimat {
 
 // One variable of the environment; nothing when it is not set.
 using EnvironmentReader = std::function<std::optional<std::string>(const std::string& name)>;
+std::optional<std::string> read_environment(const std::string& name);  // of this process
 
-// launcher_place() for any environment. Open MPI's mpirun, MPICH's and Intel's mpiexec, and srun are known. What
-// torchrun sets (RANK, WORLD_SIZE) says nothing of MPI and is not looked at. Variables that contradict each other count
-// as absent.
+// launcher_place() for any environment. Launchers start each other, and the innermost one counts. In this order:
+//   1. torchrun itself (TORCHELASTIC_RUN_ID), which mpirun or srun may have started once per machine: over TCP
+//   2. Open MPI's mpirun, MPICH's and Intel's mpiexec: over MPI
+//   3. RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, all of them, as Kubernetes' PyTorchJob sets them and people
+//   export
+//      them in a step of srun: over TCP. LOCAL_RANK and LOCAL_WORLD_SIZE may be there too
+//   4. srun: over MPI
+// Variables that contradict each other count as absent.
 LauncherPlace read_launcher_place(const EnvironmentReader& read);
 
 }  // namespace tprimat

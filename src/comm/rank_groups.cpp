@@ -15,7 +15,8 @@ void check_world(const ParallelSpec& layout, int ranks) {
   throw Error(Problem{
       fmt::format("the layout TP={} · CP={} · DP={} · PP={} needs {} ranks, but there {} {}", layout.tensor,
                   layout.context, layout.data, layout.pipeline, layout.ranks(), ranks == 1 ? "is" : "are", ranks),
-      "parallel", fmt::format("start it with mpirun -n {}", layout.ranks())});
+      "parallel",
+      fmt::format("start it with mpirun -n {0}, or torchrun --no-python --nproc-per-node {0}", layout.ranks())});
 }
 
 // A tied embedding is kept twice: on the first and on the last stage.

@@ -5,7 +5,10 @@
 #include "base/error.h"
 #include "base/program_module.h"
 #include "comm/communicator.h"
+#include "comm/launcher_place.h"
 #include "comm/mpi/module.h"
+#include "comm/tcp/meeting_place.h"
+#include "comm/tcp/tcp_communicator.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 // What the thread of PMIx, below Open MPI, leaves behind; the module overlooks the rest. Asked of the program itself.
@@ -31,11 +34,7 @@ ModuleFile mpi_module() {
 
 AbortMpi abort_mpi = nullptr;  // set once MPI may be running
 
-}  // namespace
-
-std::unique_ptr<Communicator> make_world_communicator() {
-  const LauncherPlace place = launcher_place();
-  if (place.size == 1) return make_self_communicator();
+std::unique_ptr<Communicator> make_mpi_world(const LauncherPlace& place) {
   const ProgramModule module(mpi_module());
   const auto make = module.function<MakeMpiWorld>(k_make_mpi_world);
   abort_mpi = module.function<AbortMpi>(k_abort_mpi);
@@ -45,8 +44,18 @@ std::unique_ptr<Communicator> make_world_communicator() {
          "the launcher and MPI do not know each other: start with Open MPI's mpirun, or with srun --mpi=pmix");
 }
 
+}  // namespace
+
+std::unique_ptr<Communicator> make_world_communicator() {
+  const LauncherPlace place = launcher_place();
+  if (place.size == 1) return make_self_communicator();
+  if (place.meeting == RankMeeting::tcp) return make_tcp_world(read_meeting_settings(read_environment, place));
+  return make_mpi_world(place);
+}
+
 void abort_ranks(int status) {
   if (abort_mpi != nullptr) abort_mpi(status);
+  abort_tcp(status);
 }
 
 }  // namespace tprimat

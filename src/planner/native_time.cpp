@@ -29,7 +29,7 @@ NativeWork operator*(NativeWork work, double factor) {
 }
 NativeWork operator+(NativeWork a, const NativeWork& b) { return a += b; }
 
-// Exchanges of `size` ranks, as src/comm/mpi makes them: each rank sends to every other one.
+// Exchanges of `size` ranks, as src/comm/messages makes them: each rank sends to every other one.
 struct NativeGroup {
   double size = 1;
   double others() const { return size - 1; }

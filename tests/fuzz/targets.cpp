@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -13,6 +16,8 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "comm/tcp/meeting_messages.h"
+#include "comm/tcp/peer_link.h"
 #include "data/encode/document_encoder.h"
 #include "data/megatron_index.h"
 #include "data/tokenizer/tokenizer.h"
@@ -222,6 +227,34 @@ void read_result(std::string_view bytes, const std::string&) {
   if (result.derived.mfu && result.status == RunStatus::complete) CHECK(!(result.derived.mfu->value > 1));
 }
 
+// What is understood stays within its bounds, and is what its print says.
+void read_meeting(std::string_view bytes, const std::string&) {
+  std::vector<std::byte> said(std::as_bytes(std::span(bytes)).begin(), std::as_bytes(std::span(bytes)).end());
+  if (const auto table = parse_table(said, 3)) CHECK(parse_table(print_table(*table), 3) == table);
+  said.resize(k_hello_bytes);
+  if (const auto hello = parse_hello(said))
+    CHECK(parse_hello(print_hello(*hello)) == hello && hello->rank < hello->size && hello->size <= k_most_tcp_ranks);
+  said.resize(k_word_bytes);
+  if (const auto word = parse_word(said)) CHECK(parse_word(print_word(*word)) == word);
+}
+
+// From a peer, while messages of several kinds are under way: the peer's bytes reach nothing but their places.
+void read_peer(std::string_view bytes, const std::string&) {
+  std::array<int, 2> ends{};
+  CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  std::vector<std::byte> sent(100'000), expected_short(8), expected_long(100'000);
+  PeerLink link(Socket{ends[0]}, 1);
+  const Socket peer(ends[1]);
+  const auto open = std::make_shared<int>(0);
+  link.post_receive({0, 1}, expected_short.data(), std::ssize(expected_short), open);
+  link.post_receive({0, 2}, expected_long.data(), std::ssize(expected_long), open);
+  link.post_send({0, 3}, sent.data(), std::ssize(sent), open);
+  const std::string_view taken = bytes.substr(0, 64 << 10);
+  CHECK(::send(peer.descriptor(), taken.data(), taken.size(), 0) == static_cast<ssize_t>(taken.size()));
+  ::shutdown(peer.descriptor(), SHUT_WR);
+  while (link.is_connected()) link.read();
+}
+
 std::vector<FuzzTarget> make_targets() {
   const std::string fixtures = "tests/unit/extract/fixtures";
   std::vector<FuzzTarget> targets = {{"log", fixtures, read_as_log, ""},
@@ -231,6 +264,8 @@ std::vector<FuzzTarget> make_targets() {
                                      {"workbook", "tests/fuzz/corpus/workbook", read_workbook_bytes, ""},
                                      {"archive", "tests/fuzz/corpus/archive", read_archive, ""},
                                      {"index", "", read_index, ""},
+                                     {"meeting", "tests/fuzz/corpus/meeting", read_meeting, ""},
+                                     {"peer", "tests/fuzz/corpus/peer", read_peer, ""},
                                      {"result", "tests/fuzz/corpus/result", read_result, ""},
                                      {"tokenizer", "tests/fuzz/corpus/tokenizer", read_tokenizer, ""},
                                      {"sentencepiece", "tests/fuzz/corpus/sentencepiece", read_model, ""},

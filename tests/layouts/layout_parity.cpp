@@ -1,6 +1,6 @@
-// Started by mpirun: trains tiny models in layouts of as many ranks as there are, and holds every loss and gradient
-// norm to those of the same training on one rank. Before its first step each does one with weights that are NaN, which
-// leaves NaN in all memory of activations and gradients: none of it may reach a later step.
+// Started by mpirun, or with torchrun's variables: trains tiny models in layouts of as many ranks as there are, and
+// holds every loss and gradient norm to those of the same training on one rank. Before its first step each does one with
+// weights that are NaN, which leaves NaN in all memory of activations and gradients: none of it may reach a later step.
 //   layout_parity SEED COUNT                 COUNT layouts drawn at random (0: all that the rules allow)
 //   layout_parity SEED COUNT STEPS DEVICE    with a GPU for each rank (nvd, amd, or simulated: its kernels run on the
 //                                            processor), held to the processor

@@ -14,7 +14,7 @@
 #include "base/check.h"
 #include "comm/communicator.h"
 #include "comm/gpu/nccl.h"
-#include "comm/mpi/reduce.h"
+#include "comm/messages/reduce.h"
 
 namespace tprimat::gpu::host {
 namespace {

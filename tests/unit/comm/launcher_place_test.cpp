@@ -51,7 +51,52 @@ TEST(LauncherPlace, ABatchScriptOfSlurmIsOneProcess) {
   EXPECT_EQ(place_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}}), k_alone);
 }
 
-TEST(LauncherPlace, TorchrunIsNotMpi) { EXPECT_EQ(place_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}}), k_alone); }
+Environment with(Environment environment, const Environment& more) {
+  environment.insert(more.begin(), more.end());
+  return environment;
+}
+const Environment k_of_open_mpi = {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}};
+const Environment k_of_srun = {{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_LOCALID", "1"}};
+const Environment k_exported = {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
+const Environment k_of_torchrun =
+    with(k_exported, {{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}, {"TORCHELASTIC_RUN_ID", "none"}});
+
+RankMeeting meeting_in(const Environment& environment) {
+  return read_launcher_place([&](const std::string& name) -> std::optional<std::string> {
+           const auto found = environment.find(name);
+           return found == environment.end() ? std::nullopt : std::optional(found->second);
+         })
+      .meeting;
+}
+
+TEST(LauncherPlace, OfTorchrunAndOfWhatSetsItsVariables) {
+  EXPECT_EQ(place_in(k_of_torchrun), (Place{5, 8, 1, 4}));
+  EXPECT_EQ(place_in(k_exported), (Place{5, 8, 0, 1}));
+  EXPECT_EQ(meeting_in(k_of_torchrun), RankMeeting::tcp);
+  EXPECT_EQ(meeting_in(k_exported), RankMeeting::tcp);
+}
+
+TEST(LauncherPlace, WithoutAPlaceToMeetThereIsNoGroup) {
+  for (const char* missing : {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}) {
+    Environment environment = k_of_torchrun;
+    environment.erase(missing);
+    EXPECT_EQ(place_in(environment), k_alone) << missing;
+    EXPECT_EQ(meeting_in(environment), RankMeeting::none) << missing;
+  }
+}
+
+TEST(LauncherPlace, TheInnermostLauncherCounts) {
+  EXPECT_EQ(meeting_in(k_of_open_mpi), RankMeeting::mpi);
+  EXPECT_EQ(meeting_in(k_of_srun), RankMeeting::mpi);
+  // One torchrun per machine, each started by mpirun or srun.
+  EXPECT_EQ(place_in(with(k_of_torchrun, k_of_open_mpi)), (Place{5, 8, 1, 4}));
+  EXPECT_EQ(place_in(with(k_of_torchrun, k_of_srun)), (Place{5, 8, 1, 4}));
+  // Variables that a script exports for whatever it starts.
+  EXPECT_EQ(place_in(with(k_exported, k_of_open_mpi)), (Place{1, 3, 0, 1}));
+  EXPECT_EQ(meeting_in(with(k_exported, k_of_open_mpi)), RankMeeting::mpi);
+  EXPECT_EQ(place_in(with(k_exported, k_of_srun)), (Place{5, 8, 0, 1}));
+  EXPECT_EQ(meeting_in(with(k_exported, k_of_srun)), RankMeeting::tcp);
+}
 
 TEST(LauncherPlace, NonsenseIsNoLauncher) {
   for (const char* rank : {"2", "-1", "one", "", "99999999999999"})

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "world.h"
@@ -27,6 +30,13 @@ void print_failures_only() {
   listeners.Append(new FailurePrinter);
 }
 
+// Ends as the program does.
+int report(const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  abort_ranks(3);
+  return 3;
+}
+
 // Rank 1 ends with an error while a transfer of its own is under way and the others wait for it.
 int fail_on_one_rank() {
   try {
@@ -37,10 +47,33 @@ int fail_on_one_rank() {
     ranks->all_reduce(values.data(), 1 << 20);
     std::fprintf(stderr, "rank %d went on\n", ranks->rank());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    abort_ranks(3);
+    return report(error);
   }
   return 0;
+}
+
+// Works on without end, until somebody kills one of the ranks.
+int exchange_for_ever() {
+  try {
+    const auto ranks = make_world_communicator();
+    std::vector<float> values(1 << 20, 1.0f);
+    for (bool told = false;; told = true) {
+      ranks->all_reduce(values.data(), 1 << 20, Reduction::max);
+      if (told) continue;
+      std::puts("all have met");
+      std::fflush(stdout);
+    }
+  } catch (const std::exception& error) {
+    return report(error);
+  }
+}
+
+// No rank waits for another, or looks at its connections.
+int compute_for_ever() {
+  const auto ranks = make_world_communicator();
+  std::puts("all have met");
+  std::fflush(stdout);
+  while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
 int run_tests() {
@@ -59,5 +92,9 @@ Communicator& world() { return *all_ranks; }
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  return argc > 1 && std::string_view(argv[1]) == "--fail" ? tprimat::fail_on_one_rank() : tprimat::run_tests();
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "--fail") return tprimat::fail_on_one_rank();
+  if (what == "--exchange") return tprimat::exchange_for_ever();
+  if (what == "--compute") return tprimat::compute_for_ever();
+  return tprimat::run_tests();
 }

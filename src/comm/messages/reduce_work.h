@@ -1,14 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 
-#include "comm/mpi/transfers.h"
+#include "comm/messages/message_group.h"
 
 namespace tprimat {
 
 // A sum (or maximum) over the ranks of a group, element by element in the order of the ranks and rounded once. So the
-// bits depend neither on MPI's algorithms nor on how the values are cut into messages, and an all-reduce gives the bits
-// of a reduce-scatter followed by an all-gather.
+// bits depend neither on a transport's algorithms nor on how the values are cut into messages, and an all-reduce gives
+// the bits of a reduce-scatter followed by an all-gather.
 //
 // Every rank owns one block of the values. It receives the others' versions of that block, adds them up itself, and for
 // an all-reduce sends the result to all: each rank sends 2·(R − 1)/R of the values, as with a ring, in two hops rather
@@ -18,6 +19,6 @@ struct Reduce {
   Reduction reduction = Reduction::sum;
   std::optional<CommBuffer> own;  // reduce-scatter: where this rank's block goes. Absent: all-reduce in place
 };
-std::unique_ptr<MpiWork> make_reduce_work(MpiGroup& group, const Reduce& reduce);
+std::unique_ptr<MessageWork> make_reduce_work(MessageGroup& group, const Reduce& reduce);
 
 }  // namespace tprimat

@@ -1,4 +1,4 @@
-#include "comm/mpi/reduce.h"
+#include "comm/messages/reduce.h"
 
 #include <algorithm>
 #include <type_traits>

@@ -1,0 +1,415 @@
+#include "comm/tcp/meeting.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <thread>
+
+#include "base/build_info.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/tcp/reception.h"
+
+namespace tprimat {
+namespace {
+
+using Verdict = MeetingWord::Verdict;
+constexpr double k_slice = 0.1;           // seconds between two looks at those who wait
+constexpr double k_answer_seconds = 20;   // for words that are due at once
+constexpr double k_first_note = 15;       // seconds until rank 0 says for whom it waits
+constexpr double k_connect_seconds = 60;  // between two ranks whose places are known
+constexpr size_t k_most_named = 16;       // ranks in a sentence
+
+std::string place_of(const MeetingSettings& settings) { return fmt::format("{}:{}", settings.host, settings.port); }
+
+[[noreturn]] void fail_to_meet(const MeetingSettings& settings, const std::string& what, const std::string& hint) {
+  throw Error(
+      Problem{what, fmt::format("rank {} at the meeting of the ranks, {}", settings.rank, place_of(settings)), hint},
+      ExitStatus::work_failed);
+}
+
+std::string program_version() {
+  const BuildInfo info = build_info();
+  std::string version(info.version);
+  if (!info.revision.empty()) version += "+" + std::string(info.revision.substr(0, 12));
+  return version;
+}
+
+uint64_t hash_of_run(std::string_view name) {  // FNV-1a
+  uint64_t hash = 14695981039346656037u;
+  for (const char each : name) hash = (hash ^ static_cast<uint8_t>(each)) * 1099511628211u;
+  return hash;
+}
+
+RunToken draw_token() {
+  RunToken token{};
+  CHECK(::getrandom(token.data(), token.size(), 0) == static_cast<ssize_t>(token.size()));
+  return token;
+}
+
+// Every rank has a socket to every other.
+void allow_sockets(int count) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= static_cast<rlim_t>(2 * count + 512)) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+// Without taking away what was said.
+bool has_left(const Socket& socket) {
+  std::byte byte;
+  const ssize_t count = ::recv(socket.descriptor(), &byte, 1, MSG_PEEK);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+bool say(const Socket& socket, const MeetingWord& word) {
+  return send_all(socket, print_word(word), deadline_in(k_answer_seconds));
+}
+
+std::optional<MeetingWord> hear(const Socket& socket, Deadline deadline) {
+  std::array<std::byte, k_word_bytes> bytes{};
+  if (!receive_all(socket, bytes, deadline)) return std::nullopt;
+  return parse_word(bytes);
+}
+
+std::string list_ranks(const std::vector<int>& ranks) {
+  const std::vector<int> named(ranks.begin(), ranks.begin() + static_cast<long>(std::min(ranks.size(), k_most_named)));
+  return fmt::format("rank{} {}{}", ranks.size() == 1 ? "" : "s", fmt::join(named, ", "),
+                     ranks.size() > k_most_named ? ", ..." : "");
+}
+
+constexpr const char* k_missing_hint =
+    "start every rank with the same MASTER_ADDR and MASTER_PORT, which all must be able to reach; "
+    "TPRIMAT_MEETING_TIMEOUT=SECONDS waits longer";
+
+// What both sides do once all places are known.
+class Pairing {
+ public:
+  Pairing(Reception& reception, const MeetingSettings& settings, const RunToken& token)
+      : reception_(reception), settings_(settings), token_(token), peers_(static_cast<size_t>(settings.size)) {}
+
+  void connect_to_rank(int rank, const HostAddress& place) {
+    const Deadline deadline = deadline_in(std::min(settings_.seconds, k_connect_seconds));
+    std::string reason;
+    while (true) {
+      if (auto socket = connect_to(place, deadline, reason)) {
+        MeetingHello hello{MeetingHello::Purpose::pair, static_cast<uint32_t>(settings_.size),
+                           static_cast<uint32_t>(settings_.rank), static_cast<uint32_t>(rank)};
+        hello.token = token_;
+        hello.version = program_version();
+        if (send_all(*socket, print_hello(hello), deadline)) return keep(rank, std::move(*socket));
+      }
+      if (SteadyClock::now() >= deadline)
+        fail_to_meet(settings_, fmt::format("cannot connect to rank {} at {}: {}", rank, to_text(place), reason),
+                     "ranks exchange values at ports that the system picks: open them between the machines");
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+
+  // Those of all higher ranks. check() throws where waiting is in vain.
+  template <class Check>
+  void accept_higher_ranks(Deadline deadline, const Check& check) {
+    for (int missing = settings_.size - 1 - settings_.rank; missing > 0;) {
+      if (auto guest = reception_.next(deadline_in(k_slice)); guest && is_due(guest->hello)) {
+        if (!say(guest->socket, {Verdict::noted})) continue;
+        keep(static_cast<int>(guest->hello.rank), std::move(guest->socket));
+        --missing;
+      }
+      check();
+      if (SteadyClock::now() >= deadline)
+        fail_to_meet(settings_, fmt::format("{} did not connect to this rank", list_ranks(absent_ranks())),
+                     "ranks exchange values at ports that the system picks: open them between the machines");
+    }
+  }
+
+  // Of lower ranks: that they took this rank's connection.
+  void hear_lower_ranks(Deadline deadline) {
+    for (int rank = 0; rank < settings_.rank; ++rank) {
+      const auto word = hear(peers_[static_cast<size_t>(rank)], deadline);
+      if (!word || word->verdict != Verdict::noted)
+        fail_to_meet(settings_, fmt::format("rank {} did not take this rank's connection", rank),
+                     "its own message says why");
+    }
+  }
+
+  std::vector<Socket> take_peers() { return std::move(peers_); }
+
+ private:
+  bool is_due(const MeetingHello& hello) const {
+    return hello.purpose == MeetingHello::Purpose::pair && hello.token == token_ &&
+           hello.size == static_cast<uint32_t>(settings_.size) && hello.to == static_cast<uint32_t>(settings_.rank) &&
+           hello.rank > hello.to && !peers_[hello.rank].is_open();
+  }
+  void keep(int rank, Socket socket) { peers_[static_cast<size_t>(rank)] = std::move(socket); }
+  std::vector<int> absent_ranks() const {
+    std::vector<int> ranks;
+    for (int rank = settings_.rank + 1; rank < settings_.size; ++rank)
+      if (!peers_[static_cast<size_t>(rank)].is_open()) ranks.push_back(rank);
+    return ranks;
+  }
+
+  Reception& reception_;
+  const MeetingSettings& settings_;
+  RunToken token_;
+  std::vector<Socket> peers_;
+};
+
+class FirstRank {
+ public:
+  FirstRank(Socket listener, const MeetingSettings& settings)
+      : settings_(settings),
+        reception_(std::move(listener)),
+        lifelines_(static_cast<size_t>(settings.size)),
+        table_{draw_token(), std::vector<HostAddress>(static_cast<size_t>(settings.size))} {}
+
+  MetRanks meet() {
+    gather();
+    welcome();
+    Pairing pairing(reception_, settings_, table_.token);
+    const auto check = [&] {
+      for (int rank = 1; rank < settings_.size; ++rank)
+        if (has_left(lifeline(rank))) fail_for(rank);
+    };
+    const Deadline deadline = deadline_in(settings_.seconds);
+    pairing.accept_higher_ranks(deadline, check);
+    for (int rank = 1; rank < settings_.size; ++rank) {
+      const auto word = hear(lifeline(rank), deadline);
+      if (!word || word->verdict != Verdict::ready) fail_for(rank);
+    }
+    for (int rank = 1; rank < settings_.size; ++rank)
+      if (!say(lifeline(rank), {Verdict::go})) fail_for(rank);
+    return {0, settings_.size, pairing.take_peers(), std::move(lifelines_)};
+  }
+
+ private:
+  Socket& lifeline(int rank) { return lifelines_[static_cast<size_t>(rank)]; }
+
+  [[noreturn]] void fail_for(int rank) {
+    fail_to_meet(settings_, fmt::format("rank {} came and left again", rank), "its own message says why");
+  }
+
+  std::vector<int> missing_ranks() {
+    std::vector<int> ranks;
+    for (int rank = 1; rank < settings_.size; ++rank)
+      if (!lifeline(rank).is_open()) ranks.push_back(rank);
+    return ranks;
+  }
+
+  void gather() {
+    const Deadline deadline = deadline_in(settings_.seconds), first_note = deadline_in(k_first_note);
+    bool noted = false;
+    for (auto missing = missing_ranks(); !missing.empty(); missing = missing_ranks()) {
+      if (SteadyClock::now() >= deadline) fail_without(missing);
+      if (!noted && SteadyClock::now() >= first_note) {
+        noted = true;
+        log_note(fmt::format("waiting for {} of {} at {}", list_ranks(missing), settings_.size, place_of(settings_)));
+      }
+      if (auto guest = reception_.next(deadline_in(k_slice))) admit(std::move(*guest));
+      for (int rank = 1; rank < settings_.size; ++rank)
+        if (lifeline(rank).is_open() && has_left(lifeline(rank))) lifeline(rank) = Socket();
+    }
+  }
+
+  void admit(Guest guest) {
+    if (guest.hello.purpose != MeetingHello::Purpose::join) return;
+    const MeetingWord verdict = judge(guest.hello);
+    if (!say(guest.socket, verdict)) return;
+    if (verdict.verdict != Verdict::noted) {
+      log_warning(fmt::format("a process at {} came to the meeting as rank {} of {} and was refused",
+                              to_text(peer_address(guest.socket)), guest.hello.rank, guest.hello.size));
+      return;
+    }
+    HostAddress& place = table_.places[guest.hello.rank];
+    place = peer_address(guest.socket);
+    place.port = guest.hello.port;
+    lifelines_[guest.hello.rank] = std::move(guest.socket);
+  }
+
+  MeetingWord judge(const MeetingHello& hello) {
+    if (hello.version != program_version()) return {Verdict::other_version, 0, 0, program_version()};
+    if (hello.run != hash_of_run(settings_.run)) return {Verdict::other_run};
+    if (hello.size != static_cast<uint32_t>(settings_.size))
+      return {Verdict::other_size, static_cast<uint32_t>(settings_.size)};
+    if (hello.rank == 0 || lifelines_[hello.rank].is_open()) return {Verdict::rank_taken};
+    return {Verdict::noted};
+  }
+
+  [[noreturn]] void fail_without(const std::vector<int>& missing) {
+    const MeetingWord word{Verdict::missing, static_cast<uint32_t>(missing.size()),
+                           static_cast<uint32_t>(missing.front())};
+    for (const Socket& each : lifelines_)
+      if (each.is_open()) say(each, word);
+    fail_to_meet(settings_,
+                 fmt::format("{} of {} ranks did not come within {:g} s: {}", missing.size(), settings_.size,
+                             settings_.seconds, list_ranks(missing)),
+                 k_missing_hint);
+  }
+
+  void welcome() {
+    const std::vector<std::byte> table = print_table(table_);
+    for (int rank = 1; rank < settings_.size; ++rank)
+      if (!say(lifeline(rank), {Verdict::welcome}) || !send_all(lifeline(rank), table, deadline_in(k_answer_seconds)))
+        fail_for(rank);
+  }
+
+  const MeetingSettings& settings_;
+  Reception reception_;
+  std::vector<Socket> lifelines_;
+  MeetingTable table_;
+};
+
+class OtherRank {
+ public:
+  explicit OtherRank(const MeetingSettings& settings) : settings_(settings) {}
+
+  MetRanks meet() {
+    join();
+    const MeetingTable table = await_table();
+    Pairing pairing(*reception_, settings_, table.token);
+    for (int rank = 0; rank < settings_.rank; ++rank) pairing.connect_to_rank(rank, place_to_reach(table, rank));
+    const Deadline deadline = deadline_in(settings_.seconds);
+    pairing.accept_higher_ranks(deadline, [&] {
+      if (has_left(lifeline_)) fail_with_first();
+    });
+    pairing.hear_lower_ranks(deadline);
+    if (!say(lifeline_, {Verdict::ready})) fail_with_first();
+    const auto word = hear(lifeline_, deadline);
+    if (!word || word->verdict != Verdict::go) fail_with_first();
+    std::vector<Socket> lifelines;
+    lifelines.push_back(std::move(lifeline_));
+    return {settings_.rank, settings_.size, pairing.take_peers(), std::move(lifelines)};
+  }
+
+ private:
+  [[noreturn]] void fail_with_first() {
+    fail_to_meet(settings_, "rank 0 left the meeting", "its own message says why");
+  }
+
+  // Until rank 0 has noted this rank. Names may not be known yet, and the port may still be closed, or another's.
+  void join() {
+    const Deadline deadline = deadline_in(settings_.seconds);
+    std::string reason = "no address";
+    while (true) {
+      for (const HostAddress& place : resolve_host(settings_.host, static_cast<uint16_t>(settings_.port), reason))
+        if (try_to_join(place, deadline, reason)) return;
+      if (SteadyClock::now() >= deadline)
+        fail_to_meet(settings_, fmt::format("rank 0 did not answer within {:g} s: {}", settings_.seconds, reason),
+                     k_missing_hint);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  bool try_to_join(const HostAddress& place, Deadline deadline, std::string& reason) {
+    auto socket = connect_to(place, std::min(deadline, deadline_in(k_answer_seconds)), reason);
+    if (!socket) return false;
+    open_reception(*socket);
+    MeetingHello hello{MeetingHello::Purpose::join, static_cast<uint32_t>(settings_.size),
+                       static_cast<uint32_t>(settings_.rank)};
+    hello.port = own_address(reception_->listener()).port;
+    hello.run = hash_of_run(settings_.run);
+    hello.version = program_version();
+    const Deadline soon = std::min(deadline, deadline_in(k_answer_seconds));
+    const auto word = send_all(*socket, print_hello(hello), soon) ? hear(*socket, soon) : std::nullopt;
+    if (!word) {
+      reason = "what answers there is not rank 0 of this training: another program may hold the port";
+      return false;
+    }
+    refuse_unless_noted(*word);
+    first_place_ = place;
+    lifeline_ = std::move(*socket);
+    return true;
+  }
+
+  // Other machines need not reach this rank where all are on one.
+  void open_reception(const Socket& to_first) {
+    if (reception_) return;
+    const HostAddress own = own_address(to_first);
+    const bool closed = settings_.one_machine && is_loopback(own);
+    reception_.emplace(listen_at(closed ? std::optional(own) : std::nullopt, 0));
+  }
+
+  void refuse_unless_noted(const MeetingWord& word) {
+    switch (word.verdict) {
+      case Verdict::noted: return;
+      case Verdict::other_version:
+        fail_to_meet(settings_, fmt::format("rank 0 runs tprimat {}, this rank {}", word.version, program_version()),
+                     "run the same program on every machine");
+      case Verdict::other_size:
+        fail_to_meet(
+            settings_,
+            fmt::format("rank 0 was started as one of {} ranks, this one as one of {}", word.number, settings_.size),
+            "WORLD_SIZE must be the same everywhere; does another training use this port?");
+      case Verdict::other_run:
+        fail_to_meet(settings_, "rank 0 belongs to another run, or to another attempt of it",
+                     "give each run a MASTER_PORT of its own");
+      case Verdict::rank_taken:
+        fail_to_meet(settings_, fmt::format("another process has come as rank {}", settings_.rank),
+                     "RANK must differ from rank to rank; does another training use this port?");
+      default: fail_to_meet(settings_, "rank 0 said something else than was due", "");
+    }
+  }
+
+  // Rank 0 knows how long it waits; what is added lets it say so first.
+  MeetingTable await_table() {
+    const auto word = hear(lifeline_, deadline_in(settings_.seconds + k_answer_seconds));
+    if (word && word->verdict == Verdict::missing)
+      fail_to_meet(settings_,
+                   fmt::format("{} of {} ranks did not come; the first of them is rank {}", word->number,
+                               settings_.size, word->first),
+                   k_missing_hint);
+    if (!word || word->verdict != Verdict::welcome) fail_with_first();
+    std::vector<std::byte> bytes(table_bytes(settings_.size));
+    if (!receive_all(lifeline_, bytes, deadline_in(k_answer_seconds))) fail_with_first();
+    const auto table = parse_table(bytes, settings_.size);
+    if (!table) fail_with_first();
+    return *table;
+  }
+
+  // A rank that rank 0 saw at its own loopback interface is on rank 0's machine.
+  HostAddress place_to_reach(const MeetingTable& table, int rank) const {
+    if (rank == 0) return first_place_;
+    HostAddress place = table.places[static_cast<size_t>(rank)];
+    if (is_loopback(place) && !is_loopback(first_place_)) place.bytes = first_place_.bytes;
+    return place;
+  }
+
+  const MeetingSettings& settings_;
+  std::optional<Reception> reception_;
+  HostAddress first_place_;
+  Socket lifeline_;
+};
+
+Socket listen_for_all(const MeetingSettings& settings) {
+  const auto port = static_cast<uint16_t>(settings.port);
+  std::string reason;
+  const std::vector<HostAddress> places = resolve_host(settings.host, port, reason);
+  const bool closed = settings.one_machine && !places.empty() && std::all_of(places.begin(), places.end(), is_loopback);
+  return listen_at(closed ? std::optional(places.front()) : std::nullopt, port);
+}
+
+}  // namespace
+
+MetRanks meet_as_first(Socket listener, const MeetingSettings& settings) {
+  allow_sockets(settings.size);
+  return FirstRank(std::move(listener), settings).meet();
+}
+
+MetRanks meet_as_other(const MeetingSettings& settings) {
+  allow_sockets(settings.size);
+  return OtherRank(settings).meet();
+}
+
+MetRanks meet_ranks(const MeetingSettings& settings) {
+  if (settings.size > k_most_tcp_ranks)
+    fail_to_meet(settings, fmt::format("{} ranks are more than {}", settings.size, k_most_tcp_ranks), "use MPI");
+  return settings.rank == 0 ? meet_as_first(listen_for_all(settings), settings) : meet_as_other(settings);
+}
+
+}  // namespace tprimat
