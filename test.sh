@@ -76,11 +76,11 @@ gpu_stage() {
 # What takes minutes under the sanitizers and only the optimised program shows; and of kernels, one source for warps of
 # two sizes and for three number formats, all but one format for each size.
 only_optimised=(
-  '^parity\.' '^launch\.slurm$' '^layouts\.[48]$' '^cli\.planned_launches$' '^planner\.PlanValidation\.KeepsItsWord'
+  '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$' '^planner\.PlanValidation\.KeepsItsWord'
   '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates)'
   '^gpu_host\..*<(float|tprimat::f16)>' '^gpu_host64\..*<(float|tprimat::bf16)>'
 )
-threaded_tests="process_tests telemetry_tests run_tests data_tests model_files_tests"
+threaded_tests="process_tests telemetry_tests run_tests data_tests model_files_tests comm_tests"
 nvd_driver=/dev/nvidiactl amd_driver=/dev/kfd
 # What comes after the sanitized tests.
 build_long_stages() {
@@ -112,7 +112,7 @@ if [ "$all" = yes ]; then
   join_ahead
   # shellcheck disable=SC2086
   build tsan $threaded_tests
-  stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint'
+  stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint|^comm\.(Tcp|Lifelines|Meeting)'
   # Kernels compile for the GPUs of both vendors; their tests run where there is one.
   gpu_stage nvd "$nvd_driver"
   gpu_stage amd "$amd_driver"

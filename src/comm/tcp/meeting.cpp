@@ -1,46 +1,26 @@
 #include "comm/tcp/meeting.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <string_view>
 #include <thread>
 
-#include "base/build_info.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/tcp/meeting_talk.h"
+#include "comm/tcp/pairing.h"
 #include "comm/tcp/reception.h"
 
 namespace tprimat {
 namespace {
 
 using Verdict = MeetingWord::Verdict;
-constexpr double k_slice = 0.1;           // seconds between two looks at those who wait
-constexpr double k_answer_seconds = 20;   // for words that are due at once
-constexpr double k_first_note = 15;       // seconds until rank 0 says for whom it waits
-constexpr double k_connect_seconds = 60;  // between two ranks whose places are known
-constexpr size_t k_most_named = 16;       // ranks in a sentence
-
-std::string place_of(const MeetingSettings& settings) { return fmt::format("{}:{}", settings.host, settings.port); }
-
-[[noreturn]] void fail_to_meet(const MeetingSettings& settings, const std::string& what, const std::string& hint) {
-  throw Error(
-      Problem{what, fmt::format("rank {} at the meeting of the ranks, {}", settings.rank, place_of(settings)), hint},
-      ExitStatus::work_failed);
-}
-
-std::string program_version() {
-  const BuildInfo info = build_info();
-  std::string version(info.version);
-  if (!info.revision.empty()) version += "+" + std::string(info.revision.substr(0, 12));
-  return version;
-}
+constexpr double k_slice = 0.1;      // seconds between two looks at those who wait
+constexpr double k_first_note = 15;  // seconds until rank 0 says for whom it waits
 
 uint64_t hash_of_run(std::string_view name) {  // FNV-1a
   uint64_t hash = 14695981039346656037u;
@@ -62,104 +42,9 @@ void allow_sockets(int count) {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-// Without taking away what was said.
-bool has_left(const Socket& socket) {
-  std::byte byte;
-  const ssize_t count = ::recv(socket.descriptor(), &byte, 1, MSG_PEEK);
-  return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
-}
-
-bool say(const Socket& socket, const MeetingWord& word) {
-  return send_all(socket, print_word(word), deadline_in(k_answer_seconds));
-}
-
-std::optional<MeetingWord> hear(const Socket& socket, Deadline deadline) {
-  std::array<std::byte, k_word_bytes> bytes{};
-  if (!receive_all(socket, bytes, deadline)) return std::nullopt;
-  return parse_word(bytes);
-}
-
-std::string list_ranks(const std::vector<int>& ranks) {
-  const std::vector<int> named(ranks.begin(), ranks.begin() + static_cast<long>(std::min(ranks.size(), k_most_named)));
-  return fmt::format("rank{} {}{}", ranks.size() == 1 ? "" : "s", fmt::join(named, ", "),
-                     ranks.size() > k_most_named ? ", ..." : "");
-}
-
 constexpr const char* k_missing_hint =
     "start every rank with the same MASTER_ADDR and MASTER_PORT, which all must be able to reach; "
     "TPRIMAT_MEETING_TIMEOUT=SECONDS waits longer";
-
-// What both sides do once all places are known.
-class Pairing {
- public:
-  Pairing(Reception& reception, const MeetingSettings& settings, const RunToken& token)
-      : reception_(reception), settings_(settings), token_(token), peers_(static_cast<size_t>(settings.size)) {}
-
-  void connect_to_rank(int rank, const HostAddress& place) {
-    const Deadline deadline = deadline_in(std::min(settings_.seconds, k_connect_seconds));
-    std::string reason;
-    while (true) {
-      if (auto socket = connect_to(place, deadline, reason)) {
-        MeetingHello hello{MeetingHello::Purpose::pair, static_cast<uint32_t>(settings_.size),
-                           static_cast<uint32_t>(settings_.rank), static_cast<uint32_t>(rank)};
-        hello.token = token_;
-        hello.version = program_version();
-        if (send_all(*socket, print_hello(hello), deadline)) return keep(rank, std::move(*socket));
-      }
-      if (SteadyClock::now() >= deadline)
-        fail_to_meet(settings_, fmt::format("cannot connect to rank {} at {}: {}", rank, to_text(place), reason),
-                     "ranks exchange values at ports that the system picks: open them between the machines");
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    }
-  }
-
-  // Those of all higher ranks. check() throws where waiting is in vain.
-  template <class Check>
-  void accept_higher_ranks(Deadline deadline, const Check& check) {
-    for (int missing = settings_.size - 1 - settings_.rank; missing > 0;) {
-      if (auto guest = reception_.next(deadline_in(k_slice)); guest && is_due(guest->hello)) {
-        if (!say(guest->socket, {Verdict::noted})) continue;
-        keep(static_cast<int>(guest->hello.rank), std::move(guest->socket));
-        --missing;
-      }
-      check();
-      if (SteadyClock::now() >= deadline)
-        fail_to_meet(settings_, fmt::format("{} did not connect to this rank", list_ranks(absent_ranks())),
-                     "ranks exchange values at ports that the system picks: open them between the machines");
-    }
-  }
-
-  // Of lower ranks: that they took this rank's connection.
-  void hear_lower_ranks(Deadline deadline) {
-    for (int rank = 0; rank < settings_.rank; ++rank) {
-      const auto word = hear(peers_[static_cast<size_t>(rank)], deadline);
-      if (!word || word->verdict != Verdict::noted)
-        fail_to_meet(settings_, fmt::format("rank {} did not take this rank's connection", rank),
-                     "its own message says why");
-    }
-  }
-
-  std::vector<Socket> take_peers() { return std::move(peers_); }
-
- private:
-  bool is_due(const MeetingHello& hello) const {
-    return hello.purpose == MeetingHello::Purpose::pair && hello.token == token_ &&
-           hello.size == static_cast<uint32_t>(settings_.size) && hello.to == static_cast<uint32_t>(settings_.rank) &&
-           hello.rank > hello.to && !peers_[hello.rank].is_open();
-  }
-  void keep(int rank, Socket socket) { peers_[static_cast<size_t>(rank)] = std::move(socket); }
-  std::vector<int> absent_ranks() const {
-    std::vector<int> ranks;
-    for (int rank = settings_.rank + 1; rank < settings_.size; ++rank)
-      if (!peers_[static_cast<size_t>(rank)].is_open()) ranks.push_back(rank);
-    return ranks;
-  }
-
-  Reception& reception_;
-  const MeetingSettings& settings_;
-  RunToken token_;
-  std::vector<Socket> peers_;
-};
 
 class FirstRank {
  public:
@@ -180,7 +65,11 @@ class FirstRank {
     const Deadline deadline = deadline_in(settings_.seconds);
     pairing.accept_higher_ranks(deadline, check);
     for (int rank = 1; rank < settings_.size; ++rank) {
-      const auto word = hear(lifeline(rank), deadline);
+      while (!has_said_a_word(lifeline(rank)) && SteadyClock::now() < deadline) {
+        check();
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+      const auto word = hear(lifeline(rank), SteadyClock::now());
       if (!word || word->verdict != Verdict::ready) fail_for(rank);
     }
     for (int rank = 1; rank < settings_.size; ++rank)
@@ -209,7 +98,8 @@ class FirstRank {
       if (SteadyClock::now() >= deadline) fail_without(missing);
       if (!noted && SteadyClock::now() >= first_note) {
         noted = true;
-        log_note(fmt::format("waiting for {} of {} at {}", list_ranks(missing), settings_.size, place_of(settings_)));
+        log_note(fmt::format("waiting for {} of {} at {}", list_ranks(missing), settings_.size,
+                             meeting_place_of(settings_)));
       }
       if (auto guest = reception_.next(deadline_in(k_slice))) admit(std::move(*guest));
       for (int rank = 1; rank < settings_.size; ++rank)

@@ -10,8 +10,8 @@ namespace tprimat {
 
 // How the ranks that a launcher started find each other without MPI. Rank 0 listens at a port that all know. The others
 // come, say who they are and where they listen themselves, and when all are there rank 0 hands out the table of all
-// places and a token that it drew. Then every rank connects to every lower one, and shows the token; what strangers
-// say is overheard.
+// places and a token that it drew. Then every rank connects to every lower one, and shows the token; what
+// strangers say is ignored.
 struct MeetingSettings {
   int rank = 0, size = 1;
   std::string host;  // of rank 0, by name or number

@@ -24,9 +24,9 @@ struct MeetingHello {
   enum class Purpose : uint32_t { join = 1, pair = 2 };  // said to rank 0; said to every lower rank, with the token
   Purpose purpose = Purpose::join;
   uint32_t size = 0, rank = 0, to = 0;
-  uint16_t port = 0;    // join: where this rank listens
-  uint64_t run = 0;     // hash of what the launcher calls this run
-  RunToken token{};     // pair: the one that rank 0 drew
+  uint16_t port = 0;      // join: where this rank listens
+  uint64_t run = 0;       // hash of what the launcher calls this run
+  RunToken token{};       // pair: the one that rank 0 drew
   std::string version{};  // of the program
   bool operator==(const MeetingHello&) const = default;
 };

@@ -128,7 +128,7 @@ TEST(Meeting, AnotherProgramAtThePortIsNotRankZero) {
   EXPECT_TRUE(holds(alone.error, "is not rank 0 of this training")) << alone.error;
 }
 
-TEST(Meeting, StrangersAreOverheard) {
+TEST(Meeting, StrangersAreIgnored) {
   Outcome second;
   std::vector<Socket> strangers;
   const Outcome first = outcome_of_first(settings_of(0, 2, 0), [&](int port) {
@@ -204,8 +204,12 @@ TEST(Meeting, AnotherVersionAndAWrongTokenAreRefused) {
   EXPECT_EQ(second.error, "");
 }
 
-// Rank 2 comes, learns the table and goes: neither of the others waits for it till the end.
-TEST(Meeting, ARankThatLeavesEndsItForAll) {
+// Rank 2 comes, learns the table and goes, before or after it connected to rank 0: neither of the others waits for it
+// till the end.
+class MeetingOfThree : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(, MeetingOfThree, testing::Bool());
+
+TEST_P(MeetingOfThree, ARankThatLeavesEndsItForAll) {
   Outcome second;
   const Outcome first = outcome_of_first(settings_of(0, 3, 0), [&](int port) {
     std::thread good([&] { second = outcome_of([&] { return meet_as_other(settings_of(1, 3, port)); }); });
@@ -222,6 +226,12 @@ TEST(Meeting, ARankThatLeavesEndsItForAll) {
       EXPECT_TRUE(send_all(*socket, print_hello(hello), deadline_in(10)));
       std::vector<std::byte> bytes(2 * k_word_bytes + table_bytes(3));
       EXPECT_TRUE(receive_all(*socket, bytes, deadline_in(10)));
+      if (!GetParam()) return MetRanks();
+      hello.purpose = MeetingHello::Purpose::pair;
+      std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()) + 2 * k_word_bytes, hello.token.size(),
+                  hello.token.begin());
+      const auto word = answer_to(port, hello);
+      EXPECT_TRUE(word && word->verdict == MeetingWord::Verdict::noted);
       return MetRanks();
     });
     EXPECT_EQ(third.error, "");
