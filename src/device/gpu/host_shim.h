@@ -91,6 +91,7 @@ struct Grid {
 };
 // Runs the body once for each thread of the grid.
 void run_grid(const Grid& grid, const std::function<void()>& body);
+int64_t grids_run();  // so far
 
 // Gives work to the device: done at once, noted down while a graph is recorded, or, where the work is put off, done
 // when somebody waits for it. Only inside of it may the device's memory be touched.
