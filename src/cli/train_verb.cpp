@@ -212,9 +212,10 @@ class StepTrace {
 
 ExitStatus train(const TrainOptions& options) {
   const TrainSpec spec = read_spec(options);
-  const std::unique_ptr<Engine> engine =
-      make_engine(spec, make_world_communicator(),
-                  machinery_of(parse_choice<Platform>(options.device, "--device"), launcher_place()));
+  const auto platform = parse_choice<Platform>(options.device, "--device");
+  std::unique_ptr<Communicator> world = make_world_communicator();
+  const Machinery machinery = machinery_of(platform, *world, launcher_place());
+  const std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), machinery);
   const bool speaks = engine->ranks().world->rank() == 0;
   if (speaks) prepare_folders(spec, options);
   if (speaks) print_summary(spec, *engine);

@@ -228,6 +228,21 @@ void give_streams_their_queues() {
 #endif
 }
 
+std::string bus_address(int index) {
+  char address[64] = {};
+  check(driver::bus_address(address, sizeof address, index));
+  return address;
+}
+
+void require_device(int index) {
+  const int count = count_devices();
+  if (index >= 0 && index < count) return;
+  throw Error(Problem{fmt::format("there is no GPU {} here: this process sees {}", index, count), "GPU",
+                      "GPUs count from 0; CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES says which of them a process "
+                      "sees, nvidia-smi or rocm-smi which there are"},
+              ExitStatus::missing_component);
+}
+
 }  // namespace
 
 Context& context() {
@@ -243,13 +258,17 @@ int count_devices() {
   return 0;
 }
 
+std::string device_address(int index) {
+  require_device(index);
+  const std::string address = bus_address(index);
+  int before = 0;  // parts of one GPU may stand at one address
+  for (int other = 0; other < index; ++other) before += bus_address(other) == address ? 1 : 0;
+  return before == 0 ? address : fmt::format("{} #{}", address, before);
+}
+
 std::unique_ptr<Accelerator> make_device(int index) {
-  const int count = count_devices();
-  if (index >= 0 && index < count) return std::make_unique<GpuDevice>(index);
-  throw Error(Problem{fmt::format("there is no GPU {} here: this process sees {}", index, count), "GPU",
-                      "GPUs count from 0; CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES says which of them a process "
-                      "sees, nvidia-smi or rocm-smi which there are"},
-              ExitStatus::missing_component);
+  require_device(index);
+  return std::make_unique<GpuDevice>(index);
 }
 
 }  // namespace tprimat::gpu

@@ -50,6 +50,7 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int index);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index);
+cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int index);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMalloc(void** memory, size_t bytes);

@@ -60,6 +60,10 @@ inline Status use_device(int index) { return TPRIMAT_GPU_API(SetDevice)(index); 
 inline Status properties(DeviceProperties* properties, int index) {
   return TPRIMAT_GPU_API(GetDeviceProperties)(properties, index);
 }
+// Its place on the machine's bus, the same for every process.
+inline Status bus_address(char* text, int bytes, int index) {
+  return TPRIMAT_GPU_API(DeviceGetPCIBusId)(text, bytes, index);
+}
 inline Status memory(size_t* free, size_t* total) { return TPRIMAT_GPU_API(MemGetInfo)(free, total); }
 inline Status finish_device() { return TPRIMAT_GPU_API(DeviceSynchronize)(); }
 
