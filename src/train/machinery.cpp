@@ -78,7 +78,8 @@ Machinery cpu_machinery() {
 
 Machinery gpu_machinery(const GpuModule& module, int index) {
   std::shared_ptr<Accelerator> device = module.make_device(index);
-  return {device, device.get(), module.f32_ops, module.bf16_ops, module.f16_ops, module.connect, module.products};
+  return {device,         device.get(),   module.f32_ops,  module.bf16_ops,
+          module.f16_ops, module.connect, module.products, module.report};
 }
 
 Machinery machinery_of(const GpuModule& module, Communicator& world, const LauncherPlace& place) {

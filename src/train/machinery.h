@@ -6,6 +6,7 @@
 
 #include "comm/rank_groups.h"
 #include "device/accelerator.h"
+#include "ops/kernel_report.h"
 #include "ops/op_table.h"
 #include "ops/product_settings.h"
 #include "spec/names.h"
@@ -24,6 +25,7 @@ struct Machinery {
   ConnectDevices connect =
       nullptr;  // how groups of ranks exchange what lies on such devices; nullptr: as the host does
   ProductSettings* products = nullptr;  // of a GPU
+  KernelReport* report = nullptr;       // of a GPU
 };
 
 Machinery cpu_machinery();

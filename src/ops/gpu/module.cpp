@@ -2,6 +2,7 @@
 
 #include "base/build_info.h"
 #include "device/gpu/device.h"
+#include "ops/gpu/attention_note.h"
 #include "ops/gpu/blas_product.h"
 #include "ops/gpu/gpu_ops.h"
 
@@ -22,6 +23,7 @@ extern "C" [[gnu::visibility("default")]] const tprimat::GpuModule* tprimat_gpu_
                                 .bf16_ops = &gpu::gpu_ops<bf16>(),
                                 .f16_ops = &gpu::gpu_ops<f16>(),
                                 .connect = &gpu::make_gpu_communicator,
-                                .products = &gpu::product_settings()};
+                                .products = &gpu::product_settings(),
+                                .report = &gpu::kernel_report()};
   return &module;
 }

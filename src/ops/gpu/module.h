@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "device/accelerator.h"
+#include "ops/kernel_report.h"
 #include "ops/op_table.h"
 #include "ops/product_settings.h"
 
@@ -26,6 +27,7 @@ struct GpuModule {
   // ConnectDevices of comm/rank_groups.h.
   std::unique_ptr<Communicator> (*connect)(std::unique_ptr<Communicator> host);
   ProductSettings* products;  // in force from one call to the next
+  KernelReport* report;       // so far
 };
 
 template <class T>

@@ -1,0 +1,49 @@
+#include "ops/gpu/attention_note.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "device/gpu/runtime.h"
+
+namespace tprimat::gpu {
+namespace {
+
+const char* name_of(AttentionPass pass, AttentionChoice choice) {
+  if (choice == AttentionChoice::own) return "own";
+  return choice == AttentionChoice::cudnn || pass == AttentionPass::forward ? "cudnn" : "cudnn-unordered";
+}
+
+bool is_expected() {
+#if defined(TPRIMAT_GPU_CUDA)
+  return true;
+#else
+  return is_attention_chosen();  // cuDNN is NVIDIA's
+#endif
+}
+
+void warn_once(AttentionPass pass, const std::string& refusal) {
+  static std::set<std::pair<AttentionPass, std::string>> said;
+  if (!is_expected() || !said.emplace(pass, refusal).second) return;
+  kernel_report().warnings.push_back(fmt::format(
+      "attention {} runs on this program's own kernels, not on cuDNN: {}; expect it to take longer, most of all on "
+      "Hopper and newer, whose own matrix instructions these kernels do not use ({}=own says that they are wanted)",
+      pass == AttentionPass::forward ? "forward" : "backward", refusal, k_attention_variable));
+}
+
+}  // namespace
+
+KernelReport& kernel_report() {
+  static KernelReport report;
+  return report;
+}
+
+void note_attention(AttentionPass pass, AttentionChoice choice, const std::string* refusal) {
+  const char* const ran = name_of(pass, refusal == nullptr ? choice : AttentionChoice::own);
+  KernelReport& report = kernel_report();
+  std::string& place = pass == AttentionPass::forward ? report.attention_forward : report.attention_backward;
+  if (place != ran) place = ran;
+  if (refusal != nullptr) warn_once(pass, *refusal);
+}
+
+}  // namespace tprimat::gpu
