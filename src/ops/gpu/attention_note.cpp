@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "device/gpu/runtime.h"
+#include "ops/gpu/fallbacks.h"
 
 namespace tprimat::gpu {
 namespace {
@@ -22,28 +21,21 @@ bool is_expected() {
 #endif
 }
 
-void warn_once(AttentionPass pass, const std::string& refusal) {
-  static std::set<std::pair<AttentionPass, std::string>> said;
-  if (!is_expected() || !said.emplace(pass, refusal).second) return;
-  kernel_report().warnings.push_back(fmt::format(
+std::string sentence_of(AttentionPass pass, const std::string& refusal) {
+  return fmt::format(
       "attention {} runs on this program's own kernels, not on cuDNN: {}; expect it to take longer, most of all on "
       "Hopper and newer, whose own matrix instructions these kernels do not use ({}=own says that they are wanted)",
-      pass == AttentionPass::forward ? "forward" : "backward", refusal, k_attention_variable));
+      pass == AttentionPass::forward ? "forward" : "backward", refusal, k_attention_variable);
 }
 
 }  // namespace
-
-KernelReport& kernel_report() {
-  static KernelReport report;
-  return report;
-}
 
 void note_attention(AttentionPass pass, AttentionChoice choice, const std::string* refusal) {
   const char* const ran = name_of(pass, refusal == nullptr ? choice : AttentionChoice::own);
   KernelReport& report = kernel_report();
   std::string& place = pass == AttentionPass::forward ? report.attention_forward : report.attention_backward;
   if (place != ran) place = ran;
-  if (refusal != nullptr) warn_once(pass, *refusal);
+  if (refusal != nullptr && is_expected()) warn_once(sentence_of(pass, *refusal));
 }
 
 }  // namespace tprimat::gpu

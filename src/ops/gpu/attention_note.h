@@ -3,16 +3,13 @@
 #include <string>
 
 #include "ops/gpu/attention_choice.h"
-#include "ops/kernel_report.h"
 
 namespace tprimat::gpu {
-
-KernelReport& kernel_report();
 
 enum class AttentionPass { forward, backward };
 
 // Notes what did a pass of attention: as chosen where `refusal` is null, else our own kernels, because of it. Each
-// reason is a warning once: where cuDNN was asked for by name, and on GPUs of NVIDIA.
+// reason is a warning once where cuDNN was asked for by name, and on GPUs of NVIDIA.
 void note_attention(AttentionPass pass, AttentionChoice choice, const std::string* refusal);
 
 }  // namespace tprimat::gpu

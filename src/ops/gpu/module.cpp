@@ -2,8 +2,8 @@
 
 #include "base/build_info.h"
 #include "device/gpu/device.h"
-#include "ops/gpu/attention_note.h"
 #include "ops/gpu/blas_product.h"
+#include "ops/gpu/fallbacks.h"
 #include "ops/gpu/gpu_ops.h"
 
 namespace tprimat::gpu {

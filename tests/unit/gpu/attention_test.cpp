@@ -10,6 +10,7 @@
 #include "ops/gpu/attention_kernels.h"
 #include "ops/gpu/attention_note.h"
 #include "ops/gpu/blas_product.h"
+#include "ops/gpu/fallbacks.h"
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/device_vector.h"
 
