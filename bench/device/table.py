@@ -54,7 +54,13 @@ def rows_of(cell, known, machine):
                "allocated_gb": median([run["allocated_bytes"] / 1e9 for run in runs if run.get("allocated_bytes")]),
                "sm_mhz": median([each["sm_mhz"] for each in clocks if "sm_mhz" in each]),
                "watts": median([each["watts"] for each in clocks if "watts" in each]),
-               "setting": runs[-1].get("setting")}
+               "setting": setting_of(runs[-1])}
+
+
+def setting_of(run):
+    """As asked for, and which attention ran where the program says so."""
+    ran = {"attention": run["attention"]} if run.get("attention") else {}
+    return {**(run.get("setting") or {}), **ran} or None
 
 
 def setting_text(setting):

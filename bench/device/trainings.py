@@ -91,8 +91,10 @@ class Native:
             return {"failed": done.failure(), "begin": done.begin, "wall_seconds": done.seconds}
         records = [json.loads(line) for line in steps.read_text().splitlines()]
         allocated = re.search(r"allocated ([\d.]+) GB", done.output)
+        attention = re.search(r"^kernels \| attention (.+) \|$", done.output, re.MULTILINE)
         return {"seconds": [record["time_seconds"] for record in records[WARMUP:]], "loss": records[-1].get("loss"),
-                "losses": [record.get("loss") for record in records], "setting": setting, "begin": done.begin,
+                "losses": [record.get("loss") for record in records], "begin": done.begin, "setting": setting,
+                "attention": attention.group(1) if attention else None,  # what ran, not what was asked for
                 "allocated_bytes": float(allocated.group(1)) * 1e9 if allocated else None,
                 "wall_seconds": done.seconds, "output": done.output}
 

@@ -110,7 +110,7 @@ ExitStatus probe_gpu(const Session& session, const ProbeOptions& options, Platfo
 }
 
 CollectiveReport measure_between_gpus(Communicator& world, Platform platform) {
-  const Machinery machinery = machinery_of(platform, launcher_place());
+  const Machinery machinery = machinery_of(platform, world, launcher_place());
   const auto group = machinery.connect(world.split(0, world.rank()));
   std::vector<int64_t> sizes = k_collective_bytes;
   sizes.push_back(int64_t{1} << 30);

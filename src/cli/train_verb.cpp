@@ -22,6 +22,7 @@
 #include "text/json.h"
 #include "train/checkpoints.h"
 #include "train/event_file.h"
+#include "train/kernel_notes.h"
 #include "train/log_line.h"
 #include "train/loop.h"
 #include "train/op_report.h"
@@ -210,11 +211,33 @@ class StepTrace {
   SteadyClock::time_point step_begin_;
 };
 
+// What a GPU's operations turned out to be made of, after the first step, and what they warn of.
+class KernelNotes {
+ public:
+  KernelNotes(KernelReport* report, const Engine& engine, int64_t first_step)
+      : report_(report), world_(*engine.ranks().world), first_step_(first_step) {}
+  void note(int64_t step) {
+    if (report_ == nullptr) return;
+    const bool first = step == first_step_;
+    for (const std::string& warning :
+         first ? take_shared_warnings(*report_, world_) : take_own_warnings(*report_, world_))
+      log_warning(warning);
+    if (!first || world_.rank() != 0) return;
+    if (const std::string line = render_kernel_line(*report_); !line.empty()) print_result(line + "\n");
+  }
+
+ private:
+  KernelReport* report_;
+  Communicator& world_;
+  int64_t first_step_;
+};
+
 ExitStatus train(const TrainOptions& options) {
   const TrainSpec spec = read_spec(options);
-  const std::unique_ptr<Engine> engine =
-      make_engine(spec, make_world_communicator(),
-                  machinery_of(parse_choice<Platform>(options.device, "--device"), launcher_place()));
+  const auto platform = parse_choice<Platform>(options.device, "--device");
+  std::unique_ptr<Communicator> world = make_world_communicator();
+  const Machinery machinery = machinery_of(platform, *world, launcher_place());
+  const std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), machinery);
   const bool speaks = engine->ranks().world->rank() == 0;
   if (speaks) prepare_folders(spec, options);
   if (speaks) print_summary(spec, *engine);
@@ -225,8 +248,10 @@ ExitStatus train(const TrainOptions& options) {
   if (speaks) output.emplace(spec, options.tensorboard, first_step);
   Profile profile(*engine, first_step);
   StepTrace trace(*engine, first_step);
+  KernelNotes kernels(machinery.report, *engine, first_step);
   TrainingHooks hooks;
   hooks.step = [&](const StepRecord& record) {
+    kernels.note(record.step);
     if (output) output->show(record);
     if (options.profile) profile.note(record);
     trace.note(record.step);

@@ -29,6 +29,9 @@ class Accelerator : public Device {
   // Notes down the operations that `work` gives to the device, without doing them. They may neither wait for the device
   // nor upload, and their pointers and numbers stay as they are.
   virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& work) = 0;
+  // Ends work that waits for other ranks, which may never come. Said while an exception is on its way, before memory is
+  // released, which waits for all work.
+  virtual void abandon() {}
 };
 
 }  // namespace tprimat

@@ -65,8 +65,8 @@ void Embedding<T>::backward(const Pass<T>& pass, const TensorRegion<T>& region, 
                             const T* dstream) const {
   CHECK(!has_head_ || pass.adds_to_gradients());  // the head has written it
   const OpTimer timer(pass.clock, "embedding backward", {});
-  pass.ops.embedding_backward({tokens_, hidden_}, own_tokens(pass, tokens), region.enter(pass, dstream),
-                              pass.gradient(weight_));
+  pass.ops.embedding_backward({tokens_, hidden_, vocabulary_.count}, own_tokens(pass, tokens),
+                              region.enter(pass, dstream), pass.gradient(weight_));
 }
 
 StreamPositions::StreamPositions(const ModelSpec& model, const Plan& plan) {
@@ -79,6 +79,7 @@ template <class T>
 Positions<T>::Positions(const ModelSpec& model, const Plan& plan)
     : stream_tokens_(plan.stream_tokens()),
       hidden_(model.hidden_size),
+      positions_(model.max_position_embeddings),
       weight_(add_positions(model, plan)),
       rows_(plan.workspace.reserve<T>("workspace", stream_tokens_ * hidden_)) {}
 
@@ -92,7 +93,8 @@ void Positions<T>::forward(const Pass<T>& pass, const StreamPositions& positions
 template <class T>
 void Positions<T>::backward(const Pass<T>& pass, const StreamPositions& positions, const T* dstream) const {
   const OpTimer timer(pass.clock, "embedding backward", {});
-  pass.ops.embedding_backward({stream_tokens_, hidden_}, pass.at(positions.slot), dstream, pass.gradient(weight_));
+  pass.ops.embedding_backward({stream_tokens_, hidden_, positions_}, pass.at(positions.slot), dstream,
+                              pass.gradient(weight_));
 }
 
 template class Embedding<float>;

@@ -54,7 +54,7 @@ class Positions {
   void backward(const Pass<T>& pass, const StreamPositions& positions, const T* dstream) const;
 
  private:
-  int64_t stream_tokens_, hidden_;
+  int64_t stream_tokens_, hidden_, positions_;
   int64_t weight_;
   Slot<T> rows_;
 };

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <string>
 #include <string_view>
@@ -66,7 +67,7 @@ class OpTimer {
     if (clock_ != nullptr) start_ = clock_->now();
   }
   ~OpTimer() {
-    if (clock_ == nullptr) return;
+    if (clock_ == nullptr || std::uncaught_exceptions() > exceptions_) return;  // the device may never be done
     const auto end = clock_->now();
     const std::chrono::duration<double> passed = end - start_;
     if (clock_->keeps_events()) clock_->keep({std::string(name_), work_.flops > 0, start_, end});
@@ -79,6 +80,7 @@ class OpTimer {
   OpClock* clock_;
   std::string_view name_;
   Work work_;
+  int exceptions_ = std::uncaught_exceptions();
   std::chrono::steady_clock::time_point start_;
 };
 

@@ -7,8 +7,9 @@
 namespace tprimat {
 
 struct EmbeddingShape {
-  int64_t rows = 0;  // tokens
-  int64_t cols = 0;  // hidden size
+  int64_t rows = 0;   // tokens
+  int64_t cols = 0;   // hidden size
+  int64_t vocab = 0;  // of the table, above every token; 0: not stated
 };
 
 // y[r] = table[tokens[r]].  table: vocab×cols; y: rows×cols. A token below 0 is another rank's: y[r] = 0.

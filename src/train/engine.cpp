@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <exception>
 #include <new>
 #include <optional>
 #include <utility>
@@ -38,6 +39,22 @@ const ArenaPlan& fit_into_memory(const ArenaPlan& plan, const Device& device) {
   return plan;
 }
 
+// While an exception is on its way, other ranks may never come to what they do together with this one: such work ends
+// before memory is released, which waits for all work of a GPU.
+class EndOfSharedWork {
+ public:
+  explicit EndOfSharedWork(Accelerator* accelerator) : accelerator_(accelerator) {}
+  ~EndOfSharedWork() {
+    if (accelerator_ != nullptr && std::uncaught_exceptions() > exceptions_) accelerator_->abandon();
+  }
+  EndOfSharedWork(const EndOfSharedWork&) = delete;
+  EndOfSharedWork& operator=(const EndOfSharedWork&) = delete;
+
+ private:
+  Accelerator* accelerator_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
 template <class T>
 class TypedEngine final : public Engine {
  public:
@@ -52,6 +69,7 @@ class TypedEngine final : public Engine {
         optimizer_(spec, parameters_, store_, plan_),
         batches_(spec, ranks_.place, plan_),
         arena_(fit_into_memory(plan_, compute_.device), compute_.device),
+        end_of_shared_work_(machinery.accelerator),
         loss_scale_(spec.loss_scale, std::is_same_v<T, f16>),
         watch_(spec.anomalies) {
     store_.attach(arena_, compute_.ops, ranks_);
@@ -173,6 +191,7 @@ class TypedEngine final : public Engine {
   Optimizer<T> optimizer_;
   BatchReader batches_;
   Arena arena_;
+  EndOfSharedWork end_of_shared_work_;  // goes before the arena
   LossScale loss_scale_;
   AnomalyWatch watch_;
   OpClock* clock_ = nullptr;

@@ -26,4 +26,9 @@ std::string render_validation_line(const StepRecord& record) {
                      record.validation_loss.value(), std::exp(*record.validation_loss));
 }
 
+std::string render_kernel_line(const KernelReport& report) {
+  const std::string attention = report.attention();
+  return attention.empty() ? "" : fmt::format("kernels | attention {} |", attention);
+}
+
 }  // namespace tprimat

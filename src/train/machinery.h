@@ -1,9 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "comm/rank_groups.h"
 #include "device/accelerator.h"
+#include "ops/kernel_report.h"
 #include "ops/op_table.h"
 #include "ops/product_settings.h"
 #include "spec/names.h"
@@ -22,13 +25,23 @@ struct Machinery {
   ConnectDevices connect =
       nullptr;  // how groups of ranks exchange what lies on such devices; nullptr: as the host does
   ProductSettings* products = nullptr;  // of a GPU
+  KernelReport* report = nullptr;       // of a GPU
 };
 
 Machinery cpu_machinery();
 // GPU number `index` of those that this process sees.
 Machinery gpu_machinery(const GpuModule& module, int index);
-// The device of this process: the processor, or the GPU whose number is that of the rank on its machine. Throws Error
-// (missing_component) where the program has no module for such GPUs, or the machine has fewer than ranks.
-Machinery machinery_of(Platform platform, const LauncherPlace& place);
+// The device of this process: the processor, or a GPU that no other rank of its machine takes: the only one that this
+// process sees, else the one whose number is that of the rank on its machine. Collective over `world` for GPUs. Throws
+// Error (missing_component) where the program has no module for such GPUs, or ranks would share one.
+Machinery machinery_of(Platform platform, Communicator& world, const LauncherPlace& place);
+Machinery machinery_of(const GpuModule& module, Communicator& world, const LauncherPlace& place);
+
+// Where the GPU of a rank is.
+struct GpuSeat {
+  std::string machine, gpu;
+};
+// Refuses seats, in the order of the ranks, of which one is taken twice.
+void refuse_shared_seats(const std::vector<GpuSeat>& seats);
 
 }  // namespace tprimat

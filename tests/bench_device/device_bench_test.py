@@ -169,6 +169,12 @@ class Tables(unittest.TestCase):
                 "tests": [{"name": "gpu_tests", "outcome": "passed", "seconds": 3.0, "detail": "9 passed"}],
                 "failed": {"peers": "because"}}
 
+    def test_the_attention_that_ran_stands_with_the_settings(self):
+        asked = {"setting": {"recompute": "selective"}, "attention": "cudnn forward, own backward"}
+        self.assertEqual(table.setting_text(table.setting_of(asked)), "selective cudnn forward, own backward")
+        self.assertEqual(table.setting_of({"setting": {"recompute": "none"}, "attention": None}), {"recompute": "none"})
+        self.assertIsNone(table.setting_of({}))
+
     def test_training_rows(self):
         found = self.results("NVIDIA H200, 580.1, 143771 MiB")
         machine = shapes.find_machine("NVIDIA H200")

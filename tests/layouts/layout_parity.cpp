@@ -71,10 +71,11 @@ struct Curve {
   std::vector<double> losses, norms;
 };
 
-Machinery machinery_named(const std::string& device) {
+// Each rank sees one simulated GPU, which is its own.
+Machinery machinery_named(const std::string& device, Communicator& world) {
   if (device.empty()) return cpu_machinery();
   const GpuVendor vendor = device == "nvd" ? GpuVendor::nvd : device == "amd" ? GpuVendor::amd : GpuVendor::host;
-  return gpu_machinery(load_gpu_module(vendor), vendor == GpuVendor::host ? 0 : launcher_place().local_rank);
+  return machinery_of(load_gpu_module(vendor), world, launcher_place());
 }
 
 // A step that is skipped.
@@ -99,7 +100,8 @@ void spoil(Engine& engine, const TrainSpec& spec) {
 }
 
 Curve train(const TrainSpec& spec, std::unique_ptr<Communicator> world, const std::string& device = "") {
-  const auto engine = make_engine(spec, std::move(world), machinery_named(device));
+  const Machinery machinery = machinery_named(device, *world);
+  const auto engine = make_engine(spec, std::move(world), machinery);
   spoil(*engine, spec);
   Curve curve;
   run_training(spec, *engine, [&](const StepRecord& record) {

@@ -8,24 +8,27 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/check.h"
 #include "comm/communicator.h"
+#include "comm/gpu/host_nccl.h"
 #include "comm/gpu/nccl.h"
 #include "comm/messages/reduce.h"
 
 namespace tprimat::gpu::host {
 namespace {
 
+constexpr nccl::Status k_remote_error = 6;
 constexpr int64_t k_slot_bytes = int64_t{1} << 20;     // of one rank, for collectives
 constexpr int64_t k_channel_bytes = int64_t{8} << 20;  // from one rank to another; pages come when they are touched
 
-template <class Condition>
-void wait_until(const Condition& condition) {
-  while (!condition()) ::sched_yield();
-}
+// A rank left the group while others wait for it.
+struct LostRank {};
 
 // What lies between two ranks: bytes in their order, written and read so far.
 struct Channel {
@@ -33,7 +36,7 @@ struct Channel {
 };
 
 struct SharedHead {
-  std::atomic<int> arrived, round;
+  std::atomic<int> arrived, round, broken;
 };
 
 class SharedGroup {
@@ -53,16 +56,22 @@ class SharedGroup {
 
   int ranks() const { return ranks_; }
   int rank() const { return rank_; }
+  bool is_broken() const { return head().broken != 0; }
+  // What is under way here ends, and the others find out.
+  void abandon() {
+    abandoned_ = true;
+    head().broken = 1;
+  }
+  bool is_abandoned() const { return abandoned_; }
   std::byte* slot(int rank) { return base() + k_head_bytes + rank * k_slot_bytes; }
 
   void meet() {
-    SharedHead& head = *static_cast<SharedHead*>(memory_);
-    const int round = head.round.load();
-    if (head.arrived.fetch_add(1) + 1 == ranks_) {
-      head.arrived = 0;
-      ++head.round;
+    const int round = head().round.load();
+    if (head().arrived.fetch_add(1) + 1 == ranks_) {
+      head().arrived = 0;
+      ++head().round;
     } else {
-      wait_until([&] { return head.round.load() != round; });
+      wait_until([&] { return head().round.load() != round; });
     }
   }
   void send(const std::byte* from, int64_t bytes, int to) {
@@ -91,6 +100,15 @@ class SharedGroup {
   }
 
  private:
+  SharedHead& head() const { return *static_cast<SharedHead*>(memory_); }
+  template <class Condition>
+  void wait_until(const Condition& condition) const {
+    while (!condition()) {
+      if (is_broken()) throw LostRank{};
+      ::sched_yield();
+    }
+  }
+
   static constexpr int64_t k_head_bytes = 4096;
   struct Pipe {
     Channel* channel;
@@ -109,7 +127,9 @@ class SharedGroup {
 
   int ranks_, rank_;
   void* memory_ = nullptr;
+  std::atomic<bool> abandoned_ = false;
 };
+using SharedRanks = std::shared_ptr<SharedGroup>;  // work that was put off has it too
 
 ElementType element_of(int type) {
   switch (type) {
@@ -146,7 +166,23 @@ void reduce_values(SharedGroup& group, const std::byte* from, std::byte* to, int
   });
 }
 
-SharedGroup& as_group(nccl::Group group) { return *static_cast<SharedGroup*>(group); }
+SharedRanks& ranks_of(nccl::Group group) { return *static_cast<SharedRanks*>(group); }
+
+// work(ranks), as work of the device.
+template <class Work>
+nccl::Status give(nccl::Group group, const Work& work) {
+  if (nccl_habits().breaks_events) refuse_events(true);
+  submit([ranks = ranks_of(group), work] {
+    if (ranks->is_abandoned()) return;
+    try {
+      work(*ranks);
+    } catch (const LostRank&) {
+      if (!ranks->is_abandoned()) hang();
+    }
+  });
+  return 0;
+}
+
 const std::byte* bytes_at(const void* data) { return static_cast<const std::byte*>(data); }
 std::byte* bytes_at(void* data) { return static_cast<std::byte*>(data); }
 int64_t bytes_of(size_t count, int type) { return static_cast<int64_t>(count) * element_bytes(element_of(type)); }
@@ -162,37 +198,45 @@ nccl::Status make_id(nccl::UniqueId* id) {
 }
 
 nccl::Status join(nccl::Group* group, int ranks, nccl::UniqueId id, int rank) {
-  *group = new SharedGroup(ranks, id.bytes, rank);
+  *group = new SharedRanks(std::make_shared<SharedGroup>(ranks, id.bytes, rank));
   return 0;
 }
 
 nccl::Status leave(nccl::Group group) {
-  delete &as_group(group);
+  delete &ranks_of(group);
+  return 0;
+}
+
+nccl::Status abort(nccl::Group group) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(nccl_habits().abort_milliseconds));
+  ranks_of(group)->abandon();
+  go_on();
+  return leave(group);
+}
+
+nccl::Status async_error(nccl::Group group, nccl::Status* status) {
+  *status = ranks_of(group)->is_broken() ? k_remote_error : 0;
   return 0;
 }
 
 nccl::Status all_reduce(const void* from, void* to, size_t count, int type, int reduction, nccl::Group group, Stream) {
-  submit([=] {
-    reduce_values(as_group(group), bytes_at(from), bytes_at(to), bytes_of(count, type), summing_of(type, reduction));
+  return give(group, [=](SharedGroup& ranks) {
+    reduce_values(ranks, bytes_at(from), bytes_at(to), bytes_of(count, type), summing_of(type, reduction));
   });
-  return 0;
 }
 
 nccl::Status reduce_scatter(const void* all, void* own, size_t count, int type, int reduction, nccl::Group group,
                             Stream) {
-  submit([=] {
-    SharedGroup& ranks = as_group(group);
+  return give(group, [=](SharedGroup& ranks) {
     const int64_t bytes = bytes_of(count, type);
     for (int rank = 0; rank < ranks.ranks(); ++rank)
       reduce_values(ranks, bytes_at(all) + rank * bytes, rank == ranks.rank() ? bytes_at(own) : nullptr, bytes,
                     summing_of(type, reduction));
   });
-  return 0;
 }
 
 nccl::Status all_gather(const void* own, void* all, size_t count, int type, nccl::Group group, Stream) {
-  submit([=] {
-    SharedGroup& ranks = as_group(group);
+  return give(group, [=](SharedGroup& ranks) {
     const int64_t bytes = bytes_of(count, type);
     in_pieces(bytes, [&](int64_t begin, int64_t piece) {
       std::memcpy(ranks.slot(ranks.rank()), bytes_at(own) + begin, static_cast<size_t>(piece));
@@ -202,12 +246,10 @@ nccl::Status all_gather(const void* own, void* all, size_t count, int type, nccl
       ranks.meet();
     });
   });
-  return 0;
 }
 
 nccl::Status broadcast(const void* from, void* to, size_t count, int type, int root, nccl::Group group, Stream) {
-  submit([=] {
-    SharedGroup& ranks = as_group(group);
+  return give(group, [=](SharedGroup& ranks) {
     in_pieces(bytes_of(count, type), [&](int64_t begin, int64_t piece) {
       if (ranks.rank() == root) std::memcpy(ranks.slot(root), bytes_at(from) + begin, static_cast<size_t>(piece));
       ranks.meet();
@@ -215,20 +257,23 @@ nccl::Status broadcast(const void* from, void* to, size_t count, int type, int r
       ranks.meet();
     });
   });
-  return 0;
 }
 
 nccl::Status send(const void* from, size_t count, int type, int to, nccl::Group group, Stream) {
-  submit([=] { as_group(group).send(bytes_at(from), bytes_of(count, type), to); });
-  return 0;
+  return give(group, [=](SharedGroup& ranks) { ranks.send(bytes_at(from), bytes_of(count, type), to); });
 }
 
 nccl::Status receive(void* to, size_t count, int type, int from, nccl::Group group, Stream) {
-  submit([=] { as_group(group).receive(bytes_at(to), bytes_of(count, type), from); });
-  return 0;
+  return give(group, [=](SharedGroup& ranks) { ranks.receive(bytes_at(to), bytes_of(count, type), from); });
 }
 
 }  // namespace
+
+NcclHabits& nccl_habits() {
+  static NcclHabits habits;
+  return habits;
+}
+
 }  // namespace tprimat::gpu::host
 
 namespace tprimat::gpu::nccl {
@@ -238,14 +283,17 @@ const NcclCalls& functions() {
       .make_id = &host::make_id,
       .join = &host::join,
       .leave = &host::leave,
-      .abort = &host::leave,
+      .abort = &host::abort,
+      .async_error = &host::async_error,
+      .group_start = [] { return 0; },
+      .group_end = [] { return 0; },
       .all_reduce = &host::all_reduce,
       .all_gather = &host::all_gather,
       .reduce_scatter = &host::reduce_scatter,
       .broadcast = &host::broadcast,
       .send = &host::send,
       .receive = &host::receive,
-      .status_text = [](Status) { return "shared memory"; },
+      .status_text = [](Status status) { return status == host::k_remote_error ? "remote process exited" : "failure"; },
   };
   return table;
 }

@@ -29,6 +29,9 @@ NcclCalls load() {
   bind(library, "ncclCommInitRank", f.join);
   bind(library, "ncclCommDestroy", f.leave);
   bind(library, "ncclCommAbort", f.abort);
+  bind(library, "ncclCommGetAsyncError", f.async_error);
+  bind(library, "ncclGroupStart", f.group_start);
+  bind(library, "ncclGroupEnd", f.group_end);
   bind(library, "ncclAllReduce", f.all_reduce);
   bind(library, "ncclAllGather", f.all_gather);
   bind(library, "ncclReduceScatter", f.reduce_scatter);

@@ -17,12 +17,18 @@ struct UniqueId {
 // ncclDataType_t, ncclRedOp_t
 inline constexpr int k_int8 = 0, k_int32 = 2, k_int64 = 4, k_float16 = 6, k_float32 = 7, k_float64 = 8, k_bfloat16 = 9;
 inline constexpr int k_sum = 0, k_max = 2;
+inline constexpr Status k_in_progress = 7;
 
 struct NcclCalls {
   Status (*make_id)(UniqueId*);
   Status (*join)(Group*, int ranks, UniqueId, int rank);  // waits for the other ranks
   Status (*leave)(Group);
   Status (*abort)(Group);  // what is under way ends unfinished
+  // What went wrong since with work that was given: another rank, or the network, is lost.
+  Status (*async_error)(Group, Status*);
+  // Several groups abort at once: one after the other, the first may wait for work of the next (NCCL 2.22 and newer).
+  Status (*group_start)();
+  Status (*group_end)();
   Status (*all_reduce)(const void* from, void* to, size_t count, int type, int reduction, Group, Stream);
   Status (*all_gather)(const void* own, void* all, size_t own_count, int type, Group, Stream);
   Status (*reduce_scatter)(const void* all, void* own, size_t own_count, int type, int reduction, Group, Stream);

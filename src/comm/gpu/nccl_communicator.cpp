@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <exception>
+#include <functional>
+#include <future>
 #include <map>
 #include <span>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -54,7 +58,7 @@ class EventPool {
   Event take() {
     Event event = nullptr;
     if (free_.empty()) {
-      check(driver::make_event(&event));
+      check(driver::make_order_event(&event));
     } else {
       event = free_.back();
       free_.pop_back();
@@ -87,18 +91,74 @@ class StreamTransfer : public Transfer {
   Event done_;
 };
 
+#if defined(TPRIMAT_GPU_HOST)
+constexpr auto k_patience = std::chrono::milliseconds(500);
+#else
+constexpr auto k_patience = std::chrono::seconds(20);
+#endif
+
+// Whether the work is done in time; else it goes on, in a thread of its own.
+bool ends_in_time(std::function<void()> work) {
+  const auto done = std::make_shared<std::promise<void>>();
+  std::thread([done, work = std::move(work)] {
+    work();
+    done->set_value();
+  }).detach();
+  return done->get_future().wait_for(k_patience) == std::future_status::ready;
+}
+
+// All groups of this process, while they are of use.
+class LiveGroups final : public PeerWatch {
+ public:
+  void add(nccl::Group group) {
+    groups_.push_back(group);
+    context().peers = this;
+  }
+  bool remove(nccl::Group group) {
+    const bool was_there = std::erase(groups_, group) > 0;
+    if (groups_.empty() && has_context()) context().peers = nullptr;
+    return was_there;
+  }
+  void look() override {
+    for (const nccl::Group group : groups_) {
+      nccl::Status status = 0;
+      check_nccl(nccl::functions().async_error(group, &status), "tell how they are");
+      if (status != nccl::k_in_progress) check_nccl(status, "wait for each other: one of them, or a link, is lost");
+    }
+  }
+  void abandon() override {
+    const std::vector<nccl::Group> groups = std::exchange(groups_, {});
+    context().peers = nullptr;
+    if (groups.empty()) return;
+    const bool ended = ends_in_time([groups, index = context().index] {
+      driver::ignore(driver::use_device(index));
+      nccl::functions().group_start();
+      for (const nccl::Group group : groups) nccl::functions().abort(group);
+      nccl::functions().group_end();
+    });
+    if (!ended) context().given_up = true;
+  }
+
+ private:
+  std::vector<nccl::Group> groups_;
+};
+LiveGroups& live_groups() {
+  static LiveGroups instance;
+  return instance;
+}
+
 // One group of NCCL and the stream in which its transfers follow each other.
 class Route {
  public:
   Route(int ranks, const nccl::UniqueId& id, int rank) {
-    check_nccl(nccl::functions().join(&group_, ranks, id, rank), "join a group");
     check(driver::make_stream(&stream_));
+    check_nccl(nccl::functions().join(&group_, ranks, id, rank), "join a group");
+    live_groups().add(group_);
   }
   // While an exception is on its way the other ranks may never come.
   ~Route() {
-    if (std::uncaught_exceptions() > exceptions_) {
-      nccl::functions().abort(group_);
-    } else {
+    if (std::uncaught_exceptions() > exceptions_) live_groups().abandon();
+    if (live_groups().remove(group_)) {
       driver::ignore(driver::finish_stream(stream_));
       nccl::functions().leave(group_);
     }
@@ -119,7 +179,7 @@ class Route {
     check(driver::record_event(done, stream_));
     return std::make_unique<StreamTransfer>(events, done);
   }
-  void finish() { check(driver::finish_stream(stream_)); }
+  void finish() { wait_for(stream_); }
 
  private:
   nccl::Group group_ = nullptr;
@@ -194,7 +254,7 @@ class NcclCommunicator : public Communicator {
   }
   // Of the GPUs too: what was given to them before is done.
   void barrier() override {
-    check(driver::finish_stream(context().stream));
+    wait_for(context().stream);
     all_->finish();
     for (const auto& [key, one] : routes_) one->finish();
     host_->barrier();

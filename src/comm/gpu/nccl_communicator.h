@@ -13,6 +13,9 @@ namespace tprimat::gpu {
 // wait() makes later work wait for it, and the host for nothing. Buffers in the host's memory go through the hosts'
 // group.
 //
+// A rank or a link that is lost is found where the host waits for the GPU, as far as NCCL sees it (NCCL does not of a
+// process of the same machine that died: there the launcher ends the others), and ends that wait with an Error.
+//
 // What NCCL leaves open of communicator.h:
 // - The order of a sum is that of the algorithm (ring, tree, NVLink's switch) that NCCL picks by size and links. One
 //   group adds up one size in the same order from call to call, and an all-reduce gives all ranks the same bits;

@@ -1,9 +1,19 @@
 #pragma once
 
+#include <source_location>
+
 #include "base/check.h"
 #include "device/gpu/runtime.h"
 
 namespace tprimat::gpu {
+
+// Watches over work on the device that waits for other processes: for groups of ranks (comm/gpu).
+class PeerWatch {
+ public:
+  virtual ~PeerWatch() = default;
+  virtual void look() = 0;     // throws Error where a process that is waited for is lost
+  virtual void abandon() = 0;  // ends such work unfinished; its groups are good for nothing afterwards
+};
 
 // What operations on this process's GPU work with: one device for each rank, one stream for its computing.
 struct Context {
@@ -12,8 +22,16 @@ struct Context {
   // Device memory for what one operation hands on between its own kernels; the next one may overwrite it.
   std::byte* scratch = nullptr;
   size_t scratch_bytes = 0;
+  int index = 0;               // of the GPU among those that this process sees
+  PeerWatch* peers = nullptr;  // while there is such work
+  bool given_up = false;       // work that never ends may be on the device: nothing waits for it any more
 };
 Context& context();
+bool has_context();  // between a device's making and its end
+
+// Returns once the work is done. Throws Error where it failed, or waits for a process that is lost.
+void wait_for(Stream stream, std::source_location where = std::source_location::current());
+void wait_for(Event event, std::source_location where = std::source_location::current());
 
 // The scratch memory as `count` values.
 template <class T>

@@ -51,7 +51,7 @@ class Staging {
   explicit Staging(Stream stream) : stream_(stream) {
     for (Buffer& buffer : buffers_) {
       check(driver::allocate_pinned(&buffer.memory, k_staging_bytes));
-      check(driver::make_event(&buffer.free));
+      check(driver::make_order_event(&buffer.free));
       check(driver::record_event(buffer.free, stream_));
     }
   }
@@ -95,11 +95,11 @@ class Staging {
   };
   const Buffer& next() {
     const Buffer& buffer = buffers_[turn_++ % k_staging_buffers];
-    check(driver::finish_event(buffer.free));
+    wait_for(buffer.free);
     return buffer;
   }
   static void take_out(const Buffer& buffer, std::byte* to, size_t bytes) {
-    check(driver::finish_event(buffer.free));
+    wait_for(buffer.free);
     std::memcpy(to, buffer.memory, bytes);
   }
 
@@ -112,6 +112,7 @@ class GpuEvent : public DeviceEvent {
  public:
   GpuEvent() { check(driver::make_event(&event_)); }
   ~GpuEvent() override {
+    if (has_context() && context().given_up) return;
     driver::ignore(driver::finish_event(event_));
     driver::ignore(driver::destroy_event(event_));
   }
@@ -121,8 +122,8 @@ class GpuEvent : public DeviceEvent {
   void record() override { check(driver::record_event(event_, context().stream)); }
   double seconds_since(const DeviceEvent& earlier) const override {
     const Event first = static_cast<const GpuEvent&>(earlier).event_;
-    check(driver::finish_event(first));
-    check(driver::finish_event(event_));
+    wait_for(first);
+    wait_for(event_);
     float milliseconds = 0;
     check(driver::elapsed_milliseconds(&milliseconds, first, event_));
     return milliseconds / 1e3;
@@ -141,6 +142,7 @@ class RecordedGraph : public RecordedWork {
     check(status);
   }
   ~RecordedGraph() override {
+    if (context().given_up) return;
     driver::ignore(driver::finish_stream(context().stream));
     driver::ignore(driver::destroy_program(program_));
   }
@@ -174,6 +176,7 @@ class GpuDevice : public Accelerator {
     DeviceProperties properties;
     check(driver::properties(&properties, index));
     name_ = properties.name;
+    context_.index = index;
     context_.multiprocessors = properties.multiProcessorCount;
     check(driver::make_stream(&context_.stream));
     context_.scratch = allocate_on_device(k_scratch_bytes);
@@ -182,10 +185,14 @@ class GpuDevice : public Accelerator {
     the_context = &context_;
   }
   ~GpuDevice() override {
-    driver::ignore(driver::finish_stream(context_.stream));
-    staging_.reset();
-    driver::ignore(driver::release(context_.scratch));
-    driver::ignore(driver::destroy_stream(context_.stream));
+    if (context_.given_up) {
+      staging_.release();  // what is left behind ends with the process
+    } else {
+      driver::ignore(driver::finish_stream(context_.stream));
+      staging_.reset();
+      driver::ignore(driver::release(context_.scratch));
+      driver::ignore(driver::destroy_stream(context_.stream));
+    }
     the_context = nullptr;
   }
 
@@ -201,17 +208,22 @@ class GpuDevice : public Accelerator {
     check(driver::fill(memory, 0, bytes, context_.stream));
     return memory;
   }
-  void release(std::byte* memory, size_t) override { check(driver::release(memory)); }
+  void release(std::byte* memory, size_t) override {
+    if (!context_.given_up) driver::ignore(driver::release(memory));
+  }
   void upload(void* to, const void* from, size_t bytes) override {
     staging_->upload(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
   }
   void download(void* to, const void* from, size_t bytes) override {
     staging_->download(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
   }
-  void finish() override { check(driver::finish_stream(context_.stream)); }
+  void finish() override { wait_for(context_.stream); }
   std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<GpuEvent>(); }
   std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override {
     return std::make_unique<RecordedGraph>(work);
+  }
+  void abandon() override {
+    if (context_.peers != nullptr) context_.peers->abandon();
   }
 
  private:
@@ -223,12 +235,27 @@ class GpuDevice : public Accelerator {
 // Of two streams that share a queue, a transfer that waits for another rank would hold up the work for which that rank
 // waits.
 void give_streams_their_queues() {
-#if !defined(TPRIMAT_GPU_HIP)
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-#endif
+  ::setenv(TPRIMAT_GPU_NAME("CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES"), TPRIMAT_GPU_NAME("32", "16"), 0);
+}
+
+std::string bus_address(int index) {
+  char address[64] = {};
+  check(driver::bus_address(address, sizeof address, index));
+  return address;
+}
+
+void require_device(int index) {
+  const int count = count_devices();
+  if (index >= 0 && index < count) return;
+  throw Error(Problem{fmt::format("there is no GPU {} here: this process sees {}", index, count), "GPU",
+                      "GPUs count from 0; CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES says which of them a process "
+                      "sees, nvidia-smi or rocm-smi which there are"},
+              ExitStatus::missing_component);
 }
 
 }  // namespace
+
+bool has_context() { return the_context != nullptr; }
 
 Context& context() {
   CHECK(the_context != nullptr);
@@ -243,13 +270,17 @@ int count_devices() {
   return 0;
 }
 
+std::string device_address(int index) {
+  require_device(index);
+  const std::string address = bus_address(index);
+  int before = 0;  // parts of one GPU may stand at one address
+  for (int other = 0; other < index; ++other) before += bus_address(other) == address ? 1 : 0;
+  return before == 0 ? address : fmt::format("{} #{}", address, before);
+}
+
 std::unique_ptr<Accelerator> make_device(int index) {
-  const int count = count_devices();
-  if (index >= 0 && index < count) return std::make_unique<GpuDevice>(index);
-  throw Error(Problem{fmt::format("there is no GPU {} here: this process sees {}", index, count), "GPU",
-                      "GPUs count from 0; CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES says which of them a process "
-                      "sees, nvidia-smi or rocm-smi which there are"},
-              ExitStatus::missing_component);
+  require_device(index);
+  return std::make_unique<GpuDevice>(index);
 }
 
 }  // namespace tprimat::gpu

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "device/accelerator.h"
 
@@ -8,6 +9,10 @@ namespace tprimat::gpu {
 
 // How many GPUs this process sees; 0 where the driver is missing or sees none.
 int count_devices();
+
+// Where GPU `index` of those is on this machine: the same text in every process that sees it. Throws Error where there
+// is no such GPU.
+std::string device_address(int index);
 
 // The GPU of this process: context() is its. One at a time. Throws Error where there is no such GPU.
 std::unique_ptr<Accelerator> make_device(int index);

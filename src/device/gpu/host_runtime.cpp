@@ -1,5 +1,9 @@
 // The runtime's calls on the host: one device, whose streams do all work in the order in which it is given.
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -27,7 +31,8 @@ namespace {
 constexpr size_t k_memory_bytes = size_t{16} << 30;
 
 struct Queue {
-  bool put_off = false;
+  bool put_off = false, broken = false, refuses_events = false;
+  std::atomic<bool> hangs = false;  // another thread may end it
   std::vector<std::function<void()>> waiting;
   std::unique_ptr<HostGraph> recorded;
 };
@@ -45,17 +50,35 @@ class OpenMemory {
 };
 
 void do_waiting() {
-  const std::vector<std::function<void()>> works = std::exchange(queue().waiting, {});
-  if (works.empty()) return;
+  std::vector<std::function<void()>>& waiting = queue().waiting;
+  if (waiting.empty() || queue().hangs) return;
   const OpenMemory open;
-  for (const std::function<void()>& work : works) work();
+  size_t done = 0;
+  while (done < waiting.size() && !queue().hangs) {
+    const std::function<void()> work = std::move(waiting[done++]);
+    try {
+      work();
+    } catch (...) {
+      waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(done));
+      throw;
+    }
+  }
+  waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 // As a real runtime, nobody can wait for work that is only noted down.
-cudaError_t wait() {
+cudaError_t ask() {
+  if (queue().broken) return cudaErrorLaunchFailure;
   if (queue().recorded) return cudaErrorStreamCaptureUnsupported;
   do_waiting();
-  return cudaSuccess;
+  return queue().hangs ? cudaErrorNotReady : cudaSuccess;
+}
+
+cudaError_t wait() {
+  const cudaError_t status = ask();
+  if (status != cudaErrorNotReady) return status;
+  std::fputs("the host waits for work of the device that never ends\n", stderr);
+  std::abort();
 }
 
 }  // namespace
@@ -74,6 +97,11 @@ void put_work_off(bool put_off) {
   queue().put_off = put_off;
 }
 
+void hang() { queue().hangs = true; }
+void go_on() { queue().hangs = false; }
+void refuse_events(bool refuse) { queue().refuses_events = refuse; }
+void break_device(bool broken) { queue().broken = broken; }
+
 }  // namespace tprimat::gpu::host
 
 namespace host = tprimat::gpu::host;
@@ -84,6 +112,7 @@ const char* cudaGetErrorString(cudaError_t status) {
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorLaunchFailure: return "unspecified launch failure";
     case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
     default: return "another error";
   }
@@ -97,6 +126,11 @@ cudaError_t cudaSetDevice(int index) { return index == 0 ? cudaSuccess : cudaErr
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
   if (index != 0) return cudaErrorInvalidDevice;
   *properties = {"kernels on the processor", 4, 0, 0};
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int index) {  // every process has one of its own
+  if (index != 0) return cudaErrorInvalidDevice;
+  std::snprintf(address, static_cast<size_t>(bytes), "simulated by process %d", static_cast<int>(::getpid()));
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
@@ -131,6 +165,7 @@ cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
+  if (host::queue().broken) return cudaErrorLaunchFailure;
   host::submit([=] { std::memcpy(to, from, bytes); });
   return cudaSuccess;
 }
@@ -153,6 +188,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
+cudaError_t cudaStreamQuery(cudaStream_t) { return host::ask(); }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return host::wait(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 
@@ -160,14 +196,17 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new HostEvent;
   return cudaSuccess;
 }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  if (host::queue().refuses_events) return cudaErrorLaunchFailure;
   host::submit([=] { event->time = std::chrono::steady_clock::now(); });
   return cudaSuccess;
 }
+cudaError_t cudaEventQuery(cudaEvent_t) { return host::ask(); }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return host::wait(); }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last) {
   *milliseconds = std::chrono::duration<float, std::milli>(last->time - first->time).count();

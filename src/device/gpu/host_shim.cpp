@@ -136,10 +136,21 @@ void Block::run(const Grid& grid, dim3 index, const std::function<void()>& body)
                   ExitStatus::work_failed);
 }
 
+int64_t grids = 0;
+
+// As devices have it: an H100's opt-in of 227 KiB, AMD's 64 KiB.
+constexpr size_t k_most_shared_bytes = (k_lanes == 64 ? size_t{64} : size_t{227}) << 10;
+
 }  // namespace
+
+int64_t grids_run() { return grids; }
 
 void run_grid(const Grid& grid, const std::function<void()>& body) {
   CHECK(grid.block.x * grid.block.y * grid.block.z <= 1024);
+  CHECK(grid.grid.x >= 1 && grid.grid.x <= 0x7FFFFFFFu && grid.grid.y >= 1 && grid.grid.y <= 65535 &&
+        grid.grid.z >= 1 && grid.grid.z <= 65535);
+  CHECK(grid.shared_bytes <= k_most_shared_bytes);
+  ++grids;
   for (unsigned z = 0; z < grid.grid.z; ++z)
     for (unsigned y = 0; y < grid.grid.y; ++y)
       for (unsigned x = 0; x < grid.grid.x; ++x) block().run(grid, dim3(x, y, z), body);

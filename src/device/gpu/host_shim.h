@@ -30,6 +30,7 @@ enum cudaError_t {
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorNotReady = 600,
+  cudaErrorLaunchFailure = 719,
   cudaErrorStreamCaptureUnsupported = 900,
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
@@ -50,6 +51,7 @@ cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int index);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index);
+cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int index);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMalloc(void** memory, size_t bytes);
@@ -62,11 +64,15 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
                               size_t rows, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t cudaEventCreate(cudaEvent_t* event);
+constexpr unsigned cudaEventDisableTiming = 2;
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last);
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
@@ -91,6 +97,7 @@ struct Grid {
 };
 // Runs the body once for each thread of the grid.
 void run_grid(const Grid& grid, const std::function<void()>& body);
+int64_t grids_run();  // so far
 
 // Gives work to the device: done at once, noted down while a graph is recorded, or, where the work is put off, done
 // when somebody waits for it. Only inside of it may the device's memory be touched.
@@ -99,6 +106,16 @@ void submit(std::function<void()> work);
 // With true, work waits until the host waits for it, which shows where the host changes or ends what a kernel still
 // reads.
 void put_work_off(bool put_off);
+
+// Said by work that waits for another process which is lost: it, and all that was given after it, stays undone until
+// go_on(), and a host that waits for it, as freeing memory does, ends with a sentence in place of waiting for ever.
+void hang();
+void go_on();
+
+// With true, events cannot be recorded.
+void refuse_events(bool refuse);
+// With true, calls that wait, copy or free fail, as they do once a kernel has failed.
+void break_device(bool broken);
 
 struct ThreadPlace {
   dim3 thread{0, 0, 0}, block{0, 0, 0}, block_size, grid_size;

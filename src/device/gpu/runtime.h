@@ -60,6 +60,10 @@ inline Status use_device(int index) { return TPRIMAT_GPU_API(SetDevice)(index); 
 inline Status properties(DeviceProperties* properties, int index) {
   return TPRIMAT_GPU_API(GetDeviceProperties)(properties, index);
 }
+// Its place on the machine's bus, the same for every process.
+inline Status bus_address(char* text, int bytes, int index) {
+  return TPRIMAT_GPU_API(DeviceGetPCIBusId)(text, bytes, index);
+}
 inline Status memory(size_t* free, size_t* total) { return TPRIMAT_GPU_API(MemGetInfo)(free, total); }
 inline Status finish_device() { return TPRIMAT_GPU_API(DeviceSynchronize)(); }
 
@@ -107,12 +111,19 @@ inline Status make_stream(Stream* stream) {
 }
 inline Status destroy_stream(Stream stream) { return TPRIMAT_GPU_API(StreamDestroy)(stream); }
 inline Status finish_stream(Stream stream) { return TPRIMAT_GPU_API(StreamSynchronize)(stream); }
+// k_not_ready while there is work to do.
+inline Status ask_stream(Stream stream) { return TPRIMAT_GPU_API(StreamQuery)(stream); }
 inline Status await_event(Stream stream, Event event) { return TPRIMAT_GPU_API(StreamWaitEvent)(stream, event, 0); }
 
 inline Status make_event(Event* event) { return TPRIMAT_GPU_API(EventCreate)(event); }
+// Of the order of work alone: it has no time, and costs less.
+inline Status make_order_event(Event* event) {
+  return TPRIMAT_GPU_API(EventCreateWithFlags)(event, TPRIMAT_GPU_API(EventDisableTiming));
+}
 inline Status destroy_event(Event event) { return TPRIMAT_GPU_API(EventDestroy)(event); }
 inline Status record_event(Event event, Stream stream) { return TPRIMAT_GPU_API(EventRecord)(event, stream); }
 inline Status finish_event(Event event) { return TPRIMAT_GPU_API(EventSynchronize)(event); }
+inline Status ask_event(Event event) { return TPRIMAT_GPU_API(EventQuery)(event); }
 inline Status elapsed_milliseconds(float* milliseconds, Event first, Event last) {
   return TPRIMAT_GPU_API(EventElapsedTime)(milliseconds, first, last);
 }

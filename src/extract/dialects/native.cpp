@@ -15,6 +15,9 @@ class NativeReader : public LogReader {
       add_step(line, log);
     } else if (text.substr(0, 6) == "model " && contains(text, "| threads ")) {
       read_summary(line, log);
+    } else if (text.substr(0, 10) == "kernels | ") {
+      if (const auto attention = text_between(text, "attention ", " |"))
+        log.set("attention", std::string(trim(*attention)));
     }
     return false;
   }
@@ -91,7 +94,7 @@ Dialect native_dialect() {
                      {"global_batch_size", "global batch size"},
                      {"samples_seen", "consumed samples"}},
           .evaluation_in_times = false,
-          .anchors = {"| tokens per second:", "| threads "},
+          .anchors = {"| tokens per second:", "| threads ", "kernels | "},
           .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<NativeReader>(); }};
 }
 

@@ -1,7 +1,7 @@
 #include "base/error.h"
-#include "ops/gpu/attention_choice.h"
 #include "ops/gpu/attention_cudnn.h"
 #include "ops/gpu/attention_kernels.h"
+#include "ops/gpu/attention_note.h"
 #include "ops/gpu/attention_view.h"
 #include "ops/gpu/gpu_ops.h"
 
@@ -22,10 +22,16 @@ void attention_forward(const AttentionShape& shape, const AttentionInputs<T>& in
                        float* logsumexp) {
   require_head_size(shape);
   if (shape.batch == 0 || shape.queries == 0) return;
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (std::is_same_v<T, float>) {
+    note_attention(AttentionPass::forward, AttentionChoice::own, nullptr);
     float_attention_forward(shape, inputs, y, logsumexp);
-  else if (attention_choice() == AttentionChoice::own || !cudnn_attention_forward(shape, inputs, y, logsumexp))
-    tiled_attention_forward(shape, inputs, y, logsumexp);
+  } else {
+    const AttentionChoice choice = attention_choice();
+    const bool own = choice == AttentionChoice::own;
+    const CudnnRefusal refusal = own ? nullptr : cudnn_attention_forward(shape, inputs, y, logsumexp);
+    note_attention(AttentionPass::forward, choice, refusal);
+    if (own || refusal != nullptr) tiled_attention_forward(shape, inputs, y, logsumexp);
+  }
 }
 
 template <class T>
@@ -33,13 +39,15 @@ void attention_backward(const AttentionShape& shape, const AttentionGradient<T>&
   require_head_size(shape);
   if (shape.batch == 0) return;
   if constexpr (std::is_same_v<T, float>) {
+    note_attention(AttentionPass::backward, AttentionChoice::own, nullptr);
     float_attention_backward(shape, gradient);
   } else {
-    const AttentionChoice choice = attention_choice();
-    if (choice != AttentionChoice::own && shape.queries > 0 &&
-        cudnn_attention_backward(shape, gradient, choice == AttentionChoice::cudnn))
-      return;
-    tiled_attention_backward(shape, gradient);
+    const AttentionChoice choice = shape.queries > 0 ? attention_choice() : AttentionChoice::own;
+    const bool own = choice == AttentionChoice::own;
+    const CudnnRefusal refusal =
+        own ? nullptr : cudnn_attention_backward(shape, gradient, choice == AttentionChoice::cudnn);
+    note_attention(AttentionPass::backward, choice, refusal);
+    if (own || refusal != nullptr) tiled_attention_backward(shape, gradient);
   }
 }
 

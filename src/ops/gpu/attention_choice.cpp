@@ -32,6 +32,7 @@ AttentionChoice attention_choice() {
   if (chosen_attention()) return *chosen_attention();
   return product_settings().unordered_sums ? AttentionChoice::cudnn_unordered : AttentionChoice::cudnn;
 }
+bool is_attention_chosen() { return chosen_attention().has_value(); }
 std::optional<AttentionChoice> choose_attention(std::optional<AttentionChoice> choice) {
   return std::exchange(chosen_attention(), choice);
 }

@@ -23,6 +23,8 @@ AttentionChoice read_attention_choice(std::string_view text);
 // not repeat bit for bit (ProductSettings): sums in order take memory in proportion to the square of the sequence
 // before cuDNN 9.25, and time.
 AttentionChoice attention_choice();
+// Whether somebody chose, by either way, what is in force.
+bool is_attention_chosen();
 // Nothing: by the rule. Returns what was chosen before.
 std::optional<AttentionChoice> choose_attention(std::optional<AttentionChoice> choice);
 

@@ -2,16 +2,22 @@
 
 #if !defined(TPRIMAT_HAS_CUDNN)
 namespace tprimat::gpu {
-bool has_cudnn_attention() { return false; }
+CudnnRefusal refusal_of_cudnn() {
+  static const std::string refusal = "this program was built without the headers of cuDNN (docs/gpu.md)";
+  return &refusal;
+}
+bool is_cudnn_installed() { return false; }
 template <class T>
-bool cudnn_attention_forward(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>&, float*) {
-  return false;
+CudnnRefusal cudnn_attention_forward(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>&, float*) {
+  return refusal_of_cudnn();
 }
 template <class T>
-bool cudnn_attention_backward(const AttentionShape&, const AttentionGradient<T>&, bool) {
-  return false;
+CudnnRefusal cudnn_attention_backward(const AttentionShape&, const AttentionGradient<T>&, bool) {
+  return refusal_of_cudnn();
 }
 #else
+#include <fmt/format.h>
+
 #include <cstdlib>
 
 #include "base/error.h"
@@ -36,26 +42,36 @@ const WantedLibrary k_cudnn{"cuDNN", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "T
 const WantedLibrary k_runtime{"CUDA's runtime", {"libcudart.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUDART", ""};
 const WantedLibrary k_blas{"cuBLASLt", {"libcublasLt.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUBLASLT", ""};
 
-// The library on this process's device; null where it is missing or does not start.
-cudnnHandle_t start_cudnn() {
+// The library on this process's device, or why there is none.
+struct Cudnn {
+  cudnnHandle_t handle = nullptr;
+  std::string refusal;
+};
+Cudnn start_cudnn() {
   // In-order sums of dquery shall take memory in proportion to the sequence, not to its square.
   ::setenv("CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT", "0", 0);
   ::setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", k_runtime.names.front().c_str(), 0);
-  cudnnHandle_t handle = nullptr;
+  Cudnn started;
   try {
     open_library(k_runtime);
     open_library(k_blas);
     fe::cudnn_dlhandle = open_library(k_cudnn);
-    if (fe::detail::create_handle(&handle) != CUDNN_STATUS_SUCCESS) return nullptr;
-  } catch (const std::exception&) {  // a library is missing, or lacks a function
-    return nullptr;
+    const auto status = fe::detail::create_handle(&started.handle);
+    if (status == CUDNN_STATUS_SUCCESS) return started;
+    started.refusal = "cuDNN does not start: " + std::string(fe::detail::get_error_string(status));
+  } catch (const Error& error) {  // a library is missing, or cannot be loaded
+    started.refusal = error.problems().front().what;
+  } catch (const std::exception& failure) {  // it lacks a function
+    started.refusal = std::string("cuDNN does not start: ") + failure.what();
   }
-  return handle;
+  started.handle = nullptr;
+  return started;
 }
-cudnnHandle_t cudnn() {
-  static cudnnHandle_t const handle = start_cudnn();
-  return handle;
+const Cudnn& the_cudnn() {
+  static const Cudnn started = start_cudnn();
+  return started;
 }
+cudnnHandle_t cudnn() { return the_cudnn().handle; }
 
 [[noreturn]] void throw_failure(const std::string& message) {
   throw Error(Problem{"cuDNN failed: " + message, "attention on a GPU",
@@ -73,37 +89,50 @@ void follow_stream() {
 struct CudnnPlan {
   std::shared_ptr<fe::graph::Graph> graph;  // null: cuDNN does not do it
   void* workspace = nullptr;                // of this plan alone: recorded work points to it
+  std::string refusal;
 };
 
+CudnnPlan refused(const std::string& why) { return {nullptr, nullptr, why}; }
+
 CudnnPlan make_plan(const CudnnAttention& attention) {
-  CudnnPlan plan{attention_graph(attention)};
+  CudnnPlan plan{attention_graph(attention), nullptr, ""};
   int64_t bytes = 0;
   try {
-    if (plan.graph->build(cudnn(), {fe::HeurMode_t::A}).is_bad()) return {};
-    if (plan.graph->get_workspace_size(bytes).is_bad() || bytes > k_most_workspace_bytes) return {};
-  } catch (const std::exception&) {
-    return {};
+    if (auto status = plan.graph->build(cudnn(), {fe::HeurMode_t::A}); status.is_bad())
+      return refused("it has no plan for this shape: " + status.get_message());
+    if (auto status = plan.graph->get_workspace_size(bytes); status.is_bad())
+      return refused("it does not say what memory its plan needs: " + status.get_message());
+  } catch (const std::exception& failure) {
+    return refused(std::string("it fails to plan this shape: ") + failure.what());
   }
+  const auto gigabytes = static_cast<double>(bytes) / 1e9;
+  if (bytes > k_most_workspace_bytes)
+    return refused(
+        fmt::format("its plan needs {:.2f} GB of memory beside its inputs, more than the {:.2f} GB that it "
+                    "is given{}",
+                    gigabytes, static_cast<double>(k_most_workspace_bytes) / 1e9,
+                    attention.pass == CudnnAttention::Pass::backward_in_order
+                        ? " (less where sums need not be in order: deterministic: false)"
+                        : ""));
   if (bytes > 0 && driver::allocate(&plan.workspace, static_cast<size_t>(bytes)) != k_success) {
     driver::ignore(driver::last_error());  // is not said again
-    return {};
+    return refused(fmt::format("its plan needs {:.2f} GB of memory beside its inputs, which are not free", gigabytes));
   }
   return plan;
 }
 
 using TensorAddresses = std::unordered_map<int64_t, void*>;
 
-// False where cuDNN does not do it.
-bool run(const CudnnAttention& attention, TensorAddresses addresses) {
+CudnnRefusal run(const CudnnAttention& attention, TensorAddresses addresses) {
   static auto& plans = *new std::map<CudnnAttention, CudnnPlan>;  // lives on: at the end the device may be gone
   auto found = plans.find(attention);
   if (found == plans.end()) found = plans.emplace(attention, make_plan(attention)).first;
   const CudnnPlan& plan = found->second;
-  if (plan.graph == nullptr) return false;
+  if (plan.graph == nullptr) return &plan.refusal;
   follow_stream();
   auto status = plan.graph->execute(cudnn(), addresses, plan.workspace);
   if (status.is_bad()) throw_failure(status.get_message());
-  return true;
+  return nullptr;
 }
 
 template <class T>
@@ -118,9 +147,13 @@ void* address_of(const HeadRows<T>& rows) {
 // Keys up to the last query's position; what lies behind is seen by nobody.
 int64_t seen_keys(const AttentionShape& shape) { return shape.first_query + shape.queries; }
 
+// Null where it may.
 template <class T>
-bool may_take(const AttentionShape& shape, std::initializer_list<HeadRows<const T> > all) {
-  return seen_keys(shape) <= shape.keys && heads_fit_packs<T>(shape, all) && cudnn() != nullptr;
+CudnnRefusal why_not_take(const AttentionShape& shape, std::initializer_list<HeadRows<const T> > all) {
+  static const std::string ends_early = "keys end before the last query", odd = "rows are no whole 16 bytes";
+  if (seen_keys(shape) > shape.keys) return &ends_early;
+  if (!heads_fit_packs<T>(shape, all)) return &odd;
+  return refusal_of_cudnn();
 }
 
 template <class T>
@@ -150,12 +183,20 @@ HeadRows<T> gradient_buffer(const AttentionShape& shape, int which) {
 
 }  // namespace
 
-bool has_cudnn_attention() { return cudnn() != nullptr; }
+CudnnRefusal refusal_of_cudnn() { return cudnn() == nullptr ? &the_cudnn().refusal : nullptr; }
+
+bool is_cudnn_installed() {
+  try {
+    return open_library(k_cudnn) != nullptr;
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 template <class T>
-bool cudnn_attention_forward(const AttentionShape& shape, const AttentionInputs<T>& in, const HeadRows<T>& y,
-                             float* logsumexp) {
-  if (!may_take<T>(shape, {in.query, in.key, in.value, read_only(y)})) return false;
+CudnnRefusal cudnn_attention_forward(const AttentionShape& shape, const AttentionInputs<T>& in, const HeadRows<T>& y,
+                                     float* logsumexp) {
+  if (const CudnnRefusal refusal = why_not_take<T>(shape, {in.query, in.key, in.value, read_only(y)})) return refusal;
   CudnnAttention attention = describe(shape, CudnnAttention::Pass::forward, in);
   attention.y = strides_of(y);
   return run(attention, {{k_query, address_of(in.query)},
@@ -166,27 +207,27 @@ bool cudnn_attention_forward(const AttentionShape& shape, const AttentionInputs<
 }
 
 template <class T>
-bool cudnn_attention_backward(const AttentionShape& shape, const AttentionGradient<T>& g, bool in_order) {
+CudnnRefusal cudnn_attention_backward(const AttentionShape& shape, const AttentionGradient<T>& g, bool in_order) {
   const AttentionInputs<T>& in = g.inputs;
-  if (!may_take<T>(
+  if (const CudnnRefusal refusal = why_not_take<T>(
           shape, {in.query, in.key, in.value, g.y, g.dy, read_only(g.dquery), read_only(g.dkey), read_only(g.dvalue)}))
-    return false;
+    return refusal;
   const HeadRows<T> dkey = g.accumulate ? gradient_buffer<T>(shape, 0) : g.dkey;
   const HeadRows<T> dvalue = g.accumulate ? gradient_buffer<T>(shape, 1) : g.dvalue;
   using Pass = CudnnAttention::Pass;
   CudnnAttention attention = describe(shape, in_order ? Pass::backward_in_order : Pass::backward, in);
   attention.y = strides_of(g.y), attention.dy = strides_of(g.dy), attention.dquery = strides_of(g.dquery);
   attention.dkey = strides_of(dkey), attention.dvalue = strides_of(dvalue);
-  if (!run(attention, {{k_query, address_of(in.query)},
-                       {k_key, address_of(in.key)},
-                       {k_value, address_of(in.value)},
-                       {k_y, address_of(g.y)},
-                       {k_dy, address_of(g.dy)},
-                       {k_logsumexp, const_cast<float*>(g.logsumexp)},
-                       {k_dquery, address_of(g.dquery)},
-                       {k_dkey, address_of(dkey)},
-                       {k_dvalue, address_of(dvalue)}}))
-    return false;
+  if (const CudnnRefusal refusal = run(attention, {{k_query, address_of(in.query)},
+                                                   {k_key, address_of(in.key)},
+                                                   {k_value, address_of(in.value)},
+                                                   {k_y, address_of(g.y)},
+                                                   {k_dy, address_of(g.dy)},
+                                                   {k_logsumexp, const_cast<float*>(g.logsumexp)},
+                                                   {k_dquery, address_of(g.dquery)},
+                                                   {k_dkey, address_of(dkey)},
+                                                   {k_dvalue, address_of(dvalue)}}))
+    return refusal;
   const HeadBlock block{shape.batch, seen_keys(shape), shape.kv_heads * shape.head_dim};
   if (g.accumulate) {
     add_heads(block, read_only(dkey), g.dkey);
@@ -198,13 +239,14 @@ bool cudnn_attention_backward(const AttentionShape& shape, const AttentionGradie
     clear_heads(unseen, HeadRows<T>{g.dvalue.data + seen_keys(shape) * g.dvalue.row_stride, g.dvalue.row_stride,
                                     g.dvalue.sequence_stride});
   }
-  return true;
+  return nullptr;
 }
 #endif
 
-#define TPRIMAT_ATTENTION(T)                                                                                           \
-  template bool cudnn_attention_forward(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>&, float*); \
-  template bool cudnn_attention_backward(const AttentionShape&, const AttentionGradient<T>&, bool);
+#define TPRIMAT_ATTENTION(T)                                                                                          \
+  template CudnnRefusal cudnn_attention_forward(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>&, \
+                                                float*);                                                              \
+  template CudnnRefusal cudnn_attention_backward(const AttentionShape&, const AttentionGradient<T>&, bool);
 TPRIMAT_ATTENTION(bf16)
 TPRIMAT_ATTENTION(f16)
 #undef TPRIMAT_ATTENTION

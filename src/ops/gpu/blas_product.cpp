@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "device/gpu/context.h"
+#include "ops/gpu/fallbacks.h"
 
 // Row-major c = a·b is column-major cᵀ = bᵀ·aᵀ: the library's A is our b, its B our a, its m our n.
 namespace tprimat::gpu {
@@ -267,7 +268,12 @@ ProductPlan make_plan(const BlasProduct& p) {
     describe(p, compute, plan);
     set_pointers(p, plan);
     plan.candidates = find_candidates(p, plan);
-    if (!plan.candidates.empty()) break;
+    if (plan.candidates.empty()) continue;
+    if (tf32 && compute != blas::k_compute_tf32)
+      warn_once(
+          "products of fp32 run in fp32, not in tf32: this GPU's matrix library has no kernel of tf32 for some of "
+          "them; expect them to be more exact, and slower");
+    break;
   }
   return plan;
 }

@@ -1,6 +1,6 @@
 #include "ops/embedding.h"
 
-#include <limits>
+#include <bit>
 #include <utility>
 
 #include "ops/gpu/chunk.h"
@@ -22,7 +22,8 @@ __global__ void __launch_bounds__(k_block)
 }
 
 // The backward pass adds up the rows of each token in their order. For that the rows are sorted by token, equal ones in
-// their order: a radix sort, eight bits at a time, of tiles that one block each takes in order.
+// their order: a radix sort, eight bits at a time, of tiles that one block each takes in order. Rows without a token
+// come last: theirs is `none`, the number behind the last token.
 constexpr int k_digits = 256;  // k_block threads, one for each digit
 constexpr int k_sorted_tile = 512;
 static_assert(k_digits == k_block);
@@ -36,9 +37,11 @@ __device__ inline int tile_size(int64_t rows, int64_t tile) {
   return static_cast<int>(rows - tile * k_sorted_tile < k_sorted_tile ? rows - tile * k_sorted_tile : k_sorted_tile);
 }
 
-__global__ void __launch_bounds__(k_block) number_rows(int64_t rows, const int32_t* tokens, TokenRow* numbered) {
+__global__ void __launch_bounds__(k_block)
+    number_rows(int64_t rows, const int32_t* tokens, uint32_t none, TokenRow* numbered) {
   visit_array<1>(rows, [&](auto, int64_t r) {
-    numbered[r] = {static_cast<uint32_t>(tokens[r]), static_cast<uint32_t>(r)};  // below 0: greater than all others
+    const auto token = static_cast<uint32_t>(tokens[r]);  // below 0: greater than all others
+    numbered[r] = {token < none ? token : none, static_cast<uint32_t>(r)};
   });
 }
 
@@ -93,15 +96,21 @@ __global__ void __launch_bounds__(k_block)
     if (digit_of(tile[i], shift) == threadIdx.x) to[place++] = tile[i];
 }
 
-// The rows by token, in scratch memory; those without one last.
-const TokenRow* sort_rows(int64_t rows, const int32_t* tokens) {
+uint32_t number_of_none(const EmbeddingShape& shape) {
+  constexpr int64_t k_most_tokens = int64_t{1} << 31;
+  CHECK(shape.vocab >= 0 && shape.vocab <= k_most_tokens);
+  return static_cast<uint32_t>(shape.vocab > 0 ? shape.vocab : k_most_tokens);
+}
+
+// The rows by token, in scratch memory.
+const TokenRow* sort_rows(int64_t rows, const int32_t* tokens, uint32_t none) {
   const int64_t tiles = parts_of(rows, k_sorted_tile);
   auto* sorted = scratch<TokenRow>(2 * rows + parts_of(tiles * k_digits, 2));
   auto* other = sorted + rows;
   auto* counts = reinterpret_cast<int*>(other + rows);
   const KernelLaunch by_tile{dim3(static_cast<unsigned>(tiles)), dim3(k_block), 0, context().stream};
-  launch(array_launch(rows, 1), number_rows, rows, tokens, sorted);
-  for (int shift = 0; shift < 32; shift += 8) {
+  launch(array_launch(rows, 1), number_rows, rows, tokens, none, sorted);
+  for (int shift = 0; shift < static_cast<int>(std::bit_width(none)); shift += 8) {
     launch(by_tile, count_digits, rows, sorted, shift, counts);
     launch({dim3(1), dim3(k_block), 0, context().stream}, place_digits, tiles, counts);
     launch(by_tile, move_rows, rows, sorted, shift, counts, other);
@@ -187,10 +196,10 @@ __device__ void sum_long_run(const TokenRun& run, int64_t cols, const T* dy, flo
 // A block for each sorted row, which has work where a token begins.
 template <class T, int n>
 __global__ void __launch_bounds__(k_block)
-    add_token_rows(EmbeddingShape shape, const TokenRow* sorted, const T* dy, float* dtable) {
+    add_token_rows(EmbeddingShape shape, const TokenRow* sorted, uint32_t none, const T* dy, float* dtable) {
   for (int64_t i = blockIdx.x; i < shape.rows; i += gridDim.x) {
     const uint32_t token = sorted[i].token;
-    if (token > static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) return;
+    if (token == none) return;
     if (i > 0 && sorted[i - 1].token == token) continue;
     const TokenRun run = run_from(sorted, shape.rows, i);
     float* const to = dtable + int64_t{token} * shape.cols;
@@ -216,13 +225,14 @@ template <class T>
 void embedding_backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, float* dtable) {
   if (shape.rows == 0 || shape.cols == 0) return;
   CHECK(shape.rows < int64_t{1} << 31);
-  const TokenRow* sorted = sort_rows(shape.rows, tokens);
+  const uint32_t none = number_of_none(shape);
+  const TokenRow* sorted = sort_rows(shape.rows, tokens, none);
   with_width<T>(fits_packs<T>({dy, dtable}, {shape.cols}), [&](auto width) {
     constexpr int n = decltype(width)::value;
     const int64_t across = std::clamp<int64_t>(parts_of(shape.cols, int64_t{k_block} * n), 1, 64);
     const int64_t down = std::min(shape.rows, 4 * most_blocks());
     launch({dim3(static_cast<unsigned>(down), static_cast<unsigned>(across)), dim3(k_block), 0, context().stream},
-           add_token_rows<T, n>, shape, sorted, dy, dtable);
+           add_token_rows<T, n>, shape, sorted, none, dy, dtable);
   });
 }
 

@@ -185,6 +185,7 @@ blas::Status find_candidates(blas::Handle, blas::Operation operation, blas::Layo
     for (const uint32_t alignment : as<HostPreference>(preference).alignments)
       if (alignment < 16) return k_not_supported;
   if (op.epilogue != blas::BlasEpilogue::none && !blas_habits().knows_epilogues) return k_not_supported;
+  if (op.compute == blas::k_compute_tf32 && !blas_habits().knows_tf32) return k_not_supported;
   if (op.aux != nullptr && op.aux_stride % 8 != 0) return k_not_supported;
   *count = std::min(room, blas_habits().candidates);
   for (int i = 0; i < *count; ++i) {

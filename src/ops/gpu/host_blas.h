@@ -8,7 +8,7 @@ namespace tprimat::gpu::host {
 struct BlasHabits {
   int candidates = 1;                             // that a search finds
   std::array<double, 8> pause_milliseconds = {};  // of each candidate, before it multiplies
-  bool knows_epilogues = true;
+  bool knows_epilogues = true, knows_tf32 = true;
   double epilogue_milliseconds = 0;  // that a product with an epilogue takes longer
   // What it saw.
   int searches = 0;

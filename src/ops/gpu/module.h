@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "device/accelerator.h"
+#include "ops/kernel_report.h"
 #include "ops/op_table.h"
 #include "ops/product_settings.h"
 
@@ -14,8 +16,9 @@ class Communicator;
 // What the program knows of the modules libtprimat_nvd.so and libtprimat_amd.so: one C function that gives this table.
 // Errors are thrown through it.
 struct GpuModule {
-  std::string_view version, revision;  // those of the program that it belongs to
-  int (*count_devices)();              // that this process sees; 0 without a driver
+  std::string_view version, revision;        // those of the program that it belongs to
+  int (*count_devices)();                    // that this process sees; 0 without a driver
+  std::string (*device_address)(int index);  // the same in every process of this machine that sees the GPU
   // The GPU of this process; one at a time. Throws Error where there is none of this number.
   std::unique_ptr<Accelerator> (*make_device)(int index);
   const OpTable<float>* f32_ops;
@@ -24,6 +27,7 @@ struct GpuModule {
   // ConnectDevices of comm/rank_groups.h.
   std::unique_ptr<Communicator> (*connect)(std::unique_ptr<Communicator> host);
   ProductSettings* products;  // in force from one call to the next
+  KernelReport* report;       // so far
 };
 
 template <class T>

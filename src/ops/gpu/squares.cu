@@ -44,7 +44,7 @@ double sum_of_squares(std::span<const SquaresRange<float>> ranges) {
   launch({dim3(1), dim3(k_block), 0, context().stream}, add_partial_squares, parts, partial);
   double sum = 0.0;
   check(driver::copy_to_host(&sum, partial, sizeof sum, context().stream));
-  check(driver::finish_stream(context().stream));
+  wait_for(context().stream);
   return sum;
 }
 

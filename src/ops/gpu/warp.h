@@ -21,8 +21,10 @@ __device__ inline void sync_warp() {
   host::sync_warp();
 #elif defined(TPRIMAT_GPU_CUDA)
   __syncwarp();
-#else
+#else  // a wave runs in step; the compiler, too, shall keep what is written before and read after in their order
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 #endif
 }
 

@@ -70,6 +70,7 @@ TEST(Native, ReadsItsOwnConsole) {
   EXPECT_TRUE(is_nan(step(reading, 2).loss));
   EXPECT_EQ(reading.log.facts.precision, Precision::bf16);
   EXPECT_EQ(reading.log.facts.parameters, 124439808);
+  EXPECT_EQ(reading.log.settings.at("attention"), "cudnn forward, own backward");
   EXPECT_GT(reading.confidence, 0.95);
 }
 

@@ -8,7 +8,9 @@
 #include "ops/gpu/attention_choice.h"
 #include "ops/gpu/attention_cudnn.h"
 #include "ops/gpu/attention_kernels.h"
+#include "ops/gpu/attention_note.h"
 #include "ops/gpu/blas_product.h"
+#include "ops/gpu/fallbacks.h"
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/device_vector.h"
 
@@ -275,13 +277,26 @@ TYPED_TEST(GpuAttention, TheSameInputsGiveTheSameBits) {
   EXPECT_EQ(first.dkv, second.dkv);
 }
 
-// On a GPU of NVIDIA with cuDNN: alone, and one pass each.
+std::string name_of_backward(AttentionChoice choice) {
+  return choice == AttentionChoice::own ? "own" : choice == AttentionChoice::cudnn ? "cudnn" : "cudnn-unordered";
+}
+std::string name_of_forward(AttentionChoice choice) { return choice == AttentionChoice::own ? "own" : "cudnn"; }
+std::string said() {
+  std::string all;
+  for (const std::string& warning : kernel_report().warnings) all += warning + "\n";
+  return all;
+}
+
+// On a GPU of NVIDIA with cuDNN: alone, and one pass each. Where our own kernels stepped in, cuDNN was not tested.
 TYPED_TEST(GpuAttention, CudnnMatchesReferenceAndMixesWithOurOwn) {
   using T = TypeParam;
   if constexpr (std::is_same_v<T, float>) {
     GTEST_SKIP() << "cuDNN is not asked for float";
   } else {
-    if (!has_cudnn_attention()) GTEST_SKIP() << "there is no cuDNN here";
+    test_device();
+    const CudnnRefusal refusal = refusal_of_cudnn();
+    ASSERT_FALSE(refusal != nullptr && is_cudnn_installed()) << *refusal;
+    if (refusal != nullptr) GTEST_SKIP() << *refusal;
     const uint64_t seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));
     const AttentionCase cases[] = {{"one head", {1, 128, 128, 0, 1, 1, 64, 0}},
@@ -295,7 +310,10 @@ TYPED_TEST(GpuAttention, CudnnMatchesReferenceAndMixesWithOurOwn) {
       for (const PassChoices& choices : {PassChoices{cudnn, cudnn}, {cudnn, any}, {own, cudnn}, {cudnn, own}})
         for (const bool accumulate : {false, true}) {
           SCOPED_TRACE(c.name);
+          kernel_report() = {};
           expect_reference<T>(c, seed, accumulate, choices);
+          EXPECT_EQ(kernel_report().attention_forward, name_of_forward(choices.forward)) << said();
+          EXPECT_EQ(kernel_report().attention_backward, name_of_backward(choices.backward)) << said();
         }
   }
 }
@@ -305,6 +323,32 @@ TEST(GpuAttentionChoice, IsReadFromItsName) {
   EXPECT_EQ(read_attention_choice("cudnn"), AttentionChoice::cudnn);
   EXPECT_EQ(read_attention_choice("cudnn-unordered"), AttentionChoice::cudnn_unordered);
   EXPECT_THROW(read_attention_choice("flash"), Error);
+}
+
+TEST(GpuAttentionChoice, WhatRanIsNotedAndAFallbackSaidOnce) {
+  test_device();
+  const CudnnRefusal refusal = refusal_of_cudnn();
+  if (refusal == nullptr) GTEST_SKIP() << "cuDNN does the work here";
+  kernel_report() = {};
+  const AttentionCase c{"", {1, 16, 16, 0, 1, 1, 16, 0}};
+  expect_reference<bf16>(c, 1, false);
+  EXPECT_EQ(kernel_report().attention(), "own");
+  EXPECT_TRUE(kernel_report().warnings.empty()) << said();  // they were wanted
+  for (int call = 0; call < 2; ++call)
+    expect_reference<bf16>(c, 1, false, {AttentionChoice::cudnn, AttentionChoice::cudnn_unordered});
+  EXPECT_EQ(kernel_report().attention(), "own");
+  ASSERT_EQ(kernel_report().warnings.size(), 2u) << said();  // one for each pass
+  EXPECT_NE(said().find("attention forward runs on this program's own kernels"), std::string::npos) << said();
+  EXPECT_NE(said().find("attention backward runs on this program's own kernels"), std::string::npos) << said();
+  EXPECT_NE(said().find(*refusal), std::string::npos) << said();
+}
+
+TEST(KernelReport, NamesAttentionByBothPasses) {
+  EXPECT_EQ((KernelReport{"", "", {}}.attention()), "");
+  EXPECT_EQ((KernelReport{"own", "", {}}.attention()), "own");
+  EXPECT_EQ((KernelReport{"cudnn", "cudnn", {}}.attention()), "cudnn");
+  EXPECT_EQ((KernelReport{"cudnn", "cudnn-unordered", {}}.attention()), "cudnn-unordered");
+  EXPECT_EQ((KernelReport{"cudnn", "own", {}}.attention()), "cudnn forward, own backward");
 }
 
 TEST(GpuAttentionChoice, SumsOutOfOrderAreTheRuleWhereTheyMayBe) {

@@ -61,18 +61,16 @@ TEST(GpuDevice, SomeMemoryIsLeftToLibraries) {
   EXPECT_LE(promised, static_cast<double>(free) - 1e9);
 }
 
-#if !defined(TPRIMAT_GPU_HIP)
 TEST(GpuDevice, StreamsGetQueuesOfTheirOwnUnlessTheEnvironmentSaysHowMany) {
-  constexpr const char* k_variable = "CUDA_DEVICE_MAX_CONNECTIONS";
+  constexpr const char* k_variable = TPRIMAT_GPU_NAME("CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES");
   ::unsetenv(k_variable);
   count_devices();
-  EXPECT_STREQ(std::getenv(k_variable), "32");
+  EXPECT_STREQ(std::getenv(k_variable), TPRIMAT_GPU_NAME("32", "16"));
   ::setenv(k_variable, "1", 1);
   count_devices();
   EXPECT_STREQ(std::getenv(k_variable), "1");
   ::unsetenv(k_variable);
 }
-#endif
 
 TEST(GpuDevice, AGpuThatIsNotThereIsNamed) {
   try {
@@ -127,6 +125,52 @@ TEST(GpuDevice, AFailureWhileRecordingLeavesTheDeviceUsable) {
   add_one_to(values);
   EXPECT_EQ(values.download(), (std::vector<float>{1, 1, 1, 1}));
 }
+
+#if defined(TPRIMAT_GPU_HOST)
+// Once a kernel has failed every call does, and the first failure is the one to be told.
+TEST(GpuDevice, MemoryOfABrokenDeviceIsReleasedWithoutAnotherError) {
+  const auto release = [] {
+    std::byte* const memory = test_device().allocate(64);
+    host::break_device(true);
+    test_device().release(memory, 64);
+    host::break_device(false);
+  };
+  EXPECT_NO_THROW(release());
+  host::break_device(true);
+  EXPECT_THROW(test_device().finish(), Error);
+  host::break_device(false);
+}
+
+// Watches over work that waits for others, of which one is lost.
+class LostPeer : public PeerWatch {
+ public:
+  void look() override { throw Error(Problem{"a rank is lost", "", ""}); }
+  void abandon() override { host::go_on(); }
+};
+
+TEST(GpuDevice, WaitingForALostPeerEndsWithItsSentence) {
+  const DeviceVector<float> values(std::vector<float>{0, 0, 0, 0});
+  LostPeer peer;
+  context().peers = &peer;
+  host::hang();
+  const auto event = test_device().make_event();
+  EXPECT_THROW(test_device().finish(), Error);
+  EXPECT_THROW(values.download(), Error);
+  test_device().abandon();
+  add_one_to(values);
+  EXPECT_EQ(values.download(), (std::vector<float>{1, 1, 1, 1}));
+  context().peers = nullptr;
+}
+
+TEST(GpuDeviceDeathTest, AHostThatWaitsForWorkThatNeverEndsIsFound) {
+  test_device();
+  const auto wait = [] {
+    host::hang();
+    test_device().finish();
+  };
+  EXPECT_DEATH(wait(), "never ends");
+}
+#endif
 
 TEST(GpuDevice, EventsMeasureTheWorkBetweenThem) {
   const auto before = test_device().make_event(), after = test_device().make_event();

@@ -59,6 +59,43 @@ TYPED_TEST(GpuEmbedding, BackwardMatchesTheReferenceAndRepeats) {
   }
 }
 
+struct VocabularyCase {
+  int64_t vocab, passes;  // of the sort, over eight bits each
+};
+
+// The number behind the last token, by which rows without one are sorted, has one bit more where the vocabulary is a
+// power of two.
+TYPED_TEST(GpuEmbedding, BackwardSortsTheBitsOfItsVocabulary) {
+  using T = TypeParam;
+  Draws draws;
+  SCOPED_TRACE(draws.name());
+  constexpr int64_t k_rows = 1100, k_cols = 8;
+  for (const VocabularyCase& c : std::vector<VocabularyCase>{
+           {1, 1}, {2, 1}, {255, 1}, {256, 2}, {257, 2}, {50'257, 2}, {65'535, 2}, {65'536, 3}, {65'537, 3}, {0, 4}}) {
+    SCOPED_TRACE(c.vocab);
+    const int64_t table_rows = c.vocab == 0 ? 300 : c.vocab;
+    const auto last = static_cast<int32_t>(table_rows - 1);
+    auto tokens = draws.integers(k_rows, -1, last);
+    tokens[0] = last, tokens[1] = 0, tokens[2] = -1, tokens[k_rows - 1] = last;
+    const auto dy = draws.of<T>(k_rows * k_cols);
+    const auto before = draws.of<float>(table_rows * k_cols);
+    auto expected = before;
+    const EmbeddingShape shape{k_rows, k_cols, c.vocab};
+    reference::embedding_backward<double>(shape, tokens.data(), dy.data(), expected.data());
+    const DeviceVector<int32_t> numbers(tokens);
+    const auto gradient = on_device<T>(dy);
+    const auto table = on_device<float>(before);
+#if defined(TPRIMAT_GPU_HOST)
+    const int64_t grids = host::grids_run();
+#endif
+    gpu::embedding_backward<T>(shape, numbers.data(), gradient.data(), table.data());
+#if defined(TPRIMAT_GPU_HOST)
+    EXPECT_EQ(host::grids_run() - grids, 1 + 3 * c.passes + 1);
+#endif
+    expect_each_close(table, expected);
+  }
+}
+
 // A token that every row has, and rows that no token has.
 TYPED_TEST(GpuEmbedding, BackwardOfOneTokenAndOfNone) {
   using T = TypeParam;

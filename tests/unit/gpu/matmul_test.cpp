@@ -4,6 +4,7 @@
 #include "device/gpu/context.h"
 #include "device_vector.h"
 #include "ops/gpu/blas_product.h"
+#include "ops/gpu/fallbacks.h"
 #include "ops/gpu/gpu_ops.h"
 #include "ops/reference/fused_matmul.h"
 #if defined(TPRIMAT_GPU_HOST)
@@ -222,6 +223,23 @@ TEST(GpuMatmul, AnEpilogueThatDoesNotPayIsMadeFromParts) {
         }
       }
     }
+}
+
+TEST(GpuMatmul, Fp32InPlaceOfTf32IsSaidOnce) {
+  test_device();
+  WithHabits habits;
+  product_settings().tf32 = true;
+  kernel_report() = {};
+  FreshProduct().run();
+  EXPECT_TRUE(kernel_report().warnings.empty());
+  (*habits).knows_tf32 = false;
+  for (int i = 0; i < 2; ++i) {
+    FreshProduct product;
+    product.run();
+    product.compare();
+  }
+  ASSERT_EQ(kernel_report().warnings.size(), 1u);
+  EXPECT_NE(kernel_report().warnings[0].find("products of fp32 run in fp32, not in tf32"), std::string::npos);
 }
 
 TEST(GpuMatmul, TakesTheFastestCandidateAndAsksOnce) {
