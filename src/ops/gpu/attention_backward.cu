@@ -52,7 +52,7 @@ __global__ void statistics_kernel(BackwardArgs<T> args) {
 }
 
 template <int width>
-struct QueryTiles {  // of the pass over keys
+struct QueryTiles {                                                    // of the pass over keys
   static constexpr int k_warps = width > 128 && k_wave_of_64 ? 2 : 4;  // AMD's blocks have 64 KiB of shared memory
   static constexpr int k_threads = k_warps * k_warp;
   static constexpr int k_parts = width > 128 || k_wave_of_64 ? 1 : 2;
