@@ -97,7 +97,7 @@ ExitStatus probe_gpu(const Session& session, const ProbeOptions& options, Platfo
       options.model.empty() ? std::nullopt : std::optional(read_model(session, options));
   if (!model) log_note("measuring for about a minute; other work on this GPU lowers the figures");
   const auto device = module.make_device(0);
-  const auto watch = watch_gpu(0);
+  const auto watch = watch_gpu(platform, 0);
   GpuProbeReport report =
       run_gpu_probes({device.get(), module.f32_ops, module.bf16_ops, module.f16_ops, module.products},
                      model ? plan_gpu_probe(*model) : standard_gpu_plan(), *watch);

@@ -117,19 +117,20 @@ GpuLaunch measure_launch(const GpuMachine& machine) {
   return launch;
 }
 
-// "nvml:0", of which there are several where several vendors' GPUs are in one machine.
 class LibraryWatch : public GpuWatch {
  public:
-  explicit LibraryWatch(int64_t index) : libraries_(open_gpu_libraries()), index_(index) {}
+  LibraryWatch(Platform platform, int64_t index)
+      : libraries_(open_gpu_libraries()), use_{platform, own_variable, index + 1}, index_(index) {}
   void begin() override {
     begin_ = unix_time_seconds();
-    sampler_ = std::make_unique<Sampler>(open_sensors({::getpid(), 1, libraries_}));
+    sampler_ = std::make_unique<Sampler>(open_sensors({::getpid(), 1, libraries_, use_}));
   }
   GpuConditions end() override {
     const TimeWindow window{begin_, unix_time_seconds()};
+    int64_t gpus_before = 0;
     for (const SensorTrace& trace : std::exchange(sampler_, nullptr)->stop()) {
       const bool is_gpu = trace.source.find(':') != trace.source.npos && !trace.source.starts_with("proc");
-      if (!is_gpu || !trace.source.ends_with(":" + std::to_string(index_))) continue;
+      if (!is_gpu || gpus_before++ < index_) continue;
       const SensorSummary summary = summarise_readings(trace, window);
       return {summary.mean_clock_hz, summary.mean_power_watts, summary.mean_temperature_celsius};
     }
@@ -138,6 +139,7 @@ class LibraryWatch : public GpuWatch {
 
  private:
   std::vector<std::shared_ptr<const GpuLibrary>> libraries_;
+  GpuUse use_;
   int64_t index_;
   double begin_ = 0;
   std::unique_ptr<Sampler> sampler_;
@@ -164,7 +166,9 @@ DeviceMeasured measure_on_device(Accelerator& device, const MeasuringRule& rule,
           measured.slowed};
 }
 
-std::unique_ptr<GpuWatch> watch_gpu(int64_t index) { return std::make_unique<LibraryWatch>(index); }
+std::unique_ptr<GpuWatch> watch_gpu(Platform platform, int64_t index) {
+  return std::make_unique<LibraryWatch>(platform, index);
+}
 
 GpuProbePlan standard_gpu_plan() {
   using enum ProductPass;

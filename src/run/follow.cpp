@@ -8,6 +8,7 @@
 #include "extract/common/failure_kinds.h"
 #include "run/failure.h"
 #include "run/gpu_neighbours.h"
+#include "run/gpus_of_run.h"
 #include "run/hang_watch.h"
 #include "run/log_steps.h"
 #include "run/outside_ranks.h"
@@ -100,7 +101,7 @@ class Follower {
 
   void watch() {
     const std::unique_ptr<ChildProcess> child = around_.processes.start(command_of(run_, options_));
-    Sampler sampler(open_sensors_for(run_.plan, {child->pid(), threads(), around_.gpu_libraries}));
+    Sampler sampler(open_sensors_for(run_.plan, {child->pid(), threads(), around_.gpu_libraries, gpus_of(run_)}));
     std::optional<ExitReason> exit;
     try {
       while (!(exit = child->poll(k_look_interval_seconds, nullptr))) {

@@ -91,7 +91,8 @@ std::vector<std::unique_ptr<Sensor>> open_sensors(const WatchRequest& request) {
   sensors.push_back(std::make_unique<MachineSensor>());
   if (auto rapl = open_rapl()) sensors.push_back(std::move(rapl));
   for (const auto& library : request.libraries)
-    for (const GpuFacts& gpu : library->devices()) sensors.push_back(std::make_unique<GpuSensor>(library, gpu));
+    for (const GpuFacts& gpu : request.gpus ? used_gpus(library->devices(), *request.gpus) : library->devices())
+      sensors.push_back(std::make_unique<GpuSensor>(library, gpu));
   return sensors;
 }
 

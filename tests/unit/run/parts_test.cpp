@@ -7,6 +7,7 @@
 #include "run/environment.h"
 #include "run/failure.h"
 #include "run/gpu_neighbours.h"
+#include "run/gpus_of_run.h"
 #include "run/hang_watch.h"
 #include "run/progress.h"
 #include "run/reporters.h"
@@ -14,6 +15,7 @@
 #include "run/step_telemetry.h"
 #include "run/telemetry_report.h"
 #include "suite_fixture.h"
+#include "telemetry/sensors.h"
 #include "telemetry/throttle.h"
 
 namespace tprimat {
@@ -135,6 +137,45 @@ TEST(GpuNeighbours, AreThoseBeforeAndThoseLeft) {
       std::vector<std::string>{"other processes held memory of the GPUs when the run began, which may have slowed it "
                                "down: process 999999901 on GPU 0, 2.00 GB"});
   EXPECT_TRUE(GpuNeighbours(libraries, Platform::cpu).report(0.0).empty());
+}
+
+class EightGpus : public SharedGpu {
+ public:
+  std::vector<GpuFacts> devices() const override {
+    std::vector<GpuFacts> all;
+    for (int64_t i = 0; i < 8; ++i) all.push_back({Platform::nvd, i, "H200", {}, {}, {}});
+    return all;
+  }
+};
+
+std::vector<std::string> watched_gpus(const PlannedRun& run) {
+  std::vector<std::string> names;
+  for (const auto& sensor : open_sensors({::getpid(), 1, {std::make_shared<EightGpus>()}, gpus_of(run)}))
+    if (is_gpu_source(sensor->name())) names.push_back(sensor->name());
+  return names;
+}
+
+TEST(GpusOfRun, AreThoseThatItsRanksTake) {
+  PlannedRun run;
+  run.platform = run.request.platform = Platform::nvd;
+  run.spec.parallel.data = 2;
+  EXPECT_EQ(watched_gpus(run), (std::vector<std::string>{"nvml:0", "nvml:1"}));
+  run.request.settings.visible_devices = "5,3,1";
+  EXPECT_EQ(watched_gpus(run), (std::vector<std::string>{"nvml:5", "nvml:3"}));
+  run.request.launch.nodes = 2;
+  EXPECT_EQ(watched_gpus(run), std::vector<std::string>{"nvml:5"});
+  run.platform = run.request.platform = Platform::cpu;
+  EXPECT_EQ(watched_gpus(run).size(), 8u);  // they are not the run's, and say who else works
+}
+
+TEST(GpusOfRun, ContainersDoNotInheritWhatIsVisible) {
+  ::setenv("CUDA_VISIBLE_DEVICES", "6", 1);
+  PlannedRun run;
+  run.platform = run.request.platform = Platform::nvd;
+  EXPECT_EQ(watched_gpus(run), std::vector<std::string>{"nvml:6"});
+  run.plan.place = Whereabouts::this_machine;
+  EXPECT_EQ(watched_gpus(run), std::vector<std::string>{"nvml:0"});
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 TEST(StepFollower, ReadsAFileThatGrows) {
