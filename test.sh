@@ -78,7 +78,7 @@ gpu_stage() {
 only_optimised=(
   '_NOT_BUILT$' '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates)'
-  '^gpu_host64\..*<tprimat::f16>'
+  '^gpu_host64\..*<tprimat::f16>' '^comm\.gpu\.[34]$'
 )
 threaded_tests="process_tests telemetry_tests run_tests data_tests model_files_tests comm_tests"
 nvd_driver=/dev/nvidiactl amd_driver=/dev/kfd

@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <map>
+#include <optional>
 #include <span>
 #include <thread>
 #include <tuple>
@@ -71,24 +72,36 @@ class EventPool {
   std::vector<Event> free_;
 };
 
+// One of a pool's events, for as long as it is needed.
+class PooledEvent {
+ public:
+  explicit PooledEvent(std::shared_ptr<EventPool> pool) : pool_(std::move(pool)), event_(pool_->take()) {}
+  ~PooledEvent() {
+    if (pool_) pool_->give_back(event_);
+  }
+  PooledEvent(PooledEvent&&) = default;
+  PooledEvent& operator=(PooledEvent&&) = delete;
+  Event get() const { return event_; }
+
+ private:
+  std::shared_ptr<EventPool> pool_;
+  Event event_;
+};
+
 // The work of the computing stream after wait() comes after the transfer.
 class StreamTransfer : public Transfer {
  public:
-  StreamTransfer(std::shared_ptr<EventPool> events, Event done) : events_(std::move(events)), done_(done) {}
+  explicit StreamTransfer(PooledEvent done) : done_(std::move(done)) {}
   ~StreamTransfer() override {
-    if (done_ == nullptr) return;
-    driver::ignore(driver::await_event(context().stream, done_));
-    events_->give_back(done_);
+    if (done_) driver::ignore(driver::await_event(context().stream, done_->get()));
   }
   void wait() override {
-    if (done_ == nullptr) return;
-    check(driver::await_event(context().stream, done_));
-    events_->give_back(std::exchange(done_, nullptr));
+    if (done_) check(driver::await_event(context().stream, done_->get()));
+    done_.reset();
   }
 
  private:
-  std::shared_ptr<EventPool> events_;
-  Event done_;
+  std::optional<PooledEvent> done_;
 };
 
 #if defined(TPRIMAT_GPU_HOST)
@@ -170,14 +183,15 @@ class Route {
   // work(group, stream), after the computing so far.
   template <class Work>
   TransferPtr start(const std::shared_ptr<EventPool>& events, const char* what, const Work& work) {
-    const Event computed = events->take();
-    check(driver::record_event(computed, context().stream));
-    check(driver::await_event(stream_, computed));
-    events->give_back(computed);
+    {
+      const PooledEvent computed(events);
+      check(driver::record_event(computed.get(), context().stream));
+      check(driver::await_event(stream_, computed.get()));
+    }
     check_nccl(work(group_, stream_), what);
-    const Event done = events->take();
-    check(driver::record_event(done, stream_));
-    return std::make_unique<StreamTransfer>(events, done);
+    PooledEvent done(events);
+    check(driver::record_event(done.get(), stream_));
+    return std::make_unique<StreamTransfer>(std::move(done));
   }
   void finish() { wait_for(stream_); }
 

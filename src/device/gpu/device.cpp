@@ -6,6 +6,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "device/gpu/context.h"
@@ -168,6 +171,12 @@ class RecordedGraph : public RecordedWork {
   GraphProgram program_ = nullptr;
 };
 
+// Keeps what cannot be freed until the process ends, because freeing would wait for work that does not end.
+void leave_behind(std::unique_ptr<Staging> staging) {
+  static auto* const kept = new std::vector<std::unique_ptr<Staging>>;
+  kept->push_back(std::move(staging));
+}
+
 class GpuDevice : public Accelerator {
  public:
   explicit GpuDevice(int index) {
@@ -186,7 +195,7 @@ class GpuDevice : public Accelerator {
   }
   ~GpuDevice() override {
     if (context_.given_up) {
-      staging_.release();  // what is left behind ends with the process
+      leave_behind(std::move(staging_));
     } else {
       driver::ignore(driver::finish_stream(context_.stream));
       staging_.reset();
