@@ -47,7 +47,7 @@ def start(folder, launch, layout, **changes):
 def main():
     use_chosen_python()
     if importlib.util.find_spec("torch") is None:
-        print("skipped: PyTorch is not installed")
+        print(f"skipped: {sys.executable} has no torch; pip install -r tests/parity/requirements.txt, or name another with TPRIMAT_PYTHON")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="tprimat_torchrun_") as name:
         folder = pathlib.Path(name)

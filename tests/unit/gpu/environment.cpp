@@ -9,7 +9,7 @@ class OneGpu : public ::testing::Environment {
  public:
   void SetUp() override {
     if (count_devices() > 0) return;
-    std::puts("skipped: this process sees no GPU");
+    std::puts("skipped: this process sees no GPU; docs/gpu.md says what a machine with one needs");
     GTEST_SKIP();
   }
 };
