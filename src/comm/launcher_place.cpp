@@ -1,7 +1,8 @@
 #include "comm/launcher_place.h"
 
 #include <charconv>
-#include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -79,11 +80,6 @@ LauncherPlace read_launcher_place(const EnvironmentReader& read) {
     if (const auto place = read_place(read, names, RankMeeting::mpi)) return *place;
   if (met) return *met;
   return read_place(read, k_srun, RankMeeting::mpi).value_or(LauncherPlace());
-}
-
-std::optional<std::string> read_environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
 LauncherPlace launcher_place() { return read_launcher_place(read_environment); }

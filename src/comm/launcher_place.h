@@ -1,16 +1,9 @@
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-
+#include "base/environment.h"
 #include "comm/communicator.h"
 
 namespace tprimat {
-
-// One variable of the environment; nothing when it is not set.
-using EnvironmentReader = std::function<std::optional<std::string>(const std::string& name)>;
-std::optional<std::string> read_environment(const std::string& name);  // of this process
 
 // launcher_place() for any environment. Launchers start each other, and the innermost one counts. In this order:
 //   1. torchrun itself (TORCHELASTIC_RUN_ID), which mpirun or srun may have started once per machine: over TCP

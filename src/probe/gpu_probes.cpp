@@ -120,7 +120,7 @@ GpuLaunch measure_launch(const GpuMachine& machine) {
 class LibraryWatch : public GpuWatch {
  public:
   LibraryWatch(Platform platform, int64_t index)
-      : libraries_(open_gpu_libraries()), use_{platform, own_variable, index + 1}, index_(index) {}
+      : libraries_(open_gpu_libraries()), use_{platform, read_environment, index + 1}, index_(index) {}
   void begin() override {
     begin_ = unix_time_seconds();
     sampler_ = std::make_unique<Sampler>(open_sensors({::getpid(), 1, libraries_, use_}));

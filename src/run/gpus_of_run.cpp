@@ -14,7 +14,7 @@ std::optional<GpuUse> gpus_of(const PlannedRun& run) {
   return GpuUse{run.platform,
                 [stated, inherits](const std::string& name) -> std::optional<std::string> {
                   if (const auto found = stated.find(name); found != stated.end()) return found->second;
-                  return inherits ? own_variable(name) : std::nullopt;
+                  return inherits ? read_environment(name) : std::nullopt;
                 },
                 (ranks + nodes - 1) / nodes};
 }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -52,11 +53,6 @@ std::vector<GpuFacts> used_gpus(std::vector<GpuFacts> devices, const GpuUse& use
   if (static_cast<int64_t>(devices.size()) > use.count)
     devices.resize(static_cast<size_t>(std::max<int64_t>(0, use.count)));
   return devices;
-}
-
-std::optional<std::string> own_variable(const std::string& name) {
-  const char* const value = std::getenv(name.c_str());
-  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
 }  // namespace tprimat

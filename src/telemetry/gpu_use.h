@@ -1,11 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <limits>
-#include <optional>
-#include <string>
 #include <vector>
 
+#include "base/environment.h"
 #include "telemetry/gpu_library.h"
 
 namespace tprimat {
@@ -13,8 +11,7 @@ namespace tprimat {
 // Which GPUs of a machine a program works on.
 struct GpuUse {
   Platform platform = Platform::nvd;
-  // The program's environment; nothing where the variable is not set.
-  std::function<std::optional<std::string>(const std::string& name)> variable;
+  EnvironmentReader variable;                           // of the program
   int64_t count = std::numeric_limits<int64_t>::max();  // the first so many of those that it sees
 };
 
@@ -25,8 +22,5 @@ struct GpuUse {
 // PCI_BUS_ID; from the first that no device has on nothing is seen. A list that names devices otherwise ("GPU-8932f9")
 // is overlooked.
 std::vector<GpuFacts> used_gpus(std::vector<GpuFacts> devices, const GpuUse& use);
-
-// A variable of this program's own environment.
-std::optional<std::string> own_variable(const std::string& name);
 
 }  // namespace tprimat
