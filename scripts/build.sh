@@ -55,21 +55,30 @@ install_wheels() {
   echo "$wanted" >"build/cuda/$group.txt"
 }
 
-# nvcc where there is none; cmake/Gpu.cmake looks at the same places.
+# nvcc where there is none, and the headers of cuDNN; cmake/Gpu.cmake looks at the same places.
 install_nvcc() {
   [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || command -v nvcc >/dev/null || install_wheels nvcc
+  install_wheels cudnn
 }
 
 # The Python packages that tests compare with, in build/python; made again when their list changes.
 install_python_packages() {
-  local wanted=tests/parity/requirements.txt alone=tests/parity/requirements_alone.txt
-  ! cat "$wanted" "$alone" | cmp -s - build/python/installed.txt || return 0
-  say "Installing the Python packages of $wanted and $alone"
+  local wanted=tests/parity/requirements.txt alone=tests/parity/requirements_alone.txt amdsmi=tests/parity/requirements_amdsmi.txt
+  ! cat "$wanted" "$alone" "$amdsmi" | cmp -s - build/python/installed.txt || return 0
+  say "Installing the Python packages of $wanted, $alone and $amdsmi"
   rm -rf build/python
   { python3 -m venv build/python && build/python/bin/pip install -q -r "$wanted" &&
-    build/python/bin/pip install -q --no-deps -r "$alone"; } >build/pip.log 2>&1 ||
+    build/python/bin/pip install -q --no-deps -r "$alone" && install_beside "$amdsmi"; } >build/pip.log 2>&1 ||
     fail "installing Python packages failed; see build/pip.log"
-  cat "$wanted" "$alone" >build/python/installed.txt
+  cat "$wanted" "$alone" "$amdsmi" >build/python/installed.txt
+}
+
+# install_beside LIST: versions of one package, each in build/python/<package>-<version>.
+install_beside() {
+  local package
+  for package in $(sed 's/#.*//' "$1"); do
+    build/python/bin/pip install -q --no-deps --target "build/python/${package/==/-}" "$package" || return 1
+  done
 }
 
 # build PRESET [TARGET...]

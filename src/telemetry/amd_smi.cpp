@@ -44,7 +44,7 @@ std::vector<Handle> list_gpus(const amd_smi::Functions& call) {
   if (call.sockets == nullptr || call.processors == nullptr) return gpus;
   for (const Handle socket : list_handles(call.sockets))
     for (const Handle processor :
-         list_handles([&](uint32_t*count, Handle*handles) { return call.processors(socket, count, handles); })) {
+         list_handles([&](uint32_t* count, Handle* handles) { return call.processors(socket, count, handles); })) {
       int type = amd_smi::k_processor_gpu;
       if (call.processor_type != nullptr && call.processor_type(processor, &type) != 0) continue;
       if (type == amd_smi::k_processor_gpu) gpus.push_back(processor);
@@ -54,7 +54,7 @@ std::vector<Handle> list_gpus(const amd_smi::Functions& call) {
 
 class AmdSmi : public GpuLibrary {
  public:
-  AmdSmi(SharedLibrary library, const amd_smi::Functions& functions, uint32_t version)
+  AmdSmi(SharedLibrary library, const amd_smi::Functions& functions, const amd_smi::Version& version)
       : library_(std::move(library)), call_(functions), version_(version), gpus_(list_gpus(functions)) {}
   AmdSmi(const AmdSmi&) = delete;
   AmdSmi& operator=(const AmdSmi&) = delete;
@@ -188,7 +188,7 @@ class AmdSmi : public GpuLibrary {
     const auto metrics = caller.ask<amd_smi::Metrics>("throttle reasons", call_.metrics, gpu);
     if (!metrics) return std::nullopt;
     if (amd_smi::is_told(metrics->throttle)) return amd_smi::to_throttle(metrics->throttle);
-    if (version_ <= 24 || !amd_smi::is_told(metrics->residency.cycles)) {
+    if (metrics->residency.cycles == 0 || !amd_smi::is_told(metrics->residency.cycles)) {
       caller.faults.record("throttle reasons", "not supported by this device");
       return std::nullopt;
     }
@@ -202,7 +202,7 @@ class AmdSmi : public GpuLibrary {
 
   SharedLibrary library_;
   amd_smi::Functions call_;
-  uint32_t version_;
+  amd_smi::Version version_;
   std::vector<Handle> gpus_;
   mutable std::mutex mutex_;                                  // guards residencies_
   mutable std::map<Handle, amd_smi::Residency> residencies_;  // of the reading before
@@ -239,7 +239,7 @@ OpenedLibrary open_amd_smi(const char* name) {
     return {nullptr, fmt::format("AMD SMI (libamd_smi) does not start: {}", amd_smi::describe_status(status))};
   amd_smi::Version version;
   const bool told = call.version(&version) == 0;
-  auto opened = std::make_unique<AmdSmi>(std::move(*library), call, version.first);  // ends what was started
+  auto opened = std::make_unique<AmdSmi>(std::move(*library), call, version);  // ends what was started
   if (!told || version.first < amd_smi::k_oldest_known || version.first > amd_smi::k_newest_known)
     return {nullptr, fmt::format("AMD SMI (libamd_smi) is of version {}; versions {} to {} are known", version.first,
                                  amd_smi::k_oldest_known, amd_smi::k_newest_known)};

@@ -12,30 +12,11 @@ namespace amd_smi {
 static_assert(offsetof(Metrics, throttle) == 112 && offsetof(Metrics, residency) == 424);
 
 Functions find_functions(const SharedLibrary& library) {
+  Functions found{};
   const auto bind = [&]<class Result, class... Arguments>(Result (*&function)(Arguments...), const char* symbol) {
     function = library.find<Result(Arguments...)>(symbol);
   };
-  Functions found{};
-  bind(found.init, "amdsmi_init");
-  bind(found.shutdown, "amdsmi_shut_down");
-  bind(found.version, "amdsmi_get_lib_version");
-  bind(found.sockets, "amdsmi_get_socket_handles");
-  bind(found.processors, "amdsmi_get_processor_handles");
-  bind(found.processor_type, "amdsmi_get_processor_type");
-  bind(found.asic, "amdsmi_get_gpu_asic_info");
-  bind(found.driver, "amdsmi_get_gpu_driver_info");
-  bind(found.memory_total, "amdsmi_get_gpu_memory_total");
-  bind(found.memory_used, "amdsmi_get_gpu_memory_usage");
-  bind(found.power, "amdsmi_get_power_info");
-  bind(found.power_cap, "amdsmi_get_power_cap_info");
-  bind(found.energy, "amdsmi_get_energy_count");
-  bind(found.temperature, "amdsmi_get_temp_metric");
-  bind(found.clock, "amdsmi_get_clock_info");
-  bind(found.activity, "amdsmi_get_gpu_activity");
-  bind(found.metrics, "amdsmi_get_gpu_metrics_info");
-  bind(found.errors, "amdsmi_get_gpu_total_ecc_count");
-  bind(found.partition, "amdsmi_get_gpu_compute_partition");
-  bind(found.kfd, "amdsmi_get_gpu_kfd_info");
+  for_each_function(found, bind);
   return found;
 }
 
@@ -60,9 +41,10 @@ std::string_view describe_status(Status status) {
 
 bool is_told(uint64_t value) { return value != UINT16_MAX && value != UINT32_MAX && value != UINT64_MAX; }
 
-std::optional<double> power_watts(const Power& power, uint32_t version) {
-  // Until version 24 the pair comes first; since 25 a 64-bit socket_power stands before it.
-  const size_t first = version <= 24 ? 0 : 2;
+std::optional<double> power_watts(const Power& power, const Version& version) {
+  // Until ROCm 6.3 the pair comes first; since 6.4, which is version 25.25, a 64-bit socket_power stands before it.
+  const bool pair_first = version.first <= 24 || (version.first == 25 && version.second < 25);
+  const size_t first = pair_first ? 0 : 2;
   for (const size_t word : {first, first + 1})
     if (is_told(power.words[word]) && power.words[word] != 0) return power.words[word];
   return std::nullopt;

@@ -20,15 +20,15 @@ constexpr int k_memory_vram = 0;
 constexpr int k_temperature_hotspot = 1, k_temperature_current = 0;
 constexpr int k_clock_gfx = 0, k_clock_memory = 4;
 
-// Versions were numbered by the year (24.6.1.0) until 25, and by a major number (25.3.0, 26.1.0) since: the first
-// number decides. 24 came with ROCm 6.1 to 6.3, 25 with 6.4, 26 with 7.
+// Until 25 the first number is the year and the second a major number: 24.6 came with ROCm 6.2, 24.7 with 6.3.1, 25.1
+// with 6.3.3, 25.25 with 6.4. Since 26, which came with ROCm 7, the major number is the first.
 constexpr uint32_t k_oldest_known = 24, k_newest_known = 26;
 
 struct Version {
-  uint32_t first = 0;
-  char room[60] = {};
+  uint32_t first = 0, second = 0;
+  char room[56] = {};
 };
-struct Text {  // structs that begin with the string we want: 64 bytes in version 24, 256 later
+struct Text {  // structs that begin with the string we want: 64 or 256 bytes
   char text[4096] = {};
 };
 struct Activity {
@@ -54,7 +54,7 @@ struct KfdInfo {
 struct Power {
   uint32_t words[128] = {};  // in W; see power_watts()
 };
-// Throttling as counters: how many of the `cycles` each limit held the clocks down.
+// Throttling as counters: how many of the `cycles` each limit held the clocks down. Zero before ROCm 6.3.
 struct Residency {
   uint64_t cycles = 0, prochot = 0, power = 0, socket_heat = 0, regulator_heat = 0, memory_heat = 0;
 };
@@ -62,7 +62,7 @@ struct Metrics {
   char before_throttle[112] = {};
   uint64_t throttle = 0;  // of the kernel's driver, the same bits for every chip
   char before_residency[304] = {};
-  Residency residency;  // since version 25
+  Residency residency;
   char room[32768 - 112 - 8 - 304 - sizeof(Residency)] = {};
 };
 
@@ -89,6 +89,31 @@ struct Functions {
   Status (*kfd)(Handle, KfdInfo*);
 };
 
+// Calls visit(function, symbol) for each of them.
+template <class Visit>
+void for_each_function(Functions& call, Visit&& visit) {
+  visit(call.init, "amdsmi_init");
+  visit(call.shutdown, "amdsmi_shut_down");
+  visit(call.version, "amdsmi_get_lib_version");
+  visit(call.sockets, "amdsmi_get_socket_handles");
+  visit(call.processors, "amdsmi_get_processor_handles");
+  visit(call.processor_type, "amdsmi_get_processor_type");
+  visit(call.asic, "amdsmi_get_gpu_asic_info");
+  visit(call.driver, "amdsmi_get_gpu_driver_info");
+  visit(call.memory_total, "amdsmi_get_gpu_memory_total");
+  visit(call.memory_used, "amdsmi_get_gpu_memory_usage");
+  visit(call.power, "amdsmi_get_power_info");
+  visit(call.power_cap, "amdsmi_get_power_cap_info");
+  visit(call.energy, "amdsmi_get_energy_count");
+  visit(call.temperature, "amdsmi_get_temp_metric");
+  visit(call.clock, "amdsmi_get_clock_info");
+  visit(call.activity, "amdsmi_get_gpu_activity");
+  visit(call.metrics, "amdsmi_get_gpu_metrics_info");
+  visit(call.errors, "amdsmi_get_gpu_total_ecc_count");
+  visit(call.partition, "amdsmi_get_gpu_compute_partition");
+  visit(call.kfd, "amdsmi_get_gpu_kfd_info");
+}
+
 // Null for what the library lacks.
 Functions find_functions(const SharedLibrary& library);
 
@@ -96,7 +121,7 @@ Functions find_functions(const SharedLibrary& library);
 std::string_view describe_status(Status status);
 
 // Of the pair "present, average" that a chip gives one of; nothing where it gives neither.
-std::optional<double> power_watts(const Power& power, uint32_t version);
+std::optional<double> power_watts(const Power& power, const Version& version);
 
 // ThrottleReason bits.
 uint32_t to_throttle(uint64_t status);

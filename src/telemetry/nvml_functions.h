@@ -55,6 +55,38 @@ struct Functions {
   Status (*processes)(Device, unsigned int*, Process*);  // count: room, then how many there are
 };
 
+// Calls visit(function, symbol) for each of them; a function of several symbols is the first that the library has.
+template <class Visit>
+void for_each_function(Functions& call, Visit&& visit) {
+  visit(call.init, "nvmlInit_v2");
+  visit(call.shutdown, "nvmlShutdown");
+  visit(call.driver_version, "nvmlSystemGetDriverVersion");
+  visit(call.cuda_version, "nvmlSystemGetCudaDriverVersion_v2");
+  visit(call.count, "nvmlDeviceGetCount_v2");
+  visit(call.handle, "nvmlDeviceGetHandleByIndex_v2");
+  visit(call.name, "nvmlDeviceGetName");
+  visit(call.memory, "nvmlDeviceGetMemoryInfo");
+  visit(call.power, "nvmlDeviceGetPowerUsage");
+  visit(call.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  visit(call.energy, "nvmlDeviceGetTotalEnergyConsumption");
+  visit(call.temperature, "nvmlDeviceGetTemperature");
+  visit(call.threshold, "nvmlDeviceGetTemperatureThreshold");
+  visit(call.clock, "nvmlDeviceGetClockInfo");
+  visit(call.max_clock, "nvmlDeviceGetMaxClockInfo");
+  visit(call.utilization, "nvmlDeviceGetUtilizationRates");
+  visit(call.throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  visit(call.throttle_reasons, "nvmlDeviceGetCurrentClocksEventReasons");  // its name since driver 535
+  visit(call.cores, "nvmlDeviceGetNumGpuCores");
+  visit(call.ecc_mode, "nvmlDeviceGetEccMode");
+  visit(call.ecc_errors, "nvmlDeviceGetTotalEccErrors");
+  visit(call.persistence, "nvmlDeviceGetPersistenceMode");
+  visit(call.mig_mode, "nvmlDeviceGetMigMode");
+  visit(call.pcie_lanes, "nvmlDeviceGetCurrPcieLinkWidth");
+  visit(call.max_pcie_lanes, "nvmlDeviceGetMaxPcieLinkWidth");
+  visit(call.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  visit(call.processes, "nvmlDeviceGetComputeRunningProcesses_v2");  // CUDA 11
+}
+
 // Null for what the library lacks.
 Functions find_functions(const SharedLibrary& library);
 

@@ -1,5 +1,5 @@
-// One MI300X that answers as AMD SMI would, in the structs of the version named by FAKE_AMD_SMI_VERSION (24, 25 or 26;
-// 26 when it is not given). FAKE_GPU_LIES (lies.h) makes it lie.
+// One MI300X that answers as AMD SMI would, in the structs of the version named by FAKE_AMD_SMI_VERSION (24.6, 24.7,
+// 25.1, 25.25 or 26.0; 26.0 when it is not given). FAKE_GPU_LIES (lies.h) makes it lie.
 #include <cstdio>
 #include <cstring>
 
@@ -10,10 +10,17 @@ constexpr int k_success = 0, k_not_supported = 2, k_io_error = 12;
 constexpr uint32_t k_watts = 650;
 uint64_t cycles = 0;
 
-int version() {
+struct Version {
+  unsigned first, second;
+  auto operator<=>(const Version&) const = default;
+};
+Version version() {
+  Version named{26, 0};
   const char* text = std::getenv("FAKE_AMD_SMI_VERSION");
-  return text != nullptr ? std::atoi(text) : 26;
+  if (text != nullptr) std::sscanf(text, "%u.%u", &named.first, &named.second);
+  return named;
 }
+constexpr Version k_rocm_6_3{24, 7}, k_rocm_6_4{25, 25};
 
 int state_of(const void* device) {
   const int number = static_cast<int>(reinterpret_cast<intptr_t>(device)) - 100;
@@ -69,8 +76,9 @@ int amdsmi_init(uint64_t flags) {
 }
 int amdsmi_shut_down() { return k_success; }
 int amdsmi_get_lib_version(uint32_t* words) {
-  words[0] = static_cast<uint32_t>(version());
-  words[1] = words[2] = words[3] = 1;
+  words[0] = version().first;
+  words[1] = version().second;
+  words[2] = words[3] = 1;
   return k_success;
 }
 int amdsmi_get_socket_handles(uint32_t* count, void** handles) {
@@ -108,15 +116,17 @@ int amdsmi_get_power_info(void* device, void* info) {
   ++fake::power_readings;
   if (const int state = state_of(device); state != k_success) return state;
   const uint32_t now = fake::lie("power_absurd") != 0 ? 1U << 31 : fake::lie("power_unknown") != 0 ? ~0U : k_watts;
-  const struct { uint32_t current, average, voltages[3], limit, room[11]; } old{now, ~0U, {}, 750, {}};
+  const struct {
+    uint32_t current, average, voltages[3], limit, room[11];
+  } old{now, ~0U, {757, 801, 1203}, 750, {}};
   const struct {
     uint64_t socket;
     uint32_t current, average;
     uint64_t voltages[3];
     uint32_t limit;
     uint64_t room[18];
-  } info_26{0, now, ~0U, {}, 750, {}};
-  if (version() <= 24)
+  } info_26{0, now, ~0U, {757, 801, 1203}, 750, {}};
+  if (version() < k_rocm_6_4)
     std::memcpy(info, &old, sizeof old);
   else
     std::memcpy(info, &info_26, sizeof info_26);
@@ -154,9 +164,9 @@ int amdsmi_get_gpu_metrics_info(void* device, void* place) {
   metrics.prochot = metrics.regulator_thermal = metrics.hbm_thermal = 0;
   metrics.ppt = 7 * cycles / 10;
   metrics.socket_thermal = fake::lie("hot") != 0 ? cycles : 0;
-  if (version() <= 24) metrics.indep_throttle_status = fake::lie("hot") != 0 ? 1ULL << 36 : 1ULL;
-  const size_t until_version_25 = offsetof(GpuMetrics, accumulation_counter);
-  std::memcpy(place, &metrics, version() <= 24 ? until_version_25 : sizeof metrics);
+  const bool older = version() < k_rocm_6_3;
+  if (older) metrics.indep_throttle_status = fake::lie("hot") != 0 ? 1ULL << 36 : 1ULL;
+  std::memcpy(place, &metrics, older ? offsetof(GpuMetrics, accumulation_counter) : sizeof metrics);
   return k_success;
 }
 int amdsmi_get_gpu_total_ecc_count(void* device, uint64_t* correctable_uncorrectable) {

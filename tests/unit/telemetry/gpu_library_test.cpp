@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu_fixture.h"
 #include "telemetry/amd_smi.h"
 #include "telemetry/nvml.h"
+#include "telemetry/nvml_functions.h"
 #include "telemetry/rocm_smi.h"
 #include "telemetry/throttle.h"
 
@@ -81,6 +84,13 @@ TEST(Nvml, NumbersDevicesAsTheLibraryDoes) {
   EXPECT_EQ(devices[0].name, "NVIDIA L4");
 }
 
+TEST(Nvml, SortsThrottleReasons) {
+  EXPECT_EQ(nvml::to_throttle(0x1), 0u) << "an idle GPU";
+  EXPECT_EQ(nvml::to_throttle(0x100), k_throttle_set);
+  EXPECT_EQ(nvml::to_throttle(0x200), k_throttle_hardware) << "the limit of the board";
+  EXPECT_EQ(nvml::to_throttle(0x400), k_throttle_hardware) << "reliability";
+}
+
 TEST(RocmSmi, ReadsDevicesInBaseUnits) {
   const auto rocm = open_rocm_smi(FAKE_ROCM_SMI).library;
   ASSERT_NE(rocm, nullptr);
@@ -133,8 +143,13 @@ TEST_P(AmdSmiVersions, ReadsDevicesInBaseUnits) {
   EXPECT_NE(read_once(*amd, 0).throttle.value() & k_throttle_thermal, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Known, AmdSmiVersions, testing::Values("24", "25", "26"),
-                         [](const auto& each) { return std::string("v") + each.param; });
+// Of ROCm 6.2, 6.3.1, 6.3.3, 6.4 and 7.0.
+INSTANTIATE_TEST_SUITE_P(Known, AmdSmiVersions, testing::Values("24.6", "24.7", "25.1", "25.25", "26.0"),
+                         [](const auto& each) {
+                           std::string name = std::string("v") + each.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
 
 TEST(AmdSmi, TellsTheStateOfADevice) {
   const auto amd = open_amd_smi(FAKE_AMD_SMI).library;
