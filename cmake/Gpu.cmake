@@ -31,20 +31,15 @@ if(TPRIMAT_GPU STREQUAL nvd)
   foreach(packages IN LISTS cuda_packages)
     list(APPEND TPRIMAT_GPU_RPATH ${packages}/nvidia/cu13/lib ${packages}/nvidia/cudnn/lib ${packages}/nvidia/nccl/lib)
   endforeach()
-  # cuDNN's attention is compiled where its headers are.
-  find_path(TPRIMAT_CUDNN_HEADERS cudnn.h HINTS ${cuda_packages} ${cuda}/include PATHS ${python_packages}
-    PATH_SUFFIXES nvidia/cudnn/include)
-  find_path(TPRIMAT_CUDNN_FRONTEND cudnn_frontend.h HINTS ${cuda_packages} PATHS ${python_packages}
-    PATH_SUFFIXES include)
-  find_path(TPRIMAT_NVRTC_HEADERS nvrtc.h HINTS ${cuda}/include ${cuda_packages} PATHS ${python_packages}
-    PATH_SUFFIXES nvidia/cu13/include)  # which the frontend includes
-  if(TPRIMAT_CUDNN_HEADERS AND TPRIMAT_CUDNN_FRONTEND AND TPRIMAT_NVRTC_HEADERS)
-    target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${TPRIMAT_CUDNN_HEADERS} ${TPRIMAT_CUDNN_FRONTEND}
-      ${TPRIMAT_NVRTC_HEADERS})
-    target_compile_definitions(tprimat_gpu_vendor INTERFACE TPRIMAT_HAS_CUDNN=1)
-  else()
-    message(STATUS "No headers of cuDNN and cudnn-frontend: attention runs on our own kernels alone")
+  option(TPRIMAT_CUDNN "Attention through cuDNN on NVIDIA GPUs" ON)
+  if(TPRIMAT_CUDNN)
+    include(Cudnn)
+    tprimat_find_cudnn(tprimat_gpu_vendor PLACES ${cuda_packages} ${cuda}/include ${python_packages})
   endif()
+  # Names of ranges for profilers; a header alone, which loads nothing unless a profiler asks for it.
+  find_path(TPRIMAT_NVTX_HEADERS nvtx3/nvToolsExt.h HINTS ${cuda}/include ${cuda_packages} PATHS ${python_packages}
+    PATH_SUFFIXES nvidia/cu13/include REQUIRED)
+  target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${TPRIMAT_NVTX_HEADERS})
   foreach(architecture IN LISTS TPRIMAT_GPU_ARCHITECTURES_nvd)
     list(APPEND gpu_flags -gencode arch=compute_${architecture},code=sm_${architecture})
   endforeach()

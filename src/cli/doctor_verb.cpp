@@ -16,6 +16,7 @@
 #include "doctor/doctor_facts.h"
 #include "doctor/installer.h"
 #include "launch/frameworks.h"
+#include "ops/gpu_module.h"
 #include "process/local_runner.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/enum_names.h"
@@ -66,8 +67,21 @@ DoctorRequest to_doctor_request(const DoctorOptions& options, const Session& ses
   return request;
 }
 
+// What the native trainer would load for the platform's GPUs; nothing where it has no module for them.
+std::vector<LibraryCondition> read_trainer_libraries(Platform platform) {
+  std::vector<LibraryCondition> libraries;
+  if (platform == Platform::cpu) return libraries;
+  const GpuModule* const module = find_gpu_module(platform == Platform::nvd ? GpuVendor::nvd : GpuVendor::amd);
+  if (module == nullptr) return libraries;
+  for (gpu::LibraryReport& each : module->libraries())
+    libraries.push_back({platform, std::move(each.title), std::move(each.serves), each.optional, std::move(each.file),
+                         std::move(each.version), std::move(each.refusal), std::move(each.remedy)});
+  return libraries;
+}
+
 ExitStatus examine(const DoctorOptions& options, const Session& session) {
-  const DoctorFacts facts = read_doctor_facts(to_doctor_request(options, session), find_gpu_libraries());
+  DoctorFacts facts = read_doctor_facts(to_doctor_request(options, session), find_gpu_libraries());
+  facts.gpu_libraries = read_trainer_libraries(facts.platform());
   const MachineDiagnosis diagnosis = diagnose(facts);
   print_result(session.json ? print_json(diagnosis_to_json(diagnosis, facts))
                             : render_diagnosis(diagnosis, options.brief));

@@ -13,11 +13,11 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/parse_choice.h"
+#include "cli/train_watch.h"
 #include "cli/verbs.h"
 #include "device/parallel.h"
 #include "model_files/checkpoint_folder.h"
 #include "model_files/export_checkpoint.h"
-#include "probe/gemm_probe.h"
 #include "spec/train_spec.h"
 #include "text/json.h"
 #include "train/checkpoints.h"
@@ -25,8 +25,6 @@
 #include "train/kernel_notes.h"
 #include "train/log_line.h"
 #include "train/loop.h"
-#include "train/op_report.h"
-#include "train/op_trace.h"
 
 namespace tprimat {
 namespace {
@@ -157,60 +155,6 @@ class StepOutput {
   std::optional<EventFile> events_;
 };
 
-// Times all steps but the first, which also warms caches up.
-class Profile {
- public:
-  Profile(Engine& engine, int64_t first_step) : engine_(engine), first_step_(first_step) {}
-  void note(const StepRecord& record) {
-    if (record.step == first_step_) engine_.use_clock(&clock_);
-    if (record.step > first_step_) ++steps_, seconds_ += record.time_seconds;
-  }
-  void print(const TrainSpec& spec) const {
-    if (steps_ == 0) return log_warning("--profile needs at least two steps: the first is left out");
-    const std::optional<GemmPeak> peak = measure_gemm_peak(spec.precision, thread_count());
-    const auto achievable = peak ? std::optional<double>(peak->flops_per_second) : std::nullopt;
-    print_result(render_op_report(make_op_report(clock_, steps_, seconds_, achievable)));
-  }
-
- private:
-  Engine& engine_;
-  int64_t first_step_, steps_ = 0;
-  double seconds_ = 0;
-  OpClock clock_;
-};
-
-// Records the operations of the steps that TPRIMAT_PROFILE names; every rank times them, rank 0 writes its own.
-class StepTrace {
- public:
-  StepTrace(Engine& engine, int64_t first_step) : engine_(engine), request_(op_trace_request()) {
-    clock_.keep_events();
-    if (request_ && first_step >= request_->first_step) engine_.use_clock(&clock_);
-    step_begin_ = SteadyClock::now();
-  }
-  void note(int64_t step) {
-    if (!request_) return;
-    const auto now = SteadyClock::now();
-    if (step >= request_->first_step && step <= request_->last_step) steps_.push_back({step, step_begin_, now});
-    if (step == request_->last_step) finish();
-    if (step + 1 == request_->first_step) engine_.use_clock(&clock_);
-    step_begin_ = SteadyClock::now();
-  }
-
- private:
-  void finish() {
-    engine_.use_clock(nullptr);
-    const RankGroups& ranks = engine_.ranks();
-    if (ranks.world->rank() != 0) return;
-    write_file_atomically(request_->path, render_op_trace(clock_.events(), steps_, ranks.world->size()));
-  }
-
-  Engine& engine_;
-  std::optional<OpTraceRequest> request_;
-  OpClock clock_;
-  std::vector<StepSpan> steps_;
-  SteadyClock::time_point step_begin_;
-};
-
 // What a GPU's operations turned out to be made of, after the first step, and what they warn of.
 class KernelNotes {
  public:
@@ -237,7 +181,7 @@ ExitStatus train(const TrainOptions& options) {
   const auto platform = parse_choice<Platform>(options.device, "--device");
   std::unique_ptr<Communicator> world = make_world_communicator();
   const Machinery machinery = machinery_of(platform, *world, launcher_place());
-  const std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), machinery);
+  std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), machinery);
   const bool speaks = engine->ranks().world->rank() == 0;
   if (speaks) prepare_folders(spec, options);
   if (speaks) print_summary(spec, *engine);
@@ -246,14 +190,15 @@ ExitStatus train(const TrainOptions& options) {
 
   std::optional<StepOutput> output;
   if (speaks) output.emplace(spec, options.tensorboard, first_step);
-  Profile profile(*engine, first_step);
-  StepTrace trace(*engine, first_step);
+  std::optional<StepProfile> profile;
+  if (options.profile) profile.emplace(*engine, machinery, spec, first_step);
+  StepTrace trace(*engine, machinery, first_step);
   KernelNotes kernels(machinery.report, *engine, first_step);
   TrainingHooks hooks;
   hooks.step = [&](const StepRecord& record) {
     kernels.note(record.step);
     if (output) output->show(record);
-    if (options.profile) profile.note(record);
+    if (profile) profile->note(record);
     trace.note(record.step);
   };
   hooks.note = [&](const std::string& note) {
@@ -267,10 +212,11 @@ ExitStatus train(const TrainOptions& options) {
     throw;
   }
   checkpoints.finish();
-  if (options.profile && speaks) profile.print(spec);
   if (!options.export_folder.empty() && speaks)
     export_checkpoint_to_hugging_face(step_folder(spec.checkpoint.directory, checkpoints.last_step()),
                                       {options.export_folder});
+  engine.reset();  // a GPU's peak is measured in the memory that it leaves
+  if (profile && speaks) profile->print();
   return ExitStatus::done;
 }
 

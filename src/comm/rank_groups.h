@@ -40,7 +40,8 @@ struct RankGroups {
 // the host's memory. Collective.
 using ConnectDevices = std::unique_ptr<Communicator> (*)(std::unique_ptr<Communicator> host);
 
-// Collective over `world`, which must have no transfer under way, and stays one of the host. Throws Error when world
+// Collective over `world`, which must have no transfer under way, and stays one of the host. What the groups need of
+// their devices' memory is taken before this returns, so that the rest is a training's. Throws Error when world
 // does not have as many ranks as the layout.
 RankGroups make_rank_groups(const TrainSpec& spec, std::unique_ptr<Communicator> world,
                             ConnectDevices connect = nullptr);

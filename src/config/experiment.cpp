@@ -84,7 +84,6 @@ void take_training(const Experiment& experiment, TrainSpec& spec) {
   spec.loss_scale = experiment.loss_scale;
   spec.anomalies = experiment.anomalies;
   spec.evaluation = experiment.evaluation;
-  spec.deterministic = experiment.deterministic;
 }
 
 void require_sound(const TrainSpec& spec, int64_t devices, const std::string& where) {
@@ -117,6 +116,7 @@ TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const
   spec.recompute = setup.recompute;
   spec.checkpoint = make_checkpoint_spec(experiment.checkpoints, entry.initial_weights);
   take_training(experiment, spec);
+  spec.deterministic = experiment.deterministic.value_or(platform == Platform::cpu);
   require_sound(spec, setup.num_devices, fmt::format("strategy {} of {} on {}", strategy, model, enum_name(platform)));
   return spec;
 }

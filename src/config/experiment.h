@@ -60,7 +60,7 @@ struct Experiment {
   EvaluationSpec evaluation;
   std::string data_split = DataSpec().split;
   int64_t seed = 42;
-  bool deterministic = true;
+  std::optional<bool> deterministic;  // unstated: as TrainSpec says
   int64_t micro_batch_size = 1, global_batch_size = 1, sequence_length = 0, steps = 0;
   int64_t runs = 1;
   std::optional<int64_t> fixed_warmup_steps;  // nothing: detect

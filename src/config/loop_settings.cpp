@@ -102,8 +102,7 @@ void resolve_evaluation(Draft& draft) {
 }  // namespace
 
 void resolve_loop(Draft& draft) {
-  draft.experiment.deterministic =
-      take_or(draft, draft.raw.training.general.deterministic, "training.general.deterministic", true);
+  draft.experiment.deterministic = draft.raw.training.general.deterministic;
   resolve_loss_scale(draft);
   resolve_anomalies(draft);
   resolve_evaluation(draft);

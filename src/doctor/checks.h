@@ -20,6 +20,7 @@ std::vector<MachineFinding> check_limits(const DoctorFacts& facts);
 std::vector<MachineFinding> check_system(const DoctorFacts& facts);
 std::vector<MachineFinding> check_frameworks(const DoctorFacts& facts);
 std::vector<MachineFinding> check_tools(const DoctorFacts& facts);
+std::vector<MachineFinding> check_gpu_libraries(const DoctorFacts& facts);  // what the native trainer loads
 
 // All of them, in the order of the report.
 std::span<const Check> doctor_checks();

@@ -44,6 +44,15 @@ struct ToolCondition {
   std::optional<std::string> place;
 };
 
+// A vendor's library that the native trainer loads for GPUs of one platform.
+struct LibraryCondition {
+  Platform platform = Platform::nvd;
+  std::string title, serves;    // "cuBLASLt", "matrix products"
+  bool optional = false;        // the trainer does without, slower, or needs it for several ranks alone
+  std::string file, version;    // where it is
+  std::string refusal, remedy;  // why it cannot be loaded; empty where it is
+};
+
 // Everything that the checks judge. Tests invent it.
 struct DoctorFacts {
   DoctorRequest request;
@@ -54,6 +63,7 @@ struct DoctorFacts {
   std::vector<std::string> refused_libraries;  // that are installed and cannot be used, and why
   std::vector<FrameworkCondition> frameworks;
   std::vector<ToolCondition> tools;
+  std::vector<LibraryCondition> gpu_libraries;  // empty where the trainer has no module for GPUs
 
   Platform platform() const { return request.platform.value_or(machine.platform); }
 };

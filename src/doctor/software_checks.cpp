@@ -57,6 +57,21 @@ std::vector<MachineFinding> check_frameworks(const DoctorFacts& facts) {
   return findings.take();
 }
 
+std::vector<MachineFinding> check_gpu_libraries(const DoctorFacts& facts) {
+  AreaFindings findings("GPU libraries");
+  const bool asked = holds_framework(facts.request.frameworks, Framework::native);
+  for (const LibraryCondition& library : facts.gpu_libraries) {
+    if (library.platform != facts.platform()) continue;
+    const std::string what = fmt::format("{} for {}", library.title, library.serves);
+    if (library.refusal.empty())
+      findings.ok(fmt::format("{}: {}{}{}", what, library.version, library.version.empty() ? "" : ", ", library.file));
+    else
+      findings.add(asked && !library.optional ? MachineSeverity::missing : MachineSeverity::warning,
+                   fmt::format("{}: {}", what, library.refusal), library.remedy);
+  }
+  return findings.take();
+}
+
 std::vector<MachineFinding> check_tools(const DoctorFacts& facts) {
   AreaFindings findings("tools");
   for (const ToolCondition& tool : facts.tools) {

@@ -37,10 +37,10 @@ std::string describe_available() {
 
 void refuse_compact_optimizer(const FrameworkModule& module, const OptimizerSpec& optimizer) {
   if (module.id == Framework::native || !optimizer.is_compact()) return;
-  throw Error(Problem{fmt::format("{} keeps its own formats of weights and moments: this program cannot state them",
-                                  module.long_name),
-                      optimizer.master_weights ? "training.optimizer.moments" : "training.optimizer.master_weights",
-                      "leave out moments and master_weights, or choose the framework native"});
+  throw Error(Problem{
+      fmt::format("{} keeps its own formats of weights and moments: this program cannot state them", module.long_name),
+      optimizer.master_weights ? "training.optimizer.moments" : "training.optimizer.master_weights",
+      "leave out moments and master_weights, or choose the framework native"});
 }
 
 }  // namespace
@@ -49,23 +49,69 @@ const std::vector<FrameworkModule>& framework_modules() {
   using enum Platform;
   static const std::vector<Profiler> python_profilers = {Profiler::nsys, Profiler::rocprofv3, Profiler::torch};
   static const std::vector<FrameworkModule> modules = {
-      {Framework::native, "native C++ trainer", {nvd, amd, cpu}, find_native, plan_native, "it is part of this program", "",
-       {Profiler::own}, lacking_of_native},
-      {Framework::tran, "HF Transformers", {nvd, amd, cpu}, find_tran, plan_tran,
-       "frameworks/setup.sh tran installs it", "", python_profilers},
-      {Framework::fsdp, "PyTorch FSDP2", {nvd, amd, cpu}, find_fsdp, plan_fsdp, "frameworks/setup.sh fsdp installs it",
-       "", python_profilers},
-      {Framework::deep, "DeepSpeed", {nvd, amd, cpu}, find_deep, plan_deep, "frameworks/setup.sh deep installs it", "",
+      {Framework::native,
+       "native C++ trainer",
+       {nvd, amd, cpu},
+       find_native,
+       plan_native,
+       "it is part of this program",
+       "",
+       {Profiler::own, Profiler::nsys, Profiler::rocprofv3},
+       lacking_of_native},
+      {Framework::tran,
+       "HF Transformers",
+       {nvd, amd, cpu},
+       find_tran,
+       plan_tran,
+       "frameworks/setup.sh tran installs it",
+       "",
        python_profilers},
-      {Framework::mega, "Megatron-LM", {nvd, amd}, find_mega, plan_mega,
-       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron", {Profiler::nsys}},
-      {Framework::mgds, "Megatron-DeepSpeed", {nvd, amd}, find_mgds, plan_mgds,
-       "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH", "megatron_deepspeed",
+      {Framework::fsdp,
+       "PyTorch FSDP2",
+       {nvd, amd, cpu},
+       find_fsdp,
+       plan_fsdp,
+       "frameworks/setup.sh fsdp installs it",
+       "",
+       python_profilers},
+      {Framework::deep,
+       "DeepSpeed",
+       {nvd, amd, cpu},
+       find_deep,
+       plan_deep,
+       "frameworks/setup.sh deep installs it",
+       "",
+       python_profilers},
+      {Framework::mega,
+       "Megatron-LM",
+       {nvd, amd},
+       find_mega,
+       plan_mega,
+       "name its checkout in paths.megatron.installation or MEGATRON_PATH",
+       "megatron",
        {Profiler::nsys}},
-      {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", {nvd}, find_nemo, plan_nemo,
-       "run in NVIDIA's NeMo container, or frameworks/setup.sh nemo installs it", "nemo"},
-      {Framework::prim, "AMD Primus (Megatron)", {amd}, find_prim, plan_prim,
-       "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder", "primus"},
+      {Framework::mgds,
+       "Megatron-DeepSpeed",
+       {nvd, amd},
+       find_mgds,
+       plan_mgds,
+       "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH",
+       "megatron_deepspeed",
+       {Profiler::nsys}},
+      {Framework::nemo,
+       "NVIDIA NeMo (Megatron-Bridge)",
+       {nvd},
+       find_nemo,
+       plan_nemo,
+       "run in NVIDIA's NeMo container, or frameworks/setup.sh nemo installs it",
+       "nemo"},
+      {Framework::prim,
+       "AMD Primus (Megatron)",
+       {amd},
+       find_prim,
+       plan_prim,
+       "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder",
+       "primus"},
   };
   return modules;
 }
@@ -98,8 +144,7 @@ void require_installed(const FrameworkModule& module, const Checkout& checkout, 
 
 void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec) {
   if (spec.evaluation.interval > 0)
-    program.deviations.push_back(
-        {"evaluation", fmt::format("after every {} steps", spec.evaluation.interval), "none"});
+    program.deviations.push_back({"evaluation", fmt::format("after every {} steps", spec.evaluation.interval), "none"});
   if (!spec.checkpoint.directory.empty()) program.deviations.push_back({"checkpoints", "saved", "not saved"});
 }
 

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "device/device.h"
+#include "device/accelerator.h"
 
 namespace tprimat {
 
@@ -28,6 +29,10 @@ struct OpEvent {
   std::chrono::steady_clock::time_point begin, end;
 };
 
+// Times operations. On a processor an operation has ended when its call returns. A GPU works on after it was told to:
+// there the clock puts events of the GPU before and behind each operation and reads them when the step is over, so that
+// nothing waits that would not wait without a clock; events noted down with recorded work tell the time of each replay.
+// Operations are also ranges of the vendor's profiler (NVTX, ROCTX), where they are given to the GPU one by one.
 class OpClock {
  public:
   void add(std::string_view name, const OpTotal& total);
@@ -35,26 +40,50 @@ class OpClock {
 
   // From now on every call is kept, not only the totals.
   void keep_events() { keeps_events_ = true; }
-  void keep(OpEvent event) {
-    if (keeps_events_) events_.push_back(std::move(event));
-  }
-  bool keeps_events() const { return keeps_events_; }
-
-  // Of a device that works on after it was told to: times are taken when it has done what it was given.
-  void wait_for(Device* device) { device_ = device; }
-  std::chrono::steady_clock::time_point now() const {
-    if (device_ != nullptr) device_->finish();
-    return std::chrono::steady_clock::now();
-  }
   const std::vector<OpEvent>& events() const { return events_; }
-
   const std::map<std::string, OpTotal, std::less<>>& totals() const { return totals_; }
 
+  // Times are the device's; nullptr: the processor's.
+  void use_device(Accelerator* device);
+  // Only ranges of a profiler, no times.
+  void name_ranges_only() { times_ = false; }
+  // Whether work may be recorded while the clock runs: the profiler sees ranges of what is given one by one alone.
+  bool allows_recording() const { return device_ == nullptr || (times_ && device_->times_recorded_work()); }
+
+  // Operations between these belong to work that is recorded and counts at each replay; what was recorded before is
+  // forgotten.
+  void begin_recording();
+  void end_recording() { records_ = false; }
+  void note_replay() { replayed_ = true; }
+
+  void begin_step();
+  void finish_step();  // the device has done all that it was given
+
+  struct OpenOp {
+    std::chrono::steady_clock::time_point begin;
+    std::unique_ptr<DeviceEvent> first;
+  };
+  OpenOp open(std::string_view name);
+  void close(OpenOp op, std::string_view name, double flops, double bytes);
+
  private:
+  struct Span {
+    std::string name;
+    double flops, bytes;
+    std::unique_ptr<DeviceEvent> first, last;
+  };
+  void count(const Span& span);
+  std::unique_ptr<DeviceEvent> mark();
+
   std::map<std::string, OpTotal, std::less<>> totals_;
-  bool keeps_events_ = false;
+  bool keeps_events_ = false, times_ = true;
   std::vector<OpEvent> events_;
-  Device* device_ = nullptr;
+  Accelerator* device_ = nullptr;
+  std::unique_ptr<DeviceEvent> step_event_;  // the step's beginning on the device, and on the host:
+  std::chrono::steady_clock::time_point step_begin_;
+  std::vector<Span> given_, recorded_;
+  std::vector<std::unique_ptr<DeviceEvent>> free_;
+  bool records_ = false, replayed_ = false;
 };
 
 // Times what happens until it goes out of scope; does nothing without a clock.
@@ -64,14 +93,11 @@ class OpTimer {
     double flops = 0, bytes = 0;
   };
   OpTimer(OpClock* clock, std::string_view name, Work work) : clock_(clock), name_(name), work_(work) {
-    if (clock_ != nullptr) start_ = clock_->now();
+    if (clock_ != nullptr) op_ = clock_->open(name_);
   }
   ~OpTimer() {
     if (clock_ == nullptr || std::uncaught_exceptions() > exceptions_) return;  // the device may never be done
-    const auto end = clock_->now();
-    const std::chrono::duration<double> passed = end - start_;
-    if (clock_->keeps_events()) clock_->keep({std::string(name_), work_.flops > 0, start_, end});
-    clock_->add(name_, {1, passed.count(), work_.flops, work_.bytes});
+    clock_->close(std::move(op_), name_, work_.flops, work_.bytes);
   }
   OpTimer(const OpTimer&) = delete;
   OpTimer& operator=(const OpTimer&) = delete;
@@ -80,8 +106,8 @@ class OpTimer {
   OpClock* clock_;
   std::string_view name_;
   Work work_;
+  OpClock::OpenOp op_;
   int exceptions_ = std::uncaught_exceptions();
-  std::chrono::steady_clock::time_point start_;
 };
 
 }  // namespace tprimat

@@ -1,7 +1,6 @@
 #include "nn/parameters.h"
 
-#include <cmath>
-#include <numbers>
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -13,13 +12,7 @@ constexpr int64_t k_alignment = 64;  // elements: every weight starts on its own
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): a bijection whose outputs pass for independent draws.
-uint64_t mix(uint64_t state) {
-  state += 0x9E3779B97F4A7C15u;
-  state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9u;
-  state = (state ^ (state >> 27)) * 0x94D049BB133111EBu;
-  return state ^ (state >> 31);
-}
+uint64_t mix(uint64_t state) { return mix_bits(state + 0x9E3779B97F4A7C15u); }
 
 // FNV-1a, 64 bits.
 uint64_t hash_name(const std::string& name) {
@@ -27,9 +20,6 @@ uint64_t hash_name(const std::string& name) {
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
   return hash;
 }
-
-// In (0, 1]: 53 random bits.
-double unit(uint64_t bits) { return (static_cast<double>(bits >> 11) + 1.0) * 0x1.0p-53; }
 
 }  // namespace
 
@@ -75,16 +65,26 @@ std::vector<ElementRange> ParameterTable::ranges_to_clear(const ElementRange& of
   return ranges;
 }
 
-InitialValues::InitialValues(const Parameter& parameter, int64_t seed)
-    : mean_(parameter.mean),
-      stddev_(parameter.stddev),
-      stream_(mix(static_cast<uint64_t>(seed) ^ hash_name(parameter.name))) {}
-
-double InitialValues::at(int64_t whole_index) const {
-  if (stddev_ == 0.0) return mean_;
-  const uint64_t draw = stream_ + 2 * static_cast<uint64_t>(whole_index);
-  const double radius = std::sqrt(-2.0 * std::log(unit(mix(draw))));  // Box-Muller
-  return mean_ + stddev_ * radius * std::cos(2.0 * std::numbers::pi * unit(mix(draw + 1)));
+std::vector<InitialPiece> initial_values(const Parameter& parameter, int64_t seed, int64_t begin, int64_t count) {
+  const Shard& shard = parameter.shard;
+  std::vector<InitialPiece> pieces;
+  int64_t before = 0;  // local values in the row ranges so far
+  for (const RowRange& rows : shard.rows) {
+    const int64_t here = rows.count * shard.cols;
+    const int64_t skip = std::max<int64_t>(begin - before, 0), end = std::min(begin + count - before, here);
+    if (skip < end)
+      pieces.push_back({before + skip - begin,
+                        end - skip,
+                        {.mean = parameter.mean,
+                         .stddev = parameter.stddev,
+                         .stream = mix(static_cast<uint64_t>(seed) ^ hash_name(parameter.name)),
+                         .first = rows.first * shard.whole_cols + shard.first_col,
+                         .cols = shard.cols,
+                         .whole_cols = shard.whole_cols,
+                         .skip = skip}});
+    before += here;
+  }
+  return pieces;
 }
 
 }  // namespace tprimat

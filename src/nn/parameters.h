@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "ops/normal_draw.h"
+
 namespace tprimat {
 
 // Consecutive rows of a whole weight.
@@ -87,16 +89,14 @@ class ParameterTable {
   int64_t count_ = 0;
 };
 
-// The initial values of one weight, drawn from N(mean, stddev²). Value i of the whole weight depends on the seed, the
-// weight's name and i only, so that any number of threads or ranks draws the same weights.
-class InitialValues {
- public:
-  InitialValues(const Parameter& parameter, int64_t seed);
-  double at(int64_t whole_index) const;
-
- private:
-  double mean_, stddev_;
-  uint64_t stream_;
+// Local values [first, first + count) of those asked for: what one call of OpTable::draw_normal draws.
+struct InitialPiece {
+  int64_t first, count;
+  NormalDraw draw;
 };
+// The initial values of one weight, drawn from N(mean, stddev²): of its local values [begin, begin + count). Value i of
+// the whole weight depends on the seed, the weight's name and i only, so that any number of threads or ranks draws the
+// same weights.
+std::vector<InitialPiece> initial_values(const Parameter& parameter, int64_t seed, int64_t begin, int64_t count);
 
 }  // namespace tprimat

@@ -31,11 +31,14 @@ VendorWords words_of(GpuVendor vendor) {
   return {"gpu_host", "simulated", "it has one GPU always"};
 }
 
+std::string file_of(const VendorWords& words) { return fmt::format("libtprimat_{}.so", words.module); }
+
 const GpuModule& open_module(GpuVendor vendor) {
   const VendorWords words = words_of(vendor);
+  const std::string where = fmt::format("{} GPU", words.vendor);
   const ProgramModule library(
-      {.name = fmt::format("libtprimat_{}.so", words.module),
-       .where = fmt::format("{} GPU", words.vendor),
+      {.name = file_of(words),
+       .where = where,
        .wanted_for = fmt::format("the training shall run on {} GPUs", words.vendor),
        .when_missing = fmt::format("build with scripts/build_gpu.sh {}, which puts the module beside the program "
                                    "(docs/gpu.md)",
@@ -43,33 +46,37 @@ const GpuModule& open_module(GpuVendor vendor) {
        .when_broken = fmt::format("install what it misses, or build it on this machine: scripts/build_gpu.sh {} "
                                   "(docs/gpu.md)",
                                   words.module)});
-  return *library.function<GiveGpuModule>(k_give_gpu_module)();
-}
-
-void check_module(const GpuModule& module, const VendorWords& words) {
-  const std::string where = fmt::format("{} GPU", words.vendor);
+  const GpuModule& module = *library.function<GiveGpuModule>(k_give_gpu_module)();
   if (module.version != build_info().version || module.revision != build_info().revision)
-    throw Error(Problem{fmt::format("libtprimat_{}.so is of {} {}, the program of {} {}", words.module, module.version,
+    throw Error(Problem{fmt::format("{} is of {} {}, the program of {} {}", file_of(words), module.version,
                                     module.revision, build_info().version, build_info().revision),
                         where, "build the whole program again"},
                 ExitStatus::missing_component);
-  if (module.count_devices() == 0)
-    throw Error(Problem{"this process sees no GPU, or a driver that is missing or too old", where,
-                        std::string(words.see_devices)},
-                ExitStatus::missing_component);
+  return module;
+}
+
+// Once in a process.
+const GpuModule& opened_module(GpuVendor vendor) {
+  static std::map<GpuVendor, const GpuModule*> opened;
+  const GpuModule*& module = opened[vendor];
+  if (module == nullptr) module = &open_module(vendor);
+  return *module;
 }
 
 }  // namespace
 
+const GpuModule* find_gpu_module(GpuVendor vendor) {
+  return find_program_module(file_of(words_of(vendor))) ? &opened_module(vendor) : nullptr;
+}
+
 const GpuModule& load_gpu_module(GpuVendor vendor) {
-  static std::map<GpuVendor, const GpuModule*> loaded;
-  const GpuModule*& module = loaded[vendor];
-  if (module == nullptr) {
-    const GpuModule& found = open_module(vendor);
-    check_module(found, words_of(vendor));
-    module = &found;
-  }
-  return *module;
+  const GpuModule& module = opened_module(vendor);
+  const VendorWords words = words_of(vendor);
+  if (module.count_devices() == 0)
+    throw Error(Problem{"this process sees no GPU, or no driver", fmt::format("{} GPU", words.vendor),
+                        std::string(words.see_devices)},
+                ExitStatus::missing_component);
+  return module;
 }
 
 }  // namespace tprimat

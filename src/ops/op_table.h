@@ -16,6 +16,7 @@
 #include "ops/layernorm.h"
 #include "ops/matmul.h"
 #include "ops/memory.h"
+#include "ops/normal_draw.h"
 #include "ops/rmsnorm.h"
 #include "ops/rope.h"
 #include "ops/swiglu.h"
@@ -74,6 +75,8 @@ struct OpTable {
   void (*add_bias)(int64_t rows, int64_t cols, const T* bias, T* x);
   void (*add_column_sums)(int64_t rows, int64_t cols, const T* x, A* sums);
   void (*convert)(int64_t count, const A* from, T* to);
+  void (*draw_normal)(int64_t count, const NormalDraw& draw, T* to);
+  void (*draw_normal_wide)(int64_t count, const NormalDraw& draw, A* to);
   void (*clear)(void* memory, size_t bytes);
   void (*clear_ranges)(std::span<const ClearRange<A>> ranges);
   void (*copy)(const RowCopy& copy);

@@ -36,9 +36,9 @@ std::optional<std::vector<GpuRate>> measure_rates(const GpuMachine& machine, con
   std::vector<GpuRate> rates;
   for (const ModelProduct& entry : plan.products) {
     const ProductShape& shape = entry.shape;
-    const auto product = make_gpu_product(machine, shape, precision);
-    if (product == nullptr) return std::nullopt;
     try {
+      const auto product = make_gpu_product(machine, shape, precision);
+      if (product == nullptr) return std::nullopt;
       const DeviceMeasured measured = measure_on_device(*machine.device, plan.rule, [&] { product->run(); });
       rates.push_back(
           {shape.name, shape.pass, shape.m, shape.n, shape.k, shape.flops() / measured.median_seconds, measured});
@@ -179,6 +179,19 @@ GpuProbePlan standard_gpu_plan() {
         ProductShape{"up", wgrad, 4096, 28672, 8192}, ProductShape{"head", forward, 8192, 32768, 4096}})
     plan.products.push_back({shape, 1});
   return plan;
+}
+
+GpuProbePlan brief_gpu_plan() {
+  GpuProbePlan plan;
+  plan.products = {{{"square", ProductPass::forward, 8192, 8192, 8192}, 1}};
+  plan.rule = {.warm_seconds = 0.1, .window_seconds = 0.02, .longest_seconds = 0.5, .noise = 0.01, .least_windows = 8};
+  return plan;
+}
+
+std::optional<double> measure_gpu_peak(const GpuMachine& machine, const GpuProbePlan& plan, Precision precision) {
+  const auto rates = measure_rates(machine, plan, precision);
+  machine.products->tf32 = false;
+  return rates ? std::optional<double>(make_peak(precision, *rates, std::nullopt).flops_per_second) : std::nullopt;
 }
 
 GpuProbeReport run_gpu_probes(const GpuMachine& machine, const GpuProbePlan& plan, GpuWatch& watch) {

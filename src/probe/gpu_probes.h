@@ -169,6 +169,12 @@ inline constexpr double k_any_product_flops = 1e18;  // no product of a model is
 // Squares, and the products of an MLP and a head of width 4096 over 8192 tokens.
 GpuProbePlan standard_gpu_plan();
 
+// One large product with a short rule: what the profile of a training is held against.
+GpuProbePlan brief_gpu_plan();
+// Rate of the fastest product of the plan in FLOP/s; nothing where the GPU or its library cannot multiply such numbers,
+// or where memory is short.
+std::optional<double> measure_gpu_peak(const GpuMachine& machine, const GpuProbePlan& plan, Precision precision);
+
 GpuProbeReport run_gpu_probes(const GpuMachine& machine, const GpuProbePlan& plan, GpuWatch& watch);
 
 }  // namespace tprimat

@@ -197,7 +197,9 @@ struct TrainSpec {
   AnomalySpec anomalies;
   EvaluationSpec evaluation;
   CheckpointSpec checkpoint;
-  bool deterministic = true;  // same seed, layout and threads: same bits
+  // Same seed, layout and threads: same bits. Unstated: yes on a processor, where it costs nothing, and no on a GPU,
+  // where sums in a fixed order take time and memory and no peer makes them.
+  std::optional<bool> deterministic;
 
   int64_t gradient_accumulation_steps() const { return global_batch_size / (micro_batch_size * parallel.data); }
   int64_t tokens_per_step() const { return global_batch_size * sequence_length; }

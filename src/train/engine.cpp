@@ -82,6 +82,7 @@ class TypedEngine final : public Engine {
 
   UpdateReport run_step(int64_t step, const TokenSource& source) override {
     const double tokens = static_cast<double>(spec_.tokens_per_step());
+    if (clock_ != nullptr) clock_->begin_step();
     batches_.read((step - 1) * spec_.global_batch_size, source);
     const double loss = stage_.run(batches_, loss_scale_.value() / tokens, store_);
     {
@@ -93,6 +94,7 @@ class TypedEngine final : public Engine {
     decide(report);
     if (!report.skipped) update_weights(report);
     compute_.device.finish();
+    if (clock_ != nullptr) clock_->finish_step();
     return report;
   }
 
@@ -134,7 +136,7 @@ class TypedEngine final : public Engine {
   }
   void use_clock(OpClock* clock) override {
     clock_ = clock;
-    if (clock != nullptr && !compute_.device.is_host()) clock->wait_for(&compute_.device);
+    if (clock != nullptr) clock->use_device(compute_.accelerator);
     stage_.use_clock(clock);
   }
 
@@ -170,15 +172,12 @@ class TypedEngine final : public Engine {
     const double limit = spec_.optimizer.clip_grad_norm;
     const double clip = limit > 0 && report.grad_norm > limit ? limit / report.grad_norm : 1.0;
     {
-      const OpTimer timer(clock_, "AdamW", {0, static_cast<double>(store_.owned_size()) * k_update_bytes});
+      const OpTimer timer(clock_, "AdamW", {0, optimizer_.update_bytes()});
       optimizer_.update(report.learning_rate, clip / report.loss_scale, ++updates_);
     }
     const OpTimer timer(clock_, "weight exchange", {});
     store_.publish_weights();
   }
-  // Gradient read; master and both moments read and written; the rounded weight written where there is one.
-  static constexpr double k_update_bytes =
-      7.0 * sizeof(Accum<T>) + (std::is_same_v<T, Accum<T>> ? 0.0 : static_cast<double>(sizeof(T)));
 
   const TrainSpec spec_;
   const Machinery machinery_;  // outlives all that lies on its device
@@ -227,10 +226,10 @@ std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Commu
                                     const Machinery& machinery) {
   refuse_untrainable(spec, machinery);
   set_thread_count(spec.threads);
+  const bool deterministic = spec.deterministic.value_or(machinery.device->is_host());
   if (machinery.products != nullptr)
-    *machinery.products = {.tf32 = spec.precision == Precision::tf32,
-                           .time_candidates = !spec.deterministic,
-                           .unordered_sums = !spec.deterministic};
+    *machinery.products = {
+        .tf32 = spec.precision == Precision::tf32, .time_candidates = !deterministic, .unordered_sums = !deterministic};
   RankGroups ranks = make_rank_groups(spec, std::move(world), machinery.connect);
   switch (spec.precision) {
     case Precision::bf16:

@@ -29,7 +29,10 @@ std::string cell(const std::optional<double>& value, double unit, const char* su
 
 OpReport make_op_report(const OpClock& clock, int64_t steps, double total_seconds,
                         std::optional<double> achievable_flops) {
-  OpReport report{steps, total_seconds / static_cast<double>(steps), achievable_flops, {}};
+  OpReport report;
+  report.steps = steps;
+  report.step_seconds = total_seconds / static_cast<double>(steps);
+  report.achievable_flops = achievable_flops;
   OpTotal rest{0, total_seconds, 0, 0};
   for (const auto& [name, total] : clock.totals()) {
     report.lines.push_back(make_line(name, total, report));
@@ -42,8 +45,10 @@ OpReport make_op_report(const OpClock& clock, int64_t steps, double total_second
 }
 
 std::string render_op_report(const OpReport& report) {
-  std::string text = fmt::format("where the time of a step goes (mean of {} steps, {:.1f} ms)\n", report.steps,
-                                 report.step_seconds * 1e3);
+  const std::string plain =
+      report.plain_step_seconds ? fmt::format("; {:.1f} ms without the clock", *report.plain_step_seconds * 1e3) : "";
+  std::string text = fmt::format("where the time of a step goes (mean of {} steps, {:.1f} ms{})\n", report.steps,
+                                 report.step_seconds * 1e3, plain);
   text += fmt::format("  {:<34} {:>6} {:>10} {:>7} {:>12} {:>8} {:>10}\n", "operation", "calls", "ms", "share",
                       "GFLOP/s", "of peak", "GB/s");
   for (const OpLine& line : report.lines)

@@ -33,9 +33,10 @@ struct OpLine {
 
 struct OpReport {
   int64_t steps = 0;
-  double step_seconds = 0;                 // mean
-  std::optional<double> achievable_flops;  // FLOP/s, measured in the same process
-  std::vector<OpLine> lines;               // "everything else" comes last
+  double step_seconds = 0;                   // mean
+  std::optional<double> plain_step_seconds;  // mean of steps without the clock, where there were some
+  std::optional<double> achievable_flops;    // FLOP/s, measured in the same process
+  std::vector<OpLine> lines;                 // "everything else" comes last
 };
 
 // total_seconds: of all `steps` together.

@@ -48,11 +48,14 @@ std::optional<OpTraceRequest> op_trace_request() {
   std::getline(stream, kind, ':');
   stream >> request.first_step >> colon >> request.last_step >> std::ws;
   if (stream.get() == ':') std::getline(stream, request.path);
-  if (kind == "own" && colon == ':' && request.first_step >= 1 && request.last_step >= request.first_step &&
-      !request.path.empty())
-    return request;
+  const bool names_steps = colon == ':' && request.first_step >= 1 && request.last_step >= request.first_step;
+  if (kind == "cuda") request.kind = OpTraceRequest::Kind::cuda;
+  if (kind == "roctx") request.kind = OpTraceRequest::Kind::roctx;
+  const bool is_own = kind == "own" && !request.path.empty();
+  if (names_steps && (is_own || request.kind != OpTraceRequest::Kind::own)) return request;
   throw Error(Problem{fmt::format("'{}' does not say what this trainer is to record", text), "TPRIMAT_PROFILE",
-                      "own:11:15:PATH records steps 11 to 15"});
+                      "own:11:15:PATH records steps 11 to 15; cuda:11:15 and roctx:11:15 are windows for a GPU's "
+                      "profiler"});
 }
 
 std::string render_op_trace(const std::vector<OpEvent>& events, const std::vector<StepSpan>& steps, int world_size) {

@@ -9,10 +9,13 @@
 
 namespace tprimat {
 
-// What TPRIMAT_PROFILE asks of this trainer: "own:11:15:PATH".
+// What TPRIMAT_PROFILE asks of this trainer: "own:11:15:PATH" a trace of its own clock; "cuda:11:15" and "roctx:11:15",
+// on a GPU, the window in which Nsight Systems or rocprofv3 records.
 struct OpTraceRequest {
+  enum class Kind { own, cuda, roctx };
+  Kind kind = Kind::own;
   int64_t first_step = 1, last_step = 1;
-  std::string path;
+  std::string path;  // of the own trace
 };
 
 // Nothing when the variable is not set. Throws Error for what is no such request.

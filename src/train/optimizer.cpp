@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "device/parallel.h"
-
 namespace tprimat {
 
 template <class T>
@@ -90,32 +88,13 @@ void Optimizer<T>::find_pieces(const RankGroups& ranks) {
 }
 
 template <class T>
-template <class V>
-void Optimizer<T>::draw_piece(const Piece& piece, const InitialValues& initial, V* to, std::vector<V>& drawn) const {
-  constexpr int64_t k_at_a_time = int64_t{1} << 22;
-  drawn.resize(static_cast<size_t>(std::min(k_at_a_time, piece.count)));
-  for (int64_t first = 0; first < piece.count; first += k_at_a_time) {
-    const int64_t count = std::min(k_at_a_time, piece.count - first);
-    parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i)
-        drawn[static_cast<size_t>(i)] =
-            narrow<V>(static_cast<Accum<V>>(initial.at(piece.parameter->shard.whole_index(piece.begin + first + i))));
-    });
-    compute_->device.upload(to + first, drawn.data(), static_cast<size_t>(count) * sizeof(V));
-  }
-}
-
-template <class T>
 void Optimizer<T>::draw_weights(int64_t seed) {
-  std::vector<Accum<T>> drawn;
-  std::vector<T> rounded;
-  for (const Piece& piece : pieces_) {
-    const InitialValues initial(*piece.parameter, seed);
-    if (has_masters())
-      draw_piece(piece, initial, master(piece), drawn);
-    else
-      draw_piece(piece, initial, weights(piece), rounded);
-  }
+  for (const Piece& piece : pieces_)
+    for (const auto& [first, count, draw] : initial_values(*piece.parameter, seed, piece.begin, piece.count))
+      if (has_masters())
+        compute_->ops.draw_normal_wide(count, draw, master(piece) + first);
+      else
+        compute_->ops.draw_normal(count, draw, weights(piece) + first);
   round_weights();
 }
 
@@ -140,6 +119,13 @@ void Optimizer<T>::update(double learning_rate, double gradient_scale, int64_t u
     compute_->ops.adamw_compact(step, seed, compact_ranges_);
   else
     compute_->ops.adamw(step, ranges_);
+}
+
+template <class T>
+double Optimizer<T>::update_bytes() const {
+  const double moments = 4.0 * (has_short_moments() ? sizeof(bf16) : sizeof(Accum<T>));
+  const double weights = has_masters() ? 2.0 * sizeof(Accum<T>) + sizeof(T) : 2.0 * sizeof(T);
+  return static_cast<double>(store_.owned_size()) * (sizeof(Accum<T>) + moments + weights);
 }
 
 // The visitor may write: what lies on a GPU or in a short format comes to the host for it and goes back.

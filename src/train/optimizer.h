@@ -29,6 +29,9 @@ class Optimizer {
   double sum_of_gradient_squares() const;
   // `update`: the first is 1. Gradients are multiplied by gradient_scale first.
   void update(double learning_rate, double gradient_scale, int64_t update);
+  // What an update reads and writes at least, in bytes: the gradient is read; moments, and the weights in the format
+  // that keeps most of them, are read and written; rounded weights beside masters are written.
+  double update_bytes() const;
   void visit_state(const StateVisitor& visit) const;
   void visit_gradients(const StateVisitor& visit) const;  // of the own share, as kind weights
 
@@ -50,9 +53,6 @@ class Optimizer {
   void find_ranges();
   template <class M>
   void add_compact_range(const Piece& piece, M* first_moment, M* second_moment, CompactRanges<M>& ranges) const;
-  // `drawn` is for what is on its way to the device.
-  template <class V>
-  void draw_piece(const Piece& piece, const InitialValues& initial, V* to, std::vector<V>& drawn) const;
   // Of a piece's values, kept as V.
   template <class V>
   void show(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;

@@ -131,7 +131,8 @@ void Stage<T>::backward(int index, int64_t micro, const BatchReader& batches) {
 
 template <class T>
 bool Stage<T>::can_record() const {
-  return compute_->accelerator != nullptr && clock_ == nullptr && ranks_->world->size() == 1;
+  return compute_->accelerator != nullptr && ranks_->world->size() == 1 &&
+         (clock_ == nullptr || clock_->allows_recording());
 }
 
 template <class T>
@@ -142,10 +143,18 @@ double Stage<T>::run(const BatchReader& batches, double gradient_scale, WeightSt
     work(batches, gradient_scale, store);
     return read_loss();
   }
-  if (!recorded_ || recorded_->gradient_scale != gradient_scale)
-    recorded_ = {compute_->accelerator->record([&] { work(batches, gradient_scale, store); }), gradient_scale};
+  if (!recorded_ || recorded_->gradient_scale != gradient_scale || recorded_->clock != clock_)
+    record(batches, gradient_scale, store);
   recorded_->work->replay();
+  if (clock_ != nullptr) clock_->note_replay();
   return read_loss();
+}
+
+template <class T>
+void Stage<T>::record(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
+  if (clock_ != nullptr) clock_->begin_recording();
+  recorded_ = {compute_->accelerator->record([&] { work(batches, gradient_scale, store); }), gradient_scale, clock_};
+  if (clock_ != nullptr) clock_->end_recording();
 }
 
 template <class T>

@@ -55,8 +55,10 @@ class Stage {
   struct RecordedStep {
     std::unique_ptr<RecordedWork> work;
     double gradient_scale;
+    OpClock* clock;  // whose events are in it
   };
   bool can_record() const;
+  void record(const BatchReader& batches, double gradient_scale, WeightStore<T>& store);
   void work(const BatchReader& batches, double gradient_scale, WeightStore<T>& store);
   void clear_loss() const;
   double read_loss() const;

@@ -19,6 +19,7 @@
 #include "comm/gpu/host_nccl.h"
 #include "comm/gpu/nccl.h"
 #include "comm/messages/reduce.h"
+#include "device/gpu/host_memory.h"
 
 namespace tprimat::gpu::host {
 namespace {
@@ -39,6 +40,24 @@ struct SharedHead {
   std::atomic<int> arrived, round, broken;
 };
 
+// What connections take of the device's memory.
+class ConnectionMemory {
+ public:
+  ConnectionMemory() = default;
+  ~ConnectionMemory() {
+    for (std::byte* const each : taken_) give_memory_back(each);
+  }
+  ConnectionMemory(const ConnectionMemory&) = delete;
+  ConnectionMemory& operator=(const ConnectionMemory&) = delete;
+  void take(size_t connections) {
+    while (taken_.size() < connections && nccl_habits().connection_bytes > 0)
+      taken_.push_back(take_memory(nccl_habits().connection_bytes));
+  }
+
+ private:
+  std::vector<std::byte*> taken_;
+};
+
 class SharedGroup {
  public:
   SharedGroup(int ranks, const char* name, int rank) : ranks_(ranks), rank_(rank) {
@@ -48,6 +67,7 @@ class SharedGroup {
     CHECK(memory_ != MAP_FAILED);
     ::close(file);
     meet();
+    connections_.take(1);
     if (rank == 0) ::shm_unlink(name);
   }
   ~SharedGroup() { ::munmap(memory_, bytes()); }
@@ -65,6 +85,7 @@ class SharedGroup {
   bool is_abandoned() const { return abandoned_; }
   std::byte* slot(int rank) { return base() + k_head_bytes + rank * k_slot_bytes; }
 
+  void connect_pair() { connections_.take(2); }
   void meet() {
     const int round = head().round.load();
     if (head().arrived.fetch_add(1) + 1 == ranks_) {
@@ -128,6 +149,7 @@ class SharedGroup {
   int ranks_, rank_;
   void* memory_ = nullptr;
   std::atomic<bool> abandoned_ = false;
+  ConnectionMemory connections_;
 };
 using SharedRanks = std::shared_ptr<SharedGroup>;  // work that was put off has it too
 
@@ -260,10 +282,12 @@ nccl::Status broadcast(const void* from, void* to, size_t count, int type, int r
 }
 
 nccl::Status send(const void* from, size_t count, int type, int to, nccl::Group group, Stream) {
+  ranks_of(group)->connect_pair();
   return give(group, [=](SharedGroup& ranks) { ranks.send(bytes_at(from), bytes_of(count, type), to); });
 }
 
 nccl::Status receive(void* to, size_t count, int type, int from, nccl::Group group, Stream) {
+  ranks_of(group)->connect_pair();
   return give(group, [=](SharedGroup& ranks) { ranks.receive(bytes_at(to), bytes_of(count, type), from); });
 }
 

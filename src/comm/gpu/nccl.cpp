@@ -1,29 +1,22 @@
 #include "comm/gpu/nccl.h"
 
-#include "device/gpu/find_library.h"
+#include <cstdlib>
+
+#include "device/gpu/libraries.h"
 
 namespace tprimat::gpu::nccl {
 namespace {
 
-const WantedLibrary& wanted() {
-  static const WantedLibrary library = TPRIMAT_GPU_NAME(
-      (WantedLibrary{"NCCL",
-                     {"libnccl.so.2"},
-                     {"nvidia/nccl/lib"},
-                     "TPRIMAT_NCCL",
-                     "sudo apt-get install libnccl2, or: pip install nvidia-nccl-cu13"}),
-      (WantedLibrary{
-          "RCCL", {"librccl.so.1", "librccl.so"}, {"torch/lib"}, "TPRIMAT_RCCL", "sudo apt-get install rccl"}));
-  return library;
-}
-
 template <class Function>
 void bind(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(need_function(library, wanted(), name));
+  function = reinterpret_cast<Function>(need_function(library, rank_library(), name));
 }
 
 NcclCalls load() {
-  void* const library = open_library(wanted());
+  // Groups connect their ranks when they are made, not at the first exchange of each kind: what that takes of the GPU's
+  // memory is taken before a training counts what is free.
+  ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+  void* const library = open_library(rank_library());
   NcclCalls f{};
   bind(library, "ncclGetUniqueId", f.make_id);
   bind(library, "ncclCommInitRank", f.join);

@@ -194,6 +194,15 @@ class Route {
     return std::make_unique<StreamTransfer>(std::move(done));
   }
   void finish() { wait_for(stream_); }
+  // Of two ranks: one byte from one to the other. NCCL connects them, which takes memory, when they first exchange
+  // something.
+  void try_out(bool sends, int peer) {
+    const nccl::NcclCalls& call = nccl::functions();
+    std::byte* const byte = context().scratch;
+    check_nccl(sends ? call.send(byte, 1, nccl::k_int8, peer, group_, stream_)
+                     : call.receive(byte, 1, nccl::k_int8, peer, group_, stream_),
+               "exchange a first byte");
+  }
 
  private:
   nccl::Group group_ = nullptr;
@@ -274,6 +283,7 @@ class NcclCommunicator : public Communicator {
     host_->barrier();
   }
   void progress() override { host_->progress(); }
+  void meet_neighbours() override;
   std::unique_ptr<Communicator> split(int color, int key) override {
     return make_gpu_communicator(host_->split(color, key));
   }
@@ -286,7 +296,6 @@ class NcclCommunicator : public Communicator {
   static int place_in_pair(int who, int other) { return who > other ? 1 : 0; }
   Route& route(int peer, bool sends, int tag);
   void meet(int peer);
-  void meet_neighbours();
 
   std::unique_ptr<Communicator> host_;
   std::shared_ptr<EventPool> events_ = std::make_shared<EventPool>();
@@ -297,7 +306,7 @@ class NcclCommunicator : public Communicator {
 
 Route& NcclCommunicator::route(int peer, bool sends, int tag) {
   CHECK(peer >= 0 && peer < size() && peer != rank() && tag >= 0);
-  if (!neighbours_met_) meet_neighbours();
+  meet_neighbours();
   const RouteKey key{peer, sends, tag >= k_first_upper_tag};
   if (!routes_.contains(key)) meet(peer);  // which needs the other one, at its own first message
   return *routes_.at(key);
@@ -313,14 +322,17 @@ void NcclCommunicator::meet(int peer) {
   (leads ? host_->start_send(bytes, peer, k_meeting_tag) : host_->start_receive(bytes, peer, k_meeting_tag))->wait();
   for (size_t i = 0; i < ids.size(); ++i) {
     const bool upwards = i < 2;  // from the lower rank to the higher
-    routes_[{peer, upwards == leads, i % 2 == 1}] = std::make_unique<Route>(2, ids[i], place_in_pair(rank(), peer));
+    const bool sends = upwards == leads;
+    auto route = std::make_unique<Route>(2, ids[i], place_in_pair(rank(), peer));
+    route->try_out(sends, place_in_pair(peer, rank()));
+    routes_[{peer, sends, i % 2 == 1}] = std::move(route);
   }
 }
 
 // Every rank's first message brings it together with those before and behind it, in an order in which no chain of ranks
 // waits in a circle: even ranks with their successors, odd ranks with theirs, the last with the first.
 void NcclCommunicator::meet_neighbours() {
-  neighbours_met_ = true;
+  if (std::exchange(neighbours_met_, true)) return;
   const int last = size() - 1;
   for (const int parity : {0, 1}) {
     if (rank() % 2 == parity && rank() < last) meet(rank() + 1);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <source_location>
+#include <typeindex>
 
 #include "base/check.h"
 #include "device/gpu/runtime.h"
@@ -25,9 +28,23 @@ struct Context {
   int index = 0;               // of the GPU among those that this process sees
   PeerWatch* peers = nullptr;  // while there is such work
   bool given_up = false;       // work that never ends may be on the device: nothing waits for it any more
+  std::map<std::type_index, std::shared_ptr<void>> belongings;  // see of_device()
 };
 Context& context();
 bool has_context();  // between a device's making and its end
+
+// The one T of this process's GPU, made when it is first asked for and destroyed with the device, before its stream:
+// handles of libraries and what was planned with them, which are good for no other GPU.
+template <class T>
+T& of_device() {
+  std::shared_ptr<void>& belonging = context().belongings[typeid(T)];
+  if (belonging == nullptr) belonging = std::make_shared<T>();
+  return *static_cast<T*>(belonging.get());
+}
+
+// Bytes of the GPU's memory that a library may still take: what is free, less what recorded work and kernels that are
+// loaded when they first run need.
+size_t bytes_for_libraries();
 
 // Returns once the work is done. Throws Error where it failed, or waits for a process that is lost.
 void wait_for(Stream stream, std::source_location where = std::source_location::current());

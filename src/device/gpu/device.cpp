@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "device/gpu/context.h"
+#include "device/gpu/profiler.h"
 
 namespace tprimat::gpu {
 namespace {
@@ -25,6 +26,8 @@ constexpr size_t k_staging_buffers = 8;
 // What is left to the libraries: their kernels, which are loaded when they are first used, their workspaces, recorded
 // work.
 constexpr size_t k_left_to_libraries = size_t{1} << 30;
+// Of that, what no library may take as its workspace.
+constexpr size_t k_kept_free = size_t{256} << 20;
 
 Context* the_context = nullptr;
 
@@ -122,7 +125,11 @@ class GpuEvent : public DeviceEvent {
   GpuEvent(const GpuEvent&) = delete;
   GpuEvent& operator=(const GpuEvent&) = delete;
 
-  void record() override { check(driver::record_event(event_, context().stream)); }
+  void record() override {
+    const Stream stream = context().stream;
+    check(driver::is_recording(stream) ? driver::record_event_in_graph(event_, stream)
+                                       : driver::record_event(event_, stream));
+  }
   double seconds_since(const DeviceEvent& earlier) const override {
     const Event first = static_cast<const GpuEvent&>(earlier).event_;
     wait_for(first);
@@ -172,9 +179,9 @@ class RecordedGraph : public RecordedWork {
 };
 
 // Keeps what cannot be freed until the process ends, because freeing would wait for work that does not end.
-void leave_behind(std::unique_ptr<Staging> staging) {
-  static auto* const kept = new std::vector<std::unique_ptr<Staging>>;
-  kept->push_back(std::move(staging));
+void leave_behind(std::shared_ptr<void> kept) {
+  static auto* const all = new std::vector<std::shared_ptr<void>>;
+  all->push_back(std::move(kept));
 }
 
 class GpuDevice : public Accelerator {
@@ -196,8 +203,10 @@ class GpuDevice : public Accelerator {
   ~GpuDevice() override {
     if (context_.given_up) {
       leave_behind(std::move(staging_));
+      for (auto& [type, belonging] : context_.belongings) leave_behind(std::move(belonging));
     } else {
       driver::ignore(driver::finish_stream(context_.stream));
+      context_.belongings.clear();
       staging_.reset();
       driver::ignore(driver::release(context_.scratch));
       driver::ignore(driver::destroy_stream(context_.stream));
@@ -231,6 +240,10 @@ class GpuDevice : public Accelerator {
   std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override {
     return std::make_unique<RecordedGraph>(work);
   }
+  bool times_recorded_work() const override { return driver::k_graphs_time_events; }
+  void begin_range(const std::string& name) override { profiler::begin_range(name.c_str()); }
+  void end_range() override { profiler::end_range(); }
+  void watch_with_profiler(bool watches) override { profiler::watch(watches); }
   void abandon() override {
     if (context_.peers != nullptr) context_.peers->abandon();
   }
@@ -253,6 +266,23 @@ std::string bus_address(int index) {
   return address;
 }
 
+// 13000 is 13.0.
+std::string release_of(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+[[noreturn]] void refuse_old_driver() {
+  int runtime = 0, supported = 0;
+  driver::ignore(driver::runtime_version(&runtime));
+  driver::ignore(driver::driver_version(&supported));
+  throw Error(Problem{fmt::format("the GPU's driver is too old: it supports {} up to {}, and this program needs {}",
+                                  TPRIMAT_GPU_NAME("CUDA", "HIP"), release_of(supported), release_of(runtime)),
+                      "GPU driver",
+                      TPRIMAT_GPU_NAME("install a newer driver (CUDA 13 needs release 580 or later; Debian: sudo "
+                                       "apt-get install nvidia-driver), or build with an older toolkit (docs/gpu.md)",
+                                       "install a newer driver (sudo apt-get install amdgpu-dkms), or build with an "
+                                       "older ROCm (docs/gpu.md)")},
+              ExitStatus::missing_component);
+}
+
 void require_device(int index) {
   const int count = count_devices();
   if (index >= 0 && index < count) return;
@@ -271,11 +301,19 @@ Context& context() {
   return *the_context;
 }
 
+size_t bytes_for_libraries() {
+  size_t free = 0, total = 0;
+  check(driver::memory(&free, &total));
+  return free - std::min(free, k_kept_free);
+}
+
 int count_devices() {
   give_streams_their_queues();  // read when the driver starts
   int count = 0;
-  if (driver::count_devices(&count) == k_success) return count;
+  const Status status = driver::count_devices(&count);
+  if (status == k_success) return count;
   driver::ignore(driver::last_error());
+  if (status == k_old_driver) refuse_old_driver();
   return 0;
 }
 

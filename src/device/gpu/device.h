@@ -7,7 +7,8 @@
 
 namespace tprimat::gpu {
 
-// How many GPUs this process sees; 0 where the driver is missing or sees none.
+// How many GPUs this process sees; 0 where the driver is missing or sees none. Throws Error (missing component) where
+// the driver is older than what the program was built with.
 int count_devices();
 
 // Where GPU `index` of those is on this machine: the same text in every process that sees it. Throws Error where there

@@ -17,6 +17,7 @@
 struct HostStream {};
 struct HostEvent {
   std::chrono::steady_clock::time_point time;
+  bool in_graph = false;  // recorded while a graph was, and not as a part of it that tells the time
 };
 struct HostGraph {
   std::vector<std::function<void()>> work;
@@ -29,6 +30,15 @@ namespace tprimat::gpu::host {
 namespace {
 
 constexpr size_t k_memory_bytes = size_t{16} << 30;
+
+constexpr int k_runtime_version = 13000;
+struct Machine {
+  int devices = 1, current = 0, driver_version = k_runtime_version;
+};
+Machine& machine() {
+  static Machine instance;
+  return instance;
+}
 
 struct Queue {
   bool put_off = false, broken = false, refuses_events = false;
@@ -99,6 +109,9 @@ void put_work_off(bool put_off) {
 
 void hang() { queue().hangs = true; }
 void go_on() { queue().hangs = false; }
+void show_devices(int count) { machine().devices = count; }
+int current_device() { return machine().current; }
+void install_driver(int version) { machine().driver_version = version; }
 void refuse_events(bool refuse) { queue().refuses_events = refuse; }
 void break_device(bool broken) { queue().broken = broken; }
 
@@ -119,18 +132,32 @@ const char* cudaGetErrorString(cudaError_t status) {
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  if (host::machine().driver_version < host::k_runtime_version) return cudaErrorInsufficientDriver;
+  *count = host::machine().devices;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int index) { return index == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = host::k_runtime_version;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = host::machine().driver_version;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int index) {
+  if (index < 0 || index >= host::machine().devices) return cudaErrorInvalidDevice;
+  host::machine().current = index;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
-  if (index != 0) return cudaErrorInvalidDevice;
+  if (index < 0 || index >= host::machine().devices) return cudaErrorInvalidDevice;
   *properties = {"kernels on the processor", 4, 0, 0};
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int index) {  // every process has one of its own
-  if (index != 0) return cudaErrorInvalidDevice;
-  std::snprintf(address, static_cast<size_t>(bytes), "simulated by process %d", static_cast<int>(::getpid()));
+  if (index < 0 || index >= host::machine().devices) return cudaErrorInvalidDevice;
+  std::snprintf(address, static_cast<size_t>(bytes), "simulated by process %d, number %d", static_cast<int>(::getpid()),
+                index);
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
@@ -203,12 +230,20 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
   if (host::queue().refuses_events) return cudaErrorLaunchFailure;
+  event->in_graph = host::queue().recorded != nullptr;
+  if (!event->in_graph) host::submit([=] { event->time = std::chrono::steady_clock::now(); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t, unsigned flags) {
+  if (flags != cudaEventRecordExternal || !host::queue().recorded) return cudaErrorInvalidValue;
+  event->in_graph = false;
   host::submit([=] { event->time = std::chrono::steady_clock::now(); });
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t) { return host::ask(); }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return host::wait(); }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last) {
+  if (first->in_graph || last->in_graph) return cudaErrorCapturedEvent;
   *milliseconds = std::chrono::duration<float, std::milli>(last->time - first->time).count();
   return cudaSuccess;
 }

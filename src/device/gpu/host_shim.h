@@ -32,6 +32,7 @@ enum cudaError_t {
   cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719,
   cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorCapturedEvent = 907,
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
@@ -49,6 +50,8 @@ struct cudaDeviceProp {
 const char* cudaGetErrorString(cudaError_t status);
 cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaSetDevice(int index);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index);
 cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int index);
@@ -72,6 +75,8 @@ constexpr unsigned cudaEventDisableTiming = 2;
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+constexpr unsigned cudaEventRecordExternal = 1;
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last);
@@ -111,6 +116,13 @@ void put_work_off(bool put_off);
 // go_on(), and a host that waits for it, as freeing memory does, ends with a sentence in place of waiting for ever.
 void hang();
 void go_on();
+
+// How many GPUs there are; 1 unless said otherwise.
+void show_devices(int count);
+// The GPU that calls of the runtime are for.
+int current_device();
+// A driver that supports this version (1000 × major + 10 × minor) and is too old where the runtime's is later.
+void install_driver(int version);
 
 // With true, events cannot be recorded.
 void refuse_events(bool refuse);

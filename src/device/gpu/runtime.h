@@ -56,6 +56,9 @@ inline void ignore(Status) {}  // what can only fail where something failed befo
 
 inline Status last_error() { return TPRIMAT_GPU_API(GetLastError)(); }
 inline Status count_devices(int* count) { return TPRIMAT_GPU_API(GetDeviceCount)(count); }
+// 1000 × major + 10 × minor: what this program was built with, and what the driver supports; 0 without a driver.
+inline Status runtime_version(int* version) { return TPRIMAT_GPU_API(RuntimeGetVersion)(version); }
+inline Status driver_version(int* version) { return TPRIMAT_GPU_API(DriverGetVersion)(version); }
 inline Status use_device(int index) { return TPRIMAT_GPU_API(SetDevice)(index); }
 inline Status properties(DeviceProperties* properties, int index) {
   return TPRIMAT_GPU_API(GetDeviceProperties)(properties, index);
@@ -122,6 +125,17 @@ inline Status make_order_event(Event* event) {
 }
 inline Status destroy_event(Event event) { return TPRIMAT_GPU_API(EventDestroy)(event); }
 inline Status record_event(Event event, Stream stream) { return TPRIMAT_GPU_API(EventRecord)(event, stream); }
+// As a part of the graph that is recorded, done at each of its launches. HIP's events have no time there (ROCm 7.1,
+// github.com/ROCm/rocm-systems, issue 2380), nor has HIP before 7 this call.
+#if defined(TPRIMAT_GPU_HIP)
+inline constexpr bool k_graphs_time_events = false;
+inline Status record_event_in_graph(Event event, Stream stream) { return record_event(event, stream); }
+#else
+inline constexpr bool k_graphs_time_events = true;
+inline Status record_event_in_graph(Event event, Stream stream) {
+  return cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal);
+}
+#endif
 inline Status finish_event(Event event) { return TPRIMAT_GPU_API(EventSynchronize)(event); }
 inline Status ask_event(Event event) { return TPRIMAT_GPU_API(EventQuery)(event); }
 inline Status elapsed_milliseconds(float* milliseconds, Event first, Event last) {

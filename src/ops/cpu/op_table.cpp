@@ -74,6 +74,8 @@ const OpTable<T>& cpu_ops() {
       .add_bias = &add_bias<T>,
       .add_column_sums = &add_column_sums<T>,
       .convert = &convert<T>,
+      .draw_normal = &draw_normal<T>,
+      .draw_normal_wide = &draw_normal<A>,
       .clear = &clear_bytes,
       .clear_ranges = &clear_all<A>,
       .copy = &copy_rows,

@@ -22,7 +22,7 @@ CudnnRefusal cudnn_attention_backward(const AttentionShape&, const AttentionGrad
 
 #include "base/error.h"
 #include "device/gpu/context.h"
-#include "device/gpu/find_library.h"
+#include "device/gpu/libraries.h"
 #include "ops/gpu/attention_choice.h"
 #include "ops/gpu/attention_kernels.h"
 #include "ops/gpu/cudnn_plan.h"
@@ -34,57 +34,7 @@ namespace {
 
 namespace fe = cudnn_frontend;
 
-// A plan that needs more than this beside its inputs, or than there is, is left to our own kernels.
-constexpr int64_t k_most_workspace_bytes = int64_t{2} << 30;
-
-const WantedLibrary k_cudnn{"cuDNN", {"libcudnn.so.9"}, {"nvidia/cudnn/lib"}, "TPRIMAT_CUDNN", ""};
-// What cuDNN and the headers around it load by their bare names, found here where the linker would not look.
-const WantedLibrary k_runtime{"CUDA's runtime", {"libcudart.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUDART", ""};
-const WantedLibrary k_blas{"cuBLASLt", {"libcublasLt.so.13"}, {"nvidia/cu13/lib"}, "TPRIMAT_CUBLASLT", ""};
-
-// The library on this process's device, or why there is none.
-struct Cudnn {
-  cudnnHandle_t handle = nullptr;
-  std::string refusal;
-};
-Cudnn start_cudnn() {
-  // In-order sums of dquery shall take memory in proportion to the sequence, not to its square.
-  ::setenv("CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT", "0", 0);
-  ::setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", k_runtime.names.front().c_str(), 0);
-  Cudnn started;
-  try {
-    open_library(k_runtime);
-    open_library(k_blas);
-    fe::cudnn_dlhandle = open_library(k_cudnn);
-    const auto status = fe::detail::create_handle(&started.handle);
-    if (status == CUDNN_STATUS_SUCCESS) return started;
-    started.refusal = "cuDNN does not start: " + std::string(fe::detail::get_error_string(status));
-  } catch (const Error& error) {  // a library is missing, or cannot be loaded
-    started.refusal = error.problems().front().what;
-  } catch (const std::exception& failure) {  // it lacks a function
-    started.refusal = std::string("cuDNN does not start: ") + failure.what();
-  }
-  started.handle = nullptr;
-  return started;
-}
-const Cudnn& the_cudnn() {
-  static const Cudnn started = start_cudnn();
-  return started;
-}
-cudnnHandle_t cudnn() { return the_cudnn().handle; }
-
-[[noreturn]] void throw_failure(const std::string& message) {
-  throw Error(Problem{"cuDNN failed: " + message, "attention on a GPU",
-                      std::string(k_attention_variable) + "=own computes attention without cuDNN"},
-              ExitStatus::work_failed);
-}
-
-void follow_stream() {
-  static Stream followed = nullptr;
-  if (followed == context().stream) return;
-  if (fe::detail::set_stream(cudnn(), context().stream) != CUDNN_STATUS_SUCCESS) throw_failure("it takes no stream");
-  followed = context().stream;
-}
+using TensorAddresses = std::unordered_map<int64_t, void*>;
 
 struct CudnnPlan {
   std::shared_ptr<fe::graph::Graph> graph;  // null: cuDNN does not do it
@@ -92,45 +42,100 @@ struct CudnnPlan {
   std::string refusal;
 };
 
+std::string why_not_open(const WantedLibrary& wanted) {
+  try {
+    open_library(wanted);
+    return "";
+  } catch (const Error& error) {
+    return error.problems().front().what;
+  }
+}
+
+// The library on one GPU, or why there is none, with what was planned there.
+class Cudnn {
+ public:
+  Cudnn() {
+    // In-order sums of dquery shall take memory in proportion to the sequence, not to its square.
+    ::setenv("CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT", "0", 0);
+    ::setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", runtime_library().names.front().c_str(), 0);
+    // cuDNN and the frontend open these by their bare names, and find them once they are open.
+    without_compiler = why_not_open(compiler_library());
+    try {
+      open_library(runtime_library());
+      open_library(product_library());
+      fe::cudnn_dlhandle = open_library(attention_library());
+      start();
+    } catch (const Error& error) {  // a library is missing, or cannot be loaded
+      refusal = error.problems().front().what;
+    } catch (const std::exception& failure) {  // it lacks a function
+      refusal = std::string("cuDNN does not start: ") + failure.what();
+    }
+  }
+  ~Cudnn() {
+    for (const auto& [attention, plan] : plans) driver::ignore(driver::release(plan.workspace));
+    for (const auto& [size, buffer] : gradient_buffers) driver::ignore(driver::release(buffer));
+    plans.clear();
+    if (handle != nullptr) fe::detail::destroy_handle(handle);
+  }
+  Cudnn(const Cudnn&) = delete;
+  Cudnn& operator=(const Cudnn&) = delete;
+
+  cudnnHandle_t handle = nullptr;
+  std::string refusal, without_compiler;  // empty: all is there
+  std::map<CudnnAttention, CudnnPlan> plans;
+  std::map<std::pair<int64_t, int>, void*> gradient_buffers;  // by their size, since recorded work points to them
+
+ private:
+  void start() {
+    auto status = fe::detail::create_handle(&handle);
+    if (status == CUDNN_STATUS_SUCCESS) status = fe::detail::set_stream(handle, context().stream);
+    if (status == CUDNN_STATUS_SUCCESS) return;
+    refusal = "cuDNN does not start: " + std::string(fe::detail::get_error_string(status));
+    handle = nullptr;
+  }
+};
+
+[[noreturn]] void throw_failure(const std::string& message) {
+  throw Error(Problem{"cuDNN failed: " + message, "attention on a GPU",
+                      std::string(k_attention_variable) + "=own computes attention without cuDNN"},
+              ExitStatus::work_failed);
+}
+
 CudnnPlan refused(const std::string& why) { return {nullptr, nullptr, why}; }
 
-CudnnPlan make_plan(const CudnnAttention& attention) {
+CudnnPlan make_plan(const Cudnn& cudnn, const CudnnAttention& attention) {
   CudnnPlan plan{attention_graph(attention), nullptr, ""};
   int64_t bytes = 0;
   try {
-    if (auto status = plan.graph->build(cudnn(), {fe::HeurMode_t::A}); status.is_bad())
-      return refused("it has no plan for this shape: " + status.get_message());
+    if (auto status = plan.graph->build(cudnn.handle, {fe::HeurMode_t::A}); status.is_bad())
+      return refused("it has no plan for this shape: " + status.get_message() +
+                     (cudnn.without_compiler.empty() ? "" : "; " + cudnn.without_compiler));
     if (auto status = plan.graph->get_workspace_size(bytes); status.is_bad())
       return refused("it does not say what memory its plan needs: " + status.get_message());
   } catch (const std::exception& failure) {
     return refused(std::string("it fails to plan this shape: ") + failure.what());
   }
-  const auto gigabytes = static_cast<double>(bytes) / 1e9;
-  if (bytes > k_most_workspace_bytes)
-    return refused(
-        fmt::format("its plan needs {:.2f} GB of memory beside its inputs, more than the {:.2f} GB that it "
-                    "is given{}",
-                    gigabytes, static_cast<double>(k_most_workspace_bytes) / 1e9,
-                    attention.pass == CudnnAttention::Pass::backward_in_order
-                        ? " (less where sums need not be in order: deterministic: false)"
-                        : ""));
+  const std::string needs =
+      fmt::format("its plan needs {:.2f} GB of memory beside its inputs", static_cast<double>(bytes) / 1e9);
+  const size_t free = bytes_for_libraries();
+  if (static_cast<size_t>(bytes) > free)
+    return refused(fmt::format(
+        "{}, and {:.2f} GB are free for it{}", needs, static_cast<double>(free) / 1e9,
+        attention.pass == CudnnAttention::Pass::backward_in_order ? " (deterministic: false needs less)" : ""));
   if (bytes > 0 && driver::allocate(&plan.workspace, static_cast<size_t>(bytes)) != k_success) {
     driver::ignore(driver::last_error());  // is not said again
-    return refused(fmt::format("its plan needs {:.2f} GB of memory beside its inputs, which are not free", gigabytes));
+    return refused(needs + ", which the GPU does not give");
   }
   return plan;
 }
 
-using TensorAddresses = std::unordered_map<int64_t, void*>;
-
 CudnnRefusal run(const CudnnAttention& attention, TensorAddresses addresses) {
-  static auto& plans = *new std::map<CudnnAttention, CudnnPlan>;  // lives on: at the end the device may be gone
-  auto found = plans.find(attention);
-  if (found == plans.end()) found = plans.emplace(attention, make_plan(attention)).first;
+  Cudnn& cudnn = of_device<Cudnn>();
+  auto found = cudnn.plans.find(attention);
+  if (found == cudnn.plans.end()) found = cudnn.plans.emplace(attention, make_plan(cudnn, attention)).first;
   const CudnnPlan& plan = found->second;
   if (plan.graph == nullptr) return &plan.refusal;
-  follow_stream();
-  auto status = plan.graph->execute(cudnn(), addresses, plan.workspace);
+  auto status = plan.graph->execute(cudnn.handle, addresses, plan.workspace);
   if (status.is_bad()) throw_failure(status.get_message());
   return nullptr;
 }
@@ -174,24 +179,20 @@ HeadRows<const T> read_only(const HeadRows<T>& rows) {
 // Where dkey and dvalue of one call go before they are added to what is there.
 template <class T>
 HeadRows<T> gradient_buffer(const AttentionShape& shape, int which) {
-  static std::map<std::pair<int64_t, int>, void*> buffers;  // by their size, since recorded work points to them
   const int64_t row = shape.kv_heads * shape.head_dim, count = shape.batch * seen_keys(shape) * row;
-  void*& buffer = buffers[{count, which}];
+  void*& buffer = of_device<Cudnn>().gradient_buffers[{count, which}];
   if (buffer == nullptr) check(driver::allocate(&buffer, static_cast<size_t>(count) * sizeof(T)));
   return {static_cast<T*>(buffer), row, seen_keys(shape) * row};
 }
 
 }  // namespace
 
-CudnnRefusal refusal_of_cudnn() { return cudnn() == nullptr ? &the_cudnn().refusal : nullptr; }
-
-bool is_cudnn_installed() {
-  try {
-    return open_library(k_cudnn) != nullptr;
-  } catch (const Error&) {
-    return false;
-  }
+CudnnRefusal refusal_of_cudnn() {
+  const Cudnn& cudnn = of_device<Cudnn>();
+  return cudnn.handle == nullptr ? &cudnn.refusal : nullptr;
 }
+
+bool is_cudnn_installed() { return why_not_open(attention_library()).empty(); }
 
 template <class T>
 CudnnRefusal cudnn_attention_forward(const AttentionShape& shape, const AttentionInputs<T>& in, const HeadRows<T>& y,

@@ -1,36 +1,22 @@
 #include "ops/gpu/blas.h"
 
-#include "device/gpu/find_library.h"
+#include "device/gpu/libraries.h"
 
 namespace tprimat::gpu::blas {
 namespace {
 
 #define TPRIMAT_BLAS(name) TPRIMAT_GPU_NAME("cublasLt" name, "hipblasLt" name)
 
-const WantedLibrary& wanted() {
-  static const WantedLibrary library =
-      TPRIMAT_GPU_NAME((WantedLibrary{"cuBLASLt",
-                                      {"libcublasLt.so.13", "libcublasLt.so.12"},
-                                      {"nvidia/cu13/lib", "nvidia/cublas/lib"},
-                                      "TPRIMAT_CUBLASLT",
-                                      "install it with the CUDA toolkit, or: pip install nvidia-cublas"}),
-                       (WantedLibrary{"hipBLASLt",
-                                      {"libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"},
-                                      {"torch/lib"},
-                                      "TPRIMAT_HIPBLASLT",
-                                      "sudo apt-get install hipblaslt"}));
-  return library;
-}
-
 template <class Function>
 void bind(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(need_function(library, wanted(), name));
+  function = reinterpret_cast<Function>(need_function(library, product_library(), name));
 }
 
 BlasCalls load() {
-  void* const library = open_library(wanted());
+  void* const library = open_library(product_library());
   BlasCalls f{};
   bind(library, TPRIMAT_BLAS("Create"), f.create);
+  bind(library, TPRIMAT_BLAS("Destroy"), f.destroy);
   bind(library, TPRIMAT_BLAS("MatmulDescCreate"), f.operation_create);
   bind(library, TPRIMAT_BLAS("MatmulDescDestroy"), f.operation_destroy);
   bind(library, TPRIMAT_BLAS("MatmulDescSetAttribute"), f.operation_set);

@@ -66,7 +66,8 @@ enum class BlasEpilogue : uint32_t {
 };
 
 struct BlasCalls {
-  Status (*create)(Handle*);
+  Status (*create)(Handle*);  // for the GPU in use, and for it alone
+  Status (*destroy)(Handle);
   Status (*operation_create)(Operation*, int compute, int scale_type);
   Status (*operation_destroy)(Operation);
   Status (*operation_set)(Operation, int attribute, const void* value, size_t bytes);

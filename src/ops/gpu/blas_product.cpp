@@ -31,15 +31,6 @@ void check_blas(blas::Status status, const char* what) {
               ExitStatus::work_failed);
 }
 
-blas::Handle handle() {
-  static blas::Handle instance = [] {
-    blas::Handle made = nullptr;
-    check_blas(blas::functions().create(&made), "start");
-    return made;
-  }();
-  return instance;
-}
-
 // 256 at most, which is all that the library asks for.
 uint32_t alignment_of(const void* memory) {
   const auto address = reinterpret_cast<uintptr_t>(memory);
@@ -89,13 +80,32 @@ blas::Layout layout_of(const BlasMatrix& m, int64_t rows, int64_t cols) {
                       : make_layout(m.number, cols, rows, m.row_stride);
 }
 
-// What the library knows of a problem, for as long as the process runs: a training repeats the same few dozen products.
+// What the library knows of a problem: a training repeats the same few dozen products.
 struct ProductPlan {
   blas::Operation operation = nullptr;
   blas::Layout a = nullptr, b = nullptr, c = nullptr;  // ours
   std::vector<blas::Candidate> candidates;             // the first is the one to use; none: no kernel
   bool settled = false;                                // by time, or because there is no choice
   bool is_beaten = false;                              // by the operations that it stands for
+};
+
+// The library as one GPU uses it.
+class ProductLibrary {
+ public:
+  ProductLibrary() { check_blas(blas::functions().create(&handle), "start"); }
+  ~ProductLibrary() {
+    const blas::BlasCalls& library = blas::functions();
+    for (const auto& [key, plan] : plans) {
+      library.operation_destroy(plan.operation);
+      for (const blas::Layout layout : {plan.a, plan.b, plan.c}) library.layout_destroy(layout);
+    }
+    library.destroy(handle);
+  }
+  ProductLibrary(const ProductLibrary&) = delete;
+  ProductLibrary& operator=(const ProductLibrary&) = delete;
+
+  blas::Handle handle = nullptr;
+  std::map<ProductKey, ProductPlan> plans;
 };
 
 void describe(const BlasProduct& p, int compute, ProductPlan& plan) {
@@ -143,8 +153,9 @@ std::vector<blas::Candidate> find_candidates(const BlasProduct& p, const Product
                "describe a search");
   std::vector<blas::Candidate> candidates(k_candidates);
   int count = 0;
-  const blas::Status status = library.find_candidates(handle(), plan.operation, plan.b, plan.a, plan.c, plan.c,
-                                                      preference, k_candidates, candidates.data(), &count);
+  const blas::Status status =
+      library.find_candidates(of_device<ProductLibrary>().handle, plan.operation, plan.b, plan.a, plan.c, plan.c,
+                              preference, k_candidates, candidates.data(), &count);
   library.preference_destroy(preference);
   candidates.resize(static_cast<size_t>(status == 0 ? count : 0));
   std::erase_if(candidates, [&](const blas::Candidate& c) { return c.state != 0 || c.workspace_bytes > room; });
@@ -154,9 +165,9 @@ std::vector<blas::Candidate> find_candidates(const BlasProduct& p, const Product
 blas::Status multiply(const BlasProduct& p, const ProductPlan& plan, const blas::Candidate& candidate) {
   const float one = 1.0f, beta = p.accumulate ? 1.0f : 0.0f;
   const Workspace room = workspace(p);
-  return blas::functions().multiply(handle(), plan.operation, &one, p.b.data, plan.b, p.a.data, plan.a, &beta, p.c,
-                                    plan.c, p.c, plan.c, &candidate.algorithm, room.memory, room.bytes,
-                                    context().stream);
+  return blas::functions().multiply(of_device<ProductLibrary>().handle, plan.operation, &one, p.b.data, plan.b,
+                                    p.a.data, plan.a, &beta, p.c, plan.c, p.c, plan.c, &candidate.algorithm,
+                                    room.memory, room.bytes, context().stream);
 }
 
 class Stopwatch {
@@ -250,12 +261,6 @@ bool are_faster(const std::function<void()>& parts, const BlasProduct& p, const 
   return stopwatch.time_warm(run_parts) < k_worth_changing * fused;
 }
 
-std::map<ProductKey, ProductPlan>& plans() {
-  static auto* const cache =
-      new std::map<ProductKey, ProductPlan>;  // the library may end before this program's statics
-  return *cache;
-}
-
 ProductPlan make_plan(const BlasProduct& p) {
   ProductPlan plan;
   plan.a = layout_of(p.a, p.m, p.k);
@@ -280,8 +285,9 @@ ProductPlan make_plan(const BlasProduct& p) {
 
 ProductPlan& plan_for(const BlasProduct& p) {
   const ProductKey key = key_of(p);
-  const auto found = plans().find(key);
-  if (found == plans().end()) return plans().emplace(key, make_plan(p)).first->second;
+  std::map<ProductKey, ProductPlan>& plans = of_device<ProductLibrary>().plans;
+  const auto found = plans.find(key);
+  if (found == plans.end()) return plans.emplace(key, make_plan(p)).first->second;
   set_pointers(p, found->second);
   return found->second;
 }

@@ -76,6 +76,8 @@ template <class T>
 void add_column_sums(int64_t rows, int64_t cols, const T* x, float* sums);
 template <class T>
 void convert(int64_t count, const float* from, T* to);
+template <class T>
+void draw_normal(int64_t count, const NormalDraw& draw, T* to);
 void clear(void* memory, size_t bytes);
 void clear_ranges(std::span<const ClearRange<float>> ranges);
 void copy(const RowCopy& copy);

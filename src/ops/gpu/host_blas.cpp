@@ -18,6 +18,11 @@ namespace {
 
 constexpr blas::Status k_invalid = 7, k_not_supported = 15;
 
+// Is good for the GPU for which it was made.
+struct HostHandle {
+  int device;
+};
+
 struct HostOperation {
   int compute = 0;
   int transpose_a = blas::k_as_is, transpose_b = blas::k_as_is;
@@ -106,14 +111,20 @@ struct Multiplication {
   float beta;
 };
 
+// As the hardware's short tanh, whose results have 11 good bits: a gelu and its slope off by as much.
+float roughly(float exact, float x) { return exact + 0x1.0p-11f * std::min(std::abs(x), 1.0f); }
+
 float finish_value(const Multiplication& m, float sum, int64_t row, int64_t col) {
   const HostOperation& op = m.op;
   const int64_t aux_at = col * op.aux_stride + row;
   switch (op.epilogue) {
     case blas::BlasEpilogue::bias: return sum + value_at(op.bias, m.d.number, row);
     case blas::BlasEpilogue::gelu_aux_bias: sum += value_at(op.bias, m.d.number, row); [[fallthrough]];
-    case blas::BlasEpilogue::gelu_aux: write_value(op.aux, m.d.number, aux_at, sum); return reference::gelu(sum);
-    case blas::BlasEpilogue::dgelu: return sum * reference::gelu_slope(value_at(op.aux, m.d.number, aux_at));
+    case blas::BlasEpilogue::gelu_aux:
+      write_value(op.aux, m.d.number, aux_at, sum);
+      return roughly(reference::gelu(sum), sum);
+    case blas::BlasEpilogue::dgelu:
+      return sum * roughly(reference::gelu_slope(value_at(op.aux, m.d.number, aux_at)), 1);
     default: return sum;
   }
 }
@@ -174,11 +185,12 @@ blas::Status set_preference(blas::Preference preference, int attribute, const vo
 }
 
 // As the library, it wants 16 bytes' alignment for 8-bit numbers and what epilogues keep.
-blas::Status find_candidates(blas::Handle, blas::Operation operation, blas::Layout a, blas::Layout b, blas::Layout,
-                             blas::Layout d, blas::Preference preference, int room, blas::Candidate* candidates,
-                             int* count) {
+blas::Status find_candidates(blas::Handle handle, blas::Operation operation, blas::Layout a, blas::Layout b,
+                             blas::Layout, blas::Layout d, blas::Preference preference, int room,
+                             blas::Candidate* candidates, int* count) {
   ++blas_habits().searches;
   *count = 0;
+  if (as<HostHandle>(handle).device != current_device()) return k_invalid;
   const auto& op = as<HostOperation>(operation);
   if (!is_known(op, as<HostLayout>(a), as<HostLayout>(b), as<HostLayout>(d))) return k_not_supported;
   if (is_fp8(as<HostLayout>(a).number))
@@ -195,9 +207,11 @@ blas::Status find_candidates(blas::Handle, blas::Operation operation, blas::Layo
   return 0;
 }
 
-blas::Status multiply(blas::Handle, blas::Operation operation, const void* alpha, const void* a, blas::Layout a_layout,
-                      const void* b, blas::Layout b_layout, const void* beta, const void* c, blas::Layout, void* d,
-                      blas::Layout d_layout, const blas::Algorithm* algorithm, void*, size_t, Stream) {
+blas::Status multiply(blas::Handle handle, blas::Operation operation, const void* alpha, const void* a,
+                      blas::Layout a_layout, const void* b, blas::Layout b_layout, const void* beta, const void* c,
+                      blas::Layout, void* d, blas::Layout d_layout, const blas::Algorithm* algorithm, void*, size_t,
+                      Stream) {
+  if (as<HostHandle>(handle).device != current_device()) return k_invalid;
   if (*static_cast<const float*>(alpha) != 1.0f || c != d) return k_not_supported;
   const Multiplication m{as<HostOperation>(operation),
                          as<HostLayout>(a_layout),
@@ -246,7 +260,16 @@ namespace tprimat::gpu::blas {
 const BlasCalls& functions() {
   using namespace host;
   static const BlasCalls table{
-      .create = [](Handle* made) { return create<int>(made); },
+      .create =
+          [](Handle* made) {
+            ++blas_habits().handles;
+            return create<HostHandle>(made, current_device());
+          },
+      .destroy =
+          [](Handle made) {
+            --blas_habits().handles;
+            return destroy<HostHandle>(made);
+          },
       .operation_create = [](Operation* made, int compute, int) { return create<HostOperation>(made, compute); },
       .operation_destroy = &destroy<HostOperation>,
       .operation_set = &set_operation,

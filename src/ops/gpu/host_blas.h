@@ -14,6 +14,7 @@ struct BlasHabits {
   int searches = 0;
   int products = 0, fused_products = 0;
   int last_candidate = -1;
+  int handles = 0;  // that exist
 };
 BlasHabits& blas_habits();
 

@@ -24,6 +24,7 @@ extern "C" [[gnu::visibility("default")]] const tprimat::GpuModule* tprimat_gpu_
                                 .f16_ops = &gpu::gpu_ops<f16>(),
                                 .connect = &gpu::make_gpu_communicator,
                                 .products = &gpu::product_settings(),
-                                .report = &gpu::kernel_report()};
+                                .report = &gpu::kernel_report(),
+                                .libraries = &gpu::report_libraries};
   return &module;
 }

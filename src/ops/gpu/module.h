@@ -3,8 +3,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "device/accelerator.h"
+#include "device/gpu/libraries.h"
 #include "ops/kernel_report.h"
 #include "ops/op_table.h"
 #include "ops/product_settings.h"
@@ -26,8 +28,9 @@ struct GpuModule {
   const OpTable<f16>* f16_ops;
   // ConnectDevices of comm/rank_groups.h.
   std::unique_ptr<Communicator> (*connect)(std::unique_ptr<Communicator> host);
-  ProductSettings* products;  // in force from one call to the next
-  KernelReport* report;       // so far
+  ProductSettings* products;                       // in force from one call to the next
+  KernelReport* report;                            // so far
+  std::vector<gpu::LibraryReport> (*libraries)();  // that a training loads; needs no GPU
 };
 
 template <class T>

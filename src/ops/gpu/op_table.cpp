@@ -38,6 +38,8 @@ const OpTable<T>& gpu_ops() {
       .add_bias = &add_bias<T>,
       .add_column_sums = &add_column_sums<T>,
       .convert = &convert<T>,
+      .draw_normal = &draw_normal<T>,
+      .draw_normal_wide = &draw_normal<float>,
       .clear = &clear,
       .clear_ranges = &clear_ranges,
       .copy = &copy,

@@ -54,6 +54,23 @@ TEST(FrameworkChecks, WhatIsInstalledMayLackAPart) {
   EXPECT_EQ(severity_of(check_frameworks(facts), "native lacks libtprimat_nvd.so"), MachineSeverity::missing);
 }
 
+TEST(GpuLibraryChecks, SayWhatTheTrainerWouldLackOnAGpu) {
+  DoctorFacts facts = machine_with(std::nullopt, {});
+  facts.gpu_libraries = {
+      {Platform::nvd, "cuBLASLt", "matrix products", false, "", "", "cannot be loaded", "install it"},
+      {Platform::nvd, "cuDNN", "attention", true, "", "", "cannot be loaded", "pip install nvidia-cudnn-cu13"},
+      {Platform::nvd, "NCCL", "several ranks", true, "/lib/libnccl.so.2", "2.27.7", "", ""}};
+  EXPECT_TRUE(check_gpu_libraries(facts).empty());  // it is to be fit for a CPU
+  facts.request.platform = Platform::nvd;
+  const auto findings = check_gpu_libraries(facts);
+  EXPECT_EQ(severity_of(findings, "cuBLASLt for matrix products: cannot be loaded"), MachineSeverity::warning);
+  EXPECT_EQ(severity_of(findings, "cuDNN for attention: cannot be loaded"), MachineSeverity::warning);
+  EXPECT_EQ(severity_of(findings, "NCCL for several ranks: 2.27.7, /lib/libnccl.so.2"), MachineSeverity::ok);
+  facts.request.frameworks = {Framework::native};
+  EXPECT_EQ(severity_of(check_gpu_libraries(facts), "cuBLASLt for matrix products"), MachineSeverity::missing);
+  EXPECT_EQ(severity_of(check_gpu_libraries(facts), "cuDNN for attention"), MachineSeverity::warning);
+}
+
 TEST(ToolChecks, NameThePackage) {
   DoctorFacts facts = sound_cpu_machine();
   facts.tools = {{"mpirun", "the native trainer on several ranks", "openmpi-bin", {}},

@@ -132,7 +132,8 @@ void expect_same_or_neighbours(const DeviceVector<V>& actual, const std::vector<
     size_t others = 0;
     for (size_t i = 0; i < found.size(); ++i) {
       if (std::abs(numbers[i] - wanted[i]) > k_rounding_of_terms) {
-        ASSERT_LE(std::abs(place_of(found[i]) - place_of(expected[i])), 1) << "value " << i << ": " << numbers[i] << " and " << wanted[i];
+        ASSERT_LE(std::abs(place_of(found[i]) - place_of(expected[i])), 1)
+            << "value " << i << ": " << numbers[i] << " and " << wanted[i];
       }
       others += found[i] == expected[i] ? 0 : 1;
     }

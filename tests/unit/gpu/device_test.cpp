@@ -82,6 +82,33 @@ TEST(GpuDevice, AGpuThatIsNotThereIsNamed) {
   }
 }
 
+// "sees no GPU" would send people to look for the wrong thing.
+#if defined(TPRIMAT_GPU_HOST)
+TEST(GpuDevice, ADriverThatIsTooOldIsNamedWithTheOneThatIsNeeded) {
+  host::install_driver(12040);
+  try {
+    count_devices();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::missing_component);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("supports CUDA up to 12.4, and this program needs 13.0"), text.npos) << text;
+    EXPECT_NE(text.find("580"), text.npos) << text;
+  }
+  host::install_driver(13000);
+  EXPECT_EQ(count_devices(), 1);
+}
+#endif
+
+// What a plan of cuDNN may take, whatever the size of the GPU.
+TEST(GpuDevice, LibrariesMayTakeWhatIsFreeButForALittle) {
+  test_device();
+  size_t free = 0, total = 0;
+  check(driver::memory(&free, &total));
+  EXPECT_GT(bytes_for_libraries(), size_t{2} << 30);
+  EXPECT_LT(bytes_for_libraries(), free);
+}
+
 TEST(GpuDevice, AFailedCallIsNamedWithItsPlace) {
   test_device();
   try {

@@ -13,8 +13,9 @@
 // What the tests of GPU operations share; the same sources run on the host shim and on a GPU.
 namespace tprimat::gpu {
 
+// Lives to the end of the process, when the libraries that its end needs may be gone.
 inline Accelerator& test_device() {
-  static const std::unique_ptr<Accelerator> device = make_device(0);
+  static Accelerator* const device = make_device(0).release();
   return *device;
 }
 

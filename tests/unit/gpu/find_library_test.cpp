@@ -8,6 +8,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "device/gpu/libraries.h"
+#include "device/gpu/runtime.h"
 
 namespace tprimat::gpu {
 namespace {
@@ -65,6 +67,68 @@ TEST(FindLibrary, LooksIntoPythonsPackages) {
     EXPECT_EQ(python_package_folders(variables(set)).front(), home.packages());
   }
   EXPECT_FALSE(contains(library_candidates(k_thing, variables({})), home.library()));
+}
+
+// A link in /usr/local/bin to a virtual environment's python3, which is a link to the system's.
+TEST(FindLibrary, LooksWhereALinkToPythonLeads) {
+  const PythonHome home;
+  const fs::path links = home.root() / "links";
+  fs::create_directories(links / "bin");
+  fs::create_symlink(home.root() / "bin" / "python3", links / "bin" / "python3");
+  EXPECT_TRUE(contains(library_candidates(k_thing, variables({{"PATH", (links / "bin").string()}})), home.library()));
+  fs::create_symlink("python3", links / "bin" / "python3.self");
+  fs::rename(links / "bin" / "python3.self", links / "bin" / "python3");  // a link to itself
+  EXPECT_NO_THROW(library_candidates(k_thing, variables({{"PATH", (links / "bin").string()}})));
+}
+
+TEST(FindLibrary, AnOlderReleaseComesAfterEveryPlaceOfTheNewer) {
+  const PythonHome home;
+  const auto candidates = library_candidates(k_thing, variables({{"VIRTUAL_ENV", home.root().string()}}));
+  const auto place = [&](const std::string& candidate) {
+    return std::find(candidates.begin(), candidates.end(), candidate) - candidates.begin();
+  };
+  EXPECT_LT(place(home.library().string()), place("libtprimat_thing.so.6"));
+}
+
+#if defined(TPRIMAT_GPU_HOST)
+// As NVRTC opens libnvrtc-builtins by its bare name, in a folder that the dynamic linker does not search.
+TEST(FindLibrary, WhatALibraryOpensByItsBareNameIsOpenedBesideIt) {
+  WantedLibrary wanted{"Opener", {"libtprimat_opener.so.7"}, {}, "TPRIMAT_OPENER", "install it"};
+  ::setenv("TPRIMAT_OPENER", TPRIMAT_OPENER_FILE, 1);
+  const auto finds_its_part = [](void* library) {
+    return reinterpret_cast<int (*)()>(need_function(library, k_thing, "tprimat_opener_finds_its_part"))();
+  };
+  EXPECT_EQ(finds_its_part(open_library(wanted)), 0);
+  wanted.beside = {"libtprimat_opened_part.so."};
+  void* const library = open_library(wanted);
+  EXPECT_EQ(finds_its_part(library), 1);
+  EXPECT_EQ(library_file(library), fs::path(TPRIMAT_OPENER_FILE));
+  ::unsetenv("TPRIMAT_OPENER");
+}
+#endif
+
+TEST(FindLibrary, APartThatCannotBeLoadedIsNamed) {
+  const PythonHome home;
+  try {
+    open_beside(home.library().parent_path() / "libwhole.so", {"libtprimat_thing"});
+    FAIL() << "this is no library";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("libwhole.so needs a library that cannot be loaded"), text.npos) << text;
+    EXPECT_NE(text.find(home.library().string()), text.npos) << text;
+  }
+}
+
+TEST(FindLibrary, EveryLibraryOfATrainingIsReported) {
+  const auto reports = report_libraries();
+  std::vector<std::string> titles;
+  for (const LibraryReport& report : reports) {
+    titles.push_back(report.title);
+    EXPECT_NE(report.file.empty(), report.refusal.empty()) << report.title;
+    EXPECT_EQ(report.remedy.empty(), report.refusal.empty()) << report.title;
+  }
+  EXPECT_EQ(titles.front(), TPRIMAT_GPU_NAME("cuBLASLt", "hipBLASLt"));
+  EXPECT_EQ(titles.back(), TPRIMAT_GPU_NAME("NCCL", "RCCL"));
 }
 
 TEST(FindLibrary, AFileThatIsNamedIsTheOnlyCandidate) {

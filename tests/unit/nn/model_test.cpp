@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -100,10 +101,11 @@ class Bench {
     for (const Parameter& parameter : parameters.all()) {
       Parameter wide = parameter;
       wide.stddev = 0.2;
-      const InitialValues drawn(wide, 7);
-      for (int64_t i = 0; i < parameter.count(); ++i)
-        weights[static_cast<size_t>(parameter.offset + i)] =
-            narrow<T>(static_cast<Accum<T>>(static_cast<float>(drawn.at(i))));
+      std::vector<float> drawn(static_cast<size_t>(parameter.count()));
+      for (const InitialPiece& piece : initial_values(wide, 7, 0, parameter.count()))
+        draw_normal(piece.count, piece.draw, drawn.data() + piece.first);
+      std::transform(drawn.begin(), drawn.end(), weights.begin() + parameter.offset,
+                     [](float value) { return narrow<T>(static_cast<Accum<T>>(value)); });
     }
     shared_.prepare(pass());
   }
@@ -314,18 +316,35 @@ TEST(ParameterTest, ClearsAllButWhatIsWrittenFirst) {
   EXPECT_EQ(table.ranges_to_clear({unit, table.size()}), (std::vector<ElementRange>{{other + 100, table.size()}}));
 }
 
+std::vector<double> draw(const Parameter& parameter, int64_t seed, int64_t begin, int64_t count) {
+  std::vector<double> values(static_cast<size_t>(count));
+  for (const InitialPiece& piece : initial_values(parameter, seed, begin, count))
+    draw_normal(piece.count, piece.draw, values.data() + piece.first);
+  return values;
+}
+
 TEST(ParameterTest, InitialValuesAreNormal) {
   const Parameter parameter{"w", Shard::whole(100, 1000), 0.0, 0.02, true};
-  const InitialValues initial(parameter, 1);
+  const std::vector<double> values = draw(parameter, 1, 0, parameter.count());
   double sum = 0, squares = 0;
-  for (int64_t i = 0; i < parameter.count(); ++i) {
-    const double value = initial.at(i);
-    sum += value, squares += value * value;
-  }
-  const double n = static_cast<double>(parameter.count());
+  for (const double value : values) sum += value, squares += value * value;
+  const double n = static_cast<double>(values.size());
   EXPECT_NEAR(sum / n, 0.0, 3e-4);
   EXPECT_NEAR(std::sqrt(squares / n), 0.02, 2e-4);
-  EXPECT_NE(initial.at(0), InitialValues(parameter, 2).at(0));
+  EXPECT_NE(values.front(), draw(parameter, 2, 0, 1).front());
+}
+
+// Each rank draws what it holds of the whole weight, in pieces of any size.
+TEST(ParameterTest, PartsOfAWeightAreDrawnAsInTheWhole) {
+  const Parameter whole{"w", Shard::whole(10, 6), 0.1, 0.02, true};
+  Parameter part = whole;
+  part.shard = {10, 6, {{8, 1}, {2, 3}}, 3, 2};
+  const std::vector<double> all = draw(whole, 5, 0, whole.count());
+  for (int64_t begin = 0; begin < part.count(); ++begin) {
+    const std::vector<double> drawn = draw(part, 5, begin, part.count() - begin);
+    for (size_t i = 0; i < drawn.size(); ++i)
+      EXPECT_EQ(drawn[i], all[static_cast<size_t>(part.shard.whole_index(begin + static_cast<int64_t>(i)))]) << begin;
+  }
 }
 
 // Rows in an order of their own, and of them some columns: what a tensor-parallel rank has of a fused weight.

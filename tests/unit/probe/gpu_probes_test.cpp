@@ -51,7 +51,11 @@ class ProcessorAsGpu : public Accelerator {
   void upload(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void download(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void finish() override {}
-  std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<ProcessorEvent>(); }
+  std::unique_ptr<DeviceEvent> make_event() override {
+    ++events_;
+    return std::make_unique<ProcessorEvent>();
+  }
+  int64_t events() const { return events_; }  // made so far
   std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override {
     return std::make_unique<ProcessorWork>(work);
   }
@@ -59,6 +63,7 @@ class ProcessorAsGpu : public Accelerator {
  private:
   std::string name_;
   int taken_ = 0;
+  int64_t events_ = 0;
 };
 
 class ScriptedWatch : public GpuWatch {
@@ -129,6 +134,17 @@ TEST_F(GpuProbes, MeasuresEveryFormatThatTheDeviceMultiplies) {
     EXPECT_LE(*peak.model_flops_per_second, peak.flops_per_second);
   }
   EXPECT_FALSE(settings_.tf32);  // as it was
+}
+
+// What a profile's "of peak" means on a GPU: the GPU's own rate in the training's format, not a processor's.
+TEST_F(GpuProbes, APeakIsThatOfTheDeviceAndTheFormat) {
+  set_thread_count(1);
+  ProcessorAsGpu device("NVIDIA H100 80GB HBM3");
+  const GpuMachine machine{&device, &cpu_ops<float>(), &bf16_ops_, &f16_ops_, &settings_};
+  const int64_t before = device.events();
+  EXPECT_GT(measure_gpu_peak(machine, small_plan(), Precision::bf16).value_or(0.0), 0.0);
+  EXPECT_GT(device.events(), before);
+  EXPECT_EQ(measure_gpu_peak(machine, small_plan(), Precision::fp8), std::nullopt);
 }
 
 TEST_F(GpuProbes, TheCatalogueKnowsThePart) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "comm/gpu/host_nccl.h"
+#include "device/gpu/context.h"
 #include "unit/gpu/device_vector.h"
 #include "world.h"
 
@@ -179,6 +181,33 @@ TEST(GpuCommunicator, UpperTagsHaveAnOrderOfTheirOwn) {
   group().start_receive(comm_buffer(got.data() + 2, 1), ring.previous, 6)->wait();
   const int32_t first = 10 * ring.previous;
   EXPECT_EQ(got.download(), (std::vector<int32_t>{first, first + 1, first + 2}));
+}
+
+// A training counts what memory is free once its groups are made: the first message of a pipeline takes none of it.
+TEST(GpuCommunicator, NeighboursThatHaveMetTakeNoMoreMemory) {
+  test_device();
+  host::nccl_habits().connection_bytes = size_t{1} << 20;
+  const Ring ring;
+  const auto free_bytes = [] {
+    size_t free = 0, total = 0;
+    check(driver::memory(&free, &total));
+    return free;
+  };
+  const DeviceVector<int32_t> own(std::vector<int32_t>{world().rank()}), got(std::vector<int32_t>{-1});
+  {
+    const auto pipeline = make_gpu_communicator(world().split(0, world().rank()));
+    const size_t alone = free_bytes();
+    pipeline->meet_neighbours();
+    const size_t met = free_bytes();
+    EXPECT_LT(met, alone);
+    const auto sent = pipeline->start_send(comm_buffer(own.data(), 1), ring.next, 0);
+    pipeline->start_receive(comm_buffer(got.data(), 1), ring.previous, 0)->wait();
+    sent->wait();
+    EXPECT_EQ(got.download(), std::vector<int32_t>{ring.previous});
+    EXPECT_EQ(free_bytes(), met);
+    pipeline->barrier();
+  }
+  host::nccl_habits().connection_bytes = 0;
 }
 
 TEST(GpuCommunicator, RanksThatAreNoNeighboursMeetAtTheirFirstMessage) {

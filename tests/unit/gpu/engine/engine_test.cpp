@@ -12,6 +12,10 @@
 #include "device/gpu/device.h"
 #include "ops/gpu/blas_product.h"
 #include "ops/gpu/gpu_ops.h"
+#if defined(TPRIMAT_GPU_HOST)
+#include "device/gpu/host_profiler.h"
+#include "ops/gpu/host_blas.h"
+#endif
 #include "train/engine.h"
 
 namespace tprimat {
@@ -47,6 +51,7 @@ TrainSpec tiny_training(Precision precision) {
   spec.micro_batch_size = 1;
   spec.global_batch_size = 2;
   spec.steps = 3;
+  spec.deterministic = true;
   return spec;
 }
 
@@ -229,6 +234,92 @@ TEST(EngineOnGpu, TakesUpWhatWasSaved) {
   EXPECT_EQ(second->run_step(2, *tokens).loss, expected);
 }
 
+#if defined(TPRIMAT_GPU_HOST)
+// A library's handle is good for one GPU; here the second training has another one.
+TEST(GpuEngine, HandlesOfLibrariesBelongToTheirGpu) {
+  gpu::host::show_devices(2);
+  const auto multiply_on = [](int index) {
+    const auto device = gpu::make_device(index);
+    auto* const memory = reinterpret_cast<float*>(device->allocate(48 * sizeof(float)));
+    gpu::matmul<float, float>(matrix<const float>(memory, 4, 4), matrix<const float>(memory + 16, 4, 4),
+                              matrix(memory + 32, 4, 4), false);
+    EXPECT_EQ(gpu::host::blas_habits().handles, 1);
+    device->release(reinterpret_cast<std::byte*>(memory), 48 * sizeof(float));
+  };
+  multiply_on(0);
+  EXPECT_EQ(gpu::host::blas_habits().handles, 0);
+  EXPECT_NO_THROW(multiply_on(1));
+  gpu::host::show_devices(1);
+}
+
+// A clock changes neither what is computed nor that it is recorded, and counts every operation of every step.
+TEST(GpuEngine, AClockTimesOperationsInsideRecordedSteps) {
+  TrainSpec spec = tiny_training(Precision::bf16);
+  spec.steps = 4;
+  const Curve plain = train(spec, *make_engine(spec, make_self_communicator(), one_gpu()));
+  OpClock clock;
+  clock.keep_events();
+  const Machinery gpu = one_gpu();
+  const auto engine = make_engine(spec, make_self_communicator(), gpu);
+  engine->use_clock(&clock);
+  const Curve timed = train(spec, *engine);
+  EXPECT_EQ(timed.losses, plain.losses);
+  for (const auto& [name, total] : clock.totals()) EXPECT_EQ(total.calls % spec.steps, 0) << name;
+  EXPECT_EQ(clock.totals().at("mlp.gate_up forward").calls, spec.steps * 2 * 2);  // layers, micro-batches
+  EXPECT_GT(clock.totals().at("mlp.gate_up forward").seconds, 0.0);
+  for (const OpEvent& event : clock.events()) EXPECT_LT(event.begin, event.end) << event.name;
+  EXPECT_EQ(gpu::host::open_ranges(), 0);
+}
+
+// A vendor's profiler sees each operation of its window as a range, so the window's steps are not recorded.
+TEST(GpuEngine, RangesNameEveryOperationOfTheWindow) {
+  TrainSpec spec = tiny_training(Precision::bf16);
+  const Machinery gpu = one_gpu();
+  const auto engine = make_engine(spec, make_self_communicator(), gpu);
+  OpClock clock;
+  clock.name_ranges_only();
+  gpu::host::seen_ranges().clear();
+  engine->use_clock(&clock);
+  gpu.accelerator->watch_with_profiler(true);
+  train(spec, *engine);
+  gpu.accelerator->watch_with_profiler(false);
+  const auto& seen = gpu::host::seen_ranges();
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), [](const auto& range) { return range.name == "mlp.gate_up forward"; }),
+            spec.steps * 2 * 2);
+  EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](const auto& range) { return range.watched; }));
+  EXPECT_EQ(gpu::host::open_ranges(), 0);
+  EXPECT_TRUE(clock.totals().empty());
+}
+
+// Bytes of an update follow the formats in which weights and moments are kept.
+TEST(GpuEngine, AnUpdateIsCountedByTheBytesOfItsFormats) {
+  const auto bytes_per_value = [](bool masters, MomentFormat moments) {
+    TrainSpec spec = tiny_training(Precision::bf16);
+    spec.optimizer.master_weights = masters;
+    spec.optimizer.moments = moments;
+    spec.steps = 1;
+    const Machinery gpu = one_gpu();
+    const auto engine = make_engine(spec, make_self_communicator(), gpu);
+    OpClock clock;
+    engine->use_clock(&clock);
+    train(spec, *engine);
+    return std::lround(clock.totals().at("AdamW").bytes / static_cast<double>(engine->parameter_count()));
+  };
+  EXPECT_EQ(bytes_per_value(true, MomentFormat::fp32), 4 + 16 + 10);  // gradient; moments; masters and weights
+  EXPECT_EQ(bytes_per_value(false, MomentFormat::fp32), 4 + 16 + 4);
+  EXPECT_EQ(bytes_per_value(true, MomentFormat::bf16), 4 + 8 + 10);
+  EXPECT_EQ(bytes_per_value(false, MomentFormat::bf16), 4 + 8 + 4);
+}
+
+// Eight billion weights drawn on the host's processor and copied would take many seconds before the first step.
+TEST(GpuEngine, WeightsAreDrawnOnTheGpu) {
+  const Machinery gpu = one_gpu();
+  const int64_t before = gpu::host::grids_run();
+  const auto engine = make_engine(tiny_training(Precision::bf16), make_self_communicator(), gpu);
+  EXPECT_GT(gpu::host::grids_run(), before + 2 * 12);  // each weight: drawn, and rounded from its master
+}
+#endif
+
 TEST(GpuEngine, OnlyATrainingInTf32RoundsItsInputs) {
   const Machinery machinery = one_gpu();
   for (const Precision precision : {Precision::tf32, Precision::fp32}) {
@@ -240,11 +331,11 @@ TEST(GpuEngine, OnlyATrainingInTf32RoundsItsInputs) {
 TEST(GpuEngine, OnlyATrainingThatNeedNotRepeatMayDifferFromRunToRun) {
   const Machinery machinery = one_gpu();
   TrainSpec spec = tiny_training(Precision::bf16);
-  for (const bool deterministic : {true, false}) {
+  for (const std::optional<bool> deterministic : {std::optional(true), std::optional(false), std::optional<bool>()}) {
     spec.deterministic = deterministic;
     const auto engine = make_engine(spec, make_self_communicator(), machinery);
-    EXPECT_EQ(gpu::product_settings().time_candidates, !deterministic);
-    EXPECT_EQ(gpu::product_settings().unordered_sums, !deterministic);
+    EXPECT_EQ(gpu::product_settings().time_candidates, deterministic != true);
+    EXPECT_EQ(gpu::product_settings().unordered_sums, deterministic != true);
   }
 }
 

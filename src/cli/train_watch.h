@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "result/step_record.h"
+#include "train/engine.h"
+#include "train/op_report.h"
+#include "train/op_trace.h"
+
+namespace tprimat {
+
+// `tprimat train --profile`: where the time of steps goes. The first step, which warms up, is left out. On a GPU the
+// first half of the others runs without a clock, so that the report shows what timing costs, and so is the step left
+// out in which the clock comes in and work is recorded again.
+class StepProfile {
+ public:
+  StepProfile(Engine& engine, const Machinery& machinery, const TrainSpec& spec, int64_t first_step);
+  void note(const StepRecord& record);
+  // Measures the peak of the processor or the GPU first; the engine may be gone.
+  void print() const;
+
+ private:
+  std::optional<double> measure_peak() const;
+
+  Engine& engine_;
+  const Machinery& machinery_;
+  const TrainSpec& spec_;
+  int64_t first_plain_, first_watched_, first_timed_;  // steps
+  int64_t plain_steps_ = 0, steps_ = 0;
+  double plain_seconds_ = 0, seconds_ = 0;
+  OpClock clock_;
+};
+
+// What TPRIMAT_PROFILE asks for: a trace of the trainer's own clock of some steps, or a window for the vendor's
+// profiler; every rank does the same, and rank 0 writes its own trace.
+class StepTrace {
+ public:
+  StepTrace(Engine& engine, const Machinery& machinery, int64_t first_step);
+  void note(int64_t step);
+
+ private:
+  void begin();
+  void finish();
+
+  Engine& engine_;
+  const Machinery& machinery_;
+  std::optional<OpTraceRequest> request_;
+  OpClock clock_;
+  std::vector<StepSpan> steps_;
+  SteadyClock::time_point step_begin_;
+};
+
+}  // namespace tprimat
