@@ -6,7 +6,7 @@
 #   ./test.sh --all      also all unit tests optimised, every header alone, the whole program and the engine under those
 #                        sanitizers, and the long stages: Slurm, PyTorch, transformers and megatron-core beside us (pip
 #                        installs them into build/python), thread sanitizer, kernels compiled for the GPUs of both
-#                        vendors (and tested where there is one), longer fuzzing
+#                        vendors (and tested where there is one), what is carried to a GPU, longer fuzzing
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -65,13 +65,9 @@ ahead() {
 join_ahead() { wait "$ahead" || true; }
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
-# gpu_targets nvd|amd FILE: kernels, and the trainer with them where the driver's file is there.
-gpu_targets() { echo "tprimat_$1 gpu_tests$([ ! -e "$2" ] || echo " gpu_engine_tests")"; }
-gpu_stage() {
-  # shellcheck disable=SC2046
-  build "$1" $(gpu_targets "$@")
-  if [ -e "$2" ]; then stage "$1" -R '^gpu\.'; else stage "$1" -R "^gpu\\.$1\$"; fi
-}
+# Kernels for AMD's GPUs, and the trainer with them where the driver is.
+amd_targets="tprimat_amd gpu_tests$([ ! -e /dev/kfd ] || echo " gpu_engine_tests")"
+amd_tests=$([ -e /dev/kfd ] && echo '^gpu\.' || echo '^gpu\.amd$')
 
 # What takes minutes under the sanitizers and only the optimised program shows; and kernels of f16, which are those of
 # bf16 once more.
@@ -81,21 +77,26 @@ only_optimised=(
   '^gpu_host64\..*<tprimat::f16>' '^comm\.gpu\.[34]$'
 )
 threaded_tests="process_tests telemetry_tests run_tests data_tests model_files_tests comm_tests"
-nvd_driver=/dev/nvidiactl amd_driver=/dev/kfd
 # What comes after the sanitized tests.
 build_long_stages() {
-  # shellcheck disable=SC2046,SC2086
-  build tsan $threaded_tests && build nvd $(gpu_targets nvd "$nvd_driver") &&
-    build amd $(gpu_targets amd "$amd_driver") && build fuzz fuzz
+  # shellcheck disable=SC2086
+  build tsan $threaded_tests && build amd $amd_targets && build fuzz fuzz
 }
 
 if [ "$all" = yes ]; then
   install_python_packages &  # waits for the network while the compilers work
   packages=$!
+  install_nvcc
+  # Kernels for NVIDIA's GPUs are part of this build, which has everything else that they need; their module does not
+  # stand beside the program, whose tests are about a machine without it.
+  configure release -DTPRIMAT_GPU=nvd -DTPRIMAT_GPU_FOLDER=gpu
   build release all all_verify_interface_header_sets
   wait "$packages" || fail "installing Python packages failed; see build/pip.log"
   ahead build asan
   TPRIMAT_PYTHON=$PWD/build/python/bin/python stage release
+  say "Checking what a machine with a GPU would lack"
+  bench/device/check.sh --preset release --build >build/check.log 2>&1 && passed=$((passed + 1)) ||
+    { failed=$((failed + 1)); cat build/check.log >&2; }
 else
   build release engine_tests
   ahead build asan sanitized_tests
@@ -105,7 +106,6 @@ join_ahead
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 if [ "$all" = yes ]; then
   build asan
-  install_nvcc
   [ -d "${ROCM_PATH:-/opt/rocm}" ] || install_dependencies amd-check
   ahead build_long_stages
   stage asan -E "$(IFS='|' && echo "${only_optimised[*]}")"
@@ -113,9 +113,9 @@ if [ "$all" = yes ]; then
   # shellcheck disable=SC2086
   build tsan $threaded_tests
   stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint|^comm\.(Tcp|Lifelines|Meeting)'
-  # Kernels compile for the GPUs of both vendors; their tests run where there is one.
-  gpu_stage nvd "$nvd_driver"
-  gpu_stage amd "$amd_driver"
+  # shellcheck disable=SC2086
+  build amd $amd_targets
+  stage amd -R "$amd_tests"
   say "Fuzzing every reader of foreign files"
   scripts/fuzz.sh 2 && passed=$((passed + 1)) || failed=$((failed + 1))
 else

@@ -34,7 +34,9 @@ if(TPRIMAT_GPU STREQUAL nvd)
   option(TPRIMAT_CUDNN "Attention through cuDNN on NVIDIA GPUs" ON)
   if(TPRIMAT_CUDNN)
     include(Cudnn)
-    tprimat_find_cudnn(tprimat_gpu_vendor PLACES ${cuda_packages} ${cuda}/include ${python_packages})
+    tprimat_find_cudnn(cudnn_folders PLACES ${cuda_packages} ${cuda}/include ${python_packages})
+    target_include_directories(tprimat_gpu_vendor SYSTEM INTERFACE ${cudnn_folders})
+    target_compile_definitions(tprimat_gpu_vendor INTERFACE TPRIMAT_HAS_CUDNN=1)
   endif()
   # Names of ranges for profilers; a header alone, which loads nothing unless a profiler asks for it.
   find_path(TPRIMAT_NVTX_HEADERS nvtx3/nvToolsExt.h HINTS ${cuda}/include ${cuda_packages} PATHS ${python_packages}

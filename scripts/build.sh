@@ -81,12 +81,17 @@ install_beside() {
   done
 }
 
+# configure PRESET [OPTION...]
+configure() {
+  say "Configuring $1"
+  cmake --preset "$@" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log" >&2; fail "configuring $1 failed"; }
+}
+
 # build PRESET [TARGET...]
 build() {
   local preset=$1
   shift
-  [ -f "build/$preset/build.ninja" ] || { say "Configuring $preset"; cmake --preset "$preset" >"build/configure-$preset.log" 2>&1; } ||
-    { cat "build/configure-$preset.log" >&2; fail "configuring $preset failed"; }
+  [ -f "build/$preset/build.ninja" ] || configure "$preset"
   say "Building $preset${*:+ ($*)}"
   if [ -t 2 ]; then cmake --build --preset "$preset" --target "${@:-all}" >&2; else cmake --build --preset "$preset" --target "${@:-all}" >"build/build-$preset.log" 2>&1; fi ||
     { [ -t 2 ] || tail -n 60 "build/build-$preset.log" >&2; fail "building $preset failed"; }

@@ -1,13 +1,58 @@
-"""What nvidia-smi wrote beside the measurements, as the middle of each: clock, power, temperature."""
+"""The card's name, what nvidia-smi samples beside the measurements, and the middle of that: clock, power, temperature."""
 
 import csv
 import datetime
 import statistics
+import subprocess
 
-QUERY = ("timestamp", "clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "utilization.gpu", "memory.used",
-         "clocks_throttle_reasons.active")
 FIGURES = {"clocks.sm": "sm_mhz", "clocks.mem": "memory_mhz", "power.draw": "watts", "temperature.gpu": "celsius"}
+QUERY = ("timestamp", *FIGURES, "utilization.gpu", "memory.used", "clocks_event_reasons.active")
+OLDER = "clocks_throttle_reasons.active"  # the last one's name in older drivers
 BUSY = 50  # percent
+
+
+def ask(query):
+    """What nvidia-smi answers; nothing where there is none."""
+    try:
+        done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True,
+                              text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def name_device():
+    """Name, driver and memory."""
+    return next(iter((ask("name,driver_version,memory.total") or "").splitlines()), "no GPU")
+
+
+def folder_name(device):
+    return device.split(",")[0].strip().replace(" ", "_").replace("/", "_")
+
+
+def sampling(query):
+    return ["nvidia-smi", f"--query-gpu={','.join(query)}", "--format=csv,noheader", "-lms", "250"]
+
+
+class Sampler:
+    """nvidia-smi beside the measurements, four times a second, behind what the file holds already."""
+
+    def __init__(self, path):
+        self.path, self.process = path, None
+
+    def __enter__(self):
+        for reasons in (QUERY[-1], OLDER):
+            query = (*QUERY[:-1], reasons)
+            if ask(",".join(query)):
+                with open(self.path, "a") as out:
+                    self.process = subprocess.Popen(sampling(query), stdout=out, stderr=subprocess.DEVNULL)
+                break
+        return self
+
+    def __exit__(self, *_):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
 
 
 def seconds_of(stamp):

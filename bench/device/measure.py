@@ -1,239 +1,182 @@
 #!/usr/bin/env python3
-"""Tests and times the trainer on this machine's GPU, beside PyTorch; native.sh calls it and says what its options are."""
+"""One call of native.sh, which says what each one asks: takes up earlier results, measures, keeps every measurement.
+
+The results of a call are LETTER_CALL.json, LETTER_CALL_gpu.csv, LETTER_CALL_logs.tar.gz and, of all calls, table.txt;
+peers adds choices.json.
+"""
 
 import argparse
 import datetime
 import json
 import os
 import pathlib
-import re
-import subprocess
+import shlex
+import signal
+import sys
+import tarfile
+import tempfile
 import traceback
 
 import card
+import comparison
+import gpu_tests
+import parts
 import programs
+import revision
 import table
 import trainings
 
-PARTS = ("tests", "parity", "train", "peers", "ops")
-SANITIZERS = ("memcheck", "racecheck")
-# Steps of a small model, here and there: in float32 the losses differ by rounding alone, in bf16 by its 8 bits.
-PARITY = {"fp32": 1e-4, "bf16": 2e-2}
-SMALL = {"name": "small", "full_name": "small", "num_layers": 4, "hidden_size": 256, "ffn_hidden_size": 512,
-         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 4096,
-         "max_position_embeddings": 512, "tied_embeddings": False, "qkv_bias": False, "linear_bias": False,
-         "norm": "rms", "mlp": "swiglu", "position": "rope", "rope_theta": 10000.0, "norm_eps": 1e-5}
+RESULTS = programs.HERE.parents[1] / "bench" / "results"
+ASK = {"attention": gpu_tests.attention, "step": comparison.step, "peers": comparison.peers,
+       "parity": comparison.parity, "fp8": comparison.fp8, "memcheck": gpu_tests.memcheck}
 
 
-class Measurement:
+class Call:
+    """One call with its part of the results."""
+
     def __init__(self, options):
-        self.options, self.budget = options, programs.Budget(options.budget)
-        self.folder, self.work = options.results, options.work
-        self.results = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-                        "parts": options.only, "budget_seconds": options.budget, "tests": [], "trainings": [],
-                        "operations": [], "failed": {}, "shapes": options.shapes, "device": options.device_name,
-                        "program": self.version()}
+        self.options, self.name, self.folder = options, options.call, options.out
+        self.runner, self.programs = options.runner, options.programs
+        self.begin, self.revision = comparison.utc_now(), revision.revision_of_programs(options.programs.folder)
+        self.part = self.take_up()
+        self.part["calls"].append({"begin": self.begin, "budget_seconds": options.budget})
 
-    def version(self):
-        program = self.options.programs.find("tprimat")
-        if program is None:
-            return "no tprimat"
-        done = programs.run([program, "--version"], self.work / "version", 30,
-                            self.options.programs.environment)
-        return done.output.strip() or done.failure()
+    def say(self, text):
+        if not self.options.dry_run:
+            print(text, flush=True)
+
+    def take_up(self):
+        folders = [] if self.options.again else [self.folder, *self.options.earlier]
+        found, note = parts.take_up(folders, self.name, self.revision)
+        if note:
+            self.say(note)
+        fresh = {"call": self.name, "revision": self.revision, "calls": [], "tests": [], "trainings": [],
+                 "operations": [], "failed": {}}
+        return {**(found or fresh), "date": self.begin, "device": self.options.device_name,
+                "shapes": {**(found or {}).get("shapes", {}), **self.options.shapes}}
 
     def save(self):
-        samples = card.read_samples(self.folder / "gpu.csv")
-        for cell in self.results["trainings"]:
-            for run in (run for runs in cell["runs"].values() for run in runs):
-                run["card"] = card.summarise(samples, run["begin"], run["wall_seconds"])
-        kept = self.folder / "results.json.new"
-        kept.write_text(json.dumps(self.results, indent=1))
-        kept.replace(self.folder / "results.json")
-        (self.folder / "table.txt").write_text(table.render(self.results))
+        if self.options.dry_run:
+            return
+        samples = card.read_samples(self.folder / f"{parts.stem(self.name)}_gpu.csv")
+        for run in (run for cell in self.part["trainings"] for runs in cell["runs"].values() for run in runs):
+            run["card"] = card.summarise(samples, run["begin"], run["wall_seconds"]) or run.get("card", {})
+        parts.write(self.folder / f"{parts.stem(self.name)}.json", json.dumps(self.part, indent=1))
+        parts.write(self.folder / "table.txt", self.table())
+        if self.name == "peers":
+            parts.write(self.folder / "choices.json", json.dumps(self.choices(), indent=1))
 
-    def note_test(self, name, outcome, seconds, detail=""):
-        self.results["tests"].append({"name": name, "outcome": outcome, "seconds": seconds, "detail": detail})
-        print(f"  {name:42}{outcome:10}{seconds:7.1f} s  {detail}", flush=True)
+    def table(self):
+        return table.render(parts.present([self.folder, *self.options.earlier]))
+
+    def choices(self):
+        """What a later call starts with; what was not measured here stays as it was."""
+        measured = {trainings.name_of(cell): {name: cell["choices"][name] for name, tried in cell["tried"].items()
+                                              if any(each.get("seconds") for each in tried)}
+                    for cell in self.part["trainings"]}
+        return {"note": f"{', '.join(name for name in measured if measured[name]) or 'nothing'} measured on "
+                        f"{self.part['device']}, {self.begin}, revision {self.revision}; the rest as it was",
+                "choices": {name: {**self.options.choices.get(name, {}), **measured.get(name, {})}
+                            for name in {**self.options.choices, **measured}}}
+
+    def entry(self, test):
+        return next((each for each in self.part["tests"] if each["name"] == test), None)
+
+    def outcome_of(self, test):
+        entry = self.entry(test)
+        return entry and entry["outcome"]
+
+    def sentence_of(self, test):
+        """What is open about a test; None where it passed."""
+        entry = self.entry(test)
+        if not entry:
+            return f"{test}: no time was left for it"
+        return None if entry["outcome"] == "passed" else f"{test}: {entry['outcome']}: {entry['detail']}"
+
+    def note_test(self, name, outcome, seconds, detail="", **more):
+        entry = {"name": name, "outcome": outcome, "seconds": seconds, "detail": detail, **more}
+        earlier = self.entry(name)
+        if outcome == "no time" and not seconds and earlier:
+            return
+        self.part["tests"] = [each for each in self.part["tests"] if each is not earlier] + [entry]
+        self.say(f"  {name:58}{outcome:10}{seconds:7.1f} s  {detail}")
         self.save()
 
-    def run_tests(self, name, seconds, wrapper=(), label=""):
-        program, title = self.options.programs.find(name), f"{name}{label}"
-        if program is None:
-            return self.note_test(title, "missing", 0.0, f"not in {self.options.programs.folder}")
-        flags = [f"--gtest_filter={self.options.filter}"] if self.options.filter else []
-        done = programs.run([*wrapper, program, *flags], self.work / title.replace(" ", "_"), seconds,
-                            self.options.programs.environment)
-        self.note_test(title, judge_tests(done), done.seconds, describe_tests(done))
-
-    def tests(self):
-        names = ("gpu_tests", "gpu_engine_tests")
-        for name in names:
-            self.run_tests(name, self.budget.left())
-        watched = [(tool, name) for tool in SANITIZERS for name in names] if self.options.sanitize else []
-        for number, (tool, name) in enumerate(watched):  # slow: each gets its part of what is left
-            self.run_tests(name, self.budget.left() / (len(watched) - number),
-                           ["compute-sanitizer", "--tool", tool, "--error-exitcode", "86"], f" {tool}")
-
-    def losses(self, precision, device):
-        cell = trainings.Cell("small", 256, 4, "masters")
-        wanted = argparse.Namespace(**{**vars(self.options), "device": device, "shapes": {"small": SMALL}})
-        outcome = trainings.Native(wanted, cell).run_one({"precision": precision}, self.budget.left(), self.work)
-        return outcome, outcome.get("wall_seconds", 0.0)
-
-    def parity(self):
-        for precision, limit in PARITY.items():
-            here, first = self.losses(precision, "cpu")
-            there, second = self.losses(precision, self.options.device)
-            failures = [each["failed"] for each in (here, there) if "failed" in each]
-            if failures:
-                self.note_test(f"losses as on the processor, {precision}", "failed", first + second, failures[0])
-                continue
-            worst = max(abs(a - b) / abs(b) for a, b in zip(there["losses"], here["losses"]))
-            self.note_test(f"losses as on the processor, {precision}", "passed" if worst <= limit else "failed",
-                           first + second, f"largest relative difference {worst:.1e}, allowed {limit:.0e}")
-
-    def compare(self, names):
-        chosen = trainings.read_choices(self.options.choices)
-        for cell in self.options.cells:
-            comparison = trainings.Comparison(self.options, cell, names)
-            comparison.adopt(chosen)
-            self.results["trainings"].append(comparison.as_json())
-
-            def save(comparison=comparison):
-                self.results["trainings"][-1] = comparison.as_json()
-                self.results.setdefault("choices", {})[comparison.cell.name()] = comparison.choices()
-                self.save()
-            comparison.measure(self.budget, self.work, save)
-
-    def train(self):
-        self.compare(["native", "native-fp8"])
-
-    def peers(self):
-        self.compare(self.options.contenders)
-
-    def ops(self):
-        for cell in self.options.cells[:1]:
-            found = {"model": cell.model, "sequence_length": cell.length, "sequences": cell.sequences,
-                     "formats": cell.formats, "profile": [], "ops": []}
-            self.results["operations"].append(found)
-            native = trainings.Native(self.options, cell)
-            for kind in trainings.RECOMPUTE:
-                outcome = native.run_one({"recompute": kind}, self.budget.left(), self.work, ["--profile"])
-                if not trainings.out_of_memory(outcome.get("failed")):
-                    break
-            found["profile"] = read_profile(outcome.get("output", ""))
-            if "failed" in outcome:
-                self.results["failed"]["ops of native"] = outcome["failed"]
-            self.save()
-            self.peer_ops(cell, found)
-        self.own_benches()
-
-    def peer_ops(self, cell, found):
-        shape = ["--shape", json.dumps(self.options.shapes[cell.model])] if cell.model in self.options.shapes else []
-        done = programs.run([self.options.python, programs.HERE / "ops.py", "--model", cell.model, "--batch",
-                             f"{cell.length}x{cell.sequences}", "--device",
-                             "cpu" if self.options.device == "cpu" else "cuda", *shape],
-                            self.options.log(cell, "ops"), self.budget.left(), self.options.torch_environment)
-        lines = [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
-        found["ops"] = [line for line in lines if "operation" in line]
-        troubles = [f"{line['group']}: {line['failed']}" for line in lines if "failed" in line]
-        if done.failure() or troubles:
-            self.results["failed"]["ops of PyTorch"] = "; ".join(filter(None, [done.failure(), *troubles]))
-        self.save()
-
-    def own_benches(self):
-        for program in self.options.programs.benches():
-            done = programs.run([program], self.work / program.name, self.budget.left(),
-                                self.options.programs.environment)
-            print(done.output, end="")
-            self.note_test(program.name, "failed" if done.failure() else "passed", done.seconds, done.failure() or "")
+    def ask(self):
+        """Sentences that say what stays open."""
+        try:
+            return ASK[self.name](self)
+        except Exception as failure:  # what was measured before it is kept
+            traceback.print_exc()
+            return [f"{self.name} ended early: {type(failure).__name__}: {failure}"]
 
     def run(self):
-        for part in self.options.only:
-            print(f"{part} ({self.budget.left():.0f} s left)", flush=True)
-            try:
-                getattr(self, part)()
-            except Exception as failure:  # the parts after it still count
-                self.results["failed"][part] = f"{type(failure).__name__}: {failure}"
-                traceback.print_exc()
+        try:
+            with card.Sampler(self.folder / f"{parts.stem(self.name)}_gpu.csv"):
+                self.part["open"] = self.ask()
             self.save()
-        print("\n" + table.render(self.results), end="", flush=True)
-        good = ("passed", "skipped") if self.options.device == "cpu" else ("passed",)  # a GPU that is not seen is bad
-        bad = [each for each in self.results["tests"] if each["outcome"] not in good]
-        return 1 if bad or self.results["failed"] else 0
+        finally:
+            with tarfile.open(self.folder / f"{parts.stem(self.name)}_logs.tar.gz", "w:gz") as logs:
+                logs.add(self.options.work, ".")
+        self.say("\n" + self.table() + f"\nresults in {self.folder}")
+        return 1 if self.part["open"] else 0
 
 
-def judge_tests(done):
-    """The sanitizers' own status is 86."""
-    if done.status is None:
-        return "no time" if "ran out" in done.failure() or "no time" in done.failure() else "failed"
-    if done.status != 0:
-        return "failed"
-    if "skipped: " in done.output:
-        return "skipped"
-    return "passed" if re.search(r"\[  PASSED  \] [1-9]\d* tests?", done.output) else "failed"
+def read_call(text):
+    by_letter = {letter: call for call, letter in parts.CALLS.items()}
+    call = by_letter.get(text, text)
+    if call not in parts.CALLS:
+        known = ", ".join(f"{name} ({letter})" for name, letter in parts.CALLS.items())
+        raise argparse.ArgumentTypeError(f"there is no call {text}; the calls are {known}")
+    return call
 
 
-def describe_tests(done):
-    passed = re.search(r"\[  PASSED  \] (\d+) tests?", done.output)
-    failed = sorted(set(re.findall(r"\[  FAILED  \] ([\w./]+)", done.output)))
-    found = re.findall(r"========= ((?:ERROR|RACECHECK) SUMMARY: .*)", done.output)
-    well = len(re.findall(r"^\[       OK \]", done.output, re.MULTILINE))
-    parts = [f"{passed.group(1) if passed else well} passed", f"failed: {' '.join(failed[:8])}" if failed else "",
-             found[-1] if found else "", done.failure() or "" if not failed else ""]
-    return "; ".join(part for part in parts if part)[:400]
-
-
-def read_profile(text):
-    """The lines of `tprimat train --profile`: name, calls, ms of a step."""
-    lines = re.findall(r"^  (\S.*?) +(\d+) +(\d+\.\d+) +\d+\.\d+%", text, re.MULTILINE)
-    return [{"operation": name, "calls": int(calls), "ms": float(ms)} for name, calls, ms in lines]
-
-
-def name_device():
-    try:
-        done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"],
-                              capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return "no GPU"
-    return done.stdout.strip().splitlines()[0] if done.returncode == 0 and done.stdout.strip() else "no GPU"
+def read_json(text):
+    return json.loads(pathlib.Path(text).read_text(encoding="utf-8"))
 
 
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("call", type=read_call, help=", ".join(parts.CALLS) + ", or their letters a to f")
     parser.add_argument("--programs", required=True, type=programs.Programs, metavar="FOLDER")
-    parser.add_argument("--results", required=True, type=pathlib.Path, metavar="FOLDER")
-    parser.add_argument("--work", required=True, type=pathlib.Path, metavar="FOLDER", help="for logs and specifications")
-    parser.add_argument("--only", default=PARTS, type=lambda text: text.split(","), metavar="PART[,PART...]")
-    parser.add_argument("--budget", type=float, default=540, metavar="SECONDS")
+    parser.add_argument("--budget", type=float, default=450, metavar="SECONDS")
+    parser.add_argument("--resume", type=pathlib.Path, metavar="FOLDER", help="earlier results to go on from")
+    parser.add_argument("--again", action="store_true", help="go on from nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print the command lines, start none")
     parser.add_argument("--device", choices=("nvd", "cpu"), default="nvd")
     parser.add_argument("--cells", nargs="+", type=trainings.parse_cell, default=trainings.CELLS,
                         metavar="MODEL:LENGTHxSEQUENCES[:bf16|:masters]")
-    parser.add_argument("--contenders", nargs="+", choices=trainings.CONTENDERS, default=list(trainings.CONTENDERS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=8, help="timed steps of a process")
-    parser.add_argument("--sanitize", action="store_true", help="tests again, under compute-sanitizer")
-    parser.add_argument("--filter", help="of the tests, as --gtest_filter")
-    parser.add_argument("--choices", metavar="RESULTS.json", help="settings of peers that an earlier call found")
-    parser.add_argument("--shapes", type=lambda path: json.loads(pathlib.Path(path).read_text()), default={},
-                        metavar="FILE", help="further models: JSON, name to shape")
-    options = parser.parse_args()
-    unknown = [part for part in options.only if part not in PARTS]
-    if unknown:
-        parser.error(f"there is no part {unknown[0]}; the parts are {', '.join(PARTS)}")
+    parser.add_argument("--choices", type=lambda path: read_json(path)["choices"], metavar="FILE",
+                        default=str(programs.HERE / "choices.json"), help="settings of the peers to begin with")
+    parser.add_argument("--shapes", type=read_json, default={}, metavar="FILE", help="further models: name to shape")
+    return parser.parse_args()
+
+
+def prepare(options, work):
+    """Where results go and come from, and what starts programs."""
+    options.device_name = "no GPU" if options.dry_run else card.name_device()
+    folder = card.folder_name(options.device_name)
+    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+    options.out = pathlib.Path(os.environ.get("OUT") or RESULTS / f"{today}_{folder}")
+    options.earlier = [options.resume] if options.resume else parts.folders_of(RESULTS, folder)
+    options.work, options.runner = work, programs.Runner(programs.Budget(options.budget), work, options.dry_run)
+    options.python, options.torch_environment = sys.executable, trainings.torch_environment()
     return options
 
 
 def main():
     options = read_options()
-    for folder in (options.results, options.work):
-        folder.mkdir(parents=True, exist_ok=True)
-    options.python, options.torch_environment = trainings.python(), trainings.torch_environment()
-    options.log = lambda cell, name: options.work / f"{cell.file_name()}_{name}"
-    options.device_name = name_device()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what was started, too
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
-    raise SystemExit(Measurement(options).run())
+    with tempfile.TemporaryDirectory() as work:
+        call = Call(prepare(options, pathlib.Path(work)))
+        if options.dry_run:
+            print("$ " + shlex.join(card.sampling(card.QUERY)))
+            raise SystemExit(1 if any("ended early" in each for each in call.ask()) else 0)
+        options.out.mkdir(parents=True, exist_ok=True)
+        raise SystemExit(call.run())
 
 
 if __name__ == "__main__":

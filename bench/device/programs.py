@@ -1,22 +1,26 @@
-"""Running other programs: with a deadline, with their output kept, as the whole group that they are."""
+"""Starts other programs within a budget: with a deadline, with their output kept, as the whole group that they are."""
 
 import dataclasses
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
+import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+NOT_STARTED = "not started: this is a dry run"
 
 
 @dataclasses.dataclass
 class Done:
-    status: int | None  # None: it ran out of time, or could not be started
+    status: int | None  # None: it was stopped, or could not be started
     output: str
     errors: str
     begin: float  # seconds since 1970
     seconds: float
+    late: bool = False  # its time ended, or too little was left to begin
 
     def failure(self):
         """A sentence, or nothing where all went well."""
@@ -34,27 +38,50 @@ def stop(process):
         pass
 
 
-def run(command, log, seconds, environment=None):
+def hand_over(printed, on_line):
+    """Each line that is complete by now; true once on_line has had enough."""
+    while True:
+        where = printed.tell()
+        line = printed.readline()
+        if not line.endswith("\n"):
+            printed.seek(where)
+            return False
+        if on_line(line):
+            return True
+
+
+def watch(process, path, seconds, on_line):
+    """Its status, or None where time ended first or on_line had enough."""
+    end = time.monotonic() + seconds
+    with open(path, errors="replace") as printed:
+        while True:
+            left = end - time.monotonic()
+            try:
+                status = process.wait(timeout=max(0, min(left, 0.2) if on_line else left))
+            except subprocess.TimeoutExpired:
+                status = None
+            enough = on_line is not None and hand_over(printed, on_line)
+            if status is not None or enough or left <= 0:
+                return status
+
+
+def run(command, log, seconds, environment=None, on_line=None):
     """Runs a program for at most so many seconds; what it printed is in LOG.out and LOG.err, too."""
     begin = time.time()
     paths = [pathlib.Path(f"{log}.{end}") for end in ("out", "err")]
-    if seconds <= 0:
-        return Done(None, "", "no time was left for it", begin, 0)
     with open(paths[0], "w") as out, open(paths[1], "w") as errors:
         try:
             process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=errors,
                                        env={**os.environ, **(environment or {})}, start_new_session=True)
         except OSError as failure:
-            return Done(None, "", f"cannot be started: {failure}", begin, 0)
+            return Done(None, "", f"{command[0]} cannot be started: {failure}", begin, 0)
         try:
-            status = process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            status = None
+            status = watch(process, paths[0], seconds, on_line)
         finally:
             stop(process)
             process.wait()
     out, errors = (path.read_text(errors="replace") for path in paths)
-    return Done(status, out, "" if status is None else errors, begin, time.time() - begin)
+    return Done(status, out, "" if status is None else errors, begin, time.time() - begin, status is None)
 
 
 class Budget:
@@ -67,6 +94,25 @@ class Budget:
         return self.end - time.monotonic()
 
 
+class Runner:
+    """Starts nothing for which too little time is left; in a dry run it starts nothing and prints the command lines."""
+
+    def __init__(self, budget, folder, dry_run=False):
+        self.budget, self.folder, self.dry_run = budget, folder, dry_run
+
+    def run(self, command, name, needs, environment=None, on_line=None):
+        """`needs`: seconds below which it is not worth a start."""
+        left = self.budget.left()
+        if self.dry_run:
+            settings = [f"{key}={value}" for key, value in (environment or {}).items()]
+            print("$ " + shlex.join([*settings, *map(str, command)]), flush=True)
+            return Done(None, "", NOT_STARTED, time.time(), 0)
+        if left < needs:
+            why = f"no time was left for it: it needs {needs:.0f} s, {max(0.0, left):.0f} s were left"
+            return Done(None, "", why, time.time(), 0, True)
+        return run(command, self.folder / name, left, environment, on_line)
+
+
 class Programs:
     """Ours: a folder of CMake's, or one that bundle.sh made, whose libraries only they may see."""
 
@@ -76,13 +122,10 @@ class Programs:
         if (self.folder / "lib").is_dir():
             paths = [str(self.folder / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
             self.environment["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
+        if not os.environ.get("VIRTUAL_ENV"):  # where they look for CUDA's libraries, which PyTorch brought
+            self.environment["VIRTUAL_ENV"] = sys.prefix
 
     def find(self, name):
-        for path in (self.folder / name, self.folder / "tests" / "unit" / "gpu" / name, self.folder / "bench" / name):
-            if path.is_file():
-                return path
-        return None
-
-    def benches(self):
-        return sorted(path for where in (self.folder, self.folder / "bench") if where.is_dir()
-                      for path in where.glob("bench_gpu*") if path.is_file() and os.access(path, os.X_OK))
+        """Where it is; where it is missing, the place at which it was looked for first."""
+        places = [self.folder / name, self.folder / "tests" / "unit" / "gpu" / name]
+        return next((path for path in places if path.is_file()), places[0])

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The tables of a measurement: table.py RESULTS.json
+"""The tables of measurements: table.py FOLDER
 
 Figures that were not measured are blank, and so are floors and MFU where the catalogue does not know the card. Ratios
-are medians of the rounds' ratios.
+are medians of the rounds' ratios; ~ marks those of runs that did not take turns.
 """
 
-import json
 import pathlib
 import statistics
 import sys
 
+import parts
 import roofline
 import shapes
 
@@ -29,9 +29,15 @@ def step_of(runs):
     return median([statistics.median(run["seconds"]) for run in runs])
 
 
+def pairs_of(theirs, ours):
+    """Their runs with ours of the same turn; where there is none, in the order of the rounds."""
+    same = [(a, b) for a in theirs for b in ours if a.get("turn") and a.get("turn") == b.get("turn")]
+    return same or list(zip(theirs, ours)), bool(same)
+
+
 def ratio(theirs, ours):
-    pairs = [statistics.median(a["seconds"]) / statistics.median(b["seconds"]) for a, b in zip(theirs, ours)]
-    return median(pairs)
+    pairs, _ = pairs_of(theirs, ours)
+    return median([statistics.median(a["seconds"]) / statistics.median(b["seconds"]) for a, b in pairs])
 
 
 def sizes_of(cell, known):
@@ -51,6 +57,7 @@ def rows_of(cell, known, machine):
                "formats": cell["formats"], "contender": name, "rounds": len(runs), "step_ms": step * 1e3,
                "tokens_per_second": cell["tokens"] / step, "tflops": rate / 1e12, "mfu": machine and rate / machine["flops"],
                "time_over_floor": floor and step / floor, "time_over_native": ratio(runs, native) if native else None,
+               "took_turns": pairs_of(runs, native)[1],
                "allocated_gb": median([run["allocated_bytes"] / 1e9 for run in runs if run.get("allocated_bytes")]),
                "sm_mhz": median([each["sm_mhz"] for each in clocks if "sm_mhz" in each]),
                "watts": median([each["watts"] for each in clocks if "watts" in each]),
@@ -77,12 +84,39 @@ def training_lines(cells, known, machine):
             lines.append(f"{row['model']:13}{row['batch']:9}{row['formats']:9}{row['contender']:12}"
                          f"{row['step_ms']:9.2f}{row['tokens_per_second']:10.0f}{row['tflops']:9.1f}"
                          f"{shown(row['mfu'], '.1%'):>7}{shown(row['time_over_floor'], '.2f'):>8}"
-                         f"{shown(row['time_over_native'], '.2f'):>9}"
+                         f"{('' if row['took_turns'] else '~') + shown(row['time_over_native'], '.2f'):>9}"
                          f"{shown(row['allocated_gb'], '.1f'):>7}{shown(row['sm_mhz'], '.0f'):>6}"
                          f"{shown(row['watts'], '.0f'):>6}  {setting_text(row['setting'])}")
         for name, why in cell.get("left_out", {}).items():
             lines.append(f"left out: {cell['model']} {cell['sequence_length']}x{cell['sequences']} {name}: {why[:200]}")
+        lines += claim_lines(cell)
     return lines
+
+
+def claim_lines(cell):
+    """Native beside the fastest PyTorch, with how many of its settings were tried and which were not."""
+    tried, left = cell.get("tried", {}), cell.get("untried", {})
+    theirs = {name: runs for name, runs in cell["runs"].items() if name in tried}
+    if not theirs or not cell["runs"].get("native"):
+        return []
+    counts = ", ".join(f"{name} {len(tried.get(name, ()))} of {len(tried.get(name, ())) + len(left.get(name, ()))}"
+                       for name in sorted({*tried, *left}))
+    lines = [f"{cell['model']} {cell['sequence_length']}x{cell['sequences']}: {claim(cell, theirs, any(left.values()))}; "
+             f"settings tried: {counts}"]
+    return lines + [f"  untried: {name} {setting_text(setting)}" for name in sorted(left) for setting in left[name]]
+
+
+def claim(cell, theirs, has_untried):
+    """None that a setting without rounds, faster when it was tried, would refute."""
+    tries = [(statistics.median(each["seconds"]), name, each["setting"]) for name, entries in cell["tried"].items()
+             for each in entries if each.get("seconds")]
+    best = min(theirs, key=lambda name: step_of(theirs[name]))
+    seconds, name, setting = min(tries, key=lambda each: each[0], default=(None, best, None))
+    if name not in theirs:
+        return (f"no ratio yet: PyTorch's {name} took {seconds * 1e3:.2f} ms when it was tried with "
+                f"{setting_text(setting)}, and its rounds are not measured")
+    rank = "the fastest of those tried" if has_untried else "the best"
+    return f"PyTorch's step, {rank} ({best}), takes {ratio(theirs[best], cell['runs']['native']):.2f} times native's"
 
 
 def operation_lines(found, known, machine):
@@ -113,21 +147,30 @@ def test_lines(tests):
     return [f"{each['name']:42}{each['outcome']:10}{each['seconds']:7.1f} s  {each.get('detail', '')}" for each in tests]
 
 
-def render(results):
-    machine = shapes.find_machine(results.get("device", "").split(",")[0])
-    known = results.get("shapes", {})
-    lines = [f"{results.get('device', 'no GPU')}, {results.get('date', '')}, {results.get('program', '')}".strip(", ")]
-    for title, found, make in (("tests", results.get("tests"), test_lines),
-                               ("trainings", results.get("trainings"), lambda f: training_lines(f, known, machine))):
+def doctor_lines(doctor):
+    """What is not in order, and which libraries of the GPU load."""
+    return [f"{each['severity']:9}{each['area']}: {each['what']}" for each in doctor["findings"]
+            if each["severity"] not in ("ok", "note") or "librar" in each["area"]]
+
+
+def render_part(part):
+    machine = shapes.find_machine(part.get("device", "").split(",")[0])
+    known = part.get("shapes", {})
+    lines = [f"{part['call']}: {part['device']}, {part['date']}, revision {part['revision']}"]
+    for title, found, make in (("doctor", part.get("doctor"), doctor_lines), ("tests", part["tests"], test_lines),
+                               ("trainings", part["trainings"], lambda f: training_lines(f, known, machine))):
         if found:
             lines += ["", f"{title}:", *make(found)]
-    for found in results.get("operations", []):
+    for found in part["operations"]:
         lines += ["", f"operations of {found['model']} {found['sequence_length']}x{found['sequences']}:",
                   *operation_lines(found, known, machine)]
-    for part, why in results.get("failed", {}).items():
-        lines.append(f"failed: {part}: {why}")
-    return "\n".join(lines) + "\n"
+    lines += [f"failed: {what}: {why}" for what, why in part["failed"].items()]
+    return "\n".join(lines + [f"open: {question}" for question in part.get("open", [])]) + "\n"
+
+
+def render(found):
+    return "\n".join(map(render_part, found))
 
 
 if __name__ == "__main__":
-    print(render(json.loads(pathlib.Path(sys.argv[1]).read_text())), end="")
+    print(render(parts.present([pathlib.Path(sys.argv[1])])), end="")

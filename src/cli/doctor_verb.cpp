@@ -71,7 +71,13 @@ DoctorRequest to_doctor_request(const DoctorOptions& options, const Session& ses
 std::vector<LibraryCondition> read_trainer_libraries(Platform platform) {
   std::vector<LibraryCondition> libraries;
   if (platform == Platform::cpu) return libraries;
-  const GpuModule* const module = find_gpu_module(platform == Platform::nvd ? GpuVendor::nvd : GpuVendor::amd);
+  const GpuModule* module = nullptr;
+  try {
+    module = find_gpu_module(platform == Platform::nvd ? GpuVendor::nvd : GpuVendor::amd);
+  } catch (const Error& error) {  // it is there and cannot be used
+    const Problem& problem = error.problems().front();
+    return {{platform, "the trainer's module", "trainings on GPUs", false, "", "", problem.what, problem.hint}};
+  }
   if (module == nullptr) return libraries;
   for (gpu::LibraryReport& each : module->libraries())
     libraries.push_back({platform, std::move(each.title), std::move(each.serves), each.optional, std::move(each.file),

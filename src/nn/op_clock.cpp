@@ -32,11 +32,13 @@ void OpClock::begin_recording() {
 }
 
 void OpClock::begin_step() {
+  if (device_ != nullptr) device_->begin_range("step");
   if (step_event_ != nullptr) step_event_->record();
   step_begin_ = std::chrono::steady_clock::now();
 }
 
 void OpClock::finish_step() {
+  if (device_ != nullptr) device_->end_range();
   for (Span& span : given_) {
     count(span);
     free_.push_back(std::move(span.first));

@@ -47,6 +47,10 @@ const GpuModule& open_module(GpuVendor vendor) {
                                   "(docs/gpu.md)",
                                   words.module)});
   const GpuModule& module = *library.function<GiveGpuModule>(k_give_gpu_module)();
+  if (module.bytes != sizeof(GpuModule))
+    throw Error(Problem{fmt::format("{} was not built with this program", file_of(words)), where,
+                        "build the whole program again"},
+                ExitStatus::missing_component);
   if (module.version != build_info().version || module.revision != build_info().revision)
     throw Error(Problem{fmt::format("{} is of {} {}, the program of {} {}", file_of(words), module.version,
                                     module.revision, build_info().version, build_info().revision),

@@ -222,7 +222,7 @@ struct TrainSpec {
                       field("anomalies", &T::anomalies, "what happens when a step goes wrong"),
                       field("evaluation", &T::evaluation, "loss on the validation split"),
                       field("checkpoint", &T::checkpoint, "saving and resuming"),
-                      field("deterministic", &T::deterministic, "same seed, layout and threads give the same bits")};
+                      field("deterministic", &T::deterministic, "same seed, layout and threads give the same bits; unstated: true on a CPU, false on GPUs")};
   }
   bool operator==(const TrainSpec&) const = default;
 };

@@ -1,34 +1,37 @@
 #!/usr/bin/env python3
-"""bench/device without a GPU: its counts against the program's, its choices with a peer that is made up, its tables.
+"""bench/device without a GPU: its counts against the program's, its choices with a peer that is made up, its tables;
+calls_test.py and check_test.py beside it hold the tests of native.sh's calls and of check.sh.
 
 usage: device_bench_test.py PROGRAM SOURCE_DIR [TEST...]
 """
 
-import argparse
+import contextlib
+import io
 import itertools
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-PROGRAM, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(SOURCE / "bench" / "device"))
+from stand_ins import NVIDIA_SMI, PROGRAM, SOURCE, TINY, Folder, write_program
 
-import card  # noqa: E402
-import measure  # noqa: E402
-import programs  # noqa: E402
-import roofline  # noqa: E402
-import shapes  # noqa: E402
-import table  # noqa: E402
-import trainings  # noqa: E402
+import card
+import comparison
+import contenders
+import gpu_tests
+import parts
+import programs
+import roofline
+import shapes
+import table
+import trainings
 
-TINY = {**measure.SMALL, "name": "tiny", "num_layers": 2, "hidden_size": 64, "ffn_hidden_size": 96, "head_dim": 16,
-        "vocab_size": 256}
+from calls_test import Peers, Script, Surroundings, Tests  # noqa: F401  unittest finds them here
+from check_test import Check  # noqa: F401
+
 CONFIG = """
 hardware: {platforms: {cpu: {gpu_model: auto, num_gpus: 1, framework: native}}}
 models: {m: {name: "%s"}}
@@ -36,25 +39,6 @@ training:
   data: {seq_length: %d, micro_batch_size: %d, global_batch_size: %d}
   duration: {max_steps: 4}
   optimizer: {warmup_steps: 1}
-"""
-# Trains nothing: its settings take the seconds that the test says, or fail as it says.
-STUB = """#!/usr/bin/env python3
-import json, pathlib, sys
-outcomes = json.loads(pathlib.Path(__file__).with_suffix(".json").read_text())
-case = json.loads(pathlib.Path(sys.argv[2]).read_text())
-for setting in case["settings"]:
-    outcome = outcomes.get(" ".join(map(str, setting.values())), {"failed": "out of memory"})
-    print(json.dumps({"setting": setting, **outcome}))
-"""
-# Says that there is a card, and that it is busy.
-NVIDIA_SMI = """#!/bin/sh
-case "$*" in
-  *-lms*) while :; do echo "$(date '+%Y/%m/%d %H:%M:%S.%N' | cut -c1-23), 1755 MHz, 3201 MHz, 612.00 W, 55, 97 %, 9 MiB, 0x0"
-            sleep 0.02; done ;;
-  *driver_version*) echo "NVIDIA H200, 580.1, 143771 MiB" ;;
-  *timestamp*) echo "$*" | grep -q clocks_throttle_reasons ;;
-  *) echo "NVIDIA H200" ;;
-esac
 """
 
 
@@ -94,7 +78,7 @@ class Counts(unittest.TestCase):
             spec = pathlib.Path(folder) / "spec.json"
             spec.write_text(json.dumps({"model": TINY, "sequence_length": 64, "micro_batch_size": 2,
                                         "global_batch_size": 2, "steps": 3, "precision": "bf16", "threads": 2}))
-            lines = {line["operation"]: line for line in measure.read_profile(tell("train", "--spec", spec, "--profile"))}
+            lines = {line["operation"]: line for line in comparison.read_profile(tell("train", "--spec", spec, "--profile"))}
         wanted = {each.name: each for each in roofline.operations(roofline.Sizes(TINY, 64, 2))}
         untimed = {"norm of the gradients", "clearing gradients"}
         self.assertEqual({name for name in wanted if name not in lines}, untimed)
@@ -108,36 +92,30 @@ class Counts(unittest.TestCase):
         self.assertTrue(text in page, "put the output of bench/device/roofline.py into docs/performance.md")
 
 
-class Choices(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.stub = self.folder / "stub"
-        self.stub.write_text(STUB)
-        self.stub.chmod(0o755)
+class Choices(Folder):
+    def contender(self, name, outcomes):
+        self.set_outcomes(outcomes)
+        return contenders.make(self.options("peers"), trainings.parse_cell("tiny:64x2"), name)
 
-    def peer(self, name, outcomes):
-        self.stub.with_suffix(".json").write_text(json.dumps(outcomes))
-        options = argparse.Namespace(python=self.stub, device="nvd", steps=2, shapes={"tiny": TINY},
-                                     torch_environment={}, log=lambda cell, part: self.folder / part)
-        return trainings.Peer(options, trainings.parse_cell("tiny:64x2"), name)
+    def tried(self, name, outcomes):
+        peer = self.contender(name, outcomes)
+        peer.take_up({}, None)
+        with contextlib.redirect_stdout(io.StringIO()):
+            peer.try_settings(lambda: None)
+        return peer
 
     def test_fastest_setting_that_fits_is_taken(self):
-        peer = self.peer("eager", {"cudnn whole no": {"seconds": [2, 2, 9]}, "flash chunked no": {"seconds": [1, 1, 8]}})
-        peer.choose(30, self.folder)
+        peer = self.tried("eager", {"cudnn whole no": {"seconds": [2, 2, 9]}, "flash chunked no": {"seconds": [1, 1, 8]}})
         self.assertEqual(peer.setting, {"attention": "flash", "loss": "chunked", "compile": "no"})
         self.assertEqual(len(peer.tried), 4)
-        self.assertEqual(peer.run(30, self.folder)["seconds"], [1, 1, 8])
+        self.assertEqual(peer.run()["seconds"], [1, 1, 8])
 
     def test_recomputation_only_where_nothing_else_fits(self):
-        peer = self.peer("hf", {"cudnn no 1": {"seconds": [3]}, "flash no 1": {"seconds": [4]}})
-        peer.choose(30, self.folder)
+        peer = self.tried("hf", {"cudnn no 1": {"seconds": [3]}, "flash no 1": {"seconds": [4]}})
         self.assertEqual(peer.setting, {"attention": "cudnn", "compile": "no", "checkpoint": 1})
 
     def test_what_never_fits_is_said(self):
-        peer = self.peer("hf", {})
-        peer.choose(30, self.folder)
-        self.assertIn("out of memory", peer.run(30, self.folder)["failed"])
+        self.assertIn("out of memory", self.tried("hf", {}).run()["failed"])
 
     def test_program_that_hangs_is_stopped(self):
         done = programs.run(["sleep", "60"], self.folder / "log", 0.2)
@@ -165,7 +143,8 @@ class Tables(unittest.TestCase):
                       "ops": [{"operation": "head forward", "seconds": {"cuBLAS": 0.012, "cuBLASLt": 0.011}},
                               {"operation": "attention forward", "seconds": {"failed": "cudnn: no"}},
                               {"operation": "peak of products", "seconds": {"FLOP/s": 780e12}}]}
-        return {"device": device, "date": "today", "program": "tprimat", "trainings": [cell], "operations": [operations],
+        return {"call": "step", "device": device, "date": "today", "revision": "abc", "trainings": [cell],
+                "operations": [operations],
                 "tests": [{"name": "gpu_tests", "outcome": "passed", "seconds": 3.0, "detail": "9 passed"}],
                 "failed": {"peers": "because"}}
 
@@ -187,7 +166,7 @@ class Tables(unittest.TestCase):
         self.assertAlmostEqual(native["mfu"], 8192 * 51470401536 / 0.8 / 989e12)
 
     def test_whole_text(self):
-        text = table.render(self.results("NVIDIA H200, 580.1, 143771 MiB"))
+        text = table.render([self.results("NVIDIA H200, 580.1, 143771 MiB")])
         for wanted in ("gpu_tests", "left out: llama3.1_8b 8192x1 hf: out of memory", "failed: peers: because",
                        "peak of products: 780.00 TFLOP/s"):
             self.assertIn(wanted, text)
@@ -199,7 +178,7 @@ class Tables(unittest.TestCase):
     def test_unknown_card_has_no_floors(self):
         found = self.results("Some Card 3000, 1, 2")
         self.assertIsNone(next(table.rows_of(found["trainings"][0], {}, shapes.find_machine("Some Card 3000")))["mfu"])
-        self.assertNotIn("%", table.render(found))
+        self.assertNotIn("%", table.render([found]))
 
     def test_clocks_of_busy_moments(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -216,46 +195,47 @@ class Tables(unittest.TestCase):
     def test_outcomes_of_tests(self):
         def done(status, output):
             return programs.Done(status, output, "", 0, 1)
-        self.assertEqual(measure.judge_tests(done(0, "[  PASSED  ] 12 tests.")), "passed")
-        self.assertEqual(measure.judge_tests(done(0, "[  PASSED  ] 0 tests.")), "failed")
-        self.assertEqual(measure.judge_tests(done(0, "skipped: this process sees no GPU\n")), "skipped")
-        self.assertEqual(measure.judge_tests(done(86, "[  PASSED  ] 12 tests.")), "failed")
-        late = programs.Done(None, "[       OK ] Op.One (3 ms)\n[ RUN      ] Op.Two\n", "", 0, 5)
-        self.assertEqual(measure.judge_tests(late), "no time")
-        self.assertIn("1 passed", measure.describe_tests(late))
-        self.assertIn("Op.Sum", measure.describe_tests(done(1, "[  FAILED  ] Op.Sum\n[  PASSED  ] 3 tests.")))
+        self.assertEqual(gpu_tests.judge(done(0, "[  PASSED  ] 12 tests.")), "passed")
+        self.assertEqual(gpu_tests.judge(done(0, "[  PASSED  ] 0 tests.")), "failed")
+        self.assertEqual(gpu_tests.judge(done(0, "skipped: this process sees no GPU\n")), "skipped")
+        self.assertEqual(gpu_tests.judge(done(86, "[  PASSED  ] 12 tests.")), "failed")
+        late = programs.Done(None, "[       OK ] Op.One (3 ms)\n[ RUN      ] Op.Two\n", "", 0, 5, True)
+        self.assertEqual(gpu_tests.judge(late), "no time")
+        self.assertIn("1 passed", gpu_tests.describe(late))
+        self.assertIn("Op.Sum", gpu_tests.describe(done(1, "[  FAILED  ] Op.Sum\n[  PASSED  ] 3 tests.")))
 
 
-class Script(unittest.TestCase):
-    def test_one_call_on_the_processor(self):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            (folder / "shapes.json").write_text(json.dumps({"tiny": TINY}))
-            smi = folder / "bin/nvidia-smi"
-            smi.parent.mkdir()
-            smi.write_text(NVIDIA_SMI)
-            smi.chmod(0o755)
-            done = subprocess.run(
-                [SOURCE / "bench/device/native.sh", "--only", "tests,parity,train", "--device", "cpu", "--cells",
-                 "tiny:64x2", "tiny:64x2:bf16", "--shapes", folder / "shapes.json", "--rounds", "2", "--steps", "2"],
-                env={**os.environ, "OUT": str(folder / "out"), "PROGRAMS": str(PROGRAM.parent), "PYTHON": sys.executable,
-                     "PATH": f"{smi.parent}:{os.environ['PATH']}"},
-                capture_output=True, text=True, timeout=250)
-            self.assertEqual(done.returncode, 1, done.stderr)  # there are no tests of a GPU
-            found = json.loads((folder / "out/results.json").read_text())
-            tests = {each["name"]: each["outcome"] for each in found["tests"]}
-            self.assertEqual(tests["gpu_tests"], "missing", done.stdout)
-            self.assertEqual(tests["losses as on the processor, fp32"], "passed", done.stdout)
-            masters, short = found["trainings"]
-            self.assertEqual([len(cell["runs"]["native"]) for cell in (masters, short)], [2, 2], done.stdout)
-            cards = [run["card"] for cell in (masters, short) for run in cell["runs"]["native"]]
-            # A training may pass between two samples on a busy machine; all four do not.
-            self.assertEqual({each["sm_mhz"] for each in cards if each}, {1755.0}, done.stdout)
-            self.assertEqual(found["device"], "NVIDIA H200, 580.1, 143771 MiB")
-            self.assertLess(short["runs"]["native"][0]["allocated_bytes"], masters["runs"]["native"][0]["allocated_bytes"])
-            self.assertEqual((folder / "out/table.txt").read_text(), table.render(found))
-            self.assertEqual({path.name for path in (folder / "out").iterdir()},
-                             {"results.json", "table.txt", "gpu.csv", "logs.tar.gz"})
+class OnTheProcessor(Folder):
+    """The calls that need no GPU, with the program itself."""
+
+    def native(self, call):
+        (self.folder / "shapes.json").write_text(json.dumps({"tiny": TINY}))
+        smi = write_program(self.folder / "smi/nvidia-smi", NVIDIA_SMI)
+        return subprocess.run(
+            [SOURCE / "bench/device/native.sh", call, "--device", "cpu", "--again", "--cells", "tiny:64x2",
+             "tiny:64x2:bf16", "--shapes", self.folder / "shapes.json", "--rounds", "2", "--steps", "2"],
+            env={**os.environ, "OUT": str(self.folder / "out"), "PROGRAMS": str(PROGRAM.parent), "PYTHON": sys.executable,
+                 "PATH": f"{smi.parent}:{os.environ['PATH']}"}, capture_output=True, text=True, timeout=250)
+
+    def test_step_and_parity(self):
+        for call in ("step", "parity"):
+            done = self.native(call)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        step, parity = parts.present([self.folder / "out"])
+        self.assertEqual({each["name"]: each["outcome"] for each in parity["tests"]},
+                         {f"losses as on the processor, {kind}": "passed" for kind in ("fp32", "bf16")})
+        masters, short = step["trainings"]
+        self.assertEqual([len(cell["runs"]["native"]) for cell in (masters, short)], [2, 2])
+        cards = [run["card"] for cell in (masters, short) for run in cell["runs"]["native"]]
+        # A training may pass between two samples on a busy machine; all four do not.
+        self.assertEqual({each["sm_mhz"] for each in cards if each}, {1755.0})
+        self.assertEqual(step["device"], "NVIDIA H200, 580.1, 143771 MiB")
+        self.assertLess(short["runs"]["native"][0]["allocated_bytes"], masters["runs"]["native"][0]["allocated_bytes"])
+        self.assertIn("AdamW", [line["operation"] for line in step["operations"][0]["profile"]])
+        self.assertEqual((self.folder / "out/table.txt").read_text(), table.render([step, parity]))
+        self.assertEqual({path.name for path in (self.folder / "out").iterdir()},
+                         {"table.txt", *(f"{name}{end}" for name in ("b_step", "d_parity")
+                                         for end in (".json", "_gpu.csv", "_logs.tar.gz"))})
 
 
 if __name__ == "__main__":

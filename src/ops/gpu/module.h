@@ -18,6 +18,7 @@ class Communicator;
 // What the program knows of the modules libtprimat_nvd.so and libtprimat_amd.so: one C function that gives this table.
 // Errors are thrown through it.
 struct GpuModule {
+  size_t bytes = sizeof(GpuModule);          // of this table, which a program of other sources takes for another one
   std::string_view version, revision;        // those of the program that it belongs to
   int (*count_devices)();                    // that this process sees; 0 without a driver
   std::string (*device_address)(int index);  // the same in every process of this machine that sees the GPU
