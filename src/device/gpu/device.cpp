@@ -269,10 +269,12 @@ std::string bus_address(int index) {
 // 13000 is 13.0.
 std::string release_of(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-[[noreturn]] void refuse_old_driver() {
+// CUDA says of a machine without any driver, too, that its driver is too old.
+void refuse_old_driver() {
   int runtime = 0, supported = 0;
   driver::ignore(driver::runtime_version(&runtime));
   driver::ignore(driver::driver_version(&supported));
+  if (supported == 0) return;
   throw Error(Problem{fmt::format("the GPU's driver is too old: it supports {} up to {}, and this program needs {}",
                                   TPRIMAT_GPU_NAME("CUDA", "HIP"), release_of(supported), release_of(runtime)),
                       "GPU driver",

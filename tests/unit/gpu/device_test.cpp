@@ -95,6 +95,8 @@ TEST(GpuDevice, ADriverThatIsTooOldIsNamedWithTheOneThatIsNeeded) {
     EXPECT_NE(text.find("supports CUDA up to 12.4, and this program needs 13.0"), text.npos) << text;
     EXPECT_NE(text.find("580"), text.npos) << text;
   }
+  host::install_driver(0);  // none: the runtime gives the same error
+  EXPECT_EQ(count_devices(), 0);
   host::install_driver(13000);
   EXPECT_EQ(count_devices(), 1);
 }

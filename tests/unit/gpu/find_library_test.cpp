@@ -107,6 +107,26 @@ TEST(FindLibrary, WhatALibraryOpensByItsBareNameIsOpenedBesideIt) {
 }
 #endif
 
+// The real one: it needs no GPU to compile for one.
+TEST(FindLibrary, NvrtcCompilesFromAFolderThatTheLinkerDoesNotSearch) {
+  void* library = nullptr;
+  try {
+    library = open_library(compiler_library());
+  } catch (const Error& error) {
+    GTEST_SKIP() << "there is no NVRTC here (scripts/build_gpu.sh nvd brings it): " << error.problems().front().what;
+  }
+  const auto call = [&]<class... Parameters>(const char* name, Parameters... parameters) {
+    return reinterpret_cast<int (*)(Parameters...)>(need_function(library, compiler_library(), name))(parameters...);
+  };
+  void* program = nullptr;
+  ASSERT_EQ(call("nvrtcCreateProgram", &program, "__global__ void f(float* x) { *x = 1; }", "f.cu", 0,
+                 static_cast<const char* const*>(nullptr), static_cast<const char* const*>(nullptr)),
+            0);
+  const char* const options[] = {"--gpu-architecture=sm_90a"};
+  EXPECT_EQ(call("nvrtcCompileProgram", program, 1, static_cast<const char* const*>(options)), 0);
+  EXPECT_EQ(call("nvrtcDestroyProgram", &program), 0);
+}
+
 TEST(FindLibrary, APartThatCannotBeLoadedIsNamed) {
   const PythonHome home;
   try {
