@@ -44,9 +44,9 @@ std::optional<double> StepProfile::measure_peak() const {
 
 void StepProfile::print() const {
   if (steps_ == 0)
-    return log_warning(machinery_.accelerator == nullptr ? "--profile needs at least two steps: the first is left out"
-                                                         : "--profile needs at least three steps on a GPU: two are "
-                                                           "left out");
+    return log_warning(machinery_.accelerator == nullptr
+                           ? "--profile needs at least two steps: it excludes the first"
+                           : "--profile needs at least three steps on a GPU: it excludes the first two");
   OpReport report = make_op_report(clock_, steps_, seconds_, measure_peak());
   if (plain_steps_ > 0) report.plain_step_seconds = plain_seconds_ / static_cast<double>(plain_steps_);
   print_result(render_op_report(report));
@@ -60,8 +60,8 @@ StepTrace::StepTrace(Engine& engine, const Machinery& machinery, int64_t first_s
   else if (machinery.accelerator != nullptr)
     clock_.name_ranges_only();
   else
-    throw Error(Problem{"this training runs on the processor, which GPUs' profilers do not watch", "TPRIMAT_PROFILE",
-                        "own:11:15:PATH records steps 11 to 15"});
+    throw Error(Problem{"GPU profilers cannot record a training on the CPU", "TPRIMAT_PROFILE",
+                        "set TPRIMAT_PROFILE=own:11:15:PATH"});
   if (first_step >= request_->first_step) begin();
   step_begin_ = SteadyClock::now();
 }

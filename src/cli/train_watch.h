@@ -10,9 +10,9 @@
 
 namespace tprimat {
 
-// `tprimat train --profile`: where the time of steps goes. The first step, which warms up, is left out. On a GPU the
-// first half of the others runs without a clock, so that the report shows what timing costs, and so is the step left
-// out in which the clock comes in and work is recorded again.
+// `tprimat train --profile`: where the time of steps goes. The first step is excluded. On a GPU the first half of the
+// others runs without a clock, so that the report shows the cost of timing; the step that records the work again, with
+// events, is excluded too.
 class StepProfile {
  public:
   StepProfile(Engine& engine, const Machinery& machinery, const TrainSpec& spec, int64_t first_step);

@@ -67,9 +67,8 @@ class Communicator {
   // Point to point: matched by (peer, tag), in order. Tags are 0 … 32767.
   virtual TransferPtr start_send(CommBuffer values, int to, int tag) = 0;
   virtual TransferPtr start_receive(CommBuffer values, int from, int tag) = 0;
-  // Makes now what the first messages between ranks that follow each other would make, memory of their GPUs among it.
-  // Collective.
-  virtual void meet_neighbours() {}
+  // Opens the connections between neighbouring ranks, with the memory that they take of GPUs. Collective.
+  virtual void connect_neighbours() {}
   virtual void broadcast(CommBuffer values, int root) = 0;
   virtual void barrier() = 0;
   // Lets transfers under way move on; cheap, for calling between two pieces of work.

@@ -89,7 +89,7 @@ RankGroups make_rank_groups(const TrainSpec& spec, std::unique_ptr<Communicator>
     for (auto* group : {&groups.tensor, &groups.context, &groups.pipeline, &groups.data, &groups.model,
                         &groups.embedding, &groups.key_value})
       if ((*group)->size() > 1) *group = connect(std::move(*group));
-  groups.pipeline->meet_neighbours();  // the only group whose ranks send to each other
+  groups.pipeline->connect_neighbours();  // the only group whose ranks send to each other
   groups.world = std::move(world);
   return groups;
 }

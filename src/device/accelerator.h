@@ -12,7 +12,7 @@ namespace tprimat {
 class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
-  // Now, behind all work given so far; while work is recorded, at this place of each replay.
+  // Records the event behind all work launched so far; while work is recorded, as a part of it.
   virtual void record() = 0;
   virtual double seconds_since(const DeviceEvent& earlier) const = 0;  // waits for both
 };
@@ -31,12 +31,12 @@ class Accelerator : public Device {
   // Notes down the operations that `work` gives to the device, without doing them. They may neither wait for the device
   // nor upload, and their pointers and numbers stay as they are.
   virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& work) = 0;
-  // Whether an event that is noted down with recorded work tells the time of the last replay.
+  // Whether events in recorded work carry the time of the last replay.
   virtual bool times_recorded_work() const { return false; }
-  // Names what is given to the device from here on, for the vendor's profiler; ranges nest.
+  // A named range of launches for the vendor's profiler; ranges nest.
   virtual void begin_range(const std::string&) {}
   virtual void end_range() {}
-  // The vendor's profiler, where one watches this process, records from here on, or no more.
+  // Starts or stops the capture of the vendor's profiler, where one is attached to this process.
   virtual void watch_with_profiler(bool) {}
   // Ends work that waits for other ranks, which may never come. Said while an exception is on its way, before memory is
   // released, which waits for all work.

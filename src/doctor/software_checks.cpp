@@ -62,7 +62,7 @@ std::vector<MachineFinding> check_gpu_libraries(const DoctorFacts& facts) {
   const bool asked = holds_framework(facts.request.frameworks, Framework::native);
   for (const LibraryCondition& library : facts.gpu_libraries) {
     if (library.platform != facts.platform()) continue;
-    const std::string what = fmt::format("{} for {}", library.title, library.serves);
+    const std::string what = fmt::format("{} ({})", library.title, library.serves);
     if (library.refusal.empty())
       findings.ok(fmt::format("{}: {}{}{}", what, library.version, library.version.empty() ? "" : ", ", library.file));
     else

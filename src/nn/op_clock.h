@@ -29,10 +29,10 @@ struct OpEvent {
   std::chrono::steady_clock::time_point begin, end;
 };
 
-// Times operations. On a processor an operation has ended when its call returns. A GPU works on after it was told to:
-// there the clock puts events of the GPU before and behind each operation and reads them when the step is over, so that
-// nothing waits that would not wait without a clock; events noted down with recorded work tell the time of each replay.
-// Operations are also ranges of the vendor's profiler (NVTX, ROCTX), where they are given to the GPU one by one.
+// Times operations. On a CPU an operation has ended when its call returns. GPU kernels run asynchronously: the clock
+// records events around each operation and reads them after the step, without extra synchronization. Events in
+// recorded work are recorded anew at each replay. Operations that are launched one by one are also ranges of the
+// vendor's profiler (NVTX, ROCTX).
 class OpClock {
  public:
   void add(std::string_view name, const OpTotal& total);
@@ -47,11 +47,10 @@ class OpClock {
   void use_device(Accelerator* device);
   // Only ranges of a profiler, no times.
   void name_ranges_only() { times_ = false; }
-  // Whether work may be recorded while the clock runs: the profiler sees ranges of what is given one by one alone.
+  // Whether work may be recorded while the clock runs: a profiler sees no ranges inside recorded work.
   bool allows_recording() const { return device_ == nullptr || (times_ && device_->times_recorded_work()); }
 
-  // Operations between these belong to work that is recorded and counts at each replay; what was recorded before is
-  // forgotten.
+  // Operations between these belong to recorded work, which counts at each replay. Forgets earlier recordings.
   void begin_recording();
   void end_recording() { records_ = false; }
   void note_replay() { replayed_ = true; }

@@ -28,7 +28,7 @@ VendorWords words_of(GpuVendor vendor) {
               "ROCR_VISIBLE_DEVICES may hide them"};
     case GpuVendor::host: break;
   }
-  return {"gpu_host", "simulated", "it has one GPU always"};
+  return {"gpu_host", "simulated", "the simulated device always has one GPU"};
 }
 
 std::string file_of(const VendorWords& words) { return fmt::format("libtprimat_{}.so", words.module); }
@@ -39,22 +39,23 @@ const GpuModule& open_module(GpuVendor vendor) {
   const ProgramModule library(
       {.name = file_of(words),
        .where = where,
-       .wanted_for = fmt::format("the training shall run on {} GPUs", words.vendor),
+       .wanted_for = fmt::format("training on {} GPUs was requested", words.vendor),
        .when_missing = fmt::format("build with scripts/build_gpu.sh {}, which puts the module beside the program "
                                    "(docs/gpu.md)",
                                    words.module),
-       .when_broken = fmt::format("install what it misses, or build it on this machine: scripts/build_gpu.sh {} "
-                                  "(docs/gpu.md)",
-                                  words.module)});
+       .when_broken =
+           fmt::format("install the missing library, or build the module on this machine: scripts/build_gpu.sh {} "
+                       "(docs/gpu.md)",
+                       words.module)});
   const GpuModule& module = *library.function<GiveGpuModule>(k_give_gpu_module)();
   if (module.bytes != sizeof(GpuModule))
-    throw Error(Problem{fmt::format("{} was not built with this program", file_of(words)), where,
-                        "build the whole program again"},
+    throw Error(Problem{fmt::format("{} belongs to another build", file_of(words)), where,
+                        "rebuild the program and the module"},
                 ExitStatus::missing_component);
   if (module.version != build_info().version || module.revision != build_info().revision)
-    throw Error(Problem{fmt::format("{} is of {} {}, the program of {} {}", file_of(words), module.version,
-                                    module.revision, build_info().version, build_info().revision),
-                        where, "build the whole program again"},
+    throw Error(Problem{fmt::format("{} is version {} ({}), the program is version {} ({})", file_of(words),
+                                    module.version, module.revision, build_info().version, build_info().revision),
+                        where, "rebuild the program and the module"},
                 ExitStatus::missing_component);
   return module;
 }
@@ -77,7 +78,7 @@ const GpuModule& load_gpu_module(GpuVendor vendor) {
   const GpuModule& module = opened_module(vendor);
   const VendorWords words = words_of(vendor);
   if (module.count_devices() == 0)
-    throw Error(Problem{"this process sees no GPU, or no driver", fmt::format("{} GPU", words.vendor),
+    throw Error(Problem{"no GPU or driver is visible to this process", fmt::format("{} GPU", words.vendor),
                         std::string(words.see_devices)},
                 ExitStatus::missing_component);
   return module;

@@ -29,10 +29,20 @@ Error does_not_fit(const std::string& problem) {
                ExitStatus::work_failed);
 }
 
+// What attention backward of a GPU's library takes besides the arena, of more than the device leaves to libraries: the
+// gradient of the queries in float, and of keys and values for every query head.
+double attention_workspace(const TrainSpec& spec) {
+  constexpr double k_bytes_per_value = 4 + 2 * 2, k_left_by_device = 512e6;
+  const auto values = static_cast<double>(spec.micro_batch_size * spec.sequence_length *
+                                          spec.model.num_attention_heads * spec.model.head_dim) /
+                      static_cast<double>(spec.parallel.tensor * spec.parallel.context);
+  return std::max(0.0, k_bytes_per_value * values - k_left_by_device);
+}
+
 // Memory is promised freely and missed later: without this the kernel would end the training in the middle of a step.
-const ArenaPlan& fit_into_memory(const ArenaPlan& plan, const Device& device) {
+const ArenaPlan& fit_into_memory(const ArenaPlan& plan, const Device& device, double besides) {
   const std::optional<double> available = device.is_host() ? available_memory_bytes("/") : device.free_bytes();
-  const auto wanted = static_cast<double>(plan.total_bytes());
+  const double wanted = static_cast<double>(plan.total_bytes()) + besides;
   if (available && wanted > *available)
     throw does_not_fit(fmt::format("the training needs {:.1f} GB of memory and {} has {:.1f} GB left", wanted / 1e9,
                                    device.is_host() ? "this machine" : device.name(), *available / 1e9));
@@ -68,7 +78,9 @@ class TypedEngine final : public Engine {
         store_(parameters_, spec.parallel.zero_stage, ranks_.data->size(), plan_),
         optimizer_(spec, parameters_, store_, plan_),
         batches_(spec, ranks_.place, plan_),
-        arena_(fit_into_memory(plan_, compute_.device), compute_.device),
+        arena_(fit_into_memory(plan_, compute_.device,
+                               !compute_.device.is_host() && sizeof(T) == 2 ? attention_workspace(spec) : 0.0),
+               compute_.device),
         end_of_shared_work_(machinery.accelerator),
         loss_scale_(spec.loss_scale, std::is_same_v<T, f16>),
         watch_(spec.anomalies) {
@@ -146,8 +158,14 @@ class TypedEngine final : public Engine {
   // Tensor-parallel ranks know the same losses: one of them counts.
   double counted_loss(double loss) const { return ranks_.place.tensor == 0 ? loss : 0.0; }
 
+  double sum_of_gradient_squares() const {
+    const double bytes = static_cast<double>(store_.owned_size()) * sizeof(Accum<T>);
+    const OpTimer timer(clock_, "norm of the gradients", {0, bytes});
+    return optimizer_.sum_of_gradient_squares();
+  }
+
   UpdateReport add_over_ranks(double loss) {
-    double sums[2] = {counted_loss(loss), optimizer_.sum_of_gradient_squares()};
+    double sums[2] = {counted_loss(loss), sum_of_gradient_squares()};
     ranks_.world->all_reduce(sums, 2);
     UpdateReport report;
     report.loss_scale = loss_scale_.value();

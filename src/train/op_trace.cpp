@@ -18,6 +18,7 @@ std::string_view class_of(const OpEvent& event) {
   const auto names = [&](std::string_view text) { return event.name.find(text) != std::string::npos; };
   if (event.is_product) return "matmul";
   if (names("exchange")) return "collective";
+  if (names("gradients")) return "optimizer";  // their norm, and clearing them
   if (names("norm")) return "norm";
   if (names("cross-entropy")) return "softmax_loss";
   if (names("AdamW")) return "optimizer";
@@ -54,8 +55,8 @@ std::optional<OpTraceRequest> op_trace_request() {
   const bool is_own = kind == "own" && !request.path.empty();
   if (names_steps && (is_own || request.kind != OpTraceRequest::Kind::own)) return request;
   throw Error(Problem{fmt::format("'{}' does not say what this trainer is to record", text), "TPRIMAT_PROFILE",
-                      "own:11:15:PATH records steps 11 to 15; cuda:11:15 and roctx:11:15 are windows for a GPU's "
-                      "profiler"});
+                      "set own:11:15:PATH for a trace of steps 11 to 15, cuda:11:15 for Nsight Systems, or roctx:11:15 "
+                      "for rocprofv3"});
 }
 
 std::string render_op_trace(const std::vector<OpEvent>& events, const std::vector<StepSpan>& steps, int world_size) {

@@ -152,6 +152,7 @@ double Stage<T>::run(const BatchReader& batches, double gradient_scale, WeightSt
 
 template <class T>
 void Stage<T>::record(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
+  recorded_.reset();  // before the events in it, and before another one takes memory
   if (clock_ != nullptr) clock_->begin_recording();
   recorded_ = {compute_->accelerator->record([&] { work(batches, gradient_scale, store); }), gradient_scale, clock_};
   if (clock_ != nullptr) clock_->end_recording();
@@ -159,7 +160,10 @@ void Stage<T>::record(const BatchReader& batches, double gradient_scale, WeightS
 
 template <class T>
 void Stage<T>::work(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
-  store.clear_gradients();
+  {
+    const OpTimer timer(clock_, "clearing gradients", {});
+    store.clear_gradients();
+  }
   for (const PipelineAction& action : schedule_) {
     const bool last = action.micro + 1 == batches.micro_batches();
     store.announce_last(last);

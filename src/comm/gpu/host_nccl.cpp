@@ -224,7 +224,12 @@ nccl::Status join(nccl::Group* group, int ranks, nccl::UniqueId id, int rank) {
   return 0;
 }
 
+// As NCCL's, it waits for the other ranks to leave, too.
 nccl::Status leave(nccl::Group group) {
+  try {
+    ranks_of(group)->meet();
+  } catch (const LostRank&) {  // nobody waits for one that is lost
+  }
   delete &ranks_of(group);
   return 0;
 }
@@ -233,7 +238,8 @@ nccl::Status abort(nccl::Group group) {
   std::this_thread::sleep_for(std::chrono::milliseconds(nccl_habits().abort_milliseconds));
   ranks_of(group)->abandon();
   go_on();
-  return leave(group);
+  delete &ranks_of(group);
+  return 0;
 }
 
 nccl::Status async_error(nccl::Group group, nccl::Status* status) {

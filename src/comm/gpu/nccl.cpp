@@ -1,7 +1,5 @@
 #include "comm/gpu/nccl.h"
 
-#include <cstdlib>
-
 #include "device/gpu/libraries.h"
 
 namespace tprimat::gpu::nccl {
@@ -13,9 +11,6 @@ void bind(void* library, const char* name, Function& function) {
 }
 
 NcclCalls load() {
-  // Groups connect their ranks when they are made, not at the first exchange of each kind: what that takes of the GPU's
-  // memory is taken before a training counts what is free.
-  ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
   void* const library = open_library(rank_library());
   NcclCalls f{};
   bind(library, "ncclGetUniqueId", f.make_id);

@@ -194,14 +194,29 @@ class Route {
     return std::make_unique<StreamTransfer>(std::move(done));
   }
   void finish() { wait_for(stream_); }
-  // Of two ranks: one byte from one to the other. NCCL connects them, which takes memory, when they first exchange
-  // something.
+  // NCCL connects ranks, which takes memory, at their first exchange of each kind and size. Of two ranks: one byte from
+  // one to the other.
   void try_out(bool sends, int peer) {
     const nccl::NcclCalls& call = nccl::functions();
     std::byte* const byte = context().scratch;
     check_nccl(sends ? call.send(byte, 1, nccl::k_int8, peer, group_, stream_)
                      : call.receive(byte, 1, nccl::k_int8, peer, group_, stream_),
                "exchange a first byte");
+  }
+  // Collectives of a few and of many values, which NCCL does by different algorithms.
+  void try_out(int ranks) {
+    const nccl::NcclCalls& call = nccl::functions();
+    auto* const values = reinterpret_cast<float*>(context().scratch);
+    const size_t many = context().scratch_bytes / 4 / sizeof(float) / static_cast<size_t>(ranks);
+    for (const size_t own : {size_t{1}, many}) {
+      const size_t all = own * static_cast<size_t>(ranks);
+      float* const gathered = values + all;
+      check_nccl(call.all_reduce(values, values, all, nccl::k_float32, nccl::k_sum, group_, stream_), "add up values");
+      check_nccl(call.all_gather(values, gathered, own, nccl::k_float32, group_, stream_), "gather values");
+      check_nccl(call.reduce_scatter(gathered, values, own, nccl::k_float32, nccl::k_sum, group_, stream_),
+                 "add up and scatter values");
+    }
+    finish();
   }
 
  private:
@@ -220,12 +235,20 @@ std::unique_ptr<Route> meet_all(Communicator& host) {
   nccl::UniqueId id{};
   if (host.rank() == 0) id = make_id();
   host.broadcast(comm_buffer(reinterpret_cast<std::byte*>(id.bytes), sizeof id.bytes), 0);
-  return std::make_unique<Route>(host.size(), id, host.rank());
+  auto route = std::make_unique<Route>(host.size(), id, host.rank());
+  route->try_out(host.size());
+  return route;
 }
 
 class NcclCommunicator : public Communicator {
  public:
   explicit NcclCommunicator(std::unique_ptr<Communicator> host) : host_(std::move(host)), all_(meet_all(*host_)) {}
+  // A rank that leaves a group waits for the others of its machine to leave it (ncclCommDestroy).
+  ~NcclCommunicator() override {
+    for (std::unique_ptr<Route>& route : made_) route.reset();
+  }
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
@@ -283,7 +306,7 @@ class NcclCommunicator : public Communicator {
     host_->barrier();
   }
   void progress() override { host_->progress(); }
-  void meet_neighbours() override;
+  void connect_neighbours() override;
   std::unique_ptr<Communicator> split(int color, int key) override {
     return make_gpu_communicator(host_->split(color, key));
   }
@@ -300,13 +323,14 @@ class NcclCommunicator : public Communicator {
   std::unique_ptr<Communicator> host_;
   std::shared_ptr<EventPool> events_ = std::make_shared<EventPool>();
   std::unique_ptr<Route> all_;
-  std::map<RouteKey, std::unique_ptr<Route>> routes_;
-  bool neighbours_met_ = false;
+  std::vector<std::unique_ptr<Route>> made_;  // in the order in which ranks meet, in which they part, too
+  std::map<RouteKey, Route*> routes_;
+  bool neighbours_connected_ = false;
 };
 
 Route& NcclCommunicator::route(int peer, bool sends, int tag) {
   CHECK(peer >= 0 && peer < size() && peer != rank() && tag >= 0);
-  meet_neighbours();
+  connect_neighbours();
   const RouteKey key{peer, sends, tag >= k_first_upper_tag};
   if (!routes_.contains(key)) meet(peer);  // which needs the other one, at its own first message
   return *routes_.at(key);
@@ -323,16 +347,18 @@ void NcclCommunicator::meet(int peer) {
   for (size_t i = 0; i < ids.size(); ++i) {
     const bool upwards = i < 2;  // from the lower rank to the higher
     const bool sends = upwards == leads;
-    auto route = std::make_unique<Route>(2, ids[i], place_in_pair(rank(), peer));
-    route->try_out(sends, place_in_pair(peer, rank()));
-    routes_[{peer, sends, i % 2 == 1}] = std::move(route);
+    Route& route = *made_.emplace_back(std::make_unique<Route>(2, ids[i], place_in_pair(rank(), peer)));
+    route.try_out(sends, place_in_pair(peer, rank()));
+    routes_[{peer, sends, i % 2 == 1}] = &route;
   }
+  for (size_t i = made_.size() - ids.size(); i < made_.size(); ++i)
+    made_[i]->finish();  // the byte lies in scratch memory
 }
 
 // Every rank's first message brings it together with those before and behind it, in an order in which no chain of ranks
 // waits in a circle: even ranks with their successors, odd ranks with theirs, the last with the first.
-void NcclCommunicator::meet_neighbours() {
-  if (std::exchange(neighbours_met_, true)) return;
+void NcclCommunicator::connect_neighbours() {
+  if (std::exchange(neighbours_connected_, true)) return;
   const int last = size() - 1;
   for (const int parity : {0, 1}) {
     if (rank() % 2 == parity && rank() < last) meet(rank() + 1);

@@ -33,8 +33,7 @@ struct Context {
 Context& context();
 bool has_context();  // between a device's making and its end
 
-// The one T of this process's GPU, made when it is first asked for and destroyed with the device, before its stream:
-// handles of libraries and what was planned with them, which are good for no other GPU.
+// One T per device, created on first use and destroyed with the device, before its stream: library handles and plans.
 template <class T>
 T& of_device() {
   std::shared_ptr<void>& belonging = context().belongings[typeid(T)];
@@ -42,8 +41,8 @@ T& of_device() {
   return *static_cast<T*>(belonging.get());
 }
 
-// Bytes of the GPU's memory that a library may still take: what is free, less what recorded work and kernels that are
-// loaded when they first run need.
+// Bytes of GPU memory that a library may still allocate: free memory less a reserve for recorded work and lazily loaded
+// kernels.
 size_t bytes_for_libraries();
 
 // Returns once the work is done. Throws Error where it failed, or waits for a process that is lost.

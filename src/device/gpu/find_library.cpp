@@ -1,6 +1,7 @@
 #include "device/gpu/find_library.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 
 #include <algorithm>
@@ -85,7 +86,7 @@ std::vector<std::string> library_candidates(const WantedLibrary& wanted, const R
 }
 
 void* open_library(const WantedLibrary& wanted) {
-  std::string reason = "no file of that name was found";
+  std::string reason = "file not found";
   for (const std::string& candidate : library_candidates(wanted, environment_variable)) {
     if (void* library = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       if (!wanted.beside.empty()) open_beside(library_file(library), wanted.beside);
@@ -94,7 +95,7 @@ void* open_library(const WantedLibrary& wanted) {
     const char* const text = ::dlerror();
     if (candidate.find('/') != candidate.npos && text != nullptr) reason = text;  // it is there, but cannot be loaded
   }
-  throw Error(Problem{wanted.title + " (" + wanted.names.front() + ") cannot be loaded: " + reason, wanted.title,
+  throw Error(Problem{wanted.names.front() + " cannot be loaded: " + reason, wanted.title,
                       wanted.remedy + "; or name the file in " + wanted.variable},
               ExitStatus::missing_component);
 }
@@ -110,11 +111,12 @@ void open_beside(const fs::path& file, const std::vector<std::string>& beginning
     const std::string name = entry.path().filename().string();
     const bool wanted = std::any_of(beginnings.begin(), beginnings.end(),
                                     [&](const std::string& beginning) { return name.starts_with(beginning); });
-    if (!wanted || ::dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) continue;
+    if (!wanted || name.find(".so") == name.npos || ::dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr)
+      continue;
     const char* const text = ::dlerror();
-    throw Error(Problem{file.filename().string() + " needs a library that cannot be loaded: " +
-                            (text != nullptr ? text : "no reason is given"),
-                        entry.path().string(), "install the package that holds both again"},
+    throw Error(Problem{fmt::format("cannot load {}, which {} requires: {}", name, file.filename().string(),
+                                    text != nullptr ? text : "unknown reason"),
+                        entry.path().string(), "reinstall the package that contains both"},
                 ExitStatus::missing_component);
   }
 }

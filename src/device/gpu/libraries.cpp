@@ -8,7 +8,7 @@
 namespace tprimat::gpu {
 namespace {
 
-// How a library tells its version; empty where it has no such function.
+// How a library tells its version; null or empty where it does not.
 using ReadVersion = std::string (*)(void* library);
 
 // 90300 is 9.3.0 by steps of 10000 and 100.
@@ -46,7 +46,6 @@ std::string version_of_ranks(void* library) {
   int version = 0;
   return ask != nullptr && ask(&version) == 0 ? dotted(static_cast<size_t>(version), 10000, 100) : "";
 }
-std::string no_version(void*) { return ""; }
 
 struct ListedLibrary {
   const WantedLibrary& (*wanted)();
@@ -57,12 +56,12 @@ struct ListedLibrary {
 const std::vector<ListedLibrary>& listed_libraries() {
   static const std::vector<ListedLibrary> list = {
 #if defined(TPRIMAT_GPU_HIP)
-    {product_library, "matrix products", no_version, {}},
+    {product_library, "matrix products", nullptr, {}},
 #else
     {product_library, "matrix products", version_of_products, {}},
     {attention_library, "attention", version_of_attention, {"libcudnn_"}},
-    {compiler_library, "attention (cuDNN compiles with it)", version_of_compiler, {}},
-    {runtime_library, "attention (cudnn-frontend loads it)", version_of_runtime, {}},
+    {compiler_library, "cuDNN's attention kernels", version_of_compiler, {}},
+    {runtime_library, "cuDNN's frontend", version_of_runtime, {}},
 #endif
     {rank_library, "several ranks", version_of_ranks, {}},
   };
@@ -87,8 +86,9 @@ LibraryReport report(const ListedLibrary& listed) {
     void* const library = open_library(wanted);
     report.file = library_file(library).string();
     open_beside(report.file, listed.loaded_later);
-    report.version = listed.version(library);
+    if (listed.version != nullptr) report.version = listed.version(library);
   } catch (const Error& error) {
+    report.file.clear();
     report.refusal = error.problems().front().what;
     report.remedy = error.problems().front().hint;
   }

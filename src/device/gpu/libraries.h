@@ -23,7 +23,7 @@ struct LibraryReport {
   std::string refusal;        // why it cannot be loaded; empty where it is
   std::string remedy;
 };
-// Loads each, with all that it would load later.
+// Loads each library with its dependencies.
 std::vector<LibraryReport> report_libraries();
 
 }  // namespace tprimat::gpu

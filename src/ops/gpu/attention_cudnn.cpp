@@ -68,7 +68,7 @@ class Cudnn {
     } catch (const Error& error) {  // a library is missing, or cannot be loaded
       refusal = error.problems().front().what;
     } catch (const std::exception& failure) {  // it lacks a function
-      refusal = std::string("cuDNN does not start: ") + failure.what();
+      refusal = std::string("cuDNN failed to initialize: ") + failure.what();
     }
   }
   ~Cudnn() {
@@ -90,7 +90,7 @@ class Cudnn {
     auto status = fe::detail::create_handle(&handle);
     if (status == CUDNN_STATUS_SUCCESS) status = fe::detail::set_stream(handle, context().stream);
     if (status == CUDNN_STATUS_SUCCESS) return;
-    refusal = "cuDNN does not start: " + std::string(fe::detail::get_error_string(status));
+    refusal = "cuDNN failed to initialize: " + std::string(fe::detail::get_error_string(status));
     handle = nullptr;
   }
 };
@@ -108,7 +108,7 @@ CudnnPlan make_plan(const Cudnn& cudnn, const CudnnAttention& attention) {
   int64_t bytes = 0;
   try {
     if (auto status = plan.graph->build(cudnn.handle, {fe::HeurMode_t::A}); status.is_bad())
-      return refused("it has no plan for this shape: " + status.get_message() +
+      return refused("no execution plan for this shape: " + status.get_message() +
                      (cudnn.without_compiler.empty() ? "" : "; " + cudnn.without_compiler));
     if (auto status = plan.graph->get_workspace_size(bytes); status.is_bad())
       return refused("it does not say what memory its plan needs: " + status.get_message());
@@ -124,7 +124,7 @@ CudnnPlan make_plan(const Cudnn& cudnn, const CudnnAttention& attention) {
         attention.pass == CudnnAttention::Pass::backward_in_order ? " (deterministic: false needs less)" : ""));
   if (bytes > 0 && driver::allocate(&plan.workspace, static_cast<size_t>(bytes)) != k_success) {
     driver::ignore(driver::last_error());  // is not said again
-    return refused(needs + ", which the GPU does not give");
+    return refused(needs + ", and the allocation failed");
   }
   return plan;
 }

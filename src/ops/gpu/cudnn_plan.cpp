@@ -76,6 +76,7 @@ std::shared_ptr<fe::graph::Graph> attention_graph(const CudnnAttention& a) {
   graph->set_io_data_type(a.is_bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::HALF)
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT);
+  graph->set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);  // recorded work ends before the plans do
   a.pass == CudnnAttention::Pass::forward ? add_forward(*graph, a) : add_backward(*graph, a);
   return graph;
 }

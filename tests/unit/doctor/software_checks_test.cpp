@@ -63,12 +63,12 @@ TEST(GpuLibraryChecks, SayWhatTheTrainerWouldLackOnAGpu) {
   EXPECT_TRUE(check_gpu_libraries(facts).empty());  // it is to be fit for a CPU
   facts.request.platform = Platform::nvd;
   const auto findings = check_gpu_libraries(facts);
-  EXPECT_EQ(severity_of(findings, "cuBLASLt for matrix products: cannot be loaded"), MachineSeverity::warning);
-  EXPECT_EQ(severity_of(findings, "cuDNN for attention: cannot be loaded"), MachineSeverity::warning);
-  EXPECT_EQ(severity_of(findings, "NCCL for several ranks: 2.27.7, /lib/libnccl.so.2"), MachineSeverity::ok);
+  EXPECT_EQ(severity_of(findings, "cuBLASLt (matrix products): cannot be loaded"), MachineSeverity::warning);
+  EXPECT_EQ(severity_of(findings, "cuDNN (attention): cannot be loaded"), MachineSeverity::warning);
+  EXPECT_EQ(severity_of(findings, "NCCL (several ranks): 2.27.7, /lib/libnccl.so.2"), MachineSeverity::ok);
   facts.request.frameworks = {Framework::native};
-  EXPECT_EQ(severity_of(check_gpu_libraries(facts), "cuBLASLt for matrix products"), MachineSeverity::missing);
-  EXPECT_EQ(severity_of(check_gpu_libraries(facts), "cuDNN for attention"), MachineSeverity::warning);
+  EXPECT_EQ(severity_of(check_gpu_libraries(facts), "cuBLASLt (matrix products)"), MachineSeverity::missing);
+  EXPECT_EQ(severity_of(check_gpu_libraries(facts), "cuDNN (attention)"), MachineSeverity::warning);
 }
 
 TEST(ToolChecks, NameThePackage) {

@@ -197,7 +197,7 @@ TEST(GpuCommunicator, NeighboursThatHaveMetTakeNoMoreMemory) {
   {
     const auto pipeline = make_gpu_communicator(world().split(0, world().rank()));
     const size_t alone = free_bytes();
-    pipeline->meet_neighbours();
+    pipeline->connect_neighbours();
     const size_t met = free_bytes();
     EXPECT_LT(met, alone);
     const auto sent = pipeline->start_send(comm_buffer(own.data(), 1), ring.next, 0);
