@@ -192,7 +192,7 @@ ExitStatus train(const TrainOptions& options) {
   if (speaks) output.emplace(spec, options.tensorboard, first_step);
   std::optional<StepProfile> profile;
   if (options.profile) profile.emplace(*engine, machinery, spec, first_step);
-  StepTrace trace(*engine, machinery, first_step);
+  StepTrace trace(*engine, machinery, spec, first_step);
   KernelNotes kernels(machinery.report, *engine, first_step);
   TrainingHooks hooks;
   hooks.step = [&](const StepRecord& record) {

@@ -1,5 +1,10 @@
 #include "cli/train_watch.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -12,6 +17,19 @@ namespace tprimat {
 namespace {
 
 constexpr int64_t k_min_steps_to_halve = 6;  // after the first step
+
+// What would fail at the end of the window fails now.
+void require_writable(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  if (fs::exists(path, failure) && !fs::is_regular_file(path, failure))
+    throw Error(Problem{"the trace cannot be written: this is not a regular file", path, "name another path"});
+  const fs::path folder = fs::absolute(path).parent_path();
+  fs::create_directories(folder, failure);
+  if (failure || ::access(folder.c_str(), W_OK) != 0)
+    throw Error(Problem{"the trace cannot be written: " + (failure ? failure.message() : std::string("no permission")),
+                        folder.string(), "name another path"});
+}
 
 }  // namespace
 
@@ -52,9 +70,14 @@ void StepProfile::print() const {
   print_result(render_op_report(report));
 }
 
-StepTrace::StepTrace(Engine& engine, const Machinery& machinery, int64_t first_step)
+StepTrace::StepTrace(Engine& engine, const Machinery& machinery, const TrainSpec& spec, int64_t first_step)
     : engine_(engine), machinery_(machinery), request_(op_trace_request()) {
   if (!request_) return;
+  if (request_->last_step > spec.steps || request_->last_step < first_step)
+    throw Error(Problem{fmt::format("steps {} to {} do not lie in this training of steps {} to {}",
+                                    request_->first_step, request_->last_step, first_step, spec.steps),
+                        "TPRIMAT_PROFILE", "name steps that it makes"});
+  if (request_->kind == OpTraceRequest::Kind::own) require_writable(request_->path);
   if (request_->kind == OpTraceRequest::Kind::own)
     clock_.keep_events();
   else if (machinery.accelerator != nullptr)

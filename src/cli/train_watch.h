@@ -36,7 +36,8 @@ class StepProfile {
 // profiler; every rank does the same, and rank 0 writes its own trace.
 class StepTrace {
  public:
-  StepTrace(Engine& engine, const Machinery& machinery, int64_t first_step);
+  // Throws Error where the window does not lie in the training, or the trace cannot be written.
+  StepTrace(Engine& engine, const Machinery& machinery, const TrainSpec& spec, int64_t first_step);
   void note(int64_t step);
 
  private:

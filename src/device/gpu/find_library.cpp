@@ -79,7 +79,7 @@ std::vector<std::string> library_candidates(const WantedLibrary& wanted, const R
     candidates.push_back(name);
     for (const fs::path& folder : folders) {
       std::error_code ignored;
-      if (fs::exists(folder / name, ignored)) candidates.push_back((folder / name).string());
+      if (fs::is_regular_file(folder / name, ignored)) candidates.push_back((folder / name).string());
     }
   }
   return candidates;
@@ -88,6 +88,11 @@ std::vector<std::string> library_candidates(const WantedLibrary& wanted, const R
 void* open_library(const WantedLibrary& wanted) {
   std::string reason = "file not found";
   for (const std::string& candidate : library_candidates(wanted, environment_variable)) {
+    std::error_code ignored;
+    if (candidate.find('/') != candidate.npos && !fs::is_regular_file(candidate, ignored)) {  // a FIFO would block
+      reason = candidate + " is not a regular file";
+      continue;
+    }
     if (void* library = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       if (!wanted.beside.empty()) open_beside(library_file(library), wanted.beside);
       return library;
@@ -109,10 +114,10 @@ void open_beside(const fs::path& file, const std::vector<std::string>& beginning
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(file.parent_path(), ignored)) {
     const std::string name = entry.path().filename().string();
-    const bool wanted = std::any_of(beginnings.begin(), beginnings.end(),
+    const bool wanted = entry.is_regular_file(ignored) && name.find(".so") != name.npos &&
+                        std::any_of(beginnings.begin(), beginnings.end(),
                                     [&](const std::string& beginning) { return name.starts_with(beginning); });
-    if (!wanted || name.find(".so") == name.npos || ::dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr)
-      continue;
+    if (!wanted || ::dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) continue;
     const char* const text = ::dlerror();
     throw Error(Problem{fmt::format("cannot load {}, which {} requires: {}", name, file.filename().string(),
                                     text != nullptr ? text : "unknown reason"),

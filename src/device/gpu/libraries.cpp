@@ -8,7 +8,7 @@
 namespace tprimat::gpu {
 namespace {
 
-// How a library tells its version; null or empty where it does not.
+// The version that a library reports; empty where that is none of the library that we want. Null: it reports none.
 using ReadVersion = std::string (*)(void* library);
 
 // 90300 is 9.3.0 by steps of 10000 and 100.
@@ -24,27 +24,31 @@ Function function_of(void* library, const char* name) {
 #if !defined(TPRIMAT_GPU_HIP)
 std::string version_of_products(void* library) {
   const auto ask = function_of<size_t (*)()>(library, "cublasLtGetVersion");
-  return ask != nullptr ? dotted(ask(), 10000, 100) : "";
+  const size_t version = ask != nullptr ? ask() : 0;
+  return version >= 120000 && version < 1000000 ? dotted(version, 10000, 100) : "";
 }
 std::string version_of_attention(void* library) {
   const auto ask = function_of<size_t (*)()>(library, "cudnnGetVersion");
-  return ask != nullptr ? dotted(ask(), 10000, 100) : "";
+  const size_t version = ask != nullptr ? ask() : 0;
+  return version >= 90000 && version < 100000 ? dotted(version, 10000, 100) : "";
 }
 std::string version_of_compiler(void* library) {
   const auto ask = function_of<int (*)(int*, int*)>(library, "nvrtcVersion");
   int major = 0, minor = 0;
-  return ask != nullptr && ask(&major, &minor) == 0 ? fmt::format("{}.{}", major, minor) : "";
+  return ask != nullptr && ask(&major, &minor) == 0 && major == 13 ? fmt::format("{}.{}", major, minor) : "";
 }
 std::string version_of_runtime(void* library) {
   const auto ask = function_of<int (*)(int*)>(library, "cudaRuntimeGetVersion");
   int version = 0;
-  return ask != nullptr && ask(&version) == 0 ? fmt::format("{}.{}", version / 1000, version % 1000 / 10) : "";
+  const bool told = ask != nullptr && ask(&version) == 0 && version / 1000 == 13;
+  return told ? fmt::format("{}.{}", version / 1000, version % 1000 / 10) : "";
 }
 #endif
 std::string version_of_ranks(void* library) {
   const auto ask = function_of<int (*)(int*)>(library, "ncclGetVersion");
   int version = 0;
-  return ask != nullptr && ask(&version) == 0 ? dotted(static_cast<size_t>(version), 10000, 100) : "";
+  const bool told = ask != nullptr && ask(&version) == 0 && version >= 20000 && version < 100000;
+  return told ? dotted(static_cast<size_t>(version), 10000, 100) : "";
 }
 
 struct ListedLibrary {
@@ -87,6 +91,10 @@ LibraryReport report(const ListedLibrary& listed) {
     report.file = library_file(library).string();
     open_beside(report.file, listed.loaded_later);
     if (listed.version != nullptr) report.version = listed.version(library);
+    if (listed.version != nullptr && report.version.empty())
+      throw Error(Problem{fmt::format("{} reports no version of {}", report.file, wanted.title), wanted.title,
+                          fmt::format("{}; or name another file in {}", wanted.remedy, wanted.variable)},
+                  ExitStatus::missing_component);
   } catch (const Error& error) {
     report.file.clear();
     report.refusal = error.problems().front().what;

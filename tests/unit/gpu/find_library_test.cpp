@@ -1,6 +1,7 @@
 #include "device/gpu/find_library.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -138,6 +139,30 @@ TEST(FindLibrary, APartThatCannotBeLoadedIsNamed) {
     EXPECT_NE(text.find(home.library().string()), text.npos) << text;
   }
 }
+
+// Opening a FIFO waits for whoever writes into it.
+TEST(FindLibrary, WhatIsNoRegularFileIsNotOpened) {
+  const PythonHome home;
+  fs::remove(home.library());
+  ASSERT_EQ(::mkfifo(home.library().c_str(), 0600), 0);
+  EXPECT_FALSE(
+      contains(library_candidates(k_thing, variables({{"VIRTUAL_ENV", home.root().string()}})), home.library()));
+  ::setenv("TPRIMAT_THING", home.library().c_str(), 1);
+  EXPECT_THROW(open_library(k_thing), Error);
+  ::unsetenv("TPRIMAT_THING");
+  EXPECT_NO_THROW(open_beside(home.library().parent_path() / "libwhole.so", {"libtprimat_thing"}));
+}
+
+#if defined(TPRIMAT_GPU_HOST)
+// A library of another kind under the wanted name.
+TEST(FindLibrary, ALibraryWithoutTheVersionIsRefused) {
+  ::setenv("TPRIMAT_NCCL", TPRIMAT_OPENER_FILE, 1);
+  const LibraryReport report = report_libraries().back();
+  ::unsetenv("TPRIMAT_NCCL");
+  EXPECT_NE(report.refusal.find("reports no version of"), std::string::npos) << report.refusal;
+  EXPECT_TRUE(report.file.empty());
+}
+#endif
 
 TEST(FindLibrary, EveryLibraryOfATrainingIsReported) {
   const auto reports = report_libraries();
