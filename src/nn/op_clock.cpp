@@ -1,7 +1,5 @@
 #include "nn/op_clock.h"
 
-#include "base/check.h"
-
 namespace tprimat {
 namespace {
 
