@@ -19,7 +19,7 @@ function(tprimat_find_cudnn variable)
   if(missing)
     list(JOIN missing ", " missing)
     message(FATAL_ERROR "Attention through cuDNN needs headers that were not found: ${missing}. scripts/build_gpu.sh nvd "
-      "brings them; so does: pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-cuda-nvrtc nvidia-nvtx. -DTPRIMAT_CUDNN=OFF "
+      "brings them; so does: pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend nvidia-cuda-nvrtc nvidia-nvtx. -DTPRIMAT_GPU_CUDNN=OFF "
       "builds without cuDNN: attention then runs on the program's own kernels, which are slower.")
   endif()
   set(${variable} ${TPRIMAT_CUDNN_HEADERS} ${TPRIMAT_CUDNN_FRONTEND} ${TPRIMAT_NVRTC_HEADERS} PARENT_SCOPE)

@@ -3,7 +3,7 @@
 # the program, its GPU module, the GPU's tests and every shared library that they load, without glibc itself.
 #   bench/device/bundle.sh [FOLDER]      FOLDER/programs.tar.xz (build/carried)
 # Built where glibc is the oldest (Debian 12), it runs on that and on newer ones. native.sh unpacks it by itself;
-# check.sh says what it lacks.
+# check.sh checks that it is complete.
 # PRESET    whose build is packed (nvd)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

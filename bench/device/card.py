@@ -5,17 +5,20 @@ import datetime
 import statistics
 import subprocess
 
+import programs
+
 FIGURES = {"clocks.sm": "sm_mhz", "clocks.mem": "memory_mhz", "power.draw": "watts", "temperature.gpu": "celsius"}
 QUERY = ("timestamp", *FIGURES, "utilization.gpu", "memory.used", "clocks_event_reasons.active")
 OLDER = "clocks_throttle_reasons.active"  # the last one's name in older drivers
 BUSY = 50  # percent
+NO_GPU = "no GPU"
 
 
 def ask(query):
     """What nvidia-smi answers; nothing where there is none."""
     try:
         done = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True,
-                              text=True, timeout=30)
+                              text=True, timeout=10, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -23,7 +26,7 @@ def ask(query):
 
 def name_device():
     """Name, driver and memory."""
-    return next(iter((ask("name,driver_version,memory.total") or "").splitlines()), "no GPU")
+    return next(iter((ask("name,driver_version,memory.total") or "").splitlines()), NO_GPU)
 
 
 def folder_name(device):
@@ -37,15 +40,16 @@ def sampling(query):
 class Sampler:
     """nvidia-smi beside the measurements, four times a second, behind what the file holds already."""
 
-    def __init__(self, path):
-        self.path, self.process = path, None
+    def __init__(self, path, device):
+        self.path, self.process, self.works = path, None, device not in (NO_GPU, "cpu")
 
     def __enter__(self):
-        for reasons in (QUERY[-1], OLDER):
+        for reasons in (QUERY[-1], OLDER) if self.works else ():
             query = (*QUERY[:-1], reasons)
             if ask(",".join(query)):
                 with open(self.path, "a") as out:
-                    self.process = subprocess.Popen(sampling(query), stdout=out, stderr=subprocess.DEVNULL)
+                    self.process = subprocess.Popen(sampling(query), stdout=out, stderr=subprocess.DEVNULL,
+                                                    preexec_fn=programs.die_with_parent)
                 break
         return self
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says, without a GPU, what the bundle and the calls of native.sh would lack on a machine that has one; see check.sh."""
+"""Checks without a GPU that the bundle and all calls of native.sh are complete; see check.sh."""
 
 import argparse
 import ast
@@ -18,6 +18,7 @@ import tempfile
 import bundled
 import parts
 import programs
+import provide
 import revision
 
 ROOT = revision.ROOT
@@ -29,6 +30,8 @@ BROUGHT = {"torch", "transformers"}  # packages that Python has there
 THERE_ALONE = {"nvidia-smi", "compute-sanitizer"}  # programs that only a machine with a GPU has
 ARCHITECTURE = "sm_90a"
 COMMAND_LIMIT = 2000  # characters
+# What doctor says of the trainer's module itself; the vendor's libraries come with PyTorch, the module does not.
+OF_THE_MODULE = re.compile(r"libtprimat_\w+\.so|the trainer's module|another build|the program is version|undefined symbol")
 
 
 @dataclasses.dataclass
@@ -52,12 +55,11 @@ class Bundle:
     def __init__(self, archive, folder):
         self.archive, self.folder, self.trouble = archive, folder, None
         try:
-            with tarfile.open(archive) as packed:
-                packed.extractall(folder)
+            provide.extract(archive, folder)
         except FileNotFoundError:
-            self.trouble = f"{archive} is not there"
-        except (OSError, tarfile.TarError, EOFError) as failure:
-            self.trouble = f"{archive} cannot be unpacked: {failure}"
+            self.trouble = f"{archive} is missing"
+        except provide.BROKEN as failure:
+            self.trouble = f"{archive} cannot be unpacked: {provide.describe(failure)}"
         self.files = bundled.read_files(folder) if shutil.which("readelf") else None
         self.missing = [name for name in (*bundled.PROGRAMS, "libtprimat_nvd.so") if not (folder / name).is_file()]
 
@@ -75,10 +77,10 @@ def check_headers(bundle, build):
         return
     absent = [header for variable, header in HEADERS.items()
               if not (pathlib.Path(cache.get(variable, "-")) / header).is_file()]
-    on = cache.get("TPRIMAT_CUDNN", "ON").upper() in ("ON", "1", "TRUE", "YES")
+    on = cache.get("TPRIMAT_GPU_CUDNN", "ON").upper() in ("ON", "1", "TRUE", "YES")
     yield judge(on and not absent, "headers",
                 f"{', '.join(absent)} not found by {build}" if absent else f"cuDNN is {'on' if on else 'off'} in {build}",
-                "scripts/build_gpu.sh nvd brings them; configure with -DTPRIMAT_CUDNN=ON")
+                "scripts/build_gpu.sh nvd brings them; configure with -DTPRIMAT_GPU_CUDNN=ON")
 
 
 def check_cudnn(bundle, build):
@@ -87,7 +89,7 @@ def check_cudnn(bundle, build):
         path = bundle.folder / name
         if path.is_file():
             with_cudnn = CUDNN in path.read_bytes()
-            yield judge(with_cudnn, "cuDNN", f"{name} is built {'with' if with_cudnn else 'without'} attention of cuDNN",
+            yield judge(with_cudnn, "cuDNN", f"{name} is built {'with' if with_cudnn else 'without'} cuDNN attention",
                         "scripts/build_gpu.sh nvd, then bench/device/bundle.sh")
 
 
@@ -101,27 +103,29 @@ def check_revision(bundle, build):
     here, packed = revision.revision_of(), bundle.folder / "revision"
     there = packed.read_text().strip() if packed.is_file() else "an unknown one"
     same = here == there
-    yield judge(same, "revision", f"the bundle's is {there}" + ("" if same else f", that of the sources {here}"), PACK)
+    yield judge(same, "revision", f"the bundle is built from {there}" + ("" if same else f", the sources are at {here}"),
+                "repack with bench/device/bundle.sh or check.sh --build")
 
 
 def check_libraries(bundle, build):
     if bundle.files is None:
-        yield Verdict("not checked", "libraries", "there is no readelf", "sudo apt-get install binutils")
+        yield Verdict("not checked", "libraries", "readelf is missing", "sudo apt-get install binutils")
         return
     absent = bundled.missing_libraries(bundle.folder, bundle.files)
     told = ", ".join(f"{name} (for {user})" for name, user in absent.items())
     yield judge(not absent, "libraries", f"not in the bundle: {told}" if absent else
-                f"{len(bundle.files)} files need each other and glibc alone", PACK)
+                f"all libraries of {len(bundle.files)} files are in the bundle (glibc excepted)", PACK)
 
 
 def check_versions(bundle, build):
     if not bundle.files:
         return
-    yield Verdict("ok", "glibc", f"{bundled.newest_needed(bundle.files, 'GLIBC')} or newer is needed there")
+    yield Verdict("ok", "glibc", "requires glibc "
+                  + f"{bundled.newest_needed(bundle.files, 'GLIBC')} or newer on the GPU machine".removeprefix("GLIBC_"))
     wanted, offered = (get(bundle.files, "GLIBCXX") for get in (bundled.newest_needed, bundled.newest_offered))
     if wanted:
         good = offered and bundled.version_key(offered) >= bundled.version_key(wanted)
-        yield judge(good, "libstdc++", f"{wanted} is needed, the bundle's offers {offered or 'none'}", PACK)
+        yield judge(good, "libstdc++", f"requires {wanted}; the bundle provides {offered or 'none'}", PACK)
 
 
 def find_cuobjdump(build):
@@ -134,8 +138,8 @@ def find_cuobjdump(build):
 def check_kernels(bundle, build):
     tool, module = find_cuobjdump(build), bundled.module_of(bundle.folder)
     if not tool or not module.is_file():
-        yield Verdict("not checked", "kernels", f"whether {module.name} has code for {ARCHITECTURE}: "
-                      + ("it is not in the bundle" if tool else "there is no cuobjdump"),
+        yield Verdict("not checked", "kernels", f"cannot check {module.name} for {ARCHITECTURE} code: "
+                      + (f"{module.name} is missing" if tool else "cuobjdump is missing"),
                       PACK if tool else "install CUDA's package cuda-cuobjdump to check it")
         return
     listed = subprocess.run([tool, "--list-elf", module], capture_output=True, text=True).stdout
@@ -144,22 +148,43 @@ def check_kernels(bundle, build):
                 f"add {ARCHITECTURE.removeprefix('sm_')} to the architectures in cmake/Gpu.cmake")
 
 
+def judge_finding(finding):
+    """PyTorch brings the vendor's libraries on the GPU machine; nothing there mends the module."""
+    good, what = finding["severity"] == "ok", finding["what"]
+    if good or not OF_THE_MODULE.search(what):
+        return Verdict("ok" if good else "not checked", "doctor", what)
+    return Verdict("missing", "doctor", what, "repack with bench/device/bundle.sh or check.sh --build")
+
+
 def check_doctor(bundle, build):
     """The program starts from the bundle alone, and says which libraries of the GPU it finds."""
     command = [bundle.folder / "tprimat", "doctor", "--platform", "nvd", "--json"]
     libraries = ":".join(str(bundle.folder / name) for name in ("lib", "base"))
-    done = programs.run(command, bundle.folder / "doctor", 60, {"LD_LIBRARY_PATH": libraries})
+    done = programs.run(command, bundle.folder / "doctor", 20, {"LD_LIBRARY_PATH": libraries})
     try:
-        findings = json.loads(done.output)["findings"]
-    except (ValueError, KeyError):
+        found = json.loads(done.output)
+    except ValueError:
         yield Verdict("missing", "doctor", f"tprimat does not start from the bundle: {done.failure()}", PACK)
         return
+    if not parts.fits(found, parts.DOCTOR):
+        yield Verdict("missing", "doctor", "tprimat doctor printed no findings", PACK)
+        return
     yield Verdict("ok", "doctor", "tprimat starts from the bundle")
-    libraries = [each for each in findings if "librar" in each["area"]]
-    if not libraries:
-        yield Verdict("not checked", "doctor", "tprimat names no libraries of the GPU")
-    for each in libraries:  # PyTorch brings them there
-        yield Verdict("ok" if each["severity"] == "ok" else "not checked", "doctor", each["what"])
+    some = [each for each in found["findings"] if "librar" in each["area"]
+            or each["severity"] != "ok" and OF_THE_MODULE.search(each["what"])]
+    yield from map(judge_finding, some)
+    if not some:
+        yield Verdict("not checked", "doctor", "tprimat doctor lists no GPU libraries")
+
+
+def carry_limit():
+    text = os.environ.get("CARRY_LIMIT_MIB", "64")
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = -1
+    return limit if 0 < limit < float("inf") else programs.refuse(
+        2, f"CARRY_LIMIT_MIB must be a positive number of MiB, not '{text}'")
 
 
 def tracked_files():
@@ -168,7 +193,7 @@ def tracked_files():
 
 
 def check_sizes(bundle, build):
-    limit = float(os.environ.get("CARRY_LIMIT_MIB", 64))
+    limit = carry_limit()
     packed = bundle.archive.stat().st_size / 2**20 if bundle.archive.is_file() else 0
     tree = sum(path.stat().st_size for path in tracked_files() if path.is_file()) / 2**20
     yield judge(packed + tree <= limit, "sizes", f"bundle {packed:.1f} MiB, checkout {tree:.1f} MiB, limit {limit:g} MiB",
@@ -187,16 +212,20 @@ def imports_of(path):
 def check_scripts(bundle, build):
     scripts = [*sorted((ROOT / "bench/device").glob("*.py")), ROOT / "bench/peers/torch_step.py"]
     known = {*sys.stdlib_module_names, *BROUGHT, *(path.stem for path in scripts)}
+    good = True
     for path in scripts:
         try:
             foreign = sorted(set(imports_of(path)) - known)
         except SyntaxError as failure:
-            yield Verdict("missing", "scripts", f"{path.name} does not compile: {failure}", "mend it")
-            continue
-        if foreign:
-            yield Verdict("missing", "scripts", f"{path.name} imports {', '.join(foreign)}",
-                          f"use the standard library, {' and '.join(sorted(BROUGHT))} alone")
-    yield Verdict("ok", "scripts", f"{len(scripts)} scripts were read")
+            verdict = Verdict("missing", "scripts", f"{path.name} does not compile: {failure}", "fix the syntax error")
+        else:
+            verdict = judge(not foreign, "scripts", f"{path.name} imports {', '.join(foreign)}",
+                            "import only the standard library, torch and transformers")
+        if verdict.word != "ok":
+            good = False
+            yield verdict
+    if good:
+        yield Verdict("ok", "scripts", f"{len(scripts)} scripts import only available packages")
 
 
 def absent_programs(lines):
@@ -215,13 +244,14 @@ def check_calls(bundle, build):
                               env={**os.environ, "PROGRAMS": str(bundle.folder), "PYTHON": sys.executable})
         lines = [line for line in done.stdout.splitlines() if line.startswith("$ ")]
         absent = absent_programs(lines)
-        what = (f"native.sh {call} would start {len(lines)} programs, and has {len(shlex.join(command))} of "
-                f"{COMMAND_LIMIT} characters")
+        what = (f"native.sh {call} starts {len(lines)} programs; its command is {len(shlex.join(command))} characters "
+                f"long (limit {COMMAND_LIMIT})")
         if done.returncode or not lines:
             what = f"native.sh {call} --dry-run failed: {done.stderr.strip()[-300:]}"
         elif absent:
-            what = f"native.sh {call} would start what is not there: {', '.join(absent)}"
-        yield judge(not done.returncode and lines and not absent, "calls", what, PACK if absent else "mend it")
+            what = f"native.sh {call} needs programs that are missing: {', '.join(absent)}"
+        yield judge(not done.returncode and lines and not absent, "calls", what,
+                    PACK if absent else "fix the error above")
 
 
 CHECKS = (check_headers, check_bundle, check_sizes, check_scripts)
@@ -245,7 +275,7 @@ def is_current(archive):
     try:
         with tarfile.open(archive) as packed:
             there = packed.extractfile("./revision").read().decode().strip()
-    except (OSError, tarfile.TarError, EOFError, KeyError):
+    except (*provide.BROKEN, KeyError):
         return False
     return there == revision.revision_of()
 
@@ -260,8 +290,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path("build/carried"))
     parser.add_argument("--build", action="store_true", help="build and pack first where that is needed")
-    parser.add_argument("--preset", default="nvd", help="whose build is packed (nvd)")
+    parser.add_argument("--preset", default="nvd", help="preset of the build to check and pack (nvd)")
     options = parser.parse_args()
+    carry_limit()
     archive, build = options.folder.absolute() / "programs.tar.xz", ROOT / "build" / options.preset
     if options.build and not is_current(archive):
         build_bundle(options.folder, options.preset)

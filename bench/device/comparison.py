@@ -3,10 +3,12 @@
 import argparse
 import datetime
 import json
+import math
 import re
 
 import contenders
 import programs
+import table
 import trainings
 
 # Steps of a small model, here and there: in float32 the losses differ by rounding alone, in bf16 by its 8 bits.
@@ -69,6 +71,10 @@ class Comparison:
             if done < rounds and not exhausted:
                 yield (f"{self.cell.name()} {each.name}: {done} of {rounds} rounds"
                        + (f": {each.failed}" if each.failed else ""))
+            others = filter(None, map(table.other_attention, each.rounds()))
+            if each.name.startswith("native") and self.call.options.device != "cpu":
+                yield from (f"{self.cell.name()} {each.name}: attention did not run on cuDNN: {ran}"
+                            for ran in set(others))
 
 
 def utc_now(precision="seconds"):
@@ -165,19 +171,27 @@ def losses(call, precision, device):
     return native.run_one({"precision": precision}, part=f"_{precision}_{device}", needed=5)
 
 
+def judge_losses(here, there, limit):
+    """Outcome and a sentence: the steps of the processor beside those of the device."""
+    failures = [each["failed"] for each in (here, there) if "failed" in each]
+    if failures:
+        return "failed", failures[0]
+    counts = [len(each["losses"]) for each in (here, there)]
+    if counts[0] != counts[1]:
+        return "failed", f"the CPU recorded {counts[0]} losses, the device {counts[1]}"
+    for name, each in (("CPU", here), ("device", there)):
+        wrong = [loss for loss in each["losses"] if not isinstance(loss, (int, float)) or not math.isfinite(loss)]
+        if wrong:
+            return "failed", f"a loss of the {name} is not finite: {json.dumps(wrong[0])}"
+    worst = max(abs(a - b) / max(abs(b), 1e-30) for a, b in zip(there["losses"], here["losses"]))
+    return "passed" if worst <= limit else "failed", f"largest relative difference {worst:.1e}, allowed {limit:.0e}"
+
+
 def parity(call):
-    names = {f"losses as on the processor, {precision}": precision for precision in PARITY}
+    names = {f"losses match the CPU's, {precision}": precision for precision in PARITY}
     for name, precision in names.items():
-        if call.outcome_of(name) == "passed":
-            continue
-        here, there = (losses(call, precision, device) for device in ("cpu", call.options.device))
-        seconds = here["wall_seconds"] + there["wall_seconds"]
-        failures = [each["failed"] for each in (here, there) if "failed" in each]
-        if failures:
-            call.note_test(name, "failed", seconds, failures[0])
-            continue
-        worst = max(abs(a - b) / abs(b) for a, b in zip(there["losses"], here["losses"]))
-        limit = PARITY[precision]
-        call.note_test(name, "passed" if worst <= limit else "failed", seconds,
-                       f"largest relative difference {worst:.1e}, allowed {limit:.0e}")
+        if call.outcome_of(name) != "passed":
+            here, there = (losses(call, precision, device) for device in ("cpu", call.options.device))
+            outcome, detail = judge_losses(here, there, PARITY[precision])
+            call.note_test(name, outcome, here["wall_seconds"] + there["wall_seconds"], detail)
     return [question for question in map(call.sentence_of, names) if question]

@@ -4,6 +4,7 @@ import json
 import re
 import statistics
 
+import parts
 import programs
 from trainings import WARMUP, make_spec, out_of_memory
 
@@ -62,7 +63,10 @@ class Native(Contender):
                                        {**environment, "TPRIMAT_STEPS": str(steps)})
         if done.failure():
             return {"failed": done.failure(), "wall_seconds": done.seconds}
-        records = [json.loads(line) for line in steps.read_text().splitlines()]
+        records = read_steps(steps)
+        if len(records) != WARMUP + self.options.steps:
+            return {"failed": f"the trainer recorded {len(records)} of {WARMUP + self.options.steps} steps",
+                    "wall_seconds": done.seconds}
         allocated = re.search(r"allocated ([\d.]+) GB", done.output)
         attention = re.search(r"^kernels \| attention (.+) \|$", done.output, re.MULTILINE)
         return {"seconds": [record["time_seconds"] for record in records[WARMUP:]], "loss": records[-1].get("loss"),
@@ -137,7 +141,7 @@ class Peer(Contender):
                                     "peer": "hf" if self.name == "hf" else "torch", "settings": settings,
                                     "steps": steps, "warmup": WARMUP}))
         if self.options.runner.dry_run:
-            print(f"# {self.cell.name()} {self.name}: {json.dumps(settings)}", flush=True)
+            programs.say(f"# {self.cell.name()} {self.name}: {json.dumps(settings)}")
 
         def read(line):
             found = read_object(line)
@@ -152,11 +156,11 @@ class Peer(Contender):
         """One round."""
         if not self.setting:
             why = "; ".join(each["failed"] for each in self.tried if each.get("failed"))
-            return {"failed": f"no setting worked: {why}"[:400]}
+            return {"failed": f"all settings failed: {why}"[:400]}
         found = []
         done, versions = self.measure([self.setting], self.options.steps, self.needed(), "", found.append)
         if not found:
-            return {"failed": done.failure() or "it printed nothing"}
+            return {"failed": done.failure() or "the process printed nothing"}
         self.note(found[0])
         if "failed" in found[0]:
             self.choose()
@@ -172,7 +176,7 @@ class Peer(Contender):
             self.choose()
             self.failed = None
             save()
-            print(f"  {self.cell.name():32}{self.name:11}{show(outcome)}  tried", flush=True)
+            programs.say(f"  {self.cell.name():32}{self.name:11}{show(outcome)}  tried")
             following = self.untried()
             return bool(following) and runner.budget.left() < self.least(following[0])
         while self.untried():
@@ -182,10 +186,16 @@ class Peer(Contender):
             if done.late or runner.dry_run:
                 return
             if missing and not (versions and done.failure()):
-                self.failed = done.failure() or "it printed nothing"
+                self.failed = done.failure() or "the process printed nothing"
                 return
             if missing:
-                keep({"setting": missing[0], "failed": f"it ended the process: {done.failure()}"[:400]})
+                keep({"setting": missing[0], "failed": f"the process died: {done.failure()}"[:400]})
+
+
+def read_steps(path):
+    """The records of `tprimat train` that are whole."""
+    lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
+    return [found for found in map(read_object, lines) if parts.fits(found, {"time_seconds": parts.NUMBER})]
 
 
 def read_object(line):

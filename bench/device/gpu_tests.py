@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 
+import parts
+
 PROGRAMS = ("gpu_tests", "gpu_engine_tests")
 ATTENTION = "*Attention*:*Cudnn*:*KernelReport*:*HeadRows*"
 SLICES = (("gpu_tests", ATTENTION), ("gpu_tests", f"-{ATTENTION}"), ("gpu_engine_tests", "*"))
@@ -13,6 +15,7 @@ EXPECTED_SKIPS = ("cuDNN is not asked for float", "cuDNN does the work here")
 # Tests provoke failing calls on purpose; those are no errors of memory.
 TOOLS = {"memcheck": ("--report-api-errors", "no"), "racecheck": ()}
 SANITIZER_STATUS = 86
+SHORT = 20  # seconds, the most for what only lists or looks
 LONG = 120  # seconds after which a suite that did not end is cut into its tests
 
 
@@ -56,19 +59,22 @@ def describe(done):
     well = len(re.findall(r"^\[       OK \]", done.output, re.MULTILINE))
     alone = re.search(r"^skipped: .*", done.output, re.MULTILINE)
     skipped = [f"{name} was skipped: {why}" for name, why in unexpected(read_skips(done.output)).items()]
-    parts = [f"{passed.group(1) if passed else well} passed", f"failed: {' '.join(failed[:8])}" if failed else "",
-             alone.group(0) if alone else "", *skipped[:3], found[-1] if found else "",
-             *[line.strip("= ") for line in sanitizer_errors(done.output)[:2]], done.failure() or "" if not failed else ""]
-    return "; ".join(part for part in parts if part)[:800]
+    told = [f"{passed.group(1) if passed else well} passed", f"failed: {' '.join(failed[:8])}" if failed else "",
+            alone.group(0) if alone else "", *skipped[:3], found[-1] if found else "",
+            *[line.strip("= ") for line in sanitizer_errors(done.output)[:2]], done.failure() or "" if not failed else ""]
+    return " ".join("; ".join(filter(None, told)).split())[:800]
 
 
-def run_slice(call, program, chosen, label="", wrapper=()):
+def run_slice(call, program, chosen, label="", wrapper=(), others=0):
+    """While others wait, a slice that hangs takes half of what is left."""
     name = f"{label}{program} {chosen}"
     path = call.programs.find(program)
     if not path.is_file() and not call.options.dry_run:
-        return call.note_test(name, "missing", 0.0, f"{path} is not there: pack it with bench/device/bundle.sh")
+        return call.note_test(name, "missing", 0.0, f"{path} is missing; pack it with bench/device/bundle.sh")
     log = f"{len(call.part['calls'])}_{len(list(call.options.work.iterdir())):03}_" + re.sub(r"\W+", "_", name)[:80]
-    done = call.runner.run([*wrapper, path, f"--gtest_filter={chosen}"], log, NEEDED, call.programs.environment)
+    most = max(NEEDED, call.runner.budget.left() / 2) if others else float("inf")
+    done = call.runner.run([*wrapper, path, f"--gtest_filter={chosen}"], log, NEEDED, call.programs.environment,
+                           at_most=most)
     cudnn = re.findall(r"^\[       OK \] (\S*Cudnn\S*)", done.output, re.MULTILINE)
     return call.note_test(name, judge(done), done.seconds, describe(done), cudnn=cudnn)
 
@@ -76,26 +82,35 @@ def run_slice(call, program, chosen, label="", wrapper=()):
 def ask_doctor(call):
     """What this machine has; which libraries of the GPU load is among it."""
     done = call.runner.run([call.programs.find("tprimat"), "doctor", "--platform", "nvd", "--json"], "doctor", 2,
-                           call.programs.environment)
+                           call.programs.environment, at_most=SHORT)
     try:
-        call.part["doctor"] = json.loads(done.output)
+        found = json.loads(done.output)
     except ValueError:
-        call.part["failed"]["doctor"] = done.failure() or "it printed no JSON"
+        found = None
+    call.part["failed"].pop("doctor", None)
+    if parts.fits(found, parts.DOCTOR):
+        call.part["doctor"] = found
     else:
-        call.part["failed"].pop("doctor", None)
+        call.part["failed"]["doctor"] = done.failure() or "tprimat doctor printed no findings"
     call.save()
+
+
+def has_driver(call):
+    findings = call.part.get("doctor", {}).get("findings", [])
+    return not any(each["severity"] in ("missing", "broken") and each["area"] in ("platform", "driver")
+                   for each in findings)
 
 
 def attention(call):
     """cuDNN's attention first: the trainer's speed at long sequences is its."""
     ask_doctor(call)
-    for program, chosen in SLICES:
-        if call.outcome_of(f"{program} {chosen}") != "passed":
-            run_slice(call, program, chosen)
+    outcomes = {each: call.outcome_of(" ".join(each)) for each in SLICES}
+    todo = sorted((each for each in SLICES if outcomes[each] != "passed"), key=lambda each: outcomes[each] is not None)
+    for number, (program, chosen) in enumerate(todo, 1):
+        run_slice(call, program, chosen, others=len(todo) - number)
     open_questions = [call.sentence_of(f"{program} {chosen}") for program, chosen in SLICES]
-    if not any(each.get("cudnn") for each in call.part["tests"]):
-        open_questions.append("no test of cuDNN's attention passed: see the libraries in `tprimat doctor`, and "
-                              "docs/gpu.md for the headers that the build needs")
+    if has_driver(call) and not any(each.get("cudnn") for each in call.part["tests"]):
+        open_questions.append("no cuDNN attention test passed; check cuDNN and NVRTC in the doctor section above")
     return [*filter(None, open_questions), *call.part["failed"].values()]
 
 
@@ -124,7 +139,8 @@ def slices_of(call, suites, label):
 
 def list_suites(call, program):
     path = call.programs.find(program)
-    done = call.runner.run([path, "--gtest_list_tests"], f"{program}_list", 2, call.programs.environment)
+    done = call.runner.run([path, "--gtest_list_tests"], f"{program}_list", 2, call.programs.environment,
+                           at_most=SHORT)
     suites = {"SUITE.": []} if call.options.dry_run else read_suites(done.output)
     call.part["failed"].pop(f"tests of {program}", None)
     if not suites:
@@ -133,9 +149,9 @@ def list_suites(call, program):
 
 
 def memcheck(call):
-    """Slow, so by suite: a later call goes on with the suites that are left."""
+    """Slow, so by suite: a later call resumes with the suites that are left."""
     if not shutil.which("compute-sanitizer") and not call.options.dry_run:
-        return ["compute-sanitizer is not in PATH: it comes with CUDA's toolkit, in its folder bin"]
+        return ["compute-sanitizer is not in PATH; install the CUDA toolkit and add its bin folder to PATH"]
     suites = {program: list_suites(call, program) for program in PROGRAMS}
     open_questions = list(call.part["failed"].values())
     for tool, flags in TOOLS.items():
@@ -143,8 +159,8 @@ def memcheck(call):
         for program in PROGRAMS:
             label = f"{tool} {program} "
             todo, names = slices_of(call, suites[program], label)
-            for chosen in todo:
+            for number, chosen in enumerate(todo, 1):
                 if call.runner.budget.left() >= NEEDED or call.options.dry_run:
-                    run_slice(call, program, chosen, f"{tool} ", wrapper)
+                    run_slice(call, program, chosen, f"{tool} ", wrapper, len(todo) - number)
             open_questions += [call.sentence_of(label + name) for name in names]
     return [*filter(None, open_questions)]

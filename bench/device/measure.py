@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""One call of native.sh, which says what each one asks: takes up earlier results, measures, keeps every measurement.
+"""Runs one call of native.sh: resumes from earlier results and saves each measurement.
 
 The results of a call are LETTER_CALL.json, LETTER_CALL_gpu.csv, LETTER_CALL_logs.tar.gz and, of all calls, table.txt;
 peers adds choices.json.
 """
 
-import argparse
+import contextlib
 import datetime
+import fcntl
+import importlib.util
 import json
 import os
 import pathlib
@@ -18,10 +20,12 @@ import tempfile
 import traceback
 
 import card
+import command_line
 import comparison
 import gpu_tests
 import parts
 import programs
+import provide
 import revision
 import table
 import trainings
@@ -43,13 +47,17 @@ class Call:
 
     def say(self, text):
         if not self.options.dry_run:
-            print(text, flush=True)
+            programs.say(text)
 
     def take_up(self):
+        """What is resumed; a part in the way is moved aside, never overwritten."""
         folders = [] if self.options.again else [self.folder, *self.options.earlier]
-        found, note = parts.take_up(folders, self.name, self.revision)
+        found, path, note = parts.take_up(folders, self.name, self.options.device_name, self.revision)
         if note:
             self.say(note)
+        own = parts.path_of(self.folder, self.name)
+        if own.exists() and own != path and not self.options.dry_run:
+            self.say(parts.move_aside(own))
         fresh = {"call": self.name, "revision": self.revision, "calls": [], "tests": [], "trainings": [],
                  "operations": [], "failed": {}}
         return {**(found or fresh), "date": self.begin, "device": self.options.device_name,
@@ -67,12 +75,12 @@ class Call:
             parts.write(self.folder / "choices.json", json.dumps(self.choices(), indent=1))
 
     def table(self):
-        return table.render(parts.present([self.folder, *self.options.earlier]))
+        return table.render(*parts.present([self.folder, *self.options.earlier], self.options.device_name))
 
     def choices(self):
         """What a later call starts with; what was not measured here stays as it was."""
         measured = {trainings.name_of(cell): {name: cell["choices"][name] for name, tried in cell["tried"].items()
-                                              if any(each.get("seconds") for each in tried)}
+                                              if name in cell["choices"] and any(each.get("seconds") for each in tried)}
                     for cell in self.part["trainings"]}
         return {"note": f"{', '.join(name for name in measured if measured[name]) or 'nothing'} measured on "
                         f"{self.part['device']}, {self.begin}, revision {self.revision}; the rest as it was",
@@ -110,73 +118,101 @@ class Call:
             traceback.print_exc()
             return [f"{self.name} ended early: {type(failure).__name__}: {failure}"]
 
+    def keep_logs(self):
+        path = parts.free_name(self.folder, f"{parts.stem(self.name)}_logs", ".tar.gz")
+        new = path.with_name(path.name + ".new")
+        with tarfile.open(new, "w:gz") as logs:
+            logs.add(self.options.work, ".")
+        new.replace(path)
+
     def run(self):
         try:
-            with card.Sampler(self.folder / f"{parts.stem(self.name)}_gpu.csv"):
+            with card.Sampler(self.folder / f"{parts.stem(self.name)}_gpu.csv", self.options.device_name):
                 self.part["open"] = self.ask()
             self.save()
         finally:
-            with tarfile.open(self.folder / f"{parts.stem(self.name)}_logs.tar.gz", "w:gz") as logs:
-                logs.add(self.options.work, ".")
+            self.keep_logs()
         self.say("\n" + self.table() + f"\nresults in {self.folder}")
         return 1 if self.part["open"] else 0
 
 
-def read_call(text):
-    by_letter = {letter: call for call, letter in parts.CALLS.items()}
-    call = by_letter.get(text, text)
-    if call not in parts.CALLS:
-        known = ", ".join(f"{name} ({letter})" for name, letter in parts.CALLS.items())
-        raise argparse.ArgumentTypeError(f"there is no call {text}; the calls are {known}")
-    return call
+def end_on_signals():
+    """The logs are kept, and what was started ends, too; nohup stays what it is."""
+    known = [each for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
+
+    def end(number, _):
+        for each in known:
+            signal.signal(each, signal.SIG_IGN)
+        sys.exit(128 + number)
+    for each in known:
+        signal.signal(each, end)
 
 
-def read_json(text):
-    return json.loads(pathlib.Path(text).read_text(encoding="utf-8"))
+@contextlib.contextmanager
+def locked(folder):
+    """One call at a time writes there. The file holds the number of its process, and goes with it."""
+    path = folder / ".lock"
+    with open(path, "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = os.path.samestat(os.fstat(file.fileno()), os.stat(path))  # else its holder just took it away
+        except (BlockingIOError, FileNotFoundError):
+            free = False
+        if not free:
+            file.seek(0)
+            programs.refuse(1, f"process {file.read().strip() or 'of another call'} writes its results to {folder}; "
+                               "wait for it, or name another folder in OUT")
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
-def read_options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("call", type=read_call, help=", ".join(parts.CALLS) + ", or their letters a to f")
-    parser.add_argument("--programs", required=True, type=programs.Programs, metavar="FOLDER")
-    parser.add_argument("--budget", type=float, default=450, metavar="SECONDS")
-    parser.add_argument("--resume", type=pathlib.Path, metavar="FOLDER", help="earlier results to go on from")
-    parser.add_argument("--again", action="store_true", help="go on from nothing")
-    parser.add_argument("--dry-run", action="store_true", help="print the command lines, start none")
-    parser.add_argument("--device", choices=("nvd", "cpu"), default="nvd")
-    parser.add_argument("--cells", nargs="+", type=trainings.parse_cell, default=trainings.CELLS,
-                        metavar="MODEL:LENGTHxSEQUENCES[:bf16|:masters]")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=8, help="timed steps of a process")
-    parser.add_argument("--choices", type=lambda path: read_json(path)["choices"], metavar="FILE",
-                        default=str(programs.HERE / "choices.json"), help="settings of the peers to begin with")
-    parser.add_argument("--shapes", type=read_json, default={}, metavar="FILE", help="further models: name to shape")
-    return parser.parse_args()
+def check_torch(options):
+    absent = [name for name in ("torch", "transformers") if not importlib.util.find_spec(name)]
+    if options.call == "peers" and absent and not options.dry_run:
+        programs.refuse(4, f"{sys.executable} has no {' and no '.join(absent)}; name a Python with torch and "
+                           "transformers in PYTHON")
 
 
 def prepare(options, work):
     """Where results go and come from, and what starts programs."""
-    options.device_name = "no GPU" if options.dry_run else card.name_device()
+    options.device_name = "cpu" if options.device == "cpu" else card.NO_GPU if options.dry_run else card.name_device()
     folder = card.folder_name(options.device_name)
     today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-    options.out = pathlib.Path(os.environ.get("OUT") or RESULTS / f"{today}_{folder}")
-    options.earlier = [options.resume] if options.resume else parts.folders_of(RESULTS, folder)
+    options.out = pathlib.Path(os.environ.get("OUT") or RESULTS / f"{today}_{folder}").absolute()
+    if not options.dry_run:
+        command_line.check_writable(options.out)
+    check_torch(options)
+    options.programs = provide.find(options.programs, options.dry_run)
+    options.earlier = [options.resume.absolute()] if options.resume else parts.folders_of(RESULTS, folder)
     options.work, options.runner = work, programs.Runner(programs.Budget(options.budget), work, options.dry_run)
     options.python, options.torch_environment = sys.executable, trainings.torch_environment()
     return options
 
 
+def print_commands(call):
+    programs.say("$ " + shlex.join(card.sampling(card.QUERY)))
+    raise SystemExit(1 if any("ended early" in each for each in call.ask()) else 0)
+
+
 def main():
-    options = read_options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what was started, too
+    asked = command_line.read_options(__doc__)
+    end_on_signals()
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     with tempfile.TemporaryDirectory() as work:
-        call = Call(prepare(options, pathlib.Path(work)))
+        options = prepare(asked, pathlib.Path(work))
         if options.dry_run:
-            print("$ " + shlex.join(card.sampling(card.QUERY)))
-            raise SystemExit(1 if any("ended early" in each for each in call.ask()) else 0)
-        options.out.mkdir(parents=True, exist_ok=True)
-        raise SystemExit(call.run())
+            print_commands(Call(options))
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+        except OSError as failure:
+            programs.refuse(2, f"{failure}; name another folder in OUT")
+        with locked(options.out):
+            raise SystemExit(Call(options).run())
 
 
 if __name__ == "__main__":

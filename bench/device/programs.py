@@ -1,5 +1,6 @@
 """Starts other programs within a budget: with a deadline, with their output kept, as the whole group that they are."""
 
+import ctypes
 import dataclasses
 import os
 import pathlib
@@ -11,6 +12,30 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 NOT_STARTED = "not started: this is a dry run"
+KEPT = 4 << 20  # bytes of a program's output, of its begin and of its end
+LINE = 1 << 20  # characters of a line that is handed over at once
+LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+PR_SET_PDEATHSIG = 1
+
+
+def refuse(status, text):
+    """2: wrong input; 4: a missing component; 1: another call is at work."""
+    print(f"error: {text}", file=sys.stderr)
+    raise SystemExit(status)
+
+
+def say(text):
+    """A reader who closed the pipe does not end a measurement."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def die_with_parent():
+    """For a child, before its program starts: a killed call leaves nothing on the card."""
+    if LIBC:
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 @dataclasses.dataclass
@@ -42,8 +67,8 @@ def hand_over(printed, on_line):
     """Each line that is complete by now; true once on_line has had enough."""
     while True:
         where = printed.tell()
-        line = printed.readline()
-        if not line.endswith("\n"):
+        line = printed.readline(LINE)
+        if not line.endswith("\n") and len(line) < LINE:
             printed.seek(where)
             return False
         if on_line(line):
@@ -65,6 +90,20 @@ def watch(process, path, seconds, on_line):
                 return status
 
 
+def read_ends(path):
+    """A long file loses its middle, here and where it lies."""
+    size = path.stat().st_size
+    if size > 2 * KEPT:
+        with open(path, "r+b") as file:
+            first = file.read(KEPT)
+            file.seek(size - KEPT)
+            last = file.read(KEPT)
+            file.seek(0)
+            file.truncate()
+            file.write(first + f"\n[{size - 2 * KEPT} bytes left out]\n".encode() + last)
+    return path.read_text(errors="replace")
+
+
 def run(command, log, seconds, environment=None, on_line=None):
     """Runs a program for at most so many seconds; what it printed is in LOG.out and LOG.err, too."""
     begin = time.time()
@@ -72,7 +111,8 @@ def run(command, log, seconds, environment=None, on_line=None):
     with open(paths[0], "w") as out, open(paths[1], "w") as errors:
         try:
             process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=errors,
-                                       env={**os.environ, **(environment or {})}, start_new_session=True)
+                                       env={**os.environ, **(environment or {})}, start_new_session=True,
+                                       stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
         except OSError as failure:
             return Done(None, "", f"{command[0]} cannot be started: {failure}", begin, 0)
         try:
@@ -80,7 +120,7 @@ def run(command, log, seconds, environment=None, on_line=None):
         finally:
             stop(process)
             process.wait()
-    out, errors = (path.read_text(errors="replace") for path in paths)
+    out, errors = map(read_ends, paths)
     return Done(status, out, "" if status is None else errors, begin, time.time() - begin, status is None)
 
 
@@ -100,17 +140,17 @@ class Runner:
     def __init__(self, budget, folder, dry_run=False):
         self.budget, self.folder, self.dry_run = budget, folder, dry_run
 
-    def run(self, command, name, needs, environment=None, on_line=None):
+    def run(self, command, name, needs, environment=None, on_line=None, at_most=float("inf")):
         """`needs`: seconds below which it is not worth a start."""
         left = self.budget.left()
         if self.dry_run:
             settings = [f"{key}={value}" for key, value in (environment or {}).items()]
-            print("$ " + shlex.join([*settings, *map(str, command)]), flush=True)
+            say("$ " + shlex.join([*settings, *map(str, command)]))
             return Done(None, "", NOT_STARTED, time.time(), 0)
         if left < needs:
-            why = f"no time was left for it: it needs {needs:.0f} s, {max(0.0, left):.0f} s were left"
+            why = f"not started: needs {needs:.0f} s, {max(0.0, left):.0f} s of the budget are left"
             return Done(None, "", why, time.time(), 0, True)
-        return run(command, self.folder / name, left, environment, on_line)
+        return run(command, self.folder / name, min(left, at_most), environment, on_line)
 
 
 class Programs:
@@ -122,7 +162,8 @@ class Programs:
         if (self.folder / "lib").is_dir():
             paths = [str(self.folder / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
             self.environment["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
-        if not os.environ.get("VIRTUAL_ENV"):  # where they look for CUDA's libraries, which PyTorch brought
+        # Where they look for CUDA's libraries, which PyTorch brought; PYTHON names whose.
+        if os.environ.get("PYTHON") or not os.environ.get("VIRTUAL_ENV"):
             self.environment["VIRTUAL_ENV"] = sys.prefix
 
     def find(self, name):

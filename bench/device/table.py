@@ -24,6 +24,10 @@ def shown(value, form):
     return "" if value is None else format(value, form)
 
 
+def over(value, divisor):
+    return value / divisor if value is not None and divisor else None
+
+
 def step_of(runs):
     """Median of the rounds' median steps, in seconds."""
     return median([statistics.median(run["seconds"]) for run in runs])
@@ -37,7 +41,8 @@ def pairs_of(theirs, ours):
 
 def ratio(theirs, ours):
     pairs, _ = pairs_of(theirs, ours)
-    return median([statistics.median(a["seconds"]) / statistics.median(b["seconds"]) for a, b in pairs])
+    found = [over(statistics.median(a["seconds"]), statistics.median(b["seconds"])) for a, b in pairs]
+    return median([each for each in found if each is not None])
 
 
 def sizes_of(cell, known):
@@ -45,23 +50,31 @@ def sizes_of(cell, known):
     return roofline.Sizes(model, cell["sequence_length"], cell["sequences"])
 
 
+def other_attention(run):
+    """What computed attention in our step, if not cuDNN; None where it was cuDNN."""
+    ran = run.get("attention") or "unknown"
+    return None if ran in ("cudnn", "cudnn-unordered") else ran
+
+
 def rows_of(cell, known, machine):
     """One row per contender, the fastest first."""
     s, native = sizes_of(cell, known), cell["runs"].get("native", [])
-    floor = machine and sum(each.floor(machine) for each in roofline.operations(s, cell["formats"]))
+    bf16_floor = machine and sum(each.floor(machine) for each in roofline.operations(s, cell["formats"]))
     for name, runs in sorted(cell["runs"].items(), key=lambda item: step_of(item[1])):
         step = step_of(runs)
-        rate = roofline.model_flops(s) / step
+        rate = over(roofline.model_flops(s), step)
+        peak, floor = (None, None) if name == "native-fp8" else (machine and machine["flops"], bf16_floor)
         clocks = [run.get("card", {}) for run in runs]
         yield {"model": cell["model"], "batch": f"{cell['sequence_length']}x{cell['sequences']}",
                "formats": cell["formats"], "contender": name, "rounds": len(runs), "step_ms": step * 1e3,
-               "tokens_per_second": cell["tokens"] / step, "tflops": rate / 1e12, "mfu": machine and rate / machine["flops"],
-               "time_over_floor": floor and step / floor, "time_over_native": ratio(runs, native) if native else None,
+               "tokens_per_second": over(cell["tokens"], step), "tflops": over(rate, 1e12), "mfu": over(rate, peak),
+               "time_over_floor": over(step, floor), "time_over_native": ratio(runs, native) if native else None,
                "took_turns": pairs_of(runs, native)[1],
                "allocated_gb": median([run["allocated_bytes"] / 1e9 for run in runs if run.get("allocated_bytes")]),
                "sm_mhz": median([each["sm_mhz"] for each in clocks if "sm_mhz" in each]),
                "watts": median([each["watts"] for each in clocks if "watts" in each]),
-               "setting": setting_of(runs[-1])}
+               "setting": setting_of(runs[-1]),
+               "other_attention": name.startswith("native") and next(filter(None, map(other_attention, runs)), None)}
 
 
 def setting_of(run):
@@ -75,18 +88,20 @@ def setting_text(setting):
                     if value not in (0, "no"))
 
 
-def training_lines(cells, known, machine):
+def training_lines(cells, known, machine, on_gpu=True):
     head = (f"{'model':13}{'batch':9}{'states':9}{'contender':12}{'ms/step':>9}{'tokens/s':>10}{'TFLOP/s':>9}{'MFU':>7}"
             f"{'/floor':>8}{'/native':>9}{'GB':>7}{'MHz':>6}{'W':>6}  setting")
     lines = [head]
     for cell in cells:
         for row in rows_of(cell, known, machine):
+            flag = "  attention not on cuDNN" if on_gpu and row["other_attention"] else ""
             lines.append(f"{row['model']:13}{row['batch']:9}{row['formats']:9}{row['contender']:12}"
-                         f"{row['step_ms']:9.2f}{row['tokens_per_second']:10.0f}{row['tflops']:9.1f}"
+                         f"{row['step_ms']:9.2f}{shown(row['tokens_per_second'], '.0f'):>10}"
+                         f"{shown(row['tflops'], '.1f'):>9}"
                          f"{shown(row['mfu'], '.1%'):>7}{shown(row['time_over_floor'], '.2f'):>8}"
                          f"{('' if row['took_turns'] else '~') + shown(row['time_over_native'], '.2f'):>9}"
                          f"{shown(row['allocated_gb'], '.1f'):>7}{shown(row['sm_mhz'], '.0f'):>6}"
-                         f"{shown(row['watts'], '.0f'):>6}  {setting_text(row['setting'])}")
+                         f"{shown(row['watts'], '.0f'):>6}  {setting_text(row['setting'])}{flag}")
         for name, why in cell.get("left_out", {}).items():
             lines.append(f"left out: {cell['model']} {cell['sequence_length']}x{cell['sequences']} {name}: {why[:200]}")
         lines += claim_lines(cell)
@@ -116,7 +131,8 @@ def claim(cell, theirs, has_untried):
         return (f"no ratio yet: PyTorch's {name} took {seconds * 1e3:.2f} ms when it was tried with "
                 f"{setting_text(setting)}, and its rounds are not measured")
     rank = "the fastest of those tried" if has_untried else "the best"
-    return f"PyTorch's step, {rank} ({best}), takes {ratio(theirs[best], cell['runs']['native']):.2f} times native's"
+    times = shown(ratio(theirs[best], cell["runs"]["native"]), ".2f") or "?"
+    return f"PyTorch's step, {rank} ({best}), takes {times} times native's"
 
 
 def operation_lines(found, known, machine):
@@ -144,7 +160,7 @@ def operation_lines(found, known, machine):
 
 
 def test_lines(tests):
-    return [f"{each['name']:42}{each['outcome']:10}{each['seconds']:7.1f} s  {each.get('detail', '')}" for each in tests]
+    return [f"{each['name']:58}{each['outcome']:10}{each['seconds']:7.1f} s  {each.get('detail', '')}" for each in tests]
 
 
 def doctor_lines(doctor):
@@ -154,11 +170,12 @@ def doctor_lines(doctor):
 
 
 def render_part(part):
-    machine = shapes.find_machine(part.get("device", "").split(",")[0])
+    machine = shapes.find_machine(parts.card_of(part["device"]))
+    on_gpu = part["device"] != "cpu"
     known = part.get("shapes", {})
     lines = [f"{part['call']}: {part['device']}, {part['date']}, revision {part['revision']}"]
     for title, found, make in (("doctor", part.get("doctor"), doctor_lines), ("tests", part["tests"], test_lines),
-                               ("trainings", part["trainings"], lambda f: training_lines(f, known, machine))):
+                               ("trainings", part["trainings"], lambda f: training_lines(f, known, machine, on_gpu))):
         if found:
             lines += ["", f"{title}:", *make(found)]
     for found in part["operations"]:
@@ -168,9 +185,16 @@ def render_part(part):
     return "\n".join(lines + [f"open: {question}" for question in part.get("open", [])]) + "\n"
 
 
-def render(found):
-    return "\n".join(map(render_part, found))
+def render(found, notes=()):
+    """A part that cannot be shown leaves the others alone: the table is written after every measurement."""
+    texts = []
+    for part in found:
+        try:
+            texts.append(render_part(part))
+        except Exception as failure:
+            texts.append(f"{part['call']}: cannot be shown: {type(failure).__name__}: {failure}\n")
+    return "\n".join(texts + [f"{note}\n" for note in notes])
 
 
 if __name__ == "__main__":
-    print(render(parts.present([pathlib.Path(sys.argv[1])])), end="")
+    print(render(*parts.present([pathlib.Path(sys.argv[1])])), end="")

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "result/step_record.h"
 #include "train/engine.h"
 #include "train/op_report.h"

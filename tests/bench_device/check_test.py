@@ -51,24 +51,41 @@ class Check(Folder):
 
     def test_versions_of_symbols_are_named(self):
         glibc, library = check.check_versions(self.whole(tprimat=PROGRAM), self.folder)
-        self.assertRegex(glibc.what, r"^GLIBC_2\.\d+ or newer")
+        self.assertRegex(glibc.what, r"^requires glibc 2\.\d+ or newer on the GPU machine")
         self.assertEqual(library.word, "missing")
-        self.assertIn("the bundle's offers none", library.what)
+        self.assertIn("the bundle provides none", library.what)
 
     def test_another_revision(self):
         verdict = next(check.check_revision(self.whole(revision=b"abc\n"), self.folder))
         self.assertEqual(verdict.word, "missing")
-        self.assertIn("the bundle's is abc", verdict.what)
+        self.assertIn("the bundle is built from abc", verdict.what)
         self.assertFalse(check.is_current(self.folder / "programs.tar.xz"))
 
     def test_too_much_to_carry(self):
         with mock.patch.dict(os.environ, {"CARRY_LIMIT_MIB": "0.5"}):
             self.assertEqual(self.words(check.check_sizes, self.whole()), ["missing"])
 
+    def test_a_module_that_does_not_load_is_missing(self):
+        for what in ("the trainer's module (trainings on GPUs): libtprimat_nvd.so belongs to another build",
+                     "the module (x): libtprimat_nvd.so is version 1 (a), the program is version 2 (b)",
+                     "libx.so: undefined symbol: f"):
+            for severity in ("missing", "warning"):
+                finding = {"severity": severity, "area": "GPU libraries", "what": what}
+                self.assertEqual(check.judge_finding(finding).word, "missing", what)
+        vendor = {"severity": "warning", "area": "GPU libraries",
+                  "what": "NVRTC (cuDNN's attention kernels): libnvrtc.so.13 cannot be loaded: file not found"}
+        self.assertEqual(check.judge_finding(vendor).word, "not checked")
+        self.assertEqual(check.judge_finding({**vendor, "severity": "ok"}).word, "ok")
+
+    def test_a_limit_that_is_no_number(self):
+        with mock.patch.dict(os.environ, {"CARRY_LIMIT_MIB": "abc"}), self.assertRaises(SystemExit) as refused:
+            check.carry_limit()
+        self.assertEqual(refused.exception.code, 2)
+
     def test_a_build_without_cudnn(self):
         bundle = self.whole(**{"libtprimat_nvd.so": b"own kernels", "gpu_tests": check.CUDNN})
         self.assertEqual(self.words(check.check_cudnn, bundle), ["missing", "ok", "missing"])
-        (self.folder / "CMakeCache.txt").write_text("TPRIMAT_CUDNN:BOOL=OFF\nTPRIMAT_NVRTC_HEADERS:PATH=/none\n")
+        (self.folder / "CMakeCache.txt").write_text("TPRIMAT_GPU_CUDNN:BOOL=OFF\nTPRIMAT_NVRTC_HEADERS:PATH=/none\n")
         self.assertEqual(self.words(check.check_headers, bundle), ["missing"])
 
     def test_a_program_that_is_not_there(self):
@@ -80,7 +97,7 @@ class Check(Folder):
 
     def test_no_bundle(self):
         verdicts = list(check.examine(self.folder / "none.tar.xz", self.folder))
-        self.assertIn("is not there; pack it", str(next(each for each in verdicts if each.subject == "bundle")))
+        self.assertIn("is missing; pack it", str(next(each for each in verdicts if each.subject == "bundle")))
 
 
 if __name__ == "__main__":

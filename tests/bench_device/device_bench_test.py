@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """bench/device without a GPU: its counts against the program's, its choices with a peer that is made up, its tables;
-calls_test.py and check_test.py beside it hold the tests of native.sh's calls and of check.sh.
+calls_test.py, trouble_test.py and check_test.py beside it hold the tests of native.sh's calls and of check.sh.
 
 usage: device_bench_test.py PROGRAM SOURCE_DIR [TEST...]
 """
@@ -31,6 +31,7 @@ import trainings
 
 from calls_test import Peers, Script, Surroundings, Tests  # noqa: F401  unittest finds them here
 from check_test import Check  # noqa: F401
+from trouble_test import Devices, Endings, Inputs, Resumed  # noqa: F401
 
 CONFIG = """
 hardware: {platforms: {cpu: {gpu_model: auto, num_gpus: 1, framework: native}}}
@@ -219,21 +220,19 @@ class OnTheProcessor(Folder):
         for call in ("step", "parity"):
             done = self.native(call)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        step, parity = parts.present([self.folder / "out"])
+        (step, parity), notes = parts.present([self.folder / "out"])
+        self.assertEqual(notes, [])
         self.assertEqual({each["name"]: each["outcome"] for each in parity["tests"]},
-                         {f"losses as on the processor, {kind}": "passed" for kind in ("fp32", "bf16")})
+                         {f"losses match the CPU's, {kind}": "passed" for kind in ("fp32", "bf16")})
         masters, short = step["trainings"]
         self.assertEqual([len(cell["runs"]["native"]) for cell in (masters, short)], [2, 2])
-        cards = [run["card"] for cell in (masters, short) for run in cell["runs"]["native"]]
-        # A training may pass between two samples on a busy machine; all four do not.
-        self.assertEqual({each["sm_mhz"] for each in cards if each}, {1755.0})
-        self.assertEqual(step["device"], "NVIDIA H200, 580.1, 143771 MiB")
+        self.assertEqual(step["device"], "cpu")  # the card beside it is not sampled
         self.assertLess(short["runs"]["native"][0]["allocated_bytes"], masters["runs"]["native"][0]["allocated_bytes"])
         self.assertIn("AdamW", [line["operation"] for line in step["operations"][0]["profile"]])
         self.assertEqual((self.folder / "out/table.txt").read_text(), table.render([step, parity]))
         self.assertEqual({path.name for path in (self.folder / "out").iterdir()},
                          {"table.txt", *(f"{name}{end}" for name in ("b_step", "d_parity")
-                                         for end in (".json", "_gpu.csv", "_logs.tar.gz"))})
+                                         for end in (".json", "_logs.tar.gz"))})
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ else:
     spec = json.loads(pathlib.Path(sys.argv[3]).read_text())
     line = json.dumps({"time_seconds": 0.5, "loss": 2.0})
     pathlib.Path(os.environ["TPRIMAT_STEPS"]).write_text((line + "\\n") * spec["steps"])
-    print("  AdamW     1    31.50   10.0%")
+    print("  AdamW     1    31.50   10.0%\\nkernels | attention cudnn |")
 """
 GPU_TESTS = "#!/bin/sh\n" + NOTE + """case "$*" in
   *--gtest_list_tests*) printf 'GpuAttention/0.  # TypeParam = float\\n  CudnnMatches\\nGpuNorm.\\n  One\\n  Two\\n' ;;
