@@ -17,9 +17,10 @@ constexpr double k_most_model_parameters = 1e15;
 // 0 for a cell without a count.
 int64_t whole_cell(const PublishedRow& row, std::string_view column) { return count_cell(row, column).value_or(0); }
 
-// The name of the shape without the words that say how it was trained.
+// The name of the shape without the words that say how it was trained, or that it was cut to "(4 layers)".
 std::string shape_name(const std::string& model) {
   std::string lower = lower_text(model);
+  if (const size_t at = lower.rfind(" ("); at != std::string::npos && lower.ends_with(" layers)")) lower.erase(at);
   for (const std::string_view word : {"finetuning", "finetune", "pretraining", "lora", "sft"})
     if (const size_t at = lower.find(word); at != std::string::npos) lower.erase(at, word.size());
   return lower;
@@ -235,6 +236,7 @@ constexpr OtherPeak k_other_peaks[] = {
     {"H200-SXM-141GB", Precision::bf16, 989.5, "half of 1979, as in composer/callbacks/speed_monitor.py"},
     {"MI300X", Precision::bf16, 1300, "stas00/ml-engineering compute/accelerator/README.md"},
     {"MI300X", Precision::fp8, 2610, "stas00/ml-engineering compute/accelerator/README.md"},
+    {"MI300X", Precision::fp8, 1300, "AMD-AGI/Primus ut_out/ at b3d0efd: BF16's peak under FP8 figures"},
     {"MI325X", Precision::bf16, 1300, "stas00/ml-engineering compute/accelerator/README.md"},
     {"MI325X", Precision::fp8, 2610, "stas00/ml-engineering compute/accelerator/README.md"},
 };
