@@ -20,6 +20,7 @@ constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the large
 template <class T>
 class Buffer {
  public:
+  Buffer() { cpu_device(); }  // made first, so it outlives the buffer, whose memory goes back to it
   T* at_least(int64_t count) {
     if (slot_.count < count) {
       arena_.reset();
