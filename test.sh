@@ -72,7 +72,7 @@ amd_tests=$([ -e /dev/kfd ] && echo '^gpu\.' || echo '^gpu\.amd$')
 # What takes minutes under the sanitizers and only the optimised program shows; and kernels of f16, which are those of
 # bf16 once more.
 only_optimised=(
-  '_NOT_BUILT$' '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
+  '_NOT_BUILT$' '^bench\.device$' '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates)'
   '^gpu_host64\..*<tprimat::f16>' '^comm\.gpu\.[34]$'
 )
