@@ -14,7 +14,7 @@
 #include "ops/gpu_module.h"
 #include "text/format.h"
 #include "text/json_fields.h"
-#include "train/machinery.h"
+#include "train/backend.h"
 
 namespace tprimat {
 namespace {
@@ -110,11 +110,11 @@ ExitStatus probe_gpu(const Session& session, const ProbeOptions& options, Platfo
 }
 
 CollectiveReport measure_between_gpus(Communicator& world, Platform platform) {
-  const Machinery machinery = machinery_of(platform, world, launcher_place());
-  const auto group = machinery.connect(world.split(0, world.rank()));
+  const Backend backend = backend_of(platform, world, launcher_place());
+  const auto group = backend.connect(world.split(0, world.rank()));
   std::vector<int64_t> sizes = k_collective_bytes;
   sizes.push_back(int64_t{1} << 30);
-  return measure_collectives(*group, *machinery.device, sizes);
+  return measure_collectives(*group, *backend.device, sizes);
 }
 
 ExitStatus probe_collectives(const Session& session, Platform platform) {

@@ -180,8 +180,8 @@ ExitStatus train(const TrainOptions& options) {
   const TrainSpec spec = read_spec(options);
   const auto platform = parse_choice<Platform>(options.device, "--device");
   std::unique_ptr<Communicator> world = make_world_communicator();
-  const Machinery machinery = machinery_of(platform, *world, launcher_place());
-  std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), machinery);
+  const Backend backend = backend_of(platform, *world, launcher_place());
+  std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), backend);
   const bool speaks = engine->ranks().world->rank() == 0;
   if (speaks) prepare_folders(spec, options);
   if (speaks) print_summary(spec, *engine);
@@ -191,9 +191,9 @@ ExitStatus train(const TrainOptions& options) {
   std::optional<StepOutput> output;
   if (speaks) output.emplace(spec, options.tensorboard, first_step);
   std::optional<StepProfile> profile;
-  if (options.profile) profile.emplace(*engine, machinery, spec, first_step);
-  StepTrace trace(*engine, machinery, spec, first_step);
-  KernelNotes kernels(machinery.report, *engine, first_step);
+  if (options.profile) profile.emplace(*engine, backend, spec, first_step);
+  StepTrace trace(*engine, backend, spec, first_step);
+  KernelNotes kernels(backend.report, *engine, first_step);
   TrainingHooks hooks;
   hooks.step = [&](const StepRecord& record) {
     kernels.note(record.step);

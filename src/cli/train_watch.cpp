@@ -33,10 +33,10 @@ void require_writable(const std::string& path) {
 
 }  // namespace
 
-StepProfile::StepProfile(Engine& engine, const Machinery& machinery, const TrainSpec& spec, int64_t first_step)
-    : engine_(engine), machinery_(machinery), spec_(spec) {
+StepProfile::StepProfile(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step)
+    : engine_(engine), backend_(backend), spec_(spec) {
   const int64_t others = spec.steps - first_step;
-  const bool on_gpu = machinery.accelerator != nullptr, halves = on_gpu && others >= k_min_steps_to_halve;
+  const bool on_gpu = backend.accelerator != nullptr, halves = on_gpu && others >= k_min_steps_to_halve;
   first_plain_ = first_step + 2;  // the second step records
   first_watched_ = first_step + 1 + (halves ? others / 2 : 0);
   first_timed_ = first_watched_ + (on_gpu ? 1 : 0);
@@ -51,18 +51,18 @@ void StepProfile::note(const StepRecord& record) {
 }
 
 std::optional<double> StepProfile::measure_peak() const {
-  if (machinery_.accelerator == nullptr) {
+  if (backend_.accelerator == nullptr) {
     const std::optional<GemmPeak> peak = measure_gemm_peak(spec_.precision, thread_count());
     return peak ? std::optional<double>(peak->flops_per_second) : std::nullopt;
   }
   return measure_gpu_peak(
-      {machinery_.accelerator, machinery_.f32_ops, machinery_.bf16_ops, machinery_.f16_ops, machinery_.products},
+      {backend_.accelerator, backend_.f32_ops, backend_.bf16_ops, backend_.f16_ops, backend_.products},
       brief_gpu_plan(), spec_.precision);
 }
 
 void StepProfile::print() const {
   if (steps_ == 0)
-    return log_warning(machinery_.accelerator == nullptr
+    return log_warning(backend_.accelerator == nullptr
                            ? "--profile needs at least two steps: it excludes the first"
                            : "--profile needs at least three steps on a GPU: it excludes the first two");
   OpReport report = make_op_report(clock_, steps_, seconds_, measure_peak());
@@ -70,21 +70,22 @@ void StepProfile::print() const {
   print_result(render_op_report(report));
 }
 
-StepTrace::StepTrace(Engine& engine, const Machinery& machinery, const TrainSpec& spec, int64_t first_step)
-    : engine_(engine), machinery_(machinery), request_(op_trace_request()) {
+StepTrace::StepTrace(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step)
+    : engine_(engine), backend_(backend), request_(op_trace_request()) {
   if (!request_) return;
   if (request_->last_step > spec.steps || request_->last_step < first_step)
     throw Error(Problem{fmt::format("steps {} to {} do not lie in this training of steps {} to {}",
                                     request_->first_step, request_->last_step, first_step, spec.steps),
                         "TPRIMAT_PROFILE", "name steps that it makes"});
-  if (request_->kind == OpTraceRequest::Kind::own) require_writable(request_->path);
-  if (request_->kind == OpTraceRequest::Kind::own)
+  if (request_->kind == OpTraceRequest::Kind::own) {
+    if (engine.ranks().world->rank() == 0) require_writable(request_->path);
     clock_.keep_events();
-  else if (machinery.accelerator != nullptr)
+  } else if (backend.accelerator != nullptr) {
     clock_.name_ranges_only();
-  else
+  } else {
     throw Error(Problem{"GPU profilers cannot record a training on the CPU", "TPRIMAT_PROFILE",
                         "set TPRIMAT_PROFILE=own:11:15:PATH"});
+  }
   if (first_step >= request_->first_step) begin();
   step_begin_ = SteadyClock::now();
 }
@@ -100,12 +101,12 @@ void StepTrace::note(int64_t step) {
 
 void StepTrace::begin() {
   engine_.use_clock(&clock_);
-  if (request_->kind != OpTraceRequest::Kind::own) machinery_.accelerator->watch_with_profiler(true);
+  if (request_->kind != OpTraceRequest::Kind::own) backend_.accelerator->watch_with_profiler(true);
 }
 
 void StepTrace::finish() {
   engine_.use_clock(nullptr);
-  if (request_->kind != OpTraceRequest::Kind::own) return machinery_.accelerator->watch_with_profiler(false);
+  if (request_->kind != OpTraceRequest::Kind::own) return backend_.accelerator->watch_with_profiler(false);
   const RankGroups& ranks = engine_.ranks();
   if (ranks.world->rank() != 0) return;
   write_file_atomically(request_->path, render_op_trace(clock_.events(), steps_, ranks.world->size()));

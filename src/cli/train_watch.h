@@ -16,7 +16,7 @@ namespace tprimat {
 // events, is excluded too.
 class StepProfile {
  public:
-  StepProfile(Engine& engine, const Machinery& machinery, const TrainSpec& spec, int64_t first_step);
+  StepProfile(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step);
   void note(const StepRecord& record);
   // Measures the peak of the processor or the GPU first; the engine may be gone.
   void print() const;
@@ -25,7 +25,7 @@ class StepProfile {
   std::optional<double> measure_peak() const;
 
   Engine& engine_;
-  const Machinery& machinery_;
+  const Backend& backend_;
   const TrainSpec& spec_;
   int64_t first_plain_, first_watched_, first_timed_;  // steps
   int64_t plain_steps_ = 0, steps_ = 0;
@@ -38,7 +38,7 @@ class StepProfile {
 class StepTrace {
  public:
   // Throws Error where the window does not lie in the training, or the trace cannot be written.
-  StepTrace(Engine& engine, const Machinery& machinery, const TrainSpec& spec, int64_t first_step);
+  StepTrace(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step);
   void note(int64_t step);
 
  private:
@@ -46,7 +46,7 @@ class StepTrace {
   void finish();
 
   Engine& engine_;
-  const Machinery& machinery_;
+  const Backend& backend_;
   std::optional<OpTraceRequest> request_;
   OpClock clock_;
   std::vector<StepSpan> steps_;

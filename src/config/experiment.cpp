@@ -116,7 +116,8 @@ TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const
   spec.recompute = setup.recompute;
   spec.checkpoint = make_checkpoint_spec(experiment.checkpoints, entry.initial_weights);
   take_training(experiment, spec);
-  spec.deterministic = experiment.deterministic.value_or(platform == Platform::cpu);
+  spec.deterministic = experiment.deterministic;
+  spec.deterministic = spec.is_deterministic(platform != Platform::cpu);
   require_sound(spec, setup.num_devices, fmt::format("strategy {} of {} on {}", strategy, model, enum_name(platform)));
   return spec;
 }

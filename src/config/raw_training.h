@@ -13,8 +13,10 @@ struct General {
   Flag deterministic;
   static constexpr auto fields() {
     using G = General;
-    return std::tuple{field("seed", &G::seed, "seed of the weights and of the data order"),
-                      field("deterministic", &G::deterministic, "same seed, layout and threads give the same bits; unstated: true on a CPU, false on GPUs")};
+    return std::tuple{
+        field("seed", &G::seed, "seed of the weights and of the data order"),
+        field("deterministic", &G::deterministic,
+              "same seed, layout and threads give the same bits; unstated: true on a CPU, false on GPUs")};
   }
   static constexpr KeyRange ranges[] = {{"seed", 0, 4294967295.0}};
 };

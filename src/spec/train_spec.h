@@ -200,29 +200,32 @@ struct TrainSpec {
   // Same seed, layout and threads: same bits. Unstated: yes on a processor, where it costs nothing, and no on a GPU,
   // where sums in a fixed order take time and memory and no peer makes them.
   std::optional<bool> deterministic;
+  bool is_deterministic(bool on_gpu) const { return deterministic.value_or(!on_gpu); }
 
   int64_t gradient_accumulation_steps() const { return global_batch_size / (micro_batch_size * parallel.data); }
   int64_t tokens_per_step() const { return global_batch_size * sequence_length; }
 
   static constexpr auto fields() {
     using T = TrainSpec;
-    return std::tuple{field("model", &T::model, "shape of the model"),
-                      field("data", &T::data, "where tokens come from"),
-                      field("optimizer", &T::optimizer, "optimizer and learning-rate schedule"),
-                      field("parallel", &T::parallel, "layout over ranks"),
-                      field("precision", &T::precision, "number format of the matrix products"),
-                      field("sequence_length", &T::sequence_length, "SL, tokens"),
-                      field("micro_batch_size", &T::micro_batch_size, "MBS, sequences"),
-                      field("global_batch_size", &T::global_batch_size, "GBS, sequences per step"),
-                      field("steps", &T::steps, "optimizer updates"),
-                      field("seed", &T::seed, "seed of weights and data order"),
-                      field("threads", &T::threads, "CPU threads; 0 for all"),
-                      field("recompute", &T::recompute, "activations that the backward pass computes again"),
-                      field("loss_scale", &T::loss_scale, "dynamic loss scaling of fp16"),
-                      field("anomalies", &T::anomalies, "what happens when a step goes wrong"),
-                      field("evaluation", &T::evaluation, "loss on the validation split"),
-                      field("checkpoint", &T::checkpoint, "saving and resuming"),
-                      field("deterministic", &T::deterministic, "same seed, layout and threads give the same bits; unstated: true on a CPU, false on GPUs")};
+    return std::tuple{
+        field("model", &T::model, "shape of the model"),
+        field("data", &T::data, "where tokens come from"),
+        field("optimizer", &T::optimizer, "optimizer and learning-rate schedule"),
+        field("parallel", &T::parallel, "layout over ranks"),
+        field("precision", &T::precision, "number format of the matrix products"),
+        field("sequence_length", &T::sequence_length, "SL, tokens"),
+        field("micro_batch_size", &T::micro_batch_size, "MBS, sequences"),
+        field("global_batch_size", &T::global_batch_size, "GBS, sequences per step"),
+        field("steps", &T::steps, "optimizer updates"),
+        field("seed", &T::seed, "seed of weights and data order"),
+        field("threads", &T::threads, "CPU threads; 0 for all"),
+        field("recompute", &T::recompute, "activations that the backward pass computes again"),
+        field("loss_scale", &T::loss_scale, "dynamic loss scaling of fp16"),
+        field("anomalies", &T::anomalies, "what happens when a step goes wrong"),
+        field("evaluation", &T::evaluation, "loss on the validation split"),
+        field("checkpoint", &T::checkpoint, "saving and resuming"),
+        field("deterministic", &T::deterministic,
+              "same seed, layout and threads give the same bits; unstated: true on a CPU, false on GPUs")};
   }
   bool operator==(const TrainSpec&) const = default;
 };

@@ -68,10 +68,10 @@ class EndOfSharedWork {
 template <class T>
 class TypedEngine final : public Engine {
  public:
-  TypedEngine(const TrainSpec& spec, const Machinery& machinery, const OpTable<T>& ops, RankGroups ranks)
+  TypedEngine(const TrainSpec& spec, const Backend& backend, const OpTable<T>& ops, RankGroups ranks)
       : spec_(spec),
-        machinery_(machinery),
-        compute_{*machinery.device, ops, machinery.accelerator},
+        backend_(backend),
+        compute_{*backend.device, ops, backend.accelerator},
         ranks_(std::move(ranks)),
         parameters_(k_grain * ranks_.data->size()),
         stage_(spec, ranks_.place, parameters_, plan_, {compute_.device.is_host(), ops.fp8_matmul != nullptr}),
@@ -81,7 +81,7 @@ class TypedEngine final : public Engine {
         arena_(fit_into_memory(plan_, compute_.device,
                                !compute_.device.is_host() && sizeof(T) == 2 ? attention_workspace(spec) : 0.0),
                compute_.device),
-        end_of_shared_work_(machinery.accelerator),
+        end_of_shared_work_(backend.accelerator),
         loss_scale_(spec.loss_scale, std::is_same_v<T, f16>),
         watch_(spec.anomalies) {
     store_.attach(arena_, compute_.ops, ranks_);
@@ -198,7 +198,7 @@ class TypedEngine final : public Engine {
   }
 
   const TrainSpec spec_;
-  const Machinery machinery_;  // outlives all that lies on its device
+  const Backend backend_;  // outlives all that lies on its device
   const Compute<T> compute_;
   RankGroups ranks_;
   ParameterTable parameters_;
@@ -215,24 +215,24 @@ class TypedEngine final : public Engine {
   int64_t updates_ = 0;
 };
 
-void refuse_untrainable(const TrainSpec& spec, const Machinery& machinery) {
+void refuse_untrainable(const TrainSpec& spec, const Backend& backend) {
   std::vector<Problem> problems = check_train_spec(spec, "training");
   for (Problem& problem : check_trainable(spec.model, "model " + spec.model.name))
     problems.push_back(std::move(problem));
-  if (spec.precision == Precision::tf32 && machinery.device->is_host())
+  if (spec.precision == Precision::tf32 && backend.device->is_host())
     problems.push_back({"the native trainer has no tf32 on a CPU", "precision", "use fp32, bf16 or fp16"});
   if (!problems.empty()) throw Error(std::move(problems));
-  if (spec.parallel.ranks() > 1 && machinery.accelerator != nullptr && machinery.connect == nullptr)
+  if (spec.parallel.ranks() > 1 && backend.accelerator != nullptr && backend.connect == nullptr)
     throw Error(Problem{"this program was built without NCCL or RCCL, by which GPUs exchange what they have",
                         "parallel", "build its GPU module where they are installed (docs/gpu.md)"},
                 ExitStatus::missing_component);
 }
 
 template <class T>
-std::unique_ptr<Engine> make_typed(const TrainSpec& spec, const Machinery& machinery, const OpTable<T>& ops,
+std::unique_ptr<Engine> make_typed(const TrainSpec& spec, const Backend& backend, const OpTable<T>& ops,
                                    RankGroups ranks) {
   try {
-    return std::make_unique<TypedEngine<T>>(spec, machinery, ops, std::move(ranks));
+    return std::make_unique<TypedEngine<T>>(spec, backend, ops, std::move(ranks));
   } catch (const std::bad_alloc&) {
     throw does_not_fit("a training of this size does not fit into memory");
   }
@@ -241,20 +241,20 @@ std::unique_ptr<Engine> make_typed(const TrainSpec& spec, const Machinery& machi
 }  // namespace
 
 std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
-                                    const Machinery& machinery) {
-  refuse_untrainable(spec, machinery);
+                                    const Backend& backend) {
+  refuse_untrainable(spec, backend);
   set_thread_count(spec.threads);
-  const bool deterministic = spec.deterministic.value_or(machinery.device->is_host());
-  if (machinery.products != nullptr)
-    *machinery.products = {
+  const bool deterministic = spec.is_deterministic(!backend.device->is_host());
+  if (backend.products != nullptr)
+    *backend.products = {
         .tf32 = spec.precision == Precision::tf32, .time_candidates = !deterministic, .unordered_sums = !deterministic};
-  RankGroups ranks = make_rank_groups(spec, std::move(world), machinery.connect);
+  RankGroups ranks = make_rank_groups(spec, std::move(world), backend.connect);
   switch (spec.precision) {
     case Precision::bf16:
     case Precision::fp8:  // emulated: see nn/linear.h
-      return make_typed<bf16>(spec, machinery, *machinery.bf16_ops, std::move(ranks));
-    case Precision::fp16: return make_typed<f16>(spec, machinery, *machinery.f16_ops, std::move(ranks));
-    default: return make_typed<float>(spec, machinery, *machinery.f32_ops, std::move(ranks));
+      return make_typed<bf16>(spec, backend, *backend.bf16_ops, std::move(ranks));
+    case Precision::fp16: return make_typed<f16>(spec, backend, *backend.f16_ops, std::move(ranks));
+    default: return make_typed<float>(spec, backend, *backend.f32_ops, std::move(ranks));
   }
 }
 
@@ -263,9 +263,9 @@ std::unique_ptr<Engine> make_engine(const TrainSpec& spec) { return make_engine(
 std::unique_ptr<Engine> make_reference_engine(const TrainSpec& spec) {
   TrainSpec in_double = spec;
   in_double.precision = Precision::fp32;  // the nearest that a specification can name
-  refuse_untrainable(in_double, cpu_machinery());
+  refuse_untrainable(in_double, cpu_backend());
   set_thread_count(in_double.threads);
-  return make_typed<double>(in_double, cpu_machinery(), cpu_ops<double>(),
+  return make_typed<double>(in_double, cpu_backend(), cpu_ops<double>(),
                             make_rank_groups(in_double, make_self_communicator()));
 }
 

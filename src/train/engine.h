@@ -16,7 +16,7 @@
 #include "nn/parameters.h"
 #include "spec/train_spec.h"
 #include "text/fields.h"
-#include "train/machinery.h"
+#include "train/backend.h"
 
 namespace tprimat {
 
@@ -94,7 +94,7 @@ class Engine {
 // Weights are drawn from spec.seed. `world` has as many ranks as the layout. Throws Error for what the native trainer
 // cannot do, or when memory is short.
 std::unique_ptr<Engine> make_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
-                                    const Machinery& machinery = cpu_machinery());
+                                    const Backend& backend = cpu_backend());
 // On one rank.
 std::unique_ptr<Engine> make_engine(const TrainSpec& spec);
 

@@ -1,6 +1,7 @@
 // Started by mpirun, or with torchrun's variables: trains tiny models in layouts of as many ranks as there are, and
-// holds every loss and gradient norm to those of the same training on one rank. Before its first step each does one with
-// weights that are NaN, which leaves NaN in all memory of activations and gradients: none of it may reach a later step.
+// holds every loss and gradient norm to those of the same training on one rank. Before its first step each does one
+// with weights that are NaN, which leaves NaN in all memory of activations and gradients: none of it may reach a later
+// step.
 //   layout_parity SEED COUNT                 COUNT layouts drawn at random (0: all that the rules allow)
 //   layout_parity SEED COUNT STEPS DEVICE    with a GPU for each rank (nvd, amd, or simulated: its kernels run on the
 //                                            processor), held to the processor
@@ -72,10 +73,10 @@ struct Curve {
 };
 
 // Each rank sees one simulated GPU, which is its own.
-Machinery machinery_named(const std::string& device, Communicator& world) {
-  if (device.empty()) return cpu_machinery();
+Backend backend_named(const std::string& device, Communicator& world) {
+  if (device.empty()) return cpu_backend();
   const GpuVendor vendor = device == "nvd" ? GpuVendor::nvd : device == "amd" ? GpuVendor::amd : GpuVendor::host;
-  return machinery_of(load_gpu_module(vendor), world, launcher_place());
+  return backend_of(load_gpu_module(vendor), world, launcher_place());
 }
 
 // A step that is skipped.
@@ -100,8 +101,8 @@ void spoil(Engine& engine, const TrainSpec& spec) {
 }
 
 Curve train(const TrainSpec& spec, std::unique_ptr<Communicator> world, const std::string& device = "") {
-  const Machinery machinery = machinery_named(device, *world);
-  const auto engine = make_engine(spec, std::move(world), machinery);
+  const Backend backend = backend_named(device, *world);
+  const auto engine = make_engine(spec, std::move(world), backend);
   spoil(*engine, spec);
   Curve curve;
   run_training(spec, *engine, [&](const StepRecord& record) {

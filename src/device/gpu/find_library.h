@@ -35,8 +35,8 @@ std::vector<std::string> library_candidates(const WantedLibrary& wanted, const R
 void* open_library(const WantedLibrary& wanted);
 // The file of an open library.
 std::filesystem::path library_file(void* library);
-// Opens the shared libraries in the folder of `file` whose names begin so. Throws Error (missing component) where one of them
-// cannot be loaded.
+// Opens the shared libraries in the folder of `file` whose names begin so. Throws Error (missing component) where one
+// of them cannot be loaded.
 void open_beside(const std::filesystem::path& file, const std::vector<std::string>& beginnings);
 // The function `name` of an open library; null where it has none.
 void* find_function(void* library, const char* name);

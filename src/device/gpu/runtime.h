@@ -125,8 +125,8 @@ inline Status make_order_event(Event* event) {
 }
 inline Status destroy_event(Event event) { return TPRIMAT_GPU_API(EventDestroy)(event); }
 inline Status record_event(Event event, Stream stream) { return TPRIMAT_GPU_API(EventRecord)(event, stream); }
-// As a part of the graph that is recorded, done at each of its launches. HIP's events have no time there (ROCm 7.1,
-// github.com/ROCm/rocm-systems, issue 2380), nor has HIP before 7 this call.
+// As a part of the graph that is recorded, done at each of its launches. HIP's events have no time there (seen with
+// ROCm 7.1: ROCm/rocm-systems #2380), and HIP before 7 lacks this call.
 #if defined(TPRIMAT_GPU_HIP)
 inline constexpr bool k_graphs_time_events = false;
 inline Status record_event_in_graph(Event event, Stream stream) { return record_event(event, stream); }

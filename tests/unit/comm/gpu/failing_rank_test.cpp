@@ -19,7 +19,7 @@
 namespace tprimat::gpu {
 namespace {
 
-Machinery own_gpu() {
+Backend own_gpu() {
   std::shared_ptr<Accelerator> device = make_device(0);
   return {device,          device.get(),           &gpu_ops<float>(),  &gpu_ops<bf16>(),
           &gpu_ops<f16>(), &make_gpu_communicator, &product_settings()};
@@ -52,10 +52,10 @@ struct FailingTraining {
   std::function<void()> before_second = [] {};
 
   std::string run() const {
-    const Machinery machinery = own_gpu();
+    const Backend backend = own_gpu();
     try {
       const TrainSpec spec = shared_training();
-      const auto engine = make_engine(spec, world().split(0, world().rank()), machinery);
+      const auto engine = make_engine(spec, world().split(0, world().rank()), backend);
       const auto tokens = open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed,
                                                         DataSplit::train, spec.steps * spec.global_batch_size});
       engine->run_step(1, *tokens);

@@ -211,7 +211,8 @@ TEST(GpuCommunicator, NeighboursThatHaveMetTakeNoMoreMemory) {
 }
 
 TEST(GpuCommunicator, RanksThatAreNoNeighboursMeetAtTheirFirstMessage) {
-  if (group().size() < 4) GTEST_SKIP() << "every rank is a neighbour of all";
+  if (group().size() < 4)
+    GTEST_SKIP() << "every rank is a neighbour of all: this needs 4 ranks, as in the test comm.gpu.4";
   const int far = group().rank() < 2 ? group().rank() + 2 : group().rank() - 2;
   if (group().rank() >= 4) return;
   const DeviceVector<int32_t> own(std::vector<int32_t>{group().rank()});

@@ -21,7 +21,7 @@
 namespace tprimat {
 namespace {
 
-Machinery one_gpu() {
+Backend one_gpu() {
   std::shared_ptr<Accelerator> device = gpu::make_device(0);
   return {device,
           device.get(),
@@ -259,7 +259,7 @@ TEST(GpuEngine, AClockTimesOperationsInsideRecordedSteps) {
   const Curve plain = train(spec, *make_engine(spec, make_self_communicator(), one_gpu()));
   OpClock clock;
   clock.keep_events();
-  const Machinery gpu = one_gpu();
+  const Backend gpu = one_gpu();
   const auto engine = make_engine(spec, make_self_communicator(), gpu);
   engine->use_clock(&clock);
   const Curve timed = train(spec, *engine);
@@ -274,7 +274,7 @@ TEST(GpuEngine, AClockTimesOperationsInsideRecordedSteps) {
 // A vendor's profiler sees each operation of its window as a range, so the window's steps are not recorded.
 TEST(GpuEngine, RangesNameEveryOperationOfTheWindow) {
   TrainSpec spec = tiny_training(Precision::bf16);
-  const Machinery gpu = one_gpu();
+  const Backend gpu = one_gpu();
   const auto engine = make_engine(spec, make_self_communicator(), gpu);
   OpClock clock;
   clock.name_ranges_only();
@@ -284,8 +284,9 @@ TEST(GpuEngine, RangesNameEveryOperationOfTheWindow) {
   train(spec, *engine);
   gpu.accelerator->watch_with_profiler(false);
   const auto& seen = gpu::host::seen_ranges();
-  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), [](const auto& range) { return range.name == "mlp.gate_up forward"; }),
-            spec.steps * 2 * 2);
+  EXPECT_EQ(
+      std::count_if(seen.begin(), seen.end(), [](const auto& range) { return range.name == "mlp.gate_up forward"; }),
+      spec.steps * 2 * 2);
   EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](const auto& range) { return range.watched; }));
   EXPECT_EQ(gpu::host::open_ranges(), 0);
   EXPECT_TRUE(clock.totals().empty());
@@ -298,7 +299,7 @@ TEST(GpuEngine, AnUpdateIsCountedByTheBytesOfItsFormats) {
     spec.optimizer.master_weights = masters;
     spec.optimizer.moments = moments;
     spec.steps = 1;
-    const Machinery gpu = one_gpu();
+    const Backend gpu = one_gpu();
     const auto engine = make_engine(spec, make_self_communicator(), gpu);
     OpClock clock;
     engine->use_clock(&clock);
@@ -313,7 +314,7 @@ TEST(GpuEngine, AnUpdateIsCountedByTheBytesOfItsFormats) {
 
 // Eight billion weights drawn on the host's processor and copied would take many seconds before the first step.
 TEST(GpuEngine, WeightsAreDrawnOnTheGpu) {
-  const Machinery gpu = one_gpu();
+  const Backend gpu = one_gpu();
   const int64_t before = gpu::host::grids_run();
   const auto engine = make_engine(tiny_training(Precision::bf16), make_self_communicator(), gpu);
   EXPECT_GT(gpu::host::grids_run(), before + 2 * 12);  // each weight: drawn, and rounded from its master
@@ -321,19 +322,19 @@ TEST(GpuEngine, WeightsAreDrawnOnTheGpu) {
 #endif
 
 TEST(GpuEngine, OnlyATrainingInTf32RoundsItsInputs) {
-  const Machinery machinery = one_gpu();
+  const Backend backend = one_gpu();
   for (const Precision precision : {Precision::tf32, Precision::fp32}) {
-    const auto engine = make_engine(tiny_training(precision), make_self_communicator(), machinery);
+    const auto engine = make_engine(tiny_training(precision), make_self_communicator(), backend);
     EXPECT_EQ(gpu::product_settings().tf32, precision == Precision::tf32);
   }
 }
 
 TEST(GpuEngine, OnlyATrainingThatNeedNotRepeatMayDifferFromRunToRun) {
-  const Machinery machinery = one_gpu();
+  const Backend backend = one_gpu();
   TrainSpec spec = tiny_training(Precision::bf16);
   for (const std::optional<bool> deterministic : {std::optional(true), std::optional(false), std::optional<bool>()}) {
     spec.deterministic = deterministic;
-    const auto engine = make_engine(spec, make_self_communicator(), machinery);
+    const auto engine = make_engine(spec, make_self_communicator(), backend);
     EXPECT_EQ(gpu::product_settings().time_candidates, deterministic != true);
     EXPECT_EQ(gpu::product_settings().unordered_sums, deterministic != true);
   }

@@ -1,4 +1,4 @@
-#include "train/machinery.h"
+#include "train/backend.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -71,26 +71,26 @@ void refuse_shared_seats(const std::vector<GpuSeat>& seats) {
   if (!problems.empty()) throw Error(std::move(problems), ExitStatus::missing_component);
 }
 
-Machinery cpu_machinery() {
+Backend cpu_backend() {
   const auto not_owned = [](Device*) {};
   return {{&cpu_device(), not_owned}, nullptr, &cpu_ops<float>(), &cpu_ops<bf16>(), &cpu_ops<f16>(), nullptr};
 }
 
-Machinery gpu_machinery(const GpuModule& module, int index) {
+Backend gpu_backend(const GpuModule& module, int index) {
   std::shared_ptr<Accelerator> device = module.make_device(index);
   return {device,         device.get(),   module.f32_ops,  module.bf16_ops,
           module.f16_ops, module.connect, module.products, module.report};
 }
 
-Machinery machinery_of(const GpuModule& module, Communicator& world, const LauncherPlace& place) {
+Backend backend_of(const GpuModule& module, Communicator& world, const LauncherPlace& place) {
   const int index = number_of_gpu(module, place);
   refuse_shared_seats(gather_seats(world, {name_of_machine(), module.device_address(index)}));
-  return gpu_machinery(module, index);
+  return gpu_backend(module, index);
 }
 
-Machinery machinery_of(Platform platform, Communicator& world, const LauncherPlace& place) {
-  if (platform == Platform::cpu) return cpu_machinery();
-  return machinery_of(load_gpu_module(platform == Platform::nvd ? GpuVendor::nvd : GpuVendor::amd), world, place);
+Backend backend_of(Platform platform, Communicator& world, const LauncherPlace& place) {
+  if (platform == Platform::cpu) return cpu_backend();
+  return backend_of(load_gpu_module(platform == Platform::nvd ? GpuVendor::nvd : GpuVendor::amd), world, place);
 }
 
 }  // namespace tprimat

@@ -1,4 +1,4 @@
-#include "train/machinery.h"
+#include "train/backend.h"
 
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ std::vector<Outcome> start_ranks(const std::vector<std::vector<std::string>>& vi
         GatheringRank world(ranks, rank);
         Outcome& outcome = outcomes[static_cast<size_t>(rank)];
         try {
-          machinery_of(module, world, {rank, size, rank, size});
+          backend_of(module, world, {rank, size, rank, size});
         } catch (const Error& error) {
           outcome.refusal = error.what();
           outcome.status = error.status();
@@ -103,21 +103,21 @@ std::vector<Outcome> start_ranks(const std::vector<std::vector<std::string>>& vi
   return outcomes;
 }
 
-TEST(MachineryOfRanks, TakeTheirNumberAmongGpusThatAllOfThemSee) {
+TEST(BackendOfRanks, TakeTheirNumberAmongGpusThatAllOfThemSee) {
   const std::vector<std::string> all{"0000:1b:00.0", "0000:43:00.0"};
   const auto outcomes = start_ranks({all, all});
   EXPECT_EQ(outcomes[0].gpu, 0);
   EXPECT_EQ(outcomes[1].gpu, 1);
 }
 
-TEST(MachineryOfRanks, TakeTheOnlyGpuThatEachSees) {
+TEST(BackendOfRanks, TakeTheOnlyGpuThatEachSees) {
   const auto outcomes = start_ranks({{"0000:1b:00.0"}, {"0000:43:00.0"}, {"0000:52:00.0"}});
   for (const Outcome& outcome : outcomes) {
     EXPECT_EQ(outcome.gpu, 0) << outcome.refusal;
   }
 }
 
-TEST(MachineryOfRanks, AreRefusedWhereTwoSeeTheSameGpuAlone) {
+TEST(BackendOfRanks, AreRefusedWhereTwoSeeTheSameGpuAlone) {
   const auto outcomes = start_ranks({{"0000:1b:00.0"}, {"0000:43:00.0"}, {"0000:1b:00.0"}});
   for (const Outcome& outcome : outcomes) {
     EXPECT_FALSE(outcome.gpu);
@@ -127,12 +127,12 @@ TEST(MachineryOfRanks, AreRefusedWhereTwoSeeTheSameGpuAlone) {
   }
 }
 
-TEST(MachineryOfRanks, AreRefusedWhereTheirListsOfGpusAreInAnotherOrder) {
+TEST(BackendOfRanks, AreRefusedWhereTheirListsOfGpusAreInAnotherOrder) {
   const auto outcomes = start_ranks({{"a", "b"}, {"b", "a"}});
   EXPECT_NE(outcomes[0].refusal.find("ranks 0, 1 of "), std::string::npos) << outcomes[0].refusal;
 }
 
-TEST(MachineryOfRanks, AreRefusedWhereThereAreMoreThanSeveralGpusThatTheySee) {
+TEST(BackendOfRanks, AreRefusedWhereThereAreMoreThanSeveralGpusThatTheySee) {
   const auto outcomes = start_ranks({{"a", "b"}, {"a", "b"}, {"a", "b"}});
   for (const Outcome& outcome : outcomes) {
     EXPECT_NE(outcome.refusal.find("3 ranks of this machine share 2 GPUs"), std::string::npos) << outcome.refusal;

@@ -16,7 +16,7 @@ namespace tprimat {
 struct GpuModule;
 
 // What a training runs on: a device and its operations in every number format that it has.
-struct Machinery {
+struct Backend {
   std::shared_ptr<Device> device;
   Accelerator* accelerator = nullptr;  // the same device, where it is a GPU
   const OpTable<float>* f32_ops = nullptr;
@@ -28,14 +28,14 @@ struct Machinery {
   KernelReport* report = nullptr;       // of a GPU
 };
 
-Machinery cpu_machinery();
+Backend cpu_backend();
 // GPU number `index` of those that this process sees.
-Machinery gpu_machinery(const GpuModule& module, int index);
+Backend gpu_backend(const GpuModule& module, int index);
 // The device of this process: the processor, or a GPU that no other rank of its machine takes: the only one that this
 // process sees, else the one whose number is that of the rank on its machine. Collective over `world` for GPUs. Throws
 // Error (missing_component) where the program has no module for such GPUs, or ranks would share one.
-Machinery machinery_of(Platform platform, Communicator& world, const LauncherPlace& place);
-Machinery machinery_of(const GpuModule& module, Communicator& world, const LauncherPlace& place);
+Backend backend_of(Platform platform, Communicator& world, const LauncherPlace& place);
+Backend backend_of(const GpuModule& module, Communicator& world, const LauncherPlace& place);
 
 // Where the GPU of a rank is.
 struct GpuSeat {
