@@ -42,8 +42,11 @@ LLAMA = {"name": "llama124m", "full_name": "Llama shape of GPT-2's size", "num_l
          "norm_eps": 1e-5}
 GPT2 = {**LLAMA, "name": "gpt2", "full_name": "GPT-2 124M", "ffn_hidden_size": 3072, "linear_bias": True,
         "norm": "layer", "mlp": "gelu", "position": "learned"}
-MODELS = {"gpt2": GPT2, "llama": LLAMA}
-BATCHES = {"4x512": (4, 512), "8x1024": (8, 1024)}
+SMALL = {**LLAMA, "name": "llama_10m", "full_name": "Llama-shaped 10M of configs/default.yaml", "num_layers": 8,
+         "hidden_size": 256, "ffn_hidden_size": 768, "num_attention_heads": 4, "num_key_value_heads": 2,
+         "vocab_size": 8192, "tied_embeddings": False}
+MODELS = {"gpt2": GPT2, "llama": LLAMA, "small": SMALL}
+BATCHES = {"4x256": (4, 256), "4x512": (4, 512), "8x1024": (8, 1024)}
 OPTIMIZER = {"learning_rate": 3e-4, "beta1": 0.9, "beta2": 0.95, "epsilon": 1e-8, "weight_decay": 0.1,
              "clip_grad_norm": 1.0, "schedule": "constant"}
 
@@ -168,8 +171,9 @@ def print_table(cells):
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--batches", nargs="+", choices=BATCHES, default=list(BATCHES), help="sequences x tokens")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=["gpt2", "llama"])
+    parser.add_argument("--batches", nargs="+", choices=BATCHES, default=["4x512", "8x1024"],
+                        help="sequences x tokens")
     parser.add_argument("--precisions", nargs="+", choices=("fp32", "bf16"), default=["bf16", "fp32"])
     parser.add_argument("--contenders", nargs="+", choices=("native", "eager", "compile"),
                         default=["native", "eager", "compile"])

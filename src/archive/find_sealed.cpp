@@ -64,4 +64,23 @@ std::optional<std::string> SealedNames::find(const std::string& path, const std:
   return is_alone ? best : std::nullopt;
 }
 
+std::optional<std::string> SealedNames::find_by_name(const std::string& path, const std::string& beside,
+                                                     const std::function<bool(const std::string&)>& may_be) const {
+  const std::vector<std::string> wanted = split_path(path), neighbour = split_path(beside);
+  const auto group = wanted.empty() ? by_file_name_.end() : by_file_name_.find(wanted.back());
+  if (group == by_file_name_.end()) return std::nullopt;
+  const SealedName* best = nullptr;
+  std::pair<bool, size_t> best_fit{};
+  bool is_alone = false;
+  for (const SealedName* each : group->second) {
+    if (!may_be(each->name)) continue;
+    const size_t shared = common_start(each->parts, neighbour);
+    const std::pair<bool, size_t> fit{shared + 1 == each->parts.size() && shared + 1 == neighbour.size(), shared};
+    if (best != nullptr && fit < best_fit) continue;
+    is_alone = best == nullptr || fit != best_fit;
+    best = each, best_fit = fit;
+  }
+  return is_alone && best != nullptr ? std::optional(best->name) : std::nullopt;
+}
+
 }  // namespace tprimat

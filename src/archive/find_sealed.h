@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,11 @@ class SealedNames {
   // path, of several the one nearest to `beside`. A name and a path that have folders must share the last of them.
   // Nothing where no name fits, or two fit as well.
   std::optional<std::string> find(const std::string& path, const std::string& beside) const;
+
+  // The file of this name nearest to `beside`, of those that `may_be` accepts: whole folders are renamed and copied.
+  // Nothing where two are as near.
+  std::optional<std::string> find_by_name(const std::string& path, const std::string& beside,
+                                          const std::function<bool(const std::string&)>& may_be) const;
   bool holds(const std::string& name) const { return names_.contains(name); }
 
  private:

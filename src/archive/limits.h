@@ -19,9 +19,9 @@ struct ArchiveLimits {
 // Why no file of an archive may be called so, as the end of a sentence ("leads out of it"); empty: it may.
 std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limits);
 
-// JSON by its name, and one that could be a result by its text.
+// JSON by its name, and a file that could be a result by its text, whatever it is called.
 bool is_document(std::string_view name);
-bool may_be_result(std::string_view text);
+bool may_be_result(std::string_view name, std::string_view text);
 
 // The name with each control character, and each byte that is no UTF-8, as %XX.
 std::string escape_name(std::string_view name);

@@ -10,6 +10,7 @@
 namespace tprimat {
 
 inline constexpr const char* k_manifest_name = "MANIFEST.json";
+inline constexpr const char* k_signature_name = "MANIFEST.json.sig";  // in signed archives
 inline constexpr int k_archive_version = 1;
 
 struct SealedFile {

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "archive/secret_shapes.h"
+#include "base/environment.h"
 #include "text/json.h"
 
 extern char** environ;
@@ -26,19 +28,6 @@ bool stands_alone(std::string_view text, size_t begin, size_t size) {
          (begin + size >= text.size() || !is_name_character(text[begin + size]));
 }
 
-std::string upper(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::toupper(c); });
-  return result;
-}
-
-bool names_a_secret(std::string_view variable) {
-  const std::string name = upper(variable);
-  for (const char* part : {"TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY"})
-    if (name.find(part) != std::string::npos) return true;
-  return false;
-}
-
 // Names that many machines share tell nobody who worked there, and stand in logs as ordinary words.
 bool is_telling(const std::string& user) {
   constexpr std::array k_common = {"root", "user", "admin", "ubuntu", "debian", "nobody", "test"};
@@ -51,9 +40,9 @@ struct TokenShape {
   bool plain = false;  // these are letters and digits alone: hf_trainer_of_ours is a name
 };
 constexpr std::array k_token_shapes = {
-    TokenShape{"hf_", 20, true}, TokenShape{"ghp_", 20, true}, TokenShape{"github_pat_", 20},
-    TokenShape{"sk-", 20},       TokenShape{"AKIA", 16},       TokenShape{"ASIA", 16},
-    TokenShape{"xoxb-", 20},     TokenShape{"glpat-", 16},     TokenShape{"nvapi-", 20}};
+    TokenShape{"hf_", 20, true}, TokenShape{"ghp_", 20, true}, TokenShape{"github_pat_", 20}, TokenShape{"sk-", 20},
+    TokenShape{"AKIA", 16},      TokenShape{"ASIA", 16},       TokenShape{"AIza", 35},        TokenShape{"xoxb-", 20},
+    TokenShape{"glpat-", 16},    TokenShape{"nvapi-", 20}};
 
 // A count of tokens is no secret, and a number in JSON has no stand-in.
 bool is_number(std::string_view text) { return text.find_first_not_of("0123456789.+-eE") == std::string_view::npos; }
@@ -94,7 +83,7 @@ Redactor::Redactor(const RedactionOptions& options) {
 }
 
 std::string Redactor::redact(std::string_view text) {
-  return replace_homes(replace_tokens(replace_words(std::string(text))));
+  return replace_homes(replace_tokens(replace_stated(replace_words(std::string(text)))));
 }
 
 std::string Redactor::replace_words(std::string text) {
@@ -110,6 +99,17 @@ std::string Redactor::replace_words(std::string text) {
     if (done > 0) text = result.append(text, done);
   }
   return text;
+}
+
+std::string Redactor::replace_stated(std::string text) {
+  std::string result;
+  size_t done = 0;
+  for (const TextSpan& span : find_stated_secrets(text)) {
+    result.append(text, done, span.begin - done).append(k_hidden_secret);
+    done = span.begin + span.size;
+    ++counts_["secret"];
+  }
+  return done > 0 ? result.append(text, done) : text;
 }
 
 std::string Redactor::replace_tokens(std::string text) {
@@ -144,6 +144,15 @@ std::string Redactor::replace_homes(std::string text) {
     if (done > 0) text = result.append(text, done);
   }
   return text;
+}
+
+bool holds_stand_in(std::string_view text) {
+  if (text.find(k_hidden_secret) != std::string_view::npos || text.starts_with("~")) return true;
+  for (const std::string_view word : {"user", "host-"})
+    for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+      if (stands_alone(text, at, name_end(text, at) - at) && (word != "user" || name_end(text, at) == at + word.size()))
+        return true;
+  return false;
 }
 
 RedactionOptions local_redaction(bool with_hosts) {

@@ -21,8 +21,8 @@ struct RedactionOptions {
 };
 
 // The same word always becomes the same stand-in, so that a log stays readable. Recognised by shape: tokens of Hugging
-// Face (hf_...), GitHub (ghp_..., github_pat_...), GitLab, OpenAI and others (sk-...), NVIDIA, Slack and AWS (AKIA...);
-// home folders of anybody (/home/NAME, /Users/NAME).
+// Face (hf_...), GitHub (ghp_..., github_pat_...), GitLab, OpenAI and others (sk-...), NVIDIA, Slack, Google
+// (AIza...) and AWS (AKIA...); what find_stated_secrets() finds; home folders of anybody (/home/NAME, /Users/NAME).
 class Redactor {
  public:
   explicit Redactor(const RedactionOptions& options);
@@ -34,6 +34,7 @@ class Redactor {
 
  private:
   std::string replace_words(std::string text);
+  std::string replace_stated(std::string text);
   std::string replace_tokens(std::string text);
   std::string replace_homes(std::string text);
 
@@ -45,8 +46,11 @@ class Redactor {
   std::map<std::string, int64_t> counts_;
 };
 
-// The secrets and names of this process: environment variables called *TOKEN*, *SECRET*, *PASSWORD*, *API_KEY*; the
-// user; the home folder; with `with_hosts` also the name of this machine.
+// Whether a text may have been changed by a redactor: it holds one of the stand-ins above.
+bool holds_stand_in(std::string_view text);
+
+// The secrets and names of this process: values of the environment variables that names_a_secret() accepts
+// (base/environment.h); the user; the home folder; with `with_hosts` also the name of this machine.
 RedactionOptions local_redaction(bool with_hosts);
 
 }  // namespace tprimat

@@ -62,7 +62,11 @@ class Gatherer {
     const std::string root = unused_name(whole.has_filename() ? whole.filename().string() : "root", roots_);
     for (const auto& entry : fs::recursive_directory_iterator(whole, fs::directory_options::skip_permission_denied)) {
       std::error_code ignored;
-      if (entry.is_regular_file(ignored) && !entry.is_symlink(ignored))
+      if (entry.is_symlink(ignored))
+        left_out.push_back({entry.path().string(), "a link: name the file itself"});
+      else if (!entry.is_regular_file(ignored) && !entry.is_directory(ignored))
+        left_out.push_back({entry.path().string(), "no plain file"});
+      else if (entry.is_regular_file(ignored))
         add_file(entry.path(), root + "/" + fs::relative(entry.path(), whole).generic_string());
     }
   }
@@ -159,7 +163,7 @@ void check_output_name(const fs::path& output) {
 class Sealing {
  public:
   explicit Sealing(const SealRequest& request)
-      : limits_(request.limits), redactor_(request.redaction), writer_(request.output) {
+      : limits_(request.limits), sign_(request.sign), redactor_(request.redaction), writer_(request.output) {
     seal_.manifest.program = request.program;
     seal_.manifest.created = request.created;
   }
@@ -173,7 +177,7 @@ class Sealing {
       return seal_.left_out.push_back({item.path.string(), fault});
     if (std::ssize(content) > limits_.file_bytes)
       return seal_.left_out.push_back({item.path.string(), describe_largest(limits_)});
-    if (is_document(name) && may_be_result(content)) result_bytes_ += std::ssize(content);
+    if (may_be_result(name, content)) result_bytes_ += std::ssize(content);
     write(name, content);
     seal_.manifest.files.push_back({name, std::ssize(content), sha256_hex(content)});
   }
@@ -184,6 +188,7 @@ class Sealing {
     const std::string manifest = print_json(to_json(seal_.manifest));
     seal_.manifest_sha256 = sha256_hex(manifest);
     write(k_manifest_name, manifest);
+    if (sign_) write(k_signature_name, sign_(manifest));
     writer_.finish();
     return std::move(seal_);
   }
@@ -201,10 +206,11 @@ class Sealing {
   }
 
   ArchiveLimits limits_;
+  std::function<std::string(const std::string&)> sign_;
   Redactor redactor_;
   SealWriter writer_;
   Seal seal_;
-  std::set<std::string> names_{k_manifest_name};
+  std::set<std::string> names_{k_manifest_name, k_signature_name};
   int64_t files_ = 0, bytes_ = 0, result_bytes_ = 0;
 };
 

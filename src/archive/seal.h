@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct SealRequest {
   RedactionOptions redaction;
   std::string program, created;
   ArchiveLimits limits = {};
+  std::function<std::string(const std::string& manifest)> sign = {};  // returns its signature; empty: unsigned
 };
 
 struct LeftOut {

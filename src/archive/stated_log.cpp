@@ -6,9 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "archive/stated_clock.h"
 #include "archive/stated_numbers.h"
 #include "archive/stated_series.h"
+#include "archive/stated_settings.h"
+#include "archive/stated_status.h"
 #include "base/error.h"
+#include "extract/attempts.h"
 #include "extract/dialects.h"
 #include "extract/step_records.h"
 #include "extract/to_result.h"
@@ -20,6 +24,15 @@ namespace {
 
 // Of a run of the suite: its steps are counted from 1, and everything else is not from the log.
 bool was_followed(const RunResult& result) { return result.source.format == "log"; }
+
+// Of a run of the suite whose trainer wrote step records beside its log.
+bool has_records(const RunResult& result) { return result.source.steps_file.has_value(); }
+
+bool is_known(const std::string& format) {
+  return std::any_of(dialects().begin(), dialects().end(), [&](const Dialect& each) { return each.id == format; });
+}
+
+bool is_of_run(const RunResult& result) { return was_followed(result) || has_records(result); }
 
 KnownFacts facts_of(const RunResult& stated) {
   return {.platform = stated.platform,
@@ -39,6 +52,15 @@ RunResult extract_again(const ReadLog& read, const std::string& log_name, const 
   again.telemetry = stated.telemetry;
   summarise_run(again, options);
   return again;
+}
+
+// The attempt of the log that the result was extracted from, where that was one alone.
+ReadLog attempt_of(const RunResult& stated, const ReadLog& read) {
+  if (!stated.source.attempt || read.log.steps.empty()) return read;
+  const RunResult last = make_result(read, "", {});
+  const bool is_last_run =
+      last.source.first_line == stated.source.first_line && last.source.records == stated.source.records;
+  return is_last_run ? read : select_attempt(read, *stated.source.attempt);
 }
 
 // The format was detected then, and is given now; the log lay elsewhere.
@@ -61,6 +83,7 @@ constexpr const char* k_sections[] = {"performance_metrics",
                                       "gpu_info",
                                       "model_info",
                                       "event_counts",
+                                      "config_audit",
                                       "framework",
                                       "framework_version",
                                       "platform",
@@ -68,13 +91,16 @@ constexpr const char* k_sections[] = {"performance_metrics",
                                       "dataset",
                                       "timestamp",
                                       "status",
-                                      "failure_kind"};
+                                      "status_reason",
+                                      "failure_kind",
+                                      "skipped_updates"};
 
-void check_sections(const StatedResult& result, const RunResult& again, Verification& found) {
+void check_sections(const StatedResult& result, const std::string& log_name, const RunResult& again,
+                    Verification& found) {
   const Json derived = run_result_to_json(again);
   const auto check = [&](const char* section, const Json& stated, Silence silence) {
     const Json follows = derived.contains(section) ? derived[section] : Json();
-    const NumberPlace place{result.file, section, result.skip_intervals};
+    const NumberPlace place{result.file, section, result.skip_intervals, log_name};
     check_numbers(place, stated, follows, found);
     check_words(place, stated, follows, silence, found);
   };
@@ -85,32 +111,33 @@ void check_sections(const StatedResult& result, const RunResult& again, Verifica
   check("source", source_section(result.stored), Silence::allows);
 }
 
-void check_reading(const StatedResult& result, const std::string& log_name, const ReadLog& read, Verification& found) {
+void check_reading(const StatedResult& result, const LogText& log, const ReadLog& read, Verification& found) {
   if (was_followed(result.read))
-    return check_series(result.file, result.read, index_records(make_step_records(read)), found);
-  const RunResult again = extract_again(read, log_name, result.read);
-  check_series(result.file, result.read, records_of(again), found);
-  check_sections(result, again, found);
+    check_series({result.file, log.name}, result.read, index_records(make_step_records(read)), found);
+  if (is_of_run(result.read)) {
+    check_end_of_log(result, log, read, found);
+    return check_log_of_run(result, log, read, found);
+  }
+  const RunResult again = extract_again(attempt_of(result.read, read), log.name, result.read);
+  check_series({result.file, log.name}, result.read, records_of(again), found);
+  check_sections(result, log.name, again, found);
+  check_log_clock({result.file, log.name}, result.read, found);
 }
 
 }  // namespace
 
-bool is_from_log(const RunResult& result) {
-  if (!result.source.log || !result.source.format || result.source.steps_file) return false;
-  return was_followed(result) || std::any_of(dialects().begin(), dialects().end(), [&](const Dialect& dialect) {
-           return dialect.id == *result.source.format;
-         });
-}
+bool is_from_log(const RunResult& result) { return result.source.log && result.source.format; }
 
-void check_log(const StatedResults& results, const std::string& log_name, const std::string& log, Verification& found) {
+void check_log(const StatedResults& results, const LogText& log, Verification& found) {
   const RunResult& first = results.front()->read;
+  const std::string& format = *first.source.format;
   const auto broken = [&](const StatedResult& result, const Error& error) {
-    found.broken.push_back({result.file, fmt::format("its log {}", log_name), "read as " + *first.source.format,
-                            error.problems().front().what});
+    found.broken.push_back(
+        {result.file, fmt::format("its log {}", log.name), "read as " + format, error.problems().front().what});
   };
   std::optional<ReadLog> read;
   try {
-    read = read_log_text(log, {was_followed(first) ? "" : *first.source.format});
+    read = read_log_text(log.text, {is_of_run(first) || !is_known(format) ? "" : format});
     ++found.logs;
   } catch (const Error& error) {
     for (const auto& result : results) broken(*result, error);
@@ -118,7 +145,7 @@ void check_log(const StatedResults& results, const std::string& log_name, const 
   }
   for (const auto& result : results) {
     try {
-      check_reading(*result, log_name, *read, found);
+      check_reading(*result, log, *read, found);
     } catch (const Error& error) {
       broken(*result, error);
     }

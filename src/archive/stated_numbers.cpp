@@ -13,16 +13,6 @@ namespace {
 
 std::string show_json(const Json& value) { return value.is_number() ? value.dump() : "nothing"; }
 
-std::string show_word(const Json& value) {
-  if (value.is_null()) return "nothing";
-  return value.is_string() ? value.get<std::string>() : print_json_line(value);
-}
-
-// A secret may have been hidden in the log and in the result at other lengths.
-bool is_hidden(const Json& value) {
-  return value.is_string() && value.get_ref<const std::string&>().find(k_hidden_secret) != std::string::npos;
-}
-
 bool is_interval(const std::string& key) { return key == "ci95_low" || key == "ci95_high"; }
 
 bool holds_numbers(const Json& list) {
@@ -32,20 +22,20 @@ bool holds_numbers(const Json& list) {
 
 void check_number(const NumberPlace& place, const Json& stated, const Json& derived, Verification& found) {
   ++found.numbers;
-  const bool both = stated.is_number() && derived.is_number();
-  if (!both || !is_same_figure(stated.get<double>(), derived.get<double>()))
-    found.broken.push_back({place.file, place.where, show_json(stated), show_json(derived)});
+  if (!stated.is_number() || !derived.is_number() || !is_same_number(stated, derived))
+    found.broken.push_back({place.file, place.where, show_json(stated), show_json(derived), place.witness});
 }
 
 NumberPlace within(const NumberPlace& place, const std::string& part) {
-  return {place.file, place.where + part, place.skip_intervals};
+  return {place.file, place.where + part, place.skip_intervals, place.witness};
 }
 
 void check_list(const NumberPlace& place, const Json& stated, const Json& derived, Verification& found) {
   if (!derived.is_array() || stated.size() != derived.size()) {
     if (holds_numbers(stated) || holds_numbers(derived))
       found.broken.push_back({place.file, place.where, fmt::format("{} entries", stated.size()),
-                              derived.is_array() ? fmt::format("{} entries", derived.size()) : "nothing"});
+                              derived.is_array() ? fmt::format("{} entries", derived.size()) : "nothing",
+                              place.witness});
     return;
   }
   for (size_t i = 0; i < stated.size(); ++i) {
@@ -63,6 +53,21 @@ bool is_same_figure(double stated, double derived) {
   constexpr double k_tolerance = 1e-6;
   if (!std::isfinite(stated) || !std::isfinite(derived)) return !std::isfinite(stated) && !std::isfinite(derived);
   return std::fabs(stated - derived) <= k_tolerance * std::max(std::fabs(stated), std::fabs(derived));
+}
+
+bool is_same_number(const Json& stated, const Json& derived) {
+  if (stated.is_number_integer() && derived.is_number_integer()) return stated == derived;
+  if (derived.is_number_integer()) return stated.get<double>() == derived.get<double>();
+  return is_same_figure(stated.get<double>(), derived.get<double>());
+}
+
+bool is_hidden(const Json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().find(k_hidden_secret) != std::string::npos;
+}
+
+std::string show_word(const Json& value) {
+  if (value.is_null()) return "nothing";
+  return value.is_string() ? value.get<std::string>() : print_json_line(value);
 }
 
 std::string show_figure(double figure) { return std::isfinite(figure) ? fmt::format("{}", figure) : "no number"; }
@@ -95,7 +100,7 @@ void check_words(const NumberPlace& place, const Json& stated, const Json& deriv
   } else if (stated.is_string() || stated.is_boolean()) {
     if (stated == derived || (derived.is_null() && silence == Silence::allows)) return;
     if (is_hidden(stated) && (derived.is_null() || is_hidden(derived))) return;
-    found.broken.push_back({place.file, place.where, show_word(stated), show_word(derived)});
+    found.broken.push_back({place.file, place.where, show_word(stated), show_word(derived), place.witness});
   }
 }
 

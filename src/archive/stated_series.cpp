@@ -16,8 +16,8 @@ namespace {
 
 struct StatedSeries {
   const char* title;
-  std::vector<double> RunResult::* values;
-  std::optional<double> StepRecord::* recorded;
+  std::vector<double> RunResult::*values;
+  std::optional<double> StepRecord::*recorded;
 };
 constexpr std::array k_series = {
     StatedSeries{"loss", &RunResult::loss_values, &StepRecord::loss},
@@ -35,10 +35,12 @@ std::optional<double> entry_of(const std::vector<double>& values, size_t entry) 
   return entry < values.size() && std::isfinite(values[entry]) ? std::optional(values[entry]) : std::nullopt;
 }
 
+std::string show_entry(const std::optional<double>& figure) { return figure ? show_figure(*figure) : "nothing"; }
+
 class SeriesCheck {
  public:
-  SeriesCheck(const std::string& file, const RunResult& stated, const RecordsByStep& records, Verification& found)
-      : file_(file), stated_(stated), records_(records), found_(found) {}
+  SeriesCheck(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found)
+      : place_(place), stated_(stated), records_(records), found_(found) {}
 
   void run() {
     const size_t entries = longest_series(stated_);
@@ -63,8 +65,8 @@ class SeriesCheck {
                const std::optional<double>& recorded) {
     if (!stated && (!recorded || !std::isfinite(*recorded))) return;
     if (stated && recorded && is_same_figure(*stated, *recorded)) return;
-    found_.broken.push_back({file_, fmt::format("step {}, {}", step, title), stated ? show_figure(*stated) : "nothing",
-                             recorded ? show_figure(*recorded) : "nothing"});
+    found_.broken.push_back({place_.file, fmt::format("step {}, {}", step, title), show_entry(stated),
+                             show_entry(recorded), place_.witness});
   }
 
   // A suite drops records with impossible step numbers, and says so.
@@ -77,10 +79,76 @@ class SeriesCheck {
       return record.first <= 2 * asked + 1000 && !numbers.contains(record.first);
     });
     if (left_out > 0)
-      found_.broken.push_back({file_, "steps", fmt::format("{}", entries), fmt::format("{} more recorded", left_out)});
+      found_.broken.push_back(
+          {place_.file, "steps", fmt::format("{}", entries), fmt::format("{} more", left_out), place_.witness});
   }
 
-  const std::string& file_;
+  const SeriesPlace& place_;
+  const RunResult& stated_;
+  const RecordsByStep& records_;
+  Verification& found_;
+};
+
+// The fields of step records outside the series: time stamps, loss scales, tokens, skipped updates.
+class WorkCheck {
+ public:
+  WorkCheck(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found)
+      : place_(place), stated_(stated), records_(records), found_(found) {}
+
+  void run() {
+    if (stated_.reported) {
+      check_reported("time stamp", stated_.reported->unix_time, &StepRecord::unix_time);
+      check_reported("loss scale", stated_.reported->loss_scale, &StepRecord::loss_scale);
+    }
+    check_tokens();
+    check_skipped();
+  }
+
+ private:
+  void check_reported(const char* title, const std::optional<std::vector<double>>& stated,
+                      std::optional<double> StepRecord::*recorded) {
+    constexpr double k_millisecond = 1e-3;  // of a time stamp
+    for (size_t i = 0; stated && i < stated->size(); ++i) {
+      const int64_t step = step_number(stated_, i);
+      const auto record = records_.find(step);
+      const auto told = record == records_.end() ? std::nullopt : record->second.*recorded;
+      const auto entry = entry_of(*stated, i);
+      if (!entry && (!told || !std::isfinite(*told))) continue;
+      if (entry && told && std::fabs(*entry - *told) <= k_millisecond) continue;
+      refute(fmt::format("step {}, {}", step, title), show_entry(entry), show_entry(told));
+    }
+  }
+
+  // The audit of a run that trained on another number of tokens than asked gives the number of one such step.
+  void check_tokens() {
+    const auto expected = tokens_per_step(stated_);
+    if (!expected) return;
+    const auto audited =
+        std::find_if(stated_.config_audit.begin(), stated_.config_audit.end(),
+                     [](const AuditEntry& entry) { return entry.key == "tokens_per_step" && entry.asked; });
+    for (const auto& [step, record] : records_) {
+      if (!record.tokens || *record.tokens == *expected) continue;
+      const std::string told = std::to_string(*record.tokens);
+      if (audited == stated_.config_audit.end())
+        return refute(fmt::format("step {}, tokens", step), std::to_string(*expected), told);
+      if (audited->effective != told) refute("config_audit.tokens_per_step", audited->effective, told);
+      return;
+    }
+  }
+
+  void check_skipped() {
+    const auto skipped = std::count_if(records_.begin(), records_.end(),
+                                       [](const auto& record) { return record.second.skipped.value_or(false); });
+    if (stated_.skipped_updates.value_or(0) == skipped) return;
+    const auto& stated = stated_.skipped_updates;
+    refute("skipped_updates", stated ? std::to_string(*stated) : "nothing", std::to_string(skipped));
+  }
+
+  void refute(const std::string& what, const std::string& stated, const std::string& recorded) {
+    found_.broken.push_back({place_.file, what, stated, recorded, place_.witness});
+  }
+
+  const SeriesPlace& place_;
   const RunResult& stated_;
   const RecordsByStep& records_;
   Verification& found_;
@@ -115,8 +183,13 @@ RecordsByStep records_of(const RunResult& result) {
   return by_step;
 }
 
-void check_series(const std::string& file, const RunResult& stated, const RecordsByStep& records, Verification& found) {
-  SeriesCheck(file, stated, records, found).run();
+void check_series(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records,
+                  Verification& found) {
+  SeriesCheck(place, stated, records, found).run();
+}
+
+void check_work(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found) {
+  WorkCheck(place, stated, records, found).run();
 }
 
 }  // namespace tprimat

@@ -20,8 +20,15 @@ RecordsByStep parse_records(const std::string& lines);
 // The series of a result as records: what one made from the same log says.
 RecordsByStep records_of(const RunResult& result);
 
-// Holds time, loss, learning rate, gradient norm and memory of every step that a result states against its record. What
-// is stated without a record does not hold, and neither does what the result leaves out.
-void check_series(const std::string& file, const RunResult& stated, const RecordsByStep& records, Verification& found);
+struct SeriesPlace {
+  std::string file, witness;  // the result, and the file of the records
+};
+
+// Compares time, loss, learning rate, gradient norm and memory of every step of a result with its record. A step
+// without a record does not hold, nor does a record that the result leaves out.
+void check_series(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found);
+
+// Compares the other fields of step records that a trainer wrote: time stamps, loss scales, tokens, skipped updates.
+void check_work(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found);
 
 }  // namespace tprimat

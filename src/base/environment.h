@@ -3,11 +3,16 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace tprimat {
 
 // One variable of an environment, this process's or another; nothing when it is not set.
 using EnvironmentReader = std::function<std::optional<std::string>(const std::string& name)>;
+
+// Whether a variable of this name holds a secret: *TOKEN (HF_TOKEN, TOKEN_2; not TOKENIZER, NUM_TOKENS), *SECRET*,
+// *PASSWORD*, *CREDENTIAL*, *API_KEY*, *ACCESS_KEY*, *PRIVATE_KEY*; none that names a place: *_FILE, *_PATH, *_DIR.
+bool names_a_secret(std::string_view variable);
 
 std::optional<std::string> read_environment(const std::string& name);  // of this process
 

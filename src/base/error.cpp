@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/printable.h"
 
 namespace tprimat {
 
 std::string to_string(const Problem& problem) {
-  std::string text = problem.where.empty() ? problem.what : problem.where + ": " + problem.what;
+  const std::string what = printable(problem.what), where = printable(problem.where);  // each on its one line
+  std::string text = where.empty() ? what : where + ": " + what;
   if (!problem.hint.empty()) text += "\n  " + problem.hint;
   return text;
 }

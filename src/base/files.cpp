@@ -1,21 +1,24 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
+#include "base/input_file.h"
 
 namespace tprimat {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t k_read_size = size_t{1} << 16;
 
 [[noreturn]] void fail(const fs::path& path, const std::string& verb, int error, ExitStatus status) {
   const std::string hint = error == ENOSPC ? "free some space, or choose another folder with --output" : "";
@@ -31,26 +34,68 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
-void create_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(folder, "create the folder", error.value(), ExitStatus::work_failed);
+// The part of the path that is in the way: a file, or a symbolic link to nothing. Empty where none is.
+fs::path find_obstacle(const fs::path& folder) {
+  std::error_code unreadable;
+  for (fs::path part = folder; !part.empty() && part != part.root_path(); part = part.parent_path())
+    if (fs::exists(fs::symlink_status(part, unreadable))) return fs::is_directory(part, unreadable) ? fs::path() : part;
+  return {};
+}
+
+[[noreturn]] void refuse_output(const fs::path& path, const std::string& what) {
+  throw Error(
+      Problem{"is " + what + ", so no file can be written here", path.string(), "remove it, or choose another name"},
+      ExitStatus::work_failed);
+}
+
+bool is_system_link(const fs::path& path, const struct stat& named) {
+  return S_ISLNK(named.st_mode) && path.lexically_normal().string().starts_with("/dev/");
 }
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
+// A new file may replace a regular file or a symbolic link. Anything else stays: /dev/null must not become a file, and
+// /dev/stdout must keep its target.
+void require_replaceable(const fs::path& path) {
+  struct stat named {};
+  if (::lstat(path.c_str(), &named) != 0 || S_ISREG(named.st_mode)) return;
+  if (S_ISDIR(named.st_mode)) refuse_output(path, "a folder");
+  if (!S_ISLNK(named.st_mode) || is_system_link(path, named)) refuse_output(path, "a device or a pipe");
+}
+
+void ensure_folder(const fs::path& folder) {
   std::error_code error;
-  if (fs::is_directory(path, error)) throw Error(Problem{"is a folder, not a file", path.string(), ""});
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) fail(path, "read", errno != 0 ? errno : ENOENT, ExitStatus::usage);
-  std::ostringstream content;
-  content << stream.rdbuf();
-  if (stream.bad()) fail(path, "read", errno != 0 ? errno : EIO, ExitStatus::usage);
-  return std::move(content).str();
+  fs::create_directories(folder, error);
+  if (!error) return;
+  const fs::path obstacle = find_obstacle(folder);
+  if (obstacle.empty()) fail(folder, "create the folder", error.value(), ExitStatus::work_failed);
+  std::error_code unreadable;
+  const fs::path target = fs::read_symlink(obstacle, unreadable);
+  const std::string reason = unreadable
+                                 ? obstacle.string() + " is a file"
+                                 : fmt::format("{} is a link to {}, which {}", obstacle.string(), target.string(),
+                                               fs::exists(obstacle, unreadable) ? "is a file" : "does not exist");
+  throw Error(Problem{"cannot create the folder: " + reason, folder.string(), "remove it, or name another folder"},
+              ExitStatus::work_failed);
+}
+
+std::string read_file(const fs::path& path) {
+  const InputFile file = open_input(path);
+  const int descriptor = file.descriptor();
+  std::string content;
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode)) content.reserve(static_cast<size_t>(facts.st_size));
+  std::vector<char> bytes(k_read_size);
+  ssize_t count = 0;
+  while ((count = ::read(descriptor, bytes.data(), bytes.size())) != 0) {
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) break;
+    content.append(bytes.data(), static_cast<size_t>(count));
+  }
+  if (count < 0) fail(path, "read", errno, ExitStatus::usage);
+  return content;
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content, Survives survives) {
@@ -60,7 +105,8 @@ void write_file_atomically(const fs::path& path, std::string_view content, Survi
 }
 
 NewFile::NewFile(const fs::path& path) : target_(path), path_(path.string() + ".XXXXXX.tmp") {
-  create_folder(folder_of(path));
+  ensure_folder(folder_of(path));
+  require_replaceable(path);
   descriptor_ = ::mkostemps(path_.data(), 4, O_CLOEXEC);
   if (descriptor_ < 0) fail(target_, "write", errno, ExitStatus::work_failed);
 }
@@ -89,9 +135,15 @@ void sync_folder(const fs::path& folder) {
 }
 
 LineWriter::LineWriter(const fs::path& path) : path_(path.string()) {
-  if (path.has_parent_path()) create_folder(path.parent_path());
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+  if (path.has_parent_path()) ensure_folder(path.parent_path());
+  struct stat named {};
+  const bool is_named = ::lstat(path.c_str(), &named) == 0;
+  if (is_named && S_ISLNK(named.st_mode) && !is_system_link(path, named)) refuse_output(path, "a symbolic link");
+  // Without O_NONBLOCK, opening a named pipe would wait for a reader for ever.
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  if (descriptor_ < 0 && errno == ENXIO) refuse_output(path, "a pipe that nobody reads");
   if (descriptor_ < 0) fail(path, "write", errno, ExitStatus::work_failed);
+  ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
 }
 
 LineWriter::~LineWriter() { ::close(descriptor_); }

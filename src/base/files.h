@@ -6,7 +6,8 @@
 
 namespace tprimat {
 
-// The whole file. Throws Error that names the path and the system's reason.
+// The whole file, or all that comes through a pipe: see open_input. Throws Error that names the path and the system's
+// reason.
 std::string read_file(const std::filesystem::path& path);
 
 // What a file survives once it is written. `power_loss` waits for the disk, which takes milliseconds; `kill` is for
@@ -38,6 +39,14 @@ class NewFile {
   bool finished_ = false;
 };
 
+// With its parents; one that is there stays. Throws Error (ExitStatus::work_failed) that names the file or the link in
+// the way.
+void ensure_folder(const std::filesystem::path& folder);
+
+// Throws the Error of write_file_atomically where the path is a folder, a device or a pipe. For long work that writes
+// its file at the end.
+void require_replaceable(const std::filesystem::path& path);
+
 // Makes the folder's entries (files created, renamed, removed) survive a power loss, as far as the system can.
 void sync_folder(const std::filesystem::path& folder);
 
@@ -45,7 +54,7 @@ void sync_folder(const std::filesystem::path& folder);
 // but possibly a short last one after a crash of the machine.
 class LineWriter {
  public:
-  explicit LineWriter(const std::filesystem::path& path);  // truncates; throws Error
+  explicit LineWriter(const std::filesystem::path& path);  // truncates, follows no link; throws Error
   ~LineWriter();
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;

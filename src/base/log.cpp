@@ -3,17 +3,26 @@
 #include <fmt/color.h>
 #include <fmt/core.h>
 
-#include <cstdio>
+#include "base/output.h"
+#include "base/printable.h"
 
 namespace tprimat {
 namespace {
 
 LogSettings g_settings;  // written once by main before any thread starts
 
+// Only a remedy, which is indented, has a line of its own; every other line break came with foreign text.
+std::string one_sentence(std::string_view sentence) {
+  std::string text = printable(sentence, "\n\t");
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+    if (text.compare(at + 1, 2, "  ") != 0) text[at] = ' ';
+  return text;
+}
+
 void print(std::string_view label, fmt::terminal_color colour, std::string_view sentence) {
   const std::string styled =
       g_settings.colour ? fmt::format(fmt::fg(colour) | fmt::emphasis::bold, "{}", label) : std::string(label);
-  fmt::print(stderr, "{}{}{}\n", styled, label.empty() ? "" : ": ", sentence);
+  write_stderr(fmt::format("{}{}{}\n", styled, label.empty() ? "" : ": ", one_sentence(sentence)));
 }
 
 }  // namespace

@@ -1,15 +1,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "archive/facts.h"
 #include "archive/seal.h"
+#include "archive/signature.h"
 #include "archive/verify.h"
 #include "base/build_info.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "cli/verbs.h"
+#include "process/local_runner.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -20,6 +25,9 @@ constexpr const char* k_archive_examples =
     "  tprimat archive                                   everything in ./output, to tprimat.tar.zst\n"
     "  tprimat archive results/ config.yaml --output run7.tar.zst --hide-hosts\n"
     "  tprimat archive verify run7.tar.zst               does every published figure follow from its samples?\n"
+    "  tprimat archive output restarts.log               a result with the log that it was extracted from\n"
+    "  tprimat archive facts                             which witnesses each fact is checked against\n"
+    "  tprimat archive --sign ~/.ssh/id_ed25519 && tprimat archive verify tprimat.tar.zst --signed-by id_ed25519.pub\n"
     "\nTokens and passwords, the user's name and home folders are replaced in every text; the SHA-256 of the manifest "
     "that\n"
     "is printed names the archive: publish it beside the figures. Exit status of verify: 1 when something does not "
@@ -27,11 +35,15 @@ constexpr const char* k_archive_examples =
 
 struct ArchiveRequest {
   std::vector<std::string> paths, hide;
-  std::string output = "tprimat.tar.zst", archive;
+  std::string output = "tprimat.tar.zst", archive, sign, signed_by;
   bool hide_hosts = false;
 };
 
-constexpr size_t k_most_lines = 20;
+constexpr size_t k_max_lines = 20;
+
+std::string count(size_t number, const char* singular) {
+  return fmt::format("{} {}{}", number, singular, number == 1 ? "" : "s");
+}
 
 Json left_out_to_json(const Seal& seal) {
   Json list = Json::array();
@@ -48,14 +60,14 @@ void print_seal(const Session& session, const ArchiveRequest& request, const Sea
     return print_result(print_json(json));
   }
   std::string text =
-      fmt::format("{}: {} files, {} bytes\nmanifest SHA-256 {}\n", request.output, seal.manifest.files.size(),
-                  std::filesystem::file_size(request.output), seal.manifest_sha256);
+      fmt::format("{}: {}, {}\nmanifest SHA-256 {}\n", request.output, count(seal.manifest.files.size(), "file"),
+                  count(std::filesystem::file_size(request.output), "byte"), seal.manifest_sha256);
   for (const auto& [kind, count] : seal.manifest.redactions)
     text += fmt::format("hidden: {} ({} times)\n", kind, count);
-  for (size_t i = 0; i < seal.left_out.size() && i < k_most_lines; ++i)
+  for (size_t i = 0; i < seal.left_out.size() && i < k_max_lines; ++i)
     text += fmt::format("left out: {} ({})\n", printable(seal.left_out[i].path), seal.left_out[i].reason);
-  if (seal.left_out.size() > k_most_lines)
-    text += fmt::format("left out: {} more\n", seal.left_out.size() - k_most_lines);
+  if (seal.left_out.size() > k_max_lines)
+    text += fmt::format("left out: {} more\n", seal.left_out.size() - k_max_lines);
   print_result(text);
 }
 
@@ -68,54 +80,114 @@ ExitStatus seal_archive(const Session& session, const ArchiveRequest& request) {
   seal.redaction.secrets.insert(seal.redaction.secrets.end(), request.hide.begin(), request.hide.end());
   seal.program = "tprimat " + std::string(build_info().version);
   seal.created = utc_timestamp();
+  LocalRunner runner;
+  if (!request.sign.empty())
+    seal.sign = [&](const std::string& manifest) { return sign_text(runner, request.sign, manifest); };
   print_seal(session, request, seal_files(seal));
   return ExitStatus::done;
 }
 
+// Without a result nothing was verified.
+bool holds(const Verification& found) { return found.broken.empty() && found.results > 0; }
+
 Json verification_to_json(const Verification& found) {
   Json broken = Json::array();
   for (const Broken& each : found.broken)
-    broken.push_back({{"file", each.file}, {"what", each.what}, {"stated", each.stated}, {"derived", each.derived}});
+    broken.push_back({{"file", each.file},
+                      {"what", each.what},
+                      {"stated", each.stated},
+                      {"derived", each.derived},
+                      {"witness", each.witness}});
   return {{"manifest_sha256", found.manifest_sha256},
           {"created", found.created},
           {"program", found.program},
           {"files", found.files},
           {"results", found.results},
           {"numbers", found.numbers},
+          {"facts", found.facts},
           {"steps", found.steps},
           {"logs", found.logs},
-          {"holds", found.broken.empty()},
+          {"is_signed", found.signature.has_value()},
+          {"signed_by", found.signed_by},
+          {"holds", holds(found)},
           {"broken", broken},
           {"notes", found.notes}};
 }
 
+std::string describe_other_side(const Broken& broken) {
+  if (broken.witness.empty()) return "derived " + printable(broken.derived);
+  return fmt::format("but {} in {}", printable(broken.derived), printable(broken.witness));
+}
+
+std::string describe_broken(const Broken& each) {
+  const std::string values =
+      each.stated.empty() ? "" : fmt::format(": stated {}, {}", printable(each.stated), describe_other_side(each));
+  return fmt::format("does not hold: {}: {}{}\n", printable(each.file), printable(each.what), values);
+}
+
+// Derived figures come last; where something else does not hold, they follow from it.
+std::string list_broken(const std::vector<Broken>& broken) {
+  const auto derived = std::find_if(broken.begin(), broken.end(), is_derived_figure);
+  const auto others = static_cast<size_t>(derived - broken.begin());
+  const size_t listed = others > 0 ? others : broken.size();
+  std::string text;
+  for (size_t i = 0; i < listed && i < k_max_lines; ++i) text += describe_broken(broken[i]);
+  if (listed > k_max_lines) text += fmt::format("does not hold: {} more; --json lists them\n", listed - k_max_lines);
+  const size_t rest = broken.size() - listed;
+  if (rest > 0)
+    text += fmt::format("does not hold: {} {} not follow either; --json lists them\n", count(rest, "derived figure"),
+                        rest == 1 ? "does" : "do");
+  return text;
+}
+
+std::string describe_outcome(const Verification& found) {
+  if (!found.broken.empty())
+    return fmt::format("{} {} not hold", count(found.broken.size(), "thing"), found.broken.size() == 1 ? "does" : "do");
+  return found.results > 0 ? "everything holds" : "holds no result, so nothing was verified";
+}
+
 std::string describe_verification(const ArchiveRequest& request, const Verification& found) {
-  std::string text = fmt::format(
-      "{}: {}\n", request.archive,
-      found.broken.empty() ? "everything holds" : fmt::format("{} things do not hold", found.broken.size()));
+  const auto number = [](int64_t each) { return static_cast<size_t>(each); };
+  std::string text = fmt::format("{}: {}\n", request.archive, describe_outcome(found));
   text += fmt::format("manifest SHA-256 {}, sealed {} by {}\n", found.manifest_sha256, printable(found.created),
                       printable(found.program));
-  text +=
-      fmt::format("checked: {} files, {} figures of {} results, {} steps against their records, {} logs read again\n",
-                  found.files, found.numbers, found.results, found.steps, found.logs);
-  for (size_t i = 0; i < found.broken.size() && i < k_most_lines; ++i) {
-    const Broken& each = found.broken[i];
-    text += fmt::format("does not hold: {}: {}{}\n", printable(each.file), printable(each.what),
-                        each.stated.empty()
-                            ? ""
-                            : fmt::format(": stated {}, derived {}", printable(each.stated), printable(each.derived)));
-  }
-  if (found.broken.size() > k_most_lines)
-    text += fmt::format("does not hold: {} more; --json lists them\n", found.broken.size() - k_most_lines);
-  for (size_t i = 0; i < found.notes.size() && i < k_most_lines; ++i)
+  if (!found.signed_by.empty()) text += fmt::format("signed by {}\n", printable(found.signed_by));
+  text += fmt::format("checked: {}, {} of {}, {} against their records, {} read again\n",
+                      count(number(found.files), "file"), count(number(found.numbers), "figure"),
+                      count(number(found.results), "result"), count(number(found.steps), "step"),
+                      count(number(found.logs), "log"));
+  text += list_broken(found.broken);
+  for (size_t i = 0; i < found.notes.size() && i < k_max_lines; ++i)
     text += fmt::format("note: {}\n", printable(found.notes[i]));
   return text;
 }
 
 ExitStatus verify(const Session& session, const ArchiveRequest& request) {
-  const Verification found = verify_archive(request.archive);
+  if (!request.signed_by.empty() && !std::filesystem::exists(request.signed_by))
+    throw Error(
+        Problem{"there is no such file", request.signed_by,
+                "give the signer's public key (KEYFILE.pub), or a file of allowed signers as ssh-keygen reads it"});
+  Verification found = verify_archive(request.archive);
+  LocalRunner runner;
+  if (!request.signed_by.empty()) check_signature(runner, request.signed_by, found);
+  if (request.signed_by.empty() && found.signature)
+    found.notes.push_back("the archive is signed; --signed-by FILE checks the signer");
+  if (found.results == 0)
+    found.notes.push_back("no result was found: seal results of `tprimat run` or `tprimat extract`");
   print_result(session.json ? print_json(verification_to_json(found)) : describe_verification(request, found));
-  return found.broken.empty() ? ExitStatus::done : ExitStatus::work_failed;
+  return holds(found) ? ExitStatus::done : ExitStatus::work_failed;
+}
+
+ExitStatus print_facts(const Session& session, const ArchiveRequest& request) {
+  if (!request.archive.empty())
+    throw Error(Problem{"is not read by `archive facts`, which lists the kinds of facts", request.archive,
+                        "verify an archive: tprimat archive verify " + request.archive});
+
+  Json list = Json::array();
+  for (const Fact& fact : list_facts())
+    list.push_back({{"document", fact.document}, {"fact", fact.name}, {"witnesses", fact.witnesses}});
+  print_result(session.json ? print_json(list) : render_facts(list_facts()));
+  return ExitStatus::done;
 }
 
 }  // namespace
@@ -136,11 +208,21 @@ void add_archive_verb(CLI::App& program, Session& session) {
                    "A further word to replace everywhere, 8 characters or more; may be repeated")
       ->type_name("TEXT")
       ->allow_extra_args(false);
+  verb->add_option("--sign", request->sign, "Sign the manifest with this SSH key")->type_name("KEYFILE");
   CLI::App* part = verb->add_subcommand("verify", "Derive every figure again from the samples in the archive");
   part->add_option("archive", request->archive, "A file that `tprimat archive` wrote")->required()->type_name("FILE");
+  part->add_option("--signed-by", request->signed_by,
+                   "Require a signature by one of these: a file of allowed signers (ssh-keygen) or of public keys")
+      ->type_name("FILE");
   add_json_option(*part, session);
-  verb->callback([&session, request, part] {
-    if (part->parsed())
+  CLI::App* facts =
+      verb->add_subcommand("facts", "List which facts verify checks, and against which witnesses; reads no archive");
+  facts->add_option("archive", request->archive)->group("");
+  add_json_option(*facts, session);
+  verb->callback([&session, request, part, facts] {
+    if (facts->parsed())
+      session.action = [&session, request] { return print_facts(session, *request); };
+    else if (part->parsed())
       session.action = [&session, request] { return verify(session, *request); };
     else
       session.action = [&session, request] { return seal_archive(session, *request); };

@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/output.h"
 #include "compare/gates.h"
 #include "report/ci_report.h"
 
@@ -42,8 +42,8 @@ std::vector<Gate> parse_gates(const std::vector<std::string>& texts) {
 void write_ci_outputs(const Comparison& comparison, const CiOutputs& outputs) {
   if (!outputs.junit_path.empty()) write_file_atomically(outputs.junit_path, render_junit(comparison, make_stamp()));
   if (!outputs.annotations) return;
-  const std::string text = render_annotations(comparison);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  if (!write_stderr(render_annotations(comparison)))
+    throw Error(Problem{"cannot write the annotations to stderr", "--annotations", ""}, ExitStatus::work_failed);
 }
 
 }  // namespace tprimat

@@ -8,8 +8,11 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/number_range.h"
 #include "cli/session.h"
+#include "cli/terminal.h"
 #include "history/history_report.h"
+#include "report/report.h"
 
 namespace tprimat {
 namespace {
@@ -22,7 +25,8 @@ std::string render_history(const History& history, CompareFormat format) {
     case CompareFormat::terminal:
     case CompareFormat::coloured_terminal: break;
   }
-  return render_terminal(build_document(history), format == CompareFormat::coloured_terminal);
+  return render_terminal(build_document(history), format == CompareFormat::coloured_terminal,
+                         std::min(k_report_width, terminal_width(STDOUT_FILENO, k_report_width)));
 }
 
 void write_history(const History& history, const std::filesystem::path& folder) {
@@ -34,6 +38,10 @@ void write_history(const History& history, const std::filesystem::path& folder) 
 
 }  // namespace
 
+void print_comparison(const std::string& text, CompareFormat format) {
+  format == CompareFormat::coloured_terminal ? print_coloured(text) : print_result(text);
+}
+
 void add_history_options(CLI::App& verb, HistoryRequest& request) {
   verb.add_option("--history", request.folder,
                   "Follow one metric over all results in this directory and below, by configuration and time")
@@ -43,7 +51,7 @@ void add_history_options(CLI::App& verb, HistoryRequest& request) {
   verb.add_option("--last", request.last, "With --history: points that a series' table shows")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
+      ->check(number_from(1, 1000000));
 }
 
 ExitStatus compare_history(const HistoryRequest& request, const CompareOptions& options, CompareFormat format,
@@ -55,7 +63,7 @@ ExitStatus compare_history(const HistoryRequest& request, const CompareOptions& 
   if (!history.index.note.empty()) log_note(history.index.note);
   log_detail(fmt::format("{} files read, {} gone, index {}", history.index.files_read, history.index.files_gone,
                          history.index.index_path.empty() ? "in memory" : history.index.index_path));
-  print_result(render_history(history, format));
+  print_comparison(render_history(history, format), format);
   write_history(history, request.output);
   write_ci_outputs(history.comparison, ci);
   return history_status(history);

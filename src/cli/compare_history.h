@@ -23,6 +23,8 @@ void add_history_options(CLI::App& verb, HistoryRequest& request);
 // What stdout holds.
 enum class CompareFormat { terminal, coloured_terminal, json, markdown, csv };
 
+void print_comparison(const std::string& text, CompareFormat format);
+
 ExitStatus compare_history(const HistoryRequest& request, const CompareOptions& options, CompareFormat format,
                            const CiOutputs& ci);
 

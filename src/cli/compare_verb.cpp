@@ -15,6 +15,8 @@
 #include "cli/compare_history.h"
 #include "cli/draw_plot.h"
 #include "cli/number_range.h"
+#include "cli/parse_choice.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "compare/compare_runs.h"
 #include "process/local_runner.h"
@@ -55,11 +57,7 @@ struct CompareRequest {
 template <NamedEnum E>
 std::vector<E> parse_names(const std::vector<std::string>& words, const char* option) {
   std::vector<E> values;
-  for (const std::string& word : words) {
-    const auto value = parse_enum<E>(word);
-    if (!value) throw Error(Problem{fmt::format("\"{}\" is none of {}", word, enum_choices<E>()), option, ""});
-    values.push_back(*value);
-  }
+  for (const std::string& word : words) values.push_back(parse_choice<E>(word, option));
   return values;
 }
 
@@ -84,7 +82,8 @@ CompareOptions make_options(const CompareRequest& request) {
 LoadedRuns load_requested(const CompareRequest& request) {
   std::vector<std::string> paths = request.paths;
   if (paths.empty()) paths.push_back(request.output);
-  if (std::filesystem::is_regular_file(request.baseline)) paths.push_back(request.baseline);
+  if (std::filesystem::is_regular_file(request.baseline) || is_baseline_folder(request.baseline))
+    paths.push_back(request.baseline);
   LoadedRuns loaded = load_runs(paths);
   for (const SkippedFile& file : loaded.skipped) log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
   return loaded;
@@ -94,8 +93,7 @@ CompareFormat choose_format(const CompareRequest& request, const Session& sessio
   if (session.json) return CompareFormat::json;
   if (request.markdown) return CompareFormat::markdown;
   if (request.csv) return CompareFormat::csv;
-  const bool colour = ::isatty(STDOUT_FILENO) != 0 && !session.no_color && std::getenv("NO_COLOR") == nullptr;
-  return colour ? CompareFormat::coloured_terminal : CompareFormat::terminal;
+  return shows_colour(STDOUT_FILENO, session.no_color) ? CompareFormat::coloured_terminal : CompareFormat::terminal;
 }
 
 std::string render_comparison(const Comparison& comparison, CompareFormat format) {
@@ -106,7 +104,8 @@ std::string render_comparison(const Comparison& comparison, CompareFormat format
     case CompareFormat::terminal:
     case CompareFormat::coloured_terminal: break;
   }
-  return render_terminal(comparison, format == CompareFormat::coloured_terminal);
+  return render_terminal(comparison, format == CompareFormat::coloured_terminal,
+                         std::min(k_report_width, terminal_width(STDOUT_FILENO, k_report_width)));
 }
 
 // An image of an earlier comparison beside today's figures would mislead.
@@ -194,7 +193,7 @@ ExitStatus compare(const Session& session, const CompareRequest& request) {
     return compare_history(history, options, format, request.ci);
   }
   const Comparison comparison = compare_runs(load_requested(request), options);
-  print_result(render_comparison(comparison, format));
+  print_comparison(render_comparison(comparison, format), format);
   write_page(comparison, page);
   write_ci_outputs(comparison, request.ci);
   write_files(comparison, request);
@@ -209,7 +208,8 @@ void add_filters(CLI::App& verb, CompareRequest& request) {
   add_list("--framework", request.frameworks, "Only these frameworks");
   add_list("--model", request.models, "Only these models");
   add_list("--strategy", request.strategies, "Only these parallel strategies");
-  verb.add_option("--baseline", request.baseline, "Compare all against this one: a file, platform, framework or label")
+  verb.add_option("--baseline", request.baseline,
+                  "Compare all against this one: a file, a folder of results, platform, framework or label")
       ->type_name("RUN");
   verb.add_option("--sort", request.sort, "Order the runs by a metric, best first, e.g. tokens_per_second_per_gpu")
       ->type_name("METRIC");

@@ -122,7 +122,7 @@ ExitStatus get(const Session& session, const std::string& key) {
   if (node == nullptr) throw Error(Problem{fmt::format("{} has no value in {}", path, loaded.origin), "", ""});
   if (session.json)
     print_result(print_json(json_of(*node)));
-  else if (node->is_scalar())
+  else if (node->is_scalar() && printable(node->scalar) == node->scalar)
     print_result(node->scalar + "\n");
   else
     print_result(print_yaml(*node, false));

@@ -8,7 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/output.h"
 #include "cli/data_field_table.h"
+#include "cli/number_range.h"
+#include "cli/parse_choice.h"
+#include "cli/terminal.h"
 #include "data/encode/encode_dataset.h"
 
 namespace tprimat {
@@ -24,13 +28,6 @@ constexpr const char* k_encode_examples =
     "  file    a whole file\n"
     "A line's own end, and blank lines around a document, are not part of it. Input may be gzip or zstd.";
 
-template <NamedEnum E>
-std::vector<std::string> names_of() {
-  std::vector<std::string> names;
-  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
-  return names;
-}
-
 struct EncodeOptions {
   EncodeRequest request;
   std::string tokenizer, form, type, eod;
@@ -40,9 +37,9 @@ struct EncodeOptions {
 // A line on the terminal that is written over; nothing where stderr is a file.
 class ProgressLine {
  public:
-  explicit ProgressLine(bool quiet) : shown_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+  explicit ProgressLine(bool quiet) : shown_(!quiet && is_live_terminal(STDERR_FILENO)) {}
   ~ProgressLine() {
-    if (printed_at_ > 0) fmt::print(stderr, "\r\x1b[K");
+    if (printed_at_ > 0) write_stderr("\r\x1b[K");
   }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -52,12 +49,11 @@ class ProgressLine {
     if (!shown_ || progress.seconds < printed_at_ + k_interval || progress.bytes_read == 0) return;
     printed_at_ = progress.seconds;
     const double part = static_cast<double>(progress.bytes_read) / static_cast<double>(progress.bytes_in_all);
-    fmt::print(stderr, "\r\x1b[K{} of the input, {} documents, {} tokens, {}, {} left", format_percent(part),
-               format_count(static_cast<double>(progress.documents)),
-               format_count(static_cast<double>(progress.tokens)),
-               format_si(static_cast<double>(progress.text_bytes) / progress.seconds, "B/s"),
-               format_duration(progress.seconds * (1 / part - 1)));
-    std::fflush(stderr);
+    write_stderr(fmt::format("\r\x1b[K{} of the input, {} documents, {} tokens, {}, {} left", format_percent(part),
+                             format_count(static_cast<double>(progress.documents)),
+                             format_count(static_cast<double>(progress.tokens)),
+                             format_si(static_cast<double>(progress.text_bytes) / progress.seconds, "B/s"),
+                             format_duration(progress.seconds * (1 / part - 1))));
   }
 
  private:
@@ -105,17 +101,17 @@ void add_data_encode(CLI::App& verb, Session& session) {
       ->required()
       ->type_name("PREFIX");
   encode_verb->add_option("--split-by", options->form, "What a document is (below); by default by the file's name")
-      ->check(CLI::IsMember(names_of<DocumentForm>()));
+      ->check(one_of(names_of<DocumentForm>()));
   encode_verb->add_option("--json-key", request.json_key, "Where the text is in a JSON object")->capture_default_str();
   encode_verb->add_flag("--append-eod", options->append_eod, "End every document with the tokenizer's own end token");
   encode_verb->add_option("--eod", options->eod, "End every document with this token")->type_name("TOKEN");
   encode_verb
       ->add_option("--dtype", options->type,
                    "Number format of a token; by default uint16 below 65500 tokens, else int32")
-      ->check(CLI::IsMember(names_of<TokenType>()));
+      ->check(one_of(names_of<TokenType>()));
   encode_verb->add_option("--threads", request.threads, "Threads; 0 for all")
       ->capture_default_str()
-      ->check(CLI::Range(0, 4096));
+      ->check(number_from(0, 4096));
   add_json_option(*encode_verb, session);
   encode_verb->fallthrough();
   encode_verb->callback(

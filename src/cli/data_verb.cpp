@@ -9,6 +9,7 @@
 #include "cli/data_encode.h"
 #include "cli/data_field_table.h"
 #include "cli/data_samples.h"
+#include "cli/number_range.h"
 #include "cli/verbs.h"
 #include "data/dataset_summary.h"
 #include "data/dataset_writer.h"
@@ -64,7 +65,9 @@ void add_make(CLI::App& verb, Session& session) {
   make->add_option("--prefix", spec->prefix, "Path of the pair, without .bin and .idx")
       ->required()
       ->type_name("PREFIX");
-  make->add_option("--tokens", spec->tokens, "Tokens in all")->required();
+  make->add_option("--tokens", spec->tokens, "Tokens in all")
+      ->required()
+      ->check(number_from(int64_t{1}, int64_t{1} << 50));
   make->add_option("--vocab", spec->vocab_size, "Size of the vocabulary")->required();
   make->add_option("--document-length", spec->document_length, "Tokens of one document")->capture_default_str();
   make->add_option("--seed", spec->seed, "Which samples of the corpus")->capture_default_str();
@@ -82,10 +85,10 @@ void add_info(CLI::App& verb, Session& session) {
   CLI::Option* length =
       info->add_option("--seq-length", options->sequence_length, "... and how many samples of so many tokens")
           ->needs(split)
-          ->check(CLI::Range(int64_t{1}, int64_t{1} << 29));
+          ->check(number_from(int64_t{1}, int64_t{1} << 29));
   info->add_option("--samples", options->samples, "... and the epochs that so many samples take")
       ->needs(length)
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
+      ->check(number_from(int64_t{1}, int64_t{1} << 31));
   add_json_option(*info, session);
   info->fallthrough();
   info->callback(

@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/output.h"
+#include "cli/parse_choice.h"
 #include "cli/verbs.h"
 #include "launch/container.h"
 #include "launch/program_path.h"
@@ -76,7 +78,8 @@ ExitStatus become(const DockerWords& words, bool dry_run) {
   std::vector<char*> pointers;
   for (std::string& word : copy) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  std::fflush(nullptr);
+  flush_stdout();
+  restore_pipe_signal();
   ::execvp(pointers[0], pointers.data());
   throw Error(Problem{fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)), "", ""},
               ExitStatus::work_failed);
@@ -103,7 +106,8 @@ ContainerRun container_of(const DockerOptions& options) {
   run.image = docker_image(options);
   run.shm_size = options.shm_size;
   run.working_directory = fs::current_path().string();
-  run.volumes = {run.working_directory + ":" + run.working_directory};
+  run.volumes = {
+      mount_of_folder(run.working_directory, ":", "working directory", "start it in a folder of another name")};
   run.volumes.insert(run.volumes.end(), options.volumes.begin(), options.volumes.end());
   run.variables = options.variables;
   run.words = options.command;
@@ -131,10 +135,10 @@ ExitStatus open_shell(const DockerOptions& options) {
 void add_common(CLI::App& part, DockerOptions& options) {
   part.add_option("platform", options.platform, "nvd, amd or cpu")
       ->required()
-      ->check(CLI::IsMember({"nvd", "amd", "cpu"}))
+      ->check(one_of({"nvd", "amd", "cpu"}))
       ->type_name("PLATFORM");
   part.add_option("--program", options.program, "docker or podman (default: docker where it is, else podman)")
-      ->check(CLI::IsMember({"docker", "podman"}))
+      ->check(one_of({"docker", "podman"}))
       ->type_name("NAME");
   part.add_option("--tag", options.tag, "The image (default: tprimat:PLATFORM)")->type_name("NAME");
   part.add_flag("--dry-run", options.dry_run, "Print the command, ready to paste; start nothing");

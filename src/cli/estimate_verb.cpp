@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/estimate_flops.h"
 #include "cli/estimate_memory.h"
+#include "cli/number_range.h"
 #include "cli/parse_choice.h"
 #include "cli/verbs.h"
 #include "published/validation_report.h"
@@ -79,7 +80,7 @@ void add_estimate_verb(CLI::App& program, Session& session) {
       verb->add_option("--flops", options->flops.model, "Model of the configuration or of the catalogue")
           ->type_name("MODEL");
   verb->add_option("--seq", options->flops.sequence_length, "Tokens per sequence (default: the configuration's)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->check(number_from(int64_t{1}, int64_t{1} << 24))
       ->needs(flops);
   verb->add_option("--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32")
       ->type_name("NAME")
@@ -91,7 +92,7 @@ void add_estimate_verb(CLI::App& program, Session& session) {
       ->needs(flops);
   verb->add_option("--tp", options->flops.tensor_parallel,
                    "Pad the vocabulary to a multiple of 128 x this, as Megatron-LM does for its tensor-parallel ranks")
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(number_from(1, 1 << 16))
       ->needs(flops);
   add_memory_options(*verb, options->memory, flops);
   verb->add_option("--validate", options->tables,

@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "cli/extract_request.h"
+#include "cli/terminal.h"
 #include "process/interrupt.h"
 #include "report/log_report.h"
 #include "result/result_file.h"
@@ -35,15 +37,16 @@ void list_files(const fs::path& folder, const fs::path& output, std::vector<fs::
   std::sort(files.begin(), files.end());
 }
 
-ExtractedFile extract_file(const fs::path& path, const fs::path& folder, const ExtractRequest& request) {
+ExtractedFile extract_file(const fs::path& path, const fs::path& folder, const ExtractRequest& request,
+                           std::set<fs::path>& taken) {
   ExtractedFile file{fs::relative(path, folder).string(), "", "", {}};
   try {
-    file.result = extract_log(path.string(), request);
+    file.result = extract_log(path.string(), request).front();
     const bool nothing = file.result.step_times.empty() && !file.result.events;
     if (nothing) {
       file.why_nothing = file.result.status_reason.value_or("no step was found");
     } else {
-      const fs::path target = fs::path(request.output) / (file.path + ".json");
+      const fs::path target = free_path(fs::path(request.output) / (file.path + ".json"), file.result, taken);
       write_run_result(target, file.result, Survives::kill);
       file.result_path = target.string();
     }
@@ -61,11 +64,11 @@ ExtractedFile extract_file(const fs::path& path, const fs::path& folder, const E
 }
 
 void show_progress(size_t done, size_t all, SteadyClock::time_point start) {
-  if (::isatty(STDERR_FILENO) == 0 || log_settings().level == LogLevel::quiet) return;
+  if (!is_live_terminal(STDERR_FILENO) || log_settings().level == LogLevel::quiet) return;
   const double seconds = seconds_since(start);
   const double left = done > 0 ? seconds / static_cast<double>(done) * static_cast<double>(all - done) : 0;
-  fmt::print(stderr, "\r\033[K{} of {} files, {} left", done, all, format_duration(left));
-  if (done == all) fmt::print(stderr, "\r\033[K");
+  write_stderr(done < all ? fmt::format("\r\033[K{} of {} files, {} left", done, all, format_duration(left))
+                          : "\r\033[K");
 }
 
 Json file_to_json(const ExtractedFile& file) {
@@ -93,10 +96,11 @@ ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request,
   if (paths.empty()) throw Error(Problem{"holds no files", folder.string(), ""});
   InterruptGuard interrupt;
   std::vector<ExtractedFile> files;
+  std::set<fs::path> taken;
   const auto start = SteadyClock::now();
   for (const fs::path& path : paths) {
     if (interrupt.count() > 0) return ExitStatus::interrupted;
-    files.push_back(extract_file(path, folder, request));
+    files.push_back(extract_file(path, folder, request, taken));
     if (files.size() % 16 == 0 || files.size() == paths.size()) show_progress(files.size(), paths.size(), start);
   }
   if (session.json) {

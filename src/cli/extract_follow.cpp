@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "base/clock.h"
@@ -16,9 +18,20 @@
 namespace tprimat {
 namespace {
 
+namespace fs = std::filesystem;
+
 int64_t file_size(const std::string& path) {
   struct stat facts {};
   return ::stat(path.c_str(), &facts) == 0 ? static_cast<int64_t>(facts.st_size) : -1;
+}
+
+// The name follows from what is known of the run, which grows with the log; each name is settled once.
+fs::path place_of(const RunResult& result, const std::string& log, const ExtractRequest& request,
+                  std::map<std::string, fs::path>& places) {
+  const auto [place, is_new] = places.try_emplace(result_path(result, log, request).string());
+  std::set<fs::path> taken;
+  if (is_new) place->second = free_result_path(result, log, request, taken);
+  return place->second;
 }
 
 }  // namespace
@@ -27,14 +40,15 @@ int64_t file_size(const std::string& path) {
 // more than a tenth of the time is spent reading.
 ExitStatus follow_log(const std::string& path, const ExtractRequest& request) {
   InterruptGuard interrupt;
+  std::map<std::string, fs::path> places;
   int64_t seen = -1;
   double pause = 0.5;
   while (interrupt.count() == 0) {
     if (const int64_t size = file_size(path); size != seen) {
       const auto start = SteadyClock::now();
-      const RunResult result = extract_log(path, request);
+      const RunResult result = extract_log(path, request).front();
       if (!result.step_times.empty() || result.events)
-        write_run_result(result_path(result, path, request), result, Survives::kill);
+        write_run_result(place_of(result, path, request, places), result, Survives::kill);
       seen = size;
       pause = std::clamp(10 * seconds_since(start), 0.5, 60.0);
       const size_t entries = result.step_times.size();

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/extract_request.h"
+#include "cli/number_range.h"
+#include "cli/parse_choice.h"
 #include "cli/verbs.h"
 #include "config/load.h"
 #include "extract/dialects.h"
@@ -28,20 +30,19 @@ constexpr const char* k_extract_examples =
     "  tprimat extract logs/ --output results/            every log of a folder, one result file each\n"
     "  zcat job.log.gz | tprimat extract - --json         a result on stdout\n"
     "  tprimat extract train.log --follow                 while it grows\n"
+    "  tprimat extract train.log --attempt all            each attempt of a training that was restarted\n"
     "  tprimat extract train.log --telemetry gpu.csv --device H100 --sequence-length 4096\n"
     "  tprimat extract --list-formats                     what can be read\n"
     "\nOf a log alone `--device`, `--devices`, `--model`, `--sequence-length` ... may add what it does not say. "
     "Without a\n"
     "path, the files named by LLAMA_LOG, QWEN_LOG ... (<MODEL>_LOG) are read. Exit status 1: a log gave no step, or "
     "tells\n"
-    "of a run that failed or did not reach its last step.\n";
+    "of a run that failed or did not reach its last step; of a folder only when no file gave a result.\n";
 
 template <NamedEnum E>
 std::optional<E> parse_known(const std::string& word, const char* option) {
   if (word.empty()) return std::nullopt;
-  const auto value = parse_enum<E>(word);
-  if (!value) throw Error(Problem{fmt::format("\"{}\" is none of {}", word, enum_choices<E>()), option, ""});
-  return value;
+  return parse_choice<E>(word, option);
 }
 
 void settle_known_facts(ExtractRequest& request) {
@@ -51,6 +52,11 @@ void settle_known_facts(ExtractRequest& request) {
   if (request.devices > 0) known.devices = request.devices;
   if (request.batch > 0) known.global_batch_size = request.batch;
   if (request.length > 0) known.sequence_length = request.length;
+  const bool is_number = !request.attempt.empty() && request.attempt.size() <= 5 &&
+                         request.attempt.find_first_not_of("0123456789") == std::string::npos;
+  if (!request.attempt.empty() && request.attempt != k_all_attempts && !is_number)
+    throw Error(
+        Problem{fmt::format("\"{}\" is not an attempt", request.attempt), "--attempt", "give a number from 1, or all"});
   if (request.warmup >= 0) known.fixed_warmup_steps = request.warmup;
 }
 
@@ -83,26 +89,26 @@ ExitStatus tell_outcome(const RunResult& result, const std::string& path) {
   return ExitStatus::work_failed;
 }
 
-// Two logs of the same training would get the same name.
-fs::path free_path(const fs::path& wanted, std::set<fs::path>& taken) {
-  fs::path path = wanted;
-  for (int k = 2; !taken.insert(path).second; ++k)
-    path = wanted.parent_path() / fmt::format("{}_{}.json", wanted.stem().string(), k);
-  return path;
-}
-
-ExitStatus extract_one(const std::string& path, const ExtractRequest& request, Output& output) {
-  RunResult result = extract_log(path, request);
+ExitStatus write_result(const RunResult& result, const std::string& path, const ExtractRequest& request,
+                        Output& output) {
   if (output.json)
     output.documents.push_back(run_result_to_json(result));
   else
     print_result(render_log_summary(result));
   if (!result.step_times.empty() || result.events) {
-    const fs::path target = free_path(result_path(result, path, request), output.taken);
+    const fs::path target = free_result_path(result, path, request, output.taken);
     write_run_result(target, result, Survives::kill);
     log_note(fmt::format("wrote {}", target.string()));
   }
   return tell_outcome(result, path);
+}
+
+ExitStatus extract_one(const std::string& path, const ExtractRequest& request, Output& output) {
+  ExitStatus worst = ExitStatus::done;
+  for (const RunResult& result : extract_log(path, request))
+    if (const ExitStatus status = write_result(result, path, request, output); status != ExitStatus::done)
+      worst = status;
+  return worst;
 }
 
 Json dialect_to_json(const Dialect& dialect) {
@@ -147,6 +153,15 @@ void check_paths(const std::vector<std::string>& paths, const ExtractRequest& re
   }
   if (paths.size() > 1 && fs::path(request.output).extension() == ".json")
     problems.push_back({"several logs give several results", "--output", "name a directory"});
+  const bool has_folder = std::any_of(paths.begin(), paths.end(), [](const std::string& path) {
+    std::error_code ignored;
+    return fs::is_directory(path, ignored);
+  });
+  if (!request.attempt.empty() && has_folder)
+    problems.push_back({"--attempt does not work on a folder", "",
+                        fmt::format("name the logs, e.g. {}", (fs::path(paths.front()) / "*.log").string())});
+  if (!request.attempt.empty() && request.follow)
+    problems.push_back({"--attempt and --follow do not go together", "", "leave one of them out"});
   if (problems.empty() && request.follow && (paths.size() != 1 || !fs::is_regular_file(paths.front())))
     problems.push_back({"one growing file can be followed", "--follow", "name one log file"});
   if (!problems.empty()) throw Error(std::move(problems));
@@ -160,7 +175,7 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
   if (paths.empty())
     for (const fs::path& path : logs_of_environment(session)) paths.push_back(path.string());
   if (paths.empty())
-    throw Error(Problem{"no log is named", "PATH", "name a log or a folder, or set LLAMA_LOG, QWEN_LOG ..."});
+    throw Error(Problem{"no log is named", "", "name a log or a folder, or set LLAMA_LOG, QWEN_LOG ..."});
   check_paths(paths, request);
   if (request.follow) return follow_log(paths.front(), request);
   if (paths.size() == 1 && fs::is_directory(paths.front())) return extract_folder(paths.front(), request, session);
@@ -170,7 +185,8 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
     const ExitStatus status = extract_one(path, request, output);
     if (status != ExitStatus::done) worst = status;
   }
-  if (session.json) print_result(print_json(paths.size() == 1 ? output.documents.front() : Json(output.documents)));
+  const bool single = paths.size() == 1 && request.attempt != k_all_attempts;
+  if (session.json) print_result(print_json(single ? output.documents.front() : Json(output.documents)));
   return worst;
 }
 
@@ -179,26 +195,27 @@ void add_fact_options(CLI::App& verb, ExtractRequest& request) {
       ->type_name("NAME");
   verb.add_option("--model", request.known.model, "Model, e.g. \"Llama 3.1 8B\"")->type_name("NAME");
   verb.add_option("--device", request.known.device, "Device, e.g. \"H100\"")->type_name("NAME");
-  verb.add_option("--devices", request.devices, "Devices of the run")->type_name("N")->check(CLI::Range(1, 10000000));
+  verb.add_option("--devices", request.devices, "Devices of the run")->type_name("N")->check(number_from(1, 10000000));
   verb.add_option("--global-batch-size", request.batch, "Sequences per step")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000000));
+      ->check(number_from(1, 1000000000));
   verb.add_option("--sequence-length", request.length, "Tokens per sequence")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000000));
+      ->check(number_from(1, 1000000000));
   verb.add_option("--precision", request.precision, "Precision of the matrix products: bf16, fp16, fp8, fp32, tf32")
       ->type_name("NAME");
   verb.add_option("--warmup", request.warmup, "Leave out this many records instead of detecting the warm-up")
       ->type_name("N")
-      ->check(CLI::Range(0, 1000000000));
+      ->check(number_from(0, 1000000000));
 }
 
 }  // namespace
 
 void add_extract_verb(CLI::App& program, Session& session) {
   auto request = std::make_shared<ExtractRequest>();
-  CLI::App* verb = add_verb(program, session, "extract",
-                            "Turn any framework's log into a result: steps, speed, settings, failures", k_extract_examples);
+  CLI::App* verb =
+      add_verb(program, session, "extract", "Turn any framework's log into a result: steps, speed, settings, failures",
+               k_extract_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   verb->add_option("paths", request->paths, "Logs (plain, gzip or zstd), folders of logs, or - for standard input")
@@ -209,6 +226,9 @@ void add_extract_verb(CLI::App& program, Session& session) {
                    "Directory for result files, or a .json file for one log (default: ./output)")
       ->type_name("DIR|FILE");
   verb->add_flag("--follow", request->follow, "Keep reading a growing log and keep its result current; Ctrl-C ends it");
+  verb->add_option("--attempt", request->attempt,
+                   "Extract only this attempt of a restarted training; all: one result each (default: the last run)")
+      ->type_name("N|all");
   verb->add_option("--telemetry", request->telemetry,
                    "Telemetry of nvidia-smi, rocm-smi or amd-smi, joined to the steps by time")
       ->type_name("FILE")

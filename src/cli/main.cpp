@@ -3,50 +3,48 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
+#include <sstream>
 #include <string>
-#include <vector>
 
 #include "base/build_info.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "cli/help_layout.h"
+#include "cli/parse_failure.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "comm/communicator.h"
-#include "text/format.h"
 
 namespace tprimat {
 namespace {
 
 LogSettings log_settings_for(const Session& session) {
-  const bool colour = ::isatty(STDERR_FILENO) != 0 && !session.no_color && std::getenv("NO_COLOR") == nullptr;
   const LogLevel level = session.quiet ? LogLevel::quiet : session.verbose ? LogLevel::verbose : LogLevel::normal;
-  return {level, colour};
+  return {level, shows_colour(STDERR_FILENO, session.no_color)};
 }
 
 int to_int(ExitStatus status) { return static_cast<int>(status); }
 
-// "did you mean" for a verb that does not exist; empty when the verb is known.
-std::string unknown_verb(const CLI::App& program, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return "";
-  std::vector<std::string> verbs;
-  for (const CLI::App* verb : program.get_subcommands({})) verbs.push_back(verb->get_name());
-  if (std::find(verbs.begin(), verbs.end(), argv[1]) != verbs.end()) return "";
-  const std::string nearest = nearest_word(argv[1], verbs);
-  return "unknown command '" + std::string(argv[1]) + "'" +
-         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?") + "\n  see tprimat --help";
+// Flushes the output of a verb: lost output is reported and sets the exit status.
+int finish_output(int status) {
+  const char* const reason = flush_stdout();
+  if (reason == nullptr) return status;
+  log_error(std::string("cannot write to standard output: ") + reason);
+  return to_int(ExitStatus::work_failed);
 }
 
-int parse_failure(const CLI::App& program, const CLI::ParseError& error, const std::string& unknown) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
-    return program.exit(error);  // --help, --version
-  if (!unknown.empty())
-    log_error(unknown);
-  else
-    log_error(std::string(error.what()) + "\n  see tprimat --help, or tprimat COMMAND --help");
+int print_help(const CLI::App& program, const CLI::ParseError& wish) {  // --help, --version
+  std::ostringstream text;
+  program.exit(wish, text, text);
+  print_result(text.str());
+  return finish_output(to_int(ExitStatus::done));
+}
+
+int parse_failure(const CLI::App& program, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return print_help(program, error);
+  log_error(explain_parse_failure(program, error));
   return to_int(ExitStatus::usage);
 }
 
@@ -68,6 +66,7 @@ int run_action(const Session& session) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
+  open_standard_streams();
   CLI::App program("How fast, how cheaply and how close to the limit does this hardware train this language model?",
                    "tprimat");
   program.set_version_flag("--version", "tprimat " + std::string(build_info().version));
@@ -79,14 +78,10 @@ int run_program(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return parse_failure(program, error, unknown_verb(program, argc, argv));
+    return parse_failure(program, error);
   }
   configure_log(log_settings_for(session));
-  const int status = run_action(session);
-  if (std::fflush(stdout) != 0) {
-    log_error("cannot write to standard output");
-    return to_int(ExitStatus::work_failed);
-  }
+  const int status = finish_output(run_action(session));
   if (status != to_int(ExitStatus::done)) abort_ranks(status);  // those of the same training would wait for this one
   return status;
 }

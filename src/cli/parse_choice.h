@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -11,15 +13,38 @@
 
 namespace tprimat {
 
+// "did you mean 'llama'?", or "" where nothing is near.
+inline std::string suggest_word(const std::string& text, const std::vector<std::string>& words) {
+  const std::string near = nearest_word(text.substr(0, 64), words);
+  return near.empty() ? "" : fmt::format("did you mean '{}'?", near);
+}
+
+template <NamedEnum E>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
+  return names;
+}
+
 // One of an enum's names, as an option was given it. Throws Error with the choices and the nearest.
 template <NamedEnum E>
 E parse_choice(const std::string& text, const std::string& option) {
   if (const auto value = parse_enum<E>(text)) return *value;
-  std::vector<std::string> names;
-  for (const auto& [value, name] : EnumNames<E>::values) names.emplace_back(name);
-  const std::string near = nearest_word(text.substr(0, 64), names);
-  throw Error(Problem{fmt::format("'{}' is none of {}", text, enum_choices<E>()), option,
-                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+  throw Error(Problem{fmt::format("'{}' is not one of {}", printable(text), enum_choices<E>()), option,
+                      suggest_word(text, names_of<E>())});
+}
+
+// The same for plain words; for CLI::Option::check.
+inline CLI::Validator one_of(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words = std::move(words)](std::string& text) -> std::string {
+        for (const std::string& word : words)
+          if (text == word) return "";
+        const std::string near = suggest_word(text, words);
+        return fmt::format("'{}' is not one of {}{}", printable(text), fmt::join(words, ", "),
+                           near.empty() ? "" : "\n  " + near);
+      },
+      "");
 }
 
 }  // namespace tprimat

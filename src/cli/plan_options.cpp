@@ -80,12 +80,12 @@ void add_plan_model_options(CLI::App& verb, PlanModelOptions& options) {
       ->capture_default_str();
   verb.add_option("--seq", options.sequence_length,
                   "Tokens per sequence (default: the configuration's; of the catalogue's models at most 8192)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
+      ->check(number_from(int64_t{1}, int64_t{1} << 24));
   verb.add_option("--gbs", options.global_batch,
                   "Sequences per step (default: the configuration's; of the catalogue's models 512 or more)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+      ->check(number_from(int64_t{1}, int64_t{1} << 30));
   verb.add_flag("--zero-bubble", options.zero_bubble, "Pipelines fill their waiting with gradients of weights (ZB-H1)");
-  verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(CLI::Range(1, 10000));
+  verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(number_from(1, 10000));
   add_question_options(verb, options);
   add_failure_options(verb, options);
 }

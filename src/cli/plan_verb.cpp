@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/counted_request.h"
 #include "cli/draw_plot.h"
+#include "cli/number_range.h"
 #include "cli/plan_inputs.h"
 #include "cli/plan_model.h"
 #include "cli/verbs.h"
@@ -177,7 +178,7 @@ void add_table_options(CLI::App& verb, PlanOptions& options) {
   verb.add_option("--folds", options.folds, "Cut the rows into this many parts; predict each by a fit to the others")
       ->type_name("N")
       ->needs(calibration)
-      ->check(CLI::Range(2, 1000));
+      ->check(number_from(2, 1000));
 }
 
 }  // namespace

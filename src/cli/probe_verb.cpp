@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/gpu_probe_report.h"
+#include "cli/number_range.h"
 #include "cli/parse_choice.h"
 #include "cli/probe_report.h"
 #include "cli/verbs.h"
@@ -148,7 +149,7 @@ void add_probe_verb(CLI::App& program, Session& session) {
   add_config_options(*verb, session);
   auto options = std::make_shared<ProbeOptions>();
   verb->add_option("--threads", options->threads, "CPU threads (default: all that this process may use)")
-      ->check(CLI::Range(0, 4096));
+      ->check(number_from(0, 4096));
   verb->add_option("--device", options->device,
                    "What is measured: cpu, or GPUs: nvd, amd; the first, or one for each rank (default: cpu)")
       ->type_name("DEVICE");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/parse_choice.h"
 #include "cli/run_options.h"
 #include "cli/verbs.h"
 #include "text/json_fields.h"
@@ -35,8 +36,8 @@ ProfileRequest profile_request_of(const ProfileOptions& options) {
   if (options.profiler == "auto") return request;
   request.profiler = parse_enum<Profiler>(options.profiler);
   if (!request.profiler)
-    throw Error(Problem{"'" + options.profiler.substr(0, 64) + "' is none of auto, " + enum_choices<Profiler>(),
-                        "--profiler", ""});
+    throw Error(Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<Profiler>(),
+                        "--profiler", suggest_word(options.profiler, names_of<Profiler>())});
   return request;
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl_version.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -10,9 +9,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "cli/number_range.h"
 #include "cli/parse_choice.h"
 #include "cli/run_options.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "config/load.h"
 #include "launch/dry_run.h"
@@ -73,31 +74,29 @@ SuiteRequest request_of(const RunOptions& options) {
   return request;
 }
 
-std::optional<MeasuredPeak> measure_cpu_peak(Precision precision, int64_t threads) {
-  const auto peak = measure_gemm_peak(precision, static_cast<int>(threads));
+std::optional<MeasuredPeak> measure_cpu_peak(Precision precision, int64_t threads, const StopRequest& is_stopped) {
+  const auto peak = measure_gemm_peak(precision, static_cast<int>(threads), is_stopped);
   if (!peak) return std::nullopt;
   MeasuredPeak measured{{fmt::format("measured:cpu:{}", enum_name(precision)), peak->flops_per_second, peak->how}, {}};
-  const MemoryBandwidth memory = measure_memory_bandwidth(static_cast<int>(threads), {StreamKernel::triad});
+  const MemoryBandwidth memory = measure_memory_bandwidth(static_cast<int>(threads), {StreamKernel::triad}, is_stopped);
   measured.peak.memory_bytes_per_second = memory.rate(StreamKernel::triad);
   measured.peak.memory_source = "triad: " + memory.how;
   constexpr double k_undisturbed_share = 0.95;
   if (peak->cpu_share < k_undisturbed_share)
-    measured.warning =
-        fmt::format("while the matmul peak was measured, other processes took {} of the CPU time: MFU is too high",
-                    format_percent(1.0 - peak->cpu_share));
+    measured.warning = fmt::format(
+        "while the matmul peak was measured, other processes took {} of the CPU time: the peak is too low, "
+        "so MFU is overstated against it",
+        format_percent(1.0 - peak->cpu_share));
   return measured;
 }
 
-size_t terminal_width() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-void write_progress(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void write_progress(std::string_view text) { write_stderr(text); }
 
 std::unique_ptr<Reporter> make_reporter(const Session& session) {
   if (session.quiet) return std::make_unique<SilentReporter>();
-  if (::isatty(STDERR_FILENO) != 0) return std::make_unique<TerminalReporter>(write_progress, terminal_width);
+  constexpr size_t k_usual_width = 80;
+  const auto width = [] { return terminal_width(STDERR_FILENO, k_usual_width); };
+  if (is_live_terminal(STDERR_FILENO)) return std::make_unique<TerminalReporter>(write_progress, width);
   return std::make_unique<PlainReporter>(write_progress);
 }
 
@@ -131,8 +130,8 @@ ExitStatus print_plan(const SuitePlan& suite, const MachineFacts& machine, const
     if (as_json)
       list.push_back(plan_to_json(run, known));
     else
-      print_result(fmt::format("# {}; result: {}\n# memory: {}\n{}\n", describe(run), run.plan.result_path,
-                               describe_memory(known), render_shell(run.plan)));
+      print_result(render_comment(fmt::format("{}; result: {}", describe(run), run.plan.result_path)) +
+                   render_comment("memory: " + describe_memory(known)) + render_shell(run.plan) + "\n");
   }
   if (as_json) print_result(print_json(list));
   return ExitStatus::done;
@@ -143,7 +142,9 @@ Surroundings surroundings_of(ProcessRunner& processes, const InterruptGuard& int
   return {processes,
           read_machine(libraries),
           libraries,
-          measure_cpu_peak,
+          [&interrupts](Precision precision, int64_t threads) {
+            return measure_cpu_peak(precision, threads, [&interrupts] { return interrupts.count() > 0; });
+          },
           [&interrupts] { return interrupts.count(); },
           {{"onednn", fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH)}}};
 }
@@ -212,7 +213,7 @@ void add_choices(CLI::App& verb, RunOptions& options) {
   verb.add_option("--launcher", options.launcher, "What starts the ranks: local, mpi, slurm or docker")
       ->type_name("NAME");
   verb.add_option("--nodes", options.nodes, "Nodes of one training (default: as configured, 1)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_count())
       ->type_name("N");
   verb.add_option("--dataset", options.dataset, "Prefix of a Megatron .bin/.idx pair, or synthetic")
       ->type_name("PREFIX");
@@ -221,16 +222,12 @@ void add_choices(CLI::App& verb, RunOptions& options) {
 }
 
 void add_time(CLI::App& verb, const std::string& name, double& seconds, const std::string& help) {
-  const std::map<std::string, double> units = {{"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}};
-  verb.add_option(name, seconds, help)
-      ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_OPTIONAL))
-      ->check(number_from(0.0, 1e9))
-      ->type_name("TIME");
+  verb.add_option(name, seconds, help)->transform(time_in_seconds())->type_name("TIME");
 }
 
 void add_limits(CLI::App& verb, RunOptions& options) {
   verb.add_option("--steps", options.steps, "Optimizer steps of every run (default: as configured)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   add_time(verb, "--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h");
   verb.add_option("--hang-factor", options.hang_factor,
                   "Stop a run after this many times its median step, and a minute, without a step; 0: never")
@@ -240,7 +237,7 @@ void add_limits(CLI::App& verb, RunOptions& options) {
            "Time until the first steps and after the last one (default: 15m on GPUs, 1h on cpu); 0: any");
   add_time(verb, "--cool-down", options.cool_down_seconds, "Pause between two runs (default: none)");
   verb.add_option("--retries", options.retries, "Try a run that fails again, this often (default: never)")
-      ->check(CLI::Range(0, 100));
+      ->check(number_from(0, 100));
   verb.add_flag("--force", options.force, "Start what the planner expects not to fit into memory too");
   verb.add_flag("--dry-run", options.dry_run, "Print commands, environment and files, ready to paste; start nothing");
 }
@@ -275,7 +272,7 @@ void add_run_verb(CLI::App& program, Session& session) {
   auto options = std::make_shared<RunOptions>();
   add_run_options(*verb, session, *options);
   verb->add_option("--runs", options->runs, "Repeat every run this often (default: as configured)")
-      ->check(CLI::Range(1, 1000));
+      ->check(number_from(1, 1000));
   verb->add_flag("--resume", options->resume, "Skip runs whose complete result for the same configuration is there");
   verb->callback(
       [&session, options] { session.action = [&session, options] { return run_configuration(session, *options); }; });

@@ -1,7 +1,9 @@
 #include "cli/session.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+
+#include "base/output.h"
+#include "base/printable.h"
 
 namespace tprimat {
 
@@ -29,6 +31,7 @@ void add_config_options(CLI::App& verb, Session& session) {
       ->allow_extra_args(false);
 }
 
-void print_result(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print_result(std::string_view text) { write_stdout(printable(text, "\n\t")); }
+void print_coloured(std::string_view text) { write_stdout(printable(text, "\n\t\033")); }
 
 }  // namespace tprimat

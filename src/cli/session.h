@@ -29,7 +29,9 @@ CLI::App* add_verb(CLI::App& program, Session& session, const std::string& name,
 void add_json_option(CLI::App& verb, Session& session);     // --json
 void add_config_options(CLI::App& verb, Session& session);  // --config, --set
 
-// The only way to stdout.
+// All output to stdout. Unprintable characters become escapes; callers must replace line breaks within foreign text.
+// The second is for printable text to which we added colour codes.
 void print_result(std::string_view text);
+void print_coloured(std::string_view text);
 
 }  // namespace tprimat

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/output.h"
+#include "cli/number_range.h"
 #include "cli/parse_choice.h"
 #include "cli/train_watch.h"
 #include "cli/verbs.h"
@@ -63,7 +65,7 @@ TrainSpec read_spec(const TrainOptions& options) {
   if (spec.threads == 0) {
     const LauncherPlace place = launcher_place();  // ranks of one machine share its processors
     set_thread_count(0);
-    if (place.local_size > 1) spec.threads = std::max(1, thread_count() / place.local_size);
+    spec.threads = std::max(1, thread_count() / std::max(1, place.local_size));
   }
   throw_if_any(check_train_spec(spec, options.spec_path));
   return spec;
@@ -122,7 +124,7 @@ class StepOutput {
   void show(const StepRecord& record) {
     print_result(render_log_line(record, spec_) + "\n");
     if (record.validation_loss) print_result(render_validation_line(record) + "\n");
-    std::fflush(stdout);
+    flush_stdout();
     if (steps_file_) steps_file_->write_line(step_record_to_line(record));
     if (events_) write_events(record);
   }
@@ -230,15 +232,15 @@ void add_train_verb(CLI::App& program, Session& session) {
       ->required()
       ->type_name("FILE");
   verb->add_option("--steps", options->steps, "Stop after this many steps instead of those in the specification")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_count());
   verb->add_option("--device", options->device, "What trains: cpu, or a GPU for each rank: nvd, amd (default: cpu)")
       ->type_name("NAME");
   verb->add_option("--save", options->save, "Directory of checkpoints; a later start resumes from the newest sound one")
       ->type_name("DIR");
   verb->add_option("--save-interval", options->save_interval,
                    "Steps between two checkpoints (default: at the end only)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--keep", options->keep, "Checkpoints to keep (default: 2)")->check(CLI::PositiveNumber);
+      ->check(positive_count());
+  verb->add_option("--keep", options->keep, "Checkpoints to keep (default: 2)")->check(positive_count());
   verb->add_flag("--no-resume", options->no_resume, "Begin anew even where there are checkpoints");
   verb->add_option("--initial-weights", options->initial_weights,
                    "Hugging Face folder (config.json, safetensors) to start from instead of random weights")

@@ -4,15 +4,17 @@
 
 #include "base/error.h"
 #include "base/program_module.h"
+#include "base/sanitizers.h"
 #include "comm/communicator.h"
 #include "comm/launcher_place.h"
 #include "comm/mpi/module.h"
 #include "comm/tcp/meeting_place.h"
 #include "comm/tcp/tcp_communicator.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-// What the thread of PMIx, below Open MPI, leaves behind; the module overlooks the rest. Asked of the program itself.
-extern "C" const char* __lsan_default_suppressions() { return "leak:pmix_hash_fetch\n"; }
+#if TPRIMAT_ADDRESS_SANITIZER
+// What PMIx, below Open MPI, leaves behind; the module overlooks the rest. The library is named, which needs no
+// symbols.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libpmix.so\n"; }
 #endif
 
 namespace tprimat {

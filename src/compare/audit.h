@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "compare/comparison.h"
@@ -38,14 +39,22 @@ struct RunRule {
   std::string_view sentence, why, remedy;
   std::optional<Proof> (*check)(const Contender& contender);
 };
+// Compares two runs: each run of one side with each of the other, and each repetition of a participant with its first.
+using RunsCheck = std::optional<Proof> (*)(const RunResult& reference, const RunResult& subject);
+// Compares the two sides as a whole.
+using SidesCheck = std::optional<Proof> (*)(const Sides& sides);
 struct PairRule {
   std::string_view code;
   Severity severity;
   std::string_view sentence, why, remedy;
-  std::optional<Proof> (*check)(const Sides& sides);
+  std::variant<RunsCheck, SidesCheck> check;
+  std::optional<Severity> of_repetitions = {};  // nothing: that of a pair
 };
 std::span<const RunRule> run_rules();    // run_rules.cpp
 std::span<const PairRule> pair_rules();  // pair_rules.cpp
+
+// The code of every finding about repetitions that differ; its sentence is that of the rule of pairs.
+inline constexpr const char* k_runs_differ = "runs_differ";
 
 std::vector<Finding> audit_contender(const Contender& contender);
 std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject, const AuditOptions& options = {});
@@ -56,9 +65,8 @@ bool has_error(const std::vector<Finding>& findings);
 Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& reference, const Contender& subject);
 
 // Why the figures of a metric are not held against each other; nothing where they are. Either they mean something else
-// on each side (see the rules flop_formula, peak, memory_meaning, batch and sequence_length), or a side's own figure is
-// in doubt (unheard_of_mfu, impossible_memory, other_peak; a peak that both sides share does no harm to a ratio), or a
-// step is other work. `findings` are those of the pair.
+// on each side (Metric::unlike), or a side's own figure is in doubt (Metric::doubted, Metric::contradicted; a peak that
+// both sides share does no harm to a ratio). `findings` are those of the pair.
 std::optional<std::string> why_not_compared(const Metric& metric, const std::vector<Finding>& findings,
                                             const Contender& reference, const Contender& subject);
 

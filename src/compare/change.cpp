@@ -1,7 +1,5 @@
 #include "compare/change.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "compare/contender.h"
@@ -11,32 +9,20 @@
 namespace tprimat {
 namespace {
 
-enum class OfSteps { rate, time, neither };
-
-// In proportion to tokens/s per device, or to its inverse: a constant of each side (devices, FLOPs, peak, price, batch)
-// is all that lies between.
-OfSteps relation_to_steps(std::string_view key) {
-  constexpr std::array k_rates = {"tokens_per_second_per_gpu", "tokens_per_second", "tflops_per_gpu", "mfu"};
-  constexpr std::array k_times = {"mean_step_time", "usd_per_1e12_tokens", "days_per_1e12_tokens"};
-  if (std::find(k_rates.begin(), k_rates.end(), key) != k_rates.end()) return OfSteps::rate;
-  return std::find(k_times.begin(), k_times.end(), key) != k_times.end() ? OfSteps::time : OfSteps::neither;
-}
-
-// The metric for a rate of one token per second and device.
-std::optional<double> constant_of(const Contender& contender, const Metric& metric, OfSteps relation) {
-  const auto figure = metric.read(contender.first()), rate = metrics().front().read(contender.first());
+// The metric of a participant for a rate of one token per second and device.
+std::optional<double> constant_of(const Contender& contender, const Metric& metric) {
+  const auto figure = read_figure(contender, metric), rate = read_figure(contender, metrics().front());
   if (!figure || !rate || rate->value <= 0) return std::nullopt;
-  return relation == OfSteps::rate ? figure->value / rate->value : figure->value * rate->value;
+  return metric.relation == StepRelation::inverse ? figure->value / rate->value : figure->value * rate->value;
 }
 
-std::optional<Estimate> ratio_by_steps(const ModelGroup& group, const Pair& pair, const Metric& metric,
-                                       OfSteps relation) {
-  const auto before = constant_of(group.contenders[pair.reference], metric, relation);
-  const auto after = constant_of(group.contenders[pair.subject], metric, relation);
+std::optional<Estimate> ratio_by_steps(const ModelGroup& group, const Pair& pair, const Metric& metric) {
+  const auto before = constant_of(group.contenders[pair.reference], metric);
+  const auto after = constant_of(group.contenders[pair.subject], metric);
   if (!pair.ratio || !before || !after || *before == 0) return std::nullopt;
   const double scale = *after / *before;
   const Estimate& rate = *pair.ratio;
-  if (relation == OfSteps::rate) {
+  if (metric.relation == StepRelation::inverse) {
     Estimate ratio{scale * rate.value, {}, {}};
     if (rate.low && rate.high) ratio.low = scale * *rate.low, ratio.high = scale * *rate.high;
     return ratio;
@@ -80,10 +66,10 @@ Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& m
                 read_figure(group.contenders[pair.subject], metric),
                 {},
                 {},
-                relation_to_steps(metric.key) != OfSteps::neither};
+                metric.relation != StepRelation::none};
   if (!change.before || !change.after) return change;
   change.difference = subtract(*change.after, *change.before);
-  change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric, relation_to_steps(metric.key))
+  change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric)
                                                     : estimate_ratio_by_figures(*change.before, *change.after));
   if (change.follows_from_steps && change.share) change.difference = share_of(*change.before, *change.share);
   return change;

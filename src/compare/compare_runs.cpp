@@ -98,8 +98,18 @@ void sort_contenders(std::vector<Contender>& contenders, const std::string& key)
   contenders = std::move(sorted);
 }
 
+// A folder holds a participant where all of its files lie there.
+bool lies_within(const Contender& contender, const std::filesystem::path& folder) {
+  return std::all_of(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {
+    std::error_code ignored;
+    const std::filesystem::path parent = std::filesystem::path(each.path).parent_path();
+    return std::filesystem::equivalent(parent.empty() ? "." : parent, folder, ignored);
+  });
+}
+
 bool is_baseline(const Contender& contender, const std::string& wanted) {
   const RunResult& run = contender.first();
+  if (is_baseline_folder(wanted)) return lies_within(contender, wanted);
   if (run.platform && parse_enum<Platform>(wanted) == run.platform) return true;
   if (run.framework && parse_enum<Framework>(wanted) == run.framework) return true;
   if (contender.label == wanted) return true;
@@ -111,8 +121,27 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
   });
 }
 
-// The baseline comes first, so that it is A.
+// What looks like a path and is none was meant as one.
+[[noreturn]] void throw_no_baseline(const std::string& wanted) {
+  const bool is_path = wanted.find('/') != std::string::npos || wanted.ends_with(".json");
+  std::error_code ignored;
+  if (is_path && !std::filesystem::exists(wanted, ignored))
+    throw Error(Problem{fmt::format("\"{}\" does not exist", wanted), "--baseline",
+                        "name a result file, or the folder that holds the baseline's results"});
+  if (is_baseline_folder(wanted))
+    throw Error(Problem{fmt::format("\"{}\" holds none of the results", wanted), "--baseline",
+                        "name a folder with results of this model that pass the filters"});
+  throw Error(Problem{fmt::format("\"{}\" is none of the results", wanted), "--baseline",
+                      "name a result file, a folder of results, a platform, a framework or a label"});
+}
+
+// The baseline comes first, so that it is A. A folder must hold one participant of each model at most.
 bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
+  const auto is_wanted_one = [&](const Contender& contender) { return is_baseline(contender, wanted); };
+  if (is_baseline_folder(wanted) && std::count_if(group.contenders.begin(), group.contenders.end(), is_wanted_one) > 1)
+    throw Error(Problem{fmt::format("\"{}\" holds several participants of {}", wanted, group.model), "--baseline",
+                        "name a file of the one that is the baseline, or filter with --platform, --framework or "
+                        "--strategy"});
   const auto found = std::find_if(group.contenders.begin(), group.contenders.end(),
                                   [&](const Contender& contender) { return is_baseline(contender, wanted); });
   if (found == group.contenders.end()) return false;
@@ -230,6 +259,13 @@ std::string state_ratio(const ModelGroup& group, const Pair& pair, double smalle
   }
 }
 
+// Repetitions of different work: their mean is no result, even of a participant without a partner.
+bool is_mixture(const Contender& contender) {
+  return std::any_of(contender.findings.begin(), contender.findings.end(), [](const Finding& finding) {
+    return finding.code == k_runs_differ && finding.severity == Severity::error;
+  });
+}
+
 }  // namespace
 
 Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
@@ -249,9 +285,7 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     if (!has_baseline && group.contenders.size() > k_most_participants) sort_many(group, options.sort);
     compare_group(group, options);
   }
-  if (!baseline_found)
-    throw Error(Problem{fmt::format("\"{}\" is none of the results", options.baseline), "--baseline",
-                        "name a result file, a platform, a framework or a label"});
+  if (!baseline_found) throw_no_baseline(options.baseline);
   settle_verdicts(comparison);
   for (ModelGroup& group : comparison.groups)
     for (Pair& pair : group.pairs)
@@ -261,12 +295,19 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
   return comparison;
 }
 
+bool is_baseline_folder(const std::string& baseline) {
+  std::error_code ignored;
+  return !parse_enum<Platform>(baseline) && !parse_enum<Framework>(baseline) &&
+         std::filesystem::is_directory(baseline, ignored);
+}
+
 ExitStatus comparison_status(const Comparison& comparison) {
   if (!comparison.gates.empty()) return gates_status(comparison.gates);
   bool invalid = false;
   for (const ModelGroup& group : comparison.groups) {
     for (const Pair& pair : group.pairs)
       if (!pair.comparable) return ExitStatus::not_comparable;
+    if (std::any_of(group.contenders.begin(), group.contenders.end(), is_mixture)) return ExitStatus::not_comparable;
     for (const Contender& contender : group.contenders)
       for (const LoadedRun& run : contender.runs) invalid = invalid || run.result.status != RunStatus::complete;
   }

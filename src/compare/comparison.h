@@ -34,11 +34,24 @@ struct Finding {
   std::vector<Evidence> evidence = {};
 };
 
+// How well the values of a series of step times identify it: compare/copies.h.
+struct SeriesTrace {
+  double typical = 0, rounding = 0, variation = 0;  // s; median, unit of the last digit, change from step to step
+  bool is_various = false;                          // enough different values to identify the run
+  size_t moves = 0;                                 // steps, without those that repeat the time of the one before
+  std::vector<double> values = {};                  // s; the different ones, sorted
+  double spread = 0;                                // of the values, s
+  double repeated = 0;                              // share of the moves whose value another one has
+};
+
 // A result file and what it holds.
 struct LoadedRun {
   std::string path;
   RunResult result;
-  std::optional<std::string> outliers = {};  // described before what was recorded of each step was dropped
+  // Described before the per-step records are dropped.
+  std::optional<std::string> outliers = {};
+  std::optional<std::string> clock_gap = {}, reported_gap = {};
+  std::optional<SeriesTrace> trace = {};
 };
 
 struct SkippedFile {
@@ -52,6 +65,7 @@ struct Contender {
   std::vector<LoadedRun> runs;  // at least one
   std::vector<Finding> findings;
   std::vector<std::string> copies = {};  // "b.json of a.json": files that hold a run counted already
+  std::vector<size_t> distinct = {};     // runs with different facts (compare/stated_facts.h); empty: not yet found
   const RunResult& first() const { return runs.front().result; }
 };
 
@@ -123,6 +137,7 @@ struct Pair {
   std::map<std::string, double> ratios;           // subject / reference of further metrics, by key
   std::optional<LogRatio> measured = {};          // behind `ratio`, of step times, reference / subject; where there is
   std::optional<PairStatistics> statistics = {};  // an interval, and then these are there too
+  std::optional<std::string> unquiet = {};        // rates of a side whose runs differ too much for an answer
 };
 
 // Runs of one model. Different models are never a pair.

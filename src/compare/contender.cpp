@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "compare/copies.h"
+#include "compare/stated_facts.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
@@ -20,6 +21,14 @@ namespace tprimat {
 namespace {
 
 std::string file_stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+// Without all of ".log.json", which the result of a log is called after.
+std::string log_stem(const std::string& path) {
+  const std::filesystem::path stem = file_stem(path);
+  for (const char* ending : {".log", ".txt", ".out", ".err"})
+    if (stem.extension() == ending) return stem.stem().string();
+  return stem.string();
+}
 
 // What a file does not tell, as one of an earlier version, is no difference.
 template <class T>
@@ -128,6 +137,13 @@ Estimate mean_of_runs(const std::vector<double>& values) {
   return {estimate.value, interval.low, interval.high};
 }
 
+Estimate harmonic_mean_of_runs(std::vector<double> values) {
+  if (std::any_of(values.begin(), values.end(), [](double value) { return value <= 0; })) return mean_of_runs(values);
+  for (double& value : values) value = 1 / value;
+  const Estimate inverse = mean_of_runs(values);
+  return {1 / inverse.value, 1 / *inverse.high, 1 / *inverse.low};
+}
+
 // By name, so that the order of the files on the command line does not matter; _r2 before _r10.
 void sort_repetitions(std::vector<LoadedRun>& runs) {
   std::sort(runs.begin(), runs.end(), [](const LoadedRun& a, const LoadedRun& b) {
@@ -137,8 +153,10 @@ void sort_repetitions(std::vector<LoadedRun>& runs) {
 
 }  // namespace
 
+std::string file_name(const LoadedRun& run) { return std::filesystem::path(run.path).filename().string(); }
+
 std::string repetition_key(const std::string& path) {
-  const std::string stem = file_stem(path);
+  const std::string stem = log_stem(path);
   const size_t mark = stem.rfind("_r");
   const std::string folder = std::filesystem::path(path).parent_path().string() + "/";
   const bool numbered = mark != std::string::npos && mark + 2 < stem.size() &&
@@ -166,6 +184,7 @@ std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
   for (Contender& contender : contenders) {
     sort_repetitions(contender.runs);
     set_copies_aside(contender);
+    note_distinct_runs(contender);
   }
   return contenders;
 }
@@ -182,10 +201,10 @@ std::optional<Estimate> read_figure(const Contender& contender, const Metric& me
   std::vector<Estimate> estimates;
   for (const LoadedRun& run : contender.runs)
     if (const auto estimate = metric.read(run.result)) estimates.push_back(*estimate);
-  return combine_runs(estimates);
+  return combine_runs(estimates, metric);
 }
 
-std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs) {
+std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const Metric& metric) {
   std::vector<Estimate> estimates;
   std::vector<double> values;
   for (Estimate estimate : of_runs) {
@@ -196,7 +215,7 @@ std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs) {
     values.push_back(estimate.value);
   }
   if (estimates.size() < 2) return estimates.empty() ? std::nullopt : std::optional(estimates.front());
-  return mean_of_runs(values);
+  return metric.relation == StepRelation::inverse ? harmonic_mean_of_runs(values) : mean_of_runs(values);
 }
 
 std::string describe_layout(const RunResult& result) {

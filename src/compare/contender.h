@@ -17,14 +17,20 @@ std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs);
 void name_contenders(std::vector<Contender>& contenders);
 
 // A metric over all runs of the participant. One run: its own figure, whose interval knows only the noise within the
-// run. Several: the mean over runs with Student's 95 % interval of that mean, which holds the spread between runs.
+// run. Several: the mean over runs with Student's 95 % interval of that mean, which holds the spread between runs. A
+// metric that is inverse to the step time (tokens/s, TFLOP/s, MFU) takes the harmonic mean: work over time, so that the
+// figures of two participants have the ratio of their mean step times.
 std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric);
 
 // The same of the runs' own figures. Nothing for none.
-std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs);
+std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const Metric& metric);
 
-// "out/train_nvd_nemo_qwen_r2.json" -> "out/train_nvd_nemo_qwen": what repetitions share; other names stay whole.
+// "out/train_nvd_nemo_qwen_r2.json" -> "out/train_nvd_nemo_qwen", "logs/job_r2.log.json" -> "logs/job": what
+// repetitions share; other names stay whole.
 std::string repetition_key(const std::string& path);
+
+// Without its folder.
+std::string file_name(const LoadedRun& run);
 
 // "TP1 PP2 DP4", only what is known; empty when nothing is.
 std::string describe_layout(const RunResult& result);

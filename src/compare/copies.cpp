@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <string_view>
+
+#include "compare/same_course.h"
+#include "stats/descriptive.h"
 
 namespace tprimat {
 namespace {
@@ -20,14 +24,125 @@ void append_series(std::string& key, const std::vector<double>& values) {
   key += bytes_of(values);
 }
 
+constexpr size_t k_enough_values = 5;
+
 bool is_various(const std::vector<double>& times) {
-  constexpr size_t k_enough = 5;
   std::vector<double> seen;
   for (const double seconds : times) {
     if (!std::isnan(seconds) && std::find(seen.begin(), seen.end(), seconds) == seen.end()) seen.push_back(seconds);
-    if (seen.size() >= k_enough) return true;
+    if (seen.size() >= k_enough_values) return true;
   }
   return false;
+}
+
+// The unit of the last decimal place that any value needs; nearly 0 for unrounded values.
+double rounding_of(const std::vector<double>& times) {
+  constexpr int k_max_places = 9;
+  for (int places = 0; places <= k_max_places; ++places) {
+    const double scale = std::pow(10, places);
+    const bool fits = std::all_of(times.begin(), times.end(), [&](double seconds) {
+      const double units = seconds * scale;
+      return !std::isfinite(seconds) || std::fabs(units - std::round(units)) <= 1e-9 + 1e-12 * std::fabs(units);
+    });
+    if (fits) return 1 / scale;
+  }
+  return 0;
+}
+
+std::vector<double> changes_between(const std::vector<double>& times) {
+  std::vector<double> changes;
+  for (size_t i = 1; i < times.size(); ++i)
+    if (const double change = times[i] - times[i - 1]; std::isfinite(change)) changes.push_back(change);
+  return changes;
+}
+
+// Seconds, milliseconds, microseconds, nanoseconds, minutes: what one series must be multiplied by.
+std::optional<double> unit_between(double a, double b) {
+  constexpr double k_apart = 1.5;
+  for (const double unit : {1.0, 1e3, 1e-3, 60.0, 1 / 60.0, 1e6, 1e-6, 1e9, 1e-9}) {
+    const double ratio = a / (b * unit);
+    if (ratio < k_apart && ratio > 1 / k_apart) return unit;
+  }
+  return std::nullopt;
+}
+
+struct Series {
+  const std::vector<double>& times;
+  const SeriesTrace& trace;
+};
+
+// Single precision keeps seven digits.
+double tolerance_between(const Series& longer, const Series& shorter, double unit) {
+  return std::max({longer.trace.rounding, shorter.trace.rounding * unit, 1e-6 * longer.trace.typical}) * 1.001;
+}
+
+// Of 16 steps spread over the series half must agree, or the place is not looked at further.
+bool may_lie_at(const Series& longer, const Series& shorter, size_t place, double unit, double tolerance) {
+  constexpr size_t k_probes = 16;
+  const size_t n = shorter.times.size(), probes = std::min(k_probes, n);
+  size_t agreeing = 0;
+  for (size_t i = 0; i < probes; ++i) {
+    const size_t at = i * n / probes;
+    agreeing += std::fabs(longer.times[place + at] - shorter.times[at] * unit) <= tolerance;
+  }
+  return 2 * agreeing >= probes;
+}
+
+bool lies_in(const Series& longer, const Series& shorter, double unit) {
+  constexpr double k_beyond_chance = 30;  // nats
+  const size_t n = shorter.times.size(), places = longer.times.size() - n + 1;
+  const double tolerance = tolerance_between(longer, shorter, unit);
+  const double variation = std::min(longer.trace.variation, shorter.trace.variation * unit);
+  if (!(variation > 4 * tolerance)) return false;  // two runs agree often enough by themselves
+  const double p = 2 * tolerance / variation;
+  for (size_t place = 0; place < places; ++place) {
+    if (!may_lie_at(longer, shorter, place, unit, tolerance)) continue;
+    size_t agreeing = 0;
+    for (size_t i = 0; i < n; ++i)
+      agreeing += std::fabs(longer.times[place + i] - shorter.times[i] * unit) <= tolerance;
+    if (2 * agreeing >= n && surprise(static_cast<double>(agreeing), static_cast<double>(n), p) >=
+                                 k_beyond_chance + std::log(static_cast<double>(places)))
+      return true;
+  }
+  return false;
+}
+
+// Without repetitions of the value before.
+std::vector<double> moves_of(const std::vector<double>& times) {
+  std::vector<double> moves;
+  for (const double seconds : times)
+    if (std::isfinite(seconds) && (moves.empty() || moves.back() != seconds)) moves.push_back(seconds);
+  return moves;
+}
+
+// Sorts the values and notes how many of them occur twice.
+void sort_values(SeriesTrace& trace, std::vector<double> moves) {
+  trace.moves = moves.size();
+  std::sort(moves.begin(), moves.end());
+  moves.erase(std::unique(moves.begin(), moves.end()), moves.end());
+  trace.repeated = static_cast<double>(trace.moves - moves.size()) / static_cast<double>(trace.moves);
+  trace.spread = k_mad_to_sigma * median_absolute_deviation(moves);
+  trace.values = std::move(moves);
+}
+
+SeriesTrace trace_of(const LoadedRun& run) { return run.trace ? *run.trace : trace_steps(run.result.step_times); }
+
+// Fuller: more steps, without those that only repeat the one before, then more digits.
+bool is_fuller(const LoadedRun& a, const LoadedRun& b) {
+  const SeriesTrace &x = *a.trace, &y = *b.trace;
+  return x.moves != y.moves ? x.moves > y.moves : x.rounding < y.rounding;
+}
+
+// Above this many pairs of runs only exact copies are found: comparing all pairs would take minutes.
+constexpr size_t k_max_searched_pairs = 250'000;
+
+// So many different values come together once, in whatever order: then sorted, else nothing.
+std::optional<std::vector<double>> in_any_order(std::vector<double> times) {
+  constexpr std::ptrdiff_t k_enough = 20;
+  std::sort(times.begin(), times.end(), [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
+  std::vector<double> different;
+  std::unique_copy(times.begin(), times.end(), std::back_inserter(different));
+  return std::ssize(different) >= k_enough ? std::optional(std::move(times)) : std::nullopt;
 }
 
 std::string averages_of(const RunResult& result) {
@@ -41,6 +156,10 @@ std::string averages_of(const RunResult& result) {
 
 std::string measurement_key(const RunResult& result) {
   std::string key;
+  if (const auto sorted = in_any_order(result.step_times)) {
+    append_series(key, *sorted);
+    return key;
+  }
   append_series(key, result.step_times);
   if (is_various(result.step_times)) return key;
   append_series(key, result.loss_values);
@@ -49,19 +168,63 @@ std::string measurement_key(const RunResult& result) {
   return key + result.timestamp + (result.step_times.empty() ? averages : "");
 }
 
+SeriesTrace trace_steps(const std::vector<double>& step_times) {
+  SeriesTrace trace;
+  trace.is_various = is_various(step_times);
+  if (!trace.is_various) return trace;
+  std::vector<double> known;
+  std::copy_if(step_times.begin(), step_times.end(), std::back_inserter(known),
+               [](double v) { return std::isfinite(v); });
+  trace.typical = median(known);
+  trace.rounding = rounding_of(step_times);
+  sort_values(trace, moves_of(step_times));
+  trace.variation = k_mad_to_sigma * median_absolute_deviation(changes_between(step_times));
+  return trace;
+}
+
+bool is_copy(const RunResult& a, const SeriesTrace& trace_a, const RunResult& b, const SeriesTrace& trace_b) {
+  if (!trace_a.is_various || !trace_b.is_various) return false;
+  if (shares_clock(a, b)) return true;
+  const Series one{a.step_times, trace_a}, two{b.step_times, trace_b};
+  const bool first_is_longer = one.times.size() >= two.times.size();
+  const Series &longer = first_is_longer ? one : two, &shorter = first_is_longer ? two : one;
+  const auto unit = unit_between(longer.trace.typical, shorter.trace.typical);
+  if (!unit) return false;
+  if (lies_in(longer, shorter, *unit)) return true;
+  const double tolerance = tolerance_between(longer, shorter, *unit);
+  const SeriesPair pair{longer.times, shorter.times, longer.trace, shorter.trace, *unit, tolerance};
+  return shares_values(pair) || shares_changes(pair);
+}
+
 std::vector<std::pair<const LoadedRun*, const LoadedRun*>> find_same_measurements(const Contender& reference,
                                                                                   const Contender& subject) {
+  const bool is_exact_only = reference.runs.size() * subject.runs.size() > k_max_searched_pairs;
   std::map<std::string_view, const LoadedRun*> originals;  // by step times
   for (const LoadedRun& run : reference.runs) originals.try_emplace(bytes_of(run.result.step_times), &run);
+  std::vector<SeriesTrace> traces;
+  if (!is_exact_only)
+    for (const LoadedRun& run : reference.runs) traces.push_back(trace_of(run));
   std::vector<std::pair<const LoadedRun*, const LoadedRun*>> same;
-  for (const LoadedRun& run : subject.runs)
-    if (const auto original = originals.find(bytes_of(run.result.step_times));
-        original != originals.end() && is_various(run.result.step_times))
-      same.push_back({original->second, &run});
+  for (const LoadedRun& run : subject.runs) {
+    const auto exact = originals.find(bytes_of(run.result.step_times));
+    if (exact != originals.end() && is_various(run.result.step_times)) {
+      same.push_back({exact->second, &run});
+      continue;
+    }
+    if (is_exact_only) continue;
+    const SeriesTrace trace = trace_of(run);
+    for (size_t i = 0; i < traces.size(); ++i) {
+      if (!is_copy(reference.runs[i].result, traces[i], run.result, trace)) continue;
+      same.push_back({&reference.runs[i], &run});
+      break;
+    }
+  }
   return same;
 }
 
-void set_copies_aside(Contender& contender) {
+namespace {
+
+void set_exact_copies_aside(Contender& contender) {
   std::vector<LoadedRun> kept;
   std::map<std::string, std::string> originals;  // measurement to path
   for (LoadedRun& run : contender.runs) {
@@ -73,6 +236,42 @@ void set_copies_aside(Contender& contender) {
       contender.copies.push_back(fmt::format("{} of {}", run.path, original->second));
   }
   contender.runs = std::move(kept);
+}
+
+// The index of a fuller run that holds `run`, itself where there is none.
+size_t original_of(const std::vector<LoadedRun>& runs, size_t run) {
+  size_t original = run;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const bool comes_first =
+        is_fuller(runs[i], runs[original]) || (i < original && !is_fuller(runs[original], runs[i]));
+    if (i != run && comes_first && is_copy(runs[i].result, *runs[i].trace, runs[run].result, *runs[run].trace))
+      original = i;
+  }
+  return original;
+}
+
+void set_near_copies_aside(Contender& contender) {
+  std::vector<LoadedRun>& runs = contender.runs;
+  if (runs.size() < 2 || runs.size() * runs.size() > k_max_searched_pairs) return;
+  std::vector<bool> is_kept(runs.size(), true);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const size_t original = original_of(runs, i);
+    if (original == i) continue;
+    is_kept[i] = false;
+    contender.copies.push_back(fmt::format("{} of {}", runs[i].path, runs[original].path));
+  }
+  std::vector<LoadedRun> kept;
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (is_kept[i]) kept.push_back(std::move(runs[i]));
+  runs = std::move(kept);
+}
+
+}  // namespace
+
+void set_copies_aside(Contender& contender) {
+  set_exact_copies_aside(contender);
+  for (LoadedRun& run : contender.runs) run.trace = trace_steps(run.result.step_times);
+  set_near_copies_aside(contender);
 }
 
 }  // namespace tprimat

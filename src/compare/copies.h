@@ -13,11 +13,20 @@ namespace tprimat {
 // stamp must agree too, and of runs without step times their averages.
 std::string measurement_key(const RunResult& result);
 
-// Files of two participants with the same step times, of those whose step times are too various to agree by chance.
+// The properties that decide whether its values identify a series of step times.
+SeriesTrace trace_steps(const std::vector<double>& step_times);
+
+// Whether the shorter series lies in the longer one: as it is, rounded to fewer digits, in another unit, or with single
+// steps changed. The steps that agree, within the coarser rounding, are at least half, and more than chance allows:
+// with a share p of the steps expected to agree, n KL(m/n || p) is 30 nats more than the logarithm of the places tried.
+// Else a witness of same_course.h.
+bool is_copy(const RunResult& a, const SeriesTrace& trace_a, const RunResult& b, const SeriesTrace& trace_b);
+
+// Files of two participants that hold one measurement, whatever else they state.
 std::vector<std::pair<const LoadedRun*, const LoadedRun*>> find_same_measurements(const Contender& reference,
                                                                                   const Contender& subject);
 
-// Counts each measurement of a participant once; the others' files are named in its `copies`.
+// Keeps each measurement of a participant once, the longest and least rounded; `copies` names the other files.
 void set_copies_aside(Contender& contender);
 
 }  // namespace tprimat

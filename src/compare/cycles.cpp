@@ -5,20 +5,20 @@
 #include <optional>
 #include <vector>
 
+#include "compare/plausibility.h"
 #include "compare/verdict.h"
 #include "text/format.h"
 
 namespace tprimat {
 namespace {
 
-// Of the run's devices, Hz. What no device of any time runs at is not recorded.
+// Of the run's devices, Hz.
 std::optional<double> mean_clock(const RunResult& run) {
-  constexpr double k_slowest = 1e6, k_fastest = 1e12;
   double sum = 0;
   int count = 0;
   for (const TelemetrySummary& each : run.telemetry) {
     const double clock = each.mean_clock_hz.value_or(0);
-    if (clock >= k_slowest && clock <= k_fastest) sum += clock, ++count;
+    if (is_possible_clock(run, clock)) sum += clock, ++count;
   }
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }

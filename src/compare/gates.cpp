@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "compare/audit.h"
 #include "compare/change.h"
+#include "compare/settle.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -29,7 +30,7 @@ void settle(GateResult& result, GateOutcome outcome, std::string reason) {
 }
 
 // The interval alone decides; a figure that has none is compared as a value, unless it should have one.
-void judge_change(GateResult& result, bool needs_interval) {
+void judge_change(GateResult& result, bool needs_interval, const Pair& pair) {
   const Estimate& change = *result.change;
   if (!change.low || !change.high) {
     if (needs_interval)
@@ -40,8 +41,7 @@ void judge_change(GateResult& result, bool needs_interval) {
   }
   const bool low = fails_at(result.gate, *change.low), high = fails_at(result.gate, *change.high);
   if (low != high)
-    return settle(result, GateOutcome::inconclusive,
-                  "the interval straddles the threshold: more steps or more runs would tell");
+    return settle(result, GateOutcome::inconclusive, "the interval straddles the threshold" + advise_runs(pair));
   settle(result, low ? GateOutcome::failed : GateOutcome::passed,
          low ? "the whole interval lies in the region that fails" : "the whole interval lies outside it");
 }
@@ -77,7 +77,7 @@ void judge_gate(GateResult& result, const ModelGroup& group, const Pair& pair) {
   if (!result.change)
     return settle(result, GateOutcome::inconclusive,
                   "the baseline's figure is not positive, so there is no share of it: give the threshold without %");
-  judge_change(result, change.follows_from_steps);
+  judge_change(result, change.follows_from_steps, pair);
 }
 
 std::string format_change(const Gate& gate, double change) {

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/parallel_for.h"
 #include "compare/outlier_causes.h"
+#include "compare/plausibility.h"
+#include "compare/reported_figures.h"
 #include "result/result_file.h"
 
 namespace tprimat {
@@ -65,7 +67,7 @@ class Lister {
 // What became of a candidate: one of the two.
 struct Outcome {
   std::optional<RunResult> result;
-  std::optional<std::string> outliers;
+  std::optional<std::string> outliers, clock_gap, reported_gap;
   std::vector<Problem> problems;
 };
 
@@ -85,6 +87,8 @@ Outcome read_candidate(const Candidate& candidate, bool keeps_all) {
     if (keeps_all) return outcome;
     const auto& statistics = outcome.result->statistics;
     if (statistics && !statistics->outliers.empty()) outcome.outliers = describe_outliers(*outcome.result);
+    outcome.clock_gap = describe_clock_gap(*outcome.result);
+    outcome.reported_gap = describe_reported_gap(*outcome.result);
     drop_unused_series(*outcome.result);
   } catch (const Error& error) {
     outcome.problems = error.problems();
@@ -119,7 +123,8 @@ LoadedRuns load_runs(const std::vector<std::string>& paths) {
   std::vector<Outcome> outcomes = read_candidates(candidates, loaded.all_series);
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (outcomes[i].result)
-      loaded.runs.push_back({candidates[i].path, std::move(*outcomes[i].result), std::move(outcomes[i].outliers)});
+      loaded.runs.push_back({candidates[i].path, std::move(*outcomes[i].result), std::move(outcomes[i].outliers),
+                             std::move(outcomes[i].clock_gap), std::move(outcomes[i].reported_gap)});
     else if (candidates[i].was_named)
       problems.insert(problems.end(), outcomes[i].problems.begin(), outcomes[i].problems.end());
     else

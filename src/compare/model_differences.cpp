@@ -1,7 +1,12 @@
 #include "compare/model_differences.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "spec/model_catalogue.h"
+#include "spec/tsv_rows.h"
 
 namespace tprimat {
 namespace {
@@ -35,8 +40,8 @@ constexpr std::array k_shape_words = {ShapeWord{"name", "", Matter::none},
                                       ShapeWord{"qkv_bias", "bias of queries, keys, values", Matter::detail},
                                       ShapeWord{"linear_bias", "bias of linear layers", Matter::detail},
                                       ShapeWord{"max_position_embeddings", "", Matter::none},
-                                      ShapeWord{"rope_theta", "", Matter::none},
-                                      ShapeWord{"rope_scaling", "", Matter::none},
+                                      ShapeWord{"rope_theta", "rotary base", Matter::detail},
+                                      ShapeWord{"rope_scaling", "rotary scaling", Matter::detail},
                                       ShapeWord{"norm_eps", "", Matter::none}};
 
 ShapeWord word_of(std::string_view key) {
@@ -55,7 +60,15 @@ template <class T>
 void compare_field(Evidences& evidence, const char* word, const T& a, const T& b) {
   add(evidence, word, a, b);
 }
-void compare_field(Evidences&, const char*, const std::optional<RopeScaling>&, const std::optional<RopeScaling>&) {}
+void compare_field(Evidences& evidence, const char* word, const std::optional<RopeScaling>& a,
+                   const std::optional<RopeScaling>& b) {
+  const auto describe = [](const std::optional<RopeScaling>& scaling) {
+    return scaling ? fmt::format("{} by {:g} of {}", enum_name(scaling->type), scaling->factor,
+                                 scaling->original_max_position_embeddings)
+                   : "none";
+  };
+  if (a != b) add(evidence, word, describe(a), describe(b));
+}
 
 // Every query of the sequence sees all keys through a window that is as long.
 ModelSpec without_idle_window(ModelSpec shape, const std::optional<int64_t>& sequence_length) {
@@ -95,32 +108,64 @@ Evidences compare_shapes(const RunResult& reference, const RunResult& subject, M
   return evidence;
 }
 
-std::optional<int64_t> parameters_of(const RunResult& run) {
+std::string full_name_of(const RunResult& run) {
   const auto& shape = run.model_info.shape;
-  if (shape && check_model(*shape, "").empty()) return count_parameters(*shape).total();
-  return run.model_info.num_parameters;
+  return shape && !shape->full_name.empty() ? shape->full_name : run.model_info.full_name.value_or("");
 }
 
+enum class Answer { unknown, equal, other };
+
 // Logs round the count, and count what two ranks share twice.
-Evidences compare_parameters(const RunResult& reference, const RunResult& subject) {
+Answer compare_parameters(const RunResult& reference, const RunResult& subject) {
   constexpr double k_same_model = 0.05;
   const auto a = parameters_of(reference), b = parameters_of(subject);
-  if (!a || !b) return {};
+  if (!a || !b) return Answer::unknown;
   const auto x = static_cast<double>(*a), y = static_cast<double>(*b);
-  if (std::fabs(x - y) <= k_same_model * std::max(x, y)) return {};
-  return {{"parameters", words(*a), words(*b)}};
+  return std::fabs(x - y) <= k_same_model * std::max(x, y) ? Answer::equal : Answer::other;
+}
+
+// "meta-llama/Llama-3.1-8B-Instruct" holds "Llama 3.1 8B".
+Answer compare_full_names(const RunResult& reference, const RunResult& subject) {
+  const std::string a = full_name_of(reference), b = full_name_of(subject);
+  if (a.empty() || b.empty()) return Answer::unknown;
+  const auto x = find_model(a), y = find_model(b);
+  if (x && y) return x->name == y->name ? Answer::equal : Answer::other;
+  const std::string one = fold_name(a), two = fold_name(b);
+  const bool holds = one.find(two) != std::string::npos || two.find(one) != std::string::npos;
+  return holds ? Answer::equal : Answer::other;
+}
+
+bool have_shapes(const RunResult& reference, const RunResult& subject) {
+  return reference.model_info.shape && subject.model_info.shape;
 }
 
 }  // namespace
 
+std::optional<int64_t> parameters_of(const RunResult& run) {
+  const auto& shape = run.model_info.shape;
+  if (shape && check_model(*shape, "").empty()) return count_parameters(*shape).total();
+  if (run.model_info.num_parameters) return run.model_info.num_parameters;
+  const auto known = find_model(run.model_info.full_name.value_or(""));
+  return known ? std::optional(count_parameters(*known).total()) : std::nullopt;
+}
+
 Evidences find_other_work(const RunResult& reference, const RunResult& subject) {
-  if (!reference.model_info.shape || !subject.model_info.shape) return compare_parameters(reference, subject);
-  return compare_shapes(reference, subject, Matter::work);
+  if (have_shapes(reference, subject)) return compare_shapes(reference, subject, Matter::work);
+  const Answer by_count = compare_parameters(reference, subject);
+  if (by_count == Answer::other)
+    return {{"parameters", words(*parameters_of(reference)), words(*parameters_of(subject))}};
+  if (by_count == Answer::unknown && compare_full_names(reference, subject) == Answer::other)
+    return {{"model", full_name_of(reference), full_name_of(subject)}};
+  return {};
+}
+
+bool is_model_unproven(const RunResult& reference, const RunResult& subject) {
+  return !have_shapes(reference, subject) && compare_parameters(reference, subject) == Answer::unknown &&
+         compare_full_names(reference, subject) == Answer::unknown;
 }
 
 Evidences find_other_details(const RunResult& reference, const RunResult& subject) {
-  if (!reference.model_info.shape || !subject.model_info.shape) return {};
-  return compare_shapes(reference, subject, Matter::detail);
+  return have_shapes(reference, subject) ? compare_shapes(reference, subject, Matter::detail) : Evidences();
 }
 
 }  // namespace tprimat

@@ -10,9 +10,11 @@
 #include "compare/contender.h"
 #include "compare/copies.h"
 #include "compare/evidence.h"
+#include "compare/figure_meanings.h"
 #include "compare/model_differences.h"
 #include "compare/printed_settings.h"
 #include "compare/series.h"
+#include "result/adapters.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -30,13 +32,47 @@ Shown differ(const std::optional<T>& reference, const std::optional<T>& subject)
 }
 
 Shown check_shape(const RunResult& a, const RunResult& b) { return unless_empty(find_other_work(a, b)); }
+Shown check_model_known(const Sides& sides) {
+  return is_model_unproven(sides.reference.first(), sides.subject.first())
+             ? Shown("no shape, full name or parameter count is known on both sides")
+             : std::nullopt;
+}
 Shown check_details(const RunResult& a, const RunResult& b) { return unless_empty(find_other_details(a, b)); }
 Shown check_data_settings(const RunResult& a, const RunResult& b) {
   return unless_empty(find_other_data_settings(a, b));
 }
+Shown check_synthetic_data(const RunResult& a, const RunResult& b) { return unless_empty(find_synthetic_data(a, b)); }
 Shown check_tuning(const RunResult& a, const RunResult& b) { return unless_empty(find_other_tuning(a, b)); }
 Shown check_recompute(const RunResult& a, const RunResult& b) {
   return differ(a.training_config.recompute, b.training_config.recompute);
+}
+
+// "all", a count, or the setting of the adapters.
+std::string describe_trained(const RunResult& run) {
+  if (const auto& trained = run.model_info.trainable_parameters) return format_count(static_cast<double>(*trained));
+  const auto adapters = find_adapters(run);
+  return adapters ? fmt::format("adapters ({})", *adapters) : "all";
+}
+
+// Adapters and frozen layers process the same tokens with a third less work, and train fewer weights.
+Shown check_trainable(const RunResult& a, const RunResult& b) {
+  constexpr double k_tolerance = 0.01;  // counts with and without norms and biases
+  const auto trained = [](const RunResult& run) {
+    const auto& stated = run.model_info.trainable_parameters;
+    return stated ? stated : find_adapters(run) ? std::nullopt : parameters_of(run);
+  };
+  const auto is_partial = [](const RunResult& run) {
+    const auto &stated = run.model_info.trainable_parameters, all = parameters_of(run);
+    if (stated && all) return static_cast<double>(*stated) < (1 - k_tolerance) * static_cast<double>(*all);
+    return stated || find_adapters(run);
+  };
+  const bool a_is_partial = is_partial(a), b_is_partial = is_partial(b);
+  if (!a_is_partial && !b_is_partial) return std::nullopt;
+  const auto x = trained(a), y = trained(b);
+  const bool is_same_kind = a_is_partial == b_is_partial;
+  const bool is_near = x && y && std::abs(static_cast<double>(*x - *y)) <= k_tolerance * static_cast<double>(*x);
+  if (is_same_kind && (is_near || !x || !y)) return std::nullopt;
+  return Proof(Evidences{{"", describe_trained(a), describe_trained(b)}});
 }
 
 Shown check_sequence_length(const RunResult& a, const RunResult& b) {
@@ -60,6 +96,17 @@ Shown check_seed(const RunResult& a, const RunResult& b) {
   return differ(a.training_config.seed, b.training_config.seed);
 }
 Shown check_devices(const RunResult& a, const RunResult& b) { return differ(device_count(a), device_count(b)); }
+
+// Known batches and lengths have rules of their own.
+Shown check_step_work(const Sides& sides) {
+  const auto is_told = [](const RunResult& run) {
+    return run.training_config.global_batch_size && run.training_config.sequence_length;
+  };
+  const RunResult &a = sides.reference.first(), &b = sides.subject.first();
+  const auto x = tokens_per_step(a), y = tokens_per_step(b);
+  if (!x || !y) return "the tokens per step are not known on both sides";
+  return is_told(a) && is_told(b) ? std::nullopt : differ(x, y);
+}
 
 // Letters and digits in lower case, without the words that name an implementation.
 std::string plain_words(const std::string& text, std::initializer_list<std::string_view> beside) {
@@ -149,15 +196,6 @@ Shown check_common_losses(const Sides& sides) {
   return comparison && comparison->compared == 0 ? Shown("") : std::nullopt;
 }
 
-// Of either automatic rule the outcome differs from run to run; a fixed number was chosen by somebody.
-Shown check_warmup(const RunResult& a, const RunResult& b) {
-  const auto rule = [](const Warmup& warmup) {
-    return warmup.method == "fixed" ? fmt::format("fixed, {}", warmup.steps_excluded) : std::string("detected");
-  };
-  if (a.warmup.method.empty() || b.warmup.method.empty()) return std::nullopt;
-  return differ(std::optional(rule(a.warmup)), std::optional(rule(b.warmup)));
-}
-
 // No two trainings take the same time step by step.
 Shown check_same_measurement(const Sides& sides) {
   Evidences evidence;
@@ -178,46 +216,6 @@ Shown check_layout(const RunResult& a, const RunResult& b) {
   return differ(std::optional(describe_layout(a)), std::optional(describe_layout(b)));
 }
 
-Shown check_memory(const RunResult& a, const RunResult& b) {
-  const MemoryMetrics &x = a.memory_metrics, &y = b.memory_metrics;
-  if (const Shown methods = differ(x.measurement_method, y.measurement_method)) {
-    Proof proof("measured by " + methods->figures);
-    proof.evidence = {{"measured by", *x.measurement_method, *y.measurement_method}};
-    return proof;
-  }
-  const auto any = [](const MemoryMetrics& m) {
-    return m.peak_memory_allocated_gb || m.peak_memory_reserved_gb || m.peak_device_used_gb;
-  };
-  const bool common = (x.peak_memory_allocated_gb && y.peak_memory_allocated_gb) ||
-                      (x.peak_memory_reserved_gb && y.peak_memory_reserved_gb) ||
-                      (x.peak_device_used_gb && y.peak_device_used_gb);
-  return any(x) && any(y) && !common ? Shown("no kind of memory was recorded on both sides") : std::nullopt;
-}
-
-Shown check_formula(const RunResult& a, const RunResult& b) {
-  if (a.derived.headline_formula.empty() || b.derived.headline_formula.empty()) return std::nullopt;
-  return differ(std::optional(a.derived.headline_formula), std::optional(b.derived.headline_formula));
-}
-
-// "catalogue", "measured" or "config": the part of the peak's id before the first colon.
-Shown check_peak(const RunResult& a, const RunResult& b) {
-  if (!a.derived.peak || !b.derived.peak) return std::nullopt;
-  const auto kind = [](const PeakInfo& peak) { return peak.id.substr(0, peak.id.find(':')); };
-  Evidences evidence;
-  add(evidence, "", kind(*a.derived.peak), kind(*b.derived.peak));
-  return unless_empty(std::move(evidence));
-}
-
-// A measured peak varies with the machine; one that was typed in or looked up is one number for one device.
-Shown check_peak_value(const RunResult& a, const RunResult& b) {
-  if (!a.derived.peak || !b.derived.peak || check_peak(a, b)) return std::nullopt;
-  const bool is_one_device = !a.gpu_info.device_name.empty() && a.gpu_info.device_name == b.gpu_info.device_name;
-  if (!is_one_device || a.precision != b.precision || a.derived.peak->id.starts_with("measured")) return std::nullopt;
-  Evidences evidence;
-  add(evidence, "TFLOP/s", a.derived.peak->flops_per_second / 1e12, b.derived.peak->flops_per_second / 1e12);
-  return unless_empty(std::move(evidence));
-}
-
 Evidences differing_software(const RunResult& a, const RunResult& b) {
   Evidences evidence;
   if (a.platform != b.platform || !a.framework || a.framework != b.framework) return evidence;
@@ -236,77 +234,95 @@ Shown check_software(const RunResult& a, const RunResult& b) {
   return unless_empty(differing_software(a, b));
 }
 
-template <Shown (*check)(const RunResult&, const RunResult&)>
-Shown of_first_runs(const Sides& sides) {
-  return check(sides.reference.first(), sides.subject.first());
-}
-
 constexpr const char* k_other_work = "a ratio of rates over different work says nothing about speed";
 constexpr const char* k_other_training = "a faster side that does not learn the same has not done the same work";
+constexpr const char* k_cost = "cost would compare price lists, not machines";
+constexpr const char* k_sensors = "device counters exclude the power that the rest of the machine draws";
 constexpr const char* k_mfu = "MFU would compare conventions, not machines";
 
 using enum Severity;
 constexpr std::array k_pair_rules = {
     PairRule{"model_shape", error, "the models differ in shape", k_other_work, "train the same model on both sides",
-             of_first_runs<check_shape>},
+             check_shape},
+    PairRule{"trainable_parameters", error, "the trained parameters differ",
+             "a frozen weight has no weight gradient, which saves a third of its FLOPs",
+             "train the same parameters on both sides", check_trainable},
+    PairRule{"model_not_shown", warning, "the models cannot be shown to be the same",
+             "one name may stand for several sizes and versions of a model",
+             "pass --model to tprimat extract, or add model_info.shape to the file", check_model_known},
     PairRule{"sequence_length", error, "the sequence lengths differ, so a token is not the same work",
              "attention costs more per token on longer sequences", "use one sequence length on both sides",
-             of_first_runs<check_sequence_length>},
+             check_sequence_length},
     PairRule{"precision", error, "the precisions differ", "half the bits are twice the peak: the ratio is of formats",
-             "use one precision, or compare within each", of_first_runs<check_precision>},
+             "use one precision, or compare within each", check_precision},
     PairRule{"same_measurement", error, "one is a copy of the other: step for step both took the same time",
              "a copy says nothing about a second run, whatever facts stand beside it",
              "compare a run of its own, or leave the copy out", check_same_measurement},
     PairRule{"learning_rate", error, "the learning-rate schedules differ, so it is not the same training",
-             k_other_training, "give both frameworks the same schedule: peak, end, shape, warm-up",
-             of_first_runs<check_schedule>},
+             k_other_training, "give both frameworks the same schedule: peak, end, shape, warm-up", check_schedule},
     PairRule{"loss", error, "the loss curves disagree, so it is not the same training", k_other_training,
-             "make data, initial weights, batch and schedule agree until the curves do", check_losses},
+             "make data, initial weights, batch and schedule agree until the curves do", check_losses, error},
     PairRule{"loss_not_compared", warning, "the loss curves have too few steps in common to be compared",
              k_other_training, "log the loss at the same steps on both sides, at five or more", check_common_losses},
     PairRule{"optimizer", error, "the optimizers differ", k_other_training,
-             "give both frameworks the same optimizer settings", of_first_runs<check_optimizer>},
+             "give both frameworks the same optimizer settings", check_optimizer},
     PairRule{"dataset", warning, "the data differs", "other data may cost more to read, and its losses say nothing",
-             "train on the same tokens in the same order", of_first_runs<check_dataset>},
+             "train on the same tokens in the same order", check_dataset},
     PairRule{"model_details", warning, "the models differ in details", "they cost little time, but are not one model",
-             "train the same model on both sides", of_first_runs<check_details>},
+             "train the same model on both sides", check_details},
     PairRule{"recompute", warning, "the recomputation of activations differs",
              "recomputation costs up to a third of the speed, saves memory, and is in no MFU",
-             "recompute the same on both sides, or say that each runs as its memory allows",
-             of_first_runs<check_recompute>},
-    PairRule{"data_settings", warning, "settings that decide what is computed differ",
-             "padding, dropout or an even load of experts change the work behind a token",
-             "set them alike on both sides", of_first_runs<check_data_settings>},
+             "recompute the same on both sides, or say that each runs as its memory allows", check_recompute},
+    PairRule{"data_settings", error, "settings that decide what is computed differ",
+             "padding, dropout, dropped tokens and forced expert balance change the work per token",
+             "use the same settings on both sides", check_data_settings},
+    PairRule{"synthetic_data", warning, "one side trains on synthetic data", "loading real data may cost time",
+             "train both sides on the same data", check_synthetic_data},
     PairRule{"warmup", warning, "the warm-up was left out by different rules",
-             "what one side leaves out the other counts", "leave `warmup` alike on both sides",
-             of_first_runs<check_warmup>},
+             "one side counts steps that the other excludes", "use the same `warmup` on both sides", check_warmup},
     PairRule{"steps", warning, "the numbers of steps differ", "a longer run sees more of what slows a machine down",
-             "run the same number of steps", of_first_runs<check_steps>},
+             "run the same number of steps", check_steps},
     PairRule{"device_count", warning, "the numbers of devices differ, so rates per device hold the cost of scaling",
-             "more devices talk more: each of them is slower", "compare equal numbers of devices",
-             of_first_runs<check_devices>},
+             "more devices communicate more, so each is slower", "compare equal numbers of devices", check_devices},
     PairRule{"memory_meaning", warning, "the memory figures mean different things and are not compared",
              "allocated, reserved and device-used memory differ by gigabytes in one and the same run",
-             "record the same kind of memory on both sides", of_first_runs<check_memory>},
+             "record the same kind of memory on both sides", check_memory},
     PairRule{"flop_formula", warning, "the FLOPs are counted by different formulas, so MFU is not compared", k_mfu,
-             "derive both results again with this version", of_first_runs<check_formula>},
+             "derive both results again with this version", check_formula},
     PairRule{"peak", warning, "the peaks behind MFU are of different kinds, so MFU is not compared", k_mfu,
-             "use catalogue peaks, or measured ones, for both", of_first_runs<check_peak>},
+             "use catalogue peaks, or measured ones, for both", check_peak},
     PairRule{"peak_value", warning, "one device has two peaks, so MFU is not compared", k_mfu,
-             "leave the peak to the catalogue on both sides", of_first_runs<check_peak_value>},
+             "leave the peak to the catalogue on both sides", check_peak_value},
+    PairRule{"price", warning, "one device has two prices, so costs are not compared", k_cost,
+             "give the device the same price on both sides", check_price},
     PairRule{"hardware_and_software", warning, "hardware and software both differ, so the ratio is of neither alone",
              "a newer library may be worth more than a newer device",
              "run both devices with the same versions, or call it a comparison of whole systems",
-             of_first_runs<check_software<false>>},
-    PairRule{"software", note, "the software differs", "that is what is compared", "",
-             of_first_runs<check_software<true>>},
+             check_software<false>},
+    PairRule{"software", note, "the software differs", "the ratio includes the effect of the software", "",
+             check_software<true>, warning},
     PairRule{"batch", note, "the batch differs: rates per token stay comparable, times per step do not",
-             "larger batches use a device better", "", of_first_runs<check_batch>},
+             "larger batches use a device better", "", check_batch, error},
     PairRule{"layout", note, "the parallel layouts differ, as is expected where each side runs at its best",
-             "layout decides how much is communicated", "", of_first_runs<check_layout>},
+             "layout decides how much is communicated", "", check_layout, warning},
     PairRule{"tuning", note, "the tuning differs, as is expected where each side runs at its best",
-             "what is compared is each side's best, not the device alone", "", of_first_runs<check_tuning>},
-    PairRule{"seed", note, "the seeds differ", "losses differ a little, speed does not", "", of_first_runs<check_seed>},
+             "the ratio compares each side at its best, not the devices alone", "", check_tuning, warning},
+    PairRule{"step_work", note, "the work per step cannot be shown to be equal, so step times are not compared",
+             "a step with less work takes less time", "", check_step_work},
+    PairRule{"record_span", note,
+             "records average different numbers of steps, so spreads of step times are not compared",
+             "means vary less than single steps", "", check_record_span},
+    PairRule{"total_steps", note, "the numbers of timed steps differ, so total times are not compared",
+             "more steps take longer", "", check_total_steps},
+    PairRule{"loss_steps", note, "the final losses average different steps and are not compared",
+             "the loss falls from step to step", "", check_loss_steps},
+    PairRule{"memory_source", note, "the device reported the memory in use on one side, and the system on the other",
+             "a process holds more memory than it uses on a device", "", check_memory_source},
+    PairRule{"power_source", note, "different sensors measured the power, so it is not compared", k_sensors, "",
+             check_power_source},
+    PairRule{"energy_source", note, "different sensors measured the energy, so it is not compared", k_sensors, "",
+             check_energy_source},
+    PairRule{"seed", note, "the seeds differ", "losses differ a little, speed does not", "", check_seed},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <span>
 
 #include "result/peak.h"
@@ -34,6 +35,16 @@ std::optional<double> memory_of_device(const RunResult& run) {
   return *part->memory_bytes / 1e9 * k_gib_per_gb;
 }
 
+// GB; a quarter of a byte for each parameter that a device holds of fully divided weights: a model of 4-bit numbers
+// needs twice that for its weights alone.
+std::optional<double> least_memory(const RunResult& run) {
+  constexpr double k_bytes = 0.25;
+  const auto& shape = run.model_info.shape;
+  const auto devices = device_count(run);
+  if (!shape || !devices || !check_model(*shape, "").empty()) return std::nullopt;
+  return static_cast<double>(count_parameters(*shape).total()) * k_bytes / static_cast<double>(*devices) / 1e9;
+}
+
 std::string gigabytes(double gb) { return format_gb(gb * 1e9); }
 
 void compare_with_device(const RunResult& run, Evidences& evidence) {
@@ -44,13 +55,14 @@ void compare_with_device(const RunResult& run, Evidences& evidence) {
        {std::pair{"allocated", memory.peak_memory_allocated_gb}, std::pair{"reserved", memory.peak_memory_reserved_gb},
         std::pair{"in use", memory.peak_device_used_gb}}) {
     const bool is_of_device = run.platform != Platform::cpu;  // a processor's ranks share the machine's memory
+    const auto least = least_memory(run);
+    if (gb && *gb > 0 && least && *gb < *least)
+      evidence.push_back({what, gigabytes(*gb), gigabytes(*least) + " at least"});
     if (gb && *gb <= 0) evidence.push_back({what, gigabytes(*gb), "more than nothing"});
     if (gb && device && is_of_device && *gb > *device * k_rounding)
       evidence.push_back({what, gigabytes(*gb), gigabytes(*device)});
   }
 }
-
-bool is_measured(const PeakInfo& peak) { return peak.id.starts_with("measured"); }
 
 // Large products reach some of what a datasheet promises, and never more.
 bool is_likely_peak(const PeakInfo& peak, const PeakInfo& known) {
@@ -142,6 +154,25 @@ std::optional<double> find_rounding(const RunResult& run) {
   return count > 0 && sum / count > k_worth_telling ? std::optional(sum / count) : std::nullopt;
 }
 
+LabelledTime time_labelled_steps(const RunResult& run) {
+  std::set<int64_t> labels;
+  if (run.steps)
+    for (const LabelledStep& each : run.steps->labelled) labels.insert(each.step);
+  LabelledTime time;
+  double sum = 0, sum_of_plain = 0;
+  for (auto i = static_cast<size_t>(std::max<int64_t>(0, run.warmup.steps_excluded)); i < run.step_times.size(); ++i) {
+    if (!is_valid_step_time(run.step_times[i])) continue;
+    const bool is_labelled = labels.contains(step_number(run, i));
+    ++time.all, sum += run.step_times[i];
+    time.labelled += is_labelled;
+    if (!is_labelled) sum_of_plain += run.step_times[i];
+  }
+  const size_t plain = time.all - time.labelled;
+  if (time.all > 0) time.with_them = sum / static_cast<double>(time.all);
+  time.without = plain > 0 ? sum_of_plain / static_cast<double>(plain) : time.with_them;
+  return time;
+}
+
 std::optional<double> find_constant_time(const RunResult& run) {
   constexpr size_t k_enough = 10;
   const std::vector<double> times = steady_step_times(run);
@@ -161,7 +192,9 @@ std::optional<Drift> find_drift(const RunResult& run) {
   const Drift drift{median(first), median(last)};
   const double between = median(middle);
   const bool is_monotonic = (between - drift.early) * (drift.late - between) > 0;
-  const double noise = k_mad_to_sigma * std::max(median_absolute_deviation(first), median_absolute_deviation(last)) /
+  constexpr double k_error_of_medians = 1.77;  // of the difference of two: sqrt(2) sqrt(pi / 2) sigma / sqrt(n)
+  const double noise = k_error_of_medians * k_mad_to_sigma *
+                       std::max(median_absolute_deviation(first), median_absolute_deviation(last)) /
                        std::sqrt(static_cast<double>(third));
   const double gap = std::fabs(drift.late - drift.early);
   if (!is_monotonic || gap <= k_worth_telling * drift.early || gap <= k_beyond_noise * noise) return std::nullopt;

@@ -22,7 +22,6 @@ const std::vector<PrintedSetting>& data_settings() {
       {"attention across documents", {"reset_attention_mask", "model.data.reset_attention_mask"}},
       {"attention dropout", {"attention_dropout", "model.attention_dropout"}},
       {"hidden dropout", {"hidden_dropout", "model.hidden_dropout"}},
-      {"made-up data", {"mock_data", "data.mock_data"}},
       {"forced balance of experts",
        {"moe_router_force_load_balancing", "training.debug_moe_force_load_balance", "debug.moe_force_load_balance"}},
       {"capacity of experts", {"moe_expert_capacity_factor"}, true},
@@ -30,6 +29,8 @@ const std::vector<PrintedSetting>& data_settings() {
   };
   return list;
 }
+
+const PrintedSetting k_synthetic_data = {"synthetic data", {"mock_data", "data.mock_data"}};
 
 const std::vector<PrintedSetting>& tuning_settings() {
   static const std::vector<PrintedSetting> list = {
@@ -94,6 +95,10 @@ Evidences compare_printed(const RunResult& reference, const RunResult& subject,
 
 Evidences find_other_data_settings(const RunResult& reference, const RunResult& subject) {
   return compare_printed(reference, subject, data_settings());
+}
+
+Evidences find_synthetic_data(const RunResult& reference, const RunResult& subject) {
+  return compare_printed(reference, subject, {&k_synthetic_data, 1});
 }
 
 Evidences find_other_tuning(const RunResult& reference, const RunResult& subject) {

@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "compare/audit.h"
+#include "compare/contender.h"
+#include "compare/missing_facts.h"
 #include "compare/outlier_causes.h"
 #include "compare/plausibility.h"
-#include "compare/series.h"
+#include "compare/run_checks.h"
+#include "result/lost_updates.h"
 #include "result/summary.h"
 #include "text/format.h"
 
 namespace tprimat {
 namespace {
-
-using Figures = std::optional<Proof>;
 
 constexpr std::string_view k_work_keys[] = {"tokens_per_step", "global_batch_size", "sequence_length", "precision",
                                             "steps",           "max_steps"};
@@ -48,33 +50,6 @@ Figures check_contradictions(const Contender& c) {
   return proof;
 }
 
-// A reason may be a line of a log, which ends in dots of its own.
-std::string without_dots(std::string text) {
-  while (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
-Figures check_status(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (run.result.status != RunStatus::complete)
-      return fmt::format("{}{}{}", enum_name(run.result.status), run.result.status_reason ? ", " : "",
-                         without_dots(run.result.status_reason.value_or("")));
-  return std::nullopt;
-}
-
-Figures check_impossible(const Contender& c) {
-  constexpr double k_most_tokens_per_second = 1e9;  // a model of a million parameters at 6e15 FLOP/s
-  for (const LoadedRun& run : c.runs) {
-    const Derived& derived = run.result.derived;
-    if (derived.mfu && derived.mfu->value > 1) return fmt::format("MFU {}", format_percent(derived.mfu->value));
-    if (derived.tokens_per_second && !(derived.tokens_per_second->value > 0))
-      return fmt::format("{} tokens/s", derived.tokens_per_second->value);
-    if (derived.tokens_per_second_per_gpu && derived.tokens_per_second_per_gpu->value > k_most_tokens_per_second)
-      return fmt::format("{:.2g} tokens/s per device", derived.tokens_per_second_per_gpu->value);
-  }
-  return std::nullopt;
-}
-
 // The first of a participant's runs that shows something.
 template <Evidences (*find)(const RunResult&)>
 Figures check_runs(const Contender& c) {
@@ -83,110 +58,32 @@ Figures check_runs(const Contender& c) {
   return std::nullopt;
 }
 
-Figures check_unheard_of_mfu(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (const auto mfu = find_unheard_of_mfu(run.result)) return fmt::format("MFU {}", format_percent(*mfu));
-  return std::nullopt;
-}
-
-Figures check_rounding(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (const auto share = find_rounding(run.result)) return fmt::format("up to ± {} each", format_percent(*share, 2));
-  return std::nullopt;
-}
-
-Figures check_constant_times(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (const auto seconds = find_constant_time(run.result))
-      return format_duration(*seconds) + " at each of the steady steps";
-  return std::nullopt;
-}
-
-Figures check_drift(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (const auto drift = find_drift(run.result))
-      return fmt::format("{} in the first third of the steady steps, {} in the last", format_duration(drift->early),
-                         format_duration(drift->late));
-  return std::nullopt;
-}
-
-Figures check_device_counts(const Contender& c) {
+// A skipped update saves up to a tenth of a step's time, and its tokens train nothing. fp16 skips some updates until
+// its loss scale fits; after the warm-up, more than one in twenty is an error.
+template <bool many>
+Figures check_skipped_updates(const Contender& c) {
+  constexpr double k_many_share = 0.05;
   for (const LoadedRun& run : c.runs) {
-    const auto &of_training = run.result.training_config.num_gpus, &of_machine = run.result.gpu_info.device_count;
-    if (of_training && of_machine && *of_training != *of_machine)
-      return fmt::format("training_config.num_gpus is {}, gpu_info.device_count is {}", *of_training, *of_machine);
+    const SkippedUpdates skipped = count_skipped_updates(run.result);
+    const bool is_many =
+        static_cast<double>(skipped.after_warmup) > k_many_share * static_cast<double>(skipped.steps_after_warmup);
+    if (skipped.all > 0 && is_many == many)
+      return fmt::format("{} of {} steps{}, {} of them after the warm-up", skipped.all, steps_reached(run.result),
+                         skipped.nan > 0 ? fmt::format(" ({} with a NaN)", skipped.nan) : "", skipped.after_warmup);
   }
   return std::nullopt;
 }
 
-Figures check_model_name(const Contender& c) { return c.first().model_info.name.empty() ? Figures("") : std::nullopt; }
-
-Figures check_rate(const Contender& c) {
-  const RunResult& run = c.first();
-  if (run.derived.tokens_per_second_per_gpu) return std::nullopt;
-  std::string missing;
-  const auto name = [&](bool known, const char* what) {
-    missing += known ? "" : (missing.empty() ? "" : ", ") + std::string(what);
-  };
-  const bool has_tokens = tokens_per_step(run).has_value();
-  name(has_tokens || run.training_config.global_batch_size.value_or(0) > 0, "global batch size");
-  name(has_tokens || run.training_config.sequence_length.value_or(0) > 0, "sequence length");
-  name(device_count(run).has_value(), "device count");
-  name(!steady_step_times(run).empty(), "times of steady steps");
-  return missing.empty() ? Figures("") : "not known: " + missing;
-}
-
-Figures check_collapse(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (const auto loss = find_loss_collapse(curve_by_step(run.result, run.result.loss_values)))
-      return fmt::format("{} nats at the end", format_significant(*loss, 2));
-  return std::nullopt;
-}
-
-Figures check_divergence(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (const auto rise = find_loss_divergence(curve_by_step(run.result, run.result.loss_values)))
-      return fmt::format("from {} nats at step {} to {} at the end", format_significant(rise->reference, 3), rise->step,
-                         format_significant(rise->subject, 3));
-  return std::nullopt;
-}
-
-Figures check_steady(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (!run.result.warmup.steady) return run.result.warmup.reason;
-  return std::nullopt;
-}
-
-Figures check_disturbance(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    for (const TelemetrySummary& each : run.result.telemetry)
-      if (each.others_busy_threads)
-        return fmt::format("other processes kept {:.1f} hardware threads busy", *each.others_busy_threads);
-  return std::nullopt;
-}
-
-// A clock that somebody set is no throttling.
-Figures check_throttling(const Contender& c) {
-  constexpr double k_worth_telling = 0.05;
-  for (const LoadedRun& run : c.runs)
-    for (const TelemetrySummary& each : run.result.telemetry)
-      for (const auto& [reason, share] : each.throttle_shares.value_or(std::map<std::string, double>()))
-        if (reason != "clock_set" && share > k_worth_telling)
-          return fmt::format("{} of the readings, by {}", format_percent(share, 0), reason);
-  return std::nullopt;
-}
-
-Figures check_repetitions(const Contender& c) {
-  constexpr double k_worth_telling = 0.05;
-  double low = 0, high = 0;
-  for (const LoadedRun& run : c.runs) {
-    const auto& rate = run.result.derived.tokens_per_second;
-    if (!rate || !(rate->value > 0)) return std::nullopt;
-    low = low == 0 ? rate->value : std::min(low, rate->value);
-    high = std::max(high, rate->value);
-  }
-  if (high - low <= k_worth_telling * low) return std::nullopt;
-  return fmt::format("{} to {} tokens/s", format_count(low), format_count(high));
+// The first run that lacks a fact; its file is named where the other runs have the fact.
+template <Figures (*find)(const RunResult&)>
+Figures check_known(const Contender& c) {
+  const auto lacks = [](const LoadedRun& run) { return find(run.result).has_value(); };
+  const auto run = std::find_if(c.runs.begin(), c.runs.end(), lacks);
+  if (run == c.runs.end()) return std::nullopt;
+  Figures figures = find(run->result);
+  if (std::all_of(c.runs.begin(), c.runs.end(), lacks)) return figures;
+  figures->figures += fmt::format("{}in {}", figures->figures.empty() ? "" : ", ", file_name(*run));
+  return figures;
 }
 
 template <bool many>
@@ -202,54 +99,28 @@ Figures check_outliers(const Contender& c) {
   return std::nullopt;
 }
 
-Figures check_copies(const Contender& c) {
-  return c.copies.empty() ? std::nullopt : Figures(fmt::format("{}", fmt::join(c.copies, ", ")));
-}
-
-std::string describe_measurements(const RunResult& run, int64_t count) {
-  const char* plural = count == 1 ? "" : "s";
-  const bool is_of_means = run.steps && run.steps->mean_of && !run.steps->mean_of->empty();
-  if (!is_of_means) return fmt::format("{} steady step{}", count, plural);
-  return fmt::format("{} steady record{}, each the mean of {} steps", count, plural, run.steps->mean_of->back());
-}
-
-Figures check_few_steps(const Contender& c) {
-  constexpr int64_t k_enough = 20;
-  for (const LoadedRun& run : c.runs)
-    if (const auto& statistics = run.result.statistics; statistics && statistics->count < k_enough)
-      return fmt::format("{}, {} are wanted", describe_measurements(run.result, statistics->count), k_enough);
+// What the labels leave out of the rate.
+template <bool many>
+Figures check_labelled(const Contender& c) {
+  constexpr double k_worth_telling = 1.0 / 6, k_many = 0.25, k_slower = 0.02;
+  constexpr size_t k_enough = 10;
+  for (const LoadedRun& run : c.runs) {
+    const LabelledTime time = time_labelled_steps(run.result);
+    const double share = time.share();
+    if (time.all < k_enough || share <= k_worth_telling || (share > k_many) != many) continue;
+    if (!(std::fabs(time.with_them - time.without) > k_slower * time.without)) continue;
+    return fmt::format("{} of {} steady steps; with them a step takes {}, without {}", time.labelled, time.all,
+                       format_duration(time.with_them), format_duration(time.without));
+  }
   return std::nullopt;
 }
-
-Figures check_few_runs(const Contender& c) {
-  constexpr size_t k_enough = 3;
-  if (c.runs.size() >= k_enough) return std::nullopt;
-  return fmt::format("{} run{}, {} are wanted", c.runs.size(), c.runs.size() == 1 ? "" : "s", k_enough);
-}
-
-Figures check_precision(const Contender& c) { return c.first().precision ? std::nullopt : Figures(""); }
-Figures check_shape(const Contender& c) { return c.first().model_info.shape ? std::nullopt : Figures(""); }
-Figures check_losses(const Contender& c) { return c.first().loss_values.empty() ? Figures("") : std::nullopt; }
-Figures check_learning_rates(const Contender& c) {
-  return c.first().learning_rates.empty() ? Figures("") : std::nullopt;
-}
-// A log of a trainer that is none of our frameworks names it by its format.
-Figures check_framework(const Contender& c) {
-  return c.first().framework || c.first().source.format ? std::nullopt : Figures("");
-}
-// The framework's own rate needs none, but what a token costs depends on it.
-Figures check_length(const Contender& c) {
-  const RunResult& run = c.first();
-  return run.derived.tokens_per_second_per_gpu && !run.training_config.sequence_length ? Figures("") : std::nullopt;
-}
-Figures check_device(const Contender& c) { return c.first().gpu_info.device_name.empty() ? Figures("") : std::nullopt; }
 
 constexpr const char* k_unknown_side = "what is not known cannot be shown to be equal";
 
 using enum Severity;
 constexpr std::array k_run_rules = {
     RunRule{"status", error, "the run is not a complete, valid one", "a rate of half a run is not a rate of the run",
-            "run it again, or leave it out with a filter", check_status},
+            "run it again, or leave the file out of the paths", check_status},
     RunRule{"impossible", error, "a figure is impossible", "no device does more than its peak: an input is wrong",
             "check the peak, the device count and the batch size in the file", check_impossible},
     RunRule{"effective_work", error, "other work was done than the file states",
@@ -258,32 +129,73 @@ constexpr std::array k_run_rules = {
     RunRule{"rate_contradiction", error, "the file's speed does not follow from its own steps and batch",
             "a figure or an input was changed, and nothing says which of them is true",
             "extract the result again from its log, or run again", check_contradictions<Contradiction::Kind::rate>},
+    RunRule{"layout_contradiction", error, "layout, batch and device count contradict each other",
+            "one of them is wrong, and the rate depends on it", "correct the layout or batch from the run's log",
+            check_contradictions<Contradiction::Kind::layout>},
+    RunRule{"shape_contradiction", error, "the model's shape contradicts the file's own FLOPs or parameter count",
+            "it is uncertain which model was trained", "correct the shape from the run's log or configuration",
+            check_contradictions<Contradiction::Kind::shape>},
+    RunRule{"impossible_time", error, "the steps take longer than any device needs: their times may be in another unit",
+            "milliseconds read as seconds make every step a thousand times too long",
+            "check the unit of step_times against the run's log", check_runs<find_impossible_time>},
+    RunRule{"clock_contradiction", error, "the step times contradict the time stamps of the log",
+            "the rate is work over time, and the time is in doubt", "extract the result again from its log",
+            check_clock},
+    RunRule{"reported_contradiction", error, "the framework's own figures deny the speed",
+            "one of model, batch, sequence length, devices and time is not what ran",
+            "extract the result again from its log, with the facts of that run", check_reported},
+    RunRule{"settings_contradiction", error, "the settings that the framework printed contradict the file",
+            "the rate is work over time, and the work is in doubt",
+            "extract the result again from its log, with the facts of that run",
+            check_contradictions<Contradiction::Kind::settings>},
+    RunRule{"many_labelled", error, "more than a quarter of the steps are left out of the speed by their labels",
+            "no training evaluates or saves every fourth step: the labels hide its speed",
+            "remove labels that do not hold, or run with fewer evaluations and checkpoints", check_labelled<true>},
+    RunRule{"nan_steps", error, "many steps saw a NaN, so the model learned nothing from those steps",
+            "a step without an update does less work", "find the NaNs, and run again", check_nan_steps},
     RunRule{"device_counts", error, "the file names two numbers of devices, so its rate per device is in doubt",
             "the rate per device is the headline", "correct the number of devices from the run's log",
             check_device_counts},
     RunRule{"foreign_device", error, "platform, device and software stack are not of one vendor",
             "whose speed this is, is in doubt", "correct the platform or the device's name from the run's log",
             check_runs<find_foreign_device>},
-    RunRule{"model_missing", error, "the model is not named", k_unknown_side, "add model_info.name to the file",
-            check_model_name},
+    RunRule{"skipped_updates", error, "many updates were skipped, so the model learned nothing from those steps",
+            "a skipped step changes no weight and does less work", "find the overflows or NaNs, and run again",
+            check_skipped_updates<true>},
+    RunRule{"idle_optimizer", error, "the optimizer changed no weight", "a run that trains nothing has no speed",
+            "set a learning rate above zero, and run again", check_idle_optimizer},
+    RunRule{"model_missing", error, "the model is not named", k_unknown_side,
+            "name it: tprimat extract --model NAME, or model_info.name in a file of your own",
+            check_known<find_no_model>},
     RunRule{"rate_missing", error, "there is no rate to compare", k_unknown_side,
-            "add the missing facts from the run's log", check_rate},
+            "pass the missing facts to tprimat extract (--global-batch-size, --sequence-length, --devices)",
+            check_known<find_no_rate>},
     RunRule{"figure_contradiction", warning, "a figure of the file does not follow from its own inputs",
             "peak, formula, shape or price was changed after the run; the figures shown are derived again",
             "check the shape, the peak and the price in the file", check_contradictions<Contradiction::Kind::figure>},
-    RunRule{"layout_contradiction", warning, "layout, batch and devices do not multiply", "one of them is not what ran",
-            "correct the layout from the run's log", check_contradictions<Contradiction::Kind::layout>},
     RunRule{"other_peak", warning, "the peak behind MFU is not the catalogue's for this device and precision",
             "MFU against another peak is another figure",
             "leave the peak to the catalogue, or measure it with tprimat probe", check_runs<find_other_peak>},
     RunRule{"unheard_of_mfu", warning, "the MFU is higher than any published training's",
             "an input that doubles it would not be noticed otherwise", "check batch, sequence length, devices and peak",
             check_unheard_of_mfu},
-    RunRule{"impossible_memory", warning, "the memory is more than there is", "the figure is of something else",
-            "check who measured it, and on which device", check_runs<find_impossible_memory>},
+    RunRule{"impossible_memory", warning, "the memory is more than there is, or less than the weights take",
+            "the figure is of something else", "check who measured it, and on which device",
+            check_runs<find_impossible_memory>},
     RunRule{"impossible_loss", warning, "the loss is none that a training has",
             "what was recorded is no mean of cross-entropies", "record the mean loss of each step in nats per token",
             check_runs<find_impossible_loss>},
+    RunRule{"impossible_power", warning, "the power is outside the range that these devices draw under load",
+            "joules per token depend on it", "check which sensor was read, and that it was read while the run trained",
+            check_runs<find_impossible_power>},
+    RunRule{"impossible_clock", warning, "a clock or a utilisation is none that a device has",
+            "it is in another unit, or of something else", "correct mean_clock_hz (Hz) and mean_utilisation (0 to 1)",
+            check_runs<find_impossible_clock>},
+    RunRule{"labelled_steps", warning, "labels leave many steps out of the speed",
+            "an evaluation or a checkpoint costs time that this rate does not hold",
+            "run with fewer evaluations and checkpoints, or more steps", check_labelled<false>},
+    RunRule{"impossible_price", warning, "the price is outside the range that devices are rented for",
+            "the cost per token depends on it", "correct cost.usd_per_hour", check_runs<find_impossible_price>},
     RunRule{"loss_collapse", warning, "the loss collapses, which real text does not allow",
             "a model that memorised its data has been given an easier task",
             "check that the data is not one repeated sample", check_collapse},
@@ -311,27 +223,39 @@ constexpr std::array k_run_rules = {
     RunRule{"few_steps", warning, "few steps", "short series hide their own noise", "run at least 30 steps",
             check_few_steps},
     RunRule{"few_runs", warning, "few runs, which show little or nothing of the spread between runs",
-            "the spread between runs is usually the larger one", "repeat with --runs 3 or more", check_few_runs},
+            "the spread between runs is usually the larger one",
+            "repeat with --runs 3 or more; results named NAME_r1.json, NAME_r2.json in one folder are repetitions",
+            check_few_runs},
     RunRule{"copies", warning, "the same measurement under several names counts once",
             "a copy knows nothing that the original does not", "give each run's own file, and remove the copies",
             check_copies},
     RunRule{"precision_missing", warning, "the precision is not known, so equal numerics cannot be shown",
-            k_unknown_side, "name it in the file, or to tprimat extract with --precision", check_precision},
+            k_unknown_side, "pass --precision to tprimat extract", check_known<find_no_precision>},
+    RunRule{"some_skipped_updates", note, "some updates were skipped", "fp16 finds its loss scale this way", "",
+            check_skipped_updates<false>},
+    RunRule{"trainable_missing", warning,
+            "adapters are trained, but their parameter count is not known, so there are no FLOPs and no MFU",
+            "a frozen weight costs 4 FLOPs/token, a trained one 6",
+            "have the trainer print it, or add model_info.trainable_parameters to a file of your own", check_adapters},
     RunRule{"shape_missing", warning, "the model's shape is not known, so there are no FLOPs and no MFU",
-            k_unknown_side, "name a model of the catalogue to tprimat extract with --model", check_shape},
+            k_unknown_side, "pass --model with a model of the catalogue to tprimat extract",
+            check_known<find_no_shape>},
     RunRule{"sequence_length_missing", warning, "the sequence length is not known, so a token's work is not either",
-            k_unknown_side, "name it to tprimat extract with --sequence-length", check_length},
+            k_unknown_side, "pass --sequence-length to tprimat extract", check_known<find_no_length>},
     RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_unknown_side,
-            "have the trainer log the loss of every step", check_losses},
+            "have the trainer log the loss of every step", check_known<find_no_losses>},
     RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_unknown_side,
-            "have the trainer log the learning rate", check_learning_rates},
-    RunRule{"framework_missing", note, "the framework is not known", k_unknown_side, "add \"framework\" to the file",
-            check_framework},
+            "have the trainer log the learning rate", check_known<find_no_learning_rates>},
+    RunRule{"framework_missing", note, "the framework is not known", k_unknown_side,
+            "extract the log with --format, or add \"framework\" to a file of your own",
+            check_known<find_no_framework>},
     RunRule{"rounded", note, "the log rounds its step times",
             "a rounding that is alike at every step does not average out", "have the trainer print more digits",
             check_rounding},
-    RunRule{"device_missing", note, "the device is not known", k_unknown_side,
-            "name it to tprimat extract with --device", check_device},
+    RunRule{"platform_missing", note, "the platform is not known", k_unknown_side,
+            "pass --platform or --device to tprimat extract", check_known<find_no_platform>},
+    RunRule{"device_missing", note, "the device is not known", k_unknown_side, "pass --device to tprimat extract",
+            check_known<find_no_device>},
     RunRule{"outlier", note, "some steps are outliers; they count", "a checkpoint is part of what training costs", "",
             check_outliers<false>},
 };

@@ -83,12 +83,40 @@ std::string explain_spread(const PairStatistics& s) {
   return fmt::format(", with a spread between runs of {} assumed", words_of_share(*s.assumed_spread));
 }
 
-std::string explain_plan(const PairStatistics& s) {
-  if (!s.more_runs_help.value_or(false)) return "; more runs hardly would settle it: the ratio is about the margin";
-  const char* plural = *s.more_runs == 1 ? "" : "s";
+std::string explain_plan(const Pair& pair) {
+  const PairStatistics& s = *pair.statistics;
   if (s.run_spread == RunSpread::assumed)
-    return fmt::format("; {} more run{} a side would measure it", *s.more_runs, plural);
-  return fmt::format("; about {} more run{} a side would settle it", *s.more_runs, plural);
+    return fmt::format("; {} more run{} a side would measure it", *s.more_runs, *s.more_runs == 1 ? "" : "s");
+  if (pair.unquiet) return advise_runs(pair);
+  if (!s.more_runs_help.value_or(false)) return "; more runs would hardly settle it: the ratio is about the margin";
+  return fmt::format("; about {} more run{} a side would settle it", *s.more_runs, *s.more_runs == 1 ? "" : "s");
+}
+
+// Lowest and highest rate of a side's runs.
+std::pair<double, double> range_of_runs(const Contender& contender) {
+  std::pair<double, double> range{0, 0};
+  for (const LoadedRun& run : contender.runs) {
+    const auto& rate = run.result.derived.tokens_per_second;
+    if (!rate || !(rate->value > 0)) return {0, 0};
+    range.first = range.first > 0 ? std::min(range.first, rate->value) : rate->value;
+    range.second = std::max(range.second, rate->value);
+  }
+  return range;
+}
+
+// An interval many margins wide, because the runs of a side differ by more than a training does.
+std::optional<std::string> find_unquiet(const ModelGroup& group, const Pair& pair, double smallest_effect) {
+  constexpr double k_wide = 5, k_apart = 1.05;
+  const double half = std::log(*pair.ratio->high / *pair.ratio->low) / 2;
+  if (pair.statistics->run_spread == RunSpread::assumed || !(half > k_wide * std::log1p(smallest_effect)))
+    return std::nullopt;
+  std::pair<double, double> widest{1, k_apart};
+  for (const size_t side : {pair.reference, pair.subject})
+    if (const auto range = range_of_runs(group.contenders[side]);
+        range.first > 0 && range.second / range.first > widest.second / widest.first)
+      widest = range;
+  if (widest.first == 1 && widest.second == k_apart) return std::nullopt;
+  return fmt::format("{} to {} tokens/s", format_count(widest.first), format_count(widest.second));
 }
 
 bool is_chance(const PairStatistics& s) {
@@ -120,6 +148,7 @@ void settle_verdicts(Comparison& comparison) {
   hold_to_discovery_rate(tested_pairs(comparison));
   for (ModelGroup& group : comparison.groups)
     for (Pair& pair : group.pairs) {
+      if (pair.statistics) pair.unquiet = find_unquiet(group, pair, comparison.smallest_effect);
       if (pair.statistics && pair.verdict == Verdict::inconclusive) plan_runs(pair, comparison.smallest_effect);
       pair.explanation = explain(pair, comparison.smallest_effect);
     }
@@ -131,8 +160,17 @@ std::string explain(const Pair& pair, double smallest_effect) {
     return "there is no interval: a side has averages or its framework's own rate only, or fewer than five steady "
            "steps";
   std::string text = explain_interval(pair, smallest_effect) + explain_spread(*pair.statistics);
-  if (pair.verdict == Verdict::inconclusive) text += explain_plan(*pair.statistics);
+  if (pair.verdict == Verdict::inconclusive) text += explain_plan(pair);
   return text;
+}
+
+std::string advise_runs(const Pair& pair) {
+  if (!pair.statistics) return "";
+  const PairStatistics& s = *pair.statistics;
+  if (pair.unquiet) return fmt::format("; the runs differ too much ({}): quiet the machine first", *pair.unquiet);
+  if (s.run_spread != RunSpread::assumed) return "; more runs would narrow it";
+  const int64_t more = runs_that_show_spread(*pair.measured);
+  return fmt::format("; {} more run{} a side would measure the spread between runs", more, more == 1 ? "" : "s");
 }
 
 }  // namespace tprimat

@@ -23,4 +23,8 @@ void settle_verdicts(Comparison& comparison);
 // Why, in words: "the interval 1.53 to 1.57 lies beyond 1 %".
 std::string explain(const Pair& pair, double smallest_effect);
 
+// What to do about an interval that is too wide: "; more runs would narrow it", or quiet the machine first. Empty for a
+// pair without an interval.
+std::string advise_runs(const Pair& pair);
+
 }  // namespace tprimat

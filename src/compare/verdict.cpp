@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compare/contender.h"
+#include "compare/plausibility.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
 #include "stats/interval_arithmetic.h"
@@ -22,6 +23,27 @@ double work_per_step(const RunResult& result) {
   return result.derived.tokens_per_second_per_gpu->value * mean(steady_step_times(result));
 }
 
+// A log that rounds its step times by more than they vary has the same error at every step, which averaging does not
+// remove: all values within the rounding are equally likely.
+std::optional<MeanEstimate> estimate_step_time(const RunResult& run) {
+  const std::vector<double> times = steady_step_times(run);
+  auto estimate = estimate_mean(times);
+  const auto share = find_rounding(run);
+  if (!estimate || !share || stddev(times) > *share * estimate->value) return estimate;
+  const double half_width = *share * estimate->value;
+  estimate->variance += half_width * half_width / 3;
+  return estimate;
+}
+
+// Several runs in which every step took the same time to the last digit: an unstated rounding, so their spread is
+// meaningless.
+bool are_all_alike(const Contender& contender) {
+  const auto first = find_constant_time(contender.first());
+  return first && contender.runs.size() > 1 &&
+         std::all_of(contender.runs.begin(), contender.runs.end(),
+                     [&](const LoadedRun& run) { return find_constant_time(run.result) == first; });
+}
+
 }  // namespace
 
 std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, const Estimate& subject) {
@@ -37,8 +59,9 @@ std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, con
 RateEvidence gather_evidence(const Contender& contender) {
   RateEvidence evidence;
   if (const auto figure = read_figure(contender, metrics().front())) evidence.rate = figure->value;
+  if (are_all_alike(contender)) return evidence;
   for (const LoadedRun& run : contender.runs) {
-    const auto estimate = has_interval(run.result) ? estimate_mean(steady_step_times(run.result)) : std::nullopt;
+    const auto estimate = has_interval(run.result) ? estimate_step_time(run.result) : std::nullopt;
     if (!estimate) return {evidence.rate, {}, 0};
     evidence.step_times.push_back(*estimate);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/environment.h"
 #include "config/values.h"
 
 namespace tprimat {
@@ -16,12 +17,6 @@ bool is_variable_name(std::string_view name) {
     return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
   };
   return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), good);
-}
-
-bool holds_secret(std::string_view name) {
-  for (const std::string_view ending : {"_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY"})
-    if (name.ends_with(ending)) return true;
-  return false;
 }
 
 // Where the brace that was opened just before `at` closes; npos when it never does.
@@ -65,7 +60,7 @@ class Expander {
     if (!is_variable_name(name))
       throw Refusal{fmt::format("${{{}}} does not name a variable", reference.substr(0, 40)),
                     "write ${NAME} or ${NAME:-default}"};
-    if (holds_secret(name))
+    if (names_a_secret(name))
       throw Refusal{fmt::format("${{{}}} must not stand in a configuration, which is printed and stored", name),
                     "delete it; the frameworks read it from the environment themselves"};
     if (const std::string* value = find_variable(environment_, name)) return *value;

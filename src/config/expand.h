@@ -12,8 +12,7 @@ using Environment = std::map<std::string, std::string>;
 
 // Replaces ${NAME} and ${NAME:-default} in every scalar. The default is used when NAME is unset or empty, as in a
 // shell, and may itself hold ${...}. What a variable holds is not expanded again. An unset variable without a default
-// is an error, and so is one that holds a secret (HF_TOKEN, *_TOKEN, *_SECRET, *_PASSWORD, *_API_KEY): configurations
-// are printed and stored.
+// is an error, and so is one that names_a_secret (base/environment.h): configurations are printed and stored.
 void expand_variables(YamlNode& tree, const Environment& environment, Diagnosis& diagnosis);
 
 // The variable's value; nothing when it is unset or empty.

@@ -6,6 +6,7 @@
 #include "config/draft.h"
 #include "config/paired_fields.h"
 #include "config/values.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -60,6 +61,46 @@ void check_one_line(Draft& draft, const std::string& path, const std::string& te
   refuse_launch(draft, path, path + " holds a line break", "write it on one line");
 }
 
+// They become words of scripts and of comma-separated lists, where other characters would change the meaning.
+void check_variable_names(Draft& draft, const std::string& path, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (!is_variable_name(name) && draft.diagnosis.is_sound(path))
+      refuse_launch(draft, path, fmt::format("'{}' in {} is not a variable name", printable(name.substr(0, 40)), path),
+                    "use letters, digits and _ only, and no digit first; the values come from your environment");
+}
+
+// A word that begins with - would be an option of the program that takes it.
+void check_word(Draft& draft, const std::string& path, const std::string& word) {
+  if (!draft.diagnosis.is_sound(path) || (!word.starts_with('-') && printable(word) == word)) return;
+  refuse_launch(draft, path, fmt::format("{} cannot be '{}'", path, printable(word.substr(0, 40))),
+                "it must not begin with - or contain control characters");
+}
+
+// mpirun takes them as a comma-separated list of names, each with its number of slots behind a colon.
+void check_hosts(Draft& draft) {
+  const std::string path = "launch.mpi.hosts";
+  for (const std::string& host : draft.experiment.launch.mpi.hosts) {
+    const size_t colon = std::min(host.find(':'), host.size());
+    const bool sound =
+        colon > 0 && host.front() != '-' && host.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
+        host.substr(0, colon).find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+            std::string::npos;
+    if (!sound && draft.diagnosis.is_sound(path))
+      refuse_launch(draft, path, fmt::format("'{}' in {} is not a host name", printable(host.substr(0, 40)), path),
+                    "for example  hosts: [node1, node2]");
+  }
+}
+
+void check_words(Draft& draft) {
+  const LauncherSettings& launch = draft.experiment.launch;
+  check_variable_names(draft, "launch.slurm.container_env", launch.slurm.container_env);
+  check_variable_names(draft, "launch.docker.environment", launch.docker.environment);
+  check_word(draft, "launch.docker.image", launch.docker.image);
+  check_word(draft, "launch.program_inside", launch.program_inside);
+  check_word(draft, "launch.python_inside", launch.python_inside);
+  check_hosts(draft);
+}
+
 void check_lines(Draft& draft) {
   const SlurmSettings& slurm = draft.experiment.launch.slurm;
   const std::array<std::pair<const char*, const std::optional<std::string>*>, 4> texts = {
@@ -84,6 +125,7 @@ void resolve_launch(Draft& draft) {
   resolve_nodes(draft);
   check_slurm(draft);
   check_lines(draft);
+  check_words(draft);
 }
 
 }  // namespace tprimat

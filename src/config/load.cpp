@@ -1,5 +1,6 @@
 #include "config/load.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,8 +76,20 @@ std::string export_value(const YamlNode& node) {
 }
 
 void list_exports_at(const YamlNode& node, const std::string& path, std::vector<ExportedVariable>& exports) {
-  if (!node.is_map() && node.kind != YamlNode::Kind::null) exports.push_back({variable_name(path), export_value(node)});
+  if (!node.is_map() && node.kind != YamlNode::Kind::null)
+    exports.push_back({variable_name(path), export_value(node), path});
   for (const YamlEntry& entry : node.entries) list_exports_at(entry.value, join_path(path, entry.key), exports);
+}
+
+// Models a-b, a_b and A_B would all be CONFIG_MODELS_A_B_...: one such group is enough to say so.
+void refuse_shared_variables(const std::vector<ExportedVariable>& exports) {
+  std::map<std::string, std::string> paths;
+  for (const ExportedVariable& each : exports) {
+    const auto [first, is_new] = paths.try_emplace(each.name, each.path);
+    if (!is_new)
+      throw Error(Problem{fmt::format("{} and {} would be the same variable {}", first->second, each.path, each.name),
+                          "", "rename one: names must differ in more than case and punctuation"});
+  }
 }
 
 }  // namespace
@@ -108,6 +121,7 @@ std::string canonical_key_path(const std::string& path) { return canonical_path(
 std::vector<ExportedVariable> list_exports(const YamlNode& settings) {
   std::vector<ExportedVariable> exports;
   list_exports_at(settings, "", exports);
+  refuse_shared_variables(exports);
   return exports;
 }
 

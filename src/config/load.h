@@ -44,7 +44,9 @@ std::string canonical_key_path(const std::string& path);
 // An environment variable and the value that repeats a setting: eval "$(tprimat config export --shell)".
 struct ExportedVariable {
   std::string name, value;
+  std::string path = {};  // of the key
 };
+// Throws Error where two keys would be one variable.
 std::vector<ExportedVariable> list_exports(const YamlNode& settings);
 
 // The environment variables that set a key by a name of their own (TRAIN_ITERS, CONFIG_OUTPUT_DIR ...): name and key.

@@ -7,6 +7,7 @@
 #include "config/paired_fields.h"
 #include "config/values.h"
 #include "spec/hardware_catalogue.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -137,9 +138,18 @@ class PlatformResolver {
     if (!to.fp8_param) to.fp8_param = common.fp8_param;
     for (const auto& [name, value] : from.environment.entries)
       if (value) to.environment[name] = *value;
+    check_variables();
     warn_without_fp8("fp8_hybrid", to.fp8_hybrid);
     warn_without_fp8("fp8_param", to.fp8_param);
     check_devices();
+  }
+
+  void check_variables() {
+    const std::string path = "platform_optimizations." + key_ + ".environment";
+    for (const auto& [name, value] : to_.settings.environment)
+      if (!is_variable_name(name))
+        fail(path + "." + name, fmt::format("'{}' in {} is not a variable name", printable(name), path),
+             "use letters, digits and _ only, and no digit first");
   }
 
   void warn_without_fp8(const std::string& flag, const raw::Flag& value) {

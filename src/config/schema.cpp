@@ -20,9 +20,7 @@ struct OptionalOf<std::optional<T>> {
 };
 
 template <class T>
-concept NamedThings = requires {
-  T::name_kind;
-};
+concept NamedThings = requires { T::name_kind; };
 
 template <class T>
 KeySchema schema_of(std::string_view doc);
@@ -56,7 +54,7 @@ void describe_section(KeySchema& schema) {
   schema.kind = KeySchema::Kind::section;
   for_each_field<S>([&](const auto& each) {
     using Member = std::decay_t<decltype(std::declval<S>().*each.member)>;
-    schema.keys.emplace_back(each.key, schema_of<Member>(each.doc));
+    schema.keys.push_back({std::string(each.key), schema_of<Member>(each.doc)});
   });
   if constexpr (requires { S::aliases; }) schema.aliases.assign(std::begin(S::aliases), std::end(S::aliases));
   if constexpr (requires { S::ranges; })

@@ -25,6 +25,8 @@ enum class ValueType { text, whole, number, boolean, choice, text_list };
 // What the names in a map of named things are: any (models, strategies), platforms, or the frameworks' long names.
 enum class NameKind { any, platform, framework };
 
+struct NamedSchema;
+
 // The shape of the configuration as data, made once from the raw structs' field lists. Everything that is not about the
 // meaning of one key works on this: unknown keys, "did you mean", types, ranges, --set and CONFIG_ paths, docs.
 struct KeySchema {
@@ -37,13 +39,18 @@ struct KeySchema {
       further_spellings;          // of a choice: those that we print; those that we accept as well
   std::optional<KeyRange> range;  // of a number
 
-  std::vector<std::pair<std::string, KeySchema>> keys;  // of a section, in the order of the docs
-  std::vector<KeyAlias> aliases;                        // of a section
+  std::vector<NamedSchema> keys;  // of a section, in the order of the docs
+  std::vector<KeyAlias> aliases;  // of a section
 
   NameKind names = NameKind::any;  // of a map of named things
   std::vector<KeySchema> each;     // one element: the shape of every named thing
 
   const KeySchema* find(std::string_view key) const;  // a section's key; nullptr when unknown
+};
+
+struct NamedSchema {
+  std::string key;
+  KeySchema schema;
 };
 
 // The whole configuration.

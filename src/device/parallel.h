@@ -1,33 +1,46 @@
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
-// The CPU's threads. Work is always cut into the same contiguous ranges for a given thread count, so results repeat bit
-// for bit.
+#include "device/thread_pool.h"
+
+// The CPU's threads. Work is always cut into the same contiguous ranges for a given thread count, whoever computes
+// them, so results repeat bit for bit on a quiet machine and on a busy one.
 namespace tprimat {
 
-// Threads for all that follows; 0 means all this process may run on. Call once, before the first op.
+// Threads for all that follows, fixed from here on; 0 means all this process may run on by its affinity and its control
+// group's quota. Call once, before the first op.
 void set_thread_count(int64_t threads);
 int thread_count();
 
-// body(begin, end, thread) once per thread, over contiguous ranges of [0, count).
+// body(index) for each index of [0, count), handed out as threads become free. Results must not depend on the thread.
 template <class Body>
-void parallel_ranges(int64_t count, Body&& body) {
-  const int threads = static_cast<int>(std::min<int64_t>(thread_count(), std::max<int64_t>(count, 1)));
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int thread = 0; thread < threads; ++thread)
-    body(count * thread / threads, count * (thread + 1) / threads, thread);
+void parallel_each(int64_t count, Body&& body) {
+  using Plain = std::remove_reference_t<Body>;
+  ThreadPool::shared().run(
+      count, [](void* context, int64_t index) { (*static_cast<Plain*>(context))(index); },
+      const_cast<void*>(static_cast<const void*>(&body)));
 }
 
-// body(index, thread) for each index of [0, count), dealt out as threads become free: for uneven work whose results do
-// not depend on which thread does it.
+// Pieces that a thread gets of a loop without sums, so that others can take over some while it is descheduled.
+inline constexpr int64_t k_pieces_per_thread = 4;
+
+// body(begin, end, range) over contiguous ranges of [0, count), one per thread, for sums with one part per range. A
+// body without `range` does not depend on their number and gets more and smaller ranges.
 template <class Body>
-void parallel_for_uneven(int64_t count, Body&& body) {
-#pragma omp parallel for num_threads(thread_count()) schedule(dynamic, 1)
-  for (int64_t index = 0; index < count; ++index) body(index, omp_get_thread_num());
+void parallel_ranges(int64_t count, Body&& body) {
+  constexpr bool is_a_sum = std::is_invocable_v<Body, int64_t, int64_t, int>;
+  const int64_t wanted = thread_count() * (is_a_sum || thread_count() == 1 ? 1 : k_pieces_per_thread);
+  const int64_t ranges = std::min(wanted, std::max<int64_t>(count, 1));
+  parallel_each(ranges, [&](int64_t range) {
+    const int64_t begin = count * range / ranges, end = count * (range + 1) / ranges;
+    if constexpr (is_a_sum)
+      body(begin, end, static_cast<int>(range));
+    else
+      body(begin, end);
+  });
 }
 
 }  // namespace tprimat

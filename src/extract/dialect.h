@@ -24,6 +24,9 @@ class LogReader {
   // reports it too, and that is noted. A log of many ranks is mostly such lines.
   virtual bool read_copy(std::string_view, LogBuilder&) { return false; }
 
+  // Number of steps that were read but wait for a later line.
+  virtual int64_t steps_waiting() const { return 0; }
+
   // That the log is of this dialect: 0 nothing fits; up to 0.6 the records fit but several dialects write them so;
   // 0.9 and more: it shows marks that only this dialect writes.
   virtual double confidence(const ExtractedLog& log) const = 0;
@@ -45,6 +48,7 @@ struct Dialect {
   std::optional<Framework> framework = std::nullopt;
   std::vector<FieldNote> fields = {};
   int64_t counts_from = 1;          // number of the first step of a training
+  bool one_optimizer = true;        // so a skipped update is a step without an update
   bool evaluation_in_times = true;  // a step's time may hold an evaluation that was reported before it
 
   // A line without one of these (four bytes or more each, as rare as possible) is never shown to the reader.

@@ -7,30 +7,10 @@
 #include <iterator>
 #include <set>
 
-#include "extract/common/setting_names.h"
+#include "extract/stated_facts.h"
 
 namespace tprimat {
 namespace {
-
-template <class... Members>
-void fill_facts(LoggedFacts& facts, const LoggedFacts& other, Members... members) {
-  const auto fill = [&](auto member) {
-    if (!(facts.*member)) facts.*member = other.*member;
-  };
-  (fill(members), ...);
-}
-
-void merge_facts(LoggedFacts& facts, const LoggedFacts& other) {
-  using F = LoggedFacts;
-  fill_facts(facts, other, &F::platform, &F::framework, &F::framework_version, &F::model, &F::gpu_name,
-             &F::pytorch_version, &F::stack_version, &F::optimizer, &F::schedule, &F::dataset, &F::precision,
-             &F::gpu_count, &F::gpu_memory_gb, &F::parameters);
-  fill_facts(facts, other, &F::max_steps, &F::global_batch_size, &F::micro_batch_size, &F::sequence_length,
-             &F::tensor_parallel, &F::pipeline_parallel, &F::data_parallel, &F::context_parallel,
-             &F::accumulation_steps, &F::warmup_steps, &F::seed, &F::learning_rate, &F::min_learning_rate,
-             &F::weight_decay, &F::clip_grad_norm, &F::peak_flops, &F::recompute, &F::virtual_pipeline, &F::zero_stage,
-             &F::sequence_parallel);
-}
 
 bool by_line(const LogEvent& a, const LogEvent& b) { return a.line < b.line; }
 
@@ -109,6 +89,35 @@ void drop_impossible_times(ExtractedLog& log) {
   if (dropped > 0) log.notes.push_back(fmt::format("{} step times below zero were left out", dropped));
 }
 
+// Of two runs that write to one log at their own speeds, each record of the slower one goes back, and the next of the
+// faster one goes on beyond: "step 1 follows step 6, step 7 follows step 1". A restart repeats the steps between.
+int64_t count_false_restarts(const std::vector<ExtractedStep>& steps) {
+  int64_t count = 0, reached = -1;  // the last step of the attempt before
+  bool goes_on = false;
+  for (size_t i = 1; i < steps.size(); ++i) {
+    const ExtractedStep &before = steps[i - 1], &step = steps[i];
+    if (step.attempt != before.attempt) {
+      reached = before.step, goes_on = false;
+    } else if (!goes_on && before.step < reached && step.step > reached && reached - before.step > 1) {
+      goes_on = true;
+      ++count;
+    }
+  }
+  return count;
+}
+
+std::string find_mixture(const ExtractedLog& log) {
+  constexpr int64_t k_enough = 3;
+  if (log.steps.empty()) return "";
+  if (2 * log.disputed > std::ssize(log.steps))
+    return fmt::format("{} steps are reported again with another loss and another time", log.disputed);
+  const int64_t restarts = log.steps.back().attempt - log.steps.front().attempt;
+  const int64_t not_real = count_false_restarts(log.steps);
+  if (not_real < k_enough || 2 * not_real <= restarts) return "";
+  return fmt::format("at {} of {} returns to an earlier step the next record goes on beyond the step before the return",
+                     not_real, restarts);
+}
+
 }  // namespace
 
 void merge_common(ExtractedLog& log, ExtractedLog common) {
@@ -118,18 +127,19 @@ void merge_common(ExtractedLog& log, ExtractedLog common) {
              std::back_inserter(events), by_line);
   log.events = std::move(events);
   for (const auto& [kind, count] : common.event_counts) log.event_counts[kind] += count;
-  log.settings.merge(common.settings);
+  StatedFacts stated = gather_facts(log, common);
+  log.facts = std::move(stated.facts);
+  log.settings = std::move(stated.settings);
   for (const auto& [key, gb] : common.memory_gb) {
     double& highest = log.memory_gb.try_emplace(key, gb).first->second;
     highest = std::max(highest, gb);
   }
   std::move(common.notes.begin(), common.notes.end(), std::back_inserter(log.notes));
-  apply_settings(log.settings, log.facts);
-  merge_facts(log.facts, common.facts);
   place_events(log);
 }
 
 void label_steps(ExtractedLog& log, bool evaluation_in_times) {
+  log.mixed = find_mixture(log);
   drop_impossible_times(log);
   set_intervals(log);
   add_nan_events(log);

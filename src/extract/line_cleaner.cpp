@@ -129,48 +129,73 @@ bool may_have_prefix(char first) {
   return first == '[' || first == '(' || first == ' ' || is_digit(first) || is_letter(first);
 }
 
-// Length of the colour code at the start of the text, its escape byte aside: "[32m", "[0m", "[38;2;180;60;0m", "[K".
-size_t colour_code_length(std::string_view text) {
-  if (text.empty() || text.front() != '[') return 0;
+bool is_between(char c, char first, char last) { return c >= first && c <= last; }
+
+// Length of the rest of an escape sequence (ECMA-48), behind its escape byte: "[32m", "[38;2;180;60;0m", "[?25l", "[K",
+// "(B", "]0;title" up to a bell or the next escape byte.
+size_t escape_length(std::string_view text) {
+  constexpr size_t k_longest = 64, k_longest_title = 4096;
+  if (text.starts_with("(B") || text.starts_with("(0")) return 2;
+  if (text.starts_with("]")) {
+    const size_t end = text.substr(0, k_longest_title).find_first_of("\a\x1b\n");
+    return end == std::string_view::npos || text[end] == '\n' ? 0 : text[end] == '\a' ? end + 1 : end;
+  }
+  if (!text.starts_with("[")) return text.starts_with("\\") ? 1 : 0;
+  text = text.substr(0, k_longest);
   size_t at = 1;
-  while (at < text.size() && at < 32 && (is_digit(text[at]) || text[at] == ';' || text[at] == '?')) ++at;
-  return at < text.size() && is_letter(text[at]) ? at + 1 : 0;
+  while (at < text.size() && is_between(text[at], '0', '?')) ++at;
+  while (at < text.size() && is_between(text[at], ' ', '/')) ++at;
+  return at < text.size() && is_between(text[at], '@', '~') ? at + 1 : 0;
 }
 
 // Where the escape byte is lost only the codes that set colours are taken for such: "[32m".
-bool is_lost_colour_code(std::string_view text, size_t length) {
-  return length >= 3 && text[length - 1] == 'm' && is_digit(text[1]);
+size_t lost_escape_length(std::string_view text) {
+  if (text.size() < 3 || text.front() != '[' || !is_digit(text[1])) return 0;
+  size_t at = 1;
+  while (at < text.size() && at < 32 && (is_digit(text[at]) || text[at] == ';')) ++at;
+  return at < text.size() && text[at] == 'm' ? at + 1 : 0;
 }
 
-std::string_view strip_colours(std::string_view raw, bool escapes_lost, std::string& storage) {
-  storage.clear();
-  for (size_t at = 0; at < raw.size();) {
-    const bool escape = raw[at] == '\x1b';
-    const size_t length = escape || escapes_lost ? colour_code_length(raw.substr(at + escape)) : 0;
-    if (escape) {
-      at += 1 + length;
-    } else if (length > 0 && is_lost_colour_code(raw.substr(at), length)) {
-      at += length;
-    } else {
-      storage += raw[at++];
-    }
+// Appends the line without its escape codes. A reset ("[0m") near its start shows that they lost their escape byte.
+void append_stripped(std::string_view raw, std::string& storage) {
+  const bool escapes_lost = !contains(raw, "\x1b") && contains(raw.substr(0, 256), "[0m");
+  const std::string_view starts = escapes_lost ? "[" : "\x1b";
+  while (!raw.empty()) {
+    const size_t plain = std::min(raw.find(starts), raw.size());
+    storage += raw.substr(0, plain);
+    raw.remove_prefix(plain);
+    if (raw.empty()) return;
+    const size_t length = escapes_lost ? lost_escape_length(raw) : 1 + escape_length(raw.substr(1));
+    if (length == 0) storage += raw.front();
+    raw.remove_prefix(std::max<size_t>(length, 1));
   }
-  return storage;
 }
 
 }  // namespace
 
+std::string_view LineCleaner::strip_escapes(std::string_view lines, std::string& storage) {
+  const auto holds = [&](std::string_view mark) {
+    return ::memmem(lines.data(), lines.size(), mark.data(), mark.size()) != nullptr;
+  };
+  if (!holds("\x1b") && !holds("[0m")) return lines;
+  storage.clear();
+  while (!lines.empty()) {
+    const size_t length = std::min(lines.find('\n'), lines.size() - 1) + 1;
+    append_stripped(lines.substr(0, length), storage);
+    lines.remove_prefix(length);
+  }
+  return storage;
+}
+
 LineCleaner::RankPrefix LineCleaner::rank_prefix(std::string_view raw) {
-  LogLine line{raw, 0, -1, -1, {}};
+  LogLine line{raw};
   if (raw.empty() || !(raw.front() == '[' ? take_bracket_label(line) : take_srun_label(line))) return {};
   return {line.rank, raw.size() - line.text.size()};
 }
 
 LogLine LineCleaner::clean(std::string_view raw, int64_t number) {
-  LogLine line{raw, number, -1, -1, {}};
-  const bool has_escape = std::memchr(raw.data(), '\x1b', raw.size()) != nullptr;
-  const bool escapes_lost = !has_escape && contains(raw.substr(0, 256), "[0m");
-  if (has_escape || escapes_lost) line.text = strip_colours(raw, escapes_lost, without_colours_);
+  LogLine line{raw, number};
+  line.text = strip_escapes(raw, without_escapes_);
   for (int round = 0; round < 6 && !line.text.empty() && may_have_prefix(line.text.front()); ++round) {
     if (line.text.front() == '[') {
       if (!take_bracket_label(line) && !take_primus_prefix(line) && !take_stamp(line) && !take_named_stamp(line) &&

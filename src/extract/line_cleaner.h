@@ -20,11 +20,15 @@ class LineCleaner {
   };
   static RankPrefix rank_prefix(std::string_view raw);
 
+  // Whole lines without codes for colours and cursor moves, which may even split the words that anchors look for. The
+  // result lives in `storage`, or is `lines` itself where there are none.
+  static std::string_view strip_escapes(std::string_view lines, std::string& storage);
+
   // `raw` without its line end. The text of the result lives until the next call, or as long as `raw`.
   LogLine clean(std::string_view raw, int64_t number);
 
  private:
-  std::string without_colours_;
+  std::string without_escapes_;
 };
 
 }  // namespace tprimat

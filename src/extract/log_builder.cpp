@@ -1,14 +1,16 @@
 #include "extract/log_builder.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "extract/stated_facts.h"
 #include "text/format.h"
 
 namespace tprimat {
 namespace {
 
-constexpr size_t k_most_events = 1000;  // of one kind; more are counted
-constexpr size_t k_most_text = 300;     // bytes of an event's text
+constexpr size_t k_max_events = 1000;     // of one kind; more are counted
+constexpr size_t k_max_event_text = 300;  // bytes of an event's text
 
 void fill(Figure& kept, Figure other) {
   if (!kept) kept = other;
@@ -25,6 +27,16 @@ bool is_copy(const ExtractedStep& a, const ExtractedStep& b) {
   return same_figure(a.loss, b.loss) && same_figure(a.time_seconds, b.time_seconds) && a.unix_time == b.unix_time;
 }
 
+// No rank of one run: ranks may print the loss of their own samples, but all of them wait for the slowest.
+bool denies(const ExtractedStep& kept, const ExtractedStep& other) {
+  constexpr double k_same_loss = 0.01, k_same_time = 1.2;
+  if (!kept.loss.finite() || !other.loss.finite() || !kept.time_seconds.finite() || !other.time_seconds.finite())
+    return false;
+  const double a = *kept.time_seconds, b = *other.time_seconds;
+  return std::abs(*kept.loss - *other.loss) > k_same_loss * std::abs(*kept.loss) && a > 0 && b > 0 &&
+         (a > k_same_time * b || b > k_same_time * a);
+}
+
 void merge_step(ExtractedStep& kept, const ExtractedStep& other) {
   kept.reports += other.reports;
   if (kept.time_source == TimeSource::none) {
@@ -36,7 +48,8 @@ void merge_step(ExtractedStep& kept, const ExtractedStep& other) {
         &ExtractedStep::loss_scale, &ExtractedStep::global_batch_size, &ExtractedStep::tokens,
         &ExtractedStep::samples_seen, &ExtractedStep::tokens_seen, &ExtractedStep::tflops_per_gpu, &ExtractedStep::mfu,
         &ExtractedStep::tokens_per_second, &ExtractedStep::tokens_per_second_per_gpu,
-        &ExtractedStep::samples_per_second, &ExtractedStep::power_watts_per_gpu, &ExtractedStep::energy_joules_per_gpu})
+        &ExtractedStep::samples_per_second, &ExtractedStep::power_watts_per_gpu, &ExtractedStep::energy_joules_per_gpu,
+        &ExtractedStep::skipped_updates})
     fill(kept.*member, other.*member);
   for (const auto member :
        {&ExtractedStep::memory_allocated_gb, &ExtractedStep::memory_reserved_gb, &ExtractedStep::memory_used_gb})
@@ -70,6 +83,8 @@ void LogBuilder::begin_attempt(const ExtractedStep& record) {
 ExtractedStep& LogBuilder::add(const ExtractedStep& record) {
   log_.records += record.reports;
   if (attempt_ == std::numeric_limits<int16_t>::max()) return ignore(record);
+  if (std::exchange(announced_, false) && !log_.steps.empty() && record.step > log_.steps.back().step)
+    begin_attempt(record);
   RankProgress& progress = progress_of(record.rank);
   if (record.step < progress.last_step && progress.attempt == attempt_) {
     const ExtractedStep* earlier = find(record.step);
@@ -79,6 +94,7 @@ ExtractedStep& LogBuilder::add(const ExtractedStep& record) {
   if (!straggler) progress.last_step = record.step;
   progress.attempt = attempt_;
   if (ExtractedStep* same = find(record.step)) {
+    if (!same->disputed && denies(*same, record)) same->disputed = true, ++log_.disputed;
     merge_step(*same, record);
     last_ = static_cast<size_t>(same - log_.steps.data());
     return *same;
@@ -137,8 +153,8 @@ void LogBuilder::add_event(EventKind kind, const LogLine& line, std::string_view
 }
 
 void LogBuilder::add_event(LogEvent event) {
-  if (static_cast<size_t>(++log_.event_counts[event.kind]) > k_most_events) return;
-  event.text = printable(std::string_view(event.text).substr(0, k_most_text));
+  if (static_cast<size_t>(++log_.event_counts[event.kind]) > k_max_events) return;
+  event.text = printable(std::string_view(event.text).substr(0, k_max_event_text));
   log_.events.push_back(std::move(event));
 }
 
@@ -152,6 +168,30 @@ void LogBuilder::add_memory(int32_t rank, MemoryKind kind, double gb) {
 
 void LogBuilder::note(const std::string& sentence) {
   if (std::find(log_.notes.begin(), log_.notes.end(), sentence) == log_.notes.end()) log_.notes.push_back(sentence);
+}
+
+void LogBuilder::set_total(const std::string& key, const std::string& value) {
+  set(key, value);
+  totals_.push_back(printable(key));
+}
+
+void LogBuilder::forget_end_of_run() {
+  for (const std::string& key : totals_) log_.settings.erase(key);
+  totals_.clear();
+  log_.events.clear(), log_.event_counts.clear(), log_.memory_gb.clear(), log_.notes.clear();
+}
+
+bool LogBuilder::states_facts() const {
+  const auto is_total = [&](const auto& setting) {
+    return std::find(totals_.begin(), totals_.end(), setting.first) != totals_.end();
+  };
+  return started_ || states_decisive_fact(log_.facts) ||
+         !std::all_of(log_.settings.begin(), log_.settings.end(), is_total);
+}
+
+void LogBuilder::replace_settings(const std::map<std::string, std::string>& later) {
+  for (auto& [key, value] : log_.settings)
+    if (const auto found = later.find(key); found != later.end()) value = found->second;
 }
 
 void LogBuilder::set(const std::string& key, const std::string& value) {

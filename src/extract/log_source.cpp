@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/input_file.h"
 
 namespace tprimat {
 namespace {
@@ -156,13 +156,7 @@ namespace {
 
 int open_log(const std::filesystem::path& path) {
   if (path == "-") return STDIN_FILENO;
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) refuse(fmt::format("cannot be opened: {}", std::strerror(errno)), path.string());
-  struct stat facts {};
-  if (::fstat(descriptor, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-    ::close(descriptor);
-    refuse("is a directory, not a log", path.string());
-  }
+  const int descriptor = open_input(path).release();
   ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
   return descriptor;
 }

@@ -158,9 +158,13 @@ class MegatronReader : public LogReader {
       record.has_loss = true;
       log.note(fmt::format("the loss is what the log calls \"{}\"", record.other_loss_name));
     }
+    if (record.nans > record.skipped)  // Megatron-LM counts NaNs among the updates that it skips
+      step.skipped_updates = static_cast<double>(record.nans);
+    if (record.balances_load) log.set("load_balancing_loss", "printed by the records");
     step.skipped = record.skipped > 0 && !record.has_loss;
     // Megatron prints a loss only when it is above 0: without one, and with no step left out, it was NaN.
-    if (record.closed && !record.has_loss && !step.skipped) step.loss = std::numeric_limits<double>::quiet_NaN();
+    if (record.closed && !record.has_loss && !step.skipped && !record.is_cut)
+      step.loss = std::numeric_limits<double>::quiet_NaN();
     if (step.grad_norm && *step.grad_norm == 0) ++zero_norms_;
     if (record.sequence_length && step.global_batch_size.finite())
       step.tokens = static_cast<double>(*record.sequence_length) * *step.global_batch_size;
@@ -176,8 +180,9 @@ class MegatronReader : public LogReader {
 
   static void note_events(const IterationRecord& record, LogBuilder& log) {
     LogEvent event{EventKind::skipped_update, record.step.line, record.step.rank, record.step.step, {}, {}, {}};
-    if (record.skipped > 0) {
-      event.text = fmt::format("{} update{} left out", record.skipped, record.skipped == 1 ? "" : "s");
+    if (const int64_t skipped = std::max(record.skipped, record.nans); skipped > 0) {
+      event.text = fmt::format("{} update{} skipped{}", skipped, skipped == 1 ? "" : "s",
+                               record.nans > 0 ? ": the loss is no number" : "");
       log.add_event(event);
     }
     const bool nan_norm = record.step.grad_norm && std::isnan(*record.step.grad_norm);

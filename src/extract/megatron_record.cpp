@@ -23,7 +23,7 @@ void store_milliseconds(std::string_view value, IterationRecord& record) {
 
 void store_loss(std::string_view value, IterationRecord& record) {
   record.step.loss = parse_number(value);
-  record.has_loss = record.step.loss.known();
+  record.has_loss = true;  // though it may be unreadable
 }
 
 void store_loss_scale(std::string_view value, IterationRecord& record) {
@@ -32,7 +32,9 @@ void store_loss_scale(std::string_view value, IterationRecord& record) {
 }
 
 void store_skipped(std::string_view value, IterationRecord& record) {
-  record.skipped = parse_whole(value).value_or(0);
+  const auto skipped = parse_whole(value);
+  record.skipped = skipped.value_or(0);
+  if (skipped) record.step.skipped_updates = static_cast<double>(*skipped);
   record.closed = true;
 }
 
@@ -146,6 +148,7 @@ bool store_rank_memory(std::string_view key, std::string_view value, IterationRe
 
 // Some models train on a loss of another name: "nll loss: 2.5". The additions to a loss are none.
 void store_other_loss(std::string_view key, std::string_view value, IterationRecord& record) {
+  record.balances_load |= contains(key, "load_balancing_loss");
   if (record.other_loss || !key.ends_with("loss")) return;
   for (const std::string_view addition : {"balanc", "aux", "z_loss", "z loss", "mtp"})
     if (contains(key, addition)) return;
@@ -226,6 +229,7 @@ bool IterationScanner::scan(const LogLine& line, std::string_view& text, Iterati
   const std::string_view whole = text;
   if (!take_iteration(text, step, record.total_steps)) return false;
   record.step = LogBuilder::start_step(line, step);
+  record.is_cut = line.is_cut;
   const std::string_view before = whole.substr(0, static_cast<size_t>(text.data() - whole.data()));
   if (const Figure rate = number_after(before, "samples/sec:")) {
     record.step.samples_per_second = rate;

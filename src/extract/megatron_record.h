@@ -20,7 +20,9 @@ struct IterationRecord {
   std::optional<int64_t> sequence_length;
   bool closed = false;  // the fields that end such a line are there
   bool has_loss = false;
-  Figure other_loss;  // under a name that is no rule; it points into the text that was scanned
+  bool is_cut = false;         // its line has no end
+  bool balances_load = false;  // it prints the loss of a router of experts
+  Figure other_loss;           // under a name that is no rule; it points into the text that was scanned
   std::string_view other_loss_name;
   int64_t skipped = 0, nans = 0;  // "number of skipped iterations", "number of nan iterations"
   struct Memory {

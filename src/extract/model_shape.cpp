@@ -1,6 +1,7 @@
 #include "extract/model_shape.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <string_view>
 
@@ -35,11 +36,23 @@ class DumpedSettings {
   const std::map<std::string, std::string>& settings_;
 };
 
+// "expert_model_parallel_size 8", where the number of experts is not told.
+std::string find_routing(const DumpedSettings& dump) {
+  if (dump.has("num_experts") || dump.has("num_moe_experts")) return "";  // "None" is an answer
+  if (!dump.word({"load_balancing_loss"}).empty()) return "load_balancing_loss";
+  for (const char* key :
+       {"expert_model_parallel_size", "model.expert_model_parallel_size", "parallelism.expert_parallel_degree"})
+    if (const auto ranks = dump.whole({key}); ranks && *ranks > 1)
+      return std::string(key) + " " + std::to_string(*ranks);
+  return "";
+}
+
 // Shapes that ModelSpec cannot tell: their FLOPs would be wrong.
 bool is_beyond_us(const DumpedSettings& dump) {
   return dump.is_true({"multi_latent_attention"}) ||
-         dump.whole({"num_experts", "num_moe_experts", "num_local_experts"}) ||
-         dump.whole({"q_lora_rank", "kv_lora_rank"}) || dump.has("hybrid_override_pattern");
+         dump.whole({"num_experts", "num_moe_experts", "num_local_experts", "n_routed_experts"}) ||
+         !find_routing(dump).empty() || dump.whole({"q_lora_rank", "kv_lora_rank"}) ||
+         dump.has("hybrid_override_pattern");
 }
 
 int64_t key_value_heads(const DumpedSettings& dump, int64_t heads) {
@@ -94,6 +107,36 @@ std::optional<ModelSpec> read_dump(const DumpedSettings& dump) {
 
 }  // namespace
 
+std::optional<ModelSpec> find_named_model(const LoggedFacts& facts) {
+  if (!facts.model) return std::nullopt;
+  // torchtitan's llama3 has the shapes of Llama 3.1 (torchtitan/models/llama3/__init__.py), and it prints the count of
+  // the whole model.
+  constexpr double k_same = 0.02;
+  for (const auto& [own, known] :
+       {std::pair{"llama3 8B", "Llama 3.1 8B"}, {"llama3 70B", "Llama 3.1 70B"}, {"llama3 405B", "Llama 3.1 405B"}}) {
+    if (*facts.model != own) continue;
+    const auto model = find_model(known);
+    const auto parameters = model ? static_cast<double>(count_parameters(*model).total()) : 0;
+    const bool is_other =
+        facts.parameters && std::abs(static_cast<double>(*facts.parameters) - parameters) > k_same * parameters;
+    return is_other ? std::nullopt : model;
+  }
+  return find_model(*facts.model);
+}
+
+LoggedShape read_logged_shape(const std::map<std::string, std::string>& settings) {
+  const DumpedSettings dump(settings);
+  return {
+      .num_layers = dump.whole({"num_layers", "num_hidden_layers", "n_layer", "model.num_layers", "num_layers L"}),
+      .hidden_size = dump.whole({"hidden_size", "n_embd", "model.hidden_size", "channels C"}),
+      .ffn_hidden_size = dump.whole({"ffn_hidden_size", "intermediate_size", "n_inner", "model.ffn_hidden_size"}),
+      .num_attention_heads = dump.whole({"num_attention_heads", "n_head", "model.num_attention_heads", "num_heads NH"}),
+      .num_experts = dump.whole(
+          {"num_experts", "num_moe_experts", "num_local_experts", "n_routed_experts", "model.num_moe_experts"}),
+      .vocab_size = dump.whole({"vocab_size", "model.vocab_size", "vocab_size V", "padded_vocab_size"}),
+      .routing = find_routing(dump)};
+}
+
 std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::string>& settings,
                                           const LoggedFacts& facts) {
   if (auto model = read_dump(DumpedSettings(settings)); model && model->hidden_size < (int64_t{1} << 31)) {
@@ -101,7 +144,7 @@ std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::strin
     model->max_position_embeddings = std::max(model->max_position_embeddings, facts.sequence_length.value_or(1));
     if (check_model(*model, "").empty()) return model;
   }
-  return facts.model ? find_model(*facts.model) : std::nullopt;
+  return find_named_model(facts);
 }
 
 }  // namespace tprimat

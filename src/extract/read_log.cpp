@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <utility>
 
-#include "base/check.h"
 #include "base/error.h"
+#include "extract/attempts.h"
 #include "extract/common/failure_cause.h"
 #include "extract/common/setting_names.h"
 #include "extract/dialects.h"
@@ -20,8 +20,9 @@ namespace {
 
 constexpr int64_t k_settle_after = int64_t{4} << 20;    // bytes, when one dialect is certain
 constexpr int64_t k_settle_anyway = int64_t{64} << 20;  // bytes, when one fits at all
-constexpr size_t k_most_document = size_t{512} << 20;
-constexpr int k_patience = 512;  // lines of other ranks between two pieces of one record
+constexpr size_t k_max_document = size_t{512} << 20;
+constexpr int64_t k_max_idle_steps = 1000;       // that readers of a possible next run collect in vain
+constexpr size_t k_max_held = size_t{16} << 20;  // bytes of lines that may begin another run
 constexpr double k_certain = 0.9;
 constexpr size_t k_head = size_t{1} << 16;  // bytes that tell a document's kind
 
@@ -47,148 +48,210 @@ size_t line_end(std::string_view text, size_t position) {
   return text.size();
 }
 
-// A log that is still written, or was cut, may end within a number: "tps: 6,5".
-std::string_view without_cut_number(std::string_view text) {
-  const size_t end = text.find_last_not_of("0123456789.,+-eE");
-  const std::string_view tail = text.substr(end == std::string_view::npos ? 0 : end + 1);
-  return tail.find_first_of("0123456789") == std::string_view::npos ? text : text.substr(0, text.size() - tail.size());
+// Drops a step whose line was cut before its loss: the missing loss would count as NaN.
+void drop_cut_step(ExtractedLog& log, int64_t cut_line) {
+  if (log.steps.size() < 2) return;
+  const ExtractedStep &last = log.steps.back(), &before = *(log.steps.end() - 2);
+  if (last.line != cut_line || last.loss || last.skipped || !before.loss) return;
+  log.records -= last.reports;
+  log.steps.pop_back();
+}
+
+std::vector<const Dialect*> candidates(const std::string& format) {
+  std::vector<const Dialect*> list;
+  if (!format.empty()) list.push_back(&find_dialect(format));
+  if (format.empty())
+    for (const Dialect& dialect : dialects()) list.push_back(&dialect);
+  std::erase_if(list, [](const Dialect* dialect) { return dialect->make_reader == nullptr; });
+  return list;
 }
 
 }  // namespace
 
-LogReading::LogReading(const ReadOptions& options) : common_log_(std::make_shared<LogBuilder>()) {
-  for (const Dialect& reader : common_readers()) add_candidate(reader, common_log_);
-  common_count_ = candidates_.size();
-  if (!options.format.empty()) {
-    const Dialect& forced = find_dialect(options.format);
-    if (forced.make_reader != nullptr) add_candidate(forced, std::make_shared<LogBuilder>());
-    settled_ = true;
-  } else {
-    for (const Dialect& dialect : dialects())
-      if (dialect.make_reader != nullptr) add_candidate(dialect, std::make_shared<LogBuilder>());
-  }
+LogReading::LogReading(const ReadOptions& options)
+    : now_(candidates(options.format)), settled_(!options.format.empty()) {
   build_scanner();
 }
 
-void LogReading::add_candidate(const Dialect& dialect, std::shared_ptr<LogBuilder> log) {
-  CHECK(candidates_.size() < 64);
-  candidates_.push_back({&dialect, dialect.make_reader(), std::move(log)});
-}
-
 void LogReading::build_scanner() {
-  std::map<std::string_view, uint64_t> readers;
-  for (size_t i = 0; i < candidates_.size(); ++i)
-    for (const std::string_view anchor : candidates_[i].dialect->anchors) readers[anchor] |= uint64_t{1} << i;
   std::vector<std::string_view> anchors;
   anchor_readers_.clear();
-  for (const auto& [anchor, mask] : readers) {
+  step_lines_.clear(), other_lines_.clear();
+  for (const auto& [anchor, mask] : now_.anchors()) {
     anchors.push_back(anchor);
     anchor_readers_.push_back(mask);
   }
   scanner_.emplace(anchors);
 }
 
-LogReading::Candidate* LogReading::best() {
-  Candidate* found = nullptr;
-  double highest = 0;
-  runner_up_.clear();
-  for (size_t i = common_count_; i < candidates_.size(); ++i) {
-    const double confidence = candidates_[i].reader->confidence(candidates_[i].log->log());
-    if (confidence > highest) {
-      if (found != nullptr) runner_up_ = found->dialect->id;
-      highest = confidence, found = &candidates_[i];
-    } else if (confidence > 0 && runner_up_.empty()) {
-      runner_up_ = candidates_[i].dialect->id;
-    }
-  }
-  return found;
-}
-
 void LogReading::settle() {
-  if (settled_ || bytes_ < k_settle_after || anybody_waits_) return;
-  Candidate* winner = best();
-  if (winner == nullptr || winner->log->log().records == 0) return;
-  if (bytes_ < k_settle_anyway && winner->reader->confidence(winner->log->log()) < k_certain) return;
-  Candidate kept = std::move(*winner);
-  candidates_.resize(common_count_);
-  candidates_.push_back(std::move(kept));
+  if (settled_ || bytes_ < k_settle_after || !held_.empty() || waits()) return;
+  const ReaderSet::Winner winner = now_.best();
+  if (winner.candidate == nullptr || winner.candidate->log->log().records == 0) return;
+  if (bytes_ < k_settle_anyway && winner.confidence < k_certain) return;
+  next_.reset();
+  now_.keep_only(*winner.candidate);
   settled_ = true;
   build_scanner();
 }
 
-void LogReading::show(std::string_view raw, uint64_t readers) {
-  LogLine line = cleaner_.clean(raw, line_number_);
-  if (line.ranks > 0 && !common_log_->facts().gpu_count) common_log_->facts().gpu_count = line.ranks;
-  for (size_t i = 0; i < candidates_.size(); ++i) {
-    Candidate& candidate = candidates_[i];
-    if (i == common_count_ && is_cut_) line.text = without_cut_number(line.text);
-    const bool continued = candidate.wants_more && (candidate.wanted_rank == line.rank || line.rank < 0);
-    if (!continued && (readers >> i & 1) == 0) {
-      if (candidate.wants_more && --candidate.patience <= 0) candidate.wants_more = false;
-      continue;
-    }
-    const bool wants_more = candidate.reader->read_line(line, *candidate.log);
-    if (!wants_more && candidate.wants_more && !continued)
-      continue;  // another rank's line between two of the one wanted
-    candidate.wants_more = wants_more;
-    candidate.wanted_rank = line.rank;
-    candidate.patience = k_patience;
+void LogReading::show(const Shown& shown) {
+  if (!held_.empty()) return hold(shown);
+  const LogLine line = cleaner_.clean(shown.raw, line_number_);
+  const int64_t steps = now_.steps();
+  const bool is_step_line = step_lines_.contains(shown.anchors);
+  if (steps > 0 && !is_step_line && may_begin_run(shown, line)) return;
+  now_.read_line(line, shown.readers, is_cut_);
+  if (is_step_line && now_.steps() == steps) {  // its anchors do not tell
+    step_lines_.erase(shown.anchors);
+    other_lines_.insert(shown.anchors);
+    if (may_begin_run(shown, line)) held_.back().is_read = true;
   }
-  anybody_waits_ = std::any_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.wants_more; });
+}
+
+// Shows the line to the readers of a possible next run. True: it states facts and is held back.
+bool LogReading::may_begin_run(const Shown& shown, const LogLine& line) {
+  if (!next_ || next_->steps() > k_max_idle_steps) next_.emplace(now_.dialects());
+  const int64_t steps = next_->steps();
+  next_->read_line(line, shown.readers, is_cut_);
+  if (next_->steps() > steps) {
+    if (other_lines_.contains(shown.anchors)) return false;
+    next_.reset();
+    step_lines_.insert(shown.anchors);
+    return false;
+  }
+  if (!next_->states_facts()) return false;
+  ReaderSet fresh(now_.dialects());
+  fresh.read_line(line, shown.readers, is_cut_);
+  if (fresh.states_facts() || steps > 0)
+    *next_ = std::move(fresh);  // earlier lines belong to the run before
+  else
+    next_->forget_end_of_run();  // the line states facts only together with earlier ones
+  held_.push_back({std::string(shown.raw), line_number_, shown.readers, is_cut_, line.rank});
+  held_bytes_ = shown.raw.size();
+  return true;
+}
+
+void LogReading::hold(const Shown& shown) {
+  const int64_t steps = next_->steps();
+  const LogLine line = cleaner_.clean(shown.raw, line_number_);
+  held_.push_back({std::string(shown.raw), line_number_, shown.readers, is_cut_, line.rank});
+  held_bytes_ += shown.raw.size();
+  next_->read_line(line, shown.readers, is_cut_);
+  if (next_->steps() > steps)
+    decide();
+  else if (held_bytes_ > k_max_held)
+    release();
+}
+
+void LogReading::decide() {
+  const ReaderSet::Winner winner = now_.best();
+  if (winner.candidate == nullptr || now_.steps_of(*winner.candidate->dialect) == 0) return release();
+  const Dialect& dialect = *winner.candidate->dialect;
+  if (next_->steps_of(dialect) == 0) return;  // a step of another dialect
+  const StatedFacts before = now_.facts_by(dialect), after = next_->facts_by(dialect);
+  if (auto differences = differing_facts(before, after); !differences.empty()) {
+    earlier_.push_back(finish_run(now_));
+    differs_ = std::move(differences);
+    now_ = std::move(*next_);
+    next_.reset();
+    held_.clear();
+    return;
+  }
+  // Ranks print on their own, some late: facts of another rank are no sign of a new start.
+  if (held_.front().rank == held_.back().rank && repeats_facts(before, after)) {
+    now_.announce_attempt();
+    now_.adopt_settings(*next_);
+  }
+  now_.set_max_steps(dialect, after.facts.max_steps);  // a training may be prolonged
+  release();
+}
+
+// The held lines belong to the current run.
+void LogReading::release() {
+  next_.reset();
+  for (const HeldLine& line : std::exchange(held_, {}))
+    if (!line.is_read) now_.read_line(cleaner_.clean(line.raw, line.number), line.readers, line.is_cut);
 }
 
 // A carriage return that was copied as the two characters "^M" still separates what it separated.
-void LogReading::read_line(std::string_view raw, uint64_t readers) {
-  for (;;) {
-    const size_t caret = raw.find("^M");
-    show(raw.substr(0, caret), readers);
+void LogReading::read_line(Shown line) {
+  const std::string_view whole = line.raw;
+  for (size_t begin = 0;;) {
+    const size_t caret = whole.find("^M", begin);
+    line.raw = whole.substr(begin, caret - begin);
+    show(line);
     if (caret == std::string_view::npos) return;
-    raw.remove_prefix(caret + 2);
+    begin = caret + 2;
   }
 }
 
-bool LogReading::read_copy(std::string_view raw, uint64_t readers) {
-  Candidate& chosen = candidates_.back();
-  return settled_ && !anybody_waits_ && readers == uint64_t{1} << common_count_ &&
-         chosen.reader->read_copy(raw, *chosen.log);
-}
-
 void LogReading::add_lines(std::string_view lines) {
+  bytes_ += static_cast<int64_t>(lines.size());
+  if (std::memchr(lines.data(), '\x1b', lines.size()) != nullptr) lines = LineCleaner::strip_escapes(lines, stripped_);
   scanner_->scan(lines, hits_);
   size_t cursor = 0, counted = 0;  // bytes dealt with; bytes whose newlines are in line_number_
   size_t hit = 0;
   while (cursor < lines.size()) {
     while (hit < hits_.size() && hits_[hit].position < cursor) ++hit;
-    if (!anybody_waits_ && hit == hits_.size()) break;
-    const size_t begin = anybody_waits_ ? cursor : line_begin(lines, cursor, hits_[hit].position);
-    const size_t end = line_end(lines, anybody_waits_ ? cursor : hits_[hit].position);
-    uint64_t readers = 0;
-    for (; hit < hits_.size() && hits_[hit].position < end; ++hit) readers |= anchor_readers_[hits_[hit].anchor];
+    const bool wanted = waits();
+    if (!wanted && hit == hits_.size()) break;
+    const size_t begin = wanted ? cursor : line_begin(lines, cursor, hits_[hit].position);
+    const size_t end = line_end(lines, wanted ? cursor : hits_[hit].position);
+    Shown line{lines.substr(begin, end - begin)};
+    for (; hit < hits_.size() && hits_[hit].position < end; ++hit) {
+      line.readers |= anchor_readers_[hits_[hit].anchor];
+      line.anchors |= uint64_t{1} << hits_[hit].anchor % 64;
+    }
     line_number_ += count_newlines(lines.substr(counted, begin - counted));
     counted = begin;
-    const std::string_view raw = lines.substr(begin, end - begin);
     is_cut_ = end == lines.size();
-    if (!read_copy(raw, readers) && !raw.empty()) read_line(raw, readers);
+    if (is_cut_) cut_line_ = line_number_;
+    const bool is_copy = held_.empty() && now_.read_copy(line.raw, line.readers);
+    if (!is_copy && !line.raw.empty()) read_line(line);
     cursor = end + 1;
   }
   line_number_ += count_newlines(lines.substr(counted));
-  bytes_ += static_cast<int64_t>(lines.size());
   settle();
 }
 
-ReadLog LogReading::finish() {
-  for (Candidate& candidate : candidates_) candidate.reader->finish(*candidate.log);
+ReadLog LogReading::finish_run(ReaderSet& readers) {
+  readers.finish();
+  const ReaderSet::Winner winner = readers.best();
   ReadLog result;
   result.lines = line_number_ - 1;
   result.bytes = bytes_;
-  if (Candidate* winner = best()) {
-    result.dialect = winner->dialect;
-    result.confidence = winner->reader->confidence(winner->log->log());
-    result.runner_up = runner_up_;
-    result.log = winner->log->take();
+  result.differs = std::exchange(differs_, {});
+  if (winner.candidate != nullptr) {
+    result.dialect = winner.candidate->dialect;
+    result.confidence = winner.confidence;
+    result.runner_up = winner.runner_up;
   }
-  merge_common(result.log, common_log_->take());
-  label_steps(result.log, result.dialect == nullptr || result.dialect->evaluation_in_times);
+  result.log = readers.take(winner);
+  return result;
+}
+
+// Ends a start that reported no step. If it belongs to another run, only its events are kept.
+void LogReading::end_held() {
+  const ReaderSet::Winner winner = now_.best();
+  const auto differences = winner.candidate == nullptr ? std::vector<std::string>()
+                                                       : differing_facts(now_.facts_by(*winner.candidate->dialect),
+                                                                         next_->facts_by(*winner.candidate->dialect));
+  if (differences.empty()) return release();
+  next_->finish();
+  for (LogEvent& event : next_->take_common_events()) winner.candidate->log->add_event(std::move(event));
+  winner.candidate->log->note(fmt::format("the log ends with a start that reported no step, with other settings ({})",
+                                          fmt::join(differences, ", ")));
+  next_.reset();
+  held_.clear();
+}
+
+ReadLog LogReading::finish() {
+  if (!held_.empty()) end_held();
+  ReadLog result = finish_run(now_);
+  drop_cut_step(result.log, cut_line_);
+  result.earlier = std::move(earlier_);
+  number_attempts(result);
   return result;
 }
 
@@ -232,7 +295,7 @@ ReadLog read_source(LogSource& source, const ReadOptions& options) {
   ReadLog result;
   if (const Dialect* document = find_document(lines.substr(0, k_head), options.format)) {
     std::string whole(lines);
-    whole += source.rest(k_most_document);
+    whole += source.rest(k_max_document);
     result = read_document(*document, whole);
   } else {
     LogReading reading(options);

@@ -43,6 +43,27 @@ bool is_thousands_group(std::string_view text) {
          (text.size() == 4 || !is_digit(text[4]));
 }
 
+enum class Comma { none, thousands, thousands_or_decimal, unclear };
+
+// The meaning of the comma behind the plain number at the start of `text`. Behind a decimal point or an exponent it
+// only separates two numbers, except in "1.234,5".
+Comma kind_of_comma(std::string_view text, size_t length) {
+  if (length + 1 >= text.size() || text[length] != ',' || !is_digit(text[length + 1])) return Comma::none;
+  const std::string_view plain = text.substr(0, length);
+  if (const size_t point = plain.find_first_not_of("0123456789"); point != std::string_view::npos) {
+    const bool may_group = plain[point] == '.' && point >= 1 && point <= 3 && plain[0] != '0' && length - point == 4 &&
+                           plain.find_first_not_of("0123456789", point + 1) == std::string_view::npos;
+    return may_group ? Comma::unclear : Comma::none;
+  }
+  std::string_view rest = text.substr(length);
+  int groups = 0;
+  for (; is_thousands_group(rest); rest.remove_prefix(4)) ++groups;
+  const bool ends = rest.size() < 2 || rest[0] != ',' || !is_digit(rest[1]);
+  if (length > 3 || plain[0] == '0' || groups == 0 || !ends) return Comma::unclear;
+  const bool has_fraction = rest.size() > 1 && rest[0] == '.' && is_digit(rest[1]);
+  return groups > 1 || has_fraction ? Comma::thousands : Comma::thousands_or_decimal;
+}
+
 // Digits with commas, and an optional fraction: "2,012,345.6". `text` starts with a digit.
 Figure take_grouped_number(std::string_view& text) {
   std::string digits;
@@ -186,7 +207,9 @@ bool skip_past(std::string_view& text, std::string_view mark) {
   return true;
 }
 
-Figure take_number(std::string_view& text) {
+namespace {
+
+Figure scan_number(std::string_view& text, bool is_whole) {
   std::string_view rest = text;
   skip_blanks(rest);
   const bool negative = !rest.empty() && rest.front() == '-';
@@ -202,7 +225,9 @@ Figure take_number(std::string_view& text) {
     const auto length = static_cast<size_t>(end - rest.data());
     if (error != std::errc() && error != std::errc::result_out_of_range) return {};
     if (error == std::errc::result_out_of_range) plain = std::numeric_limits<double>::quiet_NaN();
-    if (is_thousands_group(rest.substr(length)) && length <= 3) {
+    const Comma comma = kind_of_comma(rest, length);
+    if (comma == Comma::unclear || (comma == Comma::thousands_or_decimal && !is_whole)) return {};
+    if (comma != Comma::none) {
       value = take_grouped_number(rest);
       if (value && negative) value = -*value;
     } else {
@@ -214,16 +239,26 @@ Figure take_number(std::string_view& text) {
   return value;
 }
 
+}  // namespace
+
+Figure take_number(std::string_view& text) { return scan_number(text, false); }
+
+Figure take_count(std::string_view& text) { return scan_number(text, true); }
+
 Figure parse_number(std::string_view text) { return take_number(text); }
 
 std::optional<int64_t> parse_whole(std::string_view text) {
-  const Figure value = take_number(text);
+  const Figure value = take_count(text);
   if (!value || !(std::abs(*value) < 9007199254740992.0) || std::floor(*value) != *value) return std::nullopt;
   return static_cast<int64_t>(*value);
 }
 
 Figure number_after(std::string_view text, std::string_view key) {
   return skip_past(text, key) ? take_number(text) : Figure();
+}
+
+Figure grouped_after(std::string_view text, std::string_view key) {
+  return skip_past(text, key) ? take_count(text) : Figure();
 }
 
 std::optional<RoundedNumber> parse_human_number(std::string_view text) {

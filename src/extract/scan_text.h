@@ -28,14 +28,19 @@ inline bool take_literal(std::string_view& text, std::string_view literal) {
 }
 inline bool take_char(std::string_view& text, char wanted) { return take_literal(text, {&wanted, 1}); }
 
-// The number at the start, after blanks: "12.3 ms", "1.2E+01", "nan", "-inf", "12,345.6" (commas that group thousands).
-// Cut off the text when there is one.
+// The number at the start, after blanks: "12.3 ms", "1.2E+01", "nan", "-inf". It is removed from the text. A comma
+// before a digit groups thousands where nothing else fits ("12,345.6", "1,234,567"). Otherwise it may be a decimal
+// comma or separate a list ("1,234", "0,523", "1,2", "1.234,5"): the result is no number.
 Figure take_number(std::string_view& text);
 Figure parse_number(std::string_view text);
+
+// The same for a quantity that is always whole: "1,234" is 1234.
+Figure take_count(std::string_view& text);
 std::optional<int64_t> parse_whole(std::string_view text);  // a whole number below 2^53, "1e3" and "39.00" included
 
 // The number right after the first `key`: number_after("loss: 2.5 | ...", "loss:").
 Figure number_after(std::string_view text, std::string_view key);
+Figure grouped_after(std::string_view text, std::string_view key);  // see take_count
 
 // "28.2K": rounded to the digits shown, so the truth lies between low and high. Suffixes K M B G T P; 1000 each.
 struct RoundedNumber {

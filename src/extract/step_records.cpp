@@ -5,7 +5,7 @@
 namespace tprimat {
 namespace {
 
-constexpr int64_t k_largest_step = int64_t{1} << 50;  // beyond any training: a broken log must not overflow
+constexpr int64_t k_last_record = int64_t{1} << 50;  // beyond any training: a broken log must not overflow
 
 StepRecord to_record(const ExtractedStep& step, int64_t first) {
   StepRecord record;
@@ -28,7 +28,7 @@ std::vector<StepRecord> make_step_records(const ReadLog& read) {
   const int64_t first = read.dialect != nullptr ? read.dialect->counts_from : 1;
   std::vector<StepRecord> records;
   for (const ExtractedStep& step : read.log.steps)
-    if (step.step <= k_largest_step) records.push_back(to_record(step, first));
+    if (step.step <= k_last_record) records.push_back(to_record(step, first));
   return records;
 }
 

@@ -5,36 +5,25 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
+#include <limits>
 
 #include "base/clock.h"
 #include "extract/common/failure_cause.h"
 #include "extract/common/setting_names.h"
-#include "extract/model_shape.h"
+#include "extract/course.h"
+#include "extract/result_batch.h"
+#include "extract/result_end.h"
+#include "extract/result_model.h"
 #include "extract/scan_text.h"
 #include "result/peak.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
-#include "spec/model_catalogue.h"
 #include "stats/descriptive.h"
-#include "text/format.h"
 
 namespace tprimat {
 namespace {
 
 constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
-
-using Course = std::vector<const ExtractedStep*>;
-
-// The steps as the training finally took them: a restart takes back what it repeats.
-Course final_course(const ExtractedLog& log) {
-  Course course;
-  for (const ExtractedStep& step : log.steps) {
-    while (!course.empty() && course.back()->step >= step.step) course.pop_back();
-    course.push_back(&step);
-  }
-  return course;
-}
 
 template <class Read>
 std::vector<double> series(const Course& course, Read&& read) {
@@ -83,7 +72,8 @@ bool is_mean_with_first(const ExtractedStep& step, const ExtractedStep* before) 
   return before != nullptr && step.mean_of == 2 && step.step - before->step == 1;
 }
 
-std::string label_of(const ExtractedStep& step, const ExtractedStep* before) {
+std::string label_of(const ExtractedStep& step, const ExtractedStep* before, std::optional<int64_t> batch) {
+  if (has_other_batch(step, before, batch)) return "other_batch";
   if (step.with_evaluation) return "evaluation";
   if (step.with_checkpoint) return "checkpoint";
   if (before != nullptr && before->attempt != step.attempt) return "restart";
@@ -99,7 +89,7 @@ void number_steps(RunResult& result, const Course& course, int64_t counts_from) 
     const ExtractedStep* before = i > 0 ? course[i - 1] : nullptr;
     numbers.push_back(course[i]->step);
     mean_of.push_back(is_mean_with_first(*course[i], before) ? 1 : course[i]->mean_of);
-    const std::string label = label_of(*course[i], before);
+    const std::string label = label_of(*course[i], before, result.training_config.global_batch_size);
     if (!label.empty()) steps.labelled.push_back({course[i]->step, label});
   }
   if (std::any_of(mean_of.begin(), mean_of.end(), [](int64_t n) { return n != 1; })) steps.mean_of = mean_of;
@@ -185,27 +175,6 @@ void fill_training(RunResult& result, const LoggedFacts& facts) {
   layout.sequence_parallel = facts.sequence_parallel;
   result.precision = facts.precision;
   result.dataset = facts.dataset;
-  result.model_info.name = facts.model.value_or("");
-  result.model_info.num_parameters = facts.parameters;
-}
-
-// The batch that most steps report.
-void settle_batch(LoggedFacts& facts, const Course& course) {
-  if (facts.global_batch_size || course.empty()) return;
-  const Figure batch = course[course.size() / 2]->global_batch_size;
-  if (batch.finite() && *batch >= 1 && *batch < 1e12) facts.global_batch_size = static_cast<int64_t>(*batch);
-}
-
-// Tokens of a step as the log states them, where every step has as many.
-std::optional<int64_t> stated_tokens(const Course& course) {
-  std::optional<int64_t> tokens;
-  for (const ExtractedStep* step : course) {
-    if (!step->tokens.finite() || *step->tokens < 1 || *step->tokens > 1e15) return std::nullopt;
-    const auto each = static_cast<int64_t>(*step->tokens);
-    if (tokens && *tokens != each) return std::nullopt;
-    tokens = each;
-  }
-  return tokens;
 }
 
 template <class T, class Show>
@@ -226,7 +195,6 @@ void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& res
   use_known(facts.sequence_length, known.sequence_length, contradicts("--sequence-length"), result);
   const auto text = [](const std::string& word) { return word.empty() ? std::nullopt : std::optional(word); };
   use_known(facts.gpu_name, text(known.device), contradicts("--device"), result);
-  if (!facts.model || !known.model.empty()) facts.model = text(known.model) ? text(known.model) : facts.model;
   const auto names = [](const char* option) {
     return [option](auto said, auto given) {
       return fmt::format("the log says {}, {} says {}: the log's word is used", enum_name(said), option,
@@ -294,7 +262,27 @@ void fill_source(RunResult& result, const ReadLog& read, const std::string& path
   source.step_time = time_source_of(course);
   source.first_line = course.front()->line;
   source.last_line = course.back()->line;
-  source.attempts = int64_t{1} + read.log.steps.back().attempt;
+  source.attempts = read.attempts;
+  if (read.attempts > 1 && course.front()->attempt == course.back()->attempt)
+    source.attempt = int64_t{1} + course.back()->attempt;
+}
+
+// Names the steps of the log that this result leaves out, with the reason.
+void warn_about_attempts(RunResult& result, const ReadLog& read, const Course& course) {
+  if (read.attempts == 1 || course.empty()) return;
+  const int64_t first = int64_t{1} + read.log.steps.front().attempt, last = int64_t{1} + read.log.steps.back().attempt;
+  if (read.selected) {
+    add_warning(result, fmt::format("the log holds {} attempts; this is attempt {} only", read.attempts, last));
+  } else if (!read.earlier.empty()) {
+    const std::string which =
+        first == last ? fmt::format("attempt {}", last) : fmt::format("attempts {} to {}", first, last);
+    add_warning(result, fmt::format("the log holds {} attempts with different settings ({}): steps and settings here "
+                                    "are of {} only; --attempt N selects another, --attempt all extracts each",
+                                    read.attempts, fmt::join(read.differs, ", "), which));
+  }
+  if (!read.selected && first != last)
+    add_warning(result, fmt::format("the training was restarted {} time{}: for repeated steps the last attempt counts",
+                                    last - first, last - first == 1 ? "" : "s"));
 }
 
 void warn_about_times(RunResult& result, const ReadLog& read) {
@@ -303,9 +291,6 @@ void warn_about_times(RunResult& result, const ReadLog& read) {
     add_warning(result, "step times are not in the log: they are derived from the rate it reports");
   if (source == "from_timestamps")
     add_warning(result, "step times are not in the log: they are the distances of its time stamps");
-  if (result.source.attempts.value_or(1) > 1)
-    add_warning(result, fmt::format("the training was restarted {} time{}: of repeated steps the last attempt counts",
-                                    *result.source.attempts - 1, *result.source.attempts == 2 ? "" : "s"));
   if (!read.forced && read.confidence > 0 && read.confidence < 0.9)
     add_warning(result,
                 fmt::format("the format was recognised as {} with a confidence of {:.2f}{}; --format forces one",
@@ -320,6 +305,10 @@ void judge_end(RunResult& result, const ReadLog& read) {
     result.status_reason = cause->sentence;
     result.failure_kind = cause->kind;
     result.failed_rank = cause->rank;
+  } else if (!read.log.mixed.empty()) {
+    result.status = RunStatus::invalid;
+    result.failure_kind = FailureKind::wrong_work;
+    result.status_reason = "the log mixes the records of several runs: " + read.log.mixed;
   } else if (!read.why_nothing.empty()) {
     result.status = RunStatus::failed;
     result.status_reason = read.why_nothing;
@@ -341,19 +330,6 @@ void audit_settings(RunResult& result, const LoggedFacts& facts, const Extracted
   for (const EffectiveSetting& setting : effective_settings(facts))
     result.config_audit.push_back({setting.key, std::nullopt, setting.value});
   if (!log.settings.empty()) result.effective_config = log.settings;
-}
-
-// A name of the catalogue says nothing of a model that was cut: the log's own count of parameters does.
-void doubt_shape_by_name(RunResult& result) {
-  constexpr double k_most = 1.33;  // logs round, and count what ranks share twice
-  const auto& [name, full_name, parameters, shape] = result.model_info;
-  if (!shape || !parameters || *parameters <= 0 || shape != find_model(name)) return;
-  const auto known = static_cast<double>(count_parameters(*shape).total()), stated = static_cast<double>(*parameters);
-  if (stated <= known * k_most && known <= stated * k_most) return;
-  add_warning(result,
-              fmt::format("the log counts {} parameters, {} has {}: it is not that model, and no shape is taken",
-                          format_count(stated), shape->full_name, format_count(known)));
-  result.model_info.shape.reset();
 }
 
 // Two ways to the same figure: what the framework prints by its own formula, and what follows from the model's shape.
@@ -378,9 +354,10 @@ void compare_with_reported(RunResult& result) {
 RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known) {
   RunResult result;
   const Course course = final_course(read.log);
-  LoggedFacts facts = read.log.facts;
+  StatedFacts stated{read.log.facts, read.log.settings};
+  LoggedFacts& facts = stated.facts;
   if (!facts.framework && read.dialect != nullptr) facts.framework = read.dialect->framework;
-  settle_batch(facts, course);
+  settle_batch(result, stated, course);
   use_known_facts(facts, known, result);
   result.framework = facts.framework;
   result.framework_version = facts.framework_version;
@@ -388,16 +365,19 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   fill_device(result, facts, read.log);
   fill_training(result, facts);
   if (!tokens_per_step(result)) result.training_config.tokens_per_step = stated_tokens(course);
-  result.model_info.shape = find_model_shape(read.log.settings, facts);
-  doubt_shape_by_name(result);
+  settle_model(result, stated, known.model);
   fill_series(result, course);
   number_steps(result, course, read.dialect != nullptr ? read.dialect->counts_from : 1);
+  settle_planned_end(result, stated);
   fill_memory(result, read.log, course);
   fill_events(result, read.log);
+  if (read.dialect == nullptr || read.dialect->one_optimizer)
+    result.skipped_updates = count_skipped_updates(course, read.log);
   fill_source(result, read, path, course);
   audit_settings(result, facts, read.log);
   for (const std::string& note : read.log.notes) add_warning(result, note);
   warn_about_times(result, read);
+  warn_about_attempts(result, read, course);
   judge_end(result, read);
   SummaryOptions options{known.fixed_warmup_steps, {}, {}};
   if (facts.gpu_name && facts.precision) options.peak = catalogue_peak(*facts.gpu_name, *facts.precision);

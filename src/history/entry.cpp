@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "compare/audit.h"
 #include "compare/copies.h"
+#include "compare/stated_facts.h"
 #include "result/metrics.h"
 #include "result/summary.h"
 
@@ -17,11 +19,19 @@ std::string name_of(const std::optional<T>& value) {
   return value ? std::string(enum_name(*value)) : "";
 }
 
-std::string hash_measurement(const RunResult& result) {
-  const std::string key = measurement_key(result);
+std::string hash_of(const std::string& key) {
   if (key.empty()) return "";
   const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+// The status stands beside it, and a missing rate is a missing figure.
+std::string find_fault(const RunResult& result) {
+  for (const Finding& finding : audit_contender({"", "", {{"", result}}, {}}))
+    if (finding.severity == Severity::error && finding.code != "status" && finding.code != "rate_missing" &&
+        finding.code != "model_missing")
+      return finding.sentence;
+  return "";
 }
 
 }  // namespace
@@ -54,7 +64,10 @@ HistoryEntry make_entry(const RunResult& result) {
                   .sequence_length = result.training_config.sequence_length.value_or(0)};
   entry.timestamp = result.timestamp;
   entry.status = result.status;
-  entry.measurement = hash_measurement(result);
+  entry.measurement = hash_of(measurement_key(result));
+  entry.work = hash_of(state_work(result));
+  entry.dataset = result.dataset.value_or("");
+  entry.fault = find_fault(result);
   for (const Metric& metric : metrics())
     if (const auto figure = metric.read(result); figure && std::isfinite(figure->value))
       entry.figures[std::string(metric.key)] = *figure;

@@ -35,6 +35,9 @@ struct HistoryEntry {
   std::string timestamp;  // as the result has it; empty: it has none, and the file's time serves
   RunStatus status = RunStatus::complete;
   std::string measurement;  // hash of its measurement_key(): the same in copies of one run; empty: it can be no copy
+  std::string work;         // hash of its state_work(): runs with the same did the same work
+  std::string dataset;      // empty: not known
+  std::string fault;        // the first error that the audit finds in it alone; empty: none
   std::map<std::string, Estimate> figures;  // by key of the metric
   static constexpr auto fields() {
     using E = HistoryEntry;
@@ -42,6 +45,9 @@ struct HistoryEntry {
                       field("timestamp", &E::timestamp, "when the run started"),
                       field("status", &E::status, "how it ended"),
                       field("measurement", &E::measurement, "the same in copies of one run"),
+                      field("work", &E::work, "hash of the work; equal for equal work"),
+                      field("dataset", &E::dataset, "what it trained on"),
+                      field("fault", &E::fault, "first error that the audit finds in it"),
                       field("figures", &E::figures, "by key of the metric")};
   }
 };

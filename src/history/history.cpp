@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "compare/gates.h"
+#include "history/trend_audit.h"
 
 namespace tprimat {
 namespace {
@@ -74,24 +75,32 @@ std::vector<std::string> paths_of(const History& history, const HistoryPoint& po
   return paths;
 }
 
-// A baseline by name belongs to one series; the others are not asked about.
+// A baseline by name belongs to one key; the series of others are not asked about.
 bool is_elsewhere(const Trend& trend, const History& history, const std::string& baseline) {
+  const auto holds_it = [&](const Trend& each) {
+    return each.series == trend.series &&
+           std::any_of(each.points.begin(), each.points.end(),
+                       [&](const HistoryPoint& point) { return is_of(point, baseline, history.folder); });
+  };
   return !baseline.empty() && baseline != "best" &&
-         std::none_of(trend.points.begin(), trend.points.end(),
-                      [&](const HistoryPoint& point) { return is_of(point, baseline, history.folder); });
+         std::none_of(history.trends.begin(), history.trends.end(), holds_it);
+}
+
+std::string why_nothing_to_hold_against(const Trend& trend, const CompareOptions& options) {
+  if (!trend.other_work.empty()) return "the newest result is " + trend.other_work;
+  return options.baseline.empty() ? "the series has no earlier result"
+                                  : "the baseline is the newest result itself, not complete, or of other work";
 }
 
 // A question without anything to hold against is a question without an answer.
 void note_first(const Trend& trend, const CompareOptions& options, Comparison& all) {
   for (const Gate& gate : options.gates)
     all.gates.push_back({.gate = gate,
-                         .model = describe_series(trend.series),
+                         .model = describe_trend_series(trend),
                          .baseline = "nothing",
                          .subject = trend.points.back().paths.front(),
-                         .outcome = GateOutcome::inconclusive,
-                         .reason = options.baseline.empty()
-                                       ? "the series has no earlier result"
-                                       : "the baseline is the newest result itself, or not complete"});
+                         .outcome = trend.other_work.empty() ? GateOutcome::inconclusive : GateOutcome::not_comparable,
+                         .reason = why_nothing_to_hold_against(trend, options)});
 }
 
 void judge_newest(const History& history, const Trend& trend, const CompareOptions& options, Comparison& all) {
@@ -105,11 +114,11 @@ void judge_newest(const History& history, const Trend& trend, const CompareOptio
   for (std::string& path : paths_of(history, trend.points.back())) paths.push_back(std::move(path));
   Comparison comparison = compare_runs(load_runs(paths), pair);
   for (ModelGroup& group : comparison.groups) {
-    group.model = describe_series(trend.series);
+    group.model = describe_trend_series(trend);
     all.groups.push_back(std::move(group));
   }
   for (GateResult& result : comparison.gates) {
-    result.model = describe_series(trend.series);
+    result.model = describe_trend_series(trend);
     all.gates.push_back(std::move(result));
   }
 }
@@ -129,7 +138,9 @@ History read_history(const std::filesystem::path& folder, const HistoryOptions& 
   History history{folder, &metric, options.last, index_folder(folder), {}, 0, {}};
   select_files(history.index, options.compare, folder.string());
   history.trends =
-      gather_trends(history.index.files, metric, {options.compare.smallest_effect, options.compare.assumed_run_spread});
+      gather_trends(history.index.files, metric, {options.compare.smallest_effect, options.compare.assumed_run_spread},
+                    judge_by_audit(folder));
+  audit_trends(history.trends, folder, metric, options.compare.audit);
   history.index.files = {};
   history.assumed_run_spread = options.compare.assumed_run_spread;
   history.comparison.smallest_effect = options.compare.smallest_effect;
@@ -144,9 +155,14 @@ History read_history(const std::filesystem::path& folder, const HistoryOptions& 
 
 ExitStatus history_status(const History& history) {
   if (!history.comparison.gates.empty()) return gates_status(history.comparison.gates);
-  const bool broken = std::any_of(history.trends.begin(), history.trends.end(),
-                                  [](const Trend& trend) { return trend.points.back().status != RunStatus::complete; });
-  return broken ? ExitStatus::work_failed : ExitStatus::done;
+  const auto any = [&](auto is_so) { return std::any_of(history.trends.begin(), history.trends.end(), is_so); };
+  if (any([](const Trend& trend) { return trend.points.back().status != RunStatus::complete; }))
+    return ExitStatus::work_failed;
+  const bool withheld = any([](const Trend& trend) {
+    return !trend.points.back().fault.empty() ||
+           (trend.newest_is_known() && trend.previous && trend.previous->verdict == TrendVerdict::not_comparable);
+  });
+  return withheld ? ExitStatus::not_comparable : ExitStatus::done;
 }
 
 }  // namespace tprimat

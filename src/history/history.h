@@ -22,13 +22,14 @@ struct History {
   IndexedFolder index;  // without its files: the trends have them
   std::vector<Trend> trends;
   double assumed_run_spread = 0;  // relative, that points of one run were given
-  Comparison comparison;  // newest against baseline of each series; only where gates were asked for
+  Comparison comparison;          // newest against baseline of each series; only where gates were asked for
 };
 
 // Throws Error for an unknown metric, a folder without results, and filters that let nothing through.
 History read_history(const std::filesystem::path& folder, const HistoryOptions& options);
 
-// With gates, what they say. Otherwise work_failed where the newest point of a series is not complete, else done.
+// With gates, their outcome. Otherwise work_failed where the newest point of a series is not complete, not_comparable
+// where the audit withholds its verdict, else done.
 ExitStatus history_status(const History& history);
 
 }  // namespace tprimat

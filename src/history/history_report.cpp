@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "report/report.h"
-#include "text/format.h"
+#include "text/csv.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -13,8 +13,9 @@ namespace {
 Json step_to_json(const Trend& trend, const std::optional<TrendStep>& step) {
   if (!step) return nullptr;
   return {{"file", trend.points[step->earlier].paths.front()},
-          {"change", to_json(step->change)},
-          {"verdict", enum_name(step->verdict)}};
+          {"change", step->why.empty() ? to_json(step->change) : Json(nullptr)},
+          {"verdict", enum_name(step->verdict)},
+          {"why", step->why.empty() ? Json(nullptr) : Json(step->why)}};
 }
 
 Json point_to_json(const HistoryPoint& point) {
@@ -24,6 +25,7 @@ Json point_to_json(const HistoryPoint& point) {
           {"files", point.paths},
           {"copies", copies},
           {"status", enum_name(point.status)},
+          {"fault", point.fault.empty() ? Json(nullptr) : Json(point.fault)},
           {"figure", point.figure ? to_json(*point.figure) : Json(nullptr)}};
 }
 
@@ -39,30 +41,21 @@ Json trend_to_json(const Trend& trend) {
                       {"level_after", shift.after}});
   }
   return {{"series", to_json(trend.series)},
-          {"title", describe_series(trend.series)},
+          {"title", describe_trend_series(trend)},
+          {"other_work", trend.other_work.empty() ? Json(nullptr) : Json(trend.other_work)},
           {"against_previous", step_to_json(trend, trend.previous)},
           {"against_best", step_to_json(trend, trend.best)},
           {"shifts", shifts},
           {"points", points}};
 }
 
-// RFC 4180
-std::string csv_cell(const std::string& cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
-std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
-
 std::string csv_point(const Trend& trend, const HistoryPoint& point) {
   std::string files;
   for (const std::string& path : point.paths) files += (files.empty() ? "" : ";") + path;
   const Estimate figure = point.figure.value_or(Estimate{});
-  return fmt::format("{},{},{},{},{},{},{}\n", csv_cell(disarm_formula(describe_series(trend.series))),
-                     format_utc(point.unix_time), enum_name(point.status), point.figure ? csv_number(figure.value) : "",
-                     csv_number(figure.low), csv_number(figure.high), csv_cell(disarm_formula(files)));
+  return fmt::format("{},{},{},{},{},{},{}\n", csv_text(describe_trend_series(trend)), format_utc(point.unix_time),
+                     enum_name(point.status), point.figure ? csv_number(figure.value) : "", csv_number(figure.low),
+                     csv_number(figure.high), csv_text(files));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int k_index_version = 2;
+constexpr int k_index_version = 4;
 
 // Of a file, without reading it.
 struct Stamp {

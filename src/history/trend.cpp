@@ -1,16 +1,22 @@
 #include "history/trend.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "base/clock.h"
 #include "compare/contender.h"
 #include "compare/verdict.h"
 
 namespace tprimat {
 namespace {
 
-bool counts(const HistoryPoint& point) { return point.status == RunStatus::complete && point.figure.has_value(); }
+bool counts(const HistoryPoint& point) {
+  return point.status == RunStatus::complete && point.fault.empty() && point.figure.has_value();
+}
 
 HistoryPoint make_point(const std::vector<const IndexedFile*>& files, const Metric& metric) {
   HistoryPoint point;
@@ -19,10 +25,14 @@ HistoryPoint make_point(const std::vector<const IndexedFile*>& files, const Metr
     point.unix_time = std::max(point.unix_time, file->unix_time);
     point.paths.push_back(file->path);
     if (file->entry.status != RunStatus::complete) point.status = file->entry.status;
+    if (point.fault.empty()) point.fault = file->entry.fault;
+    if (point.dataset.empty()) point.dataset = file->entry.dataset;
+    if (!file->entry.timestamp.empty() && !parse_timestamp(file->entry.timestamp))
+      point.bad_time = file->entry.timestamp;
     const auto figure = file->entry.figures.find(std::string(metric.key));
     if (figure != file->entry.figures.end()) figures.push_back(figure->second);
   }
-  point.figure = combine_runs(figures);
+  point.figure = combine_runs(figures, metric);
   return point;
 }
 
@@ -82,12 +92,11 @@ void describe_trend(Trend& trend, const Metric& metric, const Margins& margins) 
 // those the first by name.
 class SeriesFiles {
  public:
+  // In the order of their times.
   void add(const IndexedFile& file) { files_.push_back(&file); }
+  const IndexedFile& newest() const { return *files_.back(); }
 
   std::vector<HistoryPoint> make_points(const Metric& metric) {
-    std::stable_sort(files_.begin(), files_.end(), [](const IndexedFile* a, const IndexedFile* b) {
-      return a->unix_time != b->unix_time ? a->unix_time < b->unix_time : a->path < b->path;
-    });
     for (const IndexedFile* file : files_) sort_in(*file);
     std::vector<HistoryPoint> points;
     for (const auto& [name, files] : counted_) {
@@ -114,19 +123,64 @@ class SeriesFiles {
   std::map<std::string, const IndexedFile*> originals_;             // by measurement
 };
 
+// The files of one key whose runs did the same work.
+struct WorkFiles {
+  SeriesFiles files;
+  std::set<std::string> stated;  // HistoryEntry::work
+  std::string other_work;
+};
+
+// Runs that state different facts may still have done the same work: one may state more, or use another name.
+void sort_by_work(std::vector<WorkFiles>& works, const IndexedFile& file, const WorkJudge& judge) {
+  const auto join = [&](WorkFiles& work) {
+    work.stated.insert(file.entry.work);
+    work.files.add(file);
+  };
+  for (WorkFiles& work : works)
+    if (!judge || work.stated.contains(file.entry.work)) return join(work);
+  std::string reason;
+  for (size_t i = works.size(); i-- > 0;) {
+    const auto other = judge(works[i].files.newest(), file);
+    if (!other) return join(works[i]);
+    if (reason.empty()) reason = fmt::format("other work than {}: {}", works[i].files.newest().path, *other);
+  }
+  works.push_back({{}, {}, reason});
+  join(works.back());
+}
+
 }  // namespace
 
-std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, const Margins& margins) {
-  std::map<SeriesKey, SeriesFiles> series;
-  for (const IndexedFile& file : files) series[file.entry.series].add(file);
-  std::vector<Trend> trends;
-  for (auto& [key, members] : series) {
-    Trend trend{
-        .series = key, .points = members.make_points(metric), .known = {}, .previous = {}, .best = {}, .shifts = {}};
-    describe_trend(trend, metric, margins);
-    trends.push_back(std::move(trend));
+std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, const Margins& margins,
+                                 const WorkJudge& judge) {
+  std::vector<const IndexedFile*> by_time;
+  for (const IndexedFile& file : files) by_time.push_back(&file);
+  std::stable_sort(by_time.begin(), by_time.end(), [](const IndexedFile* a, const IndexedFile* b) {
+    return a->unix_time != b->unix_time ? a->unix_time < b->unix_time : a->path < b->path;
+  });
+  std::map<SeriesKey, std::vector<WorkFiles>> series;
+  for (const IndexedFile* file : by_time) {
+    std::vector<WorkFiles>& works = series[file->entry.series];
+    if (works.empty()) works.emplace_back();
+    if (works.size() == 1 && works[0].stated.empty())
+      works[0].stated.insert(file->entry.work), works[0].files.add(*file);
+    else
+      sort_by_work(works, *file, judge);
   }
+  std::vector<Trend> trends;
+  for (auto& [key, works] : series)
+    for (WorkFiles& work : works) {
+      Trend trend;
+      trend.series = key;
+      trend.other_work = work.other_work;
+      trend.points = work.files.make_points(metric);
+      describe_trend(trend, metric, margins);
+      trends.push_back(std::move(trend));
+    }
   return trends;
+}
+
+std::string describe_trend_series(const Trend& trend) {
+  return describe_series(trend.series) + (trend.other_work.empty() ? "" : ", other work");
 }
 
 }  // namespace tprimat

@@ -1,9 +1,12 @@
 #include "launch/container.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "base/error.h"
 #include "launch/program_path.h"
 
 namespace tprimat {
@@ -60,6 +63,24 @@ Words container_words(const ContainerRun& run) {
 }
 
 std::string default_image(Platform platform) { return "tprimat:" + std::string(enum_name(platform)); }
+
+std::string mount_of_folder(const std::string& folder, std::string_view separators, const std::string& where,
+                            const std::string& remedy) {
+  if (folder.find_first_of(separators) != std::string::npos)
+    throw Error(
+        Problem{fmt::format("the folder '{}' cannot be mounted into a container: each of '{}' would end its name",
+                            folder, separators),
+                where, remedy});
+  return folder + ":" + folder;
+}
+
+Words mounts_of_folders(const LaunchRequest& request, std::string_view separators) {
+  Words mounts;
+  for (const std::string& folder : folders_needed(request))
+    mounts.push_back(mount_of_folder(folder, separators, "launch.launcher",
+                                     "choose other folders for --output, data set and working directory"));
+  return mounts;
+}
 
 Words folders_needed(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;

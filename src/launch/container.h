@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launch/launch_plan.h"
@@ -30,6 +31,13 @@ std::vector<std::string> container_words(const ContainerRun& run);
 
 // The image of a platform as `tprimat docker build` names it: "tprimat:nvd".
 std::string default_image(Platform platform);
+
+// FROM:TO of a folder under its own name. Throws Error where the name holds a separator of a mount list.
+std::string mount_of_folder(const std::string& folder, std::string_view separators, const std::string& where,
+                            const std::string& remedy);
+
+// The same for the folders that a run needs.
+std::vector<std::string> mounts_of_folders(const LaunchRequest& request, std::string_view separators);
 
 // Folders that a run reads or writes, absolute, none inside another.
 std::vector<std::string> folders_needed(const LaunchRequest& request);

@@ -10,4 +10,7 @@ namespace tprimat {
 // environment.
 std::string render_shell(const LaunchPlan& plan);
 
+// A comment line of a shell script, whatever the text contains.
+std::string render_comment(const std::string& text);
+
 }  // namespace tprimat

@@ -183,7 +183,24 @@ std::string write_yaml_number(double value) {
   return text.insert(exponent, ".0");
 }
 
+// A text as in JSON. PyYAML takes U+0085, U+2028 and U+2029 for line breaks and refuses other control characters.
+std::string write_yaml_text(const std::string& text) {
+  std::string quoted;
+  for (const char c : Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    quoted += c;
+    const auto byte = static_cast<unsigned char>(c);
+    const auto ends_with = [&](std::string_view sequence) { return quoted.ends_with(sequence); };
+    if (byte == 0x7f) quoted.replace(quoted.size() - 1, 1, "\\u007f");
+    if (quoted.size() > 1 && quoted[quoted.size() - 2] == '\xc2' && byte >= 0x80 && byte < 0xa0)
+      quoted.replace(quoted.size() - 2, 2, fmt::format("\\u{:04x}", byte));
+    if (ends_with("\u2028") || ends_with("\u2029"))
+      quoted.replace(quoted.size() - 3, 3, ends_with("\u2028") ? "\\u2028" : "\\u2029");
+  }
+  return quoted;
+}
+
 std::string write_yaml_value(const Json& value) {
+  if (value.is_string()) return write_yaml_text(value.get<std::string>());
   return value.is_number_float() ? write_yaml_number(value.get<double>()) : value.dump();
 }
 
@@ -218,12 +235,12 @@ Json list_primus_overrides(const LaunchRequest& request) {
 std::string write_primus_experiment(const LaunchRequest& request) {
   std::string text;
   if (!request.model_notes.primus_config.empty())
-    text = fmt::format("extends: [{}]\n", Json(base_path(request)).dump());
+    text = fmt::format("extends: [{}]\n", write_yaml_text(base_path(request)));
   text += fmt::format(
       "work_group: tprimat\nuser_name: tprimat\nexp_name: {}\nworkspace: {}\n"
       "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n"
       "    model: language_model.yaml\n    overrides:\n",
-      Json(request.spec.model.name).dump(), Json(request.paths.folder + "/primus").dump());
+      write_yaml_text(request.spec.model.name), write_yaml_text(request.paths.folder + "/primus"));
   const Json overrides = list_primus_overrides(request);
   for (const auto& [key, value] : overrides.items())
     text += fmt::format("      {}: {}\n", key, write_yaml_value(value));

@@ -130,8 +130,8 @@ std::string render_training(const TrainingOutlook& t) {
   text += render_goodput(t) + render_straggling(t.straggling);
   if (t.usd) text += fmt::format("  cost      {} at ${:.4g} per GPU-hour\n", format_usd(*t.usd), *t.usd_per_gpu_hour);
   if (t.megawatt_hours)
-    text += fmt::format("  energy    at most {}, the GPUs alone at their {:.0f} W\n",
-                        format_megawatt_hours(*t.megawatt_hours), *t.tdp_watts);
+    text += fmt::format("  energy    at most {}, the GPUs alone at their {} W\n",
+                        format_megawatt_hours(*t.megawatt_hours), format_fixed(*t.tdp_watts, 0));
   return text;
 }
 

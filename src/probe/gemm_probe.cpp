@@ -35,10 +35,13 @@ std::optional<ProductFormat> format_of(Precision precision) {
 
 bool is_slower(const GemmRate& a, const GemmRate& b) { return a.flops_per_second < b.flops_per_second; }
 
-GemmRate measure_shape(const ProductShape& shape, ProductFormat format) {
+GemmRate measure_shape(const ProductShape& shape, ProductFormat format, const StopRequest& is_stopped) {
   const auto product = make_product(shape, format);
   CHECK(product != nullptr);
-  const Measured measured = measure(k_gemm_rule, thread_count(), [&] { product->run(); });
+  const Measured measured = measure(k_gemm_rule, thread_count(), [&] {
+    throw_if_stopped(is_stopped);
+    product->run();
+  });
   return {shape.name, shape.pass, shape.m, shape.n, shape.k, shape.flops() / measured.fastest_seconds, measured};
 }
 
@@ -48,13 +51,14 @@ std::string describe_rule(size_t shapes, const GemmRate& best) {
       "fastest window of {} s over {} shapes, reached at {} x {} x {}; each shape until the windows agree to {} % or "
       "for "
       "{} s; oneDNN {}.{}.{} with packed weights, normal data, {} threads",
-      k_gemm_rule.window_seconds, shapes, best.m, best.n, best.k, k_gemm_rule.noise * 100, k_gemm_rule.longest_seconds, version->major,
-      version->minor, version->patch, thread_count());
+      k_gemm_rule.window_seconds, shapes, best.m, best.n, best.k, k_gemm_rule.noise * 100, k_gemm_rule.longest_seconds,
+      version->major, version->minor, version->patch, thread_count());
 }
 
 }  // namespace
 
-std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes, ProductFormat format, int threads) {
+std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes, ProductFormat format, int threads,
+                                         const StopRequest& is_stopped) {
   CHECK(!shapes.empty());
   if (!has_instructions(format)) return std::nullopt;
   set_thread_count(threads);
@@ -62,7 +66,7 @@ std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes
   measure_window(k_warm_seconds, thread_count(), [&] { warm->run(); });
   GemmPeak peak;
   peak.precision = format;
-  for (const ProductShape& shape : shapes) peak.shapes.push_back(measure_shape(shape, format));
+  for (const ProductShape& shape : shapes) peak.shapes.push_back(measure_shape(shape, format, is_stopped));
   const auto best = std::max_element(peak.shapes.begin(), peak.shapes.end(), is_slower);
   peak.flops_per_second = best->flops_per_second;
   peak.cpu_share = best->measured.cpu_share;
@@ -70,13 +74,13 @@ std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes
   return peak;
 }
 
-std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads) {
-  return measure_products(standard_shapes(), format, threads);
+std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads, const StopRequest& is_stopped) {
+  return measure_products(standard_shapes(), format, threads, is_stopped);
 }
 
-std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads) {
+std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads, const StopRequest& is_stopped) {
   const auto format = format_of(precision);
-  return format ? measure_gemm_peak(*format, threads) : std::nullopt;
+  return format ? measure_gemm_peak(*format, threads, is_stopped) : std::nullopt;
 }
 
 }  // namespace tprimat

@@ -56,10 +56,12 @@ struct GemmPeak {
 // random data, warm, by the rule in measuring.h. The peak is the fastest window. `threads` 0 means all that this
 // process may use; the thread count of the whole process is set to it. Nothing for a format that this CPU has no
 // instructions for. Throws Error when memory runs out.
-std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads);
-std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads);
+// Throws Error soon after `is_stopped` says so.
+std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads, const StopRequest& is_stopped = {});
+std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads, const StopRequest& is_stopped = {});
 
 // The same for given products, which must not be none.
-std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes, ProductFormat format, int threads);
+std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes, ProductFormat format, int threads,
+                                         const StopRequest& is_stopped = {});
 
 }  // namespace tprimat

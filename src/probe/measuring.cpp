@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "stats/descriptive.h"
 
 namespace tprimat {
@@ -46,6 +47,10 @@ Measured summarise_windows(const std::vector<Window>& windows) {
   measured.windows = static_cast<int64_t>(windows.size());
   measured.slowed = has_slowed(seconds);
   return measured;
+}
+
+void throw_if_stopped(const StopRequest& is_stopped) {
+  if (is_stopped && is_stopped()) throw Error(Problem{"the measurement was stopped", "", ""}, ExitStatus::interrupted);
 }
 
 double process_cpu_seconds() {

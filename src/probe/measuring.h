@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/clock.h"
@@ -55,6 +56,10 @@ struct Window {
 // The windows must not be empty.
 Measured summarise_windows(const std::vector<Window>& windows);
 bool is_quiet(const std::vector<Window>& windows, const MeasuringRule& rule);
+
+// Polled between repetitions; true aborts the measurement.
+using StopRequest = std::function<bool()>;
+void throw_if_stopped(const StopRequest& is_stopped);  // Error
 
 // User and system time of all threads of this process, s.
 double process_cpu_seconds();

@@ -86,15 +86,18 @@ StreamKind stream_kind(StreamKernel kind) {
 }
 
 template <class Work>
-MemoryRate measure_passes(StreamKernel kind, int64_t lines, Work&& work) {
-  const Measured measured = measure(k_memory_rule, thread_count(), work);
+MemoryRate measure_passes(StreamKernel kind, int64_t lines, const StopRequest& is_stopped, Work&& work) {
+  const Measured measured = measure(k_memory_rule, thread_count(), [&] {
+    throw_if_stopped(is_stopped);
+    work();
+  });
   return {kind, static_cast<double>(lines * k_line_bytes) / measured.fastest_seconds, measured};
 }
 
-MemoryRate measure_read(const Arrays& arrays) {
+MemoryRate measure_read(const Arrays& arrays, const StopRequest& is_stopped) {
   std::vector<double> sums(static_cast<size_t>(thread_count()));
   const int64_t lines = 3 * arrays.count;
-  const MemoryRate rate = measure_passes(StreamKernel::read, lines, [&] {
+  const MemoryRate rate = measure_passes(StreamKernel::read, lines, is_stopped, [&] {
     parallel_ranges(lines / k_unroll, [&](int64_t begin, int64_t end, int thread) {
       sums[static_cast<size_t>(thread)] = sum_lines(arrays.a + begin * k_unroll, (end - begin) * k_unroll);
     });
@@ -103,11 +106,11 @@ MemoryRate measure_read(const Arrays& arrays) {
   return rate;
 }
 
-MemoryRate measure_kind(StreamKernel kind, const Arrays& arrays) {
-  if (kind == StreamKernel::read) return measure_read(arrays);
+MemoryRate measure_kind(StreamKernel kind, const Arrays& arrays, const StopRequest& is_stopped) {
+  if (kind == StreamKernel::read) return measure_read(arrays, is_stopped);
   const StreamKind stream = stream_kind(kind);
-  return measure_passes(kind, stream.arrays * arrays.count, [&] {
-    parallel_ranges(arrays.count, [&](int64_t begin, int64_t end, int) { stream.pass(arrays, begin, end); });
+  return measure_passes(kind, stream.arrays * arrays.count, is_stopped, [&] {
+    parallel_ranges(arrays.count, [&](int64_t begin, int64_t end) { stream.pass(arrays, begin, end); });
   });
 }
 
@@ -119,27 +122,28 @@ double MemoryBandwidth::rate(StreamKernel kind) const {
   CHECK(!"measured");
 }
 
-MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<StreamKernel>& kinds) {
+MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<StreamKernel>& kinds,
+                                         const StopRequest& is_stopped) {
   set_thread_count(threads);
   const int64_t count = choose_lines();
   ArenaPlan plan;
   const Slot<std::byte> buffer = plan.reserve<std::byte>("probe", count * k_line_bytes);
   const Arena arena(plan);
   Line* const lines = reinterpret_cast<Line*>(arena.at(buffer));
-  parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(count, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) lines[i] = Line{1, 1, 1, 1, 1, 1, 1, 1};
   });
   const int64_t third = count / 3;
   MemoryBandwidth result;
   result.buffer_bytes = count * k_line_bytes;
   for (const StreamKernel kind : kinds)
-    result.kinds.push_back(measure_kind(kind, {lines, lines + third, lines + 2 * third, third}));
+    result.kinds.push_back(measure_kind(kind, {lines, lines + third, lines + 2 * third, third}, is_stopped));
   result.how = fmt::format(
       "fastest pass over {:.2f} GB, of at least {} passes, until they agree to {} % or for {} s of each kind; huge "
       "pages "
       "where the system gives them, {} threads",
-      static_cast<double>(result.buffer_bytes) / 1e9, k_memory_rule.least_windows, k_memory_rule.noise * 100, k_memory_rule.longest_seconds,
-      thread_count());
+      static_cast<double>(result.buffer_bytes) / 1e9, k_memory_rule.least_windows, k_memory_rule.noise * 100,
+      k_memory_rule.longest_seconds, thread_count());
   return result;
 }
 

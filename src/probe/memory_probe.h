@@ -21,10 +21,10 @@ enum class StreamKernel {
 template <>
 struct EnumNames<StreamKernel> {
   static constexpr std::pair<StreamKernel, std::string_view> values[] = {{StreamKernel::read, "read"},
-                                                                       {StreamKernel::copy, "copy"},
-                                                                       {StreamKernel::scale, "scale"},
-                                                                       {StreamKernel::add, "add"},
-                                                                       {StreamKernel::triad, "triad"}};
+                                                                         {StreamKernel::copy, "copy"},
+                                                                         {StreamKernel::scale, "scale"},
+                                                                         {StreamKernel::add, "add"},
+                                                                         {StreamKernel::triad, "triad"}};
 };
 
 struct MemoryRate {
@@ -59,6 +59,7 @@ struct MemoryBandwidth {
 // Walks through at least 1 GB and four times the last-level cache (less on machines with less free memory), for about
 // three seconds with all kinds. `threads` as in measure_gemm_peak. Throws Error when memory runs out.
 MemoryBandwidth measure_memory_bandwidth(int threads);
-MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<StreamKernel>& kinds);
+MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<StreamKernel>& kinds,
+                                         const StopRequest& is_stopped = {});
 
 }  // namespace tprimat

@@ -20,9 +20,11 @@ std::unique_ptr<ChildProcess> start_if_installed(ProcessRunner& runner, const Co
 
 }  // namespace
 
-std::optional<Captured> run_captured(ProcessRunner& runner, std::vector<std::string> argv, double time_limit_seconds) {
+std::optional<Captured> run_captured(ProcessRunner& runner, std::vector<std::string> argv, double time_limit_seconds,
+                                     const std::string& input_path) {
   Command command;
   command.argv = std::move(argv);
+  command.input_path = input_path;
   command.time_limit_seconds = time_limit_seconds;
   command.grace_seconds = 1.0;
   const std::unique_ptr<ChildProcess> child = start_if_installed(runner, command);

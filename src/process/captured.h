@@ -14,8 +14,8 @@ struct Captured {
 };
 
 // Runs a short command to its end, for instance to ask a program for its version. Nothing when the program is not
-// installed.
+// installed. Its stdin is the file `input_path`; empty: nothing.
 std::optional<Captured> run_captured(ProcessRunner& runner, std::vector<std::string> argv,
-                                     double time_limit_seconds = 10.0);
+                                     double time_limit_seconds = 10.0, const std::string& input_path = "");
 
 }  // namespace tprimat

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -28,7 +29,9 @@ constexpr size_t k_read_size = 64 * 1024;
 // the pipe has room for it.
 constexpr double k_gather_seconds = 0.05;
 constexpr double k_mend_interval_seconds = 1.0;
-constexpr int k_reads_per_poll = 16;  // a child that floods us must not keep poll() from returning
+constexpr double k_wake_interval_seconds = 0.05;
+constexpr double k_answer_seconds = 5.0;  // of a warden on a busy machine, beyond the time that its work may take
+constexpr int k_reads_per_poll = 16;      // a child that floods us must not keep poll() from returning
 
 std::string search_path(const Command& command) {
   const auto own = command.environment.find("PATH");
@@ -91,18 +94,15 @@ size_t widen(const Descriptor& pipe) {
   return size > 0 ? static_cast<size_t>(size) : k_read_size;
 }
 
-pid_t reap(pid_t process) {
+bool has_ended(pid_t process) {
   int ignored = 0;
-  pid_t result = 0;
-  while ((result = ::waitpid(process, &ignored, 0)) < 0 && errno == EINTR) {
-  }
-  return result;
+  const pid_t result = ::waitpid(process, &ignored, WNOHANG);
+  return result == process || (result < 0 && errno == ECHILD);
 }
 
 class LocalChild : public ChildProcess {
  public:
-  explicit LocalChild(const Command& command)
-      : log_(command.log_path), time_limit_(command.time_limit_seconds) {
+  explicit LocalChild(const Command& command) : log_(command.log_path), time_limit_(command.time_limit_seconds) {
     start(command);
   }
   LocalChild(const LocalChild&) = delete;
@@ -112,20 +112,21 @@ class LocalChild : public ChildProcess {
     if (exit_) return;
     order(k_order_kill);
     orders_.close();
-    reap(warden_);  // ends once the tree is gone
+    reap_warden();  // ends once the tree is gone
   }
 
   pid_t pid() const override { return leader_; }
 
   std::optional<ExitReason> poll(double seconds, const LineSink& sink) override {
     if (exit_) return exit_;
+    wake_warden();
     wait_for_event(seconds);
     read_output(sink, k_reads_per_poll);
     mend_log();
     if (read_report())
       finish(sink);
     else
-      enforce_time_limit();
+      press_on();
     return exit_;
   }
 
@@ -148,11 +149,19 @@ class LocalChild : public ChildProcess {
     Pipe output = make_pipe();
     pipe_size_ = widen(output.write_end);
     Pipe orders = make_pipe(), reports = make_pipe();
-    const WardenJob job{
-        program.c_str(),         argv.data(),
-        environment.data(),      command.working_directory.empty() ? nullptr : command.working_directory.c_str(),
-        output.write_end.get(),  orders.read_end.get(),
-        reports.write_end.get(), command.grace_seconds, command.orphaned_grace_seconds};
+    const WardenJob job{program.c_str(),
+                        argv.data(),
+                        environment.data(),
+                        command.working_directory.empty() ? nullptr : command.working_directory.c_str(),
+                        output.write_end.get(),
+                        orders.read_end.get(),
+                        reports.write_end.get(),
+                        command.kept_open,
+                        time_limit_.value_or(0.0),
+                        command.grace_seconds,
+                        command.orphaned_grace_seconds,
+                        command.input_path.empty() ? "/dev/null" : command.input_path.c_str()};
+    grace_seconds_ = command.grace_seconds;
     warden_ = ::fork();
     if (warden_ == 0) run_warden(job);
     if (warden_ < 0) fail_to_start(command, errno);
@@ -160,17 +169,19 @@ class LocalChild : public ChildProcess {
     orders_ = std::move(orders.write_end);
     reports_ = std::move(reports.read_end);
     reports.write_end.close();  // or the end of the warden would go unseen
-    await_start(command);
     set_nonblocking(output_);
     set_nonblocking(reports_);
+    await_start(command);
   }
 
   void await_start(const Command& command) {
     WardenReport report{WardenReport::What::failed_to_start, EIO};
-    while (::read(reports_.get(), &report, sizeof report) < 0 && errno == EINTR) {
+    while (::read(reports_.get(), &report, sizeof report) < 0) {
+      wake_warden();
+      wait_for_ending(k_wake_interval_seconds);
     }
     if (report.what != WardenReport::What::started) {
-      reap(warden_);
+      reap_warden();
       fail_to_start(command, report.value);
     }
     leader_ = report.value;
@@ -219,6 +230,10 @@ class LocalChild : public ChildProcess {
     WardenReport report{};
     const ssize_t count = ::read(reports_.get(), &report, sizeof report);
     if (count < 0) return false;
+    if (count > 0 && report.what == WardenReport::What::timed_out) {
+      note_time_out();
+      return read_report();
+    }
     if (count == 0) {  // the warden was killed; the kernel kills the program, its group is ours to kill
       ::kill(-leader_, SIGKILL);
       wait_status_ = SIGKILL;
@@ -229,7 +244,7 @@ class LocalChild : public ChildProcess {
   }
 
   void finish(const LineSink& sink) {
-    reap(warden_);
+    reap_warden();
     exit_ = stop_cause_ ? ExitReason{*stop_cause_, 0, time_limit_.value_or(0.0)} : exit_reason_of(wait_status_);
     constexpr int all_that_a_pipe_holds = 64;
     read_output(sink, all_that_a_pipe_holds);
@@ -244,14 +259,41 @@ class LocalChild : public ChildProcess {
     log_.mend();
   }
 
-  void enforce_time_limit() {
+  // The warden enforces the time limit too, in case we are stopped.
+  void press_on() {
+    if (stop_ordered_ && seconds_since(ordered_) > grace_seconds_ + k_kill_patience_seconds + k_answer_seconds)
+      end_without_warden();
     if (!time_limit_ || stop_cause_ || seconds_since(started_) < *time_limit_) return;
-    stop_cause_ = ExitReason::Kind::timed_out;
-    stop_ordered_ = true;
+    note_time_out();
     order(k_order_stop);
   }
 
+  void note_time_out() {
+    if (!stop_cause_) stop_cause_ = ExitReason::Kind::timed_out;
+    stop_ordered_ = true;
+  }
+
+  // It may have been stopped by SIGSTOP; SIGCONT has no effect on a running process.
+  void wake_warden() const { ::kill(warden_, SIGCONT); }
+
+  void reap_warden() {
+    const auto start = SteadyClock::now();
+    while (!has_ended(warden_)) {
+      wake_warden();
+      if (seconds_since(start) > k_kill_patience_seconds + k_answer_seconds) end_without_warden();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  // A warden that does not answer: the kernel kills the program with it.
+  void end_without_warden() const {
+    if (leader_ > 0) ::kill(-leader_, SIGKILL);
+    ::kill(warden_, SIGKILL);
+  }
+
   void order(char what) {
+    ordered_ = SteadyClock::now();
+    wake_warden();
     struct sigaction ignore = {}, before = {};
     ignore.sa_handler = SIG_IGN;
     ::sigaction(SIGPIPE, &ignore, &before);  // the warden may just have ended
@@ -262,7 +304,8 @@ class LocalChild : public ChildProcess {
   LogFile log_;
   Descriptor output_, orders_, reports_;
   pid_t warden_ = -1, leader_ = -1;
-  SteadyClock::time_point started_ = SteadyClock::now(), last_mended_ = started_;
+  SteadyClock::time_point started_ = SteadyClock::now(), last_mended_ = started_, ordered_ = started_;
+  double grace_seconds_ = 0.0;
   std::optional<double> time_limit_;
   std::optional<ExitReason::Kind> stop_cause_;
   bool stop_ordered_ = false;

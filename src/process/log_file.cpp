@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t k_piece_remembered = size_t{2} << 20;
-constexpr int k_log_flags = O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC;
+constexpr int k_log_flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
 void make_folder_of(const std::string& path) {
   std::error_code ignored;  // open() says what is wrong
@@ -26,12 +26,26 @@ void make_folder_of(const std::string& path) {
   if (!folder.empty()) fs::create_directories(folder, ignored);
 }
 
+// Creates a new file in place of a file or a link, so that the target of a symbolic or hard link does not change. A
+// device is written directly, and anything else is refused: a pipe without a reader would block us.
+Descriptor create_log(const std::string& path) {
+  struct stat named {};
+  const bool is_named = ::lstat(path.c_str(), &named) == 0;
+  if (is_named && S_ISCHR(named.st_mode)) return Descriptor(::open(path.c_str(), k_log_flags));
+  if (is_named && !S_ISREG(named.st_mode) && !S_ISLNK(named.st_mode))
+    throw Error(
+        Problem{"is not a regular file, so no log can be written here", path, "remove it, or choose another --output"},
+        ExitStatus::work_failed);
+  if (is_named) ::unlink(path.c_str());
+  return Descriptor(::open(path.c_str(), k_log_flags | O_CREAT | O_EXCL, 0644));
+}
+
 }  // namespace
 
 LogFile::LogFile(const std::string& path) : path_(path) {
   if (path.empty()) return;
   make_folder_of(path);
-  file_ = Descriptor(::open(path.c_str(), k_log_flags, 0644));
+  file_ = create_log(path);
   if (!file_.is_open()) fail();
 }
 
@@ -71,7 +85,7 @@ void LogFile::mend() {
   }, named{};
   if (::fstat(file_.get(), &ours) != 0 || !S_ISREG(ours.st_mode)) return;  // a pipe or a device, as the user wished
   const bool is_there =
-      ::stat(path_.c_str(), &named) == 0 && named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+      ::lstat(path_.c_str(), &named) == 0 && named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
   const bool is_whole = ours.st_size >= written_;
   if (is_there && is_whole) return;
   if (is_whole) {
@@ -90,7 +104,7 @@ void LogFile::mend() {
 void LogFile::rewrite() {
   const std::string temporary = path_ + ".tmp";
   make_folder_of(path_);
-  Descriptor target(::open(temporary.c_str(), k_log_flags, 0644));
+  Descriptor target = create_log(temporary);
   if (!target.is_open()) fail();
   const bool is_copied = copy_to(target);
   file_ = std::move(target);

@@ -18,10 +18,12 @@ struct Command {
   std::vector<std::string> argv;                   // argv[0] is looked up in PATH when it has no slash
   std::map<std::string, std::string> environment;  // added to ours
   std::string working_directory;                   // empty: ours
+  std::string input_path;                          // its stdin; empty: nothing to read
   std::string log_path;                            // stdout and stderr are kept here as they come; empty: nowhere
   std::optional<double> time_limit_seconds;
-  double grace_seconds = 10.0;  // between SIGTERM and SIGKILL when it is stopped
+  double grace_seconds = 10.0;          // between SIGTERM and SIGKILL when it is stopped
   double orphaned_grace_seconds = 2.0;  // the same when we are gone
+  int kept_open = -1;  // descriptor of ours that stays open until nothing of its tree is left, also when we are gone
 };
 
 // A running child with everything that it started. Destroying it kills what is still alive.

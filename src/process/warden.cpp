@@ -20,8 +20,7 @@ namespace tprimat {
 namespace {
 
 constexpr double k_leftover_grace_seconds = 1.0;  // for what the program left behind when it ended
-constexpr double k_kill_patience_seconds =
-    10.0;  // a process in uninterruptible sleep may outlive SIGKILL; do not wait for ever
+constexpr double k_longest_wait_seconds = 86400.0;
 constexpr double k_kill_again_seconds = 0.02;  // what was started between two rounds of SIGKILL
 
 double now_seconds() {
@@ -46,10 +45,11 @@ void close_range_of_descriptors(unsigned int first, unsigned int last) {
 
 // Other pipes of ours must not stay open here, or their readers would never see the end of file.
 void close_other_descriptors(const WardenJob& job) {
-  int keep[] = {job.output, job.orders, job.reports};
+  int keep[] = {job.output, job.orders, job.reports, job.kept_open};
   std::sort(std::begin(keep), std::end(keep));
   unsigned int first = 3;
   for (const int descriptor : keep) {
+    if (descriptor < 0) continue;
     close_range_of_descriptors(first, static_cast<unsigned int>(descriptor) - 1);
     first = static_cast<unsigned int>(descriptor) + 1;
   }
@@ -67,13 +67,14 @@ void report(int descriptor, WardenReport::What what, int value) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != warden) ::_exit(127);  // the warden died before the line above
   reset_signals();
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, STDIN_FILENO);
-  ::dup2(job.output, STDOUT_FILENO);
-  ::dup2(job.output, STDERR_FILENO);
-  if (nothing > STDERR_FILENO) ::close(nothing);
-  if (job.working_directory == nullptr || ::chdir(job.working_directory) == 0)
+  const int input = ::open(job.input, O_RDONLY);
+  if (input >= 0 && (job.working_directory == nullptr || ::chdir(job.working_directory) == 0)) {
+    ::dup2(input, STDIN_FILENO);
+    ::dup2(job.output, STDOUT_FILENO);
+    ::dup2(job.output, STDERR_FILENO);
+    if (input > STDERR_FILENO) ::close(input);
     ::execve(job.program, job.argv, job.environment);
+  }
   const int reason = errno;
   [[maybe_unused]] const ssize_t written = ::write(failure, &reason, sizeof reason);
   ::_exit(127);
@@ -122,6 +123,7 @@ class Warden {
     ::close(failure[0]);
     if (failed) give_up(reason);
     ::close(job_.output);  // only the program's tree may keep the stream open
+    limit_ = now_seconds() + job_.time_limit_seconds;
     report(job_.reports, WardenReport::What::started, leader_);
   }
 
@@ -139,10 +141,13 @@ class Warden {
     if (events[1].revents != 0) take_order();
   }
 
+  bool has_limit() const { return job_.time_limit_seconds > 0.0; }
+
   int milliseconds_to_wait() const {
-    if (phase_ == Phase::running) return -1;
-    const double wait = phase_ == Phase::killing ? k_kill_again_seconds : deadline_ - now_seconds();
-    return static_cast<int>(std::max(0.0, wait) * 1000.0) + 1;
+    if (phase_ == Phase::running && !has_limit()) return -1;
+    const double until = phase_ == Phase::running ? limit_ : deadline_;
+    const double wait = phase_ == Phase::killing ? k_kill_again_seconds : until - now_seconds();
+    return static_cast<int>(std::clamp(wait, 0.0, k_longest_wait_seconds) * 1000.0) + 1;
   }
 
   void take_order() {
@@ -175,10 +180,14 @@ class Warden {
   }
 
   void press_on() {
-    if (phase_ == Phase::stopping && now_seconds() >= deadline_)
+    if (phase_ == Phase::running && has_limit() && now_seconds() >= limit_) {
+      report(job_.reports, WardenReport::What::timed_out, 0);
+      begin_stop(job_.grace_seconds);
+    } else if (phase_ == Phase::stopping && now_seconds() >= deadline_) {
       begin_kill();
-    else if (phase_ == Phase::killing)
+    } else if (phase_ == Phase::killing) {
       signal_tree(SIGKILL);
+    }
   }
 
   void begin_stop(double grace_seconds) {
@@ -187,6 +196,7 @@ class Warden {
     if (phase_ == Phase::killing) return;
     phase_ = Phase::stopping;
     signal_tree(SIGTERM);
+    signal_tree(SIGCONT);  // one that is stopped would not hear of it
   }
 
   void begin_kill() {
@@ -226,6 +236,7 @@ class Warden {
   int leader_status_ = SIGKILL;  // as waitpid would say it; for a program that even SIGKILL did not end
   bool leader_gone_ = false, orphaned_ = false;
   Phase phase_ = Phase::running;
+  double limit_ = 0.0;     // of the program's time
   double deadline_ = 0.0;  // of the phase
 };
 

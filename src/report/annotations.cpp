@@ -10,14 +10,14 @@ namespace {
 // As the runner's toolkit has it (actions/toolkit, command.ts): a value of a property also hides what separates them.
 std::string escape_command(std::string_view text, bool is_property) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable(text, "\r\n")) {  // a terminal would obey the others
     switch (c) {
       case '%': out += "%25"; continue;
       case '\r': out += "%0D"; continue;
       case '\n': out += "%0A"; continue;
       case ':': out += is_property ? "%3A" : ":"; continue;
       case ',': out += is_property ? "%2C" : ","; continue;
-      default: out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;  // a terminal would obey it
+      default: out += c;
     }
   }
   return out;

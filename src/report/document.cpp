@@ -189,6 +189,11 @@ std::vector<Remark> gather_findings(const ModelGroup& group) {
   return all.take();
 }
 
+// Of an error, which docs/compare.md explains by it.
+std::string code_of(const Finding& finding) {
+  return finding.severity == Severity::error ? fmt::format(" [{}]", finding.code) : "";
+}
+
 Tone tone_of(Severity severity) {
   return severity == Severity::error ? Tone::bad : severity == Severity::warning ? Tone::doubtful : Tone::plain;
 }
@@ -197,7 +202,7 @@ DocumentPart list_findings(const ModelGroup& group) {
   std::vector<Line> lines;
   const std::vector<Remark> remarks = gather_findings(group);
   for (const auto& [finding, whose, participants] : first_rows(remarks))
-    lines.push_back({fmt::format("{} {}: {}", enum_name(finding.severity), whose, finding.sentence),
+    lines.push_back({fmt::format("{} {}{}: {}", enum_name(finding.severity), whose, code_of(finding), finding.sentence),
                      tone_of(finding.severity), finding.remedy});
   if (remarks.size() > k_most_rows)
     lines.push_back(
@@ -260,6 +265,7 @@ Tone tone_of(GateOutcome outcome) {
 void make_printable(DocumentPart& block) {
   block.text = printable(block.text);
   for (Line& line : block.lines) line.text = printable(line.text), line.aside = printable(line.aside);
+  for (std::string& cell : block.table.header) cell = printable(cell);
   for (auto& row : block.table.rows)
     for (std::string& cell : row) cell = printable(cell);
 }

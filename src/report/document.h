@@ -34,7 +34,7 @@ void make_printable(Document& document);
 // One sentence per gate.
 DocumentPart list_gates(const std::vector<GateResult>& results);
 
-std::string render_terminal(const Document& document, bool colour);
+std::string render_terminal(const Document& document, bool colour, size_t width);
 std::string render_markdown(const Document& document, const std::string& title);
 
 }  // namespace tprimat

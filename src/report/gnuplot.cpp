@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/printable.h"
 #include "compare/compare_runs.h"
 #include "report/figures.h"
 #include "report/gnuplot_panels.h"
@@ -82,10 +83,7 @@ std::string set_plot_terminal(PlotFormat format, int width, int height) {
 
 std::string quote_gnuplot(const std::string& text) {
   std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') quoted += '\'';
-    quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
+  for (const char c : printable(text)) quoted += c == '\'' ? "''" : std::string(1, c);
   return quoted + '\'';
 }
 

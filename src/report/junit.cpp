@@ -8,38 +8,9 @@
 namespace tprimat {
 namespace {
 
-// Length of the UTF-8 sequence that starts here and is a character that XML 1.0 allows; 0 for anything else.
-size_t xml_character(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return first >= 0x20 || first == '\n' || first == '\t' ? 1 : 0;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
-  if (length == 0 || first > 0xf4 || text.size() < length) return 0;
-  unsigned code = first & (0x7fu >> length);
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  constexpr unsigned k_shortest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool allowed = code >= k_shortest[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) &&
-                       code != 0xfffe && code != 0xffff;
-  return allowed ? length : 0;
-}
-
-// What XML cannot hold becomes U+FFFD; pugixml escapes the rest.
-std::string xml_text(std::string_view raw) {
-  std::string out;
-  const std::string text = printable(raw);
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t length = xml_character(rest);
-    out += length > 0 ? rest.substr(0, length) : "\xef\xbf\xbd";
-    rest.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return out;
-}
-
+// All that is printable XML can hold; pugixml escapes the rest.
 void set(pugi::xml_node node, const char* name, std::string_view value) {
-  node.append_attribute(name) = xml_text(value).c_str();
+  node.append_attribute(name) = printable(value).c_str();
 }
 
 void add_case(pugi::xml_node suite, const Check& check) {

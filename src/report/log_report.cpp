@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/wrap.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -40,7 +41,7 @@ std::string describe_devices(const RunResult& result) {
   const DeviceInfo& device = result.gpu_info;
   std::string text = device.device_count ? fmt::format("{} x ", *device.device_count) : "";
   text += device.device_name.empty() ? device.device_count ? "device not named" : "" : printable(device.device_name);
-  if (device.total_memory_gb) text += fmt::format(", {:.2f} GB each", *device.total_memory_gb);
+  if (device.total_memory_gb) text += fmt::format(", {} GB each", format_fixed(*device.total_memory_gb, 2));
   return text;
 }
 
@@ -99,8 +100,8 @@ std::string describe_rate(const std::optional<Estimate>& estimate) {
 }
 
 // Of the entries after the warm-up, the middle one: a reported figure needs no more than its usual size here.
-std::string usual_value(const RunResult& result, const std::optional<std::vector<double>>& series, const char* format,
-                        double factor) {
+std::string usual_value(const RunResult& result, const std::optional<std::vector<double>>& series, int decimals,
+                        const char* unit, double factor = 1) {
   if (!series) return "";
   std::vector<double> values;
   const auto start = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded));
@@ -108,17 +109,17 @@ std::string usual_value(const RunResult& result, const std::optional<std::vector
     if (std::isfinite((*series)[i])) values.push_back((*series)[i]);
   if (values.empty()) return "";
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return fmt::format(fmt::runtime(format), values[values.size() / 2] * factor);
+  return format_fixed(values[values.size() / 2] * factor, decimals) + unit;
 }
 
 std::string describe_reported(const RunResult& result) {
   if (!result.reported) return "";
   const ReportedFigures& r = *result.reported;
-  return joined({usual_value(result, r.tflops_per_gpu, "{:.1f} TFLOP/s per device", 1),
-                 usual_value(result, r.tokens_per_second_per_gpu, "{:.1f} tokens/s per device", 1),
-                 usual_value(result, r.tokens_per_second, "{:.1f} tokens/s", 1),
-                 usual_value(result, r.samples_per_second, "{:.3f} samples/s", 1),
-                 usual_value(result, r.mfu, "{:.2f} % MFU", 100)});
+  return joined({usual_value(result, r.tflops_per_gpu, 1, " TFLOP/s per device"),
+                 usual_value(result, r.tokens_per_second_per_gpu, 1, " tokens/s per device"),
+                 usual_value(result, r.tokens_per_second, 1, " tokens/s"),
+                 usual_value(result, r.samples_per_second, 3, " samples/s"),
+                 usual_value(result, r.mfu, 2, " % MFU", 100)});
 }
 
 std::string describe_losses(const RunResult& result) {
@@ -127,13 +128,13 @@ std::string describe_losses(const RunResult& result) {
   const auto first = std::find_if(losses.begin(), losses.end(), finite);
   const auto last = std::find_if(losses.rbegin(), losses.rend(), finite);
   if (first == losses.end()) return losses.empty() ? "" : "never a number";
-  return fmt::format("{:.4f} to {:.4f}", *first, *last);
+  return format_fixed(*first, 4) + " to " + format_fixed(*last, 4);
 }
 
 std::string describe_memory(const RunResult& result) {
   const MemoryMetrics& memory = result.memory_metrics;
   const auto part = [](const char* name, const std::optional<double>& gb) {
-    return gb ? fmt::format("{} {:.2f} GB", name, *gb) : "";
+    return gb ? fmt::format("{} {} GB", name, format_fixed(*gb, 2)) : "";
   };
   return joined({part("allocated", memory.peak_memory_allocated_gb), part("reserved", memory.peak_memory_reserved_gb),
                  part("device used", memory.peak_device_used_gb)});
@@ -153,16 +154,12 @@ void add_events(Rows& rows, const RunResult& result) {
     std::string text = fmt::format("{} x", count);
     if (found != result.events->end()) {
       if (found->line) text += fmt::format(", line {}", *found->line);
-      if (!found->text.empty()) text += ": " + printable(found->text).substr(0, 100);
+      if (!found->text.empty()) text += ": " + shorten(printable(found->text), 100);
     }
     std::string name = kind;
     std::replace(name.begin(), name.end(), '_', ' ');
     rows.push_back({name, text});
   }
-}
-
-std::string short_figure(const std::optional<double>& value, const char* format) {
-  return value ? fmt::format(fmt::runtime(format), *value) : "-";
 }
 
 }  // namespace
@@ -171,6 +168,9 @@ std::string render_log_summary(const RunResult& result) {
   Rows rows;
   add(rows, "log", printable(result.source.log.value_or("")));
   add(rows, "format", describe_format(result));
+  if (result.source.attempt)
+    add(rows, "attempt",
+        fmt::format("{} of {}", *result.source.attempt, result.source.attempts.value_or(*result.source.attempt)));
   add(rows, "status", describe_status(result));
   add(rows, "model", printable(result.model_info.name));
   if (result.model_info.num_parameters)
@@ -191,7 +191,7 @@ std::string render_log_summary(const RunResult& result) {
   add(rows, "peak memory", describe_memory(result));
   for (const TelemetrySummary& each : result.telemetry)
     if (each.mean_power_watts)
-      add(rows, each.source.c_str(), fmt::format("{:.1f} W on average", *each.mean_power_watts));
+      add(rows, each.source.c_str(), format_fixed(*each.mean_power_watts, 1) + " W on average");
   add_events(rows, result);
   return render_text({{}, rows, {}});
 }
@@ -211,8 +211,8 @@ std::string render_extracted_files(const std::vector<ExtractedFile>& files) {
     table.rows.push_back({printable(file.path), r.source.format.value_or("-"),
                           r.performance_metrics ? fmt::format("{}", r.performance_metrics->total_steps) : "0",
                           median ? format_duration(*median) : "-", rate ? format_count(rate->value) : "-",
-                          last_loss && std::isnan(*last_loss) ? "NaN" : short_figure(last_loss, "{:.4f}"),
-                          describe_status(r).substr(0, 90)});
+                          last_loss && std::isnan(*last_loss) ? "NaN" : (last_loss ? format_fixed(*last_loss, 4) : "-"),
+                          shorten(describe_status(r), 90)});
   }
   std::string text = table.rows.empty() ? "" : render_text(table);
   if (!nothing.empty()) text += (text.empty() ? "" : "\n") + std::string("Nothing was taken out of:\n") + nothing;

@@ -5,11 +5,10 @@
 namespace tprimat {
 namespace {
 
-constexpr size_t k_width = 118;
-
 class Painter {
  public:
-  explicit Painter(bool colour) : colour_(colour) {}
+  Painter(bool colour, size_t width) : colour_(colour), width_(width) {}
+  size_t width() const { return width_; }
   std::string paint(const std::string& text, const char* code) const {
     return colour_ ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
   }
@@ -26,11 +25,12 @@ class Painter {
 
  private:
   bool colour_;
+  size_t width_;
 };
 
 void print_paragraph(const std::string& text, Tone tone, const std::string& indent, const Painter& painter,
                      std::string& out) {
-  for (const std::string& line : wrap_words(text, k_width - indent.size()))
+  for (const std::string& line : wrap_words(text, painter.width() - indent.size()))
     out += indent + painter.paint(line, tone) + '\n';
 }
 
@@ -53,15 +53,15 @@ void print_block(const DocumentPart& block, const Painter& painter, std::string&
 
 }  // namespace
 
-std::string render_terminal(const Document& document, bool colour) {
-  const Painter painter(colour);
+std::string render_terminal(const Document& document, bool colour, size_t width) {
+  const Painter painter(colour, width);
   std::string out;
   for (const DocumentPart& block : document) print_block(block, painter, out);
   return out;
 }
 
-std::string render_terminal(const Comparison& comparison, bool colour) {
-  return render_terminal(build_document(comparison), colour);
+std::string render_terminal(const Comparison& comparison, bool colour, size_t width) {
+  return render_terminal(build_document(comparison), colour, width);
 }
 
 }  // namespace tprimat

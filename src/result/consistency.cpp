@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 
 #include "result/peak.h"
+#include "result/printed_work.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
 #include "text/format.h"
@@ -44,11 +47,15 @@ class Comparer {
   std::vector<Contradiction> found_;
 };
 
+// Logs round the number of parameters, and count what two ranks share twice; another model is further off.
 void compare_shape(const RunResult& stored, Comparer& comparer) {
+  constexpr double k_same_model = 0.05;
   const auto& shape = stored.model_info.shape;
   if (!shape || !stored.model_info.num_parameters || !check_model(*shape, "").empty()) return;
-  comparer.compare("parameters", static_cast<double>(*stored.model_info.num_parameters),
-                   static_cast<double>(count_parameters(*shape).total()));
+  const auto stated = static_cast<double>(*stored.model_info.num_parameters);
+  const auto derived = static_cast<double>(count_parameters(*shape).total());
+  const bool is_other_model = std::fabs(stated - derived) > k_same_model * derived;
+  comparer.compare("parameters", stated, derived, is_other_model ? Kind::shape : Kind::figure);
 }
 
 // A catalogue's peak carries the id of its part and precision.
@@ -64,7 +71,7 @@ void compare_derived(const Derived& stated, const Derived& derived, Comparer& co
                    Kind::rate);
   for (const auto& [formula, flops] : stated.flops_per_token)
     if (const auto same = derived.flops_per_token.find(formula); same != derived.flops_per_token.end())
-      comparer.compare("FLOPs per token, " + formula, flops, same->second);
+      comparer.compare("FLOPs per token, " + formula, flops, same->second, Kind::shape);
   const bool other_formula =
       stated.headline_formula != derived.headline_formula && stated.flops_per_token.count(stated.headline_formula) > 0;
   if (!other_formula) {
@@ -98,6 +105,7 @@ void compare_statistics(const RunResult& stored, const RunResult& again, Compare
   comparer.compare("average tokens/s per device", stated.tokens_per_second_per_gpu, derived.tokens_per_second_per_gpu);
 }
 
+// 0 where a factor is not known, or no size at all.
 int64_t product(std::initializer_list<std::optional<int64_t>> factors) {
   int64_t all = 1;
   for (const auto& factor : factors) {
@@ -107,18 +115,72 @@ int64_t product(std::initializer_list<std::optional<int64_t>> factors) {
   return all;
 }
 
-void compare_layout(const RunResult& stored, std::vector<Contradiction>& found) {
+// torchtitan prints the degree within which weights are sharded, and beside it how often that group is repeated.
+std::optional<int64_t> replicas(const RunResult& run) {
+  if (!run.effective_config) return 1;
+  const auto found = run.effective_config->find("parallelism.data_parallel_replicate_degree");
+  int64_t count = 0;
+  if (found == run.effective_config->end() || std::sscanf(found->second.c_str(), "%" SCNd64, &count) != 1) return 1;
+  return count;
+}
+
+// What layout and batch multiply to; 0 where that is not known.
+struct Products {
+  int64_t devices = 0, batch = 0;
+};
+
+// Megatron-LM leaves the ranks that share a sequence out of DP, others count them in it. Without DP the devices tell
+// it.
+Products multiply(const RunResult& run, bool data_parallel_holds_context) {
+  const ParallelismConfig& p = run.parallelism_config;
+  const TrainingConfig& t = run.training_config;
+  const int64_t context = p.context_parallel_size.value_or(1);
+  const int64_t inner = product({p.tensor_model_parallel_size, p.pipeline_model_parallel_size, context});
+  int64_t data = product({p.data_parallel_size, replicas(run)});
+  if (data_parallel_holds_context && context > 0) data = data % context == 0 ? data / context : 0;
+  Products products{product({inner, data}), 0};
+  const int64_t devices = device_count(run).value_or(0);
+  if (data == 0 && inner > 0 && devices % inner == 0) data = devices / inner;
+  products.batch = product({t.micro_batch_size, data, p.gradient_accumulation_steps});
+  return products;
+}
+
+// Where a factor is not known, the known ones must still divide the whole.
+void compare_divisors(const RunResult& stored, std::vector<Contradiction>& found) {
   const ParallelismConfig& p = stored.parallelism_config;
   const TrainingConfig& t = stored.training_config;
+  const auto check = [&](const char* what, const std::optional<int64_t>& stated, int64_t divisor) {
+    if (stated && *stated > 0 && divisor > 0 && *stated % divisor != 0)
+      found.push_back({what, fmt::format("{}", *stated), fmt::format("a multiple of {}", divisor), Kind::layout});
+  };
+  const auto known = [](const std::optional<int64_t>& size) { return size.value_or(1); };
+  const int64_t inner = product(
+      {known(p.tensor_model_parallel_size), known(p.pipeline_model_parallel_size), known(p.context_parallel_size)});
+  if (!p.data_parallel_size) check("devices, of TP x PP x CP", device_count(stored), inner);
+  if (p.gradient_accumulation_steps) return;
+  const int64_t context = std::max<int64_t>(1, known(p.context_parallel_size)), data = known(p.data_parallel_size);
+  const bool may_hold_context = data % context == 0;  // whatever DP counts, this many at least share the batch
+  check("global batch size, of MBS x DP", t.global_batch_size,
+        product({known(t.micro_batch_size), may_hold_context ? data / context : data}));
+}
+
+void compare_layout(const RunResult& stored, std::vector<Contradiction>& found) {
+  const TrainingConfig& t = stored.training_config;
+  const auto denies = [](const std::optional<int64_t>& stated, int64_t follows) {
+    return stated && follows > 0 && *stated != follows;
+  };
+  const auto devices = device_count(stored);
+  Products products = multiply(stored, false);
+  const Products other = multiply(stored, true);
+  if (denies(devices, products.devices) && !denies(devices, other.devices)) products = other;
   const auto check = [&](const char* what, const std::optional<int64_t>& stated, int64_t follows) {
-    if (stated && follows > 0 && *stated != follows)
+    if (denies(stated, follows))
       found.push_back({what, fmt::format("{}", *stated), fmt::format("{}", follows), Kind::layout});
   };
-  check("devices, of TP x PP x DP x CP", t.num_gpus,
-        product({p.tensor_model_parallel_size, p.pipeline_model_parallel_size, p.data_parallel_size,
-                 p.context_parallel_size.value_or(1)}));
-  check("global batch size, of MBS x DP x GA", t.global_batch_size,
-        product({t.micro_batch_size, p.data_parallel_size, p.gradient_accumulation_steps}));
+  check("devices, of TP x PP x DP x CP", devices, products.devices);
+  check("global batch size, of MBS x DP x GA", t.global_batch_size, products.batch);
+  compare_divisors(stored, found);
+  check("tokens per step, of GBS x SL", t.tokens_per_step, product({t.global_batch_size, t.sequence_length}));
 }
 
 // Older tools left out as warm-up what they liked: of the means over all steps but the first k, the one next to
@@ -219,6 +281,7 @@ std::vector<Contradiction> find_contradictions(const RunResult& stored) {
   compare_peak(stored, comparer);
   std::vector<Contradiction> found = comparer.take();
   compare_layout(stored, found);
+  compare_printed_settings(stored, found);
   return found;
 }
 
@@ -227,6 +290,7 @@ std::vector<Contradiction> find_older_contradictions(const RunResult& result, co
   compare_stated_mean(result, stated, found);
   compare_stated_rates(result, stated, found);
   compare_layout(result, found);
+  compare_printed_settings(result, found);
   return found;
 }
 

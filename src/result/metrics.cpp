@@ -79,9 +79,9 @@ Value read_total_time(const RunResult& result) {
   return plain(result.performance_metrics->total_time_seconds);
 }
 
-// One step's loss is noisy; the last tenth of the run (1 to 20 steps) is what it ended at.
+// The loss of one step is noisy.
 Value read_final_loss(const RunResult& result) {
-  const size_t window = std::clamp<size_t>(result.loss_values.size() / 10, 1, 20);
+  const size_t window = final_loss_window(result);
   double sum = 0;
   size_t count = 0;
   for (size_t i = result.loss_values.size(); i-- > 0 && count < window;)
@@ -94,54 +94,205 @@ Value read_plain(const RunResult& result) {
   return plain(read(result));
 }
 
+// The work of a step and the devices that share it: step times are comparable only where these are equal.
+constexpr std::string_view k_work[] = {"batch", "sequence_length", "step_work", "device_count"};
+template <class... More>
+constexpr RuleCodes with_work(More... more) {
+  return {k_work[0], k_work[1], k_work[2], k_work[3], more...};
+}
+
 using enum Direction;
 constexpr Metric k_metrics[] = {
-    {"tokens_per_second_per_gpu", "tokens/s per device", "tokens/s", higher_is_better, MetricFormat::count,
-     "tokens of the steady steps / their time / devices of the run", read_derived<&Derived::tokens_per_second_per_gpu>},
-    {"tokens_per_second", "tokens/s", "tokens/s", higher_is_better, MetricFormat::count,
-     "tokens of the steady steps / their time", read_derived<&Derived::tokens_per_second>},
-    {"tflops_per_gpu", "model TFLOP/s per device", "TFLOP/s", higher_is_better, MetricFormat::significant,
-     "tokens/s per device x model FLOPs per token (causal) / 1e12", read_derived<&Derived::tflops_per_gpu>},
-    {"mfu", "MFU", "", higher_is_better, MetricFormat::percent,
-     "tokens/s per device x model FLOPs per token (causal) / dense peak of one device", read_derived<&Derived::mfu>},
-    {"mean_step_time", "step time, mean", "s", lower_is_better, MetricFormat::seconds,
-     "time of the steady steps / their number", read_mean_step_time},
-    {"median_step_time", "step time, median", "s", lower_is_better, MetricFormat::seconds, "median of the steady steps",
-     read_statistic<&StepStatistics::median>},
-    {"p95_step_time", "step time, 95th percentile", "s", lower_is_better, MetricFormat::seconds,
-     "95th percentile of the steady steps", read_statistic<&StepStatistics::p95>},
-    {"step_time_cv", "step time, variation", "", lower_is_better, MetricFormat::percent,
-     "standard deviation of the steady steps / their mean", read_variation},
-    {"first_step_time", "first step", "s", neither, MetricFormat::seconds,
-     "time of step 1, never part of the steady state", read_first_step},
-    {"total_time", "all steps", "s", neither, MetricFormat::seconds, "sum of all step times, warm-up included",
-     read_total_time},
-    {"peak_memory_allocated_gb", "memory allocated, peak", "GB", lower_is_better, MetricFormat::gigabytes,
-     "most memory the trainer's tensors held on one device", read_memory<&MemoryMetrics::peak_memory_allocated_gb>},
-    {"peak_memory_reserved_gb", "memory reserved, peak", "GB", lower_is_better, MetricFormat::gigabytes,
-     "most memory the trainer's allocator held on one device", read_memory<&MemoryMetrics::peak_memory_reserved_gb>},
-    {"peak_device_used_gb", "memory used, peak", "GB", lower_is_better, MetricFormat::gigabytes,
-     "most memory in use on the device or by the processes, as the system saw it",
-     read_memory<&MemoryMetrics::peak_device_used_gb>},
-    {"mean_power", "power, mean, W", "W", lower_is_better, MetricFormat::count,
-     "mean of the power samples over the steady steps", read_power},
-    {"joules_per_token", "energy per token, J", "J", lower_is_better, MetricFormat::significant,
-     "energy over the steady steps / their tokens", read_derived<&Derived::joules_per_token>},
-    {"usd_per_1e12_tokens", "cost of 1e12 tokens, USD", "USD", lower_is_better, MetricFormat::count,
-     "price per hour / tokens per hour x 1e12", read_derived<&Derived::usd_per_1e12_tokens>},
-    {"days_per_1e12_tokens", "days for 1e12 tokens", "d", lower_is_better, MetricFormat::count, "1e12 / tokens per day",
-     read_days},
-    {"final_loss", "final loss, nats", "nats", neither, MetricFormat::significant,
-     "mean loss of the last tenth of the steps, 1 to 20 of them", read_final_loss},
-    {"step_time_prediction_error", "planner's error, step time", "", neither, MetricFormat::percent,
-     "predicted step time / median of the steady steps - 1", read_plain<step_time_prediction_error>},
-    {"memory_prediction_error", "planner's error, memory", "", neither, MetricFormat::percent,
-     "predicted memory of the device that needs most / the measured - 1", read_plain<memory_prediction_error>},
+    {.key = "tokens_per_second_per_gpu",
+     .title = "tokens/s per device",
+     .unit = "tokens/s",
+     .better = higher_is_better,
+     .format = MetricFormat::count,
+     .formula = "tokens of the steady steps / their time / devices of the run",
+     .read = read_derived<&Derived::tokens_per_second_per_gpu>,
+     .relation = StepRelation::inverse},
+    {.key = "tokens_per_second",
+     .title = "tokens/s",
+     .unit = "tokens/s",
+     .better = higher_is_better,
+     .format = MetricFormat::count,
+     .formula = "tokens of the steady steps / their time",
+     .read = read_derived<&Derived::tokens_per_second>,
+     .relation = StepRelation::inverse,
+     .unlike = {"device_count"}},
+    {.key = "tflops_per_gpu",
+     .title = "model TFLOP/s per device",
+     .unit = "TFLOP/s",
+     .better = higher_is_better,
+     .format = MetricFormat::significant,
+     .formula = "tokens/s per device x model FLOPs per token (causal) / 1e12",
+     .read = read_derived<&Derived::tflops_per_gpu>,
+     .relation = StepRelation::inverse,
+     .unlike = {"flop_formula"},
+     .contradicted = "TFLOP/s per device"},
+    {.key = "mfu",
+     .title = "MFU",
+     .unit = "",
+     .better = higher_is_better,
+     .format = MetricFormat::percent,
+     .formula = "tokens/s per device x model FLOPs per token (causal) / dense peak of one device",
+     .read = read_derived<&Derived::mfu>,
+     .relation = StepRelation::inverse,
+     .unlike = {"flop_formula", "peak", "peak_value"},
+     .doubted = {"unheard_of_mfu", "other_peak"},
+     .contradicted = "MFU"},
+    {.key = "mean_step_time",
+     .title = "step time, mean",
+     .unit = "s",
+     .better = lower_is_better,
+     .format = MetricFormat::seconds,
+     .formula = "time of the steady steps / their number",
+     .read = read_mean_step_time,
+     .relation = StepRelation::proportional,
+     .unlike = with_work()},
+    {.key = "median_step_time",
+     .title = "step time, median",
+     .unit = "s",
+     .better = lower_is_better,
+     .format = MetricFormat::seconds,
+     .formula = "median of the steady steps",
+     .read = read_statistic<&StepStatistics::median>,
+     .unlike = with_work("record_span")},
+    {.key = "p95_step_time",
+     .title = "step time, 95th percentile",
+     .unit = "s",
+     .better = lower_is_better,
+     .format = MetricFormat::seconds,
+     .formula = "95th percentile of the steady steps",
+     .read = read_statistic<&StepStatistics::p95>,
+     .unlike = with_work("record_span"),
+     .contradicted = "95th percentile"},
+    {.key = "step_time_cv",
+     .title = "step time, variation",
+     .unit = "",
+     .better = lower_is_better,
+     .format = MetricFormat::percent,
+     .formula = "standard deviation of the steady steps / their mean",
+     .read = read_variation,
+     .unlike = {"record_span"},
+     .contradicted = "variation of step times"},
+    {.key = "first_step_time",
+     .title = "first step",
+     .unit = "s",
+     .better = neither,
+     .format = MetricFormat::seconds,
+     .formula = "time of step 1, never part of the steady state",
+     .read = read_first_step,
+     .unlike = with_work()},
+    {.key = "total_time",
+     .title = "all steps",
+     .unit = "s",
+     .better = neither,
+     .format = MetricFormat::seconds,
+     .formula = "sum of all step times, warm-up included",
+     .read = read_total_time,
+     .unlike = with_work("total_steps"),
+     .contradicted = "time of all steps"},
+    {.key = "peak_memory_allocated_gb",
+     .title = "memory allocated, peak",
+     .unit = "GB",
+     .better = lower_is_better,
+     .format = MetricFormat::gigabytes,
+     .formula = "most memory the trainer's tensors held on one device",
+     .read = read_memory<&MemoryMetrics::peak_memory_allocated_gb>,
+     .unlike = {"memory_meaning"},
+     .doubted = {"impossible_memory"}},
+    {.key = "peak_memory_reserved_gb",
+     .title = "memory reserved, peak",
+     .unit = "GB",
+     .better = lower_is_better,
+     .format = MetricFormat::gigabytes,
+     .formula = "most memory the trainer's allocator held on one device",
+     .read = read_memory<&MemoryMetrics::peak_memory_reserved_gb>,
+     .unlike = {"memory_meaning"},
+     .doubted = {"impossible_memory"}},
+    {.key = "peak_device_used_gb",
+     .title = "memory used, peak",
+     .unit = "GB",
+     .better = lower_is_better,
+     .format = MetricFormat::gigabytes,
+     .formula = "most memory in use on the device or by the processes, as the system saw it",
+     .read = read_memory<&MemoryMetrics::peak_device_used_gb>,
+     .unlike = {"memory_meaning", "memory_source"},
+     .doubted = {"impossible_memory"}},
+    {.key = "mean_power",
+     .title = "power, mean, W",
+     .unit = "W",
+     .better = lower_is_better,
+     .format = MetricFormat::count,
+     .formula = "mean of the power samples over the steady steps",
+     .read = read_power,
+     .unlike = {"power_source", "device_count"},
+     .doubted = {"impossible_power"}},
+    {.key = "joules_per_token",
+     .title = "energy per token, J",
+     .unit = "J",
+     .better = lower_is_better,
+     .format = MetricFormat::significant,
+     .formula = "energy over the steady steps / their tokens",
+     .read = read_derived<&Derived::joules_per_token>,
+     .unlike = {"energy_source"},
+     .doubted = {"impossible_power"},
+     .contradicted = "joules per token"},
+    {.key = "usd_per_1e12_tokens",
+     .title = "cost of 1e12 tokens, USD",
+     .unit = "USD",
+     .better = lower_is_better,
+     .format = MetricFormat::count,
+     .formula = "price per hour / tokens per hour x 1e12",
+     .read = read_derived<&Derived::usd_per_1e12_tokens>,
+     .relation = StepRelation::proportional,
+     .unlike = {"price"},
+     .doubted = {"impossible_price"},
+     .contradicted = "USD per 1e12 tokens"},
+    {.key = "days_per_1e12_tokens",
+     .title = "days for 1e12 tokens",
+     .unit = "d",
+     .better = lower_is_better,
+     .format = MetricFormat::count,
+     .formula = "1e12 / tokens per day",
+     .read = read_days,
+     .relation = StepRelation::proportional,
+     .unlike = {"device_count"}},
+    {.key = "final_loss",
+     .title = "final loss, nats",
+     .unit = "nats",
+     .better = neither,
+     .format = MetricFormat::significant,
+     .formula = "mean loss of the last tenth of the steps, 1 to 20 of them",
+     .read = read_final_loss,
+     .unlike = {"batch", "sequence_length", "step_work", "loss_steps", "dataset"},
+     .doubted = {"impossible_loss", "loss_collapse"}},
+    {.key = "step_time_prediction_error",
+     .title = "planner's error, step time",
+     .unit = "",
+     .better = neither,
+     .format = MetricFormat::percent,
+     .formula = "predicted step time / median of the steady steps - 1",
+     .read = read_plain<step_time_prediction_error>},
+    {.key = "memory_prediction_error",
+     .title = "planner's error, memory",
+     .unit = "",
+     .better = neither,
+     .format = MetricFormat::percent,
+     .formula = "predicted memory of the device that needs most / the measured - 1",
+     .read = read_plain<memory_prediction_error>},
 };
 
 }  // namespace
 
 std::span<const Metric> metrics() { return k_metrics; }
+
+size_t final_loss_window(const RunResult& result) { return std::clamp<size_t>(result.loss_values.size() / 10, 1, 20); }
+
+bool holds_code(const RuleCodes& codes, std::string_view code) {
+  return !code.empty() && std::find(codes.begin(), codes.end(), code) != codes.end();
+}
 
 const Metric* find_metric(std::string_view key) {
   const auto found =
@@ -150,9 +301,13 @@ const Metric* find_metric(std::string_view key) {
 }
 
 std::string suggest_metric(std::string_view key) {
+  constexpr size_t k_min_part = 4;  // letters: "step_time" means mean_step_time, the first that holds it
   std::vector<std::string> keys;
   for (const Metric& metric : metrics()) keys.emplace_back(metric.key);
-  const std::string nearest = nearest_word(key, keys);
+  const auto longer = std::find_if(keys.begin(), keys.end(), [&](const std::string& each) {
+    return key.size() >= k_min_part && each.find(key) != std::string::npos;
+  });
+  const std::string nearest = longer != keys.end() ? *longer : nearest_word(key, keys);
   return nearest.empty() ? fmt::format("choose one of {}", fmt::join(keys, ", "))
                          : fmt::format("did you mean {}?", nearest);
 }

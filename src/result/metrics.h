@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,13 @@ struct EnumNames<Direction> {
 // How a value is shown; the stored value is always in the metric's unit.
 enum class MetricFormat { count, seconds, gigabytes, percent, significant };
 
+// How a metric of a run follows from its mean step time: only constants of the run lie between (devices, FLOPs, peak,
+// price, batch).
+enum class StepRelation { none, inverse, proportional };
+
+// Codes of audit rules; unused places are empty.
+using RuleCodes = std::array<std::string_view, 7>;
+
 // One figure of a run that people compare. docs/metrics.md derives each under a heading with its key.
 struct Metric {
   std::string_view key;    // "tokens_per_second_per_gpu": JSON, CSV
@@ -29,7 +37,16 @@ struct Metric {
   MetricFormat format;
   std::string_view formula;  // in words
   std::optional<Estimate> (*read)(const RunResult& result);
+  StepRelation relation = StepRelation::none;  // to the mean step time
+  RuleCodes unlike = {};                       // findings of a pair after which its two figures mean different things
+  RuleCodes doubted = {};                      // findings of a run that put its figure in doubt
+  std::string_view contradicted = {};          // prefix of Contradiction::what where the figure is contradicted
 };
+
+// How many of the last losses the final loss is the mean of: a tenth of them, 1 to 20.
+size_t final_loss_window(const RunResult& result);
+
+bool holds_code(const RuleCodes& codes, std::string_view code);
 
 // All of them, in the order in which they are shown. The first is the headline.
 std::span<const Metric> metrics();

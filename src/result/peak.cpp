@@ -14,6 +14,8 @@ std::optional<PeakInfo> catalogue_peak(std::string_view device_name, Precision p
   return PeakInfo{fmt::format("catalogue:{}:{}", hardware->id, enum_name(precision)), peak->second, hardware->source};
 }
 
+bool is_measured(const PeakInfo& peak) { return peak.id.starts_with("measured"); }
+
 std::optional<double> catalogue_value(const PeakInfo& peak) {
   for (const HardwareSpec& hardware : hardware_catalogue())
     for (const auto& [precision, flops] : hardware.dense_peak_flops)

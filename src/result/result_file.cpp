@@ -175,6 +175,19 @@ void complete_result(RunResult& result) {
   check_validity(result);
 }
 
+// What begins as no JSON object is most often a log.
+Json parse_result_json(const std::string& text, const std::string& path) {
+  try {
+    return parse_json(text, path);
+  } catch (const Error& error) {
+    const size_t start = text.find_first_not_of(" \t\r\n");
+    if (start == std::string::npos || text[start] == '{') throw;
+    Problem problem = error.problems().front();
+    problem.hint = fmt::format("if it is a log: tprimat extract {}", quote_shell(path));
+    throw Error(std::move(problem), error.status());
+  }
+}
+
 // A name out of a log must not choose the folder.
 std::string file_word(std::string word) {
   for (char& c : word)
@@ -209,7 +222,7 @@ RunResult read_run_result(const std::string& text, const std::filesystem::path& 
     complete_result(*current);
     return std::move(*current);
   }
-  const Json json = parse_json(text, path.string());
+  const Json json = parse_result_json(text, path.string());
   try {
     return run_result_from_json(json, path.filename().string());
   } catch (const Error& error) {

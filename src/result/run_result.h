@@ -150,11 +150,14 @@ struct ModelInfo {
   std::string name;
   std::optional<std::string> full_name;
   std::optional<int64_t> num_parameters;
+  std::optional<int64_t> trainable_parameters = {};  // absent: all of them
   std::optional<ModelSpec> shape;
   static constexpr auto fields() {
     using M = ModelInfo;
     return std::tuple{field("name", &M::name, "key of the model"), field("full_name", &M::full_name, "name for people"),
                       field("num_parameters", &M::num_parameters, "exact parameter count"),
+                      field("trainable_parameters", &M::trainable_parameters,
+                            "parameters that the optimizer updates (adapters, or those not frozen); absent: all"),
                       field("shape", &M::shape, "shape of the model")};
   }
 };
@@ -320,7 +323,7 @@ struct SourceInfo {
   std::optional<std::string> log = {}, steps_file = {}, format = {};
   std::optional<double> confidence = {};
   std::optional<std::string> step_time = {};
-  std::optional<int64_t> lines = {}, first_line = {}, last_line = {}, records = {}, attempts = {};
+  std::optional<int64_t> lines = {}, first_line = {}, last_line = {}, records = {}, attempts = {}, attempt = {};
   static constexpr auto fields() {
     using S = SourceInfo;
     return std::tuple{
@@ -333,7 +336,8 @@ struct SourceInfo {
         field("first_line", &S::first_line, "line of the first step record, from 1"),
         field("last_line", &S::last_line, "line of the last step record"),
         field("records", &S::records, "lines that report a step, copies by other ranks included"),
-        field("attempts", &S::attempts, "1 + restarts that repeated steps")};
+        field("attempts", &S::attempts, "1 + restarts that repeated steps"),
+        field("attempt", &S::attempt, "attempt of the log that the steps and settings belong to, from 1")};
   }
 };
 
@@ -351,7 +355,8 @@ struct AuditEntry {
 
 // A figure of a file that its own inputs deny.
 struct Contradiction {
-  enum class Kind { rate, figure, layout };  // what is in doubt: the speed, a figure beside it, how the work was split
+  // In doubt: the speed, the model, devices and batch, a figure, work that the framework printed otherwise.
+  enum class Kind { rate, shape, layout, figure, settings };
   std::string what, stated, derived;
   Kind kind = Kind::figure;
 };
@@ -378,7 +383,7 @@ struct RunEvent {
 // A step that is left out of the steady state, because its time is not that of a training step alone.
 struct LabelledStep {
   int64_t step = 0;
-  std::string label;  // evaluation, checkpoint, restart, mean_of_two
+  std::string label;  // evaluation, checkpoint, restart, mean_of_two, other_batch
   static constexpr auto fields() {
     using L = LabelledStep;
     return std::tuple{field("step", &L::step, "number of the step"), field("label", &L::label, "what its time holds")};
@@ -469,6 +474,7 @@ struct RunResult {
   std::optional<std::vector<RankMemoryEntry>> memory_by_rank;
   std::optional<std::vector<RunEvent>> events;
   std::optional<std::map<std::string, int64_t>> event_counts;
+  std::optional<int64_t> skipped_updates;  // steps that left the weights as they were; absent: none is known of
   std::vector<std::string> warnings;
   std::vector<double> step_times;   // s, one per step, warm-up included
   std::vector<double> loss_values;  // NaN (null) where a step had none or saw a NaN
@@ -515,6 +521,8 @@ struct RunResult {
         field("memory_by_rank", &R::memory_by_rank, "highest memory of each rank, by meaning"),
         field("events", &R::events, "what the log reports beside its steps; at most a thousand of a kind"),
         field("event_counts", &R::event_counts, "how often each kind of event was reported"),
+        field("skipped_updates", &R::skipped_updates,
+              "steps whose update was skipped (overflow, NaN, spike); absent: not known"),
         field("warnings", &R::warnings, "what a reader must know before trusting the figures"),
         field("step_times", &R::step_times, "duration of each step, s"),
         field("loss_values", &R::loss_values, "loss of each step, nats"),

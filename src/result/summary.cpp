@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "result/adapters.h"
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
 #include "stats/steady_state.h"
@@ -153,8 +154,9 @@ std::map<std::string, double> count_flops(const RunResult& result) {
   const auto& shape = result.model_info.shape;
   const auto length = result.training_config.sequence_length;
   if (!shape || !length || *length <= 0 || !check_model(*shape, "").empty()) return flops;
+  if (!result.model_info.trainable_parameters && find_adapters(result)) return flops;  // frozen weights cost less
   for (const FlopFormula formula : {FlopFormula::causal, FlopFormula::full, FlopFormula::six_n})
-    flops[formula_id(formula)] = flops_per_token(*shape, *length, formula);
+    flops[formula_id(formula)] = flops_per_token(*shape, *length, formula, result.model_info.trainable_parameters);
   return flops;
 }
 
@@ -168,17 +170,15 @@ int64_t steps_after_warmup(const RunResult& result) {
 }
 
 void derive_energy(RunResult& result, double steady_tokens) {
-  for (const TelemetrySummary& each : result.telemetry) {
-    if (!each.energy_joules || !each.energy_valid.value_or(false)) continue;
-    // At the power that was measured, energy is uncertain as time is.
-    const StepStatistics& steps = *result.statistics;
-    Estimate joules{*each.energy_joules / steady_tokens, {}, {}};
-    if (steps.ci95_low && steps.ci95_high && steps.mean > 0)
-      joules.low = joules.value * *steps.ci95_low / steps.mean,
-      joules.high = joules.value * *steps.ci95_high / steps.mean;
-    result.derived.joules_per_token = joules;
-    return;
-  }
+  const TelemetrySummary* sensor = find_energy(result);
+  if (sensor == nullptr) return;
+  // At the power that was measured, energy is uncertain as time is.
+  const StepStatistics& steps = *result.statistics;
+  Estimate joules{*sensor->energy_joules / steady_tokens, {}, {}};
+  if (steps.ci95_low && steps.ci95_high && steps.mean > 0)
+    joules.low = joules.value * *steps.ci95_low / steps.mean,
+    joules.high = joules.value * *steps.ci95_high / steps.mean;
+  result.derived.joules_per_token = joules;
 }
 
 void derive_utilisation(Derived& derived) {
@@ -245,6 +245,12 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
 }
 
 }  // namespace
+
+const TelemetrySummary* find_energy(const RunResult& result) {
+  for (const TelemetrySummary& each : result.telemetry)
+    if (each.energy_joules && each.energy_valid.value_or(false)) return &each;
+  return nullptr;
+}
 
 int64_t entry_span(const RunResult& result, size_t entry) {
   if (!result.steps || !result.steps->mean_of || entry >= result.steps->mean_of->size()) return 1;

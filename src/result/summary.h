@@ -37,6 +37,9 @@ int64_t steps_reached(const RunResult& result);
 // Step times of the steady state, s: what remains after the warm-up, without steps that have no valid time or a label.
 std::vector<double> steady_step_times(const RunResult& result);
 
+// The first sensor entry whose energy counter is valid, from which joules per token follow; nullptr for none.
+const TelemetrySummary* find_energy(const RunResult& result);
+
 // Adds a warning unless it stands there already.
 void add_warning(RunResult& result, const std::string& sentence);
 

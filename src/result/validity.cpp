@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "result/lost_updates.h"
 #include "result/summary.h"
 
 namespace tprimat {
@@ -66,8 +67,21 @@ void check_losses(RunResult& result) {
   if (gap > longest_gap)
     condemn(result, FailureKind::nan_loss,
             fmt::format("the loss is not a number from step {} on", step_number(result, losses.size() - gap)));
-  else if (missing > 0)
+  else if (missing > 0 && count_skipped_updates(result).nan == 0)
     add_warning(result, fmt::format("the loss is missing at {} of {} steps", missing, losses.size()));
+}
+
+// A run that loses more than half of its updates does not train, whatever its loss.
+void check_updates(RunResult& result) {
+  const SkippedUpdates skipped = count_skipped_updates(result);
+  const int64_t steps = steps_reached(result);
+  const std::string nans =
+      fmt::format("the loss or the gradient is not a number at {} of {} steps", skipped.nan, steps);
+  if (skipped.nan > 0) add_warning(result, nans + ": these updates are lost");
+  if (2 * skipped.nan > steps)
+    condemn(result, FailureKind::nan_loss, nans);
+  else if (2 * skipped.all > steps)
+    condemn(result, FailureKind::wrong_work, fmt::format("{} of {} updates were skipped", skipped.all, steps));
 }
 
 void check_length(RunResult& result, size_t length, const char* what) {
@@ -94,6 +108,7 @@ void add_warning(RunResult& result, const std::string& sentence) {
 void check_validity(RunResult& result) {
   check_steps(result);
   check_losses(result);
+  check_updates(result);
   check_length(result, result.loss_values.size(), "losses");
   check_length(result, result.learning_rates.size(), "learning rates");
   check_length(result, result.grad_norms.size(), "gradient norms");

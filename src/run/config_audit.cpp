@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
@@ -58,14 +59,14 @@ std::vector<AskedSetting> list_optimizer(const OptimizerSpec& optimizer) {
 
 std::vector<AskedSetting> list_layout(const TrainSpec& spec) {
   const ParallelSpec& layout = spec.parallel;
-  std::vector<AskedSetting> list = {
-      {"gradient_accumulation_steps", {}, show(spec.gradient_accumulation_steps())},
-      {"num_devices", {}, show(layout.ranks())},
-      {"tensor_model_parallel_size", {}, show(layout.tensor)},
-      {"pipeline_model_parallel_size", {}, show(layout.pipeline)},
-      {"data_parallel_size", {}, show(layout.data)},
-      {"context_parallel_size", {}, show(layout.context)}};
-  if (layout.data > 1) list.push_back({"zero_stage", {"zero_stage"}, show(layout.zero_stage)});  // else nothing to share
+  std::vector<AskedSetting> list = {{"gradient_accumulation_steps", {}, show(spec.gradient_accumulation_steps())},
+                                    {"num_devices", {}, show(layout.ranks())},
+                                    {"tensor_model_parallel_size", {}, show(layout.tensor)},
+                                    {"pipeline_model_parallel_size", {}, show(layout.pipeline)},
+                                    {"data_parallel_size", {}, show(layout.data)},
+                                    {"context_parallel_size", {}, show(layout.context)}};
+  if (layout.data > 1)
+    list.push_back({"zero_stage", {"zero_stage"}, show(layout.zero_stage)});  // else nothing to share
   return list;
 }
 
@@ -114,6 +115,8 @@ std::vector<AuditEntry> audit_settings(const TrainSpec& asked, const ExtractedLo
 }
 
 ReadLog read_log_beginning(const std::string& path) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(path, unreadable)) return {};
   std::ifstream file(path, std::ios::binary);
   std::string text(k_beginning_bytes, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

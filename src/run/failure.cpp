@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
@@ -128,6 +129,8 @@ EndCause explain_signal(const ExitReason& exit, const std::string& log_end) {
 }  // namespace
 
 std::string read_log_end(const std::string& path, std::optional<int64_t> until) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(path, unreadable)) return "";
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
   const auto size = static_cast<int64_t>(file.tellg());

@@ -1,6 +1,7 @@
 #include "run/follow.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -28,6 +29,7 @@ Command command_of(const PlannedRun& run, const SuiteOptions& options) {
   command.log_path = run.plan.log_path;
   command.time_limit_seconds = options.time_limit_seconds;
   command.grace_seconds = options.grace_seconds;
+  command.kept_open = options.kept_open;
   if (!run.plan.cleanup_command.empty()) command.orphaned_grace_seconds = 20.0;  // it cancels what is not its child
   return command;
 }
@@ -66,7 +68,7 @@ class Follower {
       note_problem(error);
     }
     if (trace_.problem || trace_.hung || trace_.exit.kind != ExitReason::Kind::exited)
-      end_outside_ranks(run_.plan, around_.processes);
+      end_outside_ranks(run_.plan, around_);
     steps_->read_rest(unix_time_seconds());
     if (!steps_->damage().empty()) trace_.damage.push_back(steps_->damage());
     trace_.neighbours = neighbours.report(k_gpu_patience_seconds);
@@ -78,11 +80,21 @@ class Follower {
 
  private:
   void prepare() {
+    write_request();
     for (const GeneratedFile& file : run_.plan.files) write_file_atomically(file.path, file.content);
     std::error_code ignored;
     const std::string& steps = run_.plan.steps_path.empty() ? run_.plan.log_path : run_.plan.steps_path;
+    require_replaceable(steps);
     std::filesystem::remove(steps, ignored);  // those of an earlier run are not this run's
     move_aside(run_.plan.checkpoints_path);
+  }
+
+  // The requested settings, to verify the result later. A trainer that reads a specification overwrites it with its
+  // own.
+  void write_request() const {
+    const std::filesystem::path folder = run_.request.paths.folder;
+    write_file_atomically(folder / "train_spec.json", print_json(train_spec_to_json(run_.spec)));
+    write_file_atomically(folder / "launch.json", print_json(launch_facts_to_json(run_.launch_facts)));
   }
 
   void note_problem(const Error& error) {

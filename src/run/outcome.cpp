@@ -37,8 +37,25 @@ std::string compare_with_machine(const RunOutcome& outcome) {
 }
 
 std::string explain(const RunOutcome& outcome) {
-  return fmt::format("{} {}: {}\n  log: {}\n", name_of(outcome), enum_name(outcome.status),
-                     outcome.reason.value_or("no reason is known"), outcome.log_path);
+  const std::string log = outcome.log_path.empty() ? "" : fmt::format("  log: {}\n", outcome.log_path);
+  return fmt::format("{} {}: {}\n{}", name_of(outcome), enum_name(outcome.status),
+                     outcome.reason.value_or("no reason is known"), log);
+}
+
+// What several runs share, such as a doubtful peak, is said once.
+std::string render_warnings(const std::vector<RunOutcome>& outcomes) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> runs_by_warning;
+  for (const RunOutcome& each : outcomes)
+    for (const std::string& warning : each.warnings) {
+      auto known = std::find_if(runs_by_warning.begin(), runs_by_warning.end(),
+                                [&](const auto& entry) { return entry.first == warning; });
+      if (known == runs_by_warning.end()) known = runs_by_warning.insert(known, {warning, {}});
+      known->second.push_back(name_of(each));
+    }
+  std::string lines;
+  for (const auto& [warning, runs] : runs_by_warning)
+    lines += fmt::format("{}: {}\n", runs.size() == 1 ? runs[0] : fmt::format("{} runs", runs.size()), warning);
+  return lines;
 }
 
 }  // namespace
@@ -52,13 +69,13 @@ RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string rea
   outcome.run = run.run;
   outcome.status = status;
   if (!reason.empty()) outcome.reason = std::move(reason);
-  outcome.log_path = run.plan.log_path;
   return outcome;
 }
 
 RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
   RunOutcome outcome = make_outcome(run, result.status, result.status_reason.value_or(""));
   outcome.result_path = run.plan.result_path;
+  outcome.log_path = run.plan.log_path;
   outcome.failure_kind = result.failure_kind;
   if (result.derived.tokens_per_second) outcome.tokens_per_second = result.derived.tokens_per_second->value;
   if (result.derived.mfu) outcome.mfu = result.derived.mfu->value;
@@ -89,8 +106,8 @@ std::string render_report(const SuiteReport& report) {
                           each.result_path.empty() ? "-" : each.result_path});
     sentences += compare_with_machine(each);
     if (needs_explaining(each)) sentences += explain(each);
-    for (const std::string& warning : each.warnings) sentences += name_of(each) + ": " + warning + "\n";
   }
+  sentences += render_warnings(report.outcomes);
   for (const Problem& problem : report.unavailable) sentences += "not run: " + to_string(problem) + "\n";
   const std::string profiles = render_profiles(report.profiles);
   if (report.outcomes.empty()) return profiles + sentences;

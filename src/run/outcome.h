@@ -22,7 +22,7 @@ struct RunOutcome {
   bool resumed = false;               // a complete result of the same configuration was there already
   std::optional<std::string> reason;  // for every status but complete
   std::optional<FailureKind> failure_kind;
-  std::string result_path, log_path;  // result_path is empty when no result could be written
+  std::string result_path, log_path;  // empty where no result could be written, no training started
   std::optional<double> tokens_per_second, mfu;
   std::optional<PeakInfo> peak;  // what the device can do: the denominator of mfu
   std::optional<int64_t> steps;
@@ -48,7 +48,7 @@ struct RunOutcome {
   }
 };
 RunOutcome make_outcome(const PlannedRun& run, const RunResult& result);
-RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string reason);  // without a result
+RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string reason);  // without result and log
 
 struct SuiteReport {
   std::vector<RunOutcome> outcomes;

@@ -56,6 +56,7 @@ std::optional<MeasuredPeak> PeakSource::measure(Precision precision, int64_t thr
     if (!peak) reporter_.noted(fmt::format("no MFU: this processor has no {} matrix products", enum_name(precision)));
     return peak;
   } catch (const Error& error) {
+    if (around_.interrupts && around_.interrupts() > 0) return std::nullopt;  // the measurement was aborted
     reporter_.noted(fmt::format("no MFU: {}", error.what()));
     return std::nullopt;
   }

@@ -24,7 +24,6 @@ ProfileOutcome make_profile_outcome(const PlannedRun& run, RunStatus status, std
   outcome.last_step = run.profile->last_step;
   outcome.status = status;
   if (!reason.empty()) outcome.reason = std::move(reason);
-  outcome.log_path = run.plan.log_path;
   return outcome;
 }
 
@@ -39,8 +38,10 @@ std::string render_profiles(const std::vector<ProfileOutcome>& outcomes) {
          std::string(enum_name(each.profiler)), fmt::format("{} to {}", each.first_step, each.last_step),
          std::string(enum_name(each.status)) + (each.resumed ? " (resumed)" : ""), each.trace.value_or("-")});
     if (each.status != RunStatus::complete)
-      sentences += fmt::format("{} {}: {}\n  log: {}\n", profile_label(each), enum_name(each.status),
-                               each.reason.value_or("no reason is known"), each.log_path);
+      sentences += fmt::format("{} {}: {}\n", profile_label(each), enum_name(each.status),
+                               each.reason.value_or("no reason is known"));
+    if (each.status != RunStatus::complete && !each.log_path.empty())
+      sentences += fmt::format("  log: {}\n", each.log_path);
     for (const std::string& warning : each.warnings) sentences += profile_label(each) + ": " + warning + "\n";
     if (each.summary) sentences += fmt::format("where the time went: {}\n", *each.summary);
   }

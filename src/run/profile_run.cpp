@@ -74,7 +74,9 @@ class ProfileRun {
 
  private:
   ProfileOutcome ended(RunStatus status, std::string reason) const {
-    return make_profile_outcome(run_, status, std::move(reason));
+    ProfileOutcome outcome = make_profile_outcome(run_, status, std::move(reason));
+    outcome.log_path = run_.plan.log_path;
+    return outcome;
   }
 
   // A trace of an earlier run must not be taken for this run's.

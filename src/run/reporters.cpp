@@ -4,19 +4,21 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+
 namespace tprimat {
 namespace {
 
 constexpr const char* k_redraw = "\r\x1b[K";  // start of the line, and clear it
 
 std::string opening(const PlannedRun& run, size_t number, size_t of) {
-  return fmt::format("[{}/{}] {}\n      log: {}\n", number, of, describe(run), run.plan.log_path);
+  return fmt::format("[{}/{}] {}\n      log: {}\n", number, of, printable(describe(run)), printable(run.plan.log_path));
 }
 
 std::string closing(const RunOutcome& outcome) {
   std::string text = outcome.resumed ? "      resumed: a complete result is there"
                                      : fmt::format("      {}", enum_name(outcome.status));
-  if (outcome.reason) text += ": " + *outcome.reason;
+  if (outcome.reason) text += ": " + printable(*outcome.reason);
   if (outcome.tokens_per_second) text += fmt::format(", {} tokens/s", format_count(*outcome.tokens_per_second));
   return text + "\n";
 }
@@ -24,8 +26,8 @@ std::string closing(const RunOutcome& outcome) {
 std::string profile_closing(const ProfileOutcome& outcome) {
   if (outcome.resumed) return "      resumed: the profile is there\n";
   std::string text = fmt::format("      {}", enum_name(outcome.status));
-  if (outcome.reason) text += ": " + *outcome.reason;
-  if (outcome.trace) text += ": " + *outcome.trace;
+  if (outcome.reason) text += ": " + printable(*outcome.reason);
+  if (outcome.trace) text += ": " + printable(*outcome.trace);
   return text + "\n";
 }
 
@@ -49,7 +51,7 @@ void PlainReporter::progressed(const Progress& progress) {
 
 void PlainReporter::run_ended(const RunOutcome& outcome) { sink_(closing(outcome)); }
 void PlainReporter::profile_ended(const ProfileOutcome& outcome) { sink_(profile_closing(outcome)); }
-void PlainReporter::noted(const std::string& sentence) { sink_("      " + sentence + "\n"); }
+void PlainReporter::noted(const std::string& sentence) { sink_("      " + printable(sentence) + "\n"); }
 
 void TerminalReporter::run_started(const PlannedRun& run, size_t number, size_t of) { sink_(opening(run, number, of)); }
 
@@ -60,6 +62,6 @@ void TerminalReporter::progressed(const Progress& progress) {
 
 void TerminalReporter::run_ended(const RunOutcome& outcome) { sink_(k_redraw + closing(outcome)); }
 void TerminalReporter::profile_ended(const ProfileOutcome& outcome) { sink_(k_redraw + profile_closing(outcome)); }
-void TerminalReporter::noted(const std::string& sentence) { sink_(k_redraw + ("      " + sentence + "\n")); }
+void TerminalReporter::noted(const std::string& sentence) { sink_(k_redraw + ("      " + printable(sentence) + "\n")); }
 
 }  // namespace tprimat

@@ -8,18 +8,39 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "result/result_file.h"
 #include "result/summary.h"
 #include "run/follow.h"
 #include "run/forecast.h"
 #include "run/peak_source.h"
 #include "run/profile_run.h"
+#include "run/result_lock.h"
 #include "run/run_facts.h"
 #include "run/telemetry_report.h"
 #include "text/format.h"
 
 namespace tprimat {
 namespace {
+
+// Locks of this run's result and of its log: log names may be equal where result names differ.
+class RunLocks {
+ public:
+  explicit RunLocks(const PlannedRun& run)
+      : result_(run.request.paths.folder + ".lock"), log_(lock_of_log(run.request.paths)) {}
+
+  int kept_open() const {
+    return result_.descriptor();
+  }  // until the run's process tree is gone, whatever becomes of us
+
+ private:
+  static std::filesystem::path lock_of_log(const RunPaths& paths) {
+    const std::filesystem::path folder = std::filesystem::path(paths.folder).parent_path();
+    return folder / (std::filesystem::path(paths.log).filename().string() + ".lock");
+  }
+
+  ResultLock result_, log_;
+};
 
 class Suite {
  public:
@@ -47,9 +68,21 @@ class Suite {
   RunOutcome perform(const PlannedRun& run) {
     if (is_interrupted()) return make_outcome(run, RunStatus::interrupted, "not started");
     if (const auto earlier = find_earlier_result(run)) return resume(run, *earlier);
+    try {
+      require_replaceable(run.plan.result_path);
+      const RunLocks locks(run);
+      return perform_alone(run, locks.kept_open());
+    } catch (const Error& error) {
+      return make_outcome(run, RunStatus::failed, to_string(error.problems().front()));
+    }
+  }
+
+  RunOutcome perform_alone(const PlannedRun& run, int kept_open) {
+    if (const auto earlier = find_earlier_result(run)) return resume(run, *earlier);  // made a moment ago
     if (has_trained_) cool_down();
     const std::optional<MeasuredPeak> peak = peaks_.find(run);
     if (is_interrupted()) return make_outcome(run, RunStatus::interrupted, "not started");
+    options_.kept_open = kept_open;
     return store(run, train(run, peak));
   }
 
@@ -101,7 +134,13 @@ class Suite {
     if (is_interrupted()) return make_profile_outcome(run, RunStatus::interrupted, "not started");
     if (options_.resume)
       if (const auto earlier = find_earlier_profile(run)) return *earlier;
-    return profile_training(run, options_, around_, reporter_);
+    try {
+      const RunLocks locks(run);
+      options_.kept_open = locks.kept_open();
+      return profile_training(run, options_, around_, reporter_);
+    } catch (const Error& error) {
+      return make_profile_outcome(run, RunStatus::failed, to_string(error.problems().front()));
+    }
   }
 
   // The steady state decides over which time the sensors are read, and what they say goes into the derived figures.
@@ -127,7 +166,9 @@ class Suite {
       write_run_result(run.plan.result_path, result);
       return make_outcome(run, result);
     } catch (const Error& error) {
-      return make_outcome(run, RunStatus::failed, to_string(error.problems().front()));
+      RunOutcome outcome = make_outcome(run, RunStatus::failed, to_string(error.problems().front()));
+      outcome.log_path = run.plan.log_path;
+      return outcome;
     }
   }
 
@@ -143,7 +184,7 @@ class Suite {
 
   bool is_interrupted() const { return around_.interrupts && around_.interrupts() > 0; }
 
-  const SuiteOptions& options_;
+  SuiteOptions options_;
   const Surroundings& around_;
   Reporter& reporter_;
   PeakSource peaks_;

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "result/asked_facts.h"
 #include "result/summary.h"
 #include "run/config_audit.h"
 #include "run/environment.h"
 #include "run/failure.h"
 #include "run/forecast.h"
-#include "spec/model_spec.h"
 
 namespace tprimat {
 namespace {
@@ -41,41 +41,6 @@ DeviceInfo describe_device(const PlannedRun& run, const MachineFacts& machine) {
   const auto stack = machine.stacks.find(*device.software_stack);
   if (stack != machine.stacks.end()) device.software_version = stack->second;
   return device;
-}
-
-TrainingConfig describe_training(const TrainSpec& spec) {
-  TrainingConfig config;
-  config.max_steps = spec.steps;
-  config.global_batch_size = spec.global_batch_size;
-  config.micro_batch_size = spec.micro_batch_size;
-  config.sequence_length = spec.sequence_length;
-  config.num_gpus = spec.parallel.ranks();
-  config.parallel_strategy = spec.parallel.strategy;
-  config.learning_rate = spec.optimizer.learning_rate;
-  config.min_learning_rate = spec.optimizer.min_learning_rate;
-  config.weight_decay = spec.optimizer.weight_decay;
-  config.clip_grad_norm = spec.optimizer.clip_grad_norm;
-  config.warmup_steps = spec.optimizer.warmup_steps;
-  config.seed = spec.seed;
-  config.optimizer = describe_optimizer(spec.optimizer);
-  config.schedule = std::string(enum_name(spec.optimizer.schedule));
-  config.recompute = std::string(enum_name(spec.recompute));
-  return config;
-}
-
-ParallelismConfig describe_layout(const TrainSpec& spec) {
-  ParallelismConfig layout;
-  layout.strategy_name = spec.parallel.strategy;
-  layout.tensor_model_parallel_size = spec.parallel.tensor;
-  layout.pipeline_model_parallel_size = spec.parallel.pipeline;
-  layout.data_parallel_size = spec.parallel.data;
-  layout.context_parallel_size = spec.parallel.context;
-  layout.gradient_accumulation_steps = spec.gradient_accumulation_steps();
-  layout.virtual_pipeline_model_parallel_size = spec.parallel.virtual_pipeline;
-  layout.zero_stage = spec.parallel.zero_stage;
-  if (spec.parallel.pipeline > 1) layout.embedding_and_loss_as_layers = spec.parallel.ends_as_layers;
-  layout.sequence_parallel = spec.parallel.sequence_parallel;
-  return layout;
 }
 
 void fail(RunResult& result, const EndCause& cause) {
@@ -197,6 +162,21 @@ void describe_beside(RunResult& result, const std::vector<StepRecord>& steps) {
   if (reported.unix_time || reported.loss_scale) result.reported = std::move(reported);
 }
 
+void describe_skipped_updates(RunResult& result, const std::vector<StepRecord>& steps) {
+  std::vector<RunEvent> events;
+  for (const StepRecord& each : steps) {
+    if (!each.skipped.value_or(false)) continue;
+    RunEvent& event = events.emplace_back();
+    event.kind = "skipped_update", event.step = each.step, event.text = "1 update skipped";
+  }
+  if (events.empty()) return;
+  result.skipped_updates = std::ssize(events);
+  result.event_counts = {{"skipped_update", std::ssize(events)}};
+  constexpr size_t k_max_events = 1000;  // as of a log
+  events.resize(std::min(events.size(), k_max_events));
+  result.events = std::move(events);
+}
+
 void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
   const std::vector<StepRecord> steps = in_order(trace, spec.steps, result.warnings);
   check_tokens(result, steps, spec.tokens_per_step());
@@ -207,6 +187,7 @@ void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSp
   result.grad_norms = series(steps, &StepRecord::grad_norm);
   result.memory_values = series(steps, &StepRecord::memory_allocated_gb);
   describe_beside(result, steps);
+  describe_skipped_updates(result, steps);
 }
 
 void describe_source(RunResult& result, const LaunchPlan& plan) {
@@ -234,17 +215,12 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   result.platform = run.platform;
   result.framework = run.framework;
   result.framework_version = run.framework_version;
+  fill_asked_facts(result, run.spec);
   result.timestamp = trace.timestamp;
-  result.model_info = {run.spec.model.name, run.spec.model.full_name, count_parameters(run.spec.model).total(),
-                       run.spec.model};
-  result.precision = run.spec.precision;
-  result.dataset = run.spec.data.dataset;
   const bool elsewhere = run.plan.place == Whereabouts::elsewhere;
   const MachineFacts machine = elsewhere ? MachineFacts{} : around.machine;
   if (elsewhere) result.warnings.push_back(std::string(k_elsewhere));
   result.gpu_info = describe_device(run, machine);
-  result.training_config = describe_training(run.spec);
-  result.parallelism_config = describe_layout(run.spec);
   result.environment = describe_environment(machine, around.libraries);
   if (run.platform == Platform::cpu && !elsewhere)
     result.environment["cpu_threads_used"] = std::to_string(used_threads(run, machine.cpu));

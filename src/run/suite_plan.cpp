@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <set>
+#include <map>
 
 #include "launch/launchers.h"
 #include "launch/profilers.h"
-#include "run/config_hash.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -34,6 +33,7 @@ class SuitePlanner {
     if (request_.presence == Presence::installed) require_launcher(experiment_.launch);
     choose_models();
     strategies_ = request_.strategies.empty() ? std::vector{experiment_.methodology} : request_.strategies;
+    claimed_ = {{(output_folder() / "runs").string(), "the folder of step records"}};
     SuitePlan suite;
     const std::vector<const FrameworkModule*> modules = choose_frameworks(suite.unavailable);
     for (const std::string& model : models_)
@@ -171,7 +171,15 @@ class SuitePlanner {
       planned.run = run;
       planned.runs = runs_of_each();
       if (request_.profile) make_profiled(planned, module);
-      planned.config_hash = hash_config(planned.spec, module.id, platform_, planned.setup.settings, experiment_.launch);
+      planned.launch_facts = {module.id,
+                              platform_,
+                              planned.setup.settings,
+                              experiment_.launch.launcher,
+                              experiment_.launch.nodes,
+                              planned.spec.checkpoint.directory,
+                              experiment_.fixed_warmup_steps,
+                              planned.setup.usd_per_hour};
+      planned.config_hash = hash_config(planned.spec, planned.launch_facts);
       try {
         planned.request = request_of(module, planned);
         planned.plan = plan_launch(module, planned.request);
@@ -180,7 +188,7 @@ class SuitePlanner {
         refused_with_ = error.status();
         return;
       }
-      claim(planned.plan.result_path);
+      claim_outputs(planned);
       suite.runs.push_back(std::move(planned));
     }
   }
@@ -204,9 +212,10 @@ class SuitePlanner {
     for (const char* ending : {".bin", ".idx"}) {
       std::error_code unreadable;
       if (std::filesystem::exists(data.dataset + ending, unreadable)) continue;
-      throw Error(Problem{fmt::format("there is no {}{}", data.dataset, ending),
-                          request_.dataset ? "--dataset" : fmt::format("models.{}.dataset_path", model),
-                          "give the prefix of a .bin/.idx pair, or make one: tprimat data make --prefix P --tokens N --vocab V"});
+      throw Error(Problem{
+          fmt::format("there is no {}{}", data.dataset, ending),
+          request_.dataset ? "--dataset" : fmt::format("models.{}.dataset_path", model),
+          "give the prefix of a .bin/.idx pair, or make one: tprimat data make --prefix P --tokens N --vocab V"});
     }
   }
 
@@ -257,11 +266,17 @@ class SuitePlanner {
             fs::current_path().string()};
   }
 
-  void claim(const std::string& result_path) {
-    if (claimed_.insert(result_path).second) return;
-    throw Error(Problem{fmt::format("two runs would write the same file {}", result_path),
-                        "benchmarking.output.filename_format",
-                        "use {platform}, {framework} and {model} in it, and name nothing twice"});
+  // A later file would overwrite an earlier one of its name.
+  void claim_outputs(const PlannedRun& run) {
+    claim(run.plan.result_path, "the result of " + describe(run), "benchmarking.output.filename_format");
+    claim(run.plan.log_path, "the log of " + describe(run), "benchmarking.output.log_format");
+  }
+
+  void claim(const std::string& path, const std::string& owner, const std::string& key) {
+    const auto [claimed, is_new] = claimed_.try_emplace(path, owner);
+    if (is_new) return;
+    throw Error(Problem{fmt::format("{} and {} would be the same file {}", claimed->second, owner, path), key,
+                        "use {platform}, {framework} and {model} in it, and give each output a name of its own"});
   }
 
   const Experiment& experiment_;
@@ -269,7 +284,7 @@ class SuitePlanner {
   const MachineFacts& machine_;
   Platform platform_ = Platform::cpu;
   std::vector<std::string> models_, strategies_;
-  std::set<std::string> claimed_;
+  std::map<std::string, std::string> claimed_;   // path -> its owner, in words
   ExitStatus refused_with_ = ExitStatus::usage;  // by the last framework that cannot do what is asked
 };
 

@@ -9,6 +9,7 @@
 #include "launch/frameworks.h"
 #include "launch/launch_plan.h"
 #include "run/profile_window.h"
+#include "spec/config_hash.h"
 #include "telemetry/machine.h"
 
 namespace tprimat {
@@ -32,7 +33,8 @@ struct PlannedRun {
   std::optional<std::string> framework_version;
   TrainSpec spec;
   int64_t run = 1, runs = 1;  // the k-th of how many repetitions
-  std::string config_hash;
+  LaunchFacts launch_facts;
+  std::string config_hash;               // of spec and launch_facts
   std::optional<ProfileWindow> profile;  // it is no measurement
   LaunchRequest request;                 // that became the plan
   LaunchPlan plan;

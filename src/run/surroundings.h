@@ -27,19 +27,25 @@ struct Surroundings {
   MachineFacts machine;
   std::vector<std::shared_ptr<const GpuLibrary>> gpu_libraries;
   // The dense matmul peak and the memory bandwidth of this machine's processor, measured now; used where no catalogue
-  // states a peak. Nothing for a precision that it has no instructions for. May throw Error.
+  // states a peak. Nothing for a precision that it has no instructions for. May throw Error,
+  // and does so soon after a request to stop.
   std::function<std::optional<MeasuredPeak>(Precision precision, int64_t threads)> measure_peak;
   std::function<int()> interrupts;               // requests to stop so far
   std::map<std::string, std::string> libraries;  // "onednn" -> "2.7.2": versions built in, for the record
 };
 
+// `docker stop` gives 10 s before it kills, and Slurm's KillWait is 30 s: leftover processes must have ended and the
+// result must be written by then.
+inline constexpr double k_grace_seconds = 5.0;
+
 struct SuiteOptions {
   bool resume = false;
   std::optional<double> time_limit_seconds;  // of one run
-  double grace_seconds = 10.0;               // between SIGTERM and SIGKILL
-  HangLimits hang;                           // when a run without steps is ended
-  double cool_down_seconds = 0.0;            // pause between two runs
-  int64_t retries = 0;                       // how often a failed run is tried again
+  double grace_seconds = k_grace_seconds;    // between SIGTERM and SIGKILL
+  int kept_open = -1;  // descriptor that stays open for as long as anything of a run's process tree is there
+  HangLimits hang;     // when a run without steps is ended
+  double cool_down_seconds = 0.0;  // pause between two runs
+  int64_t retries = 0;             // how often a failed run is tried again
   std::optional<int64_t> fixed_warmup_steps;
   PlannerSettings planner;  // behind the predictions that results keep
 };

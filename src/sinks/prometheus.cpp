@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "result/metrics.h"
 #include "result/summary.h"
 #include "sinks/kinds.h"
@@ -44,7 +45,7 @@ constexpr GaugeOfMetric k_gauges[] = {
 
 std::string escape_label(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : printable(text, "\n")) {
     if (c == '\\')
       escaped += "\\\\";
     else if (c == '\n')
@@ -52,7 +53,7 @@ std::string escape_label(std::string_view text) {
     else if (c == '"')
       escaped += "\\\"";
     else
-      escaped += c == '\r' || c == '\0' ? ' ' : c;
+      escaped += c;
   }
   return escaped;
 }

@@ -21,7 +21,7 @@ const SinkKind& find_sink(const std::string& name) {
     names.emplace_back(kind.name);
   }
   const std::string near = nearest_word(name.substr(0, 64), names);
-  throw Error(Problem{fmt::format("'{}' is none of {}", printable(name), fmt::join(names, ", ")), "--format",
+  throw Error(Problem{fmt::format("'{}' is not one of {}", printable(name), fmt::join(names, ", ")), "--format",
                       near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
 }
 

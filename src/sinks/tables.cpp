@@ -1,27 +1,16 @@
 #include "sinks/tables.h"
 
-#include <algorithm>
-
-#include "text/format.h"
+#include "text/csv.h"
 
 namespace tprimat {
 namespace {
-
-// RFC 4180. A byte 0, at which many readers stop, becomes a space.
-std::string quote_cell(std::string cell) {
-  std::replace(cell.begin(), cell.end(), '\0', ' ');
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
 
 std::string to_csv_line(const std::vector<Cell>& cells, CsvReader reader) {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
     const bool disarms = reader == CsvReader::spreadsheet && std::holds_alternative<std::string>(cells[i]);
     const std::string text = cell_text(cells[i]);
-    line += (i > 0 ? "," : "") + quote_cell(disarms ? disarm_formula(text) : text);
+    line += (i > 0 ? "," : "") + (disarms ? csv_text(text) : csv_cell(text));
   }
   return line + '\n';
 }

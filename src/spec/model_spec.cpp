@@ -170,12 +170,17 @@ double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool caus
   return std::min(window - window * (window - 1) / (2 * length), length / 2);
 }
 
-double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula) {
+double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula,
+                       std::optional<int64_t> trainable_parameters) {
   CHECK(sequence_length > 0);
   const ParameterCount parameters = count_parameters(model);
-  if (formula == FlopFormula::six_n) return 6.0 * static_cast<double>(parameters.total());
+  const auto of_weights = [&](int64_t weights) {
+    const int64_t trained = std::clamp<int64_t>(trainable_parameters.value_or(weights), 0, weights);
+    return 4.0 * static_cast<double>(weights) + 2.0 * static_cast<double>(trained);
+  };
+  if (formula == FlopFormula::six_n) return of_weights(parameters.total());
   const double keys = keys_per_query(model, sequence_length, formula == FlopFormula::causal);
-  return 6.0 * static_cast<double>(parameters.matmul_active) +
+  return of_weights(parameters.matmul_active) +
          12.0 * static_cast<double>(model.num_layers * query_width(model)) * keys;
 }
 

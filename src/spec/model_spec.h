@@ -139,7 +139,8 @@ struct ParameterCount {
 };
 ParameterCount count_parameters(const ModelSpec& model);
 
-// Keys that a query sees, on average over the sequence: in `causal` those before it, else all of the window or sequence.
+// Keys that a query sees, on average over the sequence: in `causal` those before it, else all of the window or
+// sequence.
 double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool causal);
 
 // Model FLOPs of one training step (forward and backward) per token, by a named formula; recompute is never in it.
@@ -148,7 +149,12 @@ double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool caus
 //   6n      6·all parameters                                Kaplan et al. (arXiv 2001.08361)
 // With a sliding window shorter than SL, `full` counts min(SL, window) keys per query and `causal` the exact mean of
 // keys seen, at most SL/2. CHECKs that sequence_length is positive; the model must have passed check_model.
-double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula);
+//
+// Where only `trainable_parameters` are updated, a frozen weight has no gradient of its own: it takes 4 FLOPs a token
+// instead of 6 (forward, and the gradient of its input, which what is trained below it needs). Adapters count as if
+// they were part of the model's weights: their own forward pass, below a hundredth, is in no formula.
+double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula,
+                       std::optional<int64_t> trainable_parameters = {});
 
 // "causal/1": a formula's name and version, stored with every figure that was made with it.
 std::string formula_id(FlopFormula formula);

@@ -56,6 +56,20 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// Leaves the single quotes that it stands in.
+std::string print_in_shell(std::string_view bytes) {
+  std::string text = "'\"$(printf '";
+  for (const char c : bytes) text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  return text + "')\"'";
+}
+
+TextTable printable_cells(TextTable table, std::string_view kept = "") {
+  for (std::string& cell : table.header) cell = printable(cell, kept);
+  for (auto& row : table.rows)
+    for (std::string& cell : row) cell = printable(cell, kept);
+  return table;
+}
+
 }  // namespace
 
 std::string format_si(double value, std::string_view unit) {
@@ -66,10 +80,17 @@ std::string format_si(double value, std::string_view unit) {
   return fmt::format("{} {}{}", format_significant(value, 3), k_prefixes[step], unit);
 }
 
-std::string format_gb(double bytes) { return fmt::format("{:.2f} GB", bytes / 1e9); }
+// A figure of 309 digits tells nothing, and fills the screen.
+std::string format_fixed(double value, int decimals) {
+  constexpr double k_max_plain = 1e15;
+  return std::isfinite(value) && std::fabs(value) >= k_max_plain ? fmt::format("{:.2e}", value)
+                                                                 : fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string format_gb(double bytes) { return format_fixed(bytes / 1e9, 2) + " GB"; }
 
 std::string format_memory(double bytes) {
-  return bytes < 0.9995e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : format_gb(bytes);
+  return bytes < 0.9995e9 ? format_fixed(bytes / 1e6, 1) + " MB" : format_gb(bytes);
 }
 
 std::string format_duration(double seconds) {
@@ -85,12 +106,13 @@ std::string format_duration(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
 
-std::string format_percent(double fraction, int decimals) { return fmt::format("{:.{}f} %", fraction * 100, decimals); }
+std::string format_percent(double fraction, int decimals) { return format_fixed(fraction * 100, decimals) + " %"; }
 
 std::string format_count(double value) {
   if (!std::isfinite(value)) return "unknown";
   if (std::fabs(value) < 100) return format_significant(value, 3);
-  return group_thousands(fmt::format("{:.0f}", value));
+  const std::string digits = format_fixed(value, 0);
+  return digits.find('e') == std::string::npos ? group_thousands(digits) : digits;
 }
 
 std::string format_significant(double value, int digits) {
@@ -103,12 +125,6 @@ std::string format_significant(double value, int digits) {
   return fmt::format("{:.{}f}", value, std::max(0, digits - before_point));
 }
 
-std::string disarm_formula(std::string cell) {
-  if (!cell.empty() && std::string_view("=+-@\t\r").find(cell.front()) != std::string_view::npos)
-    cell.insert(0, 1, '\'');
-  return cell;
-}
-
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
@@ -119,26 +135,29 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_c1 = byte >= 0x80 && byte < 0xa0 && !out.empty() && out.back() == '\xc2';  // U+0080 to U+009F
-    if (is_c1) out.pop_back();
-    out += byte < 0x20 || byte == 0x7f || is_c1 ? ' ' : c;
-  }
-  return out;
+bool is_variable_name(std::string_view word) {
+  constexpr std::string_view k_digits = "0123456789";
+  constexpr std::string_view k_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  return !word.empty() && word.find_first_not_of(k_letters) == std::string_view::npos &&
+         k_digits.find(word.front()) == std::string_view::npos;
 }
 
 std::string quote_shell(std::string_view word) {
   constexpr std::string_view k_plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+";
   if (!word.empty() && word.find_first_not_of(k_plain) == std::string_view::npos) return std::string(word);
   std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  while (!word.empty()) {
+    const Utf8Character character = decode_utf8(word);
+    const std::string_view bytes = word.substr(0, std::max<size_t>(1, character.bytes));
+    const bool stays = character.code == '\n' || character.code == '\t' || !is_unprintable(character.code);
+    quoted += bytes == "'" ? "'\\''" : stays && character.bytes > 0 ? std::string(bytes) : print_in_shell(bytes);
+    word.remove_prefix(bytes.size());
+  }
   return quoted + "'";
 }
 
-std::string render_text(const TextTable& table) {
+std::string render_text(const TextTable& raw) {
+  const TextTable table = printable_cells(raw);
   const std::vector<size_t> widths = column_widths(table);
   std::string out;
   const auto print_row = [&](const std::vector<std::string>& row) {
@@ -152,7 +171,8 @@ std::string render_text(const TextTable& table) {
   return out;
 }
 
-std::string render_markdown(const TextTable& table) {
+std::string render_markdown(const TextTable& raw) {
+  const TextTable table = printable_cells(raw, "\n");
   std::string out;
   const auto print_row = [&](const std::vector<std::string>& row) {
     out += '|';

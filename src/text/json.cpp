@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace tprimat {
 namespace {
@@ -20,6 +21,24 @@ std::string line_and_column(std::string_view text, size_t byte) {
 // No file of ours nests this deeply. Copying and printing a value recurse, so a deeper one would end the program.
 constexpr int k_deepest_nesting = 200;
 
+// Outside strings JSON is printable ASCII, so every other character may be escaped by its number.
+std::string escape_unprintable(std::string json) {
+  const auto may_begin = [](char c) { return static_cast<unsigned char>(c) >= 0x7f; };
+  if (std::none_of(json.begin(), json.end(), may_begin)) return json;
+  std::string out;
+  for (std::string_view rest = json; !rest.empty();) {
+    const auto [code, bytes] = may_begin(rest.front()) ? decode_utf8(rest) : Utf8Character{U' ', 1};
+    if (!is_unprintable(code))
+      out += rest.substr(0, bytes);
+    else if (code < 0x10000)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(code));
+    else  // UTF-16
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xd7c0 + (code >> 10U), 0xdc00 + (code & 0x3ffU));
+    rest.remove_prefix(std::max<size_t>(1, bytes));
+  }
+  return out;
+}
+
 bool is_flat_array(const Json& value) {
   return value.is_array() &&
          std::none_of(value.begin(), value.end(), [](const Json& item) { return item.is_structured(); });
@@ -33,7 +52,7 @@ void print_members(const Json& value, int depth, std::string& out) {
   for (const auto& [key, item] : value.items()) {
     out += first ? "\n" : ",\n";
     out += indent;
-    if (value.is_object()) out += Json(key).dump(-1, ' ', false, Json::error_handler_t::replace) + ": ";
+    if (value.is_object()) out += print_json_line(key) + ": ";
     print_indented(item, depth + 1, out);
     first = false;
   }
@@ -42,7 +61,7 @@ void print_members(const Json& value, int depth, std::string& out) {
 
 void print_indented(const Json& value, int depth, std::string& out) {
   if (!value.is_structured() || value.empty() || is_flat_array(value)) {
-    out += value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    out += print_json_line(value);
     return;
   }
   out += value.is_object() ? '{' : '[';
@@ -77,6 +96,8 @@ std::string print_json(const Json& value) {
   return out + '\n';
 }
 
-std::string print_json_line(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string print_json_line(const Json& value) {
+  return escape_unprintable(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
 
 }  // namespace tprimat

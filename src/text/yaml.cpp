@@ -10,6 +10,8 @@
 #include <optional>
 #include <sstream>
 
+#include "base/printable.h"
+
 namespace tprimat {
 namespace {
 
@@ -24,24 +26,6 @@ std::string place_of_byte(std::string_view text, size_t byte, const std::string&
   return fmt::format("{}:{}:{}", name, line, byte - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
 }
 
-// Bytes of the UTF-8 sequence that starts at `at`; 0 when there is none (stray or overlong bytes, surrogates).
-size_t utf8_length(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U; };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool bad = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0);
-    return !bad && follows(1) && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool bad = (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) >= 0x90);
-    return !bad && follows(1) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 bool is_text_character(unsigned char c) { return c >= 0x20 ? c != 0x7F : c == '\t' || c == '\n' || c == '\r'; }
 
 void check_is_text(std::string_view text, const std::string& name) {
@@ -50,7 +34,7 @@ void check_is_text(std::string_view text, const std::string& name) {
         Problem{fmt::format("is {} bytes long; a configuration is at most {} bytes", text.size(), k_yaml_most_bytes),
                 name, ""});
   for (size_t at = 0; at < text.size();) {
-    const size_t length = utf8_length(text, at);
+    const size_t length = decode_utf8(text.substr(at)).bytes;
     if (length == 0 || (length == 1 && !is_text_character(static_cast<unsigned char>(text[at]))))
       throw Error(Problem{fmt::format("is not UTF-8 text: byte 0x{:02X}", static_cast<unsigned char>(text[at])),
                           place_of_byte(text, at, name), "save the file as plain UTF-8 text"});
@@ -241,28 +225,45 @@ std::string syntax_hint(const std::string& message) {
   return "check the indentation, quotes and brackets near this place";
 }
 
-std::string print_scalar(const YamlNode& node) {
-  if (node.kind == YamlNode::Kind::null) return "null";
-  if (!node.quoted) return node.scalar;
+// Whether YAML reads it back as it stands, in block and flow style.
+bool is_plain(std::string_view text) {
+  constexpr std::string_view k_indicators = "-?:,[]{}#&*!|>'\"%@`";
+  const bool begins = !text.empty() && (k_indicators.find(text[0]) == std::string_view::npos ||
+                                        (text[0] == '-' && text.size() > 1 && text[1] != ' '));
+  return begins && text[0] != ' ' && text.back() != ' ' && text.back() != ':' && !text.starts_with("---") &&
+         text.find_first_of(",[]{}") == std::string_view::npos && text.find(": ") == std::string_view::npos &&
+         text.find(" #") == std::string_view::npos && printable(text) == text;
+}
+
+// Escapes of YAML's double quotes; JSON has the same, but for characters beyond U+FFFF.
+std::string quote(std::string_view text) {
   std::string out = "\"";
-  for (const char c : node.scalar) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else if (c == '\t')
-      out += "\\t";
-    else if (c == '\r')
-      out += "\\r";
+  for (; !text.empty(); text.remove_prefix(std::max<size_t>(1, decode_utf8(text).bytes))) {
+    const auto [code, bytes] = decode_utf8(text);
+    if (code == '"' || code == '\\') out += '\\';
+    if (code == '\n' || code == '\t' || code == '\r')
+      out += code == '\n' ? "\\n" : code == '\t' ? "\\t" : "\\r";
+    else if (bytes > 0 && !is_unprintable(code))
+      out += text.substr(0, bytes);
     else
-      out += c;
+      out += bytes == 0    ? "\\ufffd"
+             : code < 0x20 ? fmt::format("\\x{:02x}", static_cast<unsigned>(code))
+                           : printable(text.substr(0, bytes));
   }
   return out + "\"";
 }
 
+std::string print_scalar(const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::null) return "null";
+  return node.quoted || !is_plain(node.scalar) ? quote(node.scalar) : node.scalar;
+}
+
+std::string print_key(const std::string& key) { return is_plain(key) ? key : quote(key); }
+
 std::string print_flow(const YamlNode& node) {
   if (node.kind == YamlNode::Kind::map) {
     std::vector<std::string> parts;
-    for (const YamlEntry& entry : node.entries) parts.push_back(entry.key + ": " + print_flow(entry.value));
+    for (const YamlEntry& entry : node.entries) parts.push_back(print_key(entry.key) + ": " + print_flow(entry.value));
     return fmt::format("{{{}}}", fmt::join(parts, ", "));
   }
   if (node.kind != YamlNode::Kind::list) return print_scalar(node);
@@ -277,12 +278,12 @@ struct Line {
 
 void print_block(const YamlNode& map, size_t indent, std::vector<Line>& lines) {
   for (const YamlEntry& entry : map.entries) {
-    const std::string start = std::string(indent, ' ') + entry.key + ":";
+    const std::string start = std::string(indent, ' ') + print_key(entry.key) + ":";
     if (entry.value.is_map() && !entry.value.entries.empty()) {
       lines.push_back({start, ""});
       print_block(entry.value, indent + 2, lines);
     } else {
-      lines.push_back({start + " " + print_flow(entry.value), entry.value.origin});
+      lines.push_back({start + " " + print_flow(entry.value), printable(entry.value.origin)});
     }
   }
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t k_kernels_shown = 15, k_steps_shown = 40;
 constexpr size_t k_name_width = 72;
 
-std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
+std::string milliseconds(double seconds) { return format_fixed(seconds * 1e3, 3); }
 std::string milliseconds(const std::optional<double>& seconds) { return seconds ? milliseconds(*seconds) : "-"; }
 
 size_t code_points(std::string_view text) {
@@ -39,7 +39,7 @@ std::string count_of(int64_t count, std::string_view noun) {
 }
 
 std::string describe_file(const ProfileSummary& summary) {
-  std::string text = summary.file + ": ";
+  std::string text = printable(summary.file) + ": ";
   if (summary.format == ProfileFormat::kernel_table) return text + "table of kernels\n";
   if (summary.format != ProfileFormat::chrome_trace)
     return text + (summary.format == ProfileFormat::workbook ? "workbook with " : "TraceLens report with ") +
@@ -153,7 +153,7 @@ std::string render_profile(const ProfileSummary& summary) {
     text += describe_device(device) + render_timeline(device.timeline) + render_classes(device.classes) +
             render_kernels(device.kernels, "kernel") + render_steps(device);
   if (summary.host) text += render_host(*summary.host);
-  for (const std::string& note : summary.notes) text += "note: " + note + "\n";
+  for (const std::string& note : summary.notes) text += "note: " + printable(note) + "\n";
   text.erase(text.find_last_not_of('\n') + 1);
   return text + "\n";
 }

@@ -27,14 +27,20 @@ StepRecord record_step(int64_t step, double seconds, const TrainSpec& spec, cons
   return record;
 }
 
+// The sign of a NaN means nothing.
+std::string describe_not_finite(const char* figure, double value, int64_t step) {
+  const char* text = std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "minus infinity";
+  return fmt::format("the {} is not finite at step {}: it is {}", figure, step, text);
+}
+
 // What went wrong in a step, as a sentence; empty when nothing did.
 std::string anomaly_of(int64_t step, const UpdateReport& report) {
   if (report.overflow)
     return fmt::format("step {}: the gradient overflows at loss scale {}; the update is left out and the scale halved",
                        step, report.loss_scale);
-  if (!std::isfinite(report.loss)) return fmt::format("the loss is {} at step {}", report.loss, step);
-  if (!std::isfinite(report.grad_norm))
-    return fmt::format("the gradient norm is {} at step {}", report.grad_norm, step);
+  if (std::isnan(report.loss)) return fmt::format("the loss is NaN at step {}", step);
+  if (!std::isfinite(report.loss)) return describe_not_finite("loss", report.loss, step);
+  if (!std::isfinite(report.grad_norm)) return describe_not_finite("gradient norm", report.grad_norm, step);
   if (report.spike) return fmt::format("the loss jumps to {:.4f} at step {}", report.loss, step);
   return "";
 }

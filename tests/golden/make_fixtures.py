@@ -2,6 +2,7 @@
 import json
 import math
 import pathlib
+import random
 
 HERE = pathlib.Path(__file__).parent / "compare"
 SHAPE = dict(name="llama", full_name="Llama 3.1 8B", num_layers=32, hidden_size=4096, ffn_hidden_size=14336,
@@ -14,8 +15,10 @@ def wave(i, phase):
     return math.sin(1.7 * i + phase) + 0.6 * math.sin(4.1 * i + 2 * phase)
 
 
-def series(step_time, steps, phase):
-    return [round(step_time * (6 if i == 0 else 1 + 0.003 * wave(i, phase)), 5) for i in range(steps)]
+def series(step_time, steps, file):
+    """Noise of its own for each file: two runs that share theirs are one measurement."""
+    noise = random.Random(file)
+    return [round(step_time * (6 if i == 0 else 1 + 0.0025 * noise.gauss(0, 1)), 5) for i in range(steps)]
 
 
 def older(case, name, platform, device, step_time, batch, length, stored_rate=None, **more):
@@ -23,7 +26,7 @@ def older(case, name, platform, device, step_time, batch, length, stored_rate=No
     result = dict(platform=platform, gpu_info=dict(device_name=device, device_count="N/A", software_stack="nemo" if platform == "nvd" else "rocm"),
                   timestamp="2026-01-05T12:00:00",
                   training_config=dict(max_steps=steps, global_batch_size=batch, sequence_length=length, num_gpus=8),
-                  raw_step_times=series(step_time, steps, 1.0), **more)
+                  raw_step_times=series(step_time, steps, f"{case}/{name}"), **more)
     if stored_rate:
         result["performance_metrics"] = dict(total_steps=steps, total_time_seconds=1.0, avg_step_time_seconds=step_time,
                                              tokens_per_second=stored_rate, tokens_per_second_per_gpu=stored_rate / 8)
@@ -43,7 +46,7 @@ def current(case, name, platform, framework, device, step_time, phase, steps=40,
         parallelism_config=dict(strategy_name="balanced", tensor_model_parallel_size=2, pipeline_model_parallel_size=1, data_parallel_size=4),
         memory_metrics=dict(peak_memory_allocated_gb=60.5, peak_memory_reserved_gb=71.25, measurement_method="torch allocator"),
         derived=dict(peak=dict(id=peak_id, flops_per_second=flops, source="made up"), usd_per_hour=24.0),
-        step_times=series(step_time, steps, phase),
+        step_times=series(step_time, steps, f"{case}/{name}"),
         loss_values=[round(4 + 7.8 * math.exp(-i / 15) + 0.01 * wave(i, phase), 4) for i in range(steps)],
         learning_rates=[round(3e-4 * min(1, (i + 1) / 5) * (0.5 + 0.5 * math.cos(math.pi * i / steps)), 9) for i in range(steps)])
     result.update(changes)

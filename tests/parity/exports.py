@@ -19,6 +19,8 @@ from chosen_python import use_chosen_python
 
 RUNS = pathlib.Path(__file__).resolve().parent.parent / "golden/compare/clear_winner/runs"
 HOSTILE = "a\"b\\c,d\ne{f}=\"g\" </script><b> ../../etc :::MLLOG {\"key\": 1} \x1b[2J '; \u00e9\u2028\t#"
+# The same where a terminal may show it.
+SHOWN = HOSTILE.replace("\t", " ").replace("\x1b", "\\x1b").replace("\u2028", "\\u2028")
 START = 1767225600  # 2026-01-01T00:00:00Z
 NAME = "_b_x__"     # what the file "<b>x'\n.json" becomes
 
@@ -51,7 +53,7 @@ def step_ends(result):
 def check_csv(folder, result):
     rows = list(csv.DictReader(open(folder / "runs.csv", newline="", encoding="utf-8")))
     expect("csv: runs", [row["run"] for row in rows], [NAME, "train_amd_prim_llama"])
-    expect("csv: model", rows[0]["model"], HOSTILE)
+    expect("csv: model", rows[0]["model"], SHOWN.replace("\n", " "))
     steps = [row for row in csv.DictReader(open(folder / "steps.csv", newline="", encoding="utf-8")) if row["run"] == NAME]
     expect("csv: step times", [float(row["step_time_seconds"]) for row in steps], result["step_times"])
     expect("csv: losses", [float(row["loss"]) if row["loss"] else None for row in steps], result["loss_values"])
@@ -84,7 +86,7 @@ def check_prometheus(folder, result):
     expect("prometheus: kinds", {family.type for family in families.values()}, {"gauge"})
     info = {sample.labels["run"]: sample.labels for sample in families["tprimat_run_info"].samples}
     for label in ("model", "device", "strategy", "framework_version"):
-        expect(f"prometheus: {label}", info[NAME][label], HOSTILE)
+        expect(f"prometheus: {label}", info[NAME][label], SHOWN)
     first = {sample.labels["run"]: sample.value for sample in families["tprimat_first_step_time_seconds"].samples}
     expect("prometheus: first step", first[NAME], result["step_times"][0])
     memory = {sample.labels["run"]: sample.value for sample in families["tprimat_peak_memory_allocated_bytes"].samples}

@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <exception>
 
+#include "base/sanitizers.h"
 #include "comm/mpi/mpi_communicator.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if TPRIMAT_ADDRESS_SANITIZER
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -18,7 +19,7 @@ namespace {
 
 // Open MPI leaves memory behind when it ends, and unloads the libraries by whose names it could be told apart. So the
 // leak sanitizer overlooks what MPI_Init allocates, and looks for the last time while MPI still runs.
-#if defined(__SANITIZE_ADDRESS__)
+#if TPRIMAT_ADDRESS_SANITIZER
 void overlook_leaks() { __lsan_disable(); }
 void notice_leaks() { __lsan_enable(); }
 void look_for_leaks() { __lsan_do_leak_check(); }

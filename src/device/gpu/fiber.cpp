@@ -6,8 +6,9 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/sanitizers.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if TPRIMAT_ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -92,7 +93,7 @@ void Fiber::start(void (*enter)()) {
 void Fiber::leave_for(Fiber& next, [[maybe_unused]] bool for_ever) {
   last_left = this;
   last_begun = &next;
-#if defined(__SANITIZE_ADDRESS__)
+#if TPRIMAT_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(for_ever ? nullptr : &fake_stack_, next.stack_bottom_, next.stack_bytes_);
 #endif
 #if defined(__x86_64__)
@@ -105,7 +106,7 @@ void Fiber::leave_for(Fiber& next, [[maybe_unused]] bool for_ever) {
 
 // What was left for this one tells where its own stack lies.
 void Fiber::arrive() {
-#if defined(__SANITIZE_ADDRESS__)
+#if TPRIMAT_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(fake_stack_, &last_left->stack_bottom_, &last_left->stack_bytes_);
 #endif
 }

@@ -10,8 +10,9 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/sanitizers.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if TPRIMAT_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -39,7 +40,7 @@ size_t round_to(size_t bytes, size_t step) { return (bytes + step - 1) / step * 
 
 void protect(const Taken& taken, int protection) { CHECK(::mprotect(taken.mapped, taken.open_bytes, protection) == 0); }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if TPRIMAT_ADDRESS_SANITIZER
 void forbid(const std::byte* from, const std::byte* to) {
   __asan_poison_memory_region(from, static_cast<size_t>(to - from));
 }

@@ -6,6 +6,7 @@
 
 #include "extract/common/gpu_listing.h"
 #include "extract/common/log_words.h"
+#include "extract/common/parameter_counts.h"
 #include "extract/common/readers.h"
 #include "extract/common/setting_names.h"
 #include "extract/dialects/log_facts.h"
@@ -129,9 +130,9 @@ std::optional<int64_t> read_gpu_count(std::string_view text) {
 // line. MB there is 1024^2 bytes.
 void read_memory(const LogLine& line, LogBuilder& log) {
   constexpr std::pair<std::string_view, MemoryKind> k_printed_kinds[] = {{"allocated", MemoryKind::allocated},
-                                                                 {"max allocated", MemoryKind::peak_allocated},
-                                                                 {"reserved", MemoryKind::reserved},
-                                                                 {"max reserved", MemoryKind::peak_reserved}};
+                                                                         {"max allocated", MemoryKind::peak_allocated},
+                                                                         {"reserved", MemoryKind::reserved},
+                                                                         {"max reserved", MemoryKind::peak_reserved}};
   std::string_view text = line.text;
   int64_t rank = std::max(line.rank, -1);
   while (!text.empty()) {
@@ -228,6 +229,7 @@ class MachineFactsReader : public LogReader {
           "machines");
     }
     if (facts.gpu_name) keep_first(facts.platform, platform_of_gpu(*facts.gpu_name));
+    counts_.finish(log);
     pieces_.finish(log);
   }
 
@@ -292,6 +294,7 @@ class MachineFactsReader : public LogReader {
 
   void read_parameters(std::string_view text, LogBuilder& log) {
     pieces_.set_rounded(text);
+    counts_.read(text);
     LoggedFacts& facts = log.facts();
     if (contains(text, " total parameters")) {  // torchtitan: "Model qwen3 14B size: 14,768,307,200 total parameters"
       if (const auto size = text_after(text, " size:")) keep_first(facts.parameters, count_after(*size, ""));
@@ -306,6 +309,7 @@ class MachineFactsReader : public LogReader {
 
   std::unordered_map<int32_t, GpuTable> tables_;  // open ones, by rank
   ModelPieces pieces_;
+  ParameterCounts counts_;
   std::optional<int64_t> gpu_count_;  // as found here
   int64_t listed_ = 0;                // GPUs of one machine
 };
@@ -341,6 +345,8 @@ Dialect machine_facts_reader() {
                       "memory footprints:",
                       "memory (MB) |",
                       " total parameters",
+                      "rainable param",
+                      "Total param",
                       "UNIQUE_PARAMS=",
                       "> total params:",
                       "Peak FLOPS used",

@@ -32,7 +32,7 @@ class NestedSettings {
   void end_level();
   void append(char c);
 
-  bool open_ = false, began_ = false, after_key_ = false, escaped_ = false;
+  bool open_ = false, after_key_ = false, escaped_ = false;
   char quote_ = 0;  // of the string that we are in
   int list_depth_ = 0;
   size_t characters_ = 0;

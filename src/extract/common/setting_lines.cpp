@@ -49,8 +49,7 @@ std::string_view without_origin(std::string_view value) {
 
 // ds_report's "[NO] ....... [OKAY]" and timers: "....: (1.0, 2.0)".
 bool is_other_table(std::string_view rest) {
-  return rest.starts_with(":") || rest.starts_with("[NO]") || rest.starts_with("[YES]") ||
-         rest.starts_with("[OKAY]");
+  return rest.starts_with(":") || rest.starts_with("[NO]") || rest.starts_with("[YES]") || rest.starts_with("[OKAY]");
 }
 
 bool is_short_flag(std::string_view word) { return word.size() > 1 && word[0] == '-' && is_letter(word[1]); }
@@ -139,6 +138,42 @@ std::vector<Setting> read_command_line(std::string_view text) {
   for (Setting& flag : found)
     if (flag.value.empty()) flag.value = "True";
   return found;
+}
+
+std::optional<Setting> read_adapters(std::string_view text) {
+  constexpr size_t k_shown = 60;
+  if (looks_like_source(text)) return std::nullopt;
+  for (const std::string_view kind : {"LoraConfig(", "LoRA("}) {
+    const size_t at = text.find(kind);
+    const bool is_own_word = at == 0 || (at != std::string_view::npos && !is_name_char(text[at - 1]));
+    if (is_own_word) return Setting{"peft", quote_text(text.substr(at), k_shown)};
+  }
+  if (contains(text, "pplying LoRA to") || contains(text, "dding lora to")) return Setting{"peft", "LoRA"};
+  if (contains(text, "Freezing base model")) return Setting{"freeze_base_model", "True"};
+  const auto scheme = text_after(text, "peft_scheme:");
+  if (!scheme || trim(*scheme).empty()) return std::nullopt;
+  return Setting{"peft_scheme", quote_text(trim(*scheme), k_shown)};
+}
+
+std::optional<Setting> read_expert_count(std::string_view text) {
+  for (const std::string_view key : {"num_local_experts", "num_moe_experts", "n_routed_experts", "num_experts"}) {
+    const size_t at = text.find(key);
+    if (at == std::string_view::npos || (at > 0 && is_name_char(text[at - 1]))) continue;
+    std::string_view rest = text.substr(at + key.size());
+    if (rest.starts_with("\"") || rest.starts_with("'")) rest.remove_prefix(1);
+    rest = trim(rest);
+    if (!rest.starts_with(":") && !rest.starts_with("=")) continue;
+    const auto count = parse_whole(trim(rest.substr(1)));
+    if (count && *count > 0) return Setting{std::string(key), std::to_string(*count)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Setting> read_planned_exit(std::string_view text) {
+  constexpr size_t k_shown = 40;
+  const auto how = text_after(text, "exiting program ");
+  if (!how || (!how->starts_with("at iteration") && !contains(*how, "minutes"))) return std::nullopt;
+  return Setting{"exiting program", quote_text(how->substr(0, how->find(']')), k_shown)};
 }
 
 }  // namespace tprimat

@@ -28,4 +28,14 @@ std::optional<Setting> read_adapter_setting(std::string_view text);
 // names as "_", "True" for a flag without value.
 std::vector<Setting> read_command_line(std::string_view text);
 
+// Words by which a program says that it trains adapters or a part of the model: "peft=LoRA(dim=16)",
+// "LoraConfig(r=16)", "Applying LoRA to linear_qkv", "peft_scheme: lora", "Freezing base model parameters".
+std::optional<Setting> read_adapters(std::string_view text);
+
+// "num_moe_experts=8", "\"num_local_experts\": 8" within any other line.
+std::optional<Setting> read_expert_count(std::string_view text);
+
+// "exiting program at iteration 40", "exiting program after 2.0 minutes" of Megatron-LM.
+std::optional<Setting> read_planned_exit(std::string_view text);
+
 }  // namespace tprimat

@@ -11,7 +11,7 @@
 namespace tprimat {
 namespace {
 
-constexpr size_t k_most_dumping_ranks = 1024;      // with a dump under way
+constexpr size_t k_max_dumping_ranks = 1024;    // with a dump under way
 constexpr int64_t k_longest_dump_gap = 300;     // lines, of other ranks, within a dump
 constexpr int k_most_strange_dump_lines = 100;  // of other processes, in a row
 
@@ -32,7 +32,7 @@ bool is_dotted(std::string_view text) { return contains(text, " ...") || contain
 class SettingsReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
-    if (ranks_.size() >= k_most_dumping_ranks && !ranks_.contains(line.rank)) ranks_.clear();
+    if (ranks_.size() >= k_max_dumping_ranks && !ranks_.contains(line.rank)) ranks_.clear();
     RankDump& rank = ranks_[line.rank];
     if (line.number - rank.line > k_longest_dump_gap) rank = {};
     rank.line = line.number;
@@ -112,13 +112,15 @@ class SettingsReader : public LogReader {
 
   void read_fresh(std::string_view text, RankDump& rank, LogBuilder& log) {
     if (contains(text, "- arguments -")) {
-      shows_origin_ =
-          trim(text).starts_with("-------------------- arguments");  // 20 dashes: GPT-NeoX; Megatron has 24
+      shows_origin_ = trim(text).starts_with("-------------------- arguments");  // 20 dashes: GPT-NeoX; Megatron has 24
       rank.dump = Dump::arguments, rank.strange_lines = 0;
+      log.mark_start();
     } else if (contains(text, "launch configs:")) {
       rank.dump = Dump::launch_config;
+      log.mark_start();
     } else if (contains(text, "Experiment configuration")) {
       rank.yaml.open();
+      log.mark_start();
     } else if (!open_nested(text, rank, log) && !open_call(text, rank, log)) {
       read_single(text, log);
     }
@@ -131,6 +133,7 @@ class SettingsReader : public LogReader {
       const size_t at = text.find(mark);
       if (at == std::string_view::npos) continue;
       rank.nested.open();
+      log.mark_start();
       rank.nested.read(text.substr(at + mark.size() - 1));
       mark == "CLI overrides: {" ? keep_told(rank.nested.take()) : keep(rank.nested.take(), log);
       return true;
@@ -145,14 +148,21 @@ class SettingsReader : public LogReader {
       if (!arguments || looks_like_source(text)) continue;
       keep(read_call_arguments(*arguments), log);
       if (arguments->empty()) rank.dump = Dump::call, rank.strange_lines = 0;
+      log.mark_start();
       return true;
     }
     return false;
   }
 
   void read_single(std::string_view text, LogBuilder& log) {
+    keep(read_adapters(text), log);
+    keep(read_expert_count(text), log);
+    if (const auto end = read_planned_exit(text)) log.set_total(end->key, end->value);
     if (text.starts_with("setting ")) return keep(read_adapter_setting(text), log);
-    if (is_command(text)) return keep_told(read_command_line(text));
+    if (is_command(text)) {
+      log.mark_start();
+      return keep_told(read_command_line(text));
+    }
     if (is_dotted(text)) {
       keep(read_dotted_setting(text, shows_origin_ || has_filled_origin(text)), log);
     } else if (contains(text, ":print]")) {
@@ -194,6 +204,16 @@ Dialect settings_reader() {
                       " (float)",
                       " (bool)",
                       " (str)",
+                      "LoRA",
+                      "lora to",
+                      "LoraConfig(",
+                      "peft_scheme",
+                      "Freezing base model",
+                      "num_local_experts",
+                      "num_moe_experts",
+                      "n_routed_experts",
+                      "num_experts",
+                      "exiting program ",
                       "launch configs:",
                       "Experiment configuration",
                       "TrainingArguments(",

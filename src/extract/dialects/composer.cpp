@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -63,6 +64,10 @@ class ComposerReader : public LogReader {
           "the difference of time/train, which is in hours with four decimals (0.36 s)");
   }
 
+  int64_t steps_waiting() const override {
+    return std::count_if(pending_.begin(), pending_.end(), [](const auto& each) { return each.second.is_step(); });
+  }
+
   double confidence(const ExtractedLog&) const override { return losses_ > 0 ? 0.95 : 0; }
 
  private:
@@ -70,6 +75,7 @@ class ComposerReader : public LogReader {
     ExtractedStep record;
     Figure hours;  // of training so far, evaluations left out
     Figure batches_per_sec;
+    bool is_step() const { return record.loss || hours || batches_per_sec; }
   };
 
   // "[batch=1/300000000]:", "[epoch=1/2][batch=3/100]:"; not "[Eval batch=1/10] Eval on eval data".
@@ -106,7 +112,7 @@ class ComposerReader : public LogReader {
     const auto found = pending_.find(rank);
     Pending pending = found->second;
     pending_.erase(found);
-    if (!pending.record.loss && !pending.hours && !pending.batches_per_sec) return;  // the header of something else
+    if (!pending.is_step()) return;  // the header of something else
     set_time(pending);
     log.add(pending.record);
   }

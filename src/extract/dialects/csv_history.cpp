@@ -35,7 +35,7 @@ bool take_row(std::string_view& text, std::vector<std::string>& cells) {
       cell += c;
     }
   }
-  if (at == text.size()) cells.push_back(std::move(cell));
+  if (at == text.size()) cells.emplace_back();  // a row without its end may be cut within a number
   text.remove_prefix(std::min(at + 1, text.size()));
   return true;
 }
@@ -77,7 +77,7 @@ bool is_csv_history(std::string_view head) {
   head = without_byte_order_mark(head);
   const size_t end = head.find('\n');
   if (end == std::string_view::npos || end > 65536 || !contains(head.substr(0, end), ",")) return false;
-  std::string_view first = head.substr(0, end);
+  std::string_view first = head.substr(0, end + 1);
   std::vector<std::string> header;
   take_row(first, header);
   const Columns columns = find_columns(header);

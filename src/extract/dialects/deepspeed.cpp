@@ -74,6 +74,7 @@ class DeepspeedReader : public LogReader {
     const bool all_since =
         gap.steps > 0 && skipped && skipped_ && *skipped - *skipped_ == static_cast<double>(gap.steps);
     step.skipped = all_since || (skipped && *skipped == static_cast<double>(*number));
+    step.skipped_updates = skipped_since(skipped, *number);
     skipped_ = skipped;
     set_time_from_gap(step, gap, stamp_resolution(step, gap));
     from_stamps_ += step.time_source == TimeSource::from_timestamps;
@@ -81,6 +82,14 @@ class DeepspeedReader : public LogReader {
     evaluated_ = false;
     log.add(step);
     has_progress_ = true;
+  }
+
+  // The counter covers the whole training. A log may begin later, so its first value counts only near the start.
+  Figure skipped_since(Figure skipped, int64_t step) const {
+    constexpr int64_t k_max_first_record = 100;
+    if (!skipped.finite() || *skipped < 0) return {};
+    if (skipped_.finite() && *skipped_ <= *skipped) return *skipped - *skipped_;
+    return *skipped == 0 || step <= k_max_first_record ? skipped : Figure();
   }
 
   void read_timer(const LogLine& line, LogBuilder& log) {

@@ -133,6 +133,7 @@ Dialect deepspeed_rlhf_dialect() {
   dialect.anchors.insert(dialect.anchors.end(),
                          {"ppo_ep: ", "PPO Epoch: ", "E2E latency=", "End-to-End => Latency: ", "MaxMemAllocated="});
   dialect.counts_from = 0;
+  dialect.one_optimizer = false;  // actor and critic have one each
   dialect.make_reader = make_deepspeed_rlhf_reader;
   return dialect;
 }

@@ -21,7 +21,7 @@ constexpr WholeLine k_sums[] = {
 constexpr std::string_view k_trainable = "Number of trainable parameters = ";
 constexpr std::string_view k_running = "***** Running training *****";
 constexpr std::string_view k_arguments = "TrainingArguments(";
-constexpr int k_most_lines = 400;  // of an argument dump
+constexpr int k_max_lines = 400;  // of an argument dump
 constexpr int k_most_depth = 100;
 
 struct WholeArgument {
@@ -29,17 +29,17 @@ struct WholeArgument {
   std::optional<int64_t> LoggedFacts::*fact;
 };
 constexpr WholeArgument k_hf_wholes[] = {{"per_device_train_batch_size", &LoggedFacts::micro_batch_size},
-                                      {"gradient_accumulation_steps", &LoggedFacts::accumulation_steps},
-                                      {"max_steps", &LoggedFacts::max_steps},
-                                      {"warmup_steps", &LoggedFacts::warmup_steps},
-                                      {"seed", &LoggedFacts::seed}};
+                                         {"gradient_accumulation_steps", &LoggedFacts::accumulation_steps},
+                                         {"max_steps", &LoggedFacts::max_steps},
+                                         {"warmup_steps", &LoggedFacts::warmup_steps},
+                                         {"seed", &LoggedFacts::seed}};
 struct NumberArgument {
   std::string_view name;
   std::optional<double> LoggedFacts::*fact;
 };
 constexpr NumberArgument k_hf_numbers[] = {{"learning_rate", &LoggedFacts::learning_rate},
-                                        {"weight_decay", &LoggedFacts::weight_decay},
-                                        {"max_grad_norm", &LoggedFacts::clip_grad_norm}};
+                                           {"weight_decay", &LoggedFacts::weight_decay},
+                                           {"max_grad_norm", &LoggedFacts::clip_grad_norm}};
 
 // "SchedulerType.COSINE" -> "cosine"; other values as they are, without quotes.
 std::string plain_value(std::string_view value) {
@@ -114,7 +114,7 @@ bool HfSettingsReader::read_arguments(std::string_view text, LogBuilder& log) {
       --depth_;
     }
   }
-  if (++lines_ > k_most_lines) inside_ = false;
+  if (++lines_ > k_max_lines) inside_ = false;
   return inside_;
 }
 

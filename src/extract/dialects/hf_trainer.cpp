@@ -102,6 +102,8 @@ class HfTrainerReader : public LogReader {
     if (timed_) log.note("step times are derived: means from one record to the next by the bar's clock or pace");
   }
 
+  int64_t steps_waiting() const override { return waiting_ ? 1 : 0; }
+
   double confidence(const ExtractedLog& log) const override {
     if (records_ > 0 || waiting_ || !summary_.empty()) return 0.95;
     if (bar_steps_ == 0 || log.steps.empty()) return settings_.starts() > 0 && log.facts.max_steps ? 0.5 : 0.0;

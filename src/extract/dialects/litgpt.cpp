@@ -97,11 +97,11 @@ class LitgptReader : public LogReader {
       if (const Figure gb = parse_bytes_gb(*memory)) log.add_memory(line.rank, MemoryKind::peak_allocated, *gb);
     } else if (const auto time = text_after(text, "Training time: ")) {
       ++marks_;
-      log.set("Training time", std::string(trim(*time)));
-    } else if (const auto trainable = count_after(text, "trainable parameters: ")) {
-      ++marks_;
-      parameters_ += static_cast<double>(*trainable);  // said twice: trainable, then non-trainable
-      if (parameters_ < 9e15) log.facts().parameters = static_cast<int64_t>(parameters_);
+      log.set_total("Training time", std::string(trim(*time)));
+    } else if (const auto count = text_after(text, "trainable parameters: ")) {
+      ++marks_;  // two lines: trainable, and non-trainable
+      (contains(text, "non-trainable") ? frozen_ : trainable_) = parse_whole(*count);
+      if (trainable_ && frozen_) log.facts().parameters = *trainable_ + *frozen_;
     } else {
       keep_first(log.facts().parameters, count_after(text, "Total parameters: "));
       keep_first(log.facts().micro_batch_size, count_after(text, "micro_batch_size="));
@@ -114,7 +114,7 @@ class LitgptReader : public LogReader {
   int64_t left_over_ = 0;  // their number
   bool whole_ = true;      // none of them is missing
   int64_t unknown_ = 0, marks_ = 0;
-  double parameters_ = 0;
+  std::optional<int64_t> trainable_, frozen_;  // parameters
 };
 
 }  // namespace

@@ -24,7 +24,10 @@ class LlmcReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
     const std::string_view text = line.text;
-    if (text.substr(0, k_table_edge.size()) == k_table_edge) return in_table_ = true;
+    if (text.substr(0, k_table_edge.size()) == k_table_edge) {
+      log.mark_start();
+      return in_table_ = true;
+    }
     if (!text.empty() && text.front() == '|') return in_table_ && read_table_row(text, log);
     in_table_ = false;
     if (contains(text, " tok/s")) {
@@ -123,6 +126,7 @@ class LlmcReader : public LogReader {
     if (facts.gpu_count && *facts.gpu_count > 0 && record.tokens_per_second)
       record.tokens_per_second_per_gpu = *record.tokens_per_second / static_cast<double>(*facts.gpu_count);
     record.skipped = skip_next_;
+    if (skip_next_) record.skipped_updates = 1;
     skip_next_ = false;
     if (log.last() != nullptr) smoothed_ = true;
   }
@@ -160,7 +164,7 @@ class LlmcReader : public LogReader {
       if (total_gb.finite()) keep_first(log.facts().gpu_memory_gb, *total_gb);
     } else if (const auto mean = text_after(line.text, "total average iteration time:")) {
       ++marks_;
-      log.set("total average iteration time", std::string(trim(*mean)));
+      log.set_total("total average iteration time", std::string(trim(*mean)));
     }
   }
 

@@ -63,6 +63,8 @@ class MlperfReader : public LogReader {
     note_unit(log);
   }
 
+  int64_t steps_waiting() const override { return static_cast<int64_t>(blocks_.size()); }
+
   double confidence(const ExtractedLog&) const override { return entries_ > 0 ? 0.97 : 0; }
 
  private:
@@ -76,6 +78,7 @@ class MlperfReader : public LogReader {
       add_evaluation(line, entry, log);
     } else if (key == "init_start") {
       ++ranks_;
+      log.mark_start();
     } else if (key == "run_start") {
       start_clock(line, entry, log);
     } else if (key == "eval_start") {
@@ -239,7 +242,7 @@ class MlperfReader : public LogReader {
     const auto status = entry.metadata.find("status");
     if (status == entry.metadata.end() || !status->is_string()) return;
     const auto& text = status->get_ref<const std::string&>();
-    log.set("run_stop status", text);
+    log.set_total("run_stop status", text);
     if (text != "success") log.add_event(EventKind::failed, line, "run_stop with status " + text);
   }
 
@@ -264,7 +267,7 @@ Dialect mlperf_dialect() {
                      {"samples_per_second", "throughput (in the unit of metadata step per second)"},
                      {"tokens", "derived: global_batch_size x max_sequence_length"}},
           .evaluation_in_times = false,
-          .anchors = {":::MLLOG"},
+          .anchors = {":::MLLOG", "tracked_stats", "train_loss", "init_start"},
           .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<MlperfReader>(); }};
 }
 

@@ -47,6 +47,7 @@ class NativeReader : public LogReader {
     record.loss = number_after(text, "lm loss:");
     record.loss_scale = number_after(text, "loss scale:");
     record.grad_norm = number_after(text, "grad norm:");
+    record.skipped_updates = 0;
     if (contains(text, "number of skipped iterations:")) leave_out(line, record, log);
     keep_first(log.facts().global_batch_size, count_after(text, "global batch size:"));
     log.add(record);
@@ -55,8 +56,9 @@ class NativeReader : public LogReader {
   // The gradients of an overflow are not finite, and nothing comes of them.
   static void leave_out(const LogLine& line, ExtractedStep& record, LogBuilder& log) {
     record.skipped = true;
+    record.skipped_updates = 1;
     if (!record.grad_norm.finite()) record.grad_norm = {};
-    log.add_event({EventKind::skipped_update, line.number, line.rank, record.step, {}, {}, "1 update left out"});
+    log.add_event({EventKind::skipped_update, line.number, line.rank, record.step, {}, {}, "1 update skipped"});
   }
 
   // "model gpt2_124m | parameters 124439808 | precision fp32 | threads 8 | allocated 2.123 GB"

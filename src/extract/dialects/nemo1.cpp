@@ -81,9 +81,11 @@ class Nemo1Reader : public LogReader {
     bool has_bar = false;
     while (const auto bar = take_progress_bar(rest)) {
       has_bar = true;
-      if (is_training(*bar)) read_bar(line, *bar, log);
+      const bool is_whole = !line.is_cut || !rest.empty();  // else what numbers its step may be cut off
+      if (is_training(*bar) && is_whole) read_bar(line, *bar, log);
     }
-    read_nemo_line(has_bar ? LogLine{rest, line.number, line.rank, line.ranks, line.unix_time} : line, log);
+    read_nemo_line(has_bar ? LogLine{rest, line.number, line.rank, line.ranks, line.unix_time, line.is_cut} : line,
+                   log);
     return false;
   }
 

@@ -28,6 +28,7 @@ class StepFileReader : public LogReader {
     record.learning_rate = figure(parsed->learning_rate);
     record.grad_norm = figure(parsed->grad_norm);
     record.loss_scale = figure(parsed->loss_scale);
+    if (parsed->skipped) record.skipped_updates = *parsed->skipped ? 1 : 0;
     if (parsed->skipped.value_or(false)) leave_out(line, record, log);
     if (parsed->tokens) record.tokens = static_cast<double>(*parsed->tokens);
     if (parsed->unix_time) record.unix_time = *parsed->unix_time;
@@ -43,7 +44,7 @@ class StepFileReader : public LogReader {
   static void leave_out(const LogLine& line, ExtractedStep& record, LogBuilder& log) {
     record.skipped = true;
     if (!record.grad_norm.finite()) record.grad_norm = {};
-    log.add_event({EventKind::skipped_update, line.number, line.rank, record.step, {}, {}, "1 update left out"});
+    log.add_event({EventKind::skipped_update, line.number, line.rank, record.step, {}, {}, "1 update skipped"});
   }
 
   static void add_memory(const StepRecord& parsed, ExtractedStep& record, LogBuilder& log) {

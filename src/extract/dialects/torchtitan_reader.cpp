@@ -77,8 +77,8 @@ class TitanReader : public LogReader {
     record.loss = loss;
     record.grad_norm = number_after(*after, "grad_norm:");
     record.memory_reserved_gb = gib_after(*after, "memory:");
-    const Figure tps = number_after(*after, "tps:");
-    record.tokens_per_second_per_gpu = tps ? tps : number_after(*after, "wps:");
+    const Figure tps = grouped_after(*after, "tps:");
+    record.tokens_per_second_per_gpu = tps ? tps : grouped_after(*after, "wps:");
     record.tflops_per_gpu = number_after(*after, "tflops:");
     record.mfu = percent_after(*after, "mfu:");
     if (const Figure seconds = number_after(*after, "step_time:"); seconds.finite() && *seconds > 0) {

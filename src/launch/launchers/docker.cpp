@@ -17,7 +17,7 @@ void place_in_container(const Placement& placement, LaunchPlan& plan) {
   run.name = placement.name;
   run.image = settings.image.empty() ? default_image(request.platform) : settings.image;
   run.shm_size = settings.shm_size;
-  for (const std::string& folder : folders_needed(request)) run.volumes.push_back(folder + ":" + folder);
+  run.volumes = mounts_of_folders(request, ":");
   run.volumes.insert(run.volumes.end(), settings.volumes.begin(), settings.volumes.end());
   for (const auto& [name, value] : plan.environment) run.variables.push_back(name);
   run.variables.insert(run.variables.end(), settings.environment.begin(), settings.environment.end());

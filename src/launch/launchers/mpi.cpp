@@ -10,6 +10,7 @@
 #include "launch/launchers/local.h"
 #include "launch/node_script.h"
 #include "launch/program_path.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -43,8 +44,8 @@ std::string first_host_of_file(const std::string& path) {
 
 NodeNumbers node_numbers(const MpiSettings& settings) {
   const std::string rank = "$OMPI_COMM_WORLD_RANK";
-  if (!settings.hosts.empty()) return {rank, without_slots(settings.hosts.front()), ""};
-  if (!settings.hostfile.empty()) return {rank, first_host_of_file(settings.hostfile), ""};
+  if (!settings.hosts.empty()) return {rank, quote_shell(without_slots(settings.hosts.front())), ""};
+  if (!settings.hostfile.empty()) return {rank, quote_shell(first_host_of_file(settings.hostfile)), ""};
   return slurm_node_numbers(rank, "SLURM_JOB_NODELIST");
 }
 

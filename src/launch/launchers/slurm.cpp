@@ -89,6 +89,28 @@ Words start_by_srun(const Placement& placement, LaunchPlan& plan) {
   return words;
 }
 
+// A word of an #SBATCH line. Unlike a shell, sbatch reads a backslash as an escape within quotes too.
+std::string quote_option(const std::string& option) {
+  if (quote_shell(option) == option) return option;
+  std::string quoted = "'";
+  for (const char c : option) quoted += c == '\\' || c == '\'' ? std::string{'\\', c} : std::string(1, c);
+  return quoted + "'";
+}
+
+// A line break would start a script line that the shell executes.
+void require_one_line(const std::string& option) {
+  if (option.find_first_of("\n\r") == std::string::npos) return;
+  throw Error(Problem{fmt::format("a job script cannot contain '{}': it has a line break", printable(option)),
+                      "launch.slurm", "choose another --output or working directory, or launch.slurm.start: srun"});
+}
+
+// In an output path with a backslash, Slurm expands no patterns and drops the backslash.
+void require_no_backslash(const std::string& path) {
+  if (path.find('\\') == std::string::npos) return;
+  throw Error(Problem{fmt::format("Slurm cannot write its output to '{}': the path contains a backslash", path),
+                      "launch.slurm", "choose another --output, or launch.slurm.start: srun"});
+}
+
 // %x and others are patterns in the name of an output file.
 std::string output_pattern(const std::string& path) {
   std::string pattern;
@@ -98,11 +120,15 @@ std::string output_pattern(const std::string& path) {
 
 std::string render_job_script(const Placement& placement, LaunchPlan& plan) {
   Words options = slurm_shape(placement);
+  require_no_backslash(place_of(placement, "job.out"));
   append(options, {"--output=" + output_pattern(place_of(placement, "job.out")), "--open-mode=append",
                    "--chdir=" + plan.working_directory});
   append(options, slurm_wishes(placement));
   std::string text = "#!/bin/sh\n";
-  for (const std::string& option : options) text += "#SBATCH " + quote_shell(option) + "\n";
+  for (const std::string& option : options) {
+    require_one_line(option);
+    text += "#SBATCH " + quote_option(option) + "\n";
+  }
   for (const auto& [name, value] : plan.environment) text += "export " + name + "=" + quote_shell(value) + "\n";
   return text + "exec " + render_words(start_in_allocation(placement, plan)) + "\n";
 }
@@ -138,7 +164,8 @@ std::string render_submit_script(const Placement& placement) {
 # nobody reads what the shell has to say about it any more.
 trap '' PIPE
 : > {0}
-trap 'trap "" TERM INT HUP; sh {1}; kill $follower 2>/dev/null; exit 143' TERM INT HUP
+cancel={1}
+trap 'trap "" TERM INT HUP; sh "$cancel"; kill $follower 2>/dev/null; exit 143' TERM INT HUP
 sbatch --wait {2} &
 job=$!
 tail -n +1 -s 0.2 -F {0} 2>/dev/null &

@@ -31,8 +31,7 @@ void add_gpus(Words& words, const Placement& placement) {
 }
 
 std::string list_mounts(const Placement& placement) {
-  Words mounts;
-  for (const std::string& folder : folders_needed(placement.request)) mounts.push_back(folder + ":" + folder);
+  Words mounts = mounts_of_folders(placement.request, ":,");
   for (const std::string& mount : placement.request.launch.slurm.container_mounts) mounts.push_back(mount);
   return fmt::format("{}", fmt::join(mounts, ","));
 }

@@ -77,7 +77,7 @@ template <class T, class Kernel>
 void update_all(const AdamwStep& step, std::span<const AdamwRange<T>> ranges, Kernel kernel) {
   int64_t total = 0;
   for (const AdamwRange<T>& range : ranges) total += range.count;
-  parallel_ranges((total + k_grain - 1) / k_grain, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges((total + k_grain - 1) / k_grain, [&](int64_t begin, int64_t end) {
     update_part(step, ranges, begin * k_grain, std::min(end * k_grain, total), kernel);
   });
 }

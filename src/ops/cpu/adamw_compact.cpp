@@ -35,7 +35,7 @@ void update_all_compact(const AdamwStep& step, uint64_t seed, std::span<const Co
   const uint64_t key = rounding_key(seed, step.step);
   int64_t total = 0;
   for (const auto& range : ranges) total += range.count;
-  parallel_ranges(total, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(total, [&](int64_t begin, int64_t end) {
     int64_t first = 0;  // where the range begins among all
     for (const auto& range : ranges) {
       const int64_t from = std::max<int64_t>(begin - first, 0), to = std::min(end - first, range.count);

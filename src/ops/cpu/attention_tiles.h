@@ -23,7 +23,7 @@ struct HeadGroup {
 template <class GroupWork>
 void for_groups(const AttentionShape& shape, const GroupWork& work) {
   CHECK(shape.heads % shape.kv_heads == 0 && shape.first_query >= 0);
-  parallel_for_uneven(shape.batch * shape.kv_heads, [&](int64_t index, int) {
+  parallel_each(shape.batch * shape.kv_heads, [&](int64_t index) {
     work(HeadGroup{index / shape.kv_heads, index % shape.kv_heads});
   });
 }

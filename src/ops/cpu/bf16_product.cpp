@@ -78,10 +78,9 @@ template <class C>
 const bf16* pack_whole(const Share<C>& share, Side side) {
   const Bf16Lines& lines = side == Side::left ? share.left : share.right;
   bf16* const panels = shared_buffer().at_least(packed_size(side, lines.count, share.length));
-  const int64_t threads = thread_count();
-  parallel_ranges(threads, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i)
-      pack_panels(side, lines, {0, lines.count, share.begin, share.length}, panels, {i, threads});
+  const int64_t parts = k_pieces_per_thread * thread_count();
+  parallel_each(parts, [&](int64_t part) {
+    pack_panels(side, lines, {0, lines.count, share.begin, share.length}, panels, {part, parts});
   });
   return panels;
 }
@@ -100,7 +99,7 @@ void multiply_by_rows(const Share<C>& share) {
   constexpr int64_t lines = panel_lines(Side::left), columns = panel_lines(Side::right);
   const bf16* const right = pack_whole(share, Side::right);
   const int64_t rows = share.left.count, right_panel = panel_size(Side::right, share.length);
-  parallel_for_uneven((rows + k_left_block - 1) / k_left_block, [&](int64_t block, int) {
+  parallel_each((rows + k_left_block - 1) / k_left_block, [&](int64_t block) {
     const int64_t first = block * k_left_block, end = std::min(first + k_left_block, rows);
     bf16* left = nullptr;
     if (!share.has_plain_rows()) {
@@ -119,7 +118,7 @@ void multiply_by_columns(const Share<C>& share) {
   constexpr int64_t lines = panel_lines(Side::left), columns = panel_lines(Side::right);
   const bf16* const left = share.has_plain_rows() ? nullptr : pack_whole(share, Side::left);
   const int64_t cols = share.right.count, right_panel = panel_size(Side::right, share.length);
-  parallel_for_uneven((cols + k_right_block - 1) / k_right_block, [&](int64_t block, int) {
+  parallel_each((cols + k_right_block - 1) / k_right_block, [&](int64_t block) {
     const int64_t first = block * k_right_block, end = std::min(first + k_right_block, cols);
     bf16* const right = own_buffer().at_least(packed_size(Side::right, k_right_block, share.length));
     pack_panels(Side::right, share.right, {first, end - first, share.begin, share.length}, right);

@@ -114,7 +114,7 @@ HWY_EXPORT(statistics_row);
 
 template <class Args, class RowKernel>
 void visit(const CrossEntropyShape& shape, const Args& args, RowKernel kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) kernel(shape, args, r);
   });
 }
@@ -141,7 +141,7 @@ template <>
 void cross_entropy_statistics<float>(const CrossEntropyShape& shape, const float* logits, const int32_t* targets,
                                      const CrossEntropyStatistics<float>& s) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(statistics_row);
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const float* row = logits + shape.row(r);
       kernel(shape, row, s.largest[r], s.sum[r]);

@@ -85,7 +85,7 @@ HWY_EXPORT(finite_range);
 
 template <class T, class Kernel>
 void add_bias_parallel(int64_t rows, int64_t cols, const T* bias, T* x, Kernel kernel) {
-  parallel_ranges(rows, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(rows, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) kernel(0, cols, x + r * cols, bias, x + r * cols);
   });
 }
@@ -93,47 +93,46 @@ void add_bias_parallel(int64_t rows, int64_t cols, const T* bias, T* x, Kernel k
 // Threads share out the columns, so that every sum is made in the order of the rows.
 template <class T, class Kernel>
 void column_sums_parallel(int64_t rows, int64_t cols, const T* x, float* sums, Kernel kernel) {
-  parallel_ranges(cols, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(cols, [&](int64_t begin, int64_t end) {
     for (int64_t r = 0; r < rows; ++r) kernel(begin, end, x + r * cols, sums);
   });
 }
 
 }  // namespace
 
-#define TPRIMAT_ELEMENTWISE(T)                                                                                    \
-  HWY_EXPORT(add_range_##T);                                                                                      \
-  HWY_EXPORT(scale_range_##T);                                                                                    \
-  HWY_EXPORT(add_row_##T);                                                                                        \
-  HWY_EXPORT(narrow_range_##T);                                                                                   \
-  HWY_EXPORT(widen_range_##T);                                                                                    \
-  template <>                                                                                                     \
-  void add<T>(int64_t count, const T* a, const T* b, T* y) {                                                      \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(add_range_##T);                                                      \
-    parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, a, b, y); });                \
-  }                                                                                                               \
-  template <>                                                                                                     \
-  void scale_in_place<T>(int64_t count, double factor, T* x) {                                                    \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(scale_range_##T);                                                    \
-    parallel_ranges(count,                                                                                        \
-                    [&](int64_t begin, int64_t end, int) { kernel(begin, end, static_cast<float>(factor), x); }); \
-  }                                                                                                               \
-  template <>                                                                                                     \
-  void add_bias<T>(int64_t rows, int64_t cols, const T* bias, T* x) {                                             \
-    add_bias_parallel(rows, cols, bias, x, HWY_DYNAMIC_DISPATCH(add_range_##T));                                  \
-  }                                                                                                               \
-  template <>                                                                                                     \
-  void add_column_sums<T>(int64_t rows, int64_t cols, const T* x, float* sums) {                                  \
-    column_sums_parallel(rows, cols, x, sums, HWY_DYNAMIC_DISPATCH(add_row_##T));                                 \
-  }                                                                                                               \
-  template <>                                                                                                     \
-  void convert<T>(int64_t count, const float* from, T* to) {                                                      \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(narrow_range_##T);                                                   \
-    parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, from, to); });               \
-  }                                                                                                               \
-  template <>                                                                                                     \
-  void widen_all<T>(int64_t count, const T* from, float* to) {                                                    \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(widen_range_##T);                                                    \
-    parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, from, to); });               \
+#define TPRIMAT_ELEMENTWISE(T)                                                                                      \
+  HWY_EXPORT(add_range_##T);                                                                                        \
+  HWY_EXPORT(scale_range_##T);                                                                                      \
+  HWY_EXPORT(add_row_##T);                                                                                          \
+  HWY_EXPORT(narrow_range_##T);                                                                                     \
+  HWY_EXPORT(widen_range_##T);                                                                                      \
+  template <>                                                                                                       \
+  void add<T>(int64_t count, const T* a, const T* b, T* y) {                                                        \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(add_range_##T);                                                        \
+    parallel_ranges(count, [&](int64_t begin, int64_t end) { kernel(begin, end, a, b, y); });                       \
+  }                                                                                                                 \
+  template <>                                                                                                       \
+  void scale_in_place<T>(int64_t count, double factor, T* x) {                                                      \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(scale_range_##T);                                                      \
+    parallel_ranges(count, [&](int64_t begin, int64_t end) { kernel(begin, end, static_cast<float>(factor), x); }); \
+  }                                                                                                                 \
+  template <>                                                                                                       \
+  void add_bias<T>(int64_t rows, int64_t cols, const T* bias, T* x) {                                               \
+    add_bias_parallel(rows, cols, bias, x, HWY_DYNAMIC_DISPATCH(add_range_##T));                                    \
+  }                                                                                                                 \
+  template <>                                                                                                       \
+  void add_column_sums<T>(int64_t rows, int64_t cols, const T* x, float* sums) {                                    \
+    column_sums_parallel(rows, cols, x, sums, HWY_DYNAMIC_DISPATCH(add_row_##T));                                   \
+  }                                                                                                                 \
+  template <>                                                                                                       \
+  void convert<T>(int64_t count, const float* from, T* to) {                                                        \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(narrow_range_##T);                                                     \
+    parallel_ranges(count, [&](int64_t begin, int64_t end) { kernel(begin, end, from, to); });                      \
+  }                                                                                                                 \
+  template <>                                                                                                       \
+  void widen_all<T>(int64_t count, const T* from, float* to) {                                                      \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(widen_range_##T);                                                      \
+    parallel_ranges(count, [&](int64_t begin, int64_t end) { kernel(begin, end, from, to); });                      \
   }
 TPRIMAT_ELEMENTWISE(float)
 TPRIMAT_ELEMENTWISE(bf16)
@@ -153,7 +152,7 @@ template <>
 bool all_finite<float>(int64_t count, const float* x) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(finite_range);
   std::atomic<bool> finite = true;
-  parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(count, [&](int64_t begin, int64_t end) {
     if (!kernel(begin, end, x)) finite = false;
   });
   return finite;

@@ -11,14 +11,14 @@ namespace {
 
 template <class T>
 void forward(const EmbeddingShape& shape, const int32_t* tokens, const T* table, T* y) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
     reference::embedding_forward({end - begin, shape.cols}, tokens + begin, table, y + begin * shape.cols);
   });
 }
 
 template <class T>
 void backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable) {
-  parallel_ranges(shape.cols, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.cols, [&](int64_t begin, int64_t end) {
     reference::embedding_backward_columns(shape, tokens, dy, dtable, {begin, end});
   });
 }

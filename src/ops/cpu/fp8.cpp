@@ -99,17 +99,17 @@ float largest_of_all(int64_t count, const T* x, Kernel kernel) {
 
 }  // namespace
 
-#define TPRIMAT_FP8(T)                                                                                \
-  HWY_EXPORT(largest_magnitude_##T);                                                                  \
-  HWY_EXPORT(round_range_##T);                                                                        \
-  template <>                                                                                         \
-  float fp8_round<T>(int64_t count, const T* x, Fp8Format format, T* y) {                             \
-    const float amax = largest_of_all(count, x, HWY_DYNAMIC_DISPATCH(largest_magnitude_##T));         \
-    const float scale = reference::fp8_scale(amax, format);                                           \
-    const RoundArgs args{format, scale, 1.0f / scale};                                                \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(round_range_##T);                                        \
-    parallel_ranges(count, [&](int64_t begin, int64_t end, int) { kernel(begin, end, x, args, y); }); \
-    return amax;                                                                                      \
+#define TPRIMAT_FP8(T)                                                                           \
+  HWY_EXPORT(largest_magnitude_##T);                                                             \
+  HWY_EXPORT(round_range_##T);                                                                   \
+  template <>                                                                                    \
+  float fp8_round<T>(int64_t count, const T* x, Fp8Format format, T* y) {                        \
+    const float amax = largest_of_all(count, x, HWY_DYNAMIC_DISPATCH(largest_magnitude_##T));    \
+    const float scale = reference::fp8_scale(amax, format);                                      \
+    const RoundArgs args{format, scale, 1.0f / scale};                                           \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(round_range_##T);                                   \
+    parallel_ranges(count, [&](int64_t begin, int64_t end) { kernel(begin, end, x, args, y); }); \
+    return amax;                                                                                 \
   }
 TPRIMAT_FP8(float)
 TPRIMAT_FP8(bf16)

@@ -100,7 +100,7 @@ void backward(const GeluShape& shape, const BiasGeluGradient<T>& g, RowKernel ke
   template <>                                                                                                    \
   void bias_gelu_forward<T>(const GeluShape& shape, const T* x, const T* bias, T* y) {                           \
     const auto kernel = HWY_DYNAMIC_DISPATCH(forward_row_##T);                                                   \
-    parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {                                           \
+    parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {                                                \
       for (int64_t r = begin; r < end; ++r) kernel(shape.width, x + r * shape.width, bias, y + r * shape.width); \
     });                                                                                                          \
   }                                                                                                              \

@@ -89,7 +89,7 @@ void backward(const HeadNormShape& shape, const HeadNormGradient<T>& g, RowKerne
   template <>                                                                                                  \
   void head_norm_forward<T>(const HeadNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {      \
     const auto kernel = HWY_DYNAMIC_DISPATCH(forward_row_##T);                                                 \
-    parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {                                         \
+    parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {                                              \
       for (int64_t r = begin; r < end; ++r)                                                                    \
         kernel(shape, x + r * shape.x_row_stride, weight, y + r * shape.y_row_stride, rstd + r * shape.heads); \
     });                                                                                                        \

@@ -110,7 +110,7 @@ namespace {
 // kernel(offset of the row, where its results go)
 template <class T, class RowKernel>
 void for_rows(const LayerNormShape& shape, const LayerNormOutput<T>& out, const RowKernel& kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
       kernel(r * shape.cols, LayerNormOutput<T>{out.y + r * shape.cols, out.mean + r, out.rstd + r});
   });

@@ -1,5 +1,6 @@
 #include "ops/matmul.h"
 
+#include <algorithm>
 #include <array>
 #include <dnnl.hpp>
 #include <map>
@@ -8,6 +9,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "device/openmp.h"
+#include "device/parallel.h"
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_product.h"
 #include "ops/elementwise.h"
@@ -44,9 +47,16 @@ const dnnl::engine& cpu_engine() {
   return engine;
 }
 
+// One a thread: each multiplies tiles of its own.
 dnnl::stream& cpu_stream() {
-  static dnnl::stream stream(cpu_engine());
+  thread_local dnnl::stream stream(cpu_engine());
   return stream;
+}
+
+void* scratch_memory(size_t bytes) {
+  thread_local std::vector<std::byte> memory;
+  if (memory.size() < bytes) memory.resize(bytes);
+  return memory.data();
 }
 
 // Nothing where oneDNN has no kernel for this problem on this CPU (bf16 below AVX-512, f16 without AVX512-FP16), or
@@ -74,7 +84,7 @@ std::optional<Plan> make_plan(const Problem2d& problem) {
   }
 }
 
-// Plans and scratch memory live as long as the process: a training repeats the same few dozen products.
+// Plans live as long as the process: a training repeats the same few dozen products.
 class PlanCache {
  public:
   const std::optional<Plan>& plan_for(const Problem2d& problem) {
@@ -82,14 +92,9 @@ class PlanCache {
     if (found != plans_.end()) return found->second;
     return plans_.emplace(problem, make_plan(problem)).first->second;
   }
-  void* scratch(size_t bytes) {
-    if (scratch_.size() < bytes) scratch_.resize(bytes);
-    return scratch_.data();
-  }
 
  private:
   std::map<Problem2d, std::optional<Plan>> plans_;
-  std::vector<std::byte> scratch_;
 };
 
 PlanCache& plan_cache() {
@@ -102,10 +107,23 @@ void* raw(T* data) {
   return const_cast<std::remove_const_t<T>*>(data);
 }
 
+// oneDNN computes on the thread that calls it: its own threads would wait for each other, and for those of the pool.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 void execute(const Plan& plan, void* a, void* b, void* c) {
+  const OneThread one_thread;
   const auto& description = plan.description;
   const dnnl::memory scratch(description.scratchpad_desc(), cpu_engine(),
-                             plan_cache().scratch(description.scratchpad_desc().get_size()));
+                             scratch_memory(description.scratchpad_desc().get_size()));
   plan.primitive.execute(cpu_stream(), {{DNNL_ARG_SRC, dnnl::memory(description.src_desc(), cpu_engine(), a)},
                                         {DNNL_ARG_WEIGHTS, dnnl::memory(description.weights_desc(), cpu_engine(), b)},
                                         {DNNL_ARG_DST, dnnl::memory(description.dst_desc(), cpu_engine(), c)},
@@ -181,6 +199,54 @@ void matmul_widened(const MatrixView<const T>& a, const MatrixView<const T>& b, 
   }
 }
 
+// Lines [first, first + count) of the longer side of a product: its rows, or its columns.
+struct Tile {
+  int64_t first, count;
+};
+
+// Each thread's share in two tiles, so that one thread can take over what another has not begun; fewer where a tile
+// would be so small that reading the other operand takes longer than multiplying.
+std::vector<Tile> cut_tiles(int64_t lines) {
+  constexpr int64_t k_least = 128, k_multiple = 16;
+  const int64_t threads = thread_count(), wanted = threads == 1 ? 1 : 2 * threads;
+  const int64_t tiles = std::clamp<int64_t>(lines / k_least, 1, wanted);
+  const int64_t length = ((lines + tiles - 1) / tiles + k_multiple - 1) / k_multiple * k_multiple;
+  std::vector<Tile> cut;
+  for (int64_t first = 0; first < lines; first += length) cut.push_back({first, std::min(length, lines - first)});
+  return cut;
+}
+
+template <class T>
+MatrixView<T> rows_of(const MatrixView<T>& m, const Tile& tile) {
+  return {m.data + tile.first * m.row_stride, tile.count, m.cols, m.row_stride, m.col_stride};
+}
+template <class T>
+MatrixView<T> columns_of(const MatrixView<T>& m, const Tile& tile) {
+  return {m.data + tile.first * m.col_stride, m.rows, tile.count, m.row_stride, m.col_stride};
+}
+
+// False where oneDNN has no kernel.
+template <class T, class C>
+bool multiply_tiles(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c,
+                    bool accumulate) {
+  const bool by_rows = c.rows >= c.cols;
+  const std::vector<Tile> tiles = cut_tiles(by_rows ? c.rows : c.cols);
+  const auto left = [&](const Tile& tile) { return by_rows ? rows_of(a, tile) : a; };
+  const auto right = [&](const Tile& tile) { return by_rows ? b : columns_of(b, tile); };
+  const auto product = [&](const Tile& tile) { return by_rows ? rows_of(c, tile) : columns_of(c, tile); };
+  const auto plan_of = [&](const Tile& tile) -> const std::optional<Plan>& {
+    return plan_cache().plan_for(describe(left(tile), right(tile), product(tile), accumulate));
+  };
+  const auto &plan = plan_of(tiles.front()), &plan_of_last = plan_of(tiles.back());  // all but the last are alike
+  if (!plan || !plan_of_last) return false;
+  parallel_each(std::ssize(tiles), [&](int64_t i) {
+    const Tile& tile = tiles[static_cast<size_t>(i)];
+    const auto& fitting = i + 1 < std::ssize(tiles) ? plan : plan_of_last;
+    execute(*fitting, raw(left(tile).data), raw(right(tile).data), product(tile).data);
+  });
+  return true;
+}
+
 template <class T, class C>
 void matmul_planned(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c,
                     bool accumulate) {
@@ -188,8 +254,7 @@ void matmul_planned(const MatrixView<const T>& a, const MatrixView<const T>& b, 
   if (c.rows == 0 || c.cols == 0) return;
   if constexpr (std::is_same_v<T, bf16>)
     if (has_bf16_pairs() && !(accumulate && std::is_same_v<C, bf16>)) return multiply_bf16<C>(a, b, c, accumulate);
-  const std::optional<Plan>& plan = plan_cache().plan_for(describe(a, b, c, accumulate));
-  if (plan) return execute(*plan, raw(a.data), raw(b.data), c.data);
+  if (multiply_tiles(a, b, c, accumulate)) return;
   if constexpr (!std::is_same_v<T, float>)
     matmul_widened(a, b, c, accumulate);
   else

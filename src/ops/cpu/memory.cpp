@@ -19,7 +19,7 @@ void copy_rows(const RowCopy& copy) {
 void clear_bytes(void* memory, size_t bytes) {
   auto* const first = static_cast<std::byte*>(memory);
   parallel_ranges(static_cast<int64_t>(bytes),
-                  [&](int64_t begin, int64_t end, int) { std::fill(first + begin, first + end, std::byte{0}); });
+                  [&](int64_t begin, int64_t end) { std::fill(first + begin, first + end, std::byte{0}); });
 }
 
 void find_own_rows(int64_t count, const int32_t* rows, int64_t first, int64_t owned, int32_t* own) {

@@ -7,7 +7,7 @@ namespace tprimat {
 
 template <class T>
 void draw_normal(int64_t count, const NormalDraw& draw, T* to) {
-  parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(count, [&](int64_t begin, int64_t end) {
     NormalDraw part = draw;
     part.skip += begin;
     reference::draw_normal(end - begin, part, to + begin);

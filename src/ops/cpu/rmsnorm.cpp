@@ -90,7 +90,7 @@ namespace {
 
 template <class RowKernel>
 void for_rows(const RmsNormShape& shape, const RowKernel& kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) kernel(r, r * shape.cols);
   });
 }

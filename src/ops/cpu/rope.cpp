@@ -48,7 +48,7 @@ namespace {
 template <class T, class RowKernel>
 void turn(const RopeShape& shape, const RopeTable<float>& table, int direction, T* heads, RowKernel kernel) {
   const int64_t half = shape.head_dim / 2;
-  parallel_ranges(shape.batch * shape.sequence, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.batch * shape.sequence, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t at = row % shape.sequence * half;
       kernel(shape, {table.cosine + at, table.sine + at}, static_cast<float>(direction),

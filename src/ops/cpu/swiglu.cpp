@@ -61,14 +61,14 @@ namespace {
 
 template <class T, class RowKernel>
 void forward(const SwigluShape& shape, const T* gate_up, T* y, RowKernel kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) kernel(shape.width, gate_up + r * 2 * shape.width, y + r * shape.width);
   });
 }
 
 template <class T, class RowKernel>
 void backward(const SwigluShape& shape, const T* gate_up, const T* dy, T* dgate_up, RowKernel kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int) {
+  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t at = r * 2 * shape.width;
       kernel(shape.width, gate_up + at, dy + r * shape.width, dgate_up + at);

@@ -22,7 +22,8 @@ cat > /out/runs/train_tiny/submit.sh <<'END_OF_FILE'
 # nobody reads what the shell has to say about it any more.
 trap '' PIPE
 : > /out/runs/train_tiny/job.out
-trap 'trap "" TERM INT HUP; sh /out/runs/train_tiny/cancel.sh; kill $follower 2>/dev/null; exit 143' TERM INT HUP
+cancel=/out/runs/train_tiny/cancel.sh
+trap 'trap "" TERM INT HUP; sh "$cancel"; kill $follower 2>/dev/null; exit 143' TERM INT HUP
 sbatch --wait /out/runs/train_tiny/job.sh &
 job=$!
 tail -n +1 -s 0.2 -F /out/runs/train_tiny/job.out 2>/dev/null &

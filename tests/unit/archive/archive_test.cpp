@@ -1,5 +1,7 @@
 #include "unit/archive/archive_folder.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "archive/redactor.h"
@@ -21,6 +23,42 @@ TEST(Redactor, HidesSecretsNamesAndHomes) {
   EXPECT_EQ(redactor.redact("token hf_abcdefghijklmnopqrstuvwxyz012345 end"), "token [redacted] end");
   EXPECT_EQ(redactor.redact("/home/bob/x and /Users/bob/y"), "/home/user/x and /Users/user/y");
   EXPECT_EQ(redactor.counts().at("secret"), 2);
+}
+
+TEST(Redactor, HidesSecretsBesideTheirNames) {
+  Redactor redactor({});
+  for (const auto& [text, redacted] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"WANDB_API_KEY=0123456789abcdef0123", "WANDB_API_KEY=[redacted]"},
+           {"export MY_PASSWORD=hunter2", "export MY_PASSWORD=[redacted]"},
+           {"{\"api_key\": \"a1b2c3d4\", \"x\": 1}", "{\"api_key\": \"[redacted]\", \"x\": 1}"},
+           {"  password: hunter2", "  password: [redacted]"},
+           {"git clone https://user:hunter2pass@github.com/x", "git clone https://user:[redacted]@github.com/x"},
+           {"Authorization: Bearer abcdef.0123456789-xyz", "Authorization: Bearer [redacted]"},
+           {"jwt eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl end", "jwt [redacted] end"},
+           {"AIzaSyA0123456789012345678901234567890123", "[redacted]"},
+           {"AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "[redacted] [redacted]"},
+           {"-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\nxyz=\n-----END RSA PRIVATE KEY-----\nb",
+            "-----BEGIN RSA PRIVATE KEY-----\n[redacted]\n[redacted]\n-----END RSA PRIVATE KEY-----\nb"}})
+    EXPECT_EQ(redactor.redact(text), redacted);
+}
+
+TEST(Redactor, LeavesSettingsWithNamesLikeSecrets) {
+  Redactor redactor({});
+  for (const char* text :
+       {"eos_token=</s>", "pad_token='<|endoftext|>'", "moe_token_dispatcher_type=alltoall", "max_tokens=4096",
+        "USE_TOKEN=true", "MY_PASSWORD=$PASSWORD", "token: 12", "see https://host:8080/x and a@b", "lr=0.001",
+        "MY_PASSWORD=[redacted]", "-----BEGIN PUBLIC KEY-----\nMIIE\n-----END PUBLIC KEY-----"})
+    EXPECT_EQ(redactor.redact(text), text);
+}
+
+TEST_F(ArchiveTest, LinksAndPipesAreNamed) {
+  write_run();
+  fs::create_symlink("training.log", output_ / "link.log");
+  ASSERT_EQ(::mkfifo((output_ / "pipe.log").c_str(), 0600), 0);
+  std::vector<std::string> reasons;
+  for (const LeftOut& each : seal().left_out) reasons.push_back(each.reason);
+  for (const char* reason : {"a link: name the file itself", "no plain file"})
+    EXPECT_NE(std::find(reasons.begin(), reasons.end(), reason), reasons.end()) << reason;
 }
 
 TEST(Redactor, FindsASecretAsJsonWritesItAndLeavesNumbers) {

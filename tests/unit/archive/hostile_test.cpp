@@ -78,6 +78,45 @@ TEST_F(HostileTest, AHardLink) {
   expect_says(complaint_about(folder_ / "changed.tar"), "is no plain file");
 }
 
+TEST_F(HostileTest, FoldersAreLookedAtToo) {
+  const auto expect_folder = [&](const std::string& name, const std::string& what) {
+    write_tar({{name, ""}}, AE_IFDIR);
+    expect_says(complaint_about(folder_ / "changed.tar"), what);
+  };
+  expect_folder("../outside/", "leads out of it");
+  expect_folder("/etc/cron.d/", "leads out of it");
+  expect_folder("a\033[2J/", "control characters");
+  expect_folder("MANIFEST.json/", "is a folder with the name of a file");
+  expect_folder("plain/", "holds no MANIFEST.json");
+  write_tar({{"a", "x"}});
+  const std::string file = read_file(folder_ / "changed.tar").substr(0, 1024);
+  write_tar({{"a/", ""}}, AE_IFDIR);
+  const std::string folder = read_file(folder_ / "changed.tar").substr(0, 512);
+  for (const std::string& both : {file + folder, folder + file}) {
+    write_file_atomically(folder_ / "changed.tar", both + std::string(1024, '\0'));
+    expect_says(complaint_about(folder_ / "changed.tar"), "is a folder with the name of a file");
+  }
+}
+
+// Programs differ in what they make of these.
+TEST_F(HostileTest, HeadersThatChangeWhatIsUnpacked) {
+  write_tar({{"a", "x"}});
+  const std::string tar = read_file(folder_ / "changed.tar");
+  const auto expect_header = [&](char kind, const std::string& records, const std::string& what) {
+    std::string header = edit_header(tar.substr(0, 512), 124, fmt::format("{:011o}", records.size()));
+    header = edit_header(header, 156, std::string(1, kind));
+    std::string content = records;
+    content.resize((records.size() + 511) / 512 * 512);
+    write_file_atomically(folder_ / "changed.tar", header + content + tar);
+    expect_says(complaint_about(folder_ / "changed.tar"), what);
+  };
+  expect_header('g', "19 path=elsewhere\n", "holds a global header");
+  expect_header('V', "", "unknown kind \"V\"");
+  expect_header('M', "", "unknown kind \"M\"");
+  expect_header('x', "10 size=9\n", "overrules the length");
+  expect_header('x', "10 path=b\n", "holds no MANIFEST.json");  // a name of its own
+}
+
 TEST_F(HostileTest, ABombAndTooManyFiles) {
   write_file_atomically(output_ / "big.log", std::string(5'000'000, 'x'));
   seal();
@@ -98,6 +137,42 @@ TEST_F(HostileTest, WhatIsDamagedOrEmpty) {
   }
   EXPECT_NE(complaint_about(folder_ / "nowhere.tar.zst"), "");
   EXPECT_NE(complaint_about(folder_), "");
+}
+
+// Whatever stands behind the end was not sealed, and another program may read it as the archive.
+TEST_F(HostileTest, WhatStandsBehindTheEnd) {
+  write_run();
+  const auto expect_refused_behind = [&](const fs::path& name, const std::string& rest, const std::string& what) {
+    const std::string whole = read_file(folder_ / name);
+    EXPECT_EQ(complaint_about(folder_ / name), "");
+    write_file_atomically(folder_ / ("more_" + name.string()), whole + rest);
+    expect_says(complaint_about(folder_ / ("more_" + name.string())), what);
+  };
+  const std::string zstd_frame = std::string("\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00", 9);                  // empty
+  const std::string skippable = std::string("\x50\x2a\x4d\x18\x04\x00\x00\x00more", 12);                  // zstd's own
+  const std::string gzip_member = std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0", 20);  // empty
+  for (const char* name : {"a.tar.zst", "a.tar.gz"}) {
+    seal_files({{output_}, folder_ / name, {}, "tprimat test", ""});
+    const std::string whole = read_file(folder_ / name);
+    for (const std::string& rest : {std::string("x"), std::string(1, '\0'), zstd_frame, skippable, gzip_member, whole})
+      expect_refused_behind(name, rest, "has data after its");
+  }
+  rewrite([](const std::string&, std::string&) {});  // a plain tar
+  const std::string tar = read_file(folder_ / "changed.tar");
+  expect_refused_behind("changed.tar", "x", "has data after the end of its tar archive");
+  expect_refused_behind("changed.tar", tar, "has data after the end of its tar archive");
+  expect_refused_behind("changed.tar", std::string(2 << 20, '\0'), "has data after the end of its tar archive");
+}
+
+TEST_F(HostileTest, ZerosThatFillTheLastRecordAreNoData) {
+  write_run();
+  seal();
+  rewrite([](const std::string&, std::string&) {});
+  const std::string tar = read_file(folder_ / "changed.tar");
+  for (const size_t size : {size_t{0}, size_t{512}, size_t{100'000}}) {
+    write_file_atomically(folder_ / "changed.tar", tar + std::string(size, '\0'));
+    EXPECT_EQ(complaint_about(folder_ / "changed.tar"), "") << size;
+  }
 }
 
 class ManifestTest : public ArchiveTest {

@@ -10,6 +10,11 @@ TEST(Error, PrintsPlaceSentenceAndRemedy) {
             "a.yaml:3:7: must be positive, got -1\n  write 1");
 }
 
+TEST(Error, IsOneLineWhateverAFileSays) {
+  EXPECT_EQ(to_string(Problem{"unknown key 'a\nerror: b'", "x\033\n.yaml:1:1", "write c"}),
+            "x\\x1b .yaml:1:1: unknown key 'a error: b'\n  write c");
+}
+
 TEST(Error, LeavesOutWhatIsEmpty) { EXPECT_EQ(to_string(Problem{"is wrong", "", ""}), "is wrong"); }
 
 TEST(Error, HoldsAllProblemsOfAFile) {

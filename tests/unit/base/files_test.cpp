@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "base/error.h"
 
@@ -89,6 +92,81 @@ TEST_F(Files, LineWriterStartsAnew) {
   write_file_atomically(folder_ / "a", "old\n");
   LineWriter writer(folder_ / "a");
   EXPECT_EQ(read_file(folder_ / "a"), "");
+}
+
+TEST_F(Files, ALinkInThePlaceOfAFileIsNotFollowed) {
+  write_file_atomically(folder_ / "theirs", "precious");
+  fs::create_symlink(folder_ / "theirs", folder_ / "link");
+  EXPECT_THROW(LineWriter(folder_ / "link"), Error);
+  write_file_atomically(folder_ / "link", "ours");
+  EXPECT_EQ(read_file(folder_ / "theirs"), "precious");
+  EXPECT_EQ(read_file(folder_ / "link"), "ours");
+  EXPECT_FALSE(fs::is_symlink(folder_ / "link"));
+}
+
+TEST_F(Files, ADeviceOrAPipeDoesNotBecomeAFile) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THROW(write_file_atomically(folder_ / "pipe", "x"), Error);
+  EXPECT_THROW(LineWriter(folder_ / "pipe"), Error);  // and does not wait for a reader
+  EXPECT_THROW(write_file_atomically("/dev/null", "x"), Error);
+  EXPECT_THROW(write_file_atomically("/dev/stdout", "x"), Error);
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(Files, TheObstacleOfAFolderIsNamed) {
+  write_file_atomically(folder_ / "file", "x");
+  fs::create_symlink("nowhere", folder_ / "dangling");
+  fs::create_symlink("file", folder_ / "to_file");
+  const auto refusal = [&](const char* name) -> std::string {
+    try {
+      ensure_folder(folder_ / name);
+    } catch (const Error& error) {
+      return error.problems().front().what;
+    }
+    return "";
+  };
+  EXPECT_TRUE(refusal("file/below").ends_with("/file is a file")) << refusal("file/below");
+  EXPECT_TRUE(refusal("dangling").ends_with("/dangling is a link to nowhere, which does not exist"));
+  EXPECT_TRUE(refusal("to_file/below").ends_with("/to_file is a link to file, which is a file"));
+  EXPECT_EQ(refusal("new/below"), "");
+  EXPECT_TRUE(fs::is_directory(folder_ / "new/below"));
+}
+
+TEST_F(Files, ANamedPipeWithoutAWriterIsASentence) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  try {
+    read_file(folder_ / "pipe");
+    FAIL() << "a pipe that nobody writes to was read";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("nobody writes"), std::string::npos);
+  }
+}
+
+// Also one that comes late, that pauses, or that has ended by the time we look.
+TEST_F(Files, WhatComesThroughAPipeIsRead) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::ofstream pipe(folder_ / "pipe");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    pipe << "one\n" << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    pipe << "two\n";
+  });
+  EXPECT_EQ(read_file(folder_ / "pipe"), "one\ntwo\n");
+  writer.join();
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "three", 5), 5);
+  ::close(ends[1]);
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])), "three");
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])), "");
+  ::close(ends[0]);
+}
+
+TEST_F(Files, ADeviceIsNotReadForEver) {
+  EXPECT_THROW(read_file("/dev/zero"), Error);
+  EXPECT_EQ(read_file("/dev/null"), "");
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST_P(PairRules, FindTheDifference) {
   LoadedRun reference = plain();
   reference.result.training_config.recompute = "none";
   reference.result.parallelism_config.zero_stage = 1;
-  reference.result.effective_config = Printed{{"dataset.packing", "false"}};
+  reference.result.effective_config = Printed{{"dataset.packing", "false"}, {"mock_data", "false"}};
   const auto findings = audit_pair(participant(reference), participant(subject));
   const Finding* finding = find_code(findings, GetParam().code);
   ASSERT_NE(finding, nullptr);
@@ -173,9 +173,13 @@ INSTANTIATE_TEST_SUITE_P(
         PairCase{"software", note, [](RunResult& r) { r.framework_version = "2.1"; }},
         PairCase{"model_details", warning, [](RunResult& r) { r.model_info.shape->norm = NormKind::layer; }},
         PairCase{"recompute", warning, [](RunResult& r) { r.training_config.recompute = "full"; }},
-        PairCase{"data_settings", warning,
+        PairCase{"data_settings", error,
                  [](RunResult& r) {
                    r.effective_config = Printed{{"packing", "True"}};
+                 }},
+        PairCase{"synthetic_data", warning,
+                 [](RunResult& r) {
+                   r.effective_config = Printed{{"mock_data", "True"}};
                  }},
         PairCase{"warmup", warning,
                  [](RunResult& r) {
@@ -259,7 +263,10 @@ TEST(Audit, UnknownFactsAreNotDifferences) {
   subject.result.model_info.shape.reset();
   subject.result.learning_rates.clear();
   subject.result.loss_values.clear();
-  EXPECT_TRUE(audit_pair(participant(other()), participant(subject)).empty());
+  const auto findings = audit_pair(participant(other()), participant(subject));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].code, "model_not_shown");
+  EXPECT_EQ(findings[0].severity, Severity::warning);
 }
 
 TelemetrySummary machine_with_others(double threads) {
@@ -318,7 +325,7 @@ INSTANTIATE_TEST_SUITE_P(
                                 for (size_t i = 40; i < r.loss_values.size(); ++i) r.loss_values[i] += 4;
                               }},
                       RunCase{"throttled", warning, [](RunResult& r) { r.telemetry = {throttled_device(0.2)}; }},
-                      RunCase{"layout_contradiction", warning,
+                      RunCase{"layout_contradiction", error,
                               [](RunResult& r) {
                                 r.contradictions = {{"devices", "8", "16", Contradiction::Kind::layout}};
                               }},

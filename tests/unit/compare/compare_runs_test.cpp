@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "compare/audit.h"
+#include "compare/change.h"
 #include "compare/contender.h"
 #include "compare/verdict.h"
 #include "example_data.h"
@@ -330,6 +331,25 @@ TEST(Contender, FigureOfRunsIsTheirMeanWithStudentsInterval) {
   contender.runs.pop_back();
   const auto two = read_figure(contender, *find_metric("mean_step_time"));
   EXPECT_NEAR(std::log(*two->high / two->value), 12.706 * 0.05 / 1.05, 3e-2) << "two runs show little";
+}
+
+// The mean of the rates 1 and 1/3 would be 0.67 of the steady one, and the mean of their times says 0.5.
+TEST(Change, FiguresOfUnsteadyRunsHaveTheRatioOfTheVerdict) {
+  LoadedRuns runs;
+  for (const auto& [path, time] : {std::pair("a.json", 1.0), {"b_r1.json", 1.0}, {"b_r2.json", 3.0}})
+    runs.runs.push_back(sample_run(path, Platform::nvd, Framework::nemo, time));
+  const Comparison comparison = compare_runs(runs, {.baseline = "a.json"});
+  const ModelGroup& group = comparison.groups[0];
+  for (const char* key : {"tokens_per_second_per_gpu", "tokens_per_second", "mean_step_time"}) {
+    const Change change = measure_change(group, group.pairs[0], *find_metric(key));
+    ASSERT_TRUE(change.before && change.after && change.share) << key;
+    EXPECT_NEAR(change.after->value / change.before->value, 1 + change.share->value, 1e-9) << key;
+    EXPECT_NEAR(change.after->value - change.before->value, change.difference->value, 1e-6 * change.after->value) << key;
+  }
+  const auto rate = read_figure(group.contenders[1], metrics().front());
+  EXPECT_NEAR(rate->value / read_figure(group.contenders[0], metrics().front())->value, 0.5, 1e-3);
+  EXPECT_LT(*rate->low, rate->value);
+  EXPECT_GT(*rate->high, rate->value);
 }
 
 TEST(LoadRuns, DirectoryNamesWhatItSkips) {

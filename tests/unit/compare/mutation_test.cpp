@@ -5,6 +5,7 @@
 
 #include "compare/audit.h"
 #include "compare/compare_runs.h"
+#include "compare/gates.h"
 #include "result/peak.h"
 #include "result/result_file.h"
 #include "text/json.h"
@@ -72,9 +73,10 @@ INSTANTIATE_TEST_SUITE_P(
         MutationCase{"StepTime", "/step_times/30", 20.0, "rate_contradiction", "mean step time"},
         MutationCase{"Peak", "/derived/peak/flops_per_second", 312e12, "figure_contradiction", "peak"},
         MutationCase{"Mfu", "/derived/mfu/value", 0.9, "figure_contradiction", "MFU"},
-        MutationCase{"Flops", "/derived/flops_per_token/causal~11", 1e9, "figure_contradiction", "FLOPs per token"},
-        MutationCase{"QueryGroups", "/model_info/shape/num_key_value_heads", 2, "figure_contradiction", "parameters"},
-        MutationCase{"Layers", "/model_info/shape/num_layers", 8, "figure_contradiction", "FLOPs per token"},
+        MutationCase{"Flops", "/derived/flops_per_token/causal~11", 1e9, "shape_contradiction", "FLOPs per token"},
+        MutationCase{"QueryGroups", "/model_info/shape/num_key_value_heads", 2, "shape_contradiction",
+                     "FLOPs per token"},
+        MutationCase{"Layers", "/model_info/shape/num_layers", 8, "shape_contradiction", "FLOPs per token"},
         MutationCase{"Median", "/statistics/median", 0.5, "rate_contradiction", "median"},
         MutationCase{"Percentile", "/statistics/p95", 0.6, "figure_contradiction", "95th percentile"},
         MutationCase{"Count", "/statistics/count", 500, "figure_contradiction", "steady steps"},
@@ -109,6 +111,60 @@ TEST(Mutation, ANoteAboutTheStepDoesNotExcuseTheRate) {
   json["derived"]["tokens_per_second"]["value"] = 2e6;
   EXPECT_TRUE(speaks(audit_contender(read_back(json)), "rate_contradiction", "tokens/s"));
 }
+
+// A gate must not pass a slowdown that a batch of another size hides.
+struct LayoutCase {
+  const char* name;
+  bool contradicts;
+  void (*change)(RunResult&);
+};
+class Layouts : public ::testing::TestWithParam<LayoutCase> {};
+TEST_P(Layouts, ThatDoNotMultiplyCloseTheGate) {
+  const auto written = [](const char* path, bool changed) {
+    RunResult run = run_result_from_json(honest_file(), path);
+    for (size_t i = 0; changed && i < run.step_times.size(); ++i) run.step_times[i] *= 1.001 + 1e-4 * (i % 7);
+    if (changed) GetParam().change(run);
+    summarise_run(run, stored_options(run));
+    return LoadedRun{path, run_result_from_json(run_result_to_json(run), path)};
+  };
+  const CompareOptions options{.baseline = "a.json", .gates = {parse_gate("tokens_per_second < -30%")}};
+  const Comparison comparison = compare_runs({{written("a.json", false), written("b.json", true)}, {}}, options);
+  const GateResult& gate = comparison.gates.at(0);
+  EXPECT_EQ(gate.outcome == GateOutcome::not_comparable, GetParam().contradicts) << describe_gate(gate);
+  EXPECT_EQ(comparison_status(comparison), GetParam().contradicts ? ExitStatus::not_comparable : ExitStatus::done);
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, Layouts,
+    ::testing::Values(
+        LayoutCase{"Honest", false, [](RunResult&) {}},
+        LayoutCase{"LargerBatch", true, [](RunResult& run) { run.training_config.global_batch_size = 100; }},
+        LayoutCase{"MoreRanks", true, [](RunResult& run) { run.parallelism_config.tensor_model_parallel_size = 2; }},
+        LayoutCase{"MoreSequenceRanks", true, [](RunResult& run) { run.parallelism_config.context_parallel_size = 2; }},
+        LayoutCase{"FewerDevices", true,
+                   [](RunResult& run) { run.training_config.num_gpus = run.gpu_info.device_count = 4; }},
+        LayoutCase{"OtherTokens", true, [](RunResult& run) { run.training_config.tokens_per_step = 1000; }},
+        LayoutCase{"BatchWithoutDataParallelism", true,
+                   [](RunResult& run) {
+                     run.parallelism_config.data_parallel_size.reset();
+                     run.training_config.global_batch_size = 100;
+                   }},
+        LayoutCase{"AccumulationIsNotTold", false,
+                   [](RunResult& run) { run.parallelism_config.gradient_accumulation_steps.reset(); }},
+        LayoutCase{"DataParallelismIsNotTold", false,
+                   [](RunResult& run) { run.parallelism_config.data_parallel_size.reset(); }},
+        LayoutCase{"SequenceRanksWithinDataParallelOnes", false,
+                   [](RunResult& run) {
+                     run.parallelism_config.context_parallel_size = 2;
+                     run.parallelism_config.gradient_accumulation_steps = 8;
+                   }},
+        LayoutCase{"ShardedGroupsThatAreRepeated", false,
+                   [](RunResult& run) {
+                     run.parallelism_config.data_parallel_size = 4;
+                     run.effective_config =
+                         std::map<std::string, std::string>{{"parallelism.data_parallel_replicate_degree", "2"}};
+                   }},
+        LayoutCase{"SameTokens", false, [](RunResult& run) { run.training_config.tokens_per_step = 64 * 2048; }}),
+    [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Mutation, AChangedBatchWithholdsTheVerdictButNotTheRates) {
   Json json = honest_file();

@@ -10,8 +10,8 @@
 
 namespace tprimat {
 
-// A complete run of `steps` steps of about `step_time` seconds with a little deterministic noise: 8 devices, GBS 64, SL
-// 2048.
+// A complete run of `steps` steps of about `step_time` seconds with a little deterministic noise, another for each
+// file: 8 devices, GBS 64, SL 2048.
 inline LoadedRun sample_run(const std::string& file, Platform platform, Framework framework, double step_time,
                             size_t steps = 60) {
   RunResult r;
@@ -38,9 +38,12 @@ inline LoadedRun sample_run(const std::string& file, Platform platform, Framewor
   r.training_config.sequence_length = 2048;
   r.training_config.num_gpus = 8;
   r.memory_metrics.peak_memory_allocated_gb = 40;
+  double phase = 0;
+  for (const char c : file) phase = 1.3 * phase + c;
   for (size_t i = 0; i < steps; ++i) {
     const double wave = std::sin(static_cast<double>(i) * 1.7);
-    r.step_times.push_back(step_time * (i == 0 ? 5 : 1 + 0.002 * wave));
+    const double noise = 0.0019 * wave + 0.0004 * std::sin(static_cast<double>(i) * 2.3 + phase);
+    r.step_times.push_back(step_time * (i == 0 ? 5 : 1 + noise));
     r.loss_values.push_back(4 + 7 * std::exp(-static_cast<double>(i) / 20) + 0.02 * wave);
     r.learning_rates.push_back(3e-4 * std::min(1.0, static_cast<double>(i + 1) / 10));
   }

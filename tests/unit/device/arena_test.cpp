@@ -42,7 +42,7 @@ TEST(ParallelTest, RangesCoverEverythingOnce) {
   set_thread_count(3);
   for (const int64_t count : {0, 1, 2, 7, 1000}) {
     std::vector<int> visits(static_cast<size_t>(count));
-    parallel_ranges(count, [&](int64_t begin, int64_t end, int) {
+    parallel_ranges(count, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
     });
     EXPECT_EQ(std::accumulate(visits.begin(), visits.end(), int64_t{0}), count);

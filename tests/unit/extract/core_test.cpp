@@ -30,7 +30,7 @@ TEST(ScanText, NumbersInEveryDress) {
   EXPECT_EQ(*parse_number("1.244502E+01|"), 12.44502);
   EXPECT_EQ(*parse_number("-3"), -3);
   EXPECT_EQ(*parse_number("12,345.5"), 12345.5);
-  EXPECT_EQ(*parse_number("1,2"), 1);  // a list, not a thousand
+  EXPECT_FALSE(parse_number("1,2").known());  // a list, or a decimal comma
   EXPECT_TRUE(std::isnan(*parse_number("NaN")));
   EXPECT_TRUE(std::isinf(*parse_number("-inf")));
   EXPECT_FALSE(parse_number("abc").known());
@@ -239,7 +239,7 @@ TEST(ReadLog, AModelThatWasCutHasNoShapeByItsName) {
   const RunResult result = make_result(read, "x.log", {});
   EXPECT_FALSE(result.model_info.shape);
   EXPECT_TRUE(std::any_of(result.warnings.begin(), result.warnings.end(), [](const std::string& warning) {
-    return warning.find("it is not that model") != std::string::npos;
+    return warning.find("it is another model") != std::string::npos;
   }));
 }
 
@@ -258,8 +258,7 @@ TEST(ReadLog, MissingLossIsNan) {
 TEST(ReadLog, CutLastFieldIsNotRead) {
   const std::string line = megatron_line(2, 500);
   const ReadLog read = read_log_text(megatron_line(1, 500) + line.substr(0, line.find("lm loss: ") + 11), {});
-  ASSERT_EQ(read.log.steps.size(), 2u);
-  EXPECT_FALSE(read.log.steps.back().loss.known());
+  EXPECT_EQ(read.log.steps.size(), 1u);  // a step without its loss counts for nothing
 }
 
 TEST(ReadLog, SecondStepMayBeAMean) {

@@ -192,8 +192,8 @@ constexpr const char* k_harmless[] = {
     "    ValueError: if the shapes differ",
     "usage: train.py [--exit-on-oom] Exception: none",
     "WARNING: Setting args.check_for_nan_in_loss_and_grad to False since dynamic loss scaling is being used",
-    "[rank0]:[W519 14:55:08 CUDACachingAllocator.cpp:495] expandable_segments: memory mapping failed with OOM on "
-    "device 0",
+    ("[rank0]:[W519 14:55:08 CUDACachingAllocator.cpp:495] expandable_segments: memory mapping failed with OOM on "
+     "device 0"),
     "UserWarning: Error: 0",
     "finished with 0 errors, exit code 0",
     "srun: error: node: task 5: Exited with exit code 0",

@@ -291,12 +291,12 @@ std::string said() {
 TYPED_TEST(GpuAttention, CudnnMatchesReferenceAndMixesWithOurOwn) {
   using T = TypeParam;
   if constexpr (std::is_same_v<T, float>) {
-    GTEST_SKIP() << "cuDNN is not asked for float";
+    GTEST_SKIP() << "not for float: cuDNN runs bf16 and f16 only, which the other instances test";
   } else {
     test_device();
     const CudnnRefusal refusal = refusal_of_cudnn();
     ASSERT_FALSE(refusal != nullptr && is_cudnn_installed()) << *refusal;
-    if (refusal != nullptr) GTEST_SKIP() << *refusal;
+    if (refusal != nullptr) GTEST_SKIP() << *refusal << "; scripts/build_gpu.sh nvd installs cuDNN";
     const uint64_t seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));
     const AttentionCase cases[] = {{"one head", {1, 128, 128, 0, 1, 1, 64, 0}},
@@ -328,7 +328,7 @@ TEST(GpuAttentionChoice, IsReadFromItsName) {
 TEST(GpuAttentionChoice, WhatRanIsNotedAndAFallbackSaidOnce) {
   test_device();
   const CudnnRefusal refusal = refusal_of_cudnn();
-  if (refusal == nullptr) GTEST_SKIP() << "cuDNN does the work here";
+  if (refusal == nullptr) GTEST_SKIP() << "cuDNN works here; the fallback needs a build with -DTPRIMAT_GPU_CUDNN=OFF";
   kernel_report() = {};
   const AttentionCase c{"", {1, 16, 16, 0, 1, 1, 16, 0}};
   expect_reference<bf16>(c, 1, false);

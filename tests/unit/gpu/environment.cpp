@@ -9,8 +9,9 @@ class OneGpu : public ::testing::Environment {
  public:
   void SetUp() override {
     if (count_devices() > 0) return;
-    std::puts("skipped: this process sees no GPU; docs/gpu.md says what a machine with one needs");
-    GTEST_SKIP();
+    constexpr const char* k_missing = "this process sees no GPU; docs/gpu.md lists what a machine with one needs";
+    std::printf("skipped: %s\n", k_missing);
+    GTEST_SKIP() << k_missing;
   }
 };
 const auto* const k_one_gpu = ::testing::AddGlobalTestEnvironment(new OneGpu);

@@ -49,8 +49,8 @@ TEST(Trends, LowerIsBetterForStepTimes) {
 }
 
 TEST(Trends, ABrokenRunCountsForNothing) {
-  const auto trend =
-      gather_trends({file_at(1, 100), file_at(2, 50, RunStatus::failed), file_at(3, 100)}, metrics().front(), {0.01, 0})[0];
+  const auto trend = gather_trends({file_at(1, 100), file_at(2, 50, RunStatus::failed), file_at(3, 100)},
+                                   metrics().front(), {0.01, 0})[0];
   EXPECT_EQ(trend.points.size(), 3u);
   EXPECT_EQ(trend.previous->earlier, 0u);
   EXPECT_EQ(trend.previous->verdict, TrendVerdict::same);
@@ -70,7 +70,7 @@ TEST(Trends, RepetitionsAreOnePoint) {
   }
   const auto trend = gather_trends(files, metrics().front(), {0.01, 0})[0];
   ASSERT_EQ(trend.points.size(), 2u);
-  EXPECT_DOUBLE_EQ(trend.points[0].figure->value, 101);
+  EXPECT_NEAR(trend.points[0].figure->value, 3 / (1 / 100.0 + 1 / 101.0 + 1 / 102.0), 1e-9);
   EXPECT_LT(*trend.points[0].figure->low, 99.8) << "the spread between runs";
 }
 
@@ -121,10 +121,8 @@ class Histories : public ::testing::Test {
 
   void add(int day, double step_time, const std::function<void(RunResult&)>& change = {}) {
     const std::string name = "run_" + std::to_string(day) + ".json";
-    RunResult result = sample_run(name, Platform::nvd, Framework::nemo, step_time).result;
+    RunResult result = noisy_run(name, Platform::nvd, Framework::nemo, step_time, static_cast<uint64_t>(day)).result;
     result.timestamp = "2026-01-0" + std::to_string(day) + "T00:00:00Z";
-    result.step_times[0] += 0.001 * day;  // or it would be the same run again
-    summarise_run(result, stored_options(result));
     if (change) change(result);
     write_run_result(folder_ / name, result, Survives::kill);
   }
@@ -157,10 +155,77 @@ TEST_F(Histories, ABrokenNewestRunIsInvalid) {
   EXPECT_EQ(history_status(gated("tokens_per_second < -3%")), ExitStatus::work_failed);
 }
 
-TEST_F(Histories, EveryFormatTellsTheSame) {
-  add(1, 1.0), add(2, 1.0), add(3, 1.2);
+void halve_layers(RunResult& result) {
+  result.model_info.shape->num_layers = 2;
+  summarise_run(result, stored_options(result));
+}
+
+TEST_F(Histories, OtherWorkIsASeriesOfItsOwn) {
+  add(1, 1.0), add(2, 1.0), add(3, 0.5, halve_layers);
   const History history = read_history(folder_, {});
-  const std::string text = render_terminal(build_document(history), false);
+  ASSERT_EQ(history.trends.size(), 2u);
+  EXPECT_EQ(history.trends[0].points.size(), 2u);
+  EXPECT_EQ(history.trends[1].points.size(), 1u);
+  EXPECT_FALSE(history.trends[1].previous) << "there is nothing to be better than";
+  const std::string text = render_terminal(build_document(history), false, 118);
+  EXPECT_EQ(text.find("better"), text.find("better)")) << text;
+  EXPECT_NE(text.find("layers 4 against 2"), std::string::npos) << text;
+  const Json json = history_to_json(history);
+  EXPECT_TRUE(json["series"][0]["other_work"].is_null());
+  EXPECT_NE(json["series"][1]["other_work"].get<std::string>().find("run_2.json"), std::string::npos);
+  EXPECT_EQ(history_status(gated("tokens_per_second < -3%")), ExitStatus::not_comparable);
+  EXPECT_EQ(history_status(gated("tokens_per_second < -3%", "run_1")), ExitStatus::not_comparable);
+}
+
+TEST_F(Histories, WorkThatComesBackGoesOnWithItsSeries) {
+  add(1, 1.0), add(2, 0.5, halve_layers), add(3, 1.1), add(4, 0.5, halve_layers);
+  const History history = read_history(folder_, {});
+  ASSERT_EQ(history.trends.size(), 2u);
+  EXPECT_EQ(history.trends[0].previous->verdict, TrendVerdict::worse);
+  EXPECT_EQ(history.trends[1].points.size(), 2u);
+}
+
+TEST_F(Histories, WhatSaysMoreMayBeTheSameWork) {
+  add(1, 1.0), add(2, 1.0, [](RunResult& result) { result.training_config.optimizer = "adamw"; });
+  EXPECT_EQ(read_history(folder_, {}).trends.size(), 1u);
+}
+
+struct DoubtCase {
+  const char* name;
+  void (*change)(RunResult&);
+};
+const DoubtCase k_doubts[] = {{"Optimizer", [](RunResult& result) { result.training_config.optimizer = "sgd"; }},
+                              {"LearningRate",
+                               [](RunResult& result) {
+                                 for (double& rate : result.learning_rates) rate *= 0.1;
+                               }},
+                              {"Loss",
+                               [](RunResult& result) {
+                                 for (double& loss : result.loss_values) loss *= 0.5;
+                               }},
+                              {"Layout", [](RunResult& result) {
+                                 result.parallelism_config.tensor_model_parallel_size = 4;
+                                 result.parallelism_config.pipeline_model_parallel_size = 1;
+                                 result.parallelism_config.data_parallel_size = 4;
+                               }}};
+
+TEST_F(Histories, NoPointThatTheAuditDoubtsIsBetter) {
+  for (const DoubtCase& each : k_doubts) {
+    fs::remove_all(folder_);
+    const auto plain = [](RunResult& result) { result.training_config.optimizer = "adamw"; };
+    add(1, 1.0, plain), add(2, 1.0, plain), add(3, 0.5, each.change);
+    const History history = read_history(folder_, {});
+    for (const Trend& trend : history.trends)
+      for (const auto& step : {trend.previous, trend.best})
+        EXPECT_NE(step ? step->verdict : TrendVerdict::same, TrendVerdict::better) << each.name;
+    EXPECT_EQ(history_status(gated("tokens_per_second < -3%")), ExitStatus::not_comparable) << each.name;
+  }
+}
+
+TEST_F(Histories, EveryFormatTellsTheSame) {
+  add(1, 1.0), add(2, 1.01), add(3, 1.2);
+  const History history = read_history(folder_, {});
+  const std::string text = render_terminal(build_document(history), false, 118);
   EXPECT_NE(text.find("worse -16."), std::string::npos) << text;
   EXPECT_NE(text.find("██▁"), std::string::npos) << text;
   EXPECT_NE(render_markdown(build_document(history), "History").find("# History"), std::string::npos);
@@ -179,7 +244,8 @@ TEST_F(Histories, CopiesAreNamedAndMayBeTheBaseline) {
   const History history = read_history(folder_, {});
   ASSERT_EQ(history.trends[0].points.size(), 2u);
   EXPECT_EQ(history_to_json(history)["series"][0]["points"][0]["copies"][0]["path"], "run_1.json");
-  EXPECT_NE(render_terminal(build_document(history), false).find("run_1.json of backup/night.json"), std::string::npos);
+  EXPECT_NE(render_terminal(build_document(history), false, 118).find("run_1.json of backup/night.json"),
+            std::string::npos);
   EXPECT_EQ(history_status(gated("tokens_per_second < -3%", "run_1")), ExitStatus::gate_failed);
 }
 

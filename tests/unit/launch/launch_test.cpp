@@ -269,6 +269,17 @@ TEST_F(PythonFrameworkTest, DeepSpeedsLossScaleIsAPowerOfTwo) {
 }
 
 // What --dry-run prints must do what `run` would do, so the test pastes it.
+TEST(DryRun, NoTextEndsACommentOrBecomesAnAssignment) {
+  LaunchPlan plan;
+  plan.command = {"X=1/bin/program"};
+  plan.deviations = {{"key", "a\ntouch mark", "b\rc\u202e"}};
+  plan.cleanup_command = {"kill", "x\ny"};
+  const std::string script = render_shell(plan);
+  EXPECT_NE(script.find("# deviates: key: a touch mark becomes b c\\u202e\n"), std::string::npos) << script;
+  EXPECT_NE(script.find("# to end it early: kill 'x y'\n"), std::string::npos) << script;
+  EXPECT_NE(script.find("'X=1/bin/program' >"), std::string::npos) << script;
+}
+
 TEST(DryRun, TheScriptRunsAsItStands) {
   const fs::path folder = fs::temp_directory_path() / ("launch test " + std::to_string(::getpid()));
   LaunchPlan plan = launch(Framework::native, example_request(folder));

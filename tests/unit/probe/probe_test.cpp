@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "probe/collective_probe.h"
 #include "probe/gemm_probe.h"
 #include "probe/memory_probe.h"
@@ -25,6 +26,15 @@ TEST(MeasureGemmPeak, TheFastestShapeIsThePeakAndTheRuleIsStated) {
   EXPECT_EQ(peak->flops_per_second, fastest);
   EXPECT_LT(fastest, 2e12);  // no core does this many fp32 operations
   EXPECT_NE(peak->how.find("1 threads"), std::string::npos) << peak->how;
+}
+
+// A suite that is to end does not wait for the measurement, which takes many seconds on a busy machine.
+TEST(MeasureGemmPeak, IsLeftOffWhenAsked) {
+  int asked = 0;
+  const StopRequest is_stopped = [&] { return ++asked > 1; };
+  EXPECT_THROW(measure_gemm_peak(Precision::fp32, 1, is_stopped), Error);
+  EXPECT_EQ(asked, 2);
+  EXPECT_THROW(measure_memory_bandwidth(1, {StreamKernel::read, StreamKernel::triad}, is_stopped), Error);
 }
 
 TEST(MeasureGemmPeak, IsAbsentWithoutInstructions) {

@@ -1,5 +1,6 @@
 #include "process/local_runner.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +89,17 @@ TEST(LocalRunner, PassesEnvironmentAndWorkingDirectory) {
   command.environment = {{"COLOUR", "green = blue"}, {"HOME", "/elsewhere"}};
   command.working_directory = "/usr";
   EXPECT_EQ(run_to_end(command).lines, (std::vector<std::string>{"green = blue /elsewhere", "/usr"}));
+}
+
+TEST(LocalRunner, ReadsItsInputFromAFile) {
+  const fs::path input = fs::temp_directory_path() / ("process input " + std::to_string(::getpid()));
+  std::ofstream(input) << "one\ntwo\n";
+  Command command = shell("cat; echo end");
+  EXPECT_EQ(run_to_end(command).lines, (std::vector<std::string>{"end"}));
+  command.input_path = input.string();
+  EXPECT_EQ(run_to_end(command).lines, (std::vector<std::string>{"one", "two", "end"}));
+  fs::remove(input);
+  EXPECT_THROW(run_to_end(command), Error);
 }
 
 TEST(LocalRunner, KeepsTheLogAsItCame) {
@@ -225,6 +237,88 @@ TEST(LocalRunner, AKilledWardenTakesTheProgramWithIt) {
   EXPECT_TRUE(ends_within(child->pid(), 2.0));
 }
 
+// The time limit holds whichever of warden, program and parent somebody stops.
+constexpr const char* k_name_warden = "ps -o ppid= -p $$ 2>/dev/null || cut -d' ' -f4 /proc/$$/stat; ";
+
+TEST(LocalRunner, AStoppedWardenDoesNotOutliveTheTimeLimit) {
+  Command command = shell(std::string(k_name_warden) + "exec sleep 60");
+  command.time_limit_seconds = 1.0;
+  const auto child = LocalRunner().start(command);
+  const std::vector<std::string> lines = first_lines(*child, 1);
+  ASSERT_EQ(lines.size(), 1u);
+  ::kill(std::stoi(lines[0]), SIGSTOP);
+  const Outcome outcome = run_to_end(*child);
+  EXPECT_EQ(outcome.exit.kind, ExitReason::Kind::timed_out);
+  EXPECT_FALSE(is_alive(child->pid()));
+}
+
+TEST(LocalRunner, AStoppedWardenDoesNotHideTheEnd) {
+  const auto child = LocalRunner().start(shell(std::string(k_name_warden) + "sleep 0.3; echo done"));
+  const std::vector<std::string> lines = first_lines(*child, 1);
+  ASSERT_EQ(lines.size(), 1u);
+  ::kill(std::stoi(lines[0]), SIGSTOP);
+  EXPECT_EQ(run_to_end(*child).exit, (ExitReason{ExitReason::Kind::exited, 0}));
+}
+
+TEST(LocalRunner, AStoppedProgramMayStillEndInOrder) {
+  Command command = shell("trap 'echo saved; exit 0' TERM; echo ready; kill -STOP $$; sleep 60");
+  command.time_limit_seconds = 0.5;
+  command.grace_seconds = 10.0;
+  const Outcome outcome = run_to_end(command);
+  EXPECT_EQ(outcome.exit.kind, ExitReason::Kind::timed_out);
+  ASSERT_FALSE(outcome.lines.empty());
+  EXPECT_EQ(outcome.lines.back(), "saved");
+}
+
+TEST(LocalRunner, AStoppedParentDoesNotStopTheClock) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    Command command = shell("trap '' TERM; while true; do sleep 0.05; done");
+    command.time_limit_seconds = 1.0;
+    const auto child = LocalRunner().start(command);
+    const pid_t program = child->pid();
+    [[maybe_unused]] const ssize_t written = ::write(ends[1], &program, sizeof program);
+    ::raise(SIGSTOP);
+    ::_exit(run_to_end(*child).exit.kind == ExitReason::Kind::timed_out ? 0 : 1);
+  }
+  pid_t program = 0;
+  ASSERT_EQ(::read(ends[0], &program, sizeof program), static_cast<ssize_t>(sizeof program));
+  EXPECT_TRUE(ends_within(program, 15.0));
+  ::kill(parent, SIGCONT);
+  int status = 0;
+  ::waitpid(parent, &status, 0);
+  EXPECT_EQ(status, 0) << "not told as a time limit";
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST(LocalRunner, AKeptDescriptorOutlivesUsUntilTheTreeIsGone) {
+  int kept[2], told[2];
+  ASSERT_EQ(::pipe2(kept, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe(told), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ::close(kept[0]);
+    Command command = shell("trap '' TERM; while true; do sleep 0.05; done");
+    command.kept_open = kept[1];
+    const auto child = LocalRunner().start(command);
+    const pid_t program = child->pid();
+    [[maybe_unused]] const ssize_t written = ::write(told[1], &program, sizeof program);
+    ::pause();
+  }
+  ::close(kept[1]);
+  pid_t program = 0;
+  ASSERT_EQ(::read(told[0], &program, sizeof program), static_cast<ssize_t>(sizeof program));
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  char byte = 0;
+  EXPECT_EQ(::read(kept[0], &byte, 1), 0);  // waits for the last one who has it open
+  EXPECT_FALSE(is_alive(program));
+  for (const int end : {kept[0], told[0], told[1]}) ::close(end);
+}
+
 TEST(LocalRunner, LeaksNoDescriptorsAndNoZombies) {
   run_to_end(shell("true"));
   const size_t before = open_descriptors();
@@ -238,9 +332,9 @@ TEST(LocalRunner, LeaksNoDescriptorsAndNoZombies) {
 
 TEST(LocalRunner, ChildrenSeeNoneOfOurDescriptors) {
   const auto other = LocalRunner().start(shell("sleep 60"));
-  const Outcome outcome = run_to_end(shell("ls /proc/$$/fd | wc -l"));
+  const Outcome outcome = run_to_end(shell("set -- /proc/$$/fd/*; echo $#"));
   ASSERT_EQ(outcome.lines.size(), 1u);
-  EXPECT_LE(std::stoi(outcome.lines[0]), 4);  // 0, 1, 2 and perhaps the shell's own
+  EXPECT_LE(std::stoi(outcome.lines[0]), 4);  // 0, 1, 2 and the folder that is listed
 }
 
 TEST(LocalRunner, WaitingCostsNoProcessorTime) {

@@ -1,6 +1,7 @@
 #include "process/log_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -32,6 +33,38 @@ TEST_F(LogFileTest, OneThatNobodyTouchesIsLeftAlone) {
   log.mend();
   EXPECT_EQ(fs::last_write_time(path_), before);
   EXPECT_EQ(log.damage(), "");
+}
+
+TEST_F(LogFileTest, ALinkOfItsNameIsReplacedAndNotFollowed) {
+  fs::create_directories(folder_);
+  const fs::path theirs = folder_ / "theirs";
+  std::ofstream(theirs) << "precious";
+  fs::create_symlink(theirs, path_);
+  LogFile log(path_);
+  log.write("ours\n");
+  log.mend();
+  EXPECT_EQ(fs::file_size(theirs), 8u);
+  EXPECT_FALSE(fs::is_symlink(path_));
+  EXPECT_EQ(text(), "ours\n");
+}
+
+// One that comes while we write gives way too.
+TEST_F(LogFileTest, ALinkThatTakesItsPlaceGivesWay) {
+  LogFile log(path_);
+  log.write("ours\n");
+  const fs::path theirs = folder_ / "theirs";
+  fs::rename(path_, theirs);
+  fs::create_symlink(theirs, path_);
+  log.mend();
+  log.write("more\n");
+  EXPECT_FALSE(fs::is_symlink(path_));
+  EXPECT_EQ(text(), "ours\nmore\n");
+}
+
+TEST_F(LogFileTest, APipeOfItsNameIsRefused) {
+  fs::create_directories(folder_);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THROW(LogFile{path_}, Error);
 }
 
 TEST_F(LogFileTest, ARemovedFolderComesBackWithAllOfIt) {

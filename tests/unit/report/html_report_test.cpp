@@ -48,7 +48,7 @@ LoadedRun hostile_run(const std::string& evil) {
 }
 
 TEST(HtmlText, MarkupBecomesText) {
-  EXPECT_EQ(escape_html("<a href=\"x\" title='&'>\x07"), "&lt;a href=&quot;x&quot; title=&#39;&amp;&#39;&gt; ");
+  EXPECT_EQ(escape_html("<a href=\"x\" title='&'>\x07"), "&lt;a href=&quot;x&quot; title=&#39;&amp;&#39;&gt;\\x07");
 }
 
 TEST(HtmlText, ScriptDataCannotEndItsElement) {

@@ -13,6 +13,11 @@ TEST(Wrap, BreaksAtBlanks) {
   EXPECT_EQ(wrap_words("", 7), (Lines{""}));
 }
 
+TEST(Wrap, NoLineBeginsWithACommandOfARunner) {
+  EXPECT_EQ(wrap_words("one two ::error::x y", 8), (Lines{"one two ::error::x", "y"}));
+  EXPECT_EQ(wrap_words("a abcd::error", 4), (Lines{"a", "abcd::", "erro", "r"}));
+}
+
 TEST(Wrap, CutsWordsLongerThanTheLine) { EXPECT_EQ(wrap_words("a abcdefgh", 4), (Lines{"a", "abcd", "efgh"})); }
 
 TEST(Wrap, CountsCodePoints) {

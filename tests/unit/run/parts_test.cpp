@@ -29,6 +29,9 @@ TEST(Failure, NamesTheCauseBehindAnExitStatus) {
   EXPECT_EQ(sentence_of(k_exit_one, ""), "exit status 1, without a word");
   EXPECT_EQ(sentence_of(k_exit_one, "error: loss of step 3 is not finite\nbye\n"),
             "NaN loss: error: loss of step 3 is not finite");
+  const std::string norm = "error: the gradient norm is not finite at step 7: it is NaN\n";
+  EXPECT_EQ(explain_failure(k_exit_one, norm).kind, FailureKind::nan_loss);
+  EXPECT_EQ(explain_failure(k_exit_one, "error: the loss is NaN at step 7\n").kind, FailureKind::nan_loss);
   EXPECT_EQ(sentence_of(k_exit_one, "ValueError: bad\n  cleaning up  \n\n"), "exit status 1: ValueError: bad");
   EXPECT_EQ(sentence_of(k_exit_one, "something\nerror 7 of the cleaner\n"), "exit status 1: error 7 of the cleaner");
   EXPECT_EQ(sentence_of(k_exit_one, "terminate called after\n  what():  std::bad_alloc\n"),

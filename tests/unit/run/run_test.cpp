@@ -278,6 +278,7 @@ TEST_F(SuiteTest, AFolderThatCannotBeWrittenIsASentence) {
   EXPECT_NE(report.outcomes[0].reason.value_or("").find("cannot create the folder"), std::string::npos)
       << report.outcomes[0].reason.value_or("");
   EXPECT_TRUE(report.outcomes[0].result_path.empty());
+  EXPECT_EQ(render_report(report).find("log:"), std::string::npos) << "there is none";
 }
 
 TEST_F(SuiteTest, AFullDiskIsASentence) {
@@ -300,6 +301,18 @@ TEST_F(SuiteTest, WithoutAPeakThereIsNoMfu) {
   const SuiteReport report = run_suite(plan({}), options_, surroundings, reporter);
   EXPECT_EQ(exit_status_of(report), ExitStatus::done);
   EXPECT_FALSE(only_result(report).derived.mfu.has_value());
+}
+
+TEST_F(SuiteTest, ADoubtfulPeakOfSeveralRunsIsToldOnce) {
+  experiment_.runs = 3;
+  Surroundings surroundings = around();
+  surroundings.measure_peak = [](Precision, int64_t) {
+    return MeasuredPeak{{"measured:cpu:bf16", 1e12, "test"}, "doubtful"};
+  };
+  SilentReporter reporter;
+  const std::string text = render_report(run_suite(plan({}), options_, surroundings, reporter));
+  EXPECT_NE(text.find("3 runs: doubtful\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("doubtful"), text.rfind("doubtful")) << text;
 }
 
 TEST_F(SuiteTest, ADoubtfulPeakIsWarnedAbout) {

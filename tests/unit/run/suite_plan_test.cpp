@@ -1,8 +1,10 @@
 #include "run/suite_plan.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/files.h"
-#include "run/config_hash.h"
+#include "spec/config_hash.h"
 #include "suite_fixture.h"
 
 namespace tprimat {
@@ -69,6 +71,32 @@ TEST_F(SuitePlanTest, FollowsThePatternOfTheConfiguration) {
   second.spec = tiny_model("llama");
   experiment_.models.push_back(second);
   EXPECT_THROW(plan(), Error);
+}
+
+TEST_F(SuitePlanTest, NoOutputOverwritesAnother) {
+  const auto refusal = [&](const std::string& result, const std::string& log) -> std::string {
+    experiment_.result_filename = result;
+    experiment_.log_filename = log;
+    try {
+      plan();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("{model}.json", "{model}.log"), "");
+  const std::string same = refusal("train.log", "train.log");
+  EXPECT_NE(same.find("the result of native gpt on cpu, strategy single and the log of native gpt on cpu, strategy "
+                      "single would be the same file /nowhere/out/train.log"),
+            std::string::npos)
+      << same;
+  EXPECT_NE(refusal("{model}.json", "runs"), "");
+  EXPECT_NE(refusal("runs", "{model}.log"), "");
+  ModelEntry second;
+  second.spec = tiny_model("llama");
+  experiment_.models.push_back(second);
+  EXPECT_EQ(refusal("{model}.json", "{model}.log"), "");
+  EXPECT_NE(refusal("{model}.json", "train.log"), "") << "the second log overwrites the first";
 }
 
 TEST_F(SuitePlanTest, UsesEveryThreadThatTheProcessMayUse) {
@@ -165,17 +193,19 @@ TEST_F(SuitePlanTest, OnAGpuMachineTheProcessorStillServesWhatNeedsNoGpu) {
 TEST(ConfigHash, ChangesWithEverythingThatIsAskedFor) {
   TrainSpec spec;
   spec.model = tiny_model("gpt");
-  const std::string hash = hash_config(spec, Framework::native, Platform::cpu, {});
-  EXPECT_EQ(hash, hash_config(spec, Framework::native, Platform::cpu, {}));
+  LaunchFacts launch;
+  const std::string hash = hash_config(spec, launch);
+  EXPECT_EQ(hash, hash_config(spec, launch));
+  EXPECT_EQ(hash, hash_config_of_file(train_spec_to_json(spec), launch));
   EXPECT_TRUE(hash.starts_with("fnv1a64:"));
   EXPECT_EQ(hash.size(), 24u);
-  EXPECT_NE(hash, hash_config(spec, Framework::native, Platform::nvd, {}));
-  EXPECT_NE(hash, hash_config(spec, Framework::fsdp, Platform::cpu, {}));
-  PlatformSettings settings;
-  settings.environment["NCCL_ALGO"] = "Ring";
-  EXPECT_NE(hash, hash_config(spec, Framework::native, Platform::cpu, settings));
+  EXPECT_NE(hash, hash_config(spec, {.platform = Platform::nvd}));
+  EXPECT_NE(hash, hash_config(spec, {.framework = Framework::fsdp}));
+  EXPECT_NE(hash, hash_config(spec, {.launcher = Launcher::slurm, .nodes = 2}));
+  launch.settings.environment["NCCL_ALGO"] = "Ring";
+  EXPECT_NE(hash, hash_config(spec, launch));
   spec.optimizer.beta2 = 0.951;
-  EXPECT_NE(hash, hash_config(spec, Framework::native, Platform::cpu, {}));
+  EXPECT_NE(hash, hash_config(spec, {}));
 }
 
 }  // namespace

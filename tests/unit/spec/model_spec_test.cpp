@@ -99,6 +99,16 @@ TEST(FlopsPerToken, LongWindowChangesNothing) {
   }
 }
 
+// A frozen weight takes part in the forward pass and in the gradient of its input; scores have no weights.
+TEST(FlopsPerToken, FrozenWeightsHaveNoGradientOfTheirOwn) {
+  const double all = 6.0 * 1760, attention = 12.0 * 2 * 8 * 8;
+  EXPECT_DOUBLE_EQ(flops_per_token(tiny(), 16, FlopFormula::causal), all + attention);
+  EXPECT_DOUBLE_EQ(flops_per_token(tiny(), 16, FlopFormula::causal, 0), all * 2 / 3 + attention);
+  EXPECT_DOUBLE_EQ(flops_per_token(tiny(), 16, FlopFormula::causal, 60), 4.0 * 1760 + 2.0 * 60 + attention);
+  EXPECT_DOUBLE_EQ(flops_per_token(tiny(), 16, FlopFormula::causal, 1 << 30), all + attention);
+  EXPECT_DOUBLE_EQ(flops_per_token(tiny(), 16, FlopFormula::six_n, 100), 4.0 * 2600 + 2.0 * 100);
+}
+
 TEST(FormulaId, CarriesNameAndVersion) {
   EXPECT_EQ(formula_id(FlopFormula::full), "full/1");
   EXPECT_EQ(formula_id(FlopFormula::causal), "causal/1");

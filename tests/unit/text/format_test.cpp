@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <limits>
+#include <string>
 
 namespace tprimat {
 namespace {
@@ -64,11 +66,15 @@ TEST(NearestWord, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(nearest_word("seed", {}), "");
 }
 
-TEST(Printable, OnlyControlCharactersGo) {
-  EXPECT_EQ(printable("a\033[1m\tb\x7f\n"), "a [1m b  ");
-  EXPECT_EQ(printable("é µ \xc2\x9b"
-                      "2J"),
-            "é µ  2J");
+TEST(Format, NoFigureFillsTheScreen) {
+  constexpr double k_largest = std::numeric_limits<double>::max();
+  for (const double value : {k_largest, -k_largest, 1e300, 1e15})
+    for (const std::string& text :
+         {format_fixed(value, 1), format_gb(value), format_memory(value), format_count(value), format_percent(value),
+          format_duration(value), format_si(value, "B"), format_significant(value, 3)})
+      EXPECT_LT(text.size(), 24u) << text;
+  EXPECT_EQ(format_fixed(1.25e15, 1), "1.25e+15");
+  EXPECT_EQ(format_fixed(999e12, 0), "999000000000000");
 }
 
 TEST(QuoteShell, QuotesOnlyWhatNeedsIt) {
@@ -77,6 +83,29 @@ TEST(QuoteShell, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(quote_shell(""), "''");
   EXPECT_EQ(quote_shell("it's"), "'it'\\''s'");
   EXPECT_EQ(quote_shell("$(reboot)"), "'$(reboot)'");
+}
+
+// What /bin/sh makes of a quoted word.
+std::string through_shell(const std::string& word) {
+  const std::string command = "printf '%s' " + quote_shell(word);
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  std::string text(1000, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), pipe));
+  EXPECT_EQ(::pclose(pipe), 0) << command;
+  return text;
+}
+
+TEST(QuoteShell, GivesTheShellWhatATerminalMustNotGet) {
+  for (const char* word :
+       {"a\033[31mb", "\r", "it's \xe2\x80\xae $(x) \\ \"", "caf\xc3\xa9 \xff", "two\nlines\n\n", "\x01'"}) {
+    EXPECT_EQ(through_shell(word), word);
+    EXPECT_EQ(printable(quote_shell(word), "\n\t"), quote_shell(word));
+  }
+}
+
+TEST(TextTable, HoldsCellsThatSteerNothing) {
+  EXPECT_EQ(render_text({{"a"}, {{"x\ny\033"}}, {}}), "a\nx y\\x1b\n");
+  EXPECT_EQ(render_markdown({{"a"}, {{"x\ny\033"}}, {}}), "| a |\n|---|\n| x<br>y\\x1b |\n");
 }
 
 TEST(TextTable, AlignsByCharactersAndNotByBytes) {

@@ -132,5 +132,14 @@ TEST(Json, WhatCannotBeHeldIsRefused) {
   }
 }
 
+TEST(Json, PrintsWhatSteersATerminalByItsNumber) {
+  const std::string text = "\033 \x7f \xc2\x9b \xe2\x80\xae \xf3\xa0\x81\x81 é 🚀";
+  const Json value{{text, text}};
+  for (const std::string& printed : {print_json(value), print_json_line(value)}) {
+    EXPECT_NE(printed.find("\\u001b \\u007f \\u009b \\u202e \\udb40\\udc41 é 🚀"), std::string::npos) << printed;
+    EXPECT_EQ(parse_json(printed, "printed"), value);
+  }
+}
+
 }  // namespace
 }  // namespace tprimat

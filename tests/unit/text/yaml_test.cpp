@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/printable.h"
+
 namespace tprimat {
 namespace {
 
@@ -113,6 +115,41 @@ TEST(Yaml, AssignmentTurnsAnythingIntoAMap) {
   YamlNode root = read("a: 5\n");
   root["a"]["b"] = yaml_scalar("x", "here");
   EXPECT_EQ(root.find("a")->find("b")->scalar, "x");
+}
+
+TEST(Yaml, PrintsWhatOthersWroteSoThatItReadsTheSame) {
+  for (const std::string text : {"\033[2J",
+                                 "a\nb: c",
+                                 "x\xe2\x80\xae",
+                                 "\xc2\x85",
+                                 "# no comment",
+                                 "a: b",
+                                 "a #b",
+                                 "[1",
+                                 "- x",
+                                 "*a",
+                                 "ends:",
+                                 " ",
+                                 "",
+                                 "é 🚀",
+                                 "\xf3\xa0\x81\x81",
+                                 "quote \" and \\",
+                                 "\x01\x0b",
+                                 "--- x",
+                                 "%x",
+                                 "`x"}) {
+    YamlNode map;
+    map[text.empty() ? "k" : text] = yaml_scalar(text, "a\033.yaml:1:1");
+    map["list"].kind = YamlNode::Kind::list;
+    map["list"].items = {yaml_scalar(text, ""), yaml_scalar("1", "")};
+    const std::string printed = print_yaml(map, true);
+    EXPECT_EQ(printable(printed, "\n"), printed);
+    const YamlNode read = parse_yaml(printed, "printed").root;
+    ASSERT_EQ(read.entries.size(), 2u) << printed;
+    EXPECT_EQ(read.entries[0].key, map.entries[0].key) << printed;
+    EXPECT_EQ(read.entries[0].value.scalar, text) << printed;
+    EXPECT_EQ(read.entries[1].value.items[0].scalar, text) << printed;
+  }
 }
 
 }  // namespace

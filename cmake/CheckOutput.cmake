@@ -1,0 +1,16 @@
+# Fails when a source below DIR prints past base/output.h: with what throws where stderr is full, or loses where stdout is.
+# What ends the program with its last sentence may: CHECK, and the GPU module's processor.
+cmake_minimum_required(VERSION 3.24)
+file(GLOB_RECURSE files ${DIR}/*.h ${DIR}/*.cpp)
+list(FILTER files EXCLUDE REGEX "/(base/check\\.h|device/gpu/.*)$")
+if(NOT files)
+  message(FATAL_ERROR "${DIR}: no sources found, so nothing was checked")
+endif()
+foreach(file IN LISTS files)
+  file(STRINGS ${file} lines REGEX "fmt::print(ln)?\\(|std::(cout|cerr|clog)|(^|[ :(])f?(printf|puts)\\(|std(out|err)\\)")
+  foreach(line IN LISTS lines)
+    if(NOT line MATCHES "^ *//")
+      message(SEND_ERROR "${file}: prints past base/output.h: ${line}")
+    endif()
+  endforeach()
+endforeach()

@@ -1,0 +1,133 @@
+#include "device/thread_pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <thread>
+
+#include "base/check.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tprimat {
+namespace {
+
+constexpr int k_max_threads = 1024;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether `done` came true within the time that waking a sleeping thread takes: sleeping earlier would cost more than
+// it saves, spinning longer takes the processor from those who have work.
+template <class Done>
+bool spin_until(Done&& done) {
+  constexpr auto k_longest = std::chrono::microseconds(50);
+  constexpr int k_between_looks_at_the_clock = 32;
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < k_between_looks_at_the_clock; ++i) {
+      if (done()) return true;
+      pause_briefly();
+    }
+  } while (std::chrono::steady_clock::now() - start < k_longest);
+  return done();
+}
+
+thread_local bool t_is_working = false;  // on a piece, here or further up the stack
+
+}  // namespace
+
+// `left` counts down; the pieces of share t are [count t/T, count (t+1)/T), the last ones first.
+struct alignas(128) ThreadPool::Share {
+  std::atomic<int> left{0};
+};
+
+ThreadPool& ThreadPool::shared() {
+  static auto* const pool = new ThreadPool;  // never destroyed: its threads sleep until the process ends
+  return *pool;
+}
+
+ThreadPool::ThreadPool()
+    : size_(std::max(1, static_cast<int>(std::thread::hardware_concurrency()))), shares_(new Share[k_max_threads]) {}
+
+void ThreadPool::resize(int threads) {
+  const std::lock_guard lock(in_use_);
+  size_ = std::clamp(threads, 1, k_max_threads);
+}
+
+// The pool's threads block all signals, so that the main thread handles them.
+void ThreadPool::start(int number) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([this, number] { work_as(number); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void ThreadPool::work_as(int number) {
+  t_is_working = true;
+  for (;;) {
+    const int seen = published_.load(std::memory_order_acquire);
+    if (number < size()) take_pieces(number);
+    const auto is_new = [&] { return published_.load(std::memory_order_acquire) != seen; };
+    if (!spin_until(is_new)) published_.wait(seen, std::memory_order_acquire);
+  }
+}
+
+// A claim is valid whichever loop the piece belongs to: task, context and count cannot change before the piece is done.
+bool ThreadPool::take_piece(int share) {
+  std::atomic<int>& left = shares_[static_cast<size_t>(share)].left;
+  int seen = left.load(std::memory_order_relaxed);
+  do {
+    if (seen == 0) return false;
+  } while (!left.compare_exchange_weak(seen, seen - 1, std::memory_order_acquire, std::memory_order_relaxed));
+  task_(context_, count_ * share / share_count_ + seen - 1);
+  if (undone_.fetch_sub(1, std::memory_order_acq_rel) == 1) undone_.notify_one();
+  return true;
+}
+
+void ThreadPool::take_pieces(int number) {
+  const int shares = size();
+  for (int i = 0; i < shares; ++i)
+    while (take_piece((number + i) % shares)) continue;
+}
+
+void ThreadPool::wait_until_done() {
+  if (spin_until([&] { return undone_.load(std::memory_order_acquire) == 0; })) return;
+  for (int undone = undone_.load(std::memory_order_acquire); undone != 0;
+       undone = undone_.load(std::memory_order_acquire))
+    undone_.wait(undone, std::memory_order_acquire);
+}
+
+void ThreadPool::run(int64_t count, Task task, void* context) {
+  std::unique_lock lock(in_use_, std::defer_lock);
+  if (count <= 1 || size() == 1 || t_is_working || !lock.try_lock()) {
+    for (int64_t index = 0; index < count; ++index) task(context, index);
+    return;
+  }
+  CHECK(count < std::numeric_limits<int>::max());
+  t_is_working = true;
+  for (; started_ < size(); ++started_) start(started_);
+  task_ = task, context_ = context, count_ = count, share_count_ = size();
+  undone_.store(static_cast<int>(count), std::memory_order_relaxed);
+  for (int t = 0; t < share_count_; ++t)
+    shares_[static_cast<size_t>(t)].left.store(
+        static_cast<int>(count * (t + 1) / share_count_ - count * t / share_count_), std::memory_order_release);
+  published_.fetch_add(1, std::memory_order_release);
+  published_.notify_all();
+  take_pieces(0);
+  wait_until_done();
+  t_is_working = false;
+}
+
+}  // namespace tprimat

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "extract/read_log.h"
+
+namespace tprimat {
+
+// Numbers the attempts through all runs of the log. Attempts whose records alone show other work than the attempt
+// before (batch, tokens per step, devices) become a run of their own.
+void number_attempts(ReadLog& read);
+
+// One attempt alone, as if the log held no other. Throws Error for a number that the log does not have.
+ReadLog select_attempt(const ReadLog& read, int64_t attempt);
+
+}  // namespace tprimat
