@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "compare/plausibility.h"
@@ -134,6 +135,16 @@ Figures check_collapse(const Contender& c) {
   for (const LoadedRun& run : c.runs)
     if (const auto loss = find_loss_collapse(curve_by_step(run.result, run.result.loss_values)))
       return fmt::format("{} nats at the end", format_significant(*loss, 2));
+  return std::nullopt;
+}
+
+Figures check_guessing(const Contender& c) {
+  for (const LoadedRun& run : c.runs) {
+    const int64_t vocabulary = run.result.model_info.shape ? run.result.model_info.shape->vocab_size : 0;
+    if (const auto loss = find_loss_of_guessing(curve_by_step(run.result, run.result.loss_values), vocabulary))
+      return fmt::format("{} nats at the end, guessing gives {}", format_significant(*loss, 4),
+                         format_significant(std::log(static_cast<double>(vocabulary)), 4));
+  }
   return std::nullopt;
 }
 

@@ -17,6 +17,7 @@ Figures check_constant_times(const Contender& c);
 Figures check_drift(const Contender& c);
 Figures check_device_counts(const Contender& c);
 Figures check_collapse(const Contender& c);
+Figures check_guessing(const Contender& c);
 Figures check_divergence(const Contender& c);
 Figures check_steady(const Contender& c);
 Figures check_disturbance(const Contender& c);

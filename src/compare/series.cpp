@@ -208,4 +208,13 @@ std::optional<double> find_loss_collapse(const Curve& losses) {
   return end->mean;
 }
 
+std::optional<double> find_loss_of_guessing(const Curve& losses, int64_t vocabulary) {
+  constexpr size_t k_enough = 50;
+  constexpr double k_margin = 0.05;  // nats; the first updates teach how often each token occurs, which is worth more
+  if (losses.size() < k_enough || vocabulary < 2) return std::nullopt;
+  const auto end = window_ending_at(values_of(losses), losses.size(), window_width(losses.size()));
+  if (end->mean < std::log(static_cast<double>(vocabulary)) - k_margin) return std::nullopt;
+  return end->mean;
+}
+
 }  // namespace tprimat

@@ -60,4 +60,8 @@ inline constexpr double k_collapsed_loss = 0.1;
 // Mean of the last tenth when the curve has collapsed.
 std::optional<double> find_loss_collapse(const Curve& losses);
 
+// Mean of the last tenth where at least 50 steps left the model no better than one that gives each token of its
+// vocabulary the same probability, whose loss is ln(vocabulary).
+std::optional<double> find_loss_of_guessing(const Curve& losses, int64_t vocabulary);
+
 }  // namespace tprimat

@@ -182,7 +182,9 @@ ReadLog select_attempt(const ReadLog& read, int64_t attempt) {
   }
   throw Error(Problem{fmt::format("the log holds {} attempt{} ({}), and no attempt {}", read.attempts,
                                   read.attempts == 1 ? "" : "s", list_attempts(runs), attempt),
-                      "--attempt", fmt::format("give a number from 1 to {}, or all", read.attempts)});
+                      "--attempt",
+                      read.attempts == 1 ? std::string("leave --attempt out")
+                                         : fmt::format("give a number from 1 to {}, or all", read.attempts)});
 }
 
 }  // namespace tprimat

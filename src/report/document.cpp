@@ -54,7 +54,9 @@ DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& grou
   if (group.pairs.empty())
     lines.push_back(
         {"One participant of this model: there is nothing to compare it with.", Tone::doubtful,
-         comparison.groups.size() > 1 ? "if another one here is of this model, give both one model_info.name" : ""});
+         comparison.groups.size() > 1
+             ? "if another result here is of this model under another name, extract both with one --model NAME"
+             : ""});
   return make_lines(std::move(lines));
 }
 

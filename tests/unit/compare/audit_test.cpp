@@ -320,6 +320,11 @@ INSTANTIATE_TEST_SUITE_P(
                               [](RunResult& r) {
                                 for (size_t i = 30; i < r.loss_values.size(); ++i) r.loss_values[i] = 0.001;
                               }},
+                      RunCase{"nothing_learned", warning,
+                              [](RunResult& r) {
+                                r.loss_values.resize(60);
+                                for (size_t i = 0; i < 60; ++i) r.loss_values[i] = 11.8 - 0.01 * (i % 4);
+                              }},
                       RunCase{"loss_divergence", warning,
                               [](RunResult& r) {
                                 for (size_t i = 40; i < r.loss_values.size(); ++i) r.loss_values[i] += 4;

@@ -157,5 +157,13 @@ TEST(Loss, CollapseNeedsAnHonestStart) {
   EXPECT_FALSE(find_loss_collapse({}));
 }
 
+TEST(Loss, GuessingIsToldFromLearning) {
+  EXPECT_NEAR(*find_loss_of_guessing(curve(std::vector<double>(50, 10.38)), 32000), 10.38, 1e-9);  // ln 32000 = 10.373
+  EXPECT_FALSE(find_loss_of_guessing(curve(std::vector<double>(49, 10.38)), 32000));
+  EXPECT_FALSE(find_loss_of_guessing(curve(std::vector<double>(50, 10.3)), 32000));
+  EXPECT_FALSE(find_loss_of_guessing(curve(std::vector<double>(50, 10.38)), 0));
+  EXPECT_FALSE(find_loss_of_guessing(decay(400, 4), 32000));
+}
+
 }  // namespace
 }  // namespace tprimat
