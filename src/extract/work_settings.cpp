@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "extract/scan_text.h"
+#include "result/setting_words.h"
 
 namespace tprimat {
 namespace {
@@ -66,15 +67,14 @@ bool is_of_work(std::string_view key) {
 }
 
 // "True", "true" and "1" are one word, and so is what is not there.
-std::string plain_word(std::string value) {
-  for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (value == "true") return "on";
-  if (value == "false" || value == "none" || value == "null" || value.empty() || value == "[]" || value == "{}")
-    return "off";
-  std::string_view rest = value;
+std::string plain_word(const std::string& value) {
+  if (is_off(value)) return "off";
+  std::string word = without_capitals(value);
+  if (word == "true") return "on";
+  std::string_view rest = word;
   const Figure number = take_number(rest);
-  if (!number.finite() || !trim(rest).empty()) return value;
-  return *number == 0 ? "off" : fmt::format("{}", *number);
+  if (!number.finite() || !trim(rest).empty()) return word;
+  return *number == 1 ? "on" : fmt::format("{}", *number);
 }
 
 // Absent is off for a switch and for a size of something additional, not for the rest of the model's description.

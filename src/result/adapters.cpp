@@ -6,6 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include "result/setting_words.h"
+
 namespace tprimat {
 namespace {
 
@@ -19,13 +21,9 @@ const Names k_adapter_switches = {"use_lora",     "lora",        "use_peft",    
 const Names k_adapter_ranks = {"lora_rank", "lora_r", "lora_dim", "actor_lora_dim", "adapter_dim"};
 const Names k_adapter_details = {"lora_alpha",          "lora_target",    "lora_targets",
                                  "lora_target_modules", "target_modules", "lora_modules"};
+const Names k_variants = {"use_dora", "qlora"};  // off, adapters may still be of another kind
 const Names k_frozen_parts = {"freeze_layers", "num_frozen_layers", "freeze_base_model"};
 const Names k_other_words = {"adapter", "finetuning_type"};  // other programs mean other things: the value decides
-
-std::string without_capitals(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return text;
-}
 
 // "--lora-rank", "model.peft.lora_rank" and "lora_rank" are named by their last component; "lora.rank" by both.
 std::string short_name(const std::string& key) {
@@ -38,14 +36,11 @@ std::string short_name(const std::string& key) {
   return parent == "lora" || parent == "peft" || parent == "lora_config" ? "lora_" + name : name;
 }
 
-bool is_off(const std::string& value) {
-  static const Names off = {"", "0", "0.0", "none", "null", "false", "no", "off", "full", "[]", "{}"};
-  return off.count(without_capitals(value)) > 0;
-}
+bool is_no_adapter(const std::string& value) { return is_off(value) || without_capitals(value) == "full"; }
 
 bool is_of_other_kind(const std::string& name, const std::string& value) {
   const std::string word = without_capitals(value);
-  return k_other_words.count(name) > 0 && !is_off(value) && word.find("lora") == std::string::npos &&
+  return k_other_words.count(name) > 0 && !is_no_adapter(value) && word.find("lora") == std::string::npos &&
          word.find("freeze") == std::string::npos;
 }
 
@@ -61,8 +56,8 @@ Found find_any(const Settings& settings, const Names& names) {
   for (const auto& [key, value] : settings) {
     const std::string name = short_name(key);
     if (names.count(name) == 0 || is_of_other_kind(name, value)) continue;
-    if (is_off(value))
-      found.any_off = true;
+    if (is_no_adapter(value))
+      found.any_off |= k_variants.count(name) == 0;
     else if (!found.on)
       found.on = fmt::format("{} {}", key, value.substr(0, k_shown));
   }

@@ -101,7 +101,8 @@ TEST(Attempts, AnotherSettingOfTheWorkPartsThem) {
       EXPECT_TRUE(warns_of(result, name)) << fmt::format("{}", fmt::join(result.warnings, "\n"));
     }
   for (const auto& [was, is] : {std::pair{setting("lora_rank", "None"), std::string()},
-                                std::pair{setting("attention_dropout", "0.0"), setting("attention_dropout", "0")}}) {
+                                std::pair{setting("attention_dropout", "0.0"), setting("attention_dropout", "0")},
+                                std::pair{setting("mock_data", "True"), setting("mock_data", "1")}}) {
     const ReadLog same = read_log_text(attempt_dump(8, 2048, was.c_str()) + attempt_steps(1, 3, 500) +
                                            attempt_dump(8, 2048, is.c_str()) + attempt_steps(4, 30, 500),
                                        {});
