@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "result/setting_words.h"
 #include "result/summary.h"
 
 namespace tprimat {
@@ -28,12 +29,6 @@ std::optional<int64_t> size_of(const Settings& settings, std::string_view name) 
   return error == std::errc() && end == text->data() + text->size() && size > 0 ? std::optional(size) : std::nullopt;
 }
 
-bool is_on(const std::string& value) {
-  for (const char* off : {"", "None", "none", "null", "False", "false", "0", "no", "off"})
-    if (value == off) return false;
-  return true;
-}
-
 std::optional<int64_t> of_shape(const RunResult& result, int64_t ModelSpec::*size) {
   const auto& shape = result.model_info.shape;
   return shape ? std::optional((*shape).*size) : std::nullopt;
@@ -44,10 +39,13 @@ struct PrintedSize {
   std::optional<int64_t> stated;
 };
 
+// Of a result with an effective_config.
 std::vector<PrintedSize> printed_sizes(const RunResult& result) {
   const TrainingConfig& t = result.training_config;
   const ParallelismConfig& p = result.parallelism_config;
-  return {{"global_batch_size", t.global_batch_size},
+  // The printed batch is the one that a ramp-up leads to, the stated one that of the steps that count.
+  const bool grows = names_ramp_up(*result.effective_config);
+  return {{"global_batch_size", grows ? std::nullopt : t.global_batch_size},
           {"micro_batch_size", t.micro_batch_size},
           {"seq_length", t.sequence_length},
           {"world_size", device_count(result)},
@@ -60,6 +58,12 @@ std::vector<PrintedSize> printed_sizes(const RunResult& result) {
 
 }  // namespace
 
+bool names_ramp_up(const Settings& settings) {
+  for (const char* name : {"rampup_batch_size", "rampup-batch-size"})
+    if (const std::string* found = find_setting(settings, name)) return !is_off(*found);
+  return false;
+}
+
 void compare_printed_settings(const RunResult& result, std::vector<Contradiction>& found) {
   if (!result.effective_config) return;
   const Settings& settings = *result.effective_config;
@@ -71,7 +75,7 @@ void compare_printed_settings(const RunResult& result, std::vector<Contradiction
     if (const auto printed = size_of(settings, name); printed && stated && *stated != *printed)
       add(name, fmt::format("{}", *stated), fmt::format("{}", *printed));
   const std::string* fp8 = find_setting(settings, "fp8");
-  if (fp8 != nullptr && is_on(*fp8) && result.precision && *result.precision != Precision::fp8)
+  if (fp8 != nullptr && !is_off(*fp8) && result.precision && *result.precision != Precision::fp8)
     add("fp8", std::string(enum_name(*result.precision)), "fp8 " + *fp8);
   const auto experts = size_of(settings, "expert_model_parallel_size");
   const auto& shape = result.model_info.shape;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "attempt_logs.h"
+#include "result/consistency.h"
 
 namespace tprimat {
 namespace {
@@ -19,21 +20,61 @@ std::string steps_of_batch(int first, int last, int batch, int& samples) {
 TEST(Batch, OfARampUpIsThatOfTheStepsThatCount) {
   int samples = 0;
   const std::string ramp = "  rampup_batch_size ............................... ['2', '2', '1000']\n";
-  const RunResult result = result_of_attempts(attempt_dump(8, 2048, ramp.c_str()) + steps_of_batch(1, 30, 2, samples) +
+  const RunResult result = result_of_attempts(attempt_dump(2, 2048, ramp.c_str()) + steps_of_batch(1, 30, 2, samples) +
                                               steps_of_batch(31, 100, 4, samples));
   EXPECT_EQ(result.training_config.global_batch_size, 4);
   EXPECT_NEAR(result.derived.tokens_per_second->value, 4 * 2048 / 0.401, 20);
   EXPECT_EQ(result.statistics->count, 69);
   EXPECT_TRUE(warns_of(result, "changes from 2 to 4"));
   EXPECT_FALSE(warns_of(result, "contradicts itself"));
+  for (const Contradiction& each : find_contradictions(result))  // the dump says 8, to which the ramp leads
+    ADD_FAILURE() << each.what << ": " << each.stated << ", " << each.derived;
+}
+
+TEST(Batch, OfRecordsThatLackItIsThatOfTheOthers) {
+  int samples = 0;
+  std::string first = steps_of_batch(1, 1, 8, samples);
+  first.erase(first.find(" global batch size: 8 |"), 23);
+  const RunResult result = result_of_attempts(attempt_dump(8, 2048) + first + steps_of_batch(2, 10, 8, samples) +
+                                              steps_of_batch(11, 30, 16, samples));
+  EXPECT_TRUE(warns_of(result, "changes from 8 to 16")) << fmt::format("{}", fmt::join(result.warnings, "\n"));
+}
+
+bool is_audited(const RunResult& result) {
+  return std::any_of(result.config_audit.begin(), result.config_audit.end(),
+                     [](const AuditEntry& each) { return each.key == "global_batch_size" && each.asked; });
+}
+
+// As Lightning writes a figure of its bar.
+std::string bar_figure(int value) {
+  std::string rounded = fmt::format("{:.3g}", static_cast<double>(value));
+  if (const size_t exponent = rounded.find("e+0"); exponent != std::string::npos) rounded.erase(exponent + 2, 1);
+  return value < 1000 ? fmt::format("{}.0", value) : rounded;
+}
+
+// `counted`: what the counter of samples adds at each step.
+std::string nemo1_bars(int steps, int batch, int counted) {
+  std::string bars;
+  for (int step = 1; step <= steps; ++step)
+    bars += fmt::format(
+        "\rEpoch 0: :  50%|#####     | {}/{} [10:00<10:00, reduced_train_loss={:.4g}, global_step={}, "
+        "consumed_samples={}, global_batch_size={}.0, train_step_timing in s=5.010]",
+        step, steps, 9 - 1e-3 * step, bar_figure(step - 1), bar_figure(step * counted), batch);
+  return bars + '\n';
+}
+
+TEST(Batch, CounterOfThreeDigitsIsReadOverManySteps) {
+  for (const int steps : {20, 300, 5000}) {
+    EXPECT_FALSE(is_audited(result_of_attempts(nemo1_bars(steps, 256, 256)))) << steps;
+    EXPECT_TRUE(is_audited(result_of_attempts(nemo1_bars(steps, 256, 128)))) << steps;
+  }
+  const RunResult result = result_of_attempts(nemo1_bars(5000, 256, 256));
+  EXPECT_EQ(result.step_times.size(), 5000);
+  EXPECT_EQ(result.training_config.global_batch_size, 256);
 }
 
 TEST(Batch, ContradictionsWithholdTheVerdict) {
   int samples = 0;
-  const auto is_audited = [](const RunResult& result) {
-    return std::any_of(result.config_audit.begin(), result.config_audit.end(),
-                       [](const AuditEntry& each) { return each.key == "global_batch_size" && each.asked; });
-  };
   const RunResult records = result_of_attempts(attempt_dump(8, 2048) + steps_of_batch(1, 100, 4, samples));
   EXPECT_EQ(records.training_config.global_batch_size, 4);
   EXPECT_TRUE(is_audited(records));
