@@ -9,6 +9,7 @@
 #include "extract/model_shape.h"
 #include "extract/scan_text.h"
 #include "result/adapters.h"
+#include "result/consistency.h"
 #include "result/summary.h"
 #include "spec/model_catalogue.h"
 #include "text/format.h"
@@ -18,17 +19,6 @@ namespace {
 
 bool is_near(double a, double b, double factor) { return a <= b * factor && b <= a * factor; }
 
-// Logs round, count shared parameters twice, and may count the part of one rank.
-bool may_be_count_of(const LoggedFacts& facts, double known) {
-  constexpr double k_max_ratio = 1.33, k_close = 1.1;
-  const auto stated = static_cast<double>(*facts.parameters);
-  if (stated <= 0 || is_near(stated, known, k_max_ratio)) return true;
-  const int64_t model_ranks = facts.tensor_parallel.value_or(1) * facts.pipeline_parallel.value_or(1);
-  for (const int64_t ranks : {model_ranks, facts.gpu_count.value_or(1)})
-    if (ranks > 1 && is_near(stated * static_cast<double>(ranks), known, k_close)) return true;
-  return false;
-}
-
 // A vocabulary is padded so that tensor-parallel ranks share it evenly.
 bool may_be_vocabulary_of(int64_t stated, int64_t known) {
   constexpr int64_t k_max_padding = 8192;
@@ -36,7 +26,7 @@ bool may_be_vocabulary_of(int64_t stated, int64_t known) {
 }
 
 // Sizes that the log states and `model` does not have: "layers 32, not 80".
-std::vector<std::string> contradictions(const ModelSpec& model, const StatedFacts& stated) {
+std::vector<std::string> contradictions(const RunResult& result, const ModelSpec& model, const StatedFacts& stated) {
   const LoggedShape shape = read_logged_shape(stated.settings);
   std::vector<std::string> sizes;
   const auto compare = [&](const char* name, const std::optional<int64_t>& said, int64_t known) {
@@ -53,7 +43,7 @@ std::vector<std::string> contradictions(const ModelSpec& model, const StatedFact
   if (shape.vocab_size && !may_be_vocabulary_of(*shape.vocab_size, model.vocab_size))
     compare("vocabulary", shape.vocab_size, model.vocab_size);
   const auto parameters = static_cast<double>(count_parameters(model).total());
-  if (stated.facts.parameters && !may_be_count_of(stated.facts, parameters))
+  if (stated.facts.parameters && !may_be_count_of(result, parameters))
     sizes.push_back(fmt::format("{} parameters, not {}", format_count(static_cast<double>(*stated.facts.parameters)),
                                 format_count(parameters)));
   return sizes;
@@ -96,7 +86,7 @@ void settle_model(RunResult& result, const StatedFacts& stated, const std::strin
   model.num_parameters = facts.parameters;
   model.shape = find_model_shape(stated.settings, facts);
   const auto named = find_named_model(facts);
-  if (const auto sizes = named ? contradictions(*named, stated) : std::vector<std::string>(); !sizes.empty()) {
+  if (const auto sizes = named ? contradictions(result, *named, stated) : std::vector<std::string>(); !sizes.empty()) {
     if (is_given)
       throw Error(Problem{fmt::format("the log contradicts {}: it states {}", named->full_name, fmt::join(sizes, "; ")),
                           "--model",

@@ -47,15 +47,13 @@ class Comparer {
   std::vector<Contradiction> found_;
 };
 
-// Logs round the number of parameters, and count what two ranks share twice; another model is further off.
+// Of two counts that may be of one model no speed is in doubt.
 void compare_shape(const RunResult& stored, Comparer& comparer) {
-  constexpr double k_same_model = 0.05;
   const auto& shape = stored.model_info.shape;
   if (!shape || !stored.model_info.num_parameters || !check_model(*shape, "").empty()) return;
-  const auto stated = static_cast<double>(*stored.model_info.num_parameters);
   const auto derived = static_cast<double>(count_parameters(*shape).total());
-  const bool is_other_model = std::fabs(stated - derived) > k_same_model * derived;
-  comparer.compare("parameters", stated, derived, is_other_model ? Kind::shape : Kind::figure);
+  comparer.compare("parameters", static_cast<double>(*stored.model_info.num_parameters), derived,
+                   may_be_count_of(stored, derived) ? Kind::figure : Kind::shape);
 }
 
 // A catalogue's peak carries the id of its part and precision.
@@ -270,6 +268,19 @@ void compare_stated_rates(const RunResult& result, const PerformanceMetrics& sta
 }
 
 }  // namespace
+
+bool may_be_count_of(const RunResult& run, double known) {
+  constexpr double k_max_ratio = 1.33, k_close = 1.1;
+  const auto is_near = [known](double count, double ratio) { return count <= known * ratio && known <= count * ratio; };
+  const auto stated = static_cast<double>(run.model_info.num_parameters.value_or(0));
+  if (stated <= 0 || is_near(stated, k_max_ratio)) return true;
+  const ParallelismConfig& p = run.parallelism_config;
+  const int64_t model_ranks =
+      product({p.tensor_model_parallel_size.value_or(1), p.pipeline_model_parallel_size.value_or(1)});
+  for (const int64_t ranks : {model_ranks, device_count(run).value_or(1)})
+    if (ranks > 1 && is_near(stated * static_cast<double>(ranks), k_close)) return true;
+  return false;
+}
 
 std::vector<Contradiction> find_contradictions(const RunResult& stored) {
   Comparer comparer;

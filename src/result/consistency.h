@@ -6,6 +6,10 @@
 
 namespace tprimat {
 
+// Whether the number of parameters that the run states may be that of a model with `known` ones: logs round, count
+// parameters twice that stages of a pipeline share, and may count the part of one rank. True where none is stated.
+bool may_be_count_of(const RunResult& run, double known);
+
 // Compares what a stored result states with what follows from its own inputs: warm-up and statistics from its step
 // times, rates from batch, sequence length and devices, FLOPs and parameters from the model's shape, MFU from the peak,
 // the peak from the hardware catalogue, cost from the price, energy from the telemetry. A figure that follows from
