@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t k_most_columns = 4096;
 
-// Cuts the next row off `text`: cells with the quotes taken off, which may hold line ends. False at the end.
+// Cuts the next row off `text`: cells with the quotes taken off, which may hold line ends. False at the end,
+// and before a row without its end: that may be cut within a number, unless a quote closes it.
 bool take_row(std::string_view& text, std::vector<std::string>& cells) {
   cells.clear();
   if (text.empty()) return false;
@@ -35,7 +36,10 @@ bool take_row(std::string_view& text, std::vector<std::string>& cells) {
       cell += c;
     }
   }
-  if (at == text.size()) cells.emplace_back();  // a row without its end may be cut within a number
+  if (at == text.size()) {
+    if (quoted || text.back() != '"') return false;
+    cells.push_back(std::move(cell));
+  }
   text.remove_prefix(std::min(at + 1, text.size()));
   return true;
 }
@@ -137,6 +141,7 @@ void read_csv_history(std::string_view whole, LogBuilder& log) {
     log.note("the table holds several runs side by side: only the first column of each figure is read");
   CsvRows rows(std::move(columns), log);
   for (int64_t line = 2; take_row(whole, cells); ++line) rows.read(cells, line);
+  if (!whole.empty()) log.note("the table ends without a line end: its last row may be cut, and is left out");
 }
 
 }  // namespace

@@ -111,6 +111,20 @@ TEST(CsvHistory, ReadsQuotedColumnsOfOneRun) {
   EXPECT_TRUE(has_note(reading, "several runs"));
 }
 
+TEST(CsvHistory, RowWithoutItsEndMayBeCut) {
+  const Dialect& dialect = find_dialect("csv");
+  const std::string whole = "step,step_time,loss\n1,0.5,9.25\n2,0.5,9.125\n";
+  for (const std::string_view last : {"3,0.5,9.0", "3,0.5,", "3,0.5", "3,\"0.5\",\"9."}) {
+    const Reading reading = read_text(dialect, whole + std::string(last));
+    EXPECT_EQ(reading.log.steps.size(), 2u) << last;
+    EXPECT_TRUE(has_note(reading, "without a line end")) << last;
+  }
+  const Reading quoted = read_text(dialect, whole + "3,\"0.5\",\"9.0\"");
+  EXPECT_DOUBLE_EQ(*step(quoted, 3).loss, 9);
+  EXPECT_FALSE(has_note(quoted, "without a line end"));
+  EXPECT_FALSE(has_note(read_text(dialect, whole), "without a line end"));
+}
+
 TEST(CsvHistory, LeavesOtherTablesAlone) {
   const Dialect& dialect = find_dialect("csv");
   EXPECT_FALSE(dialect.is_document("timestamp, index, power.draw [W]\n2024/01/01 00:00:00, 0, 300 W\n"));
