@@ -111,6 +111,18 @@ ExitStatus extract_one(const std::string& path, const ExtractRequest& request, O
   return worst;
 }
 
+// What is wrong with one of several logs is told; the others still give their results.
+ExitStatus extract_one_of_many(const std::string& path, const ExtractRequest& request, Output& output) {
+  try {
+    return extract_one(path, request, output);
+  } catch (const Error& error) {
+    if (error.status() == ExitStatus::work_failed) throw;  // the results cannot be written
+    for (const Problem& problem : error.problems()) log_error(to_string(problem));
+    log_error(fmt::format("{} gave no result", path == "-" ? "standard input" : printable(path)));
+    return error.status();
+  }
+}
+
 Json dialect_to_json(const Dialect& dialect) {
   Json fields = Json::object();
   for (const FieldNote& note : dialect.fields) {
@@ -182,8 +194,9 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
   ExitStatus worst = ExitStatus::done;
   Output output{session.json, {}, {}};
   for (const std::string& path : paths) {
-    const ExitStatus status = extract_one(path, request, output);
-    if (status != ExitStatus::done) worst = status;
+    const ExitStatus status =
+        paths.size() == 1 ? extract_one(path, request, output) : extract_one_of_many(path, request, output);
+    worst = std::max(worst, status);
   }
   const bool single = paths.size() == 1 && request.attempt != k_all_attempts;
   if (session.json) print_result(print_json(single ? output.documents.front() : Json(output.documents)));
