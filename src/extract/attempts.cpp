@@ -6,7 +6,10 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 
@@ -87,11 +90,26 @@ void correct_facts(ExtractedLog& log) {
     facts.gpu_count = whole_count(devices);
 }
 
-// Keeps the events of lines [from, to). Counts cover only the events that were kept, at most 1000 of a kind.
+// Keeps the events of lines [from, to), and counts them. Where the log has more of a kind than were kept, some of these
+// lines may be without theirs: then their number is not known.
 void keep_events(ExtractedLog& log, int64_t from, int64_t to) {
+  const auto counts = std::exchange(log.event_counts, {});
+  std::map<EventKind, int64_t> kept;
+  std::set<EventKind> not_known;
+  for (const LogEvent& event : log.events) {
+    const auto all = counts.find(event.kind);
+    const bool is_last = ++kept[event.kind] == k_max_events && all != counts.end() && all->second > k_max_events;
+    if (all == counts.end() || (is_last && event.line < to)) not_known.insert(event.kind);
+  }
   std::erase_if(log.events, [&](const LogEvent& event) { return event.line < from || event.line >= to; });
-  log.event_counts.clear();
   for (const LogEvent& event : log.events) ++log.event_counts[event.kind];
+  for (const EventKind kind : not_known) {
+    log.event_counts.erase(kind);
+    const std::string note =
+        fmt::format("the log has more than {} events of the kind {}: how many are of this part of it is not known",
+                    k_max_events, enum_name(kind));
+    if (std::find(log.notes.begin(), log.notes.end(), note) == log.notes.end()) log.notes.push_back(note);
+  }
 }
 
 // A copy with attempts [first, end) alone, without the memory peaks, which are of the whole log.

@@ -159,6 +159,8 @@ struct RankMemory {
   bool operator<(const RankMemory& o) const { return rank != o.rank ? rank < o.rank : kind < o.kind; }
 };
 
+inline constexpr int64_t k_max_events = 1000;  // of one kind that are kept; more are counted only
+
 // Everything that one log says, before any of it is judged.
 struct ExtractedLog {
   std::vector<ExtractedStep> steps;  // one per step and attempt, in the order of the log
@@ -169,7 +171,7 @@ struct ExtractedLog {
   std::map<std::string, std::string> settings;  // effective configuration, by the framework's own names
   std::map<RankMemory, double> memory_gb;       // the highest value of each kind on each rank, GB = 1e9 bytes
   std::vector<LogEvent> events;                 // in the order of the log
-  std::map<EventKind, int64_t> event_counts;    // events beyond the first thousand of a kind are counted only
+  std::map<EventKind, int64_t> event_counts;    // those beyond k_max_events included
   std::vector<std::string> notes;               // sentences a reader must know before trusting the figures
 };
 

@@ -63,7 +63,7 @@ void add_nan_events(ExtractedLog& log) {
   for (const ExtractedStep& step : log.steps) {
     const bool nan_loss = step.loss && std::isnan(*step.loss), nan_norm = step.grad_norm && std::isnan(*step.grad_norm);
     if ((!nan_loss && !nan_norm) || told.count(step.step) > 0) continue;
-    if (++log.event_counts[EventKind::nan] <= 1000)
+    if (++log.event_counts[EventKind::nan] <= k_max_events)
       events.push_back({EventKind::nan,
                         step.line,
                         step.rank,

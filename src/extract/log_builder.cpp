@@ -9,7 +9,6 @@
 namespace tprimat {
 namespace {
 
-constexpr size_t k_max_events = 1000;     // of one kind; more are counted
 constexpr size_t k_max_event_text = 300;  // bytes of an event's text
 
 void fill(Figure& kept, Figure other) {
@@ -153,7 +152,7 @@ void LogBuilder::add_event(EventKind kind, const LogLine& line, std::string_view
 }
 
 void LogBuilder::add_event(LogEvent event) {
-  if (static_cast<size_t>(++log_.event_counts[event.kind]) > k_max_events) return;
+  if (++log_.event_counts[event.kind] > k_max_events) return;
   event.text = printable(std::string_view(event.text).substr(0, k_max_event_text));
   log_.events.push_back(std::move(event));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "extract/extracted_log.h"
 #include "result/asked_facts.h"
 #include "result/summary.h"
 #include "run/config_audit.h"
@@ -172,8 +173,7 @@ void describe_skipped_updates(RunResult& result, const std::vector<StepRecord>& 
   if (events.empty()) return;
   result.skipped_updates = std::ssize(events);
   result.event_counts = {{"skipped_update", std::ssize(events)}};
-  constexpr size_t k_max_events = 1000;  // as of a log
-  events.resize(std::min(events.size(), k_max_events));
+  events.resize(std::min(events.size(), size_t{k_max_events}));
   result.events = std::move(events);
 }
 

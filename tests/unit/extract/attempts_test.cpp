@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "extract/dialects.h"
+#include "extract/log_builder.h"
 #include "extract/scan_text.h"
 #include "extract/to_result.h"
 #include "result/result_file.h"
@@ -108,6 +109,31 @@ TEST(Attempts, AnotherSettingOfTheWorkPartsThem) {
                                        {});
     EXPECT_TRUE(same.earlier.empty()) << was;
   }
+}
+
+TEST(Attempts, EventsBeyondThoseKeptAreNotKnownOfAnAttempt) {
+  LogBuilder log;
+  LogLine line;
+  const auto run = [&](int64_t skips) {
+    for (int64_t step = 1; step <= 20; ++step, ++line.number) {
+      ExtractedStep record = LogBuilder::start_step(line, step);
+      record.loss = 9 - 0.001 * static_cast<double>(line.number);
+      log.add(record);
+    }
+    for (int64_t i = 0; i < skips; ++i, ++line.number) log.add_event(EventKind::skipped_update, line, "overflow");
+  };
+  run(950);
+  run(900);
+  ReadLog read;
+  read.log = log.take();
+  number_attempts(read);
+  ASSERT_EQ(read.attempts, 2);
+  const auto first = select_attempt(read, 1), second = select_attempt(read, 2);
+  EXPECT_EQ(first.log.event_counts.at(EventKind::skipped_update), 950);
+  EXPECT_EQ(second.log.event_counts.count(EventKind::skipped_update), 0u);
+  EXPECT_FALSE(make_result(second, "a.log", {}).skipped_updates);
+  EXPECT_TRUE(warns_of(make_result(second, "a.log", {}), "skipped_update"));
+  EXPECT_TRUE(first.log.notes.empty());
 }
 
 TEST(Attempts, OtherSettingsAreThoseOfTheLastStart) {
