@@ -2,22 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/environment.h"
 #include "config/values.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
 
 constexpr int k_deepest_default = 8;  // ${A:-${B:-...}}
-
-bool is_variable_name(std::string_view name) {
-  const auto good = [](char c) {
-    return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-  };
-  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), good);
-}
 
 // Where the brace that was opened just before `at` closes; npos when it never does.
 size_t find_closing_brace(std::string_view text, size_t at) {

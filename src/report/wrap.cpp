@@ -30,8 +30,8 @@ std::vector<std::string> wrap_words(std::string_view text, size_t width) {
     std::string_view word = text.substr(0, blank);
     text.remove_prefix(std::min(blank + 1, text.size()));
     const bool is_full = !lines.back().empty() && code_points(lines.back()) + 1 + code_points(word) > width;
-    if (is_full && word.front() != ':') lines.emplace_back();
-    for (; code_points(word) > width && !(is_full && word.front() == ':'); lines.emplace_back()) {
+    if (is_full && !word.starts_with(':')) lines.emplace_back();
+    for (; code_points(word) > width && !(is_full && word.starts_with(':')); lines.emplace_back()) {
       const size_t cut = std::min(word.size(), word.find_first_not_of(':', prefix_bytes(word, width)));
       lines.back() = word.substr(0, cut);
       word.remove_prefix(cut);

@@ -336,7 +336,7 @@ struct SourceInfo {
         field("first_line", &S::first_line, "line of the first step record, from 1"),
         field("last_line", &S::last_line, "line of the last step record"),
         field("records", &S::records, "lines that report a step, copies by other ranks included"),
-        field("attempts", &S::attempts, "1 + restarts that repeated steps"),
+        field("attempts", &S::attempts, "attempts in the whole log, of all its runs"),
         field("attempt", &S::attempt, "attempt of the log that the steps and settings belong to, from 1")};
   }
 };

@@ -180,11 +180,11 @@ void ResultLock::write_holder() const {
   const std::string text = print_json(to_json(this_process()));
   const bool is_written = ::ftruncate(file_.get(), 0) == 0 &&
                           ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  ::fsync(file_.get());
   if (!is_written)
     throw Error(Problem{std::string("cannot lock the result's name: ") + std::strerror(errno), path_.string(),
                         errno == ENOSPC ? "free some space, or choose another folder with --output" : ""},
                 ExitStatus::work_failed);
+  ::fsync(file_.get());
 }
 
 void ResultLock::touch_until(const std::stop_token& stop) const {

@@ -20,6 +20,8 @@ TEST(Wrap, NoLineBeginsWithACommandOfARunner) {
 
 TEST(Wrap, CutsWordsLongerThanTheLine) { EXPECT_EQ(wrap_words("a abcdefgh", 4), (Lines{"a", "abcd", "efgh"})); }
 
+TEST(Wrap, TwoBlanksWhereALineIsFull) { EXPECT_EQ(wrap_words("one two  three", 7), (Lines{"one two", "three"})); }
+
 TEST(Wrap, CountsCodePoints) {
   EXPECT_EQ(wrap_words("äöü äöü", 7), (Lines{"äöü äöü"}));
   EXPECT_EQ(shorten("äöüäöü", 6), "äöüäöü");
