@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "compare/plausibility.h"
 #include "compare/reported_figures.h"
@@ -30,21 +29,6 @@ std::string describe_measurements(const RunResult& run, int64_t count) {
   const bool is_of_means = run.steps && run.steps->mean_of && !run.steps->mean_of->empty();
   if (!is_of_means) return fmt::format("{} steady step{}", count, plural);
   return fmt::format("{} steady record{}, each the mean of {} steps", count, plural, run.steps->mean_of->back());
-}
-
-// Steps, not reports: each rank may report the same one. A list of events may be cut.
-int64_t count_nan_steps(const RunResult& run) {
-  std::set<int64_t> steps;
-  int64_t listed = 0;
-  for (const RunEvent& event : run.events.value_or(std::vector<RunEvent>()))
-    if (event.kind == "nan") {
-      ++listed;
-      if (event.step && *event.step >= 0) steps.insert(*event.step);
-    }
-  int64_t counted = 0;
-  if (run.event_counts)
-    if (const auto found = run.event_counts->find("nan"); found != run.event_counts->end()) counted = found->second;
-  return std::min(std::ssize(steps) + std::max<int64_t>(0, counted - listed), steps_reached(run));
 }
 
 // Against the catalogue's peak for the device that is named, whatever peak the file states.
@@ -221,16 +205,6 @@ Figures check_clock(const Contender& c) {
 Figures check_reported(const Contender& c) {
   for (const LoadedRun& run : c.runs)
     if (const auto gap = run.reported_gap ? run.reported_gap : describe_reported_gap(run.result)) return Figures(*gap);
-  return std::nullopt;
-}
-
-Figures check_nan_steps(const Contender& c) {
-  constexpr double k_many_share = 0.05;
-  for (const LoadedRun& run : c.runs) {
-    const int64_t seen = count_nan_steps(run.result), steps = steps_reached(run.result);
-    if (seen > 1 && static_cast<double>(seen) > k_many_share * static_cast<double>(steps))
-      return fmt::format("{} of {} steps", seen, steps);
-  }
   return std::nullopt;
 }
 

@@ -27,7 +27,6 @@ Figures check_copies(const Contender& c);
 Figures check_few_steps(const Contender& c);
 Figures check_few_runs(const Contender& c);
 Figures check_clock(const Contender& c);
-Figures check_reported(const Contender& c);   // what the framework prints denies the speed
-Figures check_nan_steps(const Contender& c);  // more than one in twenty
+Figures check_reported(const Contender& c);  // what the framework prints denies the speed
 
 }  // namespace tprimat

@@ -68,7 +68,7 @@ Figures check_skipped_updates(const Contender& c) {
     const bool is_many =
         static_cast<double>(skipped.after_warmup) > k_many_share * static_cast<double>(skipped.steps_after_warmup);
     if (skipped.all > 0 && is_many == many)
-      return fmt::format("{} of {} steps{}, {} of them after the warm-up", skipped.all, steps_reached(run.result),
+      return fmt::format("{} of {} steps{}, {} of them after the warm-up", skipped.all, skipped.steps,
                          skipped.nan > 0 ? fmt::format(" ({} with a NaN)", skipped.nan) : "", skipped.after_warmup);
   }
   return std::nullopt;
@@ -151,8 +151,6 @@ constexpr std::array k_run_rules = {
     RunRule{"many_labelled", error, "more than a quarter of the steps are left out of the speed by their labels",
             "no training evaluates or saves every fourth step: the labels hide its speed",
             "remove labels that do not hold, or run with fewer evaluations and checkpoints", check_labelled<true>},
-    RunRule{"nan_steps", error, "many steps saw a NaN, so the model learned nothing from those steps",
-            "a step without an update does less work", "find the NaNs, and run again", check_nan_steps},
     RunRule{"device_counts", error, "the file names two numbers of devices, so its rate per device is in doubt",
             "the rate per device is the headline", "correct the number of devices from the run's log",
             check_device_counts},

@@ -3,12 +3,17 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
+#include "base/error.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -43,6 +48,22 @@ bool spin_until(Done&& done) {
   return done();
 }
 
+// The pool's threads block all signals, so that the main thread handles them.
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~AllSignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
+  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 thread_local bool t_is_working = false;  // on a piece, here or further up the stack
 
 }  // namespace
@@ -58,20 +79,24 @@ ThreadPool& ThreadPool::shared() {
 }
 
 ThreadPool::ThreadPool()
-    : size_(std::max(1, static_cast<int>(std::thread::hardware_concurrency()))), shares_(new Share[k_max_threads]) {}
+    : size_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, k_max_threads)),
+      shares_(new Share[k_max_threads]) {}
 
 void ThreadPool::resize(int threads) {
   const std::lock_guard lock(in_use_);
   size_ = std::clamp(threads, 1, k_max_threads);
 }
 
-// The pool's threads block all signals, so that the main thread handles them.
 void ThreadPool::start(int number) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([this, number] { work_as(number); }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const AllSignalsBlocked blocked;
+  try {
+    std::thread([this, number] { work_as(number); }).detach();
+  } catch (const std::system_error& error) {
+    throw Error(Problem{fmt::format("thread {} of {} does not start: {}", number + 1, size(), error.code().message()),
+                        "",
+                        "raise the limit of processes (ulimit -u, or pids.max of the control group), or take fewer "
+                        "processors (taskset -c 0-7)"});
+  }
 }
 
 void ThreadPool::work_as(int number) {
@@ -91,9 +116,18 @@ bool ThreadPool::take_piece(int share) {
   do {
     if (seen == 0) return false;
   } while (!left.compare_exchange_weak(seen, seen - 1, std::memory_order_acquire, std::memory_order_relaxed));
-  task_(context_, count_ * share / share_count_ + seen - 1);
+  try {
+    task_(context_, count_ * share / share_count_ + seen - 1);
+  } catch (...) {
+    keep_failure();
+  }
   if (undone_.fetch_sub(1, std::memory_order_acq_rel) == 1) undone_.notify_one();
   return true;
+}
+
+void ThreadPool::keep_failure() {
+  const std::lock_guard lock(failure_in_use_);
+  if (!failure_) failure_ = std::current_exception();
 }
 
 void ThreadPool::take_pieces(int number) {
@@ -116,8 +150,8 @@ void ThreadPool::run(int64_t count, Task task, void* context) {
     return;
   }
   CHECK(count < std::numeric_limits<int>::max());
-  t_is_working = true;
   for (; started_ < size(); ++started_) start(started_);
+  t_is_working = true;
   task_ = task, context_ = context, count_ = count, share_count_ = size();
   undone_.store(static_cast<int>(count), std::memory_order_relaxed);
   for (int t = 0; t < share_count_; ++t)
@@ -128,6 +162,7 @@ void ThreadPool::run(int64_t count, Task task, void* context) {
   take_pieces(0);
   wait_until_done();
   t_is_working = false;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 }  // namespace tprimat

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 
@@ -21,7 +22,8 @@ class ThreadPool {
   int size() const { return size_.load(std::memory_order_relaxed); }
 
   // task(context, index) for each index of [0, count), in any order, on any thread. A call from within a task, or while
-  // another thread's loop runs, executes all of its pieces on the calling thread, in order. A task must not throw.
+  // another thread's loop runs, executes all of its pieces on the calling thread, in order. When a task throws, the
+  // other pieces still run, and the first exception goes on from here.
   void run(int64_t count, Task task, void* context);
 
  private:
@@ -32,6 +34,7 @@ class ThreadPool {
   bool take_piece(int share);
   void take_pieces(int number);
   void wait_until_done();
+  void keep_failure();
 
   std::mutex in_use_;
   std::atomic<int> size_{1};
@@ -41,6 +44,8 @@ class ThreadPool {
   void* context_ = nullptr;
   int64_t count_ = 0;
   int share_count_ = 1;
+  std::mutex failure_in_use_;
+  std::exception_ptr failure_;     // the first of the current loop
   std::atomic<int> undone_{0};     // pieces of the current loop
   std::atomic<int> published_{0};  // number of loops so far; idle threads wait for it to change
 };

@@ -53,9 +53,9 @@ std::optional<int64_t> stated_tokens(const Course& course) {
 
 std::optional<int64_t> count_skipped_updates(const Course& course, const ExtractedLog& log) {
   if (course.empty()) return std::nullopt;
-  if (const auto sum = sum_of_counters(course)) return sum;
+  const auto sum = sum_of_counters(course);  // Megatron-DeepSpeed's stays 0 while DeepSpeed skips
   const auto all = log.event_counts.find(EventKind::skipped_update);
-  if (all == log.event_counts.end() || all->second == 0) return std::nullopt;
+  if (sum.value_or(0) > 0 || all == log.event_counts.end() || all->second == 0) return sum;
   return course.size() == log.steps.size() ? all->second : count_events(course, log);
 }
 

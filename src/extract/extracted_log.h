@@ -99,9 +99,9 @@ struct LogEvent {
   EventKind kind = EventKind::failed;
   int64_t line = 0;
   int32_t rank = -1;                // -1: not known
-  int64_t step = -1;                // the last one reported before it, or the one it names; -1: none
+  int64_t step = -1;                // the one it names, else: finish_log.cpp, place_events; -1: none
   Figure seconds;                   // how long it took
-  Figure value;                     // of an evaluation: its loss
+  Figure value;                     // of an evaluation its loss, of skipped updates their number where not 1
   std::string text;                 // in words, from the log; one line, printable
   int32_t reports = 1;              // lines that tell of it, other ranks' included
   int64_t last_line = 0;            // of the last of those; 0: there is one only

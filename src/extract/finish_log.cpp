@@ -14,13 +14,29 @@ namespace {
 
 bool by_line(const LogEvent& a, const LogEvent& b) { return a.line < b.line; }
 
-// The last step that was reported before each event that names none.
+// An event that names no step is placed at the last one reported before it; a NaN or a skipped update, which is
+// reported while its step runs, at the next one of its attempt.
 void place_events(ExtractedLog& log) {
   size_t next = 0;
   for (LogEvent& event : log.events) {
     while (next < log.steps.size() && log.steps[next].line < event.line) ++next;
-    if (event.step < 0 && next > 0) event.step = log.steps[next - 1].step;
+    if (event.step >= 0) continue;
+    const bool runs_on =
+        next < log.steps.size() && (next == 0 || log.steps[next].attempt == log.steps[next - 1].attempt);
+    const bool is_of_running_step = event.kind == EventKind::skipped_update || event.kind == EventKind::nan;
+    if (is_of_running_step && runs_on)
+      event.step = log.steps[next].step;
+    else if (next > 0)
+      event.step = log.steps[next - 1].step;
   }
+}
+
+// What the records say of skipped updates needs no second witness in the lines between them.
+void drop_repeated_skips(const ExtractedLog& log, ExtractedLog& common) {
+  const auto told = log.event_counts.find(EventKind::skipped_update);
+  if (told == log.event_counts.end() || told->second == 0) return;
+  common.event_counts.erase(EventKind::skipped_update);
+  std::erase_if(common.events, [](const LogEvent& event) { return event.kind == EventKind::skipped_update; });
 }
 
 // A record's time is the mean over the steps since the record before, where the log reports every n-th.
@@ -121,6 +137,7 @@ std::string find_mixture(const ExtractedLog& log) {
 }  // namespace
 
 void merge_common(ExtractedLog& log, ExtractedLog common) {
+  drop_repeated_skips(log, common);
   std::vector<LogEvent> events;
   std::merge(std::make_move_iterator(log.events.begin()), std::make_move_iterator(log.events.end()),
              std::make_move_iterator(common.events.begin()), std::make_move_iterator(common.events.end()),

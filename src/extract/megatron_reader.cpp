@@ -181,13 +181,14 @@ class MegatronReader : public LogReader {
   static void note_events(const IterationRecord& record, LogBuilder& log) {
     LogEvent event{EventKind::skipped_update, record.step.line, record.step.rank, record.step.step, {}, {}, {}};
     if (const int64_t skipped = std::max(record.skipped, record.nans); skipped > 0) {
+      if (skipped > 1) event.value = static_cast<double>(skipped);
       event.text = fmt::format("{} update{} skipped{}", skipped, skipped == 1 ? "" : "s",
                                record.nans > 0 ? ": the loss is no number" : "");
       log.add_event(event);
     }
     const bool nan_norm = record.step.grad_norm && std::isnan(*record.step.grad_norm);
     if (record.nans == 0 && !nan_norm && !(record.step.loss && std::isnan(*record.step.loss))) return;
-    event.kind = EventKind::nan;
+    event.kind = EventKind::nan, event.value = {};
     event.text = nan_norm ? "the gradient norm is no number" : "the loss is no number";
     log.add_event(event);
   }

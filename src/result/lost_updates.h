@@ -11,7 +11,8 @@ namespace tprimat {
 // Steps that took time but changed no weight: skipped after an overflow, a NaN or a spike.
 struct SkippedUpdates {
   int64_t all = 0;
-  int64_t nan = 0;  // of these, steps whose loss or gradient is no number
+  int64_t nan = 0;    // of these, entries of step_times whose loss or gradient is no number
+  int64_t steps = 0;  // that the result records
   int64_t steps_after_warmup = 0;
   int64_t after_warmup = 0;  // without those of the search for the loss scale, with which fp16 starts; those that no
                              // log places may all lie in the warm-up

@@ -370,13 +370,14 @@ struct RunEvent {
   std::string text;
   static constexpr auto fields() {
     using E = RunEvent;
-    return std::tuple{field("kind", &E::kind, "what happened"),
-                      field("line", &E::line, "line of the log, from 1"),
-                      field("step", &E::step, "last step before it, or the one it names"),
-                      field("rank", &E::rank, "rank that reported it"),
-                      field("seconds", &E::seconds, "how long it took, s"),
-                      field("value", &E::value, "loss of an evaluation, nats"),
-                      field("text", &E::text, "in words")};
+    return std::tuple{
+        field("kind", &E::kind, "what happened"),
+        field("line", &E::line, "line of the log, from 1"),
+        field("step", &E::step, "last step before it, or the one it names"),
+        field("rank", &E::rank, "rank that reported it"),
+        field("seconds", &E::seconds, "how long it took, s"),
+        field("value", &E::value, "loss of an evaluation, nats; number of skipped updates where it is not 1"),
+        field("text", &E::text, "in words")};
   }
 };
 

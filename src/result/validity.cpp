@@ -74,14 +74,14 @@ void check_losses(RunResult& result) {
 // A run that loses more than half of its updates does not train, whatever its loss.
 void check_updates(RunResult& result) {
   const SkippedUpdates skipped = count_skipped_updates(result);
-  const int64_t steps = steps_reached(result);
+  const int64_t entries = std::ssize(result.step_times);
   const std::string nans =
-      fmt::format("the loss or the gradient is not a number at {} of {} steps", skipped.nan, steps);
+      fmt::format("the loss or the gradient is not a number at {} of {} reported steps", skipped.nan, entries);
   if (skipped.nan > 0) add_warning(result, nans + ": these updates are lost");
-  if (2 * skipped.nan > steps)
+  if (2 * skipped.nan > entries)
     condemn(result, FailureKind::nan_loss, nans);
-  else if (2 * skipped.all > steps)
-    condemn(result, FailureKind::wrong_work, fmt::format("{} of {} updates were skipped", skipped.all, steps));
+  else if (2 * skipped.all > skipped.steps)
+    condemn(result, FailureKind::wrong_work, fmt::format("{} of {} updates were skipped", skipped.all, skipped.steps));
 }
 
 void check_length(RunResult& result, size_t length, const char* what) {

@@ -59,9 +59,23 @@ void* scratch_memory(size_t bytes) {
   return memory.data();
 }
 
+// oneDNN computes on the thread that calls it: its own threads would wait for each other, and for those of the pool.
+// Some of its kernels take their number of threads from the moment that they are made.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 // Nothing where oneDNN has no kernel for this problem on this CPU (bf16 below AVX-512, f16 without AVX512-FP16), or
 // only its plain reference.
 std::optional<Plan> make_plan(const Problem2d& problem) {
+  const OneThread one_thread;
   const auto [m, n, k] = problem.sizes;
   const auto& s = problem.strides;
   const dnnl::memory::desc a({m, k}, problem.input, {s[0], s[1]});
@@ -106,18 +120,6 @@ template <class T>
 void* raw(T* data) {
   return const_cast<std::remove_const_t<T>*>(data);
 }
-
-// oneDNN computes on the thread that calls it: its own threads would wait for each other, and for those of the pool.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
 
 void execute(const Plan& plan, void* a, void* b, void* c) {
   const OneThread one_thread;

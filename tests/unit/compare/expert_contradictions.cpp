@@ -96,7 +96,7 @@ std::vector<ExpertPair> contradicting_pairs() {
        withheld,
        "by no peak are 400 TFLOP/s 6 %",
        {"reported_contradiction"}},
-      {"NansInASixth", h100(), h100({nan_steps(10)}), withheld, "steps that train nothing", {"nan_steps"}},
+      {"NansInASixth", h100(), h100({nan_steps(10)}), withheld, "steps that train nothing", {"skipped_updates"}},
       {"PrintedBatchIsAnother",
        h100(),
        h100({printed({{"global_batch_size", "64"}})}),

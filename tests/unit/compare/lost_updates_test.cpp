@@ -103,7 +103,7 @@ TEST(SkippedUpdates, ANaNIsALostUpdate) {
   LoadedRun all = nvidia(), some = nvidia(), one = nvidia();
   lose_to_nan(all, 0, 60);
   EXPECT_EQ(all.result.status, RunStatus::invalid);
-  EXPECT_EQ(all.result.status_reason, "the loss or the gradient is not a number at 60 of 60 steps");
+  EXPECT_EQ(all.result.status_reason, "the loss or the gradient is not a number at 60 of 60 reported steps");
   lose_to_nan(some, 20, 10);
   EXPECT_TRUE(shows(compared(amd(), some), "skipped_updates", Severity::error));
   EXPECT_FALSE(is_comparable(compared(amd(), some)));
@@ -111,6 +111,42 @@ TEST(SkippedUpdates, ANaNIsALostUpdate) {
   EXPECT_TRUE(is_comparable(compared(amd(), one)));
   one.result.events->clear();  // a figure that is missing is none
   EXPECT_EQ(count_skipped_updates(one.result).all, 0);
+}
+
+TEST(SkippedUpdates, ManyReportsOfOneNaNAreOneUpdate) {
+  LoadedRun run = nvidia();
+  run.result.events.emplace();
+  for (int rank = 0; rank < 8; ++rank)
+    run.result.events->emplace_back().kind = "nan", run.result.events->back().step = 30;
+  run.result.event_counts = {{"nan", 8}};
+  run = again(run);
+  EXPECT_EQ(count_skipped_updates(run.result).all, 1);
+  EXPECT_TRUE(is_comparable(compared(amd(), run)));
+}
+
+TEST(SkippedUpdates, AreHeldAgainstTheStepsThatAreRecorded) {
+  LoadedRun run = nvidia();
+  run.result.steps.emplace().numbers.emplace();
+  for (int64_t step = 5001; step <= 5060; ++step) run.result.steps->numbers->push_back(step);
+  skip(run, 5021, 40);
+  EXPECT_EQ(run.result.status, RunStatus::invalid);
+  EXPECT_EQ(run.result.status_reason, "40 of 60 updates were skipped");
+}
+
+TEST(SkippedUpdates, OfARecordOfSeveralStepsLieWhereTheRecordLies) {
+  LoadedRun run = nvidia();
+  run.result.steps.emplace().mean_of.emplace(60, 10);
+  run.result.steps->numbers.emplace();
+  for (int64_t i = 1; i <= 60; ++i) run.result.steps->numbers->push_back(10 * i);
+  run.result.warmup.steps_excluded = 20;
+  run.result.skipped_updates = 180;
+  run.result.events.emplace();
+  for (int64_t i = 31; i <= 50; ++i) {
+    RunEvent& event = run.result.events->emplace_back();
+    event.kind = "skipped_update", event.step = 10 * i, event.value = 9;
+  }
+  EXPECT_EQ(count_skipped_updates(run.result).all, 180);
+  EXPECT_EQ(count_skipped_updates(run.result).after_warmup, 180);
 }
 
 TEST(SkippedUpdates, WhereNoneIsPlacedTheWarmUpMayHoldThem) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -67,6 +68,21 @@ TEST(Parallel, PiecesOfABusyThreadAreTakenOver) {
     ++done;
   });
   EXPECT_EQ(done, 8);
+}
+
+TEST(Parallel, AnExceptionReachesTheCallerWhenAllPiecesAreDone) {
+  set_thread_count(4);
+  for (int loop = 0; loop < 100; ++loop) {
+    std::atomic<int> done = 0;
+    const auto work = [&](int64_t index) {
+      ++done;
+      if (index % 3 == 1) throw std::runtime_error("no memory");
+    };
+    EXPECT_THROW(parallel_each(16, work), std::runtime_error);
+    EXPECT_EQ(done, 16);
+    parallel_each(16, [&](int64_t) { ++done; });
+    EXPECT_EQ(done, 32);
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "extract/read_log.h"
 #include "extract/scan_text.h"
 #include "extract/to_result.h"
+#include "result/lost_updates.h"
 
 namespace tprimat {
 namespace {
@@ -214,6 +215,25 @@ TEST(SkippedUpdates, CountedWhereTheLogCounts) {
                             "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536\n")
                 .skipped_updates,
             1);
+}
+
+// Megatron-DeepSpeed's records count what DeepSpeed has reported before, or count nothing.
+TEST(SkippedUpdates, AreNotCountedTwice) {
+  std::string log = model_dump({});
+  for (int step = 1; step <= 40; ++step) {
+    if (step % 10 == 0) log += "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536\n";
+    log += fmt::format(
+        " [2026-03-02 10:00:{:02}] iteration {}/ 40 | elapsed time per iteration (ms): {:.1f} | lm loss: 9.1E+00 | "
+        "number of skipped iterations: {} | number of nan iterations: 0 |\n",
+        step, step, 500.0 + step % 3, step % 10 == 0 ? 1 : 0);
+  }
+  const RunResult counted = result_of_model(log);
+  EXPECT_EQ(counted.skipped_updates, 4);
+  EXPECT_EQ(count_skipped_updates(counted).all, 4);
+  for (size_t at = 0; (at = log.find("skipped iterations: 1", at)) != std::string::npos;) log[at + 20] = '0';
+  const RunResult uncounted = result_of_model(log);
+  EXPECT_EQ(uncounted.skipped_updates, 4);
+  EXPECT_EQ(count_skipped_updates(uncounted).all, 4);
 }
 
 TEST(SkippedUpdates, OfDeepSpeedsCounter) {
