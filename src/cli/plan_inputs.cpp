@@ -32,6 +32,7 @@ std::optional<ProcessorFacts> read_probe_facts(const std::string& path) {
       if (each.precision == ProductFormat::fp32) facts.peak_32 = each.flops_per_second;
       if (each.precision == ProductFormat::bf16) facts.peak_16 = each.flops_per_second;
     }
+    if (facts.peak_16 == 0) facts.peak_16 = facts.peak_32;  // without such instructions numbers are widened to fp32
     for (const MemoryRate& each : report.memory.kinds)
       if (each.kind == StreamKernel::triad) facts.memory_bandwidth = each.bytes_per_second;
     return facts;

@@ -77,7 +77,8 @@ SuiteRequest request_of(const RunOptions& options) {
 std::optional<MeasuredPeak> measure_cpu_peak(Precision precision, int64_t threads, const StopRequest& is_stopped) {
   const auto peak = measure_gemm_peak(precision, static_cast<int>(threads), is_stopped);
   if (!peak) return std::nullopt;
-  MeasuredPeak measured{{fmt::format("measured:cpu:{}", enum_name(precision)), peak->flops_per_second, peak->how}, {}};
+  MeasuredPeak measured{{fmt::format("measured:cpu:{}", enum_name(peak->precision)), peak->flops_per_second, peak->how},
+                        {}};
   const MemoryBandwidth memory = measure_memory_bandwidth(static_cast<int>(threads), {StreamKernel::triad}, is_stopped);
   measured.peak.memory_bytes_per_second = memory.rate(StreamKernel::triad);
   measured.peak.memory_source = "triad: " + memory.how;

@@ -80,7 +80,11 @@ std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads, con
 
 std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads, const StopRequest& is_stopped) {
   const auto format = format_of(precision);
-  return format ? measure_gemm_peak(*format, threads, is_stopped) : std::nullopt;
+  if (!format) return std::nullopt;
+  if (has_instructions(*format)) return measure_gemm_peak(*format, threads, is_stopped);
+  std::optional<GemmPeak> peak = measure_gemm_peak(ProductFormat::fp32, threads, is_stopped);
+  peak->how += fmt::format("; in fp32, to which this processor widens {}", enum_name(precision));
+  return peak;
 }
 
 }  // namespace tprimat

@@ -58,6 +58,8 @@ struct GemmPeak {
 // instructions for. Throws Error when memory runs out.
 // Throws Error soon after `is_stopped` says so.
 std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads, const StopRequest& is_stopped = {});
+// The same for a training's precision: 16-bit numbers without instructions are widened and multiplied in fp32, so the
+// peak is that of fp32, and its `precision` says so.
 std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads, const StopRequest& is_stopped = {});
 
 // The same for given products, which must not be none.

@@ -37,11 +37,12 @@ TEST(MeasureGemmPeak, IsLeftOffWhenAsked) {
   EXPECT_THROW(measure_memory_bandwidth(1, {StreamKernel::read, StreamKernel::triad}, is_stopped), Error);
 }
 
-TEST(MeasureGemmPeak, IsAbsentWithoutInstructions) {
+TEST(MeasureGemmPeak, IsThatOfFp32Where16BitNumbersAreWidened) {
   EXPECT_FALSE(measure_gemm_peak(Precision::fp8, 1));
   EXPECT_FALSE(measure_gemm_peak(Precision::tf32, 1));
   if (!has_instructions(ProductFormat::fp16)) {
-    EXPECT_FALSE(measure_gemm_peak(Precision::fp16, 1));
+    EXPECT_FALSE(measure_gemm_peak(ProductFormat::fp16, 1));
+    EXPECT_EQ(measure_gemm_peak(Precision::fp16, 1)->precision, ProductFormat::fp32);
     EXPECT_EQ(make_product({"", ProductPass::forward, 8, 8, 8}, ProductFormat::fp16), nullptr);
   }
 }
