@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <set>
 
 #include "compare/figure_meanings.h"
 #include "compare/plausibility.h"
+#include "result/log_clock.h"
 #include "result/peak.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
@@ -56,53 +56,33 @@ std::optional<double> least_step_time(const RunResult& run) {
   return flops->second * static_cast<double>(*tokens) / static_cast<double>(*devices) / peak->flops_per_second;
 }
 
-// A steady entry of step_times with a time stamp at both ends.
-struct ClockedEntry {
-  double gap = 0, steps = 0;  // s, by the stamps and as stated
-  double excess() const { return gap - steps; }
-};
+double excess(const ClockedSteps& entry) { return entry.by_clock - entry.stated; }
 
-struct Clocked {
-  std::vector<ClockedEntry> entries;
-  double resolution = 0.01;  // s, of the stamps
-};
-
-Clocked read_clock(const RunResult& run, const std::vector<double>& stamps) {
-  Clocked clocked;
-  std::set<int64_t> labelled;
-  if (run.steps)
-    for (const LabelledStep& each : run.steps->labelled) labelled.insert(each.step);
-  if (std::all_of(stamps.begin(), stamps.end(), [](double stamp) { return !(stamp > std::floor(stamp)); }))
-    clocked.resolution = 1;
-  const auto first = static_cast<size_t>(std::max<int64_t>(1, run.warmup.steps_excluded));
-  for (size_t i = first; i < std::min(stamps.size(), run.step_times.size()); ++i) {
-    const double gap = stamps[i] - stamps[i - 1], seconds = run.step_times[i];
-    if (!std::isfinite(gap) || gap < 0 || !is_valid_step_time(seconds) || labelled.contains(step_number(run, i)))
-      continue;
-    clocked.entries.push_back({gap, seconds * static_cast<double>(entry_span(run, i))});
-  }
-  return clocked;
+// Of time stamps, s.
+double resolution_of(const std::vector<double>& stamps) {
+  const bool is_whole =
+      std::all_of(stamps.begin(), stamps.end(), [](double stamp) { return !(stamp > std::floor(stamp)); });
+  return is_whole ? 1 : 0.01;
 }
 
-ClockedEntry sum_up(const std::vector<ClockedEntry>& entries, size_t count) {
-  ClockedEntry sum;
-  for (size_t i = 0; i < count; ++i) sum.gap += entries[i].gap, sum.steps += entries[i].steps;
+ClockedSteps sum_up(const std::vector<ClockedSteps>& entries, size_t count) {
+  ClockedSteps sum;
+  for (size_t i = 0; i < count; ++i) sum.by_clock += entries[i].by_clock, sum.stated += entries[i].stated;
   return sum;
 }
 
 // Evaluations, checkpoints and pauses lie between some stamps: neither the tenth with the most time beside the steps
 // nor the entries above the median count. Stamps that are coarse beside a step have no median to speak of.
-bool has_hidden_time(Clocked clocked) {
+bool has_hidden_time(std::vector<ClockedSteps> entries, double resolution) {
   constexpr double k_min_told = 0.8, k_rounding = 2, k_coarse = 2;
-  std::vector<ClockedEntry>& entries = clocked.entries;
   std::sort(entries.begin(), entries.end(),
-            [](const ClockedEntry& a, const ClockedEntry& b) { return a.excess() < b.excess(); });
-  const ClockedEntry most = sum_up(entries, entries.size() - entries.size() / 10);
-  if (most.steps >= k_min_told * most.gap - k_rounding * clocked.resolution) return false;
+            [](const ClockedSteps& a, const ClockedSteps& b) { return excess(a) < excess(b); });
+  const ClockedSteps most = sum_up(entries, entries.size() - entries.size() / 10);
+  if (most.stated >= k_min_told * most.by_clock - k_rounding * resolution) return false;
   std::vector<double> steps, told;
-  for (const ClockedEntry& each : entries)
-    steps.push_back(each.steps), told.push_back(each.gap > 0 ? each.steps / each.gap : 1);
-  return median(steps) < k_coarse * clocked.resolution || median(told) < k_min_told;
+  for (const ClockedSteps& each : entries)
+    steps.push_back(each.stated), told.push_back(each.by_clock > 0 ? each.stated / each.by_clock : 1);
+  return median(steps) < k_coarse * resolution || median(told) < k_min_told;
 }
 
 }  // namespace
@@ -164,17 +144,25 @@ Evidences find_impossible_time(const RunResult& run) {
   return {{"tokens/s per device", format_significant(rate->value, 3), fmt::format("{:g} at least", k_min_rate)}};
 }
 
-// Logs round a stamp to a second at worst, so a span is off by up to 2 s.
+// Logs round a stamp to a second at worst, so a span is off by up to 2 s. One step of ten may be shorter than the ten,
+// and never longer.
 std::optional<std::string> describe_clock_gap(const RunResult& run) {
   constexpr size_t k_enough = 5;
   constexpr double k_rounding = 2, k_max_over = 1.15;
   if (!run.reported || !run.reported->unix_time || run.source.step_time == "from_timestamps") return std::nullopt;
-  const Clocked clocked = read_clock(run, *run.reported->unix_time);
-  if (clocked.entries.size() < k_enough) return std::nullopt;
-  const ClockedEntry all = sum_up(clocked.entries, clocked.entries.size());
-  if (all.steps <= k_max_over * all.gap + k_rounding && !has_hidden_time(clocked)) return std::nullopt;
-  return fmt::format("{} of {} steps, {} by the log's clock", format_duration(all.steps), clocked.entries.size(),
-                     format_duration(all.gap));
+  std::vector<ClockedSteps> entries =
+      clocked_steps(run, static_cast<size_t>(std::max<int64_t>(1, run.warmup.steps_excluded)));
+  std::erase_if(entries, [](const ClockedSteps& each) { return each.by_clock < 0; });
+  if (entries.size() < k_enough) return std::nullopt;
+  ClockedSteps sum = sum_up(entries, entries.size());
+  if (sum.stated <= k_max_over * sum.by_clock + k_rounding) {
+    std::erase_if(entries, [](const ClockedSteps& each) { return !each.are_all; });
+    if (entries.size() < k_enough || !has_hidden_time(entries, resolution_of(*run.reported->unix_time)))
+      return std::nullopt;
+    sum = sum_up(entries, entries.size());
+  }
+  return fmt::format("{} of {} steps, {} by the log's clock", format_duration(sum.stated), entries.size(),
+                     format_duration(sum.by_clock));
 }
 
 // Slower than any idle device, faster than any made: then it is MHz, or an invention.

@@ -115,6 +115,18 @@ TEST(ClockGap, IsBetweenTheStepsAndTheLogsClock) {
   EXPECT_FALSE(describe_clock_gap(derived)) << "no second witness";
 }
 
+// DeepSpeed times the step that it prints, of ten: the stamps lie ten steps apart, and none of them tells the others.
+TEST(ClockGap, IsNoneWhereALineTellsOneStepOfTen) {
+  const auto every_tenth = [](RunResult run) {
+    run.steps.emplace().numbers.emplace();
+    for (size_t i = 0; i < run.step_times.size(); ++i) run.steps->numbers->push_back(static_cast<int64_t>(10 * i + 10));
+    return run;
+  };
+  EXPECT_TRUE(describe_clock_gap(stamped(0.1))) << "these steps follow each other";
+  EXPECT_FALSE(describe_clock_gap(every_tenth(stamped(0.1))));
+  EXPECT_TRUE(describe_clock_gap(every_tenth(stamped(1000)))) << "one of ten takes longer than the ten";
+}
+
 TEST(ClockGap, IsFoundInThousandsOfFilesToo) {
   LoadedRun run{"a.json", stamped(1000)};
   run.clock_gap = describe_clock_gap(run.result);
