@@ -37,12 +37,12 @@ struct Finding {
 // How well the values of a series of step times identify it: compare/copies.h.
 struct SeriesTrace {
   double typical = 0, rounding = 0, variation = 0;  // s; median, unit of the last digit, change from step to step
-  bool is_various = false;                          // enough different values to identify the run
   size_t moves = 0;                                 // steps, without those that repeat the time of the one before
   std::vector<double> values = {};                  // s; the different ones, sorted
   double spread = 0;                                // of the values, s
   double repeated = 0;                              // share of the moves whose value another one has
 };
+  bool is_various() const;                          // enough different values to identify the run
 
 // A result file and what it holds.
 struct LoadedRun {

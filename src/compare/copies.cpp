@@ -24,16 +24,14 @@ void append_series(std::string& key, const std::vector<double>& values) {
   key += bytes_of(values);
 }
 
-constexpr size_t k_enough_values = 5;
-
-bool is_various(const std::vector<double>& times) {
-  std::vector<double> seen;
-  for (const double seconds : times) {
-    if (!std::isnan(seconds) && std::find(seen.begin(), seen.end(), seconds) == seen.end()) seen.push_back(seconds);
-    if (seen.size() >= k_enough_values) return true;
-  }
-  return false;
+// What a log leaves out is a NaN, and no two of these are equal.
+std::vector<double> known_of(const std::vector<double>& times) {
+  std::vector<double> known;
+  std::copy_if(times.begin(), times.end(), std::back_inserter(known), [](double v) { return std::isfinite(v); });
+  return known;
 }
+
+constexpr size_t k_enough_values = 5;
 
 // The unit of the last decimal place that any value needs; nearly 0 for unrounded values.
 double rounding_of(const std::vector<double>& times) {
@@ -115,14 +113,10 @@ std::vector<double> moves_of(const std::vector<double>& times) {
   return moves;
 }
 
-// Sorts the values and notes how many of them occur twice.
-void sort_values(SeriesTrace& trace, std::vector<double> moves) {
-  trace.moves = moves.size();
-  std::sort(moves.begin(), moves.end());
-  moves.erase(std::unique(moves.begin(), moves.end()), moves.end());
-  trace.repeated = static_cast<double>(trace.moves - moves.size()) / static_cast<double>(trace.moves);
-  trace.spread = k_mad_to_sigma * median_absolute_deviation(moves);
-  trace.values = std::move(moves);
+std::vector<double> different_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
 }
 
 SeriesTrace trace_of(const LoadedRun& run) { return run.trace ? *run.trace : trace_steps(run.result.step_times); }
@@ -136,15 +130,6 @@ bool is_fuller(const LoadedRun& a, const LoadedRun& b) {
 // Above this many pairs of runs only exact copies are found: comparing all pairs would take minutes.
 constexpr size_t k_max_searched_pairs = 250'000;
 
-// So many different values come together once, in whatever order: then sorted, else nothing.
-std::optional<std::vector<double>> in_any_order(std::vector<double> times) {
-  constexpr std::ptrdiff_t k_enough = 20;
-  std::sort(times.begin(), times.end(), [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
-  std::vector<double> different;
-  std::unique_copy(times.begin(), times.end(), std::back_inserter(different));
-  return std::ssize(different) >= k_enough ? std::optional(std::move(times)) : std::nullopt;
-}
-
 std::string averages_of(const RunResult& result) {
   if (!result.performance_metrics) return "";
   const auto show = [](const std::optional<double>& figure) { return figure ? fmt::format("{}", *figure) : "unknown"; };
@@ -155,35 +140,36 @@ std::string averages_of(const RunResult& result) {
 }  // namespace
 
 std::string measurement_key(const RunResult& result) {
+  constexpr size_t k_once = 20;  // so many different values come together once, in whatever order
+  std::vector<double> sorted = known_of(result.step_times);
+  std::sort(sorted.begin(), sorted.end());
+  const size_t different = different_of(sorted).size();
   std::string key;
-  if (const auto sorted = in_any_order(result.step_times)) {
-    append_series(key, *sorted);
-    return key;
-  }
-  append_series(key, result.step_times);
-  if (is_various(result.step_times)) return key;
+  append_series(key, different >= k_once ? sorted : result.step_times);
+  if (different >= k_enough_values) return key;
   append_series(key, result.loss_values);
   const std::string averages = averages_of(result);
   if (result.timestamp.empty() || (result.step_times.empty() && averages.empty())) return "";
   return key + result.timestamp + (result.step_times.empty() ? averages : "");
 }
 
+bool SeriesTrace::is_various() const { return values.size() >= k_enough_values; }
+
 SeriesTrace trace_steps(const std::vector<double>& step_times) {
   SeriesTrace trace;
-  trace.is_various = is_various(step_times);
-  if (!trace.is_various) return trace;
-  std::vector<double> known;
-  std::copy_if(step_times.begin(), step_times.end(), std::back_inserter(known),
-               [](double v) { return std::isfinite(v); });
-  trace.typical = median(known);
+  trace.moves = moves_of(step_times).size();
+  trace.values = different_of(known_of(step_times));
+  if (!trace.is_various()) return trace;
+  trace.repeated = static_cast<double>(trace.moves - trace.values.size()) / static_cast<double>(trace.moves);
+  trace.spread = k_mad_to_sigma * median_absolute_deviation(trace.values);
+  trace.typical = median(known_of(step_times));
   trace.rounding = rounding_of(step_times);
-  sort_values(trace, moves_of(step_times));
   trace.variation = k_mad_to_sigma * median_absolute_deviation(changes_between(step_times));
   return trace;
 }
 
 bool is_copy(const RunResult& a, const SeriesTrace& trace_a, const RunResult& b, const SeriesTrace& trace_b) {
-  if (!trace_a.is_various || !trace_b.is_various) return false;
+  if (!trace_a.is_various() || !trace_b.is_various()) return false;
   if (shares_clock(a, b)) return true;
   const Series one{a.step_times, trace_a}, two{b.step_times, trace_b};
   const bool first_is_longer = one.times.size() >= two.times.size();
@@ -206,13 +192,13 @@ std::vector<std::pair<const LoadedRun*, const LoadedRun*>> find_same_measurement
     for (const LoadedRun& run : reference.runs) traces.push_back(trace_of(run));
   std::vector<std::pair<const LoadedRun*, const LoadedRun*>> same;
   for (const LoadedRun& run : subject.runs) {
+    const SeriesTrace trace = trace_of(run);
     const auto exact = originals.find(bytes_of(run.result.step_times));
-    if (exact != originals.end() && is_various(run.result.step_times)) {
+    if (exact != originals.end() && trace.is_various()) {
       same.push_back({exact->second, &run});
       continue;
     }
     if (is_exact_only) continue;
-    const SeriesTrace trace = trace_of(run);
     for (size_t i = 0; i < traces.size(); ++i) {
       if (!is_copy(reference.runs[i].result, traces[i], run.result, trace)) continue;
       same.push_back({&reference.runs[i], &run});

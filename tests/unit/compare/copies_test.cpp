@@ -181,6 +181,26 @@ TEST(Copies, WithEachStepTwiceCountOnce) {
   EXPECT_EQ(contenders[0].copies, std::vector<std::string>{"a_r2.json of a_r1.json"});
 }
 
+// A log without times: the series holds a NaN for each step.
+TEST(HonestRuns, WithoutStepTimesAreNoCopies) {
+  const auto timeless = [](uint64_t seed) {
+    LoadedRun run = noisy_run(fmt::format("a_r{}.json", seed), Platform::nvd, Framework::nemo, 1, seed);
+    std::fill(run.result.step_times.begin(), run.result.step_times.end(), std::nan(""));
+    for (double& loss : run.result.loss_values) loss += 1e-3 * static_cast<double>(seed);
+    return run;
+  };
+  EXPECT_NE(measurement_key(timeless(1).result), measurement_key(timeless(2).result));
+  EXPECT_EQ(measurement_key(timeless(1).result), measurement_key(timeless(1).result));
+  const auto contenders = gather_contenders({timeless(1), timeless(2)});
+  ASSERT_EQ(contenders.size(), 1u);
+  EXPECT_EQ(contenders[0].runs.size(), 2u);
+  LoadedRun gaps = noisy_run("a", Platform::nvd, Framework::nemo, 1, 1), shuffled = gaps;
+  for (size_t i = 5; i < 30; ++i) gaps.result.step_times[i] = std::nan("");
+  shuffled = gaps;
+  shuffle_steps(shuffled.result);
+  EXPECT_EQ(measurement_key(gaps.result), measurement_key(shuffled.result));
+}
+
 // A log as each of its ranks writes it: the same stamps and losses, times that differ by the ranks' own clocks.
 LoadedRun with_stamps(LoadedRun run, double start, double tick) {
   double now = start;
