@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t k_block = 512;  // POSIX.1, ustar
 constexpr size_t k_size_at = 124, k_size_length = 12, k_sum_at = 148, k_sum_length = 8, k_kind_at = 156;
+constexpr char k_folder = '5';
 constexpr uint64_t k_max_records = 1 << 20;
 
 std::optional<uint64_t> octal(std::string_view field) {
@@ -64,11 +65,10 @@ std::string TarHeaders::read(std::string_view bytes) {
 std::string TarHeaders::take_header() {
   const auto size = octal(std::string_view(block_).substr(k_size_at, k_size_length));
   const char kind = block_[k_kind_at];
-  const bool is_end = block_.find_first_not_of('\0') == std::string::npos;
-  if (is_end || !size || !has_valid_sum(block_)) {
-    has_ended_ = true;
-    return "";
-  }
+  has_ended_ = block_.find_first_not_of('\0') == std::string::npos;
+  if (has_ended_) return "";
+  if (!size || !has_valid_sum(block_) || (kind == k_folder && *size > 0))
+    return "is no tar archive, or holds a header that programs read differently";
   if (kind == 'g') return "holds a global header (pax), which other programs apply to every file";
   if (!is_sealed_kind(kind))
     return fmt::format("holds an entry of the unknown kind \"{}\"", printable(std::string(1, kind)));

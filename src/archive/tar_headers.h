@@ -8,11 +8,12 @@ namespace tprimat {
 
 // Looks at the headers of a tar archive on their way to libarchive, which applies some without handing them out. Kinds
 // that no sealed archive holds make programs differ in what they unpack: global headers (POSIX.1, pax), labels of
-// volumes and parts of files (GNU), and records that overrule the length in a header.
+// volumes and parts of files (GNU), records that overrule the length in a header, and lengths and checksums in other
+// forms than POSIX's, behind which nobody knows where the next header lies.
 class TarHeaders {
  public:
   // Reads on. Returns why the archive must be refused, as the end of a sentence ("holds a global header"); empty: it
-  // need not. Bytes that are no tar archive are left to libarchive.
+  // need not. Less than a whole header is left to libarchive.
   std::string read(std::string_view bytes);
 
  private:

@@ -64,6 +64,25 @@ std::string edit_header(std::string tar, size_t at, const std::string& bytes) {
   return tar.replace(148, 7, fmt::format("{:06o}", sum) + '\0');
 }
 
+// What stands behind them would not be looked at: libarchive and others read on.
+TEST_F(HostileTest, HeadersThatProgramsReadDifferently) {
+  write_tar({{"a", "x"}});
+  const std::string tar = read_file(folder_ / "changed.tar");
+  const std::string global = edit_header(edit_header(tar.substr(0, 512), 156, "g"), 124, "00000000000");
+  const auto expect_refused = [&](const std::string& first) {
+    write_file_atomically(folder_ / "changed.tar", first + global + tar);
+    expect_says(complaint_about(folder_ / "changed.tar"), "header that programs read differently");
+  };
+  const std::string member = tar.substr(0, 1024);
+  expect_refused(edit_header(member, 124, std::string("\x80\0\0\0\0\0\0\0\0\0\0\1", 12)));  // GNU's base 256
+  expect_refused(edit_header(member, 124, "1x000000000"));
+  std::string with_signed_sum = edit_header(member, 0, "\xe4");
+  with_signed_sum.replace(148, 7,
+                          fmt::format("{:06o}", std::stoi(with_signed_sum.substr(148, 6), nullptr, 8) - 256) + '\0');
+  expect_refused(with_signed_sum);
+  expect_refused(edit_header(edit_header(tar.substr(0, 512), 156, "5"), 124, "00000001000"));  // a folder with content
+}
+
 TEST_F(HostileTest, AMemberThatClaimsToBeHuge) {
   write_tar({{"a", "x"}});
   const std::string tar = read_file(folder_ / "changed.tar");
