@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compare/gate.h"
+#include "result/lost_updates.h"
 #include "result/run_result.h"
 #include "stats/log_ratio.h"
 
@@ -41,8 +42,8 @@ struct SeriesTrace {
   std::vector<double> values = {};                  // s; the different ones, sorted
   double spread = 0;                                // of the values, s
   double repeated = 0;                              // share of the moves whose value another one has
-};
   bool is_various() const;                          // enough different values to identify the run
+};
 
 // A result file and what it holds.
 struct LoadedRun {
@@ -51,6 +52,7 @@ struct LoadedRun {
   // Described before the per-step records are dropped.
   std::optional<std::string> outliers = {};
   std::optional<std::string> clock_gap = {}, reported_gap = {};
+  std::optional<SkippedUpdates> skipped_updates = {};
   std::optional<SeriesTrace> trace = {};
 };
 

@@ -66,30 +66,32 @@ class Lister {
 
 // What became of a candidate: one of the two.
 struct Outcome {
-  std::optional<RunResult> result;
-  std::optional<std::string> outliers, clock_gap, reported_gap;
+  std::optional<LoadedRun> run;
   std::vector<Problem> problems;
 };
 
-// Neither a comparison nor a report looks at these series, once the outliers are described, and thousands of runs hold
-// gigabytes of them.
-void drop_unused_series(RunResult& result) {
+// Thousands of runs hold gigabytes of these series. Once what the audit says of them is known, only the time stamps are
+// looked at again: they show copies.
+void drop_most_series(LoadedRun& run) {
+  RunResult& result = run.result;
+  if (result.statistics && !result.statistics->outliers.empty()) run.outliers = describe_outliers(result);
+  run.clock_gap = describe_clock_gap(result);
+  run.reported_gap = describe_reported_gap(result);
+  run.skipped_updates = count_skipped_updates(result);
   result.grad_norms = {};
   result.memory_values = {};
-  result.reported.reset();
   result.step_telemetry.reset();
+  if (!result.reported) return;
+  ReportedFigures kept;
+  kept.unix_time = std::move(result.reported->unix_time);
+  result.reported = std::move(kept);
 }
 
 Outcome read_candidate(const Candidate& candidate, bool keeps_all) {
   Outcome outcome;
   try {
-    outcome.result = load_run_result(candidate.path);
-    if (keeps_all) return outcome;
-    const auto& statistics = outcome.result->statistics;
-    if (statistics && !statistics->outliers.empty()) outcome.outliers = describe_outliers(*outcome.result);
-    outcome.clock_gap = describe_clock_gap(*outcome.result);
-    outcome.reported_gap = describe_reported_gap(*outcome.result);
-    drop_unused_series(*outcome.result);
+    outcome.run = LoadedRun{candidate.path, load_run_result(candidate.path)};
+    if (!keeps_all) drop_most_series(*outcome.run);
   } catch (const Error& error) {
     outcome.problems = error.problems();
   }
@@ -103,6 +105,10 @@ std::vector<Outcome> read_candidates(const std::vector<Candidate>& candidates, b
 }
 
 }  // namespace
+
+SkippedUpdates skipped_updates(const LoadedRun& run) {
+  return run.skipped_updates ? *run.skipped_updates : count_skipped_updates(run.result);
+}
 
 LoadedRuns load_runs(const std::vector<std::string>& paths) {
   Lister lister;
@@ -122,9 +128,8 @@ LoadedRuns load_runs(const std::vector<std::string>& paths) {
   loaded.all_series = candidates.size() <= k_many;
   std::vector<Outcome> outcomes = read_candidates(candidates, loaded.all_series);
   for (size_t i = 0; i < candidates.size(); ++i) {
-    if (outcomes[i].result)
-      loaded.runs.push_back({candidates[i].path, std::move(*outcomes[i].result), std::move(outcomes[i].outliers),
-                             std::move(outcomes[i].clock_gap), std::move(outcomes[i].reported_gap)});
+    if (outcomes[i].run)
+      loaded.runs.push_back(std::move(*outcomes[i].run));
     else if (candidates[i].was_named)
       problems.insert(problems.end(), outcomes[i].problems.begin(), outcomes[i].problems.end());
     else

@@ -17,4 +17,7 @@ struct LoadedRuns {
 // does not exist and for a file that was named itself and is no result.
 LoadedRuns load_runs(const std::vector<std::string>& paths);
 
+// Counted before the per-step records were dropped, where they were.
+SkippedUpdates skipped_updates(const LoadedRun& run);
+
 }  // namespace tprimat

@@ -344,7 +344,8 @@ TEST(Change, FiguresOfUnsteadyRunsHaveTheRatioOfTheVerdict) {
     const Change change = measure_change(group, group.pairs[0], *find_metric(key));
     ASSERT_TRUE(change.before && change.after && change.share) << key;
     EXPECT_NEAR(change.after->value / change.before->value, 1 + change.share->value, 1e-9) << key;
-    EXPECT_NEAR(change.after->value - change.before->value, change.difference->value, 1e-6 * change.after->value) << key;
+    EXPECT_NEAR(change.after->value - change.before->value, change.difference->value, 1e-6 * change.after->value)
+        << key;
   }
   const auto rate = read_figure(group.contenders[1], metrics().front());
   EXPECT_NEAR(rate->value / read_figure(group.contenders[0], metrics().front())->value, 0.5, 1e-3);
@@ -371,7 +372,7 @@ TEST(LoadRuns, DirectoryNamesWhatItSkips) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(LoadRuns, OfThousandsOfFilesTheOutliersAreDescribedAndTheTelemetryOfStepsIsNotHeld) {
+TEST(LoadRuns, OfThousandsOfFilesTheSeriesAreNotHeldAndWhatTheyShowIsKnown) {
   const auto folder = std::filesystem::temp_directory_path() / "tprimat_load_many_test";
   std::filesystem::remove_all(folder);
   RunResult result = sample_run("", Platform::nvd, Framework::nemo, 1).result;
@@ -381,6 +382,9 @@ TEST(LoadRuns, OfThousandsOfFilesTheOutliersAreDescribedAndTheTelemetryOfStepsIs
   heat[30] = 1.0;
   result.step_telemetry.emplace();
   result.step_telemetry->throttle_shares = {{"thermal", heat}};
+  result.reported.emplace().loss_scale.emplace();
+  for (size_t i = 0; i < result.step_times.size(); ++i) result.reported->loss_scale->push_back(i % 4 < 2 ? 2048 : 1024);
+  result.reported->unix_time = result.step_times;
   write_run_result(folder / "0.json", result, Survives::kill);
   for (int i = 1; i <= 1000; ++i)
     std::filesystem::create_hard_link(folder / "0.json", folder / (std::to_string(i) + ".json"));
@@ -389,6 +393,9 @@ TEST(LoadRuns, OfThousandsOfFilesTheOutliersAreDescribedAndTheTelemetryOfStepsIs
   ASSERT_EQ(loaded.runs.size(), 1001u);
   const LoadedRun& run = loaded.runs[500];
   EXPECT_FALSE(run.result.step_telemetry.has_value());
+  EXPECT_EQ(skipped_updates(run).all, 15);
+  EXPECT_EQ(count_skipped_updates(run.result).all, 0) << "the loss scale itself is not held";
+  EXPECT_EQ(run.result.reported->unix_time, result.step_times) << "they show copies";
   const auto findings = audit_contender({"A", "label", {run}, {}});
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& each) {
     return each.sentence.find("1 with the clock held down by heat") != std::string::npos;
