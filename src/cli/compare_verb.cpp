@@ -164,7 +164,7 @@ void check_history_request(const CompareRequest& request) {
   for (const char* option : {"--json", "--csv"})  // they hold every point
     if (request.is_given("--last") && request.is_given(option)) refuse_pair("--last", option);
   if (!request.gates.empty()) return;
-  for (const char* option : {"--baseline", "--loss-tolerance", "--junit", "--annotations"})
+  for (const char* option : {"--baseline", "--junit", "--annotations"})
     if (request.is_given(option))
       throw Error(Problem{"with --history this is about gates, and none is given", option,
                           "add --fail-if, e.g. --fail-if 'tokens_per_second < -3%'"});

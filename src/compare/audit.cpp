@@ -105,16 +105,17 @@ std::optional<Proof> check_pair(const PairRule& rule, const Sides& sides) {
   return std::get<SidesCheck>(rule.check)(sides);
 }
 
-std::optional<Proof> check_two_runs(const PairRule& rule, const LoadedRun& first, const LoadedRun& other) {
+std::optional<Proof> check_two_runs(const PairRule& rule, const LoadedRun& first, const LoadedRun& other,
+                                    const AuditOptions& options) {
   if (const auto* of_runs = std::get_if<RunsCheck>(&rule.check)) return (*of_runs)(first.result, other.result);
   Contender reference, subject;
   reference.runs.push_back(first), subject.runs.push_back(other);
-  return std::get<SidesCheck>(rule.check)({reference, subject, {}});
+  return std::get<SidesCheck>(rule.check)({reference, subject, options});
 }
 
 // Each repetition against the first. A rule of whole sides needs a severity for repetitions, and then checks all runs.
 std::optional<Proof> check_repetitions(const PairRule& rule, const Contender& contender,
-                                       const std::vector<size_t>& distinct) {
+                                       const std::vector<size_t>& distinct, const AuditOptions& options) {
   const bool is_of_runs = std::holds_alternative<RunsCheck>(rule.check);
   if (!is_of_runs && !rule.of_repetitions) return std::nullopt;
   ProofOfRuns proof;
@@ -126,15 +127,15 @@ std::optional<Proof> check_repetitions(const PairRule& rule, const Contender& co
     std::iota(checked.begin(), checked.end(), size_t{0});
   }
   for (const size_t i : checked)
-    if (i != 0) proof.add(check_two_runs(rule, first, contender.runs[i]), first, contender.runs[i]);
+    if (i != 0) proof.add(check_two_runs(rule, first, contender.runs[i], options), first, contender.runs[i]);
   return proof.take();
 }
 
 // Applies the rules of pairs to the repetitions of one participant.
-void audit_repetitions(const Contender& contender, std::vector<Finding>& findings) {
+void audit_repetitions(const Contender& contender, const AuditOptions& options, std::vector<Finding>& findings) {
   const std::vector<size_t> runs = distinct_runs(contender);
   for (const PairRule& rule : pair_rules()) {
-    const auto proof = check_repetitions(rule, contender, runs);
+    const auto proof = check_repetitions(rule, contender, runs, options);
     if (!proof) continue;
     Finding finding = make_finding(rule, *proof);
     finding.code = k_runs_differ;
@@ -148,11 +149,11 @@ void audit_repetitions(const Contender& contender, std::vector<Finding>& finding
 
 }  // namespace
 
-std::vector<Finding> audit_contender(const Contender& contender) {
+std::vector<Finding> audit_contender(const Contender& contender, const AuditOptions& options) {
   std::vector<Finding> findings;
   for (const RunRule& rule : run_rules())
     if (const auto proof = rule.check(contender)) findings.push_back(make_finding(rule, *proof));
-  audit_repetitions(contender, findings);
+  audit_repetitions(contender, options, findings);
   worst_first(findings);
   return findings;
 }

@@ -56,7 +56,7 @@ std::span<const PairRule> pair_rules();  // pair_rules.cpp
 // The code of every finding about repetitions that differ; its sentence is that of the rule of pairs.
 inline constexpr const char* k_runs_differ = "runs_differ";
 
-std::vector<Finding> audit_contender(const Contender& contender);
+std::vector<Finding> audit_contender(const Contender& contender, const AuditOptions& options = {});
 std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject, const AuditOptions& options = {});
 
 bool has_error(const std::vector<Finding>& findings);

@@ -192,7 +192,7 @@ void compare_group(ModelGroup& group, const CompareOptions& options) {
   name_contenders(group.contenders);
   std::vector<RateEvidence> evidence;
   for (Contender& contender : group.contenders) {
-    contender.findings = audit_contender(contender);
+    contender.findings = audit_contender(contender, options.audit);
     evidence.push_back(gather_evidence(contender));
   }
   if (group.has_baseline || group.against_best) return compare_with_first(group, evidence, options);

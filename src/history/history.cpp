@@ -139,7 +139,7 @@ History read_history(const std::filesystem::path& folder, const HistoryOptions& 
   select_files(history.index, options.compare, folder.string());
   history.trends =
       gather_trends(history.index.files, metric, {options.compare.smallest_effect, options.compare.assumed_run_spread},
-                    judge_by_audit(folder));
+                    judge_by_audit(folder, options.compare.audit));
   audit_trends(history.trends, folder, metric, options.compare.audit);
   history.index.files = {};
   history.assumed_run_spread = options.compare.assumed_run_spread;

@@ -7,12 +7,12 @@
 namespace tprimat {
 namespace {
 
-Contender load_contender(const std::vector<std::string>& files, const std::filesystem::path& folder,
-                         const char* label) {
+Contender load_contender(const std::vector<std::string>& files, const std::filesystem::path& folder, const char* label,
+                         const AuditOptions& options) {
   std::vector<std::string> paths;
   for (const std::string& file : files) paths.push_back((folder / file).string());
   Contender contender{"", label, load_runs(paths).runs, {}};
-  contender.findings = audit_contender(contender);
+  contender.findings = audit_contender(contender, options);
   return contender;
 }
 
@@ -40,8 +40,9 @@ void audit_step(TrendStep& step, const Trend& trend, const std::filesystem::path
                 const AuditOptions& options) {
   std::optional<std::string> why;
   try {
-    const Contender earlier = load_contender(trend.points[step.earlier].paths, folder, "the earlier point");
-    const Contender newest = load_contender(trend.points[trend.known.back()].paths, folder, "the newest point");
+    const Contender earlier = load_contender(trend.points[step.earlier].paths, folder, "the earlier point", options);
+    const Contender newest =
+        load_contender(trend.points[trend.known.back()].paths, folder, "the newest point", options);
     why = why_not(earlier, newest, metric, options);
   } catch (const Error& error) {
     why = error.problems().front().what;
@@ -53,11 +54,12 @@ void audit_step(TrendStep& step, const Trend& trend, const std::filesystem::path
 
 }  // namespace
 
-WorkJudge judge_by_audit(const std::filesystem::path& folder) {
-  return [folder](const IndexedFile& earlier, const IndexedFile& later) -> std::optional<std::string> {
+WorkJudge judge_by_audit(const std::filesystem::path& folder, const AuditOptions& options) {
+  return [folder, options](const IndexedFile& earlier, const IndexedFile& later) -> std::optional<std::string> {
     try {
-      const Contender a = load_contender({earlier.path}, folder, ""), b = load_contender({later.path}, folder, "");
-      for (const Finding& finding : audit_pair(a, b))
+      const Contender a = load_contender({earlier.path}, folder, "", options),
+                      b = load_contender({later.path}, folder, "", options);
+      for (const Finding& finding : audit_pair(a, b, options))
         if (forbids(finding) && finding.code != "same_measurement") return finding.sentence;
     } catch (const Error& error) {
       return error.problems().front().what;

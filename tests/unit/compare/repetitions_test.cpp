@@ -110,6 +110,18 @@ INSTANTIATE_TEST_SUITE_P(All, Mixed, ::testing::Combine(::testing::ValuesIn(k_mi
                            return fmt::format("{}{}", std::get<0>(each.param).name, std::get<1>(each.param) + 1);
                          });
 
+TEST(Repetitions, AreHeldToTheStatedLossTolerance) {
+  const auto finding_with = [](std::optional<double> tolerance) {
+    std::vector<LoadedRun> runs = three_runs("b", Platform::nvd, 10);
+    for (double& loss : runs[1].result.loss_values) loss *= 1.1;
+    const Comparison comparison = compare_runs({std::move(runs), {}}, {.audit = {tolerance}});
+    const Finding* finding = find_code(comparison.groups.at(0).contenders.at(0).findings, k_runs_differ);
+    return finding == nullptr ? "" : finding->sentence;
+  };
+  EXPECT_NE(finding_with({}).find("nats at step"), std::string::npos) << finding_with({});
+  EXPECT_EQ(finding_with(0.2), "");
+}
+
 TEST(Repetitions, AreToldByTheirNamesOfLogsToo) {
   EXPECT_EQ(repetition_key("out/train_r2.json"), "out/train");
   EXPECT_EQ(repetition_key("logs/job_r1.log.json"), "logs/job");

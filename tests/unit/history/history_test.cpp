@@ -190,6 +190,16 @@ TEST_F(Histories, WhatSaysMoreMayBeTheSameWork) {
   EXPECT_EQ(read_history(folder_, {}).trends.size(), 1u);
 }
 
+TEST_F(Histories, LossesWithinTheToleranceAreTheSameWork) {
+  const auto other_losses = [](RunResult& result) {
+    result.training_config.optimizer = "adamw";
+    for (double& loss : result.loss_values) loss *= 1.1;
+  };
+  add(1, 1.0), add(2, 1.0, other_losses);
+  EXPECT_EQ(read_history(folder_, {}).trends.size(), 2u);
+  EXPECT_EQ(read_history(folder_, {.compare = {.audit = {0.2}}}).trends.size(), 1u);
+}
+
 struct DoubtCase {
   const char* name;
   void (*change)(RunResult&);
