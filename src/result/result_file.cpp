@@ -155,8 +155,10 @@ void derive_by_known_intervals(RunResult& result) {
 void check_stored_figures(RunResult& result) {
   if (is_contradiction_recorded(result)) return;
   result.contradictions = find_contradictions(result);
-  const bool off = std::any_of(result.contradictions.begin(), result.contradictions.end(),
-                               [](const auto& each) { return each.kind != Contradiction::Kind::layout; });
+  using Kind = Contradiction::Kind;  // layout and printed settings deny no figure, and follow from none
+  const bool off = std::any_of(result.contradictions.begin(), result.contradictions.end(), [](const auto& each) {
+    return each.kind == Kind::rate || each.kind == Kind::figure || each.kind == Kind::shape;
+  });
   if (uses_other_intervals(result)) derive_by_known_intervals(result);
   if (uses_other_formulas(result)) derive_by_known_formulas(result);
   if (!off && !lacks_figures(result)) return;

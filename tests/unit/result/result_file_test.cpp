@@ -238,6 +238,15 @@ TEST(ResultFile, FiguresThatTheStepsDenyAreDerivedAgain) {
   EXPECT_FALSE(load_with("model_info", "full_name", "Sample"));
 }
 
+TEST(ResultFile, APrintedSettingSaysNothingOfTheFigures) {
+  RunResult result = sample_result();
+  summarise_run(result, {});
+  result.effective_config.emplace()["num_layers"] = "999";
+  const RunResult loaded = run_result_from_json(run_result_to_json(result), "edited.json");
+  ASSERT_EQ(loaded.contradictions.size(), 1u);
+  EXPECT_FALSE(warns_of(loaded, "do not follow from its step times"));
+}
+
 TEST(ResultFile, NewerSchemaIsReadWithAWarning) {
   Json json = run_result_to_json(sample_result());
   json["schema_version"] = 99;
