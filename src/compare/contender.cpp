@@ -16,6 +16,7 @@
 #include "result/summary.h"
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -217,6 +218,20 @@ std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const
   if (estimates.size() < 2) return estimates.empty() ? std::nullopt : std::optional(estimates.front());
   return metric.relation == StepRelation::inverse ? harmonic_mean_of_runs(values) : mean_of_runs(values);
 }
+
+std::optional<RateRange> find_disagreement(const Contender& contender) {
+  constexpr double k_worth_telling = 0.05;
+  RateRange range;
+  for (const LoadedRun& run : contender.runs) {
+    const auto& rate = run.result.derived.tokens_per_second;
+    if (!rate || !(rate->value > 0)) return std::nullopt;
+    range.low = range.low > 0 ? std::min(range.low, rate->value) : rate->value;
+    range.high = std::max(range.high, rate->value);
+  }
+  return range.high - range.low > k_worth_telling * range.low ? std::optional(range) : std::nullopt;
+}
+
+std::string RateRange::text() const { return fmt::format("{} to {} tokens/s", format_count(low), format_count(high)); }
 
 std::string describe_layout(const RunResult& result) {
   const ParallelismConfig& p = result.parallelism_config;

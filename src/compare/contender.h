@@ -29,6 +29,13 @@ std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const
 // repetitions share; other names stay whole.
 std::string repetition_key(const std::string& path);
 
+// "9 500 to 10 300 tokens/s" where the runs lie more than 5 % apart. Nothing where one has no rate.
+struct RateRange {
+  double low = 0, high = 0;  // tokens/s
+  std::string text() const;
+};
+std::optional<RateRange> find_disagreement(const Contender& contender);
+
 // Without its folder.
 std::string file_name(const LoadedRun& run);
 

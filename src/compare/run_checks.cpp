@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compare/contender.h"
 #include "compare/plausibility.h"
 #include "compare/reported_figures.h"
 #include "compare/series.h"
@@ -166,16 +167,8 @@ Figures check_throttling(const Contender& c) {
 }
 
 Figures check_repetitions(const Contender& c) {
-  constexpr double k_worth_telling = 0.05;
-  double low = 0, high = 0;
-  for (const LoadedRun& run : c.runs) {
-    const auto& rate = run.result.derived.tokens_per_second;
-    if (!rate || !(rate->value > 0)) return std::nullopt;
-    low = low == 0 ? rate->value : std::min(low, rate->value);
-    high = std::max(high, rate->value);
-  }
-  if (high - low <= k_worth_telling * low) return std::nullopt;
-  return fmt::format("{} to {} tokens/s", format_count(low), format_count(high));
+  const auto range = find_disagreement(c);
+  return range ? Figures(range->text()) : std::nullopt;
 }
 
 Figures check_copies(const Contender& c) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "compare/contender.h"
 #include "stats/false_discovery.h"
 #include "text/format.h"
 
@@ -92,31 +93,18 @@ std::string explain_plan(const Pair& pair) {
   return fmt::format("; about {} more run{} a side would settle it", *s.more_runs, *s.more_runs == 1 ? "" : "s");
 }
 
-// Lowest and highest rate of a side's runs.
-std::pair<double, double> range_of_runs(const Contender& contender) {
-  std::pair<double, double> range{0, 0};
-  for (const LoadedRun& run : contender.runs) {
-    const auto& rate = run.result.derived.tokens_per_second;
-    if (!rate || !(rate->value > 0)) return {0, 0};
-    range.first = range.first > 0 ? std::min(range.first, rate->value) : rate->value;
-    range.second = std::max(range.second, rate->value);
-  }
-  return range;
-}
-
 // An interval many margins wide, because the runs of a side differ by more than a training does.
 std::optional<std::string> find_unquiet(const ModelGroup& group, const Pair& pair, double smallest_effect) {
-  constexpr double k_wide = 5, k_apart = 1.05;
+  constexpr double k_wide = 5;
   const double half = std::log(*pair.ratio->high / *pair.ratio->low) / 2;
   if (pair.statistics->run_spread == RunSpread::assumed || !(half > k_wide * std::log1p(smallest_effect)))
     return std::nullopt;
-  std::pair<double, double> widest{1, k_apart};
+  std::optional<RateRange> widest;
   for (const size_t side : {pair.reference, pair.subject})
-    if (const auto range = range_of_runs(group.contenders[side]);
-        range.first > 0 && range.second / range.first > widest.second / widest.first)
+    if (const auto range = find_disagreement(group.contenders[side]);
+        range && (!widest || range->high / range->low > widest->high / widest->low))
       widest = range;
-  if (widest.first == 1 && widest.second == k_apart) return std::nullopt;
-  return fmt::format("{} to {} tokens/s", format_count(widest.first), format_count(widest.second));
+  return widest ? std::optional(widest->text()) : std::nullopt;
 }
 
 bool is_chance(const PairStatistics& s) {
