@@ -30,7 +30,7 @@ Text warmup_rule(const RunResult& run) {
 
 Text record_span(const RunResult& run) {
   if (run.step_times.empty()) return std::nullopt;
-  return fmt::format("{}", entry_span(run, run.step_times.size() - 1));
+  return fmt::format("{}", usual_span(run));
 }
 
 Text total_steps(const RunResult& run) {
@@ -41,8 +41,8 @@ Text total_steps(const RunResult& run) {
 // Steps behind the final loss; a log of every tenth step averages others.
 Text loss_steps(const RunResult& run) {
   if (run.loss_values.empty()) return std::nullopt;
-  const int64_t span = entry_span(run, run.loss_values.size() - 1);
-  return fmt::format("the mean of the last {} of {} steps", static_cast<int64_t>(final_loss_window(run)) * span,
+  return fmt::format("the mean of the last {} of {} steps",
+                     static_cast<int64_t>(final_loss_window(run)) * usual_span(run),
                      std::max<int64_t>(steps_reached(run), std::ssize(run.loss_values)));
 }
 

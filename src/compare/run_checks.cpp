@@ -27,9 +27,9 @@ std::string without_dots(std::string text) {
 
 std::string describe_measurements(const RunResult& run, int64_t count) {
   const char* plural = count == 1 ? "" : "s";
-  const bool is_of_means = run.steps && run.steps->mean_of && !run.steps->mean_of->empty();
-  if (!is_of_means) return fmt::format("{} steady step{}", count, plural);
-  return fmt::format("{} steady record{}, each the mean of {} steps", count, plural, run.steps->mean_of->back());
+  const int64_t span = usual_span(run);
+  if (span == 1) return fmt::format("{} steady step{}", count, plural);
+  return fmt::format("{} steady record{}, each the mean of {} steps", count, plural, span);
 }
 
 // Against the catalogue's peak for the device that is named, whatever peak the file states.

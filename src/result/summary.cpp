@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -255,6 +256,17 @@ const TelemetrySummary* find_energy(const RunResult& result) {
 int64_t entry_span(const RunResult& result, size_t entry) {
   if (!result.steps || !result.steps->mean_of || entry >= result.steps->mean_of->size()) return 1;
   return std::max<int64_t>(1, (*result.steps->mean_of)[entry]);
+}
+
+int64_t usual_span(const RunResult& result) {
+  const auto entries = static_cast<int64_t>(result.step_times.size());
+  const int64_t warmup = result.warmup.steps_excluded;
+  std::map<int64_t, int64_t> counts;
+  for (int64_t i = warmup < entries ? std::max<int64_t>(0, warmup) : 0; i < entries; ++i)
+    ++counts[entry_span(result, static_cast<size_t>(i))];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 1 : most->first;
 }
 
 bool is_valid_step_time(double seconds) {

@@ -31,6 +31,9 @@ int64_t step_number(const RunResult& result, size_t entry);
 // How many steps an entry of step_times is the mean of, where a log reports every tenth step or so; else 1.
 int64_t entry_span(const RunResult& result, size_t entry);
 
+// The most frequent span of the steady entries: a log of every tenth step may print its last one besides.
+int64_t usual_span(const RunResult& result);
+
 // Where the training stood after its last entry, counted from 1; 0 without any.
 int64_t steps_reached(const RunResult& result);
 

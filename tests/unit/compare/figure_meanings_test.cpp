@@ -131,6 +131,25 @@ TEST(UnlikeFigures, EveryCodeOfAMetricIsARule) {
   }
 }
 
+// A log of every tenth step prints its last one besides.
+TEST(UnlikeFigures, TheLastLineOfALogDoesNotSpeakForAll) {
+  const auto in_tens = [](const char* path, uint64_t seed, int64_t last) {
+    RunResult run = full_run(path, seed).result;
+    run.steps.emplace().mean_of = std::vector<int64_t>(run.step_times.size(), 10);
+    run.steps->mean_of->back() = last;
+    run.steps->numbers.emplace();
+    for (const int64_t span : *run.steps->mean_of)
+      run.steps->numbers->push_back(span + (run.steps->numbers->empty() ? 0 : run.steps->numbers->back()));
+    return run;
+  };
+  const RunResult whole = in_tens("a.json", 1, 10), cut = in_tens("b.json", 2, 5);
+  EXPECT_FALSE(check_record_span(whole, cut));
+  EXPECT_TRUE(check_record_span(whole, full_run("c.json", 3).result));
+  const auto losses = check_loss_steps(whole, cut);
+  ASSERT_TRUE(losses);
+  EXPECT_EQ(losses->figures, "the mean of the last 60 of 600 steps against the mean of the last 60 of 595 steps");
+}
+
 TEST(UnlikeFigures, CountersOfOneKindAreOneWhateverReadsThem) {
   const auto by_tool = [](RunResult& run) { run.telemetry[0].source = "nvidia-smi"; };
   EXPECT_EQ(compare_with(by_tool, "joules_per_token > 10%").gates.at(0).outcome, GateOutcome::passed);
