@@ -6,11 +6,11 @@
 
 #include "compare/audit.h"
 #include "compare/contender.h"
+#include "compare/load_runs.h"
 #include "compare/missing_facts.h"
 #include "compare/outlier_causes.h"
 #include "compare/plausibility.h"
 #include "compare/run_checks.h"
-#include "result/lost_updates.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -64,7 +64,7 @@ template <bool many>
 Figures check_skipped_updates(const Contender& c) {
   constexpr double k_many_share = 0.05;
   for (const LoadedRun& run : c.runs) {
-    const SkippedUpdates skipped = count_skipped_updates(run.result);
+    const SkippedUpdates skipped = skipped_updates(run);
     const bool is_many =
         static_cast<double>(skipped.after_warmup) > k_many_share * static_cast<double>(skipped.steps_after_warmup);
     if (skipped.all > 0 && is_many == many)
