@@ -73,6 +73,7 @@ amd_tests=$([ -e /dev/kfd ] && echo '^gpu\.' || echo '^gpu\.amd$')
 # bf16 once more.
 only_optimised=(
   '_NOT_BUILT$' '^bench\.device$' '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
+  '^cli\.(output_streams|hostile_scripts)$' '^gpu_host\.EngineOnGpu\.NothingOfASkippedStep'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
   '^gpu_host64\..*<tprimat::f16>' '^comm\.gpu\.[34]$'
 )

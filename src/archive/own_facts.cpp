@@ -26,10 +26,25 @@ Word stack_of(const RunResult& run) {
   return *run.platform == Platform::nvd ? "cuda" : *run.platform == Platform::amd ? "rocm" : "cpu";
 }
 
-Word peak_precision(const RunResult& run) {
+// Whether the processor of a run has no products of 16-bit numbers and multiplies them in fp32.
+bool widens(const RunResult& run) {
+  if (run.platform != Platform::cpu) return false;
+  if (from_environment(run, "env.ONEDNN_MAX_CPU_ISA") || from_environment(run, "env.DNNL_MAX_CPU_ISA")) return true;
+  const std::string sets = from_environment(run, "cpu_instruction_sets").value_or("");
+  if (run.precision == Precision::bf16) return sets.find("avx512_bf16") == std::string::npos;
+  return run.precision == Precision::fp16 && sets.find("avx512_fp16") == std::string::npos;
+}
+
+Word stated_peak_precision(const RunResult& run) {
   if (!run.derived.peak) return std::nullopt;
   const std::string& id = run.derived.peak->id;
   return id.substr(id.rfind(':') + 1);
+}
+
+Word true_peak_precision(const RunResult& run) {
+  if (!run.precision || !run.derived.peak) return std::nullopt;
+  const bool is_widened = run.derived.peak->id == "measured:cpu:fp32" && widens(run);
+  return std::string(enum_name(is_widened ? Precision::fp32 : *run.precision));
 }
 
 constexpr OwnFact k_own_facts[] = {
@@ -51,8 +66,7 @@ constexpr OwnFact k_own_facts[] = {
        const auto peak = run.precision ? catalogue_peak(run.gpu_info.device_name, *run.precision) : std::nullopt;
        return peak ? Word(peak->id) : std::nullopt;
      }},
-    {"derived.peak.id", peak_precision,
-     [](const RunResult& run) { return run.precision ? Word(std::string(enum_name(*run.precision))) : std::nullopt; }}};
+    {"derived.peak.id", stated_peak_precision, true_peak_precision}};
 
 }  // namespace
 
