@@ -32,7 +32,8 @@ std::optional<ProcessorFacts> read_probe_facts(const std::string& path) {
       if (each.precision == ProductFormat::fp32) facts.peak_32 = each.flops_per_second;
       if (each.precision == ProductFormat::bf16) facts.peak_16 = each.flops_per_second;
     }
-    if (facts.peak_16 == 0) facts.peak_16 = facts.peak_32;  // without such instructions numbers are widened to fp32
+    facts.widens = facts.peak_16 == 0;
+    if (facts.widens) facts.peak_16 = facts.peak_32;
     for (const MemoryRate& each : report.memory.kinds)
       if (each.kind == StreamKernel::triad) facts.memory_bandwidth = each.bytes_per_second;
     return facts;
@@ -71,6 +72,7 @@ Machine measure_processor() {
   ProcessorFacts facts;
   facts.name = machine.cpu.model_name, facts.threads = machine.cpu.usable_threads;
   facts.peak_16 = peak(Precision::bf16), facts.peak_32 = peak(Precision::fp32);
+  facts.widens = !has_instructions(ProductFormat::bf16);
   facts.memory_bandwidth = measure_memory_bandwidth(threads, {StreamKernel::triad}).rate(StreamKernel::triad);
   const double whole = machine.memory_bytes.value_or(0);
   facts.memory_bytes = std::min(whole, machine.memory_limit_bytes.value_or(whole));

@@ -32,7 +32,8 @@ struct Machine {
   bool has_bf16 = true;
   double peak_8 = 0;  // 0: the part has no such products
   double peak_4 = 0;
-  double peak_32 = 0;  // of a processor
+  double peak_32 = 0;   // of a processor
+  bool widens = false;  // a processor that multiplies 16-bit numbers in fp32
   double memory_bytes = 0;
   double memory_bandwidth = 0;   // bytes/s
   double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction

@@ -376,9 +376,10 @@ NativeRates resolve_native_rates(const ParameterSet& p, const Machine& machine, 
   const double cores = static_cast<double>(std::max<int64_t>(1, machine.cores));
   const double peak = machine.peak(workload.precision) / cores, memory = machine.memory_bandwidth / cores;
   NativeRates rates;
-  rates.product = peak * own(wide ? "product_32" : "product_16");
-  rates.saturation = own(wide ? "saturation_32" : "saturation_16");
-  rates.attention = peak * own(wide ? "attention_32" : "attention_16");
+  const bool wide_products = wide || machine.widens;
+  rates.product = peak * own(wide_products ? "product_32" : "product_16");
+  rates.saturation = own(wide_products ? "saturation_32" : "saturation_16");
+  rates.attention = peak * own(wide_products ? "attention_32" : "attention_16");
   rates.softmax_seconds = own("softmax_bytes") / memory;
   rates.element_seconds = own(wide ? "element_bytes_32" : "element_bytes_16") / memory;
   rates.score_seconds = own("loss_bytes") / memory;
@@ -400,7 +401,7 @@ Machine processor_machine(const ProcessorFacts& facts) {
   Machine machine;
   machine.id = facts.name.empty() ? "cpu" : facts.name;
   machine.architecture = "cpu";
-  machine.peak_16 = facts.peak_16, machine.peak_32 = facts.peak_32;
+  machine.peak_16 = facts.peak_16, machine.peak_32 = facts.peak_32, machine.widens = facts.widens;
   machine.memory_bytes = facts.memory_bytes;
   machine.memory_bandwidth = facts.memory_bandwidth;
   machine.cores = facts.threads;

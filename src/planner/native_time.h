@@ -16,6 +16,7 @@ struct ProcessorFacts {
   std::string name;
   int64_t threads = 1;
   double peak_16 = 0, peak_32 = 0;  // of matrix products, FLOP/s; 0: not measured
+  bool widens = false;              // 16-bit numbers are multiplied in fp32, so peak_16 is that of fp32
   double memory_bandwidth = 0;      // STREAM's triad, bytes/s
   double memory_bytes = 0;
 };

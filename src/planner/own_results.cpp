@@ -200,6 +200,7 @@ std::optional<ProcessorFacts> facts_of_peak(const PeakInfo& peak, Precision prec
   ProcessorFacts facts;
   facts.threads = threads;
   const auto shares = static_cast<double>(ranks);
+  facts.widens = precision != Precision::fp32 && peak.id == "measured:cpu:fp32";
   (precision == Precision::fp32 ? facts.peak_32 : facts.peak_16) = peak.flops_per_second * shares;
   facts.memory_bandwidth = bandwidth * shares;
   return facts;

@@ -176,6 +176,19 @@ TEST(OwnTrainersTime, IsSearchedLikeThatOfOthers) {
   EXPECT_EQ(outcome.ranked.front().memory.total(), plan_native_memory(outcome.ranked.front().workload).total());
 }
 
+TEST(OwnTrainersTime, WidenedProductsTakeThoseOfFp32) {
+  const Workload narrow = own_workload();
+  Workload wide = narrow;
+  wide.precision = PlanPrecision::fp32;
+  const PeakInfo peak{"measured:cpu:fp32", 300e9, "", 20e9, {}};
+  const auto product_rate = [&](const Workload& w, Precision precision) {
+    const Machine machine = processor_machine(*facts_of_peak(peak, precision, 2, 1));
+    return resolve_native_rates(built_in_parameters(), machine, w).product;
+  };
+  EXPECT_GT(product_rate(narrow, Precision::bf16), 0);
+  EXPECT_EQ(product_rate(narrow, Precision::bf16), product_rate(wide, Precision::fp32));
+}
+
 // A result of our own trainer as `tprimat run` writes it.
 NamedResult own_result(const Workload& w, double seconds, const std::string& path = "out/a.json") {
   RunResult r;
