@@ -6,7 +6,7 @@
 
 #include "cli/session.h"
 #include "run/profile_window.h"
-#include "run/surroundings.h"
+#include "run/suite_context.h"
 
 namespace tprimat {
 

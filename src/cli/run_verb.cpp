@@ -138,7 +138,7 @@ ExitStatus print_plan(const SuitePlan& suite, const MachineFacts& machine, const
   return ExitStatus::done;
 }
 
-Surroundings surroundings_of(ProcessRunner& processes, const InterruptGuard& interrupts) {
+SuiteContext suite_context(ProcessRunner& processes, const InterruptGuard& interrupts) {
   const auto libraries = open_gpu_libraries();
   return {processes,
           read_machine(libraries),
@@ -256,7 +256,7 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
   const Experiment experiment = load(session, options).experiment;
   LocalRunner processes;
   const InterruptGuard interrupts;
-  const Surroundings around = surroundings_of(processes, interrupts);
+  const SuiteContext around = suite_context(processes, interrupts);
   const SuitePlan suite = plan_all(experiment, options, around.machine);
   const SuiteOptions how = suite_options_of(options, experiment);
   if (options.dry_run) return print_plan(suite, around.machine, how.planner, session.json);

@@ -373,7 +373,8 @@ struct RunEvent {
     return std::tuple{
         field("kind", &E::kind, "what happened"),
         field("line", &E::line, "line of the log, from 1"),
-        field("step", &E::step, "last step before it, or the one it names"),
+        field("step", &E::step,
+              "the step it names, else the last one before it; of a NaN or a skipped update the next"),
         field("rank", &E::rank, "rank that reported it"),
         field("seconds", &E::seconds, "how long it took, s"),
         field("value", &E::value, "loss of an evaluation, nats; number of skipped updates where it is not 1"),

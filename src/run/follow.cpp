@@ -48,7 +48,7 @@ std::unique_ptr<StepSource> open_steps(const LaunchPlan& plan) {
 
 class Follower {
  public:
-  Follower(const PlannedRun& run, const SuiteOptions& options, const Surroundings& around, Reporter& reporter)
+  Follower(const PlannedRun& run, const SuiteOptions& options, const SuiteContext& around, Reporter& reporter)
       : run_(run),
         options_(options),
         around_(around),
@@ -175,7 +175,7 @@ class Follower {
 
   const PlannedRun& run_;
   const SuiteOptions& options_;
-  const Surroundings& around_;
+  const SuiteContext& around_;
   Reporter& reporter_;
   std::unique_ptr<StepSource> steps_;
   HangWatch hang_;
@@ -186,7 +186,7 @@ class Follower {
 
 }  // namespace
 
-TrainingTrace follow_training(const PlannedRun& run, const SuiteOptions& options, const Surroundings& around,
+TrainingTrace follow_training(const PlannedRun& run, const SuiteOptions& options, const SuiteContext& around,
                               Reporter& reporter) {
   return Follower(run, options, around, reporter).follow();
 }

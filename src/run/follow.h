@@ -6,7 +6,7 @@
 
 #include "result/failure_kind.h"
 #include "run/reporter.h"
-#include "run/surroundings.h"
+#include "run/suite_context.h"
 #include "telemetry/sampler.h"
 
 namespace tprimat {
@@ -29,7 +29,7 @@ struct TrainingTrace {
 
 // Starts the run, follows it to its end and stops it when asked. Never throws Error: whatever goes wrong is in the
 // trace, with the steps so far.
-TrainingTrace follow_training(const PlannedRun& run, const SuiteOptions& options, const Surroundings& around,
+TrainingTrace follow_training(const PlannedRun& run, const SuiteOptions& options, const SuiteContext& around,
                               Reporter& reporter);
 
 }  // namespace tprimat

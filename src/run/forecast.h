@@ -6,8 +6,8 @@
 
 #include "planner/memory.h"
 #include "planner/spec_workload.h"
+#include "run/suite_context.h"
 #include "run/suite_plan.h"
-#include "run/surroundings.h"
 #include "text/json.h"
 
 namespace tprimat {

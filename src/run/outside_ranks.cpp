@@ -11,7 +11,7 @@ namespace {
 constexpr double k_cleanup_limit_seconds = 60.0;  // a busy batch system takes its time
 constexpr double k_hurried_limit_seconds = 5.0;   // of which a suite that is to end itself has none
 
-void run_cleanup(const LaunchPlan& plan, const Surroundings& around) {
+void run_cleanup(const LaunchPlan& plan, const SuiteContext& around) {
   const bool is_hurried = around.interrupts && around.interrupts() > 0;
   Command command;
   command.argv = plan.cleanup_command;
@@ -35,7 +35,7 @@ std::vector<std::unique_ptr<Sensor>> open_sensors_for(const LaunchPlan& plan, co
   return sensors;
 }
 
-void end_outside_ranks(const LaunchPlan& plan, const Surroundings& around) {
+void end_outside_ranks(const LaunchPlan& plan, const SuiteContext& around) {
   if (plan.cleanup_command.empty()) return;
   try {
     run_cleanup(plan, around);

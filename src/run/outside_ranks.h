@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "launch/launch_plan.h"
-#include "run/surroundings.h"
+#include "run/suite_context.h"
 #include "telemetry/sensors.h"
 
 namespace tprimat {
@@ -15,6 +15,6 @@ std::vector<std::unique_ptr<Sensor>> open_sensors_for(const LaunchPlan& plan, co
 
 // Ends ranks that may outlive the command that asked for them, a job or a container, when that command was stopped.
 // Never throws Error: what cannot be ended is said in the log of this program.
-void end_outside_ranks(const LaunchPlan& plan, const Surroundings& around);
+void end_outside_ranks(const LaunchPlan& plan, const SuiteContext& around);
 
 }  // namespace tprimat

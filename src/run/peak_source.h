@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "run/reporter.h"
-#include "run/surroundings.h"
+#include "run/suite_context.h"
 
 namespace tprimat {
 
@@ -12,7 +12,7 @@ namespace tprimat {
 // measurement, which is made once per precision. An unknown device has no peak.
 class PeakSource {
  public:
-  PeakSource(const Surroundings& around, Reporter& reporter) : around_(around), reporter_(reporter) {}
+  PeakSource(const SuiteContext& around, Reporter& reporter) : around_(around), reporter_(reporter) {}
   std::optional<MeasuredPeak> find(const PlannedRun& run);
 
  private:
@@ -21,7 +21,7 @@ class PeakSource {
   std::optional<MeasuredPeak> find_measured(Precision precision, int64_t threads);
   std::optional<MeasuredPeak> measure(Precision precision, int64_t threads);
 
-  const Surroundings& around_;
+  const SuiteContext& around_;
   Reporter& reporter_;
   std::map<std::pair<Precision, int64_t>, std::optional<MeasuredPeak>> measured_;  // by precision and threads
 };

@@ -53,7 +53,7 @@ struct ProfileRecord {
 
 class ProfileRun {
  public:
-  ProfileRun(const PlannedRun& run, const SuiteOptions& options, const Surroundings& around, Reporter& reporter)
+  ProfileRun(const PlannedRun& run, const SuiteOptions& options, const SuiteContext& around, Reporter& reporter)
       : run_(run), options_(options), around_(around), reporter_(reporter) {}
 
   ProfileOutcome perform() {
@@ -169,13 +169,13 @@ class ProfileRun {
 
   const PlannedRun& run_;
   const SuiteOptions& options_;
-  const Surroundings& around_;
+  const SuiteContext& around_;
   Reporter& reporter_;
 };
 
 }  // namespace
 
-ProfileOutcome profile_training(const PlannedRun& run, const SuiteOptions& options, const Surroundings& around,
+ProfileOutcome profile_training(const PlannedRun& run, const SuiteOptions& options, const SuiteContext& around,
                                 Reporter& reporter) {
   return ProfileRun(run, options, around, reporter).perform();
 }

@@ -44,7 +44,7 @@ class RunLocks {
 
 class Suite {
  public:
-  Suite(const SuiteOptions& options, const Surroundings& around, Reporter& reporter)
+  Suite(const SuiteOptions& options, const SuiteContext& around, Reporter& reporter)
       : options_(options), around_(around), reporter_(reporter), peaks_(around, reporter) {}
 
   SuiteReport run(const SuitePlan& plan) {
@@ -185,7 +185,7 @@ class Suite {
   bool is_interrupted() const { return around_.interrupts && around_.interrupts() > 0; }
 
   SuiteOptions options_;
-  const Surroundings& around_;
+  const SuiteContext& around_;
   Reporter& reporter_;
   PeakSource peaks_;
   bool has_trained_ = false;  // else nothing needs to cool down
@@ -202,7 +202,7 @@ std::optional<RunResult> find_complete_result(const PlannedRun& run) {
   return std::nullopt;
 }
 
-SuiteReport run_suite(const SuitePlan& plan, const SuiteOptions& options, const Surroundings& around,
+SuiteReport run_suite(const SuitePlan& plan, const SuiteOptions& options, const SuiteContext& around,
                       Reporter& reporter) {
   return Suite(options, around, reporter).run(plan);
 }

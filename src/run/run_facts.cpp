@@ -210,7 +210,7 @@ void audit_run(RunResult& result, const PlannedRun& run) {
 
 }  // namespace
 
-RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const Surroundings& around) {
+RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const SuiteContext& around) {
   RunResult result;
   result.platform = run.platform;
   result.framework = run.framework;

@@ -8,7 +8,7 @@
 namespace tprimat {
 
 // What is known of a run before any figure is computed: what was asked, on what, and how it ended, with the raw series.
-RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const Surroundings& around);
+RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const SuiteContext& around);
 
 // Who else was on its GPUs and what befell its files goes into the warnings, and into the reason of a run that failed.
 // To be called last, when the run has been judged.

@@ -293,47 +293,47 @@ TEST_F(SuiteTest, AFullDiskIsASentence) {
 }
 
 TEST_F(SuiteTest, WithoutAPeakThereIsNoMfu) {
-  Surroundings surroundings = around();
-  surroundings.measure_peak = [](Precision, int64_t) -> std::optional<MeasuredPeak> {
+  SuiteContext context = around();
+  context.measure_peak = [](Precision, int64_t) -> std::optional<MeasuredPeak> {
     throw Error(Problem{"no bf16 here", "", ""});
   };
   SilentReporter reporter;
-  const SuiteReport report = run_suite(plan({}), options_, surroundings, reporter);
+  const SuiteReport report = run_suite(plan({}), options_, context, reporter);
   EXPECT_EQ(exit_status_of(report), ExitStatus::done);
   EXPECT_FALSE(only_result(report).derived.mfu.has_value());
 }
 
 TEST_F(SuiteTest, ADoubtfulPeakOfSeveralRunsIsToldOnce) {
   experiment_.runs = 3;
-  Surroundings surroundings = around();
-  surroundings.measure_peak = [](Precision, int64_t) {
+  SuiteContext context = around();
+  context.measure_peak = [](Precision, int64_t) {
     return MeasuredPeak{{"measured:cpu:bf16", 1e12, "test"}, "doubtful"};
   };
   SilentReporter reporter;
-  const std::string text = render_report(run_suite(plan({}), options_, surroundings, reporter));
+  const std::string text = render_report(run_suite(plan({}), options_, context, reporter));
   EXPECT_NE(text.find("3 runs: doubtful\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("doubtful"), text.rfind("doubtful")) << text;
 }
 
 TEST_F(SuiteTest, ADoubtfulPeakIsWarnedAbout) {
-  Surroundings surroundings = around();
-  surroundings.measure_peak = [](Precision, int64_t) {
+  SuiteContext context = around();
+  context.measure_peak = [](Precision, int64_t) {
     return MeasuredPeak{{"measured:cpu:bf16", 1e12, "test"}, "doubtful"};
   };
   SilentReporter reporter;
-  const SuiteReport report = run_suite(plan({}), options_, surroundings, reporter);
+  const SuiteReport report = run_suite(plan({}), options_, context, reporter);
   EXPECT_NE(render_report(report).find("native gpt (single, run 1): doubtful"), std::string::npos);
   const std::vector<std::string> warnings = only_result(report).warnings;
   EXPECT_EQ(std::count(warnings.begin(), warnings.end(), "doubtful"), 1);
 }
 
 TEST_F(SuiteTest, TheSummarySaysWhatTheMachineCanDo) {
-  Surroundings surroundings = around();
-  surroundings.measure_peak = [](Precision, int64_t) {
+  SuiteContext context = around();
+  context.measure_peak = [](Precision, int64_t) {
     return MeasuredPeak{{"measured:cpu:bf16", 2e12, "test", 3e10, "test"}, {}};
   };
   SilentReporter reporter;
-  const SuiteReport report = run_suite(plan({}), options_, surroundings, reporter);
+  const SuiteReport report = run_suite(plan({}), options_, context, reporter);
   const std::string text = render_report(report);
   EXPECT_NE(text.find("of what a device can do in matrix products, 2.00 TFLOP/s (measured:cpu:bf16); its memory "
                       "delivers 30.0 GB/s (triad)"),
@@ -343,15 +343,15 @@ TEST_F(SuiteTest, TheSummarySaysWhatTheMachineCanDo) {
 }
 
 TEST_F(SuiteTest, RanksShareTheMeasuredPeak) {
-  Surroundings surroundings = around();
-  surroundings.machine.cpu.usable_threads = 8;
+  SuiteContext context = around();
+  context.machine.cpu.usable_threads = 8;
   std::vector<int64_t> asked;
-  surroundings.measure_peak = [&](Precision, int64_t threads) {
+  context.measure_peak = [&](Precision, int64_t threads) {
     asked.push_back(threads);
     return MeasuredPeak{{"measured:cpu:bf16", 8e12, "test", 4e10, "test"}, {}};
   };
   SilentReporter reporter;
-  PeakSource source(surroundings, reporter);
+  PeakSource source(context, reporter);
   PlannedRun planned = plan({}).runs.front();
   planned.setup.peak_flops_override.clear();
   planned.spec.threads = 2;

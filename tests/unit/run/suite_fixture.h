@@ -66,7 +66,7 @@ class SuiteTest : public ::testing::Test {
     return suite;
   }
 
-  Surroundings around() {
+  SuiteContext around() {
     return {runner_,
             machine_,
             {},

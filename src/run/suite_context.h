@@ -22,13 +22,13 @@ struct MeasuredPeak {
 };
 
 // The world that a suite runs in. Tests put fakes in its place.
-struct Surroundings {
+struct SuiteContext {
   ProcessRunner& processes;
   MachineFacts machine;
   std::vector<std::shared_ptr<const GpuLibrary>> gpu_libraries;
   // The dense matmul peak and the memory bandwidth of this machine's processor, measured now; used where no catalogue
-  // states a peak. Nothing for a precision that it has no instructions for. May throw Error,
-  // and does so soon after a request to stop.
+  // states a peak. Nothing for fp8 and tf32; 16-bit numbers without instructions have the peak of fp32, in which they
+  // are multiplied. May throw Error, and does so soon after a request to stop.
   std::function<std::optional<MeasuredPeak>(Precision precision, int64_t threads)> measure_peak;
   std::function<int()> interrupts;               // requests to stop so far
   std::map<std::string, std::string> libraries;  // "onednn" -> "2.7.2": versions built in, for the record
