@@ -1,25 +1,34 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and passes the tests.
-#   ./test.sh            everything that fits into 20 minutes on 2 cores from scratch: the optimised program (command line,
-#                        engine, ranks), and under the address and undefined-behaviour sanitizers the unit tests of all
-#                        modules but the engine's
+#   ./test.sh            in about half an hour on 2 cores from scratch: the optimised program (command line, engine,
+#                        ranks), and under the address and undefined-behaviour sanitizers the unit tests of all
+#                        modules but train, nn, ops, probe and comm
 #   ./test.sh --all      also all unit tests optimised, every header alone, the whole program and the engine under those
 #                        sanitizers, and the long stages: Slurm, PyTorch, transformers and megatron-core beside us (pip
-#                        installs them into build/python), thread sanitizer, kernels compiled for the GPUs of both
-#                        vendors (and tested where there is one), what is carried to a GPU, longer fuzzing
+#                        installs them into build/python), clang-tidy, thread sanitizer, kernels compiled for the GPUs
+#                        of both vendors (and tested where there is one), what is carried to a GPU, longer fuzzing
+#   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
+#                        --all consists of; or dev (without precompiled headers, warnings are errors)
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=scripts/build.sh
 source scripts/build.sh
 
-all=no again=no
-for argument in "$@"; do
-  case "$argument" in
+all=no again=no stage=''
+while [ $# -gt 0 ]; do
+  case "$1" in
     --all) all=yes ;;
     --again) again=yes ;;
-    *) fail "unknown option $argument; see the head of test.sh" ;;
+    --stage)
+      [[ " release asan tidy tsan amd fuzz dev " == *" ${2:-} "* ]] ||
+        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, not '${2:-}'"
+      stage=$2 all=yes again=yes
+      shift
+      ;;
+    *) fail "unknown option $1; see the head of test.sh" ;;
   esac
+  shift
 done
 
 # A hash of every source file: a pass stays valid until one of them changes.
@@ -29,6 +38,7 @@ tree_hash() {
 
 stamp=build/passed-$all
 install_dependencies
+install_dependencies test
 hash=$(tree_hash)
 if [ "$again" = no ] && [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$hash" ]; then
   say "Nothing changed since these tests passed ($(sed -n 2p "$stamp")); ./test.sh --again runs them again"
@@ -36,9 +46,12 @@ if [ "$again" = no ] && [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$hash" ]
   exit 0
 fi
 
+# ./benchmark.sh may have configured without what tests need.
+[ ! -f build/release/build.ninja ] || [ -d build/release/tests ] || configure release
+
 passed=0 failed=0 skipped=0
-# stage PRESET [CTEST-OPTION...]: runs ctest and counts its tests.
-stage() {
+# test_preset PRESET [CTEST-OPTION...]: runs ctest and counts its tests.
+test_preset() {
   local preset=$1 log="build/ctest-$1.log"
   shift
   say "Testing $preset${*:+ ($*)}"
@@ -55,14 +68,25 @@ stage() {
   [ "$unrun" -eq 0 ] || sed -n '/did not run:/,/^$/p' "$log" | grep Skipped
 }
 
-# ahead COMMAND...: builds for a later stage beside the tests of this one, with what tests that wait leave of the
-# processors.
-ahead() {
+# ahead_of_tests COMMAND...: builds for a later stage beside the tests of this one, with what tests that wait leave of the
+# processors. A stage that runs alone has no later one.
+ahead=''
+ahead_of_tests() {
+  [ -z "$stage" ] || return 0
   (renice -n 19 $BASHPID >/dev/null && "$@") </dev/null 2>build/ahead.log &
   ahead=$!
 }
 # Whatever went wrong there is said when the stage itself builds.
-join_ahead() { wait "$ahead" || true; }
+join_ahead() { [ -z "$ahead" ] || wait "$ahead" || true; }
+
+# count COMMAND...: as one test, whose output is shown where it fails.
+count() {
+  local log
+  log=$(basename "$1")
+  log=build/${log%.*}.log
+  if "$@" >"$log" 2>&1; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -n 100 "$log" >&2; fi
+}
+
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
 # Kernels for AMD's GPUs, and the trainer with them where the driver is.
@@ -75,7 +99,7 @@ only_optimised=(
   '_NOT_BUILT$' '^bench\.device$' '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
   '^cli\.(output_streams|hostile_scripts)$' '^gpu_host\.EngineOnGpu\.NothingOfASkippedStep'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
-  '^gpu_host64\..*<tprimat::f16>' '^comm\.gpu\.[34]$'
+  '^gpu_host64\..*<tprimat::engine::f16>' '^comm\.gpu\.[34]$'
 )
 threaded_tests="process_tests telemetry_tests run_tests data_tests model_files_tests comm_tests"
 # What comes after the sanitized tests.
@@ -84,9 +108,10 @@ build_long_stages() {
   build tsan $threaded_tests && build amd $amd_targets && build fuzz fuzz
 }
 
-if [ "$all" = yes ]; then
+# Each stage builds what it tests, and is told apart by what it is called in --stage.
+stage_release() {
   install_python_packages &  # waits for the network while the compilers work
-  packages=$!
+  local packages=$!
   install_nvcc
   # Kernels for NVIDIA's GPUs are part of this build, which has everything else that they need; their module does not
   # stand beside the program, whose tests are about a machine without it.
@@ -97,38 +122,80 @@ if [ "$all" = yes ]; then
   ! grep -E "^$PWD/[^ ]*:[0-9]+:[0-9]+: warning: " build/build-release.log >&2 ||
     { echo "error: g++ warns of the lines above; mend them" >&2; failed=$((failed + 1)); }
   wait "$packages" || fail "installing Python packages failed; see build/pip.log"
-  ahead build asan
-  TPRIMAT_PYTHON=$PWD/build/python/bin/python stage release
+  ahead_of_tests build asan
+  TPRIMAT_PYTHON=$PWD/build/python/bin/python test_preset release
   say "Checking what a machine with a GPU would lack"
-  bench/device/check.sh --preset release --build >build/check.log 2>&1 && passed=$((passed + 1)) ||
-    { failed=$((failed + 1)); cat build/check.log >&2; }
-else
-  build release engine_tests
-  ahead build asan sanitized_tests
-  stage release -LE 'parity|fuzz|slurm' -E '_NOT_BUILT$'
-fi
-join_ahead
-if [ "$all" = yes ]; then
+  count bench/device/check.sh --preset release --build
+}
+
+stage_asan() {
   build asan
   [ -d "${ROCM_PATH:-/opt/rocm}" ] || install_dependencies amd-check
-  ahead build_long_stages
-  stage asan -E "$(IFS='|' && echo "${only_optimised[*]}")"
-  join_ahead
+  ahead_of_tests build_long_stages
+  test_preset asan -E "$(IFS='|' && echo "${only_optimised[*]}")"
+}
+
+# With the commands of the sanitizers' build, which is clang's.
+stage_tidy() {
+  build asan tprimat_precompiled tprimat_precompiled_hot
+  say "Looking at sizes, complexity and names (clang-tidy)"
+  count scripts/tidy.py
+}
+
+stage_tsan() {
   # shellcheck disable=SC2086
   build tsan $threaded_tests
-  stage tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint|^comm\.(Tcp|Lifelines|Meeting)'
+  test_preset tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint|^comm\.(Tcp|FailureDetector|Meeting)'
+}
+
+stage_amd() {
+  [ -d "${ROCM_PATH:-/opt/rocm}" ] || install_dependencies amd-check
   # shellcheck disable=SC2086
   build amd $amd_targets
-  stage amd -R "$amd_tests"
+  test_preset amd -R "$amd_tests"
+}
+
+stage_fuzz() {
   say "Fuzzing every reader of foreign files"
-  scripts/fuzz.sh 2 && passed=$((passed + 1)) || failed=$((failed + 1))
-else
+  count scripts/fuzz.sh 2
+}
+
+stage_dev() {
+  build dev
+  test_preset dev -L 'unit|layer'
+}
+
+# The long stages one after the other, each built beside the tests of the one before.
+all_stages() {
+  local each
+  for each in release asan tidy tsan amd fuzz; do
+    stage_"$each"
+    join_ahead
+  done
+}
+
+# What takes minutes and shows little more than its neighbours; --all runs it.
+only_in_all='^bench\.device$|^cli\.(output_streams|hostile_scripts)$|^layouts\.(tcp\.)?gpu_host'
+short_stages() {
+  build release engine_tests
+  ahead_of_tests build asan sanitized_tests
+  test_preset release -LE 'parity|fuzz|slurm' -E "_NOT_BUILT\$|$only_in_all"
+  join_ahead
   build asan sanitized_tests
-  stage asan -L 'unit|fuzz' -E '_NOT_BUILT$|^(train|nn|ops|probe|comm)\.'
+  test_preset asan -L 'unit|fuzz' -E '_NOT_BUILT$|^(train|nn|ops|probe|comm)\.'
+}
+
+if [ -n "$stage" ]; then
+  stage_"$stage"
+elif [ "$all" = yes ]; then
+  all_stages
+else
+  short_stages
 fi
 
 summary="$passed passed, $failed failed, $skipped skipped"
 say "Done"
 echo "$summary"
 [ "$failed" -eq 0 ] || exit 1
+[ -z "$stage" ] || exit 0
 { echo "$hash"; date -u +%Y-%m-%dT%H:%M:%SZ; echo "$summary"; } >"$stamp"

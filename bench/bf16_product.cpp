@@ -17,6 +17,8 @@
 namespace tprimat {
 namespace {
 
+using engine::bf16;
+
 enum class Pass { forward, input, weight };
 struct Shape {
   const char* name;
@@ -32,17 +34,17 @@ std::vector<Shape> products_of(const char* name, int64_t rows, int64_t outputs, 
 
 // The operands as training stores them; the gradient of a weight is added to float, the others are written as bf16.
 struct Operands {
-  MatrixView<const bf16> a, b;
-  MatrixView<float> sum;
-  MatrixView<bf16> product;
+  engine::MatrixView<const bf16> a, b;
+  engine::MatrixView<float> sum;
+  engine::MatrixView<bf16> product;
 };
 Operands operands_of(const Shape& s, bf16* a, bf16* b, float* c) {
   const bool a_turned = s.pass == Pass::weight, b_turned = s.pass == Pass::forward;
-  const MatrixView<const bf16> left =
-      a_turned ? transposed(matrix<const bf16>(a, s.k, s.m)) : matrix<const bf16>(a, s.m, s.k);
-  const MatrixView<const bf16> right =
-      b_turned ? transposed(matrix<const bf16>(b, s.n, s.k)) : matrix<const bf16>(b, s.k, s.n);
-  return {left, right, matrix(c, s.m, s.n), matrix(reinterpret_cast<bf16*>(c), s.m, s.n)};
+  const engine::MatrixView<const bf16> left =
+      a_turned ? engine::transposed(engine::matrix<const bf16>(a, s.k, s.m)) : engine::matrix<const bf16>(a, s.m, s.k);
+  const engine::MatrixView<const bf16> right =
+      b_turned ? engine::transposed(engine::matrix<const bf16>(b, s.n, s.k)) : engine::matrix<const bf16>(b, s.k, s.n);
+  return {left, right, engine::matrix(c, s.m, s.n), engine::matrix(reinterpret_cast<bf16*>(c), s.m, s.n)};
 }
 
 class OneDnn {
@@ -88,17 +90,18 @@ double median(std::vector<double> values) {
 
 void measure(const Shape& s, int rounds) {
   ArenaPlan plan;
-  const auto a = plan.reserve<bf16>("a", s.m * s.k), b = plan.reserve<bf16>("b", s.k * s.n);
-  const auto c = plan.reserve<float>("c", s.m * s.n);
-  const Arena arena(plan);
+  const auto a = plan.reserve<bf16>(Component::workspace, s.m * s.k),
+             b = plan.reserve<bf16>(Component::workspace, s.k * s.n);
+  const auto c = plan.reserve<float>(Component::workspace, s.m * s.n);
+  const engine::Arena arena(plan);
   const Operands o = operands_of(s, arena.at(a), arena.at(b), arena.at(c));
   const bool adds = s.pass == Pass::weight;
   OneDnn peer(o, adds);
   const auto ours = [&] {
     if (adds)
-      multiply_bf16<float>(o.a, o.b, o.sum, true);
+      engine::multiply_bf16<float>(o.a, o.b, o.sum, true);
     else
-      multiply_bf16<bf16>(o.a, o.b, o.product, false);
+      engine::multiply_bf16<bf16>(o.a, o.b, o.product, false);
   };
   std::vector<double> own, theirs, ratios;
   for (int round = -1; round < rounds; ++round) {  // the first warms both up
@@ -116,12 +119,12 @@ void measure(const Shape& s, int rounds) {
 
 int main(int argc, char** argv) {
   using namespace tprimat;
-  if (!has_bf16_pairs())
+  if (!engine::has_bf16_pairs())
     return fmt::print(stderr, "this CPU has no AVX512-BF16, or has AMX too: oneDNN multiplies bf16\n"), 1;
-  set_thread_count(0);
+  engine::set_thread_count(0);
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
   fmt::print("layer    product       m x      n x      k     ours   oneDNN  ratio (GFLOP/s, {} threads)\n",
-             thread_count());
+             engine::thread_count());
   for (const auto& [name, rows, outputs, inputs] : {std::tuple{"qkv", 2048, 2304, 768},
                                                     {"out", 2048, 768, 768},
                                                     {"gate_up", 2048, 4096, 768},

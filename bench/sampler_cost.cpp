@@ -36,12 +36,12 @@ int measure(const char* library, double seconds) {
     fmt::print(stderr, "{}: {}\n", library, opened.refusal.empty() ? "is not there" : opened.refusal);
     return 4;
   }
-  const double before = process_cpu_seconds();
+  const double before = engine::process_cpu_seconds();
   const auto start = SteadyClock::now();
   Sampler sampler(open_sensors({::getpid(), 1, {std::move(opened.library)}}));
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   const std::vector<SensorTrace> traces = sampler.stop();
-  const double taken = process_cpu_seconds() - before, passed = seconds_since(start);
+  const double taken = engine::process_cpu_seconds() - before, passed = seconds_since(start);
   size_t fewest = SIZE_MAX, most = 0;
   for (const SensorTrace& trace : traces) {
     fewest = std::min(fewest, trace.readings.size());
@@ -57,5 +57,5 @@ int measure(const char* library, double seconds) {
 
 int main(int argc, char** argv) {
   const double seconds = argc > 2 ? std::atof(argv[2]) : 60.0;
-  return tprimat::measure(argc > 1 ? argv[1] : FAKE_NVML, seconds);
+  return tprimat::engine::measure(argc > 1 ? argv[1] : FAKE_NVML, seconds);
 }

@@ -41,7 +41,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double step_seconds(Engine& engine, int64_t step, const TokenSource& tokens) {
+double step_seconds(engine::Engine& engine, int64_t step, const engine::TokenSource& tokens) {
   const auto start = SteadyClock::now();
   engine.run_step(step, tokens);
   return seconds_since(start);
@@ -51,14 +51,14 @@ void run(int rounds, Precision precision) {
   const TrainSpec spec = llama_124m(precision);
   const double flops = flops_per_token(spec.model, spec.sequence_length, FlopFormula::full) *
                        static_cast<double>(spec.tokens_per_step());
-  const auto engine = make_engine(spec);
-  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto engine = engine::make_engine(spec);
+  const auto tokens = engine::open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
   step_seconds(*engine, 1, *tokens);
 
   std::vector<double> peaks, rates, ratios;
   fmt::print("round  peak GFLOP/s  step s  tokens/s  model GFLOP/s   MFU\n");
   for (int round = 0; round < rounds; ++round) {
-    const double peak = measure_gemm_peak(precision, thread_count())->flops_per_second;
+    const double peak = engine::measure_gemm_peak(precision, engine::thread_count())->flops_per_second;
     double seconds = 1e30;
     for (int i = 0; i < 3; ++i) seconds = std::min(seconds, step_seconds(*engine, 2 + 3 * round + i, *tokens));
     peaks.push_back(peak), rates.push_back(flops / seconds), ratios.push_back(flops / seconds / peak);
@@ -66,7 +66,8 @@ void run(int rounds, Precision precision) {
                static_cast<double>(spec.tokens_per_step()) / seconds, rates.back() / 1e9, ratios.back());
   }
   fmt::print("median of {} rounds, {}, {} threads: peak {:.1f} GFLOP/s, training {:.1f} GFLOP/s, MFU (full) {:.3f}\n",
-             rounds, enum_name(precision), thread_count(), median(peaks) / 1e9, median(rates) / 1e9, median(ratios));
+             rounds, enum_name(precision), engine::thread_count(), median(peaks) / 1e9, median(rates) / 1e9,
+             median(ratios));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ set(TPRIMAT_GPU_ARCHITECTURES_nvd 80 90a 100)  # A100; H100, H200; B200
 set(TPRIMAT_GPU_ARCHITECTURES_amd gfx90a gfx942)  # MI210, MI250; MI300A, MI300X, MI325X
 
 add_library(tprimat_gpu_vendor INTERFACE)  # the vendor's headers and runtime
-set(gpu_flags -std=c++20 -O3 -DFMT_CONSTEVAL= -I ${CMAKE_SOURCE_DIR}/src)  # device compilers fail on fmt's checks
+set(gpu_flags -std=c++20 -O3 -DFMT_CONSTEVAL= -I ${CMAKE_SOURCE_DIR}/src/core -I ${CMAKE_SOURCE_DIR}/src/engine)  # device compilers fail on fmt's checks
 set(gpu_host_flags -fPIC -fvisibility=hidden -Wall -Wextra -Wshadow)
 if(TPRIMAT_WERROR)
   list(APPEND gpu_host_flags -Werror)

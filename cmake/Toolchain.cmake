@@ -8,6 +8,7 @@ set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
 add_library(tprimat_options INTERFACE)
 target_compile_options(tprimat_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
+target_link_libraries(tprimat_options INTERFACE fmt::fmt)  # formats every figure
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms inside std::string and std::optional at -O3 (GCC bugs 105329 and 105562, and others like them).
   target_compile_options(tprimat_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-dangling-pointer)

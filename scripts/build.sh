@@ -87,14 +87,32 @@ configure() {
   cmake --preset "$@" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log" >&2; fail "configuring $1 failed"; }
 }
 
+# How far a build is that writes to LOG, every 20 seconds until the process PID ends: tell_progress LOG PID
+tell_progress() {
+  local log=$1 pid=$2 start=$SECONDS done steps left
+  while sleep 20 & wait -n "$pid" $! 2>/dev/null; kill -0 "$pid" 2>/dev/null; do
+    read -r done steps <<<"$(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1 | tr -d '[]' | tr / ' ')"
+    [ "${done:-0}" -gt 0 ] || continue
+    left=$(((SECONDS - start) * (steps - done) / done))
+    say "$done of $steps steps, about $((left / 60)):$(printf %02d $((left % 60))) left"
+  done
+}
+
 # build PRESET [TARGET...]
 build() {
-  local preset=$1
+  local preset=$1 log="build/build-$1.log"
   shift
   [ -f "build/$preset/build.ninja" ] || configure "$preset"
   say "Building $preset${*:+ ($*)}"
-  if [ -t 2 ]; then cmake --build --preset "$preset" --target "${@:-all}" >&2; else cmake --build --preset "$preset" --target "${@:-all}" >"build/build-$preset.log" 2>&1; fi ||
-    { [ -t 2 ] || tail -n 60 "build/build-$preset.log" >&2; fail "building $preset failed"; }
+  local command=(cmake --build --preset "$preset" --target "${@:-all}")
+  if [ -t 2 ]; then
+    "${command[@]}" >&2 || fail "building $preset failed"
+    return
+  fi
+  "${command[@]}" >"$log" 2>&1 &
+  local pid=$!
+  tell_progress "$log" "$pid"
+  wait "$pid" || { tail -n 60 "$log" >&2; fail "building $preset failed"; }
 }
 
 mkdir -p build

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the program for trainings on GPUs, as build/nvd/tprimat or build/amd/tprimat; see docs/gpu.md.
+# Builds both programs and the GPU module for trainings on GPUs, in build/nvd or build/amd; see docs/gpu.md.
 #   scripts/build_gpu.sh nvd|amd [TARGET...]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

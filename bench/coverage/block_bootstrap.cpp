@@ -131,8 +131,8 @@ class RunsSampler {
   }
 
   // How many independent values the mean is worth. One run: its blocks. Several: Satterthwaite's degrees of freedom
-  // (Biometrics Bulletin 2, 1946) of the spread between runs and that within them, plus one; few runs that differ are worth
-  // little, however many steps they have.
+  // (Biometrics Bulletin 2, 1946) of the spread between runs and that within them, plus one; few runs that differ are
+  // worth little, however many steps they have.
   double independent_units() const {
     if (samplers_.size() == 1) return samplers_.front().independent_blocks();
     const double n = static_cast<double>(samplers_.size());

@@ -7,7 +7,7 @@
 
 #include "stats/mean_estimate.h"
 
-// The method that src/stats/mean_estimate.h is measured against: what tprimat used before.
+// The method that src/core/stats/mean_estimate.h is measured against: what tprimat used before.
 namespace tprimat {
 
 // How an interval is resampled. The same seed gives the same interval on every machine.

@@ -56,7 +56,7 @@ void show_means(const Plan& plan) {
               .share));
     table.rows.push_back(row);
   }
-  print_table("One run: its 95 % interval holds the true mean in % of rounds (noise 5 %)", table);
+  engine::print_table("One run: its 95 % interval holds the true mean in % of rounds (noise 5 %)", table);
 }
 
 // Half width of the interval of somebody who knows the process, relative to a mean of 1.
@@ -79,7 +79,7 @@ void show_widths(const Plan& plan) {
     }
     table.rows.push_back(row);
   }
-  print_table("One run: half width over that of somebody who knows the process (noise 1 %)", table);
+  engine::print_table("One run: half width over that of somebody who knows the process (noise 1 %)", table);
 }
 
 void show_shapes(const Plan& plan) {
@@ -104,7 +104,7 @@ void show_shapes(const Plan& plan) {
     }
     table.rows.push_back(row);
   }
-  print_table("One run of other shapes (noise 1 %)", table);
+  engine::print_table("One run of other shapes (noise 1 %)", table);
 }
 
 std::vector<std::string> describe(const Scenario& scenario, const PairRates& equal, const PairRates& beyond) {
@@ -142,7 +142,7 @@ void show_pairs(const Plan& plan) {
   for (const Scenario& scenario : scenarios)
     table.rows.push_back(describe(scenario, judge_pairs(scenario, 1, plan.rounds, plan.seed),
                                   judge_pairs(scenario, 1.015, plan.rounds, plan.seed)));
-  print_table("Pairs: % of rounds (noise of a step 2 %, smallest effect 1 %)", table);
+  engine::print_table("Pairs: % of rounds (noise of a step 2 %, smallest effect 1 %)", table);
 }
 
 void show_power(const Plan& plan) {
@@ -156,7 +156,8 @@ void show_power(const Plan& plan) {
         row.push_back(percent(judge_pairs(scenario, 1 + gain, plan.rounds, plan.seed).faster));
       table.rows.push_back(row);
     }
-  print_table("Power: a true difference is called faster in % of rounds (50 steps, noise of a step 1 %)", table);
+  engine::print_table("Power: a true difference is called faster in % of rounds (50 steps, noise of a step 1 %)",
+                      table);
 }
 
 void show_discoveries(const Plan& plan) {
@@ -170,7 +171,8 @@ void show_discoveries(const Plan& plan) {
                             fmt::format("{:.2f}", found.false_share * 100),
                             fmt::format("{:.2f}", found.false_share_unadjusted * 100), percent(found.found)});
     }
-  print_table("All pairs: the half of them against the other half (5 runs a side, spread between runs 1 %)", table);
+  engine::print_table("All pairs: the half of them against the other half (5 runs a side, spread between runs 1 %)",
+                      table);
 }
 
 template <class Work>
@@ -191,10 +193,10 @@ void show_cost(const Plan& plan) {
     table.rows.push_back({fmt::format("{}", steps), fmt::format("{:.1f}", ours), fmt::format("{:.0f}", bootstrap)});
   }
   const Scenario scenario{.runs = 5};
-  const RateEvidence a = draw_side(scenario, 1, random), b = draw_side(scenario, 1.01, random);
+  const results::RateEvidence a = draw_side(scenario, 1, random), b = draw_side(scenario, 1.01, random);
   const double pair = microseconds(2000, [&] { sink += *to_estimate(*measure_ratio(a, b)).low; });
   table.rows.push_back({"a pair of 5 runs", fmt::format("{:.1f}", pair), "-"});
-  print_table(sink > 0 ? "Cost of one run's interval" : "", table);
+  engine::print_table(sink > 0 ? "Cost of one run's interval" : "", table);
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ bool is_slow_next(const Scenario& scenario, bool slow, double chance) {
   return chance < (slow ? scenario.slow_stay : begin);
 }
 
-std::vector<RateEvidence> draw_contenders(const Scenario& scenario, size_t count, double speed,
-                                          std::mt19937_64& random) {
-  std::vector<RateEvidence> contenders;
+std::vector<results::RateEvidence> draw_contenders(const Scenario& scenario, size_t count, double speed,
+                                                   std::mt19937_64& random) {
+  std::vector<results::RateEvidence> contenders;
   for (size_t i = 0; i < count; ++i) contenders.push_back(draw_side(scenario, i < count / 2 ? 1 : speed, random));
   return contenders;
 }
@@ -31,7 +31,7 @@ struct Family {
   std::vector<bool> differs;
 };
 
-Family test_all_pairs(const std::vector<RateEvidence>& contenders, double speed) {
+Family test_all_pairs(const std::vector<results::RateEvidence>& contenders, double speed) {
   Family family;
   for (size_t a = 0; a < contenders.size(); ++a)
     for (size_t b = a + 1; b < contenders.size(); ++b) {
@@ -76,8 +76,8 @@ std::vector<double> draw_run(const Scenario& scenario, double mean, std::mt19937
   return times;
 }
 
-RateEvidence draw_side(const Scenario& scenario, double speed, std::mt19937_64& random) {
-  RateEvidence evidence{speed, {}, 1};
+results::RateEvidence draw_side(const Scenario& scenario, double speed, std::mt19937_64& random) {
+  results::RateEvidence evidence{speed, {}, 1};
   for (size_t k = 0; k < scenario.runs; ++k)
     evidence.step_times.push_back(*estimate_mean(draw_run(scenario, 1 / speed, random)));
   return evidence;
@@ -102,13 +102,13 @@ PairRates judge_pairs(const Scenario& scenario, double speed, int rounds, uint64
   if (scenario.other_runs > 0) other.runs = scenario.other_runs;
   PairRates rates;
   for (int i = 0; i < rounds; ++i) {
-    const RateEvidence reference = draw_side(scenario, 1, random), subject = draw_side(other, speed, random);
-    const Estimate ratio = to_estimate(*measure_ratio(reference, subject));
-    const Verdict verdict = judge(ratio, k_margin);
+    const results::RateEvidence reference = draw_side(scenario, 1, random), subject = draw_side(other, speed, random);
+    const Estimate ratio = results::to_estimate(*measure_ratio(reference, subject));
+    const results::Verdict verdict = results::judge(ratio, k_margin);
     rates.coverage += holds({*ratio.low, *ratio.high}, speed) / static_cast<double>(rounds);
-    rates.faster += (verdict == Verdict::faster) / static_cast<double>(rounds);
-    rates.slower += (verdict == Verdict::slower) / static_cast<double>(rounds);
-    rates.same += (verdict == Verdict::same) / static_cast<double>(rounds);
+    rates.faster += (verdict == results::Verdict::faster) / static_cast<double>(rounds);
+    rates.slower += (verdict == results::Verdict::slower) / static_cast<double>(rounds);
+    rates.same += (verdict == results::Verdict::same) / static_cast<double>(rounds);
     rates.half_width += std::log(*ratio.high / *ratio.low) / 2 / rounds;
   }
   return rates;

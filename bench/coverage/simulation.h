@@ -22,7 +22,7 @@ struct Scenario {
 };
 
 std::vector<double> draw_run(const Scenario& scenario, double mean, std::mt19937_64& random);
-RateEvidence draw_side(const Scenario& scenario, double speed, std::mt19937_64& random);
+results::RateEvidence draw_side(const Scenario& scenario, double speed, std::mt19937_64& random);
 
 // Of one run's mean, round by round: share of intervals that hold it and their mean half width.
 struct Coverage {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs what native.sh needs for a machine that has a GPU and glibc, but neither our libraries nor a way to install them:
-# the program, its GPU module, the GPU's tests and every shared library that they load, without glibc itself.
+# the programs, their GPU module, the GPU's tests and every shared library that they load, without glibc itself.
 #   bench/device/bundle.sh [FOLDER]      FOLDER/programs.tar.xz (build/carried)
 # Built where glibc is the oldest (Debian 12), it runs on that and on newer ones. native.sh unpacks it by itself;
 # check.sh checks that it is complete.
@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 preset=${PRESET:-nvd} folder=${1:-build/carried}
-targets=(tprimat gpu_tests gpu_engine_tests)
+targets=(tprimat tprimat-train gpu_tests gpu_engine_tests)
 [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset" --target "${targets[@]}" tprimat_nvd
 

@@ -4,7 +4,8 @@ import re
 import subprocess
 
 GLIBC = re.compile(r"^(libc|libm|libpthread|libdl|librt|libresolv)\.so\.|^ld-linux")
-PROGRAMS = ("tprimat", "gpu_tests", "gpu_engine_tests")
+TESTS = ("gpu_tests", "gpu_engine_tests")
+PROGRAMS = ("tprimat", "tprimat-train", *TESTS)
 
 
 def module_of(folder):

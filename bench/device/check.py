@@ -85,7 +85,7 @@ def check_headers(bundle, build):
 
 def check_cudnn(bundle, build):
     """In the module and in the tests, which hold the same kernels."""
-    for name in ("libtprimat_nvd.so", *bundled.PROGRAMS[1:]):
+    for name in ("libtprimat_nvd.so", *bundled.TESTS):
         path = bundle.folder / name
         if path.is_file():
             with_cudnn = CUDNN in path.read_bytes()

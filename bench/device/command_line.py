@@ -102,7 +102,7 @@ def make_parser(description):
                         help="where our trainer and its peers run (nvd)")
     parser.add_argument("--cells", nargs="+", default=[cell.name() for cell in trainings.CELLS],
                         metavar="MODEL:LENGTHxSEQUENCES[:bf16|:masters]",
-                        help="models (src/spec/models.tsv, --shapes), tokens x sequences of a step, number formats")
+                        help="models (src/core/spec/models.tsv, --shapes), tokens x sequences of a step, number formats")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each contender (3)")
     parser.add_argument("--steps", type=int, default=8, help="timed steps of a process (8)")
     parser.add_argument("--choices", metavar="FILE", default=programs.HERE / "choices.json", help="initial peer settings")

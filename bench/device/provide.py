@@ -16,7 +16,7 @@ ROOT = programs.HERE.parents[1]
 CARRIED = ROOT / "build" / "carried"
 BROKEN = (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error)
 BUILD = """{ [ -f build/nvd/build.ninja ] || cmake --preset nvd; } >build/configure-nvd.log 2>&1 &&
-cmake --build --preset nvd --target tprimat gpu_tests gpu_engine_tests >build/build-nvd.log 2>&1"""
+cmake --build --preset nvd --target tprimat tprimat-train gpu_tests gpu_engine_tests >build/build-nvd.log 2>&1"""
 
 
 def describe(failure):

@@ -40,12 +40,12 @@ def revision_of(root=ROOT):
 
 
 def revision_of_programs(folder):
-    """What bundle.sh noted beside them; else of the sources here; else a hash of the program itself."""
+    """What bundle.sh noted beside them; else of the sources here; else a hash of the programs."""
     if (folder / "revision").is_file():
         return (folder / "revision").read_text().strip()
-    program = folder / "tprimat"
-    hashed = f"program-{hashlib.sha256(program.read_bytes()).hexdigest()[:12]}" if program.is_file() else "no program"
-    return revision_of() or hashed
+    found = [folder / name for name in ("tprimat", "tprimat-train") if (folder / name).is_file()]
+    hashed = hashlib.sha256(b"".join(program.read_bytes() for program in found)).hexdigest()[:12]
+    return revision_of() or (f"program-{hashed}" if found else "no program")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 An operation's floor is the larger of its FLOPs over the peak of matrix products and its bytes over the bandwidth of
 memory. Bytes count every input once and every output once, as the trainer cuts a step into operations; they carry the
 names that `tprimat train --profile` prints. FLOPs are those of matrix products. Peak and bandwidth are the hardware
-catalogue's (src/spec/hardware.tsv). Nothing here is measured.
+catalogue's (src/core/spec/hardware.tsv). Nothing here is measured.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import json
 import shapes
 
 HALF, FULL = 2, 4  # bytes of bf16 and fp32
-LOGITS = 512 << 20  # that exist at a time on a GPU (k_most_logits_on_gpu, src/nn/pass.h)
+LOGITS = 512 << 20  # that exist at a time on a GPU (k_max_logits_on_gpu, src/core/memory/rank_shape.h)
 # Bytes that AdamW reads and writes per parameter, and that stay per parameter, by what is kept.
 #   bf16     weights and moments in bf16, no masters (ops/adamw_compact.h)
 #   masters  weights in bf16, masters and moments in fp32 (ops/adamw.h)
@@ -141,8 +141,8 @@ def block_memory(s, recompute):
     return cheap + rest - shared, shared
 
 
-def memory(s, recompute="none", formats="bf16", most_logits=LOGITS):
-    """What the trainer reserves before the first step, in bytes; the order of src/planner/native_memory.cpp."""
+def memory(s, recompute="none", formats="bf16", max_logits=LOGITS):
+    """What the trainer reserves before the first step, in bytes; as src/core/memory plans it."""
     stream, n = s.tokens * s.hidden * HALF, s.tokens
     kept, shared = block_memory(s, recompute)
     final = stream if recompute == "selective" else 0  # the last norm's output, computed again
@@ -151,7 +151,7 @@ def memory(s, recompute="none", formats="bf16", most_logits=LOGITS):
     angles = s.length * (s.head_dim // 2) * FULL * 2 if s.turns else 0
     parts["workspace"] = (shared + final + angles + n * (s.row + s.query + s.up + s.inner) * HALF + 5 * stream
                           + 3 * n * FULL)
-    parts["logits"] = s.logit_rows(most_logits) * (s.vocabulary + 1) * FULL
+    parts["logits"] = s.logit_rows(max_logits) * (s.vocabulary + 1) * FULL
     return parts
 
 

@@ -1,9 +1,9 @@
-"""Models and machines of the catalogues (src/spec/*.tsv), with the names that specifications of trainings use."""
+"""Models and machines of the catalogues (src/core/spec/*.tsv), with the names that specifications of trainings use."""
 
 import pathlib
 import re
 
-CATALOGUES = pathlib.Path(__file__).resolve().parents[2] / "src" / "spec"
+CATALOGUES = pathlib.Path(__file__).resolve().parents[2] / "src" / "core" / "spec"
 NUMBERS = {"layers": "num_layers", "hidden": "hidden_size", "ffn": "ffn_hidden_size", "heads": "num_attention_heads",
            "kv_heads": "num_key_value_heads", "head_dim": "head_dim", "vocab": "vocab_size",
            "max_position": "max_position_embeddings"}

@@ -17,14 +17,14 @@ struct Case {
   int64_t gpus, sequence_length, global_batch;
 };
 
-PlanRequest request_of(const Case& each) {
-  PlanRequest request;
+planner::PlanRequest request_of(const Case& each) {
+  planner::PlanRequest request;
   request.shape = *find_counted_model(each.model);
   request.sequence_length = each.sequence_length;
   request.global_batch = each.global_batch;
   request.gpus = each.gpus;
   request.machine = *find_machine("H100");
-  request.family = find_family("megatron_core");
+  request.family = planner::find_family("megatron_core");
   return request;
 }
 
@@ -45,15 +45,15 @@ double median_seconds(int rounds, const Work& work) {
 }
 
 // Each layout as if it were asked for alone: rates from the parameters, memory, simulated time.
-double seconds_per_estimate(const PlanRequest& request, int rounds) {
-  const ParameterSet& parameters = built_in_parameters();
-  const std::vector<RankedLayout> plans = search_layouts(request, parameters, 200).ranked;
+double seconds_per_estimate(const planner::PlanRequest& request, int rounds) {
+  const planner::ParameterSet& parameters = planner::built_in_parameters();
+  const std::vector<planner::RankedLayout> plans = planner::search_layouts(request, parameters, 200).ranked;
   double sum = 0;
   const double seconds = median_seconds(rounds, [&] {
-    for (const RankedLayout& plan : plans) {
-      const Rates rates = resolve_rates(parameters, request.machine, plan.workload);
-      sum +=
-          estimate_memory(plan.workload, parameters).total() + time_step(plan.workload, request.machine, rates).total();
+    for (const planner::RankedLayout& plan : plans) {
+      const planner::Rates rates = planner::resolve_rates(parameters, request.machine, plan.workload);
+      sum += planner::estimate_memory(plan.workload, parameters).total() +
+             planner::time_step(plan.workload, request.machine, rates).total();
     }
   });
   if (sum < 0) std::abort();  // so that nothing is left out
@@ -61,10 +61,10 @@ double seconds_per_estimate(const PlanRequest& request, int rounds) {
 }
 
 void measure(const Case& each, int rounds) {
-  const PlanRequest request = request_of(each);
+  const planner::PlanRequest request = request_of(each);
   int64_t legal = 0;
-  const double seconds =
-      median_seconds(rounds, [&] { legal = search_layouts(request, built_in_parameters(), 10).legal; });
+  const double seconds = median_seconds(
+      rounds, [&] { legal = planner::search_layouts(request, planner::built_in_parameters(), 10).legal; });
   fmt::print("{:14} {:6} GPUs: search of {:5} layouts {:6.2f} ms, {:5.2f} µs each; one estimate alone {:5.2f} µs\n",
              each.model, each.gpus, legal, 1e3 * seconds, 1e6 * seconds / static_cast<double>(legal),
              1e6 * seconds_per_estimate(request, rounds));
@@ -78,5 +78,5 @@ int main(int argc, char** argv) {
   for (const tprimat::Case& each : {tprimat::Case{"llama3_8b", 64, 8192, 512},
                                     {"gpt_175b", 1024, 2048, 1536},
                                     {"llama3.1_405b", 16384, 8192, 2048}})
-    tprimat::measure(each, rounds);
+    tprimat::engine::measure(each, rounds);
 }

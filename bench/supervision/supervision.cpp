@@ -100,9 +100,9 @@ double warden_cpu_seconds() {
   return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-class WatchingReporter : public SilentReporter {
+class WatchingReporter : public suite::SilentReporter {
  public:
-  void progressed(const Progress& progress) override {
+  void progressed(const suite::Progress& progress) override {
     if (progress.elapsed_seconds - last_ < 1.0) return;
     last_ = progress.elapsed_seconds;
     warden_seconds = warden_cpu_seconds();
@@ -113,8 +113,8 @@ class WatchingReporter : public SilentReporter {
   double last_ = 0.0;
 };
 
-PlannedRun planned(const Load& load, const fs::path& folder) {
-  PlannedRun run;
+suite::PlannedRun planned(const Load& load, const fs::path& folder) {
+  suite::PlannedRun run;
   run.spec.steps = static_cast<int64_t>(load.seconds * load.steps_per_second);
   run.spec.global_batch_size = run.spec.sequence_length = 32;
   run.plan.command = {fs::read_symlink("/proc/self/exe").string(),
@@ -137,7 +137,7 @@ void supervise(const Load& load) {
   WatchingReporter reporter;
   const auto start = SteadyClock::now();
   const double cpu_before = own_cpu_seconds();
-  const TrainingTrace trace = follow_training(planned(load, folder), {}, around, reporter);
+  const suite::TrainingTrace trace = suite::follow_training(planned(load, folder), {}, around, reporter);
   const double seconds = seconds_since(start), cpu = own_cpu_seconds() - cpu_before;
   const double log_mb = static_cast<double>(fs::file_size(folder / "training.log")) * 1e-6;
   fmt::print("{:.1f} s, {:.0f} MB of log ({:.0f} MB/s), {} steps: supervisor {:.2f} s, warden {:.2f} s of CPU time\n",

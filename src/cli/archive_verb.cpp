@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -18,7 +17,7 @@
 #include "text/format.h"
 #include "text/json_fields.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_archive_examples =
@@ -45,13 +44,13 @@ std::string count(size_t number, const char* singular) {
   return fmt::format("{} {}{}", number, singular, number == 1 ? "" : "s");
 }
 
-Json left_out_to_json(const Seal& seal) {
+Json left_out_to_json(const results::Seal& seal) {
   Json list = Json::array();
-  for (const LeftOut& each : seal.left_out) list.push_back({{"path", each.path}, {"reason", each.reason}});
+  for (const results::LeftOut& each : seal.left_out) list.push_back({{"path", each.path}, {"reason", each.reason}});
   return list;
 }
 
-void print_seal(const Session& session, const ArchiveRequest& request, const Seal& seal) {
+void print_seal(const Session& session, const ArchiveRequest& request, const results::Seal& seal) {
   if (session.json) {
     Json json = to_json(seal.manifest);
     json["archive"] = request.output;
@@ -72,27 +71,27 @@ void print_seal(const Session& session, const ArchiveRequest& request, const Sea
 }
 
 ExitStatus seal_archive(const Session& session, const ArchiveRequest& request) {
-  SealRequest seal;
+  results::SealRequest seal;
   for (const std::string& path : request.paths) seal.paths.emplace_back(path);
   if (seal.paths.empty()) seal.paths.emplace_back("./output");
   seal.output = request.output;
-  seal.redaction = local_redaction(request.hide_hosts);
+  seal.redaction = results::local_redaction(request.hide_hosts);
   seal.redaction.secrets.insert(seal.redaction.secrets.end(), request.hide.begin(), request.hide.end());
   seal.program = "tprimat " + std::string(build_info().version);
   seal.created = utc_timestamp();
   LocalRunner runner;
   if (!request.sign.empty())
-    seal.sign = [&](const std::string& manifest) { return sign_text(runner, request.sign, manifest); };
-  print_seal(session, request, seal_files(seal));
+    seal.sign = [&](const std::string& manifest) { return results::sign_text(runner, request.sign, manifest); };
+  print_seal(session, request, results::seal_files(seal));
   return ExitStatus::done;
 }
 
 // Without a result nothing was verified.
-bool holds(const Verification& found) { return found.broken.empty() && found.results > 0; }
+bool holds(const results::Verification& found) { return found.broken.empty() && found.results > 0; }
 
-Json verification_to_json(const Verification& found) {
+Json verification_to_json(const results::Verification& found) {
   Json broken = Json::array();
-  for (const Broken& each : found.broken)
+  for (const results::Broken& each : found.broken)
     broken.push_back({{"file", each.file},
                       {"what", each.what},
                       {"stated", each.stated},
@@ -114,20 +113,20 @@ Json verification_to_json(const Verification& found) {
           {"notes", found.notes}};
 }
 
-std::string describe_other_side(const Broken& broken) {
+std::string describe_other_side(const results::Broken& broken) {
   if (broken.witness.empty()) return "derived " + printable(broken.derived);
   return fmt::format("but {} in {}", printable(broken.derived), printable(broken.witness));
 }
 
-std::string describe_broken(const Broken& each) {
+std::string describe_broken(const results::Broken& each) {
   const std::string values =
       each.stated.empty() ? "" : fmt::format(": stated {}, {}", printable(each.stated), describe_other_side(each));
   return fmt::format("does not hold: {}: {}{}\n", printable(each.file), printable(each.what), values);
 }
 
 // Derived figures come last; where something else does not hold, they follow from it.
-std::string list_broken(const std::vector<Broken>& broken) {
-  const auto derived = std::find_if(broken.begin(), broken.end(), is_derived_figure);
+std::string list_broken(const std::vector<results::Broken>& broken) {
+  const auto derived = std::find_if(broken.begin(), broken.end(), results::is_derived_figure);
   const auto others = static_cast<size_t>(derived - broken.begin());
   const size_t listed = others > 0 ? others : broken.size();
   std::string text;
@@ -140,13 +139,13 @@ std::string list_broken(const std::vector<Broken>& broken) {
   return text;
 }
 
-std::string describe_outcome(const Verification& found) {
+std::string describe_outcome(const results::Verification& found) {
   if (!found.broken.empty())
     return fmt::format("{} {} not hold", count(found.broken.size(), "thing"), found.broken.size() == 1 ? "does" : "do");
   return found.results > 0 ? "everything holds" : "holds no result, so nothing was verified";
 }
 
-std::string describe_verification(const ArchiveRequest& request, const Verification& found) {
+std::string describe_verification(const ArchiveRequest& request, const results::Verification& found) {
   const auto number = [](int64_t each) { return static_cast<size_t>(each); };
   std::string text = fmt::format("{}: {}\n", request.archive, describe_outcome(found));
   text += fmt::format("manifest SHA-256 {}, sealed {} by {}\n", found.manifest_sha256, printable(found.created),
@@ -167,9 +166,9 @@ ExitStatus verify(const Session& session, const ArchiveRequest& request) {
     throw Error(
         Problem{"there is no such file", request.signed_by,
                 "give the signer's public key (KEYFILE.pub), or a file of allowed signers as ssh-keygen reads it"});
-  Verification found = verify_archive(request.archive);
+  results::Verification found = results::verify_archive(request.archive);
   LocalRunner runner;
-  if (!request.signed_by.empty()) check_signature(runner, request.signed_by, found);
+  if (!request.signed_by.empty()) results::check_signature(runner, request.signed_by, found);
   if (request.signed_by.empty() && found.signature)
     found.notes.push_back("the archive is signed; --signed-by FILE checks the signer");
   if (found.results == 0)
@@ -184,18 +183,18 @@ ExitStatus print_facts(const Session& session, const ArchiveRequest& request) {
                         "verify an archive: tprimat archive verify " + request.archive});
 
   Json list = Json::array();
-  for (const Fact& fact : list_facts())
+  for (const results::Fact& fact : results::list_facts())
     list.push_back({{"document", fact.document}, {"fact", fact.name}, {"witnesses", fact.witnesses}});
-  print_result(session.json ? print_json(list) : render_facts(list_facts()));
+  print_result(session.json ? print_json(list) : results::render_facts(results::list_facts()));
   return ExitStatus::done;
 }
 
 }  // namespace
 
-void add_archive_verb(CLI::App& program, Session& session) {
+void add_archive_verb(CommandLine& program, Session& session) {
   auto request = std::make_shared<ArchiveRequest>();
-  CLI::App* verb = add_verb(program, session, "archive", "Seal results, logs and configuration; verify what was sealed",
-                            k_archive_examples);
+  CommandLine* verb = add_verb(program, session, "archive",
+                               "Seal results, logs and configuration; verify what was sealed", k_archive_examples);
   add_json_option(*verb, session);
   verb->require_subcommand(0, 1);
   verb->add_option("paths", request->paths, "Results, logs, configurations, or folders of them (default: ./output)")
@@ -209,13 +208,13 @@ void add_archive_verb(CLI::App& program, Session& session) {
       ->type_name("TEXT")
       ->allow_extra_args(false);
   verb->add_option("--sign", request->sign, "Sign the manifest with this SSH key")->type_name("KEYFILE");
-  CLI::App* part = verb->add_subcommand("verify", "Derive every figure again from the samples in the archive");
+  CommandLine* part = verb->add_subcommand("verify", "Derive every figure again from the samples in the archive");
   part->add_option("archive", request->archive, "A file that `tprimat archive` wrote")->required()->type_name("FILE");
   part->add_option("--signed-by", request->signed_by,
                    "Require a signature by one of these: a file of allowed signers (ssh-keygen) or of public keys")
       ->type_name("FILE");
   add_json_option(*part, session);
-  CLI::App* facts =
+  CommandLine* facts =
       verb->add_subcommand("facts", "List which facts verify checks, and against which witnesses; reads no archive");
   facts->add_option("archive", request->archive)->group("");
   add_json_option(*facts, session);
@@ -229,4 +228,4 @@ void add_archive_verb(CLI::App& program, Session& session) {
   });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

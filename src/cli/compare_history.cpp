@@ -2,37 +2,37 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/log.h"
-#include "cli/number_range.h"
-#include "cli/session.h"
-#include "cli/terminal.h"
+#include "command_line/number_range.h"
+#include "command_line/session.h"
+#include "command_line/terminal.h"
 #include "history/history_report.h"
 #include "report/report.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
-std::string render_history(const History& history, CompareFormat format) {
+std::string render_history(const results::History& history, CompareFormat format) {
   switch (format) {
-    case CompareFormat::json: return print_json(history_to_json(history));
-    case CompareFormat::markdown: return render_markdown(build_document(history), "History");
-    case CompareFormat::csv: return render_csv(history);
+    case CompareFormat::json: return print_json(results::history_to_json(history));
+    case CompareFormat::markdown: return render_markdown(results::build_document(history), "History");
+    case CompareFormat::csv: return results::render_csv(history);
     case CompareFormat::terminal:
     case CompareFormat::coloured_terminal: break;
   }
-  return render_terminal(build_document(history), format == CompareFormat::coloured_terminal,
-                         std::min(k_report_width, terminal_width(STDOUT_FILENO, k_report_width)));
+  return results::render_terminal(
+      results::build_document(history), format == CompareFormat::coloured_terminal,
+      std::min(results::k_report_width, terminal_width(STDOUT_FILENO, results::k_report_width)));
 }
 
-void write_history(const History& history, const std::filesystem::path& folder) {
+void write_history(const results::History& history, const std::filesystem::path& folder) {
   if (folder.empty()) return;
   const std::filesystem::path path = folder / "history.md";
-  write_file_atomically(path, render_markdown(build_document(history), "History"));
+  write_file_atomically(path, render_markdown(results::build_document(history), "History"));
   log_note(fmt::format("wrote {}", path.string()));
 }
 
@@ -42,7 +42,7 @@ void print_comparison(const std::string& text, CompareFormat format) {
   format == CompareFormat::coloured_terminal ? print_coloured(text) : print_result(text);
 }
 
-void add_history_options(CLI::App& verb, HistoryRequest& request) {
+void add_history_options(CommandLine& verb, HistoryRequest& request) {
   verb.add_option("--history", request.folder,
                   "Follow one metric over all results in this directory and below, by configuration and time")
       ->type_name("DIR");
@@ -54,11 +54,11 @@ void add_history_options(CLI::App& verb, HistoryRequest& request) {
       ->check(number_from(1, 1000000));
 }
 
-ExitStatus compare_history(const HistoryRequest& request, const CompareOptions& options, CompareFormat format,
+ExitStatus compare_history(const HistoryRequest& request, const results::CompareOptions& options, CompareFormat format,
                            const CiOutputs& ci) {
-  const History history =
-      read_history(request.folder, {.metric = request.metric, .last = request.last, .compare = options});
-  for (const SkippedFile& file : history.index.skipped)
+  const results::History history =
+      results::read_history(request.folder, {.metric = request.metric, .last = request.last, .compare = options});
+  for (const results::SkippedFile& file : history.index.skipped)
     log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
   if (!history.index.note.empty()) log_note(history.index.note);
   log_detail(fmt::format("{} files read, {} gone, index {}", history.index.files_read, history.index.files_gone,
@@ -66,7 +66,7 @@ ExitStatus compare_history(const HistoryRequest& request, const CompareOptions& 
   print_comparison(render_history(history, format), format);
   write_history(history, request.output);
   write_ci_outputs(history.comparison, ci);
-  return history_status(history);
+  return results::history_status(history);
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

@@ -3,14 +3,11 @@
 #include <string>
 
 #include "base/exit_status.h"
-#include "cli/compare_gates.h"
+#include "cli/ci_outputs.h"
+#include "command_line/options.h"
 #include "compare/compare_runs.h"
 
-namespace CLI {
-class App;
-}
-
-namespace tprimat {
+namespace tprimat::cli {
 
 // --history, --metric and --last.
 struct HistoryRequest {
@@ -18,14 +15,14 @@ struct HistoryRequest {
   std::string output;  // directory for history.md; empty: none is written
   size_t last = 10;
 };
-void add_history_options(CLI::App& verb, HistoryRequest& request);
+void add_history_options(CommandLine& verb, HistoryRequest& request);
 
 // What stdout holds.
 enum class CompareFormat { terminal, coloured_terminal, json, markdown, csv };
 
 void print_comparison(const std::string& text, CompareFormat format);
 
-ExitStatus compare_history(const HistoryRequest& request, const CompareOptions& options, CompareFormat format,
+ExitStatus compare_history(const HistoryRequest& request, const results::CompareOptions& options, CompareFormat format,
                            const CiOutputs& ci);
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

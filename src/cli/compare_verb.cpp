@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -11,19 +10,20 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "cli/compare_gates.h"
+#include "cli/ci_outputs.h"
 #include "cli/compare_history.h"
-#include "cli/draw_plot.h"
-#include "cli/number_range.h"
-#include "cli/parse_choice.h"
-#include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "command_line/number_range.h"
+#include "command_line/parse_choice.h"
+#include "command_line/terminal.h"
 #include "compare/compare_runs.h"
+#include "compare/gates.h"
 #include "process/local_runner.h"
+#include "report/draw_plot.h"
 #include "report/report.h"
 #include "text/format.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_compare_examples =
@@ -47,10 +47,10 @@ struct CompareRequest {
   CiOutputs ci;
   HistoryRequest history;
   std::string baseline, sort, output = "./output", html;
-  double smallest_effect_percent = 1.0, run_spread_percent = k_assumed_run_spread * 100;
+  double smallest_effect_percent = 1.0, run_spread_percent = results::k_assumed_run_spread * 100;
   std::optional<double> loss_tolerance_percent;
   bool markdown = false, csv = false, plot = false, force = false;
-  const CLI::App* verb = nullptr;
+  const CommandLine* verb = nullptr;
   bool is_given(const char* option) const { return verb->count(option) > 0; }
 };
 
@@ -61,7 +61,7 @@ std::vector<E> parse_names(const std::vector<std::string>& words, const char* op
   return values;
 }
 
-CompareOptions make_options(const CompareRequest& request) {
+results::CompareOptions make_options(const CompareRequest& request) {
   if (!request.gates.empty() && request.baseline.empty() && request.history.folder.empty())
     throw Error(Problem{"a gate needs something to compare with", "--fail-if", "name it with --baseline"});
   std::optional<double> loss_tolerance;
@@ -75,17 +75,18 @@ CompareOptions make_options(const CompareRequest& request) {
           .smallest_effect = request.smallest_effect_percent / 100,
           .audit = {loss_tolerance},
           .force = request.force,
-          .gates = parse_gates(request.gates),
+          .gates = results::parse_gates(request.gates),
           .assumed_run_spread = request.run_spread_percent / 100};
 }
 
-LoadedRuns load_requested(const CompareRequest& request) {
+results::LoadedRuns load_requested(const CompareRequest& request) {
   std::vector<std::string> paths = request.paths;
   if (paths.empty()) paths.push_back(request.output);
-  if (std::filesystem::is_regular_file(request.baseline) || is_baseline_folder(request.baseline))
+  if (std::filesystem::is_regular_file(request.baseline) || results::is_baseline_folder(request.baseline))
     paths.push_back(request.baseline);
-  LoadedRuns loaded = load_runs(paths);
-  for (const SkippedFile& file : loaded.skipped) log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
+  results::LoadedRuns loaded = results::load_runs(paths);
+  for (const results::SkippedFile& file : loaded.skipped)
+    log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
   return loaded;
 }
 
@@ -96,16 +97,17 @@ CompareFormat choose_format(const CompareRequest& request, const Session& sessio
   return shows_colour(STDOUT_FILENO, session.no_color) ? CompareFormat::coloured_terminal : CompareFormat::terminal;
 }
 
-std::string render_comparison(const Comparison& comparison, CompareFormat format) {
+std::string render_comparison(const results::Comparison& comparison, CompareFormat format) {
   switch (format) {
-    case CompareFormat::json: return print_json(comparison_to_json(comparison));
+    case CompareFormat::json: return print_json(results::comparison_to_json(comparison));
     case CompareFormat::markdown: return render_markdown(comparison);
-    case CompareFormat::csv: return render_csv(comparison);
+    case CompareFormat::csv: return results::render_csv(comparison);
     case CompareFormat::terminal:
     case CompareFormat::coloured_terminal: break;
   }
-  return render_terminal(comparison, format == CompareFormat::coloured_terminal,
-                         std::min(k_report_width, terminal_width(STDOUT_FILENO, k_report_width)));
+  return results::render_terminal(
+      comparison, format == CompareFormat::coloured_terminal,
+      std::min(results::k_report_width, terminal_width(STDOUT_FILENO, results::k_report_width)));
 }
 
 // An image of an earlier comparison beside today's figures would mislead.
@@ -117,18 +119,18 @@ void remove_stale_plots(const std::filesystem::path& folder) {
 }
 
 // Without --plot a missing gnuplot is worth a warning, no more: the figures have been printed.
-void write_files(const Comparison& comparison, const CompareRequest& request) {
+void write_files(const results::Comparison& comparison, const CompareRequest& request) {
   const std::filesystem::path folder = request.output;
   write_file_atomically(folder / "compare.md", render_markdown(comparison));
   LocalRunner runner;
   std::string complaint;
   for (const char* name : {"compare.png", "compare.svg"}) {
-    const Drawn drawn = draw_plot(runner, comparison, folder / name, complaint);
-    if (drawn == Drawn::yes) continue;
+    const results::Drawn drawn = results::draw_plot(runner, comparison, folder / name, complaint);
+    if (drawn == results::Drawn::yes) continue;
     remove_stale_plots(folder);
     if (request.plot)
       throw Error(Problem{complaint, "", ""},
-                  drawn == Drawn::failed ? ExitStatus::work_failed : ExitStatus::missing_component);
+                  drawn == results::Drawn::failed ? ExitStatus::work_failed : ExitStatus::missing_component);
     log_warning(complaint);
     log_note(fmt::format("wrote {}", (folder / "compare.md").string()));
     return;
@@ -147,9 +149,9 @@ std::filesystem::path page_path(const CompareRequest& request) {
   return path;
 }
 
-void write_page(const Comparison& comparison, const std::filesystem::path& path) {
+void write_page(const results::Comparison& comparison, const std::filesystem::path& path) {
   if (path.empty()) return;
-  write_file_atomically(path, render_html(comparison));
+  write_file_atomically(path, results::render_html(comparison));
   log_note(fmt::format("wrote {}", path.string()));
 }
 
@@ -173,7 +175,7 @@ void check_history_request(const CompareRequest& request) {
 // What would be passed over in silence is refused.
 void check_request(const CompareRequest& request) {
   for (const char* option : {"--history", "--metric", "--baseline", "--junit", "--html", "--output"})
-    if (request.is_given(option) && request.verb->get_option(option)->as<std::string>().empty())
+    if (request.is_given(option) && request.verb->text(option).empty())
       throw Error(Problem{"is empty", option, "give it a value, or leave it out"});
   if (request.is_given("--history")) return check_history_request(request);
   if (request.is_given("--metric"))
@@ -185,22 +187,22 @@ void check_request(const CompareRequest& request) {
 ExitStatus compare(const Session& session, const CompareRequest& request) {
   check_request(request);
   const std::filesystem::path page = page_path(request);
-  const CompareOptions options = make_options(request);
+  const results::CompareOptions options = make_options(request);
   const CompareFormat format = choose_format(request, session);
   if (!request.history.folder.empty()) {
     HistoryRequest history = request.history;
     if (request.is_given("--output")) history.output = request.output;
     return compare_history(history, options, format, request.ci);
   }
-  const Comparison comparison = compare_runs(load_requested(request), options);
+  const results::Comparison comparison = results::compare_runs(load_requested(request), options);
   print_comparison(render_comparison(comparison, format), format);
   write_page(comparison, page);
   write_ci_outputs(comparison, request.ci);
   write_files(comparison, request);
-  return comparison_status(comparison);
+  return results::comparison_status(comparison);
 }
 
-void add_filters(CLI::App& verb, CompareRequest& request) {
+void add_filters(CommandLine& verb, CompareRequest& request) {
   const auto add_list = [&](const char* name, std::vector<std::string>& into, const char* help) {
     verb.add_option(name, into, help)->delimiter(',')->type_name("NAME,...")->allow_extra_args(false);
   };
@@ -215,7 +217,7 @@ void add_filters(CLI::App& verb, CompareRequest& request) {
       ->type_name("METRIC");
 }
 
-void add_gates(CLI::App& verb, CompareRequest& request) {
+void add_gates(CommandLine& verb, CompareRequest& request) {
   verb.add_option("--fail-if", request.gates,
                   "Exit with 5 when a metric changed so against the baseline, e.g. 'tokens_per_second < -3%', and with "
                   "6 when the noise forbids an answer; may be repeated")
@@ -229,9 +231,9 @@ void add_gates(CLI::App& verb, CompareRequest& request) {
 
 }  // namespace
 
-void add_compare_verb(CLI::App& program, Session& session) {
+void add_compare_verb(CommandLine& program, Session& session) {
   auto request = std::make_shared<CompareRequest>();
-  CLI::App* verb =
+  CommandLine* verb =
       add_verb(program, session, "compare", "Compare results: who is faster, by how much, and is the comparison fair?",
                k_compare_examples);
   request->verb = verb;
@@ -239,8 +241,8 @@ void add_compare_verb(CLI::App& program, Session& session) {
   verb->add_option("paths", request->paths, "Result files, or directories of them (default: the output directory)")
       ->type_name("DIR|FILE");
   add_filters(*verb, *request);
-  CLI::Option* json = verb->get_option("--json");
-  CLI::Option* markdown = verb->add_flag("--markdown", request->markdown, "Print Markdown on stdout")->excludes(json);
+  Option* json = verb->get_option("--json");
+  Option* markdown = verb->add_flag("--markdown", request->markdown, "Print Markdown on stdout")->excludes(json);
   verb->add_flag("--csv", request->csv, "Print one CSV line per run on stdout")->excludes(json)->excludes(markdown);
   verb->add_option("--html", request->html, "Write one page with charts, filters and the audit")
       ->expected(0, 1)
@@ -272,4 +274,4 @@ void add_compare_verb(CLI::App& program, Session& session) {
   verb->callback([&session, request] { session.action = [&session, request] { return compare(session, *request); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,19 +11,19 @@
 #include "text/format.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
-ConfigSources sources_of(const Session& session) {
-  ConfigSources sources;
+suite::ConfigSources sources_of(const Session& session) {
+  suite::ConfigSources sources;
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
-  sources.environment = current_environment();
+  sources.environment = suite::current_environment();
   return sources;
 }
 
-LoadedExperiment load_loudly(const Session& session) {
-  LoadedExperiment loaded = load_experiment(sources_of(session));
+suite::LoadedExperiment load_loudly(const Session& session) {
+  suite::LoadedExperiment loaded = suite::load_experiment(sources_of(session));
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
   return loaded;
 }
@@ -57,13 +56,13 @@ Json json_of(const YamlNode& node) {
 }
 
 void list_origins(const YamlNode& node, const std::string& path, Json& origins) {
-  if (!node.is_map()) origins[path] = node.origin;
+  if (!node.is_map()) origins[path] = node.origin.text();
   for (const YamlEntry& entry : node.entries)
     list_origins(entry.value, path.empty() ? entry.key : path + "." + entry.key, origins);
 }
 
 ExitStatus show(const Session& session) {
-  const LoadedExperiment loaded = load_loudly(session);
+  const suite::LoadedExperiment loaded = load_loudly(session);
   if (!session.json) {
     print_result(print_yaml(loaded.settings, true));
     return ExitStatus::done;
@@ -71,7 +70,7 @@ ExitStatus show(const Session& session) {
   Json origins = Json::object();
   list_origins(loaded.settings, "", origins);
   print_result(print_json(
-      Json{{"origin", loaded.origin}, {"settings", json_of(loaded.settings)}, {"origins", std::move(origins)}}));
+      Json{{"origin", loaded.origin.text()}, {"settings", json_of(loaded.settings)}, {"origins", std::move(origins)}}));
   return ExitStatus::done;
 }
 
@@ -84,9 +83,9 @@ Json json_of(const std::vector<Problem>& problems) {
 
 ExitStatus validate_as_json(const Session& session) {
   try {
-    const LoadedExperiment loaded = load_experiment(sources_of(session));
+    const suite::LoadedExperiment loaded = suite::load_experiment(sources_of(session));
     print_result(print_json(Json{{"valid", true},
-                                 {"origin", loaded.origin},
+                                 {"origin", loaded.origin.text()},
                                  {"errors", Json::array()},
                                  {"warnings", json_of(loaded.warnings)}}));
     return ExitStatus::done;
@@ -98,10 +97,10 @@ ExitStatus validate_as_json(const Session& session) {
 
 ExitStatus validate(const Session& session) {
   if (session.json) return validate_as_json(session);
-  const LoadedExperiment loaded = load_loudly(session);
+  const suite::LoadedExperiment loaded = load_loudly(session);
   const size_t count = loaded.warnings.size();
   const std::string warnings = count == 0 ? "" : fmt::format(", {} warning{}", count, count == 1 ? "" : "s");
-  print_result(fmt::format("{}: valid{}\n", loaded.origin, warnings));
+  print_result(fmt::format("{}: valid{}\n", loaded.origin.text(), warnings));
   return ExitStatus::done;
 }
 
@@ -116,10 +115,10 @@ const YamlNode* find_setting(const YamlNode& settings, const std::string& path) 
 }
 
 ExitStatus get(const Session& session, const std::string& key) {
-  const std::string path = canonical_key_path(key);
-  const LoadedExperiment loaded = load_loudly(session);
+  const std::string path = suite::canonical_key_path(key);
+  const suite::LoadedExperiment loaded = load_loudly(session);
   const YamlNode* node = find_setting(loaded.settings, path);
-  if (node == nullptr) throw Error(Problem{fmt::format("{} has no value in {}", path, loaded.origin), "", ""});
+  if (node == nullptr) throw Error(Problem{fmt::format("{} has no value in {}", path, loaded.origin.text()), "", ""});
   if (session.json)
     print_result(print_json(json_of(*node)));
   else if (node->is_scalar() && printable(node->scalar) == node->scalar)
@@ -130,8 +129,8 @@ ExitStatus get(const Session& session, const std::string& key) {
 }
 
 ExitStatus export_shell(const Session& session) {
-  const LoadedExperiment loaded = load_loudly(session);
-  for (const ExportedVariable& variable : list_exports(loaded.settings)) {
+  const suite::LoadedExperiment loaded = load_loudly(session);
+  for (const suite::ExportedVariable& variable : suite::list_exports(loaded.settings)) {
     const std::string quoted = quote_shell(variable.value);
     const bool bare = quoted == variable.value;  // a value that needs no quotes gets them all the same
     print_result(bare ? fmt::format("export {}='{}'\n", variable.name, quoted)
@@ -145,23 +144,23 @@ ExitStatus init(const Session& session, bool force) {
   std::error_code error;
   if (!force && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
     throw Error(Problem{"exists already", path, "--force overwrites it; --config FILE writes elsewhere"});
-  write_file_atomically(path, default_config_text());
+  write_file_atomically(path, suite::default_config_text());
   log_note(fmt::format("wrote {}; tprimat config validate checks it", path));
   return ExitStatus::done;
 }
 
 // The verbs of `config` accept the options of `config` behind them.
-CLI::App* add_part(CLI::App& verb, const std::string& name, const std::string& summary) {
-  CLI::App* part = verb.add_subcommand(name, summary)->fallthrough();
+CommandLine* add_part(CommandLine& verb, const std::string& name, const std::string& summary) {
+  CommandLine* part = verb.add_subcommand(name, summary)->fallthrough();
   part->footer("The options of `tprimat config` hold here too: --config, --set, --json, -q, -v, --no-color.\n\n" +
-               verb.get_footer());
+               verb.footer());
   return part;
 }
 
 }  // namespace
 
-void add_config_verb(CLI::App& program, Session& session) {
-  CLI::App* verb =
+void add_config_verb(CommandLine& program, Session& session) {
+  CommandLine* verb =
       add_verb(program, session, "config", "Show, check and export the configuration",
                "  tprimat config show                                  every setting and where it comes from\n"
                "  tprimat config validate --config my.yaml             all mistakes at once; exit status 2\n"
@@ -179,20 +178,20 @@ void add_config_verb(CLI::App& program, Session& session) {
     session.action = [&session] { return validate(session); };
   });
 
-  CLI::App* get_part = add_part(*verb, "get", "Print one setting or one section");
+  CommandLine* get_part = add_part(*verb, "get", "Print one setting or one section");
   auto key = std::make_shared<std::string>();
   get_part->add_option("KEY", *key, "Key, such as training.data.seq_length")->required();
   get_part->callback([&session, key] { session.action = [&session, key] { return get(session, *key); }; });
 
-  CLI::App* export_part = add_part(*verb, "export", "Print the configuration as shell variables");
+  CommandLine* export_part = add_part(*verb, "export", "Print the configuration as shell variables");
   auto shell = std::make_shared<bool>(false);
   export_part->add_flag("--shell", *shell, "As export lines that eval accepts (the only form)");
   export_part->callback([&session, shell] { session.action = [&session] { return export_shell(session); }; });
 
-  CLI::App* init_part = add_part(*verb, "init", "Write the built-in default to config.yaml, or to --config FILE");
+  CommandLine* init_part = add_part(*verb, "init", "Write the built-in default to config.yaml, or to --config FILE");
   auto force = std::make_shared<bool>(false);
   init_part->add_flag("--force", *force, "Overwrite the file");
   init_part->callback([&session, force] { session.action = [&session, force] { return init(session, *force); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

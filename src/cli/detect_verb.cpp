@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/verbs.h"
 #include "launch/frameworks.h"
 #include "telemetry/gpu_libraries.h"
@@ -10,7 +8,7 @@
 #include "text/format.h"
 #include "text/json_fields.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_detect_examples =
@@ -19,14 +17,14 @@ constexpr const char* k_detect_examples =
 
 Json frameworks_to_json(Platform platform) {
   Json list = Json::array();
-  for (const FrameworkModule& module : framework_modules()) {
+  for (const suite::FrameworkModule& module : suite::framework_modules()) {
     const auto found = module.find({});
     Json entry = {{"id", enum_name(module.id)},
                   {"name", module.long_name},
                   {"platforms", to_json(module.platforms)},
                   {"installed", found.has_value()}};
     if (found) entry["version"] = found->version, entry["place"] = found->place;
-    if (const auto lacking = find_lacking(module, platform)) entry["lacking"] = lacking->what;
+    if (const auto lacking = suite::find_lacking(module, platform)) entry["lacking"] = lacking->what;
     list.push_back(entry);
   }
   return list;
@@ -61,10 +59,10 @@ void add_gpu_rows(TextTable& table, const MachineFacts& machine) {
 }
 
 void add_framework_rows(TextTable& table, Platform platform) {
-  for (const FrameworkModule& module : framework_modules()) {
+  for (const suite::FrameworkModule& module : suite::framework_modules()) {
     const auto found = module.find({});
     std::string state = found ? found->version + ", " + found->place : "not installed";
-    if (const auto lacking = find_lacking(module, platform)) state += "; " + lacking->what;
+    if (const auto lacking = suite::find_lacking(module, platform)) state += "; " + lacking->what;
     table.rows.push_back({"framework", fmt::format("{} ({}): {}", enum_name(module.id), module.long_name, state)});
   }
 }
@@ -75,7 +73,7 @@ std::string render(const MachineFacts& machine) {
   table.rows = {{"platform", std::string(display_name(machine.platform))},
                 {"processor", machine.cpu.model_name},
                 {"threads", describe_cores(machine.cpu)},
-                {"instruction sets", fmt::format("{}", fmt::join(machine.cpu.instruction_sets, " "))},
+                {"instruction sets", join(machine.cpu.instruction_sets, " ")},
                 {"governor", machine.cpu.governor.value_or("not known")},
                 {"memory", describe_memory(machine)},
                 {"transparent huge pages", machine.transparent_huge_pages.value_or("not known")},
@@ -102,11 +100,11 @@ ExitStatus detect(const Session& session) {
 
 }  // namespace
 
-void add_detect_verb(CLI::App& program, Session& session) {
-  CLI::App* verb = add_verb(program, session, "detect", "What this machine is: platform, devices, drivers, frameworks",
-                            k_detect_examples);
+void add_detect_verb(CommandLine& program, Session& session) {
+  CommandLine* verb = add_verb(program, session, "detect",
+                               "What this machine is: platform, devices, drivers, frameworks", k_detect_examples);
   add_json_option(*verb, session);
   verb->callback([&session] { session.action = [&session] { return detect(session); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

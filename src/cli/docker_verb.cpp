@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -10,13 +9,13 @@
 
 #include "base/error.h"
 #include "base/output.h"
-#include "cli/parse_choice.h"
 #include "cli/verbs.h"
+#include "command_line/parse_choice.h"
 #include "launch/container.h"
 #include "launch/program_path.h"
 #include "text/format.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,14 +37,14 @@ struct DockerOptions {
 
 ContainerProgram choose_program(const DockerOptions& options) {
   if (!options.program.empty()) return parse_enum<ContainerProgram>(options.program).value();
-  if (const auto program = find_container_program()) return *program;
+  if (const auto program = suite::find_container_program()) return *program;
   if (options.dry_run) return ContainerProgram::docker;
   throw Error(Problem{"neither docker nor podman is in PATH", "PATH", "sudo apt-get install podman, or install Docker"},
               ExitStatus::missing_component);
 }
 
 void require_program(const std::string& program, const std::string& package) {
-  if (is_in_path(program)) return;
+  if (suite::is_in_path(program)) return;
   throw Error(Problem{program + " is not in PATH", "PATH", "sudo apt-get install " + package},
               ExitStatus::missing_component);
 }
@@ -53,7 +52,7 @@ void require_program(const std::string& program, const std::string& package) {
 Platform docker_platform(const DockerOptions& options) { return parse_enum<Platform>(options.platform).value(); }
 
 std::string docker_image(const DockerOptions& options) {
-  return options.tag.empty() ? default_image(docker_platform(options)) : options.tag;
+  return options.tag.empty() ? suite::default_image(docker_platform(options)) : options.tag;
 }
 
 std::string container_name(const DockerOptions& options) {
@@ -98,8 +97,8 @@ ExitStatus build_image(const DockerOptions& options) {
       options.dry_run);
 }
 
-ContainerRun container_of(const DockerOptions& options) {
-  ContainerRun run;
+suite::ContainerRun container_of(const DockerOptions& options) {
+  suite::ContainerRun run;
   run.program = choose_program(options);
   run.platform = docker_platform(options);
   run.name = container_name(options);
@@ -107,7 +106,7 @@ ContainerRun container_of(const DockerOptions& options) {
   run.shm_size = options.shm_size;
   run.working_directory = fs::current_path().string();
   run.volumes = {
-      mount_of_folder(run.working_directory, ":", "working directory", "start it in a folder of another name")};
+      suite::mount_of_folder(run.working_directory, ":", "working directory", "start it in a folder of another name")};
   run.volumes.insert(run.volumes.end(), options.volumes.begin(), options.volumes.end());
   run.variables = options.variables;
   run.words = options.command;
@@ -115,24 +114,24 @@ ContainerRun container_of(const DockerOptions& options) {
 }
 
 ExitStatus run_in_container(const DockerOptions& options) {
-  ContainerRun run = container_of(options);
+  suite::ContainerRun run = container_of(options);
   const bool terminal =
       options.tmux || (!options.detach && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0);
   if (options.detach) run.options = {"--detach"};
   if (terminal) run.options = {"--interactive", "--tty"};
-  const DockerWords words = container_words(run);
+  const DockerWords words = suite::container_words(run);
   if (!options.tmux) return become(words, options.dry_run);
   return become({"tmux", "new-session", "-d", "-s", run.name, render_line(words)}, options.dry_run);
 }
 
 ExitStatus open_shell(const DockerOptions& options) {
-  ContainerRun run = container_of(options);
+  suite::ContainerRun run = container_of(options);
   run.options = {"--interactive", "--tty"};
   if (run.words.empty()) run.words = {"bash"};
-  return become(container_words(run), options.dry_run);
+  return become(suite::container_words(run), options.dry_run);
 }
 
-void add_common(CLI::App& part, DockerOptions& options) {
+void add_common(CommandLine& part, DockerOptions& options) {
   part.add_option("platform", options.platform, "nvd, amd or cpu")
       ->required()
       ->check(one_of({"nvd", "amd", "cpu"}))
@@ -144,7 +143,7 @@ void add_common(CLI::App& part, DockerOptions& options) {
   part.add_flag("--dry-run", options.dry_run, "Print the command, ready to paste; start nothing");
 }
 
-void add_container_options(CLI::App& part, DockerOptions& options) {
+void add_container_options(CommandLine& part, DockerOptions& options) {
   part.add_option("--name", options.name, "Name of the container (default: tprimat_PLATFORM)")->type_name("NAME");
   part.add_option("--volume", options.volumes,
                   "A further folder, FROM:TO; may be repeated; this folder is always there")
@@ -157,35 +156,40 @@ void add_container_options(CLI::App& part, DockerOptions& options) {
       ->type_name("SIZE");
 }
 
-using DockerAction = ExitStatus (*)(const DockerOptions&);
+struct DockerPart {
+  const char *name, *summary;
+  ExitStatus (*action)(const DockerOptions&);
+};
 
-CLI::App* add_docker_part(CLI::App& verb, Session& session, const std::string& name, const std::string& summary,
-                          DockerAction action, const std::shared_ptr<DockerOptions>& options) {
-  CLI::App* part = verb.add_subcommand(name, summary);
-  add_common(*part, *options);
-  part->callback([&session, options, action] { session.action = [options, action] { return action(*options); }; });
-  return part;
+CommandLine* add_docker_part(CommandLine& verb, Session& session, const DockerPart& part,
+                             const std::shared_ptr<DockerOptions>& options) {
+  CommandLine* line = verb.add_subcommand(part.name, part.summary);
+  add_common(*line, *options);
+  line->callback(
+      [&session, options, action = part.action] { session.action = [options, action] { return action(*options); }; });
+  return line;
 }
 
 }  // namespace
 
-void add_docker_verb(CLI::App& program, Session& session) {
-  CLI::App* verb = add_verb(program, session, "docker", "Images with tprimat and the frameworks: build, run, shell",
-                            k_docker_examples);
+void add_docker_verb(CommandLine& program, Session& session) {
+  CommandLine* verb = add_verb(program, session, "docker", "Images with tprimat and the frameworks: build, run, shell",
+                               k_docker_examples);
   verb->require_subcommand(1);
   const auto options = std::make_shared<DockerOptions>();
-  CLI::App* build = add_docker_part(*verb, session, "build", "Build the image of a platform", build_image, options);
+  CommandLine* build =
+      add_docker_part(*verb, session, {"build", "Build the image of a platform", build_image}, options);
   build->add_option("--source", options->source, "Folder of TensorPrimat's sources (default: this one)")
       ->type_name("DIR");
-  CLI::App* run =
-      add_docker_part(*verb, session, "run", "Run a command in a container, in this folder", run_in_container, options);
+  CommandLine* run = add_docker_part(
+      *verb, session, {"run", "Run a command in a container, in this folder", run_in_container}, options);
   add_container_options(*run, *options);
-  CLI::Option* detach = run->add_flag("--detach", options->detach, "In the background");
+  Option* detach = run->add_flag("--detach", options->detach, "In the background");
   run->add_flag("--tmux", options->tmux, "In a new tmux session of the container's name")->excludes(detach);
   run->add_option("command", options->command, "The command, after --")->required()->type_name("COMMAND...");
-  CLI::App* shell =
-      add_docker_part(*verb, session, "shell", "Open a shell in a container, in this folder", open_shell, options);
+  CommandLine* shell =
+      add_docker_part(*verb, session, {"shell", "Open a shell in a container, in this folder", open_shell}, options);
   add_container_options(*shell, *options);
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -9,21 +8,21 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "cli/parse_choice.h"
 #include "cli/verbs.h"
+#include "command_line/parse_choice.h"
 #include "config/load.h"
 #include "doctor/diagnosis.h"
 #include "doctor/doctor_facts.h"
 #include "doctor/installer.h"
 #include "launch/frameworks.h"
-#include "ops/gpu_module.h"
+#include "launch/trainer_program.h"
 #include "process/local_runner.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/enum_names.h"
 #include "text/format.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,13 +40,13 @@ struct DoctorOptions {
 };
 
 // A configuration that cannot be read does not keep the doctor from looking at the machine.
-void take_configuration(const Session& session, DoctorRequest& request) {
-  ConfigSources sources;
+void take_configuration(const Session& session, suite::DoctorRequest& request) {
+  suite::ConfigSources sources;
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
-  sources.environment = current_environment();
+  sources.environment = suite::current_environment();
   try {
-    const LoadedExperiment loaded = load_experiment(sources);
+    const suite::LoadedExperiment loaded = suite::load_experiment(sources);
     request.output = loaded.experiment.output_directory;
     request.paths = loaded.experiment.paths;
   } catch (const Error& error) {
@@ -57,8 +56,8 @@ void take_configuration(const Session& session, DoctorRequest& request) {
   }
 }
 
-DoctorRequest to_doctor_request(const DoctorOptions& options, const Session& session) {
-  DoctorRequest request;
+suite::DoctorRequest to_doctor_request(const DoctorOptions& options, const Session& session) {
+  suite::DoctorRequest request;
   if (options.platform != "auto") request.platform = parse_choice<Platform>(options.platform, "--platform");
   for (const std::string& name : options.frameworks)
     request.frameworks.push_back(parse_choice<Framework>(name, "--framework"));
@@ -67,34 +66,29 @@ DoctorRequest to_doctor_request(const DoctorOptions& options, const Session& ses
   return request;
 }
 
-// What the native trainer would load for the platform's GPUs; nothing where it has no module for them.
-std::vector<LibraryCondition> read_trainer_libraries(Platform platform) {
-  std::vector<LibraryCondition> libraries;
-  if (platform == Platform::cpu) return libraries;
-  const GpuModule* module = nullptr;
+// What the native trainer would load for the platform's GPUs. One that cannot say cannot train either.
+void ask_trainer(suite::DoctorFacts& facts) {
+  LocalRunner runner;
   try {
-    module = find_gpu_module(platform == Platform::nvd ? GpuVendor::nvd : GpuVendor::amd);
-  } catch (const Error& error) {  // it is there and cannot be used
+    facts.gpu_libraries = suite::read_trainer_libraries(runner, facts.platform()).loaded;
+  } catch (const Error& error) {
     const Problem& problem = error.problems().front();
-    return {{platform, "the trainer's module", "trainings on GPUs", false, "", "", problem.what, problem.hint}};
+    for (suite::FrameworkCondition& framework : facts.frameworks)
+      if (framework.id == Framework::native)
+        framework.lacking = Problem{"native: " + problem.where + ": " + problem.what, "", problem.hint};
   }
-  if (module == nullptr) return libraries;
-  for (gpu::LibraryReport& each : module->libraries())
-    libraries.push_back({platform, std::move(each.title), std::move(each.serves), each.optional, std::move(each.file),
-                         std::move(each.version), std::move(each.refusal), std::move(each.remedy)});
-  return libraries;
 }
 
 ExitStatus examine(const DoctorOptions& options, const Session& session) {
-  DoctorFacts facts = read_doctor_facts(to_doctor_request(options, session), find_gpu_libraries());
-  facts.gpu_libraries = read_trainer_libraries(facts.platform());
-  const MachineDiagnosis diagnosis = diagnose(facts);
-  print_result(session.json ? print_json(diagnosis_to_json(diagnosis, facts))
-                            : render_diagnosis(diagnosis, options.brief));
-  for (const MachineFinding& finding : diagnosis.findings)
-    if (finding.severity >= MachineSeverity::missing)
+  suite::DoctorFacts facts = suite::read_doctor_facts(to_doctor_request(options, session), find_gpu_libraries());
+  ask_trainer(facts);
+  const suite::MachineDiagnosis diagnosis = suite::diagnose(facts);
+  print_result(session.json ? print_json(suite::diagnosis_to_json(diagnosis, facts))
+                            : suite::render_diagnosis(diagnosis, options.brief));
+  for (const suite::MachineFinding& finding : diagnosis.findings)
+    if (finding.severity >= suite::MachineSeverity::missing)
       log_error(to_string(Problem{finding.what, finding.area, finding.remedy}));
-  return exit_status_of(diagnosis);
+  return suite::exit_status_of(diagnosis);
 }
 
 // A folder that is gone when this is.
@@ -120,8 +114,8 @@ class ScratchFolder {
   fs::path path_;
 };
 
-std::optional<Installation> find_installed(Framework framework) {
-  for (const FrameworkModule& module : framework_modules())
+std::optional<suite::Installation> find_installed(Framework framework) {
+  for (const suite::FrameworkModule& module : suite::framework_modules())
     if (module.id == framework) return module.find({});
   return std::nullopt;
 }
@@ -134,7 +128,7 @@ ExitStatus install_all(const DoctorOptions& options, const Session& session) {
   std::string lines;
   for (const Framework framework : wanted) {
     const ScratchFolder scratch;
-    install_framework(framework, scratch.path(), runner, [](std::string_view line) { log_note(line); });
+    suite::install_framework(framework, scratch.path(), runner, [](std::string_view line) { log_note(line); });
     const auto found = find_installed(framework);
     if (!found)
       throw Error(Problem{fmt::format("{} was installed, but is not found", display_name(framework)), "--install",
@@ -149,10 +143,11 @@ ExitStatus install_all(const DoctorOptions& options, const Session& session) {
 
 }  // namespace
 
-void add_doctor_verb(CLI::App& program, Session& session) {
+void add_doctor_verb(CommandLine& program, Session& session) {
   auto options = std::make_shared<DoctorOptions>();
-  CLI::App* verb = add_verb(program, session, "doctor",
-                            "Is this machine fit to measure? What is missing, and what brings it", k_doctor_examples);
+  CommandLine* verb =
+      add_verb(program, session, "doctor", "Is this machine fit to measure? What is missing, and what brings it",
+               k_doctor_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   verb->add_option("--platform", options->platform, "auto, nvd, amd or cpu: what it is to be fit for")
@@ -173,4 +168,4 @@ void add_doctor_verb(CLI::App& program, Session& session) {
   });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

@@ -1,17 +1,20 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cli/estimate_flops.h"
-#include "cli/estimate_memory.h"
-#include "cli/number_range.h"
-#include "cli/parse_choice.h"
+#include "base/log.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/number_range.h"
+#include "config/counted_models.h"
 #include "published/validation_report.h"
+#include "run/memory_report.h"
+#include "spec/flop_report.h"
+#include "telemetry/gpu_libraries.h"
+#include "text/choice.h"
 #include "text/json_fields.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_estimate_examples =
@@ -22,35 +25,81 @@ constexpr const char* k_estimate_examples =
     "  tprimat estimate --validate results.tsv                   do published TFLOP/s, MFU and HFU follow from their "
     "inputs?\n";
 
+struct MemoryRequest {
+  std::string model;
+  std::string platform = "auto", framework, strategy;  // empty: as the configuration says
+};
+
 struct EstimateOptions {
-  FlopRequest flops;
+  std::string model;
+  FlopRequest flops;  // of no tokens per sequence: as the configuration says
   MemoryRequest memory;
   std::string precision = "bf16", recompute = "none";
   std::vector<std::string> tables;
 };
 
-ExitStatus validate_tables(const Session& session, const std::vector<std::string>& paths) {
-  std::vector<TableCheck> checks;
-  for (const std::string& path : paths) checks.push_back(validate_table(load_published_table(path)));
-  print_result(session.json ? print_json(to_json(checks)) : render_validation(checks));
+suite::SuiteRequest suite_of(const MemoryRequest& request) {
+  suite::SuiteRequest suite;
+  suite.models = {request.model};
+  if (request.platform != "auto") suite.platform = parse_choice<Platform>(request.platform, "--platform");
+  if (!request.framework.empty()) suite.frameworks = {parse_choice<Framework>(request.framework, "--framework")};
+  if (!request.strategy.empty()) suite.strategies = {request.strategy};
+  suite.own_program = "tprimat";
+  suite.presence = suite::Presence::any;
+  return suite;
+}
+
+// Of every framework that would run the model.
+ExitStatus estimate_memory(const Session& session, const MemoryRequest& request) {
+  const suite::Experiment experiment = load_session_experiment(session);
+  const MachineFacts machine = read_machine(open_gpu_libraries());
+  const planner::PlannerSettings planner = planner::load_planner_settings(experiment.planner_parameters);
+  const suite::SuitePlan suite = suite::plan_suite(experiment, suite_of(request), machine);
+  for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
+  Json list = Json::array();
+  std::string text;
+  for (const suite::PlannedRun& run : suite.runs) {
+    if (run.run > 1) continue;  // a repetition
+    const suite::Forecast known = suite::forecast(run, machine, planner);
+    Json each = suite::forecast_to_json(known);
+    each["run"] = suite::name_training(run);
+    list.push_back(std::move(each));
+    text += (text.empty() ? "" : "\n") + suite::render_memory(run, known, planner);
+  }
+  print_result(session.json ? print_json(list) : text);
   return ExitStatus::done;
 }
 
-ExitStatus estimate(const Session& session, EstimateOptions& options) {
+FlopReport count_flops(const Session& session, const EstimateOptions& options) {
+  FlopRequest request = options.flops;
+  request.precision = parse_choice<Precision>(options.precision, "--precision");
+  request.recompute = parse_choice<Recompute>(options.recompute, "--recompute");
+  const suite::Experiment experiment = load_session_experiment(session);
+  const CountedModel counted = suite::require_counted(experiment, options.model, "--flops");
+  if (request.sequence_length <= 0) request.sequence_length = experiment.sequence_length;
+  return make_flop_report(counted, request);
+}
+
+ExitStatus validate_tables(const Session& session, const std::vector<std::string>& paths) {
+  std::vector<planner::TableCheck> checks;
+  for (const std::string& path : paths) checks.push_back(planner::validate_table(planner::load_published_table(path)));
+  print_result(session.json ? print_json(to_json(checks)) : planner::render_validation(checks));
+  return ExitStatus::done;
+}
+
+ExitStatus estimate(const Session& session, const EstimateOptions& options) {
   if (!options.tables.empty()) return validate_tables(session, options.tables);
-  if (!options.memory.model.empty()) return estimate_layout_memory(session, options.memory);
-  if (options.flops.model.empty())
+  if (!options.memory.model.empty()) return estimate_memory(session, options.memory);
+  if (options.model.empty())
     throw Error(
         Problem{"needs --flops MODEL, --memory MODEL or --validate TABLE", "estimate", "see tprimat estimate --help"});
-  options.flops.precision = parse_choice<Precision>(options.precision, "--precision");
-  options.flops.recompute = parse_choice<Recompute>(options.recompute, "--recompute");
-  const FlopReport report = make_flop_report(session, options.flops);
+  const FlopReport report = count_flops(session, options);
   print_result(session.json ? print_json(to_json(report)) : render_flop_report(report));
   return ExitStatus::done;
 }
 
-void add_memory_options(CLI::App& verb, MemoryRequest& request, CLI::Option* flops) {
-  CLI::Option* memory =
+void add_memory_options(CommandLine& verb, MemoryRequest& request, Option* flops) {
+  Option* memory =
       verb.add_option("--memory", request.model, "Model of the configuration: bytes of its layout on the heaviest rank")
           ->type_name("MODEL")
           ->excludes(flops);
@@ -69,16 +118,15 @@ void add_memory_options(CLI::App& verb, MemoryRequest& request, CLI::Option* flo
 
 }  // namespace
 
-void add_estimate_verb(CLI::App& program, Session& session) {
-  CLI::App* verb =
+void add_estimate_verb(CommandLine& program, Session& session) {
+  CommandLine* verb =
       add_verb(program, session, "estimate", "Count a model's parameters, FLOPs and memory; check published figures",
                k_estimate_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   auto options = std::make_shared<EstimateOptions>();
-  CLI::Option* flops =
-      verb->add_option("--flops", options->flops.model, "Model of the configuration or of the catalogue")
-          ->type_name("MODEL");
+  Option* flops =
+      verb->add_option("--flops", options->model, "Model of the configuration or of the catalogue")->type_name("MODEL");
   verb->add_option("--seq", options->flops.sequence_length, "Tokens per sequence (default: the configuration's)")
       ->check(number_from(int64_t{1}, int64_t{1} << 24))
       ->needs(flops);
@@ -102,4 +150,4 @@ void add_estimate_verb(CLI::App& program, Session& session) {
   verb->callback([&session, options] { session.action = [&session, options] { return estimate(session, *options); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

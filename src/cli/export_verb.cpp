@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -16,9 +15,10 @@
 #include "process/local_runner.h"
 #include "result/result_file.h"
 #include "sinks/sinks.h"
+#include "text/format.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_export_examples =
@@ -33,15 +33,15 @@ struct ExportRequest {
 };
 
 struct OpenSink {
-  const SinkKind* kind;
-  std::unique_ptr<Sink> sink;
+  const results::SinkKind* kind;
+  std::unique_ptr<results::Sink> sink;
 };
 
 // Nothing is opened before every name is known, and nothing is written before every component is there.
 std::vector<OpenSink> open_sinks(const ExportRequest& request, ProcessRunner& runner) {
   std::vector<OpenSink> sinks;
   for (const std::string& name : request.formats) {
-    const SinkKind& kind = find_sink(name);
+    const results::SinkKind& kind = results::find_sink(name);
     const bool again =
         std::any_of(sinks.begin(), sinks.end(), [&](const OpenSink& each) { return each.kind == &kind; });
     if (!again) sinks.push_back({&kind, nullptr});
@@ -50,12 +50,13 @@ std::vector<OpenSink> open_sinks(const ExportRequest& request, ProcessRunner& ru
   return sinks;
 }
 
-LoadedRuns load_exported(const ExportRequest& request) {
+results::LoadedRuns load_exported(const ExportRequest& request) {
   const std::vector<std::string> paths = request.paths.empty() ? std::vector<std::string>{"./output"} : request.paths;
-  LoadedRuns loaded = load_runs(paths);
-  for (const SkippedFile& file : loaded.skipped) log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
+  results::LoadedRuns loaded = results::load_runs(paths);
+  for (const results::SkippedFile& file : loaded.skipped)
+    log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
   if (loaded.runs.empty())
-    throw Error(Problem{"there is no result to export", fmt::format("{}", fmt::join(paths, ", ")),
+    throw Error(Problem{"there is no result to export", join(paths, ", "),
                         "name result files, or the directory that `tprimat run` wrote to"});
   return loaded;
 }
@@ -80,9 +81,9 @@ std::string to_utf8(const std::string& path) {
   return parse_json(print_json_line(Json(path)), path).get<std::string>();
 }
 
-void export_run(const LoadedRun& run, bool all_series, const std::string& name, std::vector<OpenSink>& sinks) {
+void export_run(const results::LoadedRun& run, bool all_series, const std::string& name, std::vector<OpenSink>& sinks) {
   const std::optional<RunResult> whole = all_series ? std::nullopt : std::optional(load_run_result(run.path));
-  const ExportedRun exported{name, to_utf8(run.path), whole ? *whole : run.result};
+  const results::ExportedRun exported{name, to_utf8(run.path), whole ? *whole : run.result};
   for (OpenSink& each : sinks) each.sink->add(exported);
 }
 
@@ -100,12 +101,12 @@ void print_places(const Session& session, const std::vector<OpenSink>& sinks, si
 ExitStatus export_runs(const Session& session, const ExportRequest& request) {
   LocalRunner runner;
   std::vector<OpenSink> sinks = open_sinks(request, runner);
-  const LoadedRuns loaded = load_exported(request);
+  const results::LoadedRuns loaded = load_exported(request);
   const InterruptGuard interrupt;
   RunNames names;
-  for (const LoadedRun& run : loaded.runs) {
+  for (const results::LoadedRun& run : loaded.runs) {
     if (interrupt.count() > 0) return ExitStatus::interrupted;
-    export_run(run, loaded.all_series, names.unused(make_run_name(run.path)), sinks);
+    export_run(run, loaded.all_series, names.unused(results::make_run_name(run.path)), sinks);
   }
   for (OpenSink& each : sinks) each.sink->finish();
   print_places(session, sinks, loaded.runs.size());
@@ -114,15 +115,16 @@ ExitStatus export_runs(const Session& session, const ExportRequest& request) {
 
 std::string list_sinks() {
   std::string text = "\nFormats:\n";
-  for (const SinkKind& kind : sink_kinds()) text += fmt::format("  {:12} {}\n", kind.name, kind.title);
+  for (const results::SinkKind& kind : results::sink_kinds())
+    text += fmt::format("  {:12} {}\n", kind.name, kind.title);
   return text;
 }
 
 }  // namespace
 
-void add_export_verb(CLI::App& program, Session& session) {
+void add_export_verb(CommandLine& program, Session& session) {
   auto request = std::make_shared<ExportRequest>();
-  CLI::App* verb =
+  CommandLine* verb =
       add_verb(program, session, "export", "Write results as other tools read them", k_export_examples + list_sinks());
   add_json_option(*verb, session);
   verb->add_option("paths", request->paths, "Result files, or directories of them (default: ./output)")
@@ -139,4 +141,4 @@ void add_export_verb(CLI::App& program, Session& session) {
       [&session, request] { session.action = [&session, request] { return export_runs(session, *request); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

@@ -15,7 +15,7 @@
 #include "result/summary.h"
 #include "text/format.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,7 +46,7 @@ ExitStatus follow_log(const std::string& path, const ExtractRequest& request) {
   while (interrupt.count() == 0) {
     if (const int64_t size = file_size(path); size != seen) {
       const auto start = SteadyClock::now();
-      const RunResult result = extract_log(path, request).front();
+      const RunResult result = suite::extract_runs(path, request.options).front();
       if (!result.step_times.empty() || result.events)
         write_run_result(place_of(result, path, request, places), result, Survives::kill);
       seen = size;
@@ -67,4 +67,4 @@ ExitStatus follow_log(const std::string& path, const ExtractRequest& request) {
   return ExitStatus::interrupted;
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

@@ -3,37 +3,25 @@
 #include <filesystem>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/exit_status.h"
-#include "cli/session.h"
-#include "extract/to_result.h"
+#include "command_line/session.h"
+#include "run/extracted_runs.h"
 
-namespace tprimat {
-
-inline constexpr std::string_view k_all_attempts = "all";
+namespace tprimat::cli {
 
 // The command line of `extract`.
 struct ExtractRequest {
-  std::vector<std::string> paths, telemetry;
-  std::string output = "./output", format, platform, precision, attempt;
-  KnownFacts known;
+  std::vector<std::string> paths;
+  std::string output = "./output", platform, precision, attempt;
+  suite::ExtractOptions options;
   int64_t devices = 0, batch = 0, length = 0, warmup = -1;
   bool list_formats = false, follow = false;
 };
 
-// One log as a result, with the telemetry that was named joined to its steps; with `--attempt all` a result of each
-// attempt. Throws Error.
-std::vector<RunResult> extract_log(const std::string& path, const ExtractRequest& request);
-
 // Where the result of a single log goes by its name.
 std::filesystem::path result_path(const RunResult& result, const std::string& log, const ExtractRequest& request);
-
-// `wanted`, or the first of `wanted`_2, `wanted`_3 ... that neither is taken nor holds the result of another log or of
-// a measured run; a warning tells which. Adds it to `taken`.
-std::filesystem::path free_path(const std::filesystem::path& wanted, const RunResult& result,
-                                std::set<std::filesystem::path>& taken);
 
 // The same, free: a file that the user names is the user's to replace.
 std::filesystem::path free_result_path(const RunResult& result, const std::string& log, const ExtractRequest& request,
@@ -45,4 +33,4 @@ ExitStatus extract_folder(const std::filesystem::path& folder, const ExtractRequ
 // Keeps the result of a growing log current until the user ends it.
 ExitStatus follow_log(const std::string& path, const ExtractRequest& request);
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -10,9 +9,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/extract_request.h"
-#include "cli/number_range.h"
-#include "cli/parse_choice.h"
 #include "cli/verbs.h"
+#include "command_line/number_range.h"
+#include "command_line/parse_choice.h"
 #include "config/load.h"
 #include "extract/dialects.h"
 #include "report/log_report.h"
@@ -20,7 +19,7 @@
 #include "text/format.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,27 +44,30 @@ std::optional<E> parse_known(const std::string& word, const char* option) {
   return parse_choice<E>(word, option);
 }
 
+logs::AttemptChoice parse_attempts(const std::string& text) {
+  if (text.empty() || text == "all") return {!text.empty()};
+  if (text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos)
+    throw Error(Problem{fmt::format("\"{}\" is not an attempt", text), "--attempt", "give a number from 1, or all"});
+  return {false, std::stoll(text)};
+}
+
 void settle_known_facts(ExtractRequest& request) {
-  KnownFacts& known = request.known;
+  logs::KnownFacts& known = request.options.known;
   known.platform = parse_known<Platform>(request.platform, "--platform");
   known.precision = parse_known<Precision>(request.precision, "--precision");
   if (request.devices > 0) known.devices = request.devices;
   if (request.batch > 0) known.global_batch_size = request.batch;
   if (request.length > 0) known.sequence_length = request.length;
-  const bool is_number = !request.attempt.empty() && request.attempt.size() <= 5 &&
-                         request.attempt.find_first_not_of("0123456789") == std::string::npos;
-  if (!request.attempt.empty() && request.attempt != k_all_attempts && !is_number)
-    throw Error(
-        Problem{fmt::format("\"{}\" is not an attempt", request.attempt), "--attempt", "give a number from 1, or all"});
+  request.options.attempts = parse_attempts(request.attempt);
   if (request.warmup >= 0) known.fixed_warmup_steps = request.warmup;
 }
 
 // Files named by the environment, one per model of the configuration.
 std::vector<fs::path> logs_of_environment(const Session& session) {
   std::vector<fs::path> paths;
-  ConfigSources sources{.path = {}, .overrides = session.overrides, .environment = current_environment()};
+  suite::ConfigSources sources{.path = {}, .overrides = session.overrides, .environment = suite::current_environment()};
   if (!session.config_path.empty()) sources.path = session.config_path;
-  for (const ModelEntry& model : load_experiment(sources).experiment.models) {
+  for (const suite::ModelEntry& model : suite::load_experiment(sources).experiment.models) {
     std::string variable = model.spec.name + "_LOG";
     std::transform(variable.begin(), variable.end(), variable.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
@@ -94,7 +96,7 @@ ExitStatus write_result(const RunResult& result, const std::string& path, const 
   if (output.json)
     output.documents.push_back(run_result_to_json(result));
   else
-    print_result(render_log_summary(result));
+    print_result(results::render_log_summary(result));
   if (!result.step_times.empty() || result.events) {
     const fs::path target = free_result_path(result, path, request, output.taken);
     write_run_result(target, result, Survives::kill);
@@ -105,7 +107,7 @@ ExitStatus write_result(const RunResult& result, const std::string& path, const 
 
 ExitStatus extract_one(const std::string& path, const ExtractRequest& request, Output& output) {
   ExitStatus worst = ExitStatus::done;
-  for (const RunResult& result : extract_log(path, request))
+  for (const RunResult& result : suite::extract_runs(path, request.options))
     if (const ExitStatus status = write_result(result, path, request, output); status != ExitStatus::done)
       worst = status;
   return worst;
@@ -123,9 +125,9 @@ ExitStatus extract_one_of_many(const std::string& path, const ExtractRequest& re
   }
 }
 
-Json dialect_to_json(const Dialect& dialect) {
+Json dialect_to_json(const logs::Dialect& dialect) {
   Json fields = Json::object();
-  for (const FieldNote& note : dialect.fields) {
+  for (const logs::FieldNote& note : dialect.fields) {
     std::string key(note.name);
     fields[key] =
         fields.contains(key) ? fields[key].get<std::string>() + "; " + std::string(note.from) : std::string(note.from);
@@ -136,15 +138,15 @@ Json dialect_to_json(const Dialect& dialect) {
 ExitStatus list_formats(const Session& session) {
   if (session.json) {
     Json list = Json::array();
-    for (const Dialect& dialect : dialects()) list.push_back(dialect_to_json(dialect));
+    for (const logs::Dialect& dialect : logs::dialects()) list.push_back(dialect_to_json(dialect));
     print_result(print_json(list));
     return ExitStatus::done;
   }
   std::string text;
-  for (const Dialect& dialect : dialects()) {
+  for (const logs::Dialect& dialect : logs::dialects()) {
     text += fmt::format("{}  {} ({})\n", dialect.id, dialect.title, dialect.versions);
     TextTable table;
-    for (const FieldNote& note : dialect.fields)
+    for (const logs::FieldNote& note : dialect.fields)
       table.rows.push_back({"   ", std::string(note.name), std::string(note.from)});
     text += render_text(table) + '\n';
   }
@@ -182,7 +184,7 @@ void check_paths(const std::vector<std::string>& paths, const ExtractRequest& re
 ExitStatus extract(const Session& session, ExtractRequest& request) {
   if (request.list_formats) return list_formats(session);
   settle_known_facts(request);
-  if (!request.format.empty()) find_dialect(request.format);
+  if (!request.options.format.empty()) logs::find_dialect(request.options.format);
   std::vector<std::string> paths = request.paths;
   if (paths.empty())
     for (const fs::path& path : logs_of_environment(session)) paths.push_back(path.string());
@@ -198,16 +200,16 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
         paths.size() == 1 ? extract_one(path, request, output) : extract_one_of_many(path, request, output);
     worst = std::max(worst, status);
   }
-  const bool single = paths.size() == 1 && request.attempt != k_all_attempts;
+  const bool single = paths.size() == 1 && !request.options.attempts.all;
   if (session.json) print_result(print_json(single ? output.documents.front() : Json(output.documents)));
   return worst;
 }
 
-void add_fact_options(CLI::App& verb, ExtractRequest& request) {
+void add_fact_options(CommandLine& verb, ExtractRequest& request) {
   verb.add_option("--platform", request.platform, "Platform, where the log does not say: nvd, amd, cpu")
       ->type_name("NAME");
-  verb.add_option("--model", request.known.model, "Model, e.g. \"Llama 3.1 8B\"")->type_name("NAME");
-  verb.add_option("--device", request.known.device, "Device, e.g. \"H100\"")->type_name("NAME");
+  verb.add_option("--model", request.options.known.model, "Model, e.g. \"Llama 3.1 8B\"")->type_name("NAME");
+  verb.add_option("--device", request.options.known.device, "Device, e.g. \"H100\"")->type_name("NAME");
   verb.add_option("--devices", request.devices, "Devices of the run")->type_name("N")->check(number_from(1, 10000000));
   verb.add_option("--global-batch-size", request.batch, "Sequences per step")
       ->type_name("N")
@@ -224,16 +226,16 @@ void add_fact_options(CLI::App& verb, ExtractRequest& request) {
 
 }  // namespace
 
-void add_extract_verb(CLI::App& program, Session& session) {
+void add_extract_verb(CommandLine& program, Session& session) {
   auto request = std::make_shared<ExtractRequest>();
-  CLI::App* verb =
+  CommandLine* verb =
       add_verb(program, session, "extract", "Turn any framework's log into a result: steps, speed, settings, failures",
                k_extract_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   verb->add_option("paths", request->paths, "Logs (plain, gzip or zstd), folders of logs, or - for standard input")
       ->type_name("FILE|DIR");
-  verb->add_option("--format", request->format, "Read as this format instead of detecting it")->type_name("ID");
+  verb->add_option("--format", request->options.format, "Read as this format instead of detecting it")->type_name("ID");
   verb->add_flag("--list-formats", request->list_formats, "Show every format and what is read from it");
   verb->add_option("--output", request->output,
                    "Directory for result files, or a .json file for one log (default: ./output)")
@@ -242,7 +244,7 @@ void add_extract_verb(CLI::App& program, Session& session) {
   verb->add_option("--attempt", request->attempt,
                    "Extract only this attempt of a restarted training; all: one result each (default: the last run)")
       ->type_name("N|all");
-  verb->add_option("--telemetry", request->telemetry,
+  verb->add_option("--telemetry", request->options.telemetry,
                    "Telemetry of nvidia-smi, rocm-smi or amd-smi, joined to the steps by time")
       ->type_name("FILE")
       ->allow_extra_args(false);
@@ -250,4 +252,4 @@ void add_extract_verb(CLI::App& program, Session& session) {
   verb->callback([&session, request] { session.action = [&session, request] { return extract(session, *request); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

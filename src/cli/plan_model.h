@@ -1,16 +1,12 @@
 #pragma once
 
-#include <string>
-
 #include "cli/plan_options.h"
-#include "cli/session.h"
-#include "config/load.h"
-#include "planner/planner_settings.h"
+#include "command_line/session.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 
 // `configured`: the configuration that holds.
-ExitStatus plan_model(const Session& session, const PlanModelOptions& options, const LoadedExperiment& configured,
-                      const PlannerSettings& planner);
+ExitStatus plan_model(const Session& session, const PlanModelRequest& request,
+                      const suite::LoadedExperiment& configured, const planner::PlannerSettings& planner);
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

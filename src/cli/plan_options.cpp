@@ -2,28 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.h"
-#include "cli/number_range.h"
+#include "command_line/number_range.h"
 #include "planner/goodput.h"
+#include "report/draw_plot.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
-CLI::Validator stated() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        return text.empty() ? "is empty; leave the option out, or state it" : "";
-      },
-      "");
+Check stated() {
+  return [](std::string& text) -> std::string {
+    return text.empty() ? "is empty; leave the option out, or state it" : "";
+  };
 }
 
-void add_question_options(CLI::App& verb, PlanModelOptions& options) {
+void add_question_options(CommandLine& verb, PlanModelRequest& request) {
+  suite::PlanModelOptions& options = request.question;
   verb.add_option("--scaling", options.scaling, "weak (--gbs grows with the GPUs) or strong: show the efficiency")
       ->type_name("NAME")
       ->check(stated());
-  verb.add_option("--plot", options.plot, "Draw --scaling's curves, or --validate's predictions, into a .png or .svg")
+  verb.add_option("--plot", request.plot, "Draw --scaling's curves, or --validate's predictions, into a .png or .svg")
       ->type_name("FILE")
       ->check(stated());
   verb.add_option("--tokens", options.tokens, "Tokens to train: 15T, 300B (default: 1T)")
@@ -38,11 +36,11 @@ void add_question_options(CLI::App& verb, PlanModelOptions& options) {
   verb.add_option("--budget", options.budget_usd, "Quickest plan for at most so many USD")
       ->type_name("USD")
       ->check(number_from(1e-2, 1e13));
-  verb.add_flag("--yaml", options.yaml, "Print the fastest layout as a configuration");
+  verb.add_flag("--yaml", request.yaml, "Print the fastest layout as a configuration");
 }
 
-void add_failure_options(CLI::App& verb, PlanModelOptions& options) {
-  const Reliability& published = published_reliability();
+void add_failure_options(CommandLine& verb, suite::PlanModelOptions& options) {
+  const planner::Reliability& published = planner::published_reliability();
   verb.add_option(
           "--mtbf", options.failure_gpu_hours,
           fmt::format("Hours of one GPU between failures (default: {:.0f}, of Llama 3)", published.failure_gpu_hours))
@@ -66,7 +64,8 @@ void add_failure_options(CLI::App& verb, PlanModelOptions& options) {
 
 }  // namespace
 
-void add_plan_model_options(CLI::App& verb, PlanModelOptions& options) {
+void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
+  suite::PlanModelOptions& options = request.question;
   verb.add_option("model", options.model, "Model of the configuration or of the catalogue")->type_name("MODEL");
   verb.add_option("--gpu", options.gpu, "GPUs to plan for, side by side")->type_name("LIST")->allow_extra_args(false);
   verb.add_option("--gpus", options.gpus, "How many: 64, 8,16,64 or 8..16384")
@@ -86,16 +85,19 @@ void add_plan_model_options(CLI::App& verb, PlanModelOptions& options) {
       ->check(number_from(int64_t{1}, int64_t{1} << 30));
   verb.add_flag("--zero-bubble", options.zero_bubble, "Pipelines fill their waiting with gradients of weights (ZB-H1)");
   verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(number_from(1, 10000));
-  add_question_options(verb, options);
+  add_question_options(verb, request);
   add_failure_options(verb, options);
 }
 
-void check_plan_options(const PlanModelOptions& options, bool prints_json) {
-  if (!options.yaml) return;
+void check_plan_request(const PlanModelRequest& request, bool prints_json) {
+  if (!request.plot.empty() && request.question.scaling.empty())
+    throw Error(Problem{"draws a scaling curve, and needs --scaling", "--plot", "add --scaling weak or strong"});
+  if (!request.plot.empty()) results::require_plot_format(request.plot, "--plot");
+  if (!request.yaml) return;
   const auto refuse = [](const char* what) { throw Error(Problem{what, "--yaml", "leave one of the two out"}); };
   if (prints_json) refuse("prints a configuration, and --json a document");
-  if (options.target_days > 0) refuse("prints a configuration, and no answer to --target-days");
-  if (options.budget_usd > 0) refuse("prints a configuration, and no answer to --budget");
+  if (request.question.target_days > 0) refuse("prints a configuration, and no answer to --target-days");
+  if (request.question.budget_usd > 0) refuse("prints a configuration, and no answer to --budget");
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

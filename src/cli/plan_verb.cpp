@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,18 +7,18 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "cli/counted_request.h"
-#include "cli/draw_plot.h"
-#include "cli/number_range.h"
-#include "cli/plan_inputs.h"
 #include "cli/plan_model.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/number_range.h"
+#include "compare/planner_inputs.h"
 #include "planner/plan_validation.h"
 #include "process/local_runner.h"
+#include "report/draw_plot.h"
 #include "report/gnuplot_plans.h"
 #include "text/json_fields.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_plan_examples =
@@ -34,7 +33,7 @@ constexpr const char* k_plan_examples =
     "  tprimat plan llama3_8b --gpu H100 --gpus 64 --parameters parameters.tsv\n";
 
 struct PlanOptions {
-  PlanModelOptions model;
+  PlanModelRequest model;
   std::vector<std::string> tables, calibration;
   std::string output, parameters;
   int64_t folds = 0;
@@ -42,59 +41,62 @@ struct PlanOptions {
 };
 
 // --parameters, else those that the configuration names.
-PlannerSettings load_settings(const PlanOptions& options, const Experiment& experiment) {
-  return load_planner_settings(options.parameters.empty() ? experiment.planner_parameters : options.parameters);
+planner::PlannerSettings load_settings(const PlanOptions& options, const suite::Experiment& experiment) {
+  return planner::load_planner_settings(options.parameters.empty() ? experiment.planner_parameters
+                                                                   : options.parameters);
 }
 
-Json validation_json(const std::vector<PlannedTable>& tables) {
+Json validation_json(const std::vector<planner::PlannedTable>& tables) {
   Json document = Json::object();
   document["tables"] = to_json(tables);
-  document["together"] = to_json(join_errors(tables));
+  document["together"] = to_json(planner::join_errors(tables));
   return document;
 }
 
-std::vector<PublishedTable> load_tables(const std::vector<std::string>& paths) {
-  std::vector<PublishedTable> tables;
-  for (const std::string& path : paths) tables.push_back(load_published_table(path));
+std::vector<planner::PublishedTable> load_tables(const std::vector<std::string>& paths) {
+  std::vector<planner::PublishedTable> tables;
+  for (const std::string& path : paths) tables.push_back(planner::load_published_table(path));
   return tables;
 }
 
-std::vector<PlannedTable> plan_tables(const std::vector<PublishedTable>& tables, const ParameterSet& parameters) {
-  std::vector<PlannedTable> planned;
-  for (const PublishedTable& table : tables) planned.push_back(plan_table(table, parameters));
+std::vector<planner::PlannedTable> plan_tables(const std::vector<planner::PublishedTable>& tables,
+                                               const planner::ParameterSet& parameters) {
+  std::vector<planner::PlannedTable> planned;
+  for (const planner::PublishedTable& table : tables) planned.push_back(planner::plan_table(table, parameters));
   return planned;
 }
 
-void draw_plans(const std::vector<PlannedTable>& tables, const std::filesystem::path& path) {
-  const PlotFormat format = require_plot_format(path, "--plot");
+void draw_plans(const std::vector<planner::PlannedTable>& tables, const std::filesystem::path& path) {
   LocalRunner runner;
-  std::string complaint;
-  const Drawn drawn = draw_script(runner, render_plan_plot(tables, format), path, complaint);
-  if (drawn != Drawn::yes)
-    throw Error(Problem{complaint, "", ""},
-                drawn == Drawn::failed ? ExitStatus::work_failed : ExitStatus::missing_component);
+  results::require_drawn(runner, results::render_plan_plot(tables, results::require_plot_format(path, "--plot")), path);
 }
 
-// `before`: the parameters that a fit began with.
-ExitStatus print_validation(const Session& session, const PlanOptions& options, const std::vector<PlannedTable>& tables,
-                            const PlanInputs& inputs, const ParameterSet& parameters, const ParameterSet* before) {
+// A planner held against published tables and results of runs.
+struct Validated {
+  const std::vector<planner::PlannedTable>& tables;
+  const results::PlanInputs& inputs;
+  const planner::ParameterSet& parameters;
+  const planner::ParameterSet* before = nullptr;  // those that a fit began with
+};
+
+ExitStatus print_validation(const Session& session, const PlanOptions& options, const Validated& validated) {
+  const auto& [tables, inputs, parameters, before] = validated;
   if (!options.model.plot.empty()) draw_plans(tables, options.model.plot);
   Json document = validation_json(tables);
-  std::string text = tables.empty() ? "" : render_plan_validation(tables, options.rows);
+  std::string text = tables.empty() ? "" : planner::render_plan_validation(tables, options.rows);
   if (!inputs.results.empty()) {
-    const OwnResultsReport own = report_own_results(inputs.results, parameters, before);
+    const planner::OwnResultsReport own = planner::report_own_results(inputs.results, parameters, before);
     document["results"] = to_json(own);
-    text += (text.empty() ? "" : "\n") + render_own_results(own);
+    text += (text.empty() ? "" : "\n") + planner::render_own_results(own);
   }
   print_result(session.json ? print_json(document) : text);
   return ExitStatus::done;
 }
 
 ExitStatus validate_plans(const Session& session, const PlanOptions& options) {
-  const PlanInputs inputs = sort_plan_inputs(options.tables);
-  const ParameterSet parameters = load_settings(options, load_session_config(session).experiment).parameters;
-  return print_validation(session, options, plan_tables(load_tables(inputs.tables), parameters), inputs, parameters,
-                          nullptr);
+  const results::PlanInputs inputs = results::sort_plan_inputs(options.tables);
+  const planner::ParameterSet parameters = load_settings(options, load_session_config(session).experiment).parameters;
+  return print_validation(session, options, {plan_tables(load_tables(inputs.tables), parameters), inputs, parameters});
 }
 
 std::string list_reasons(const std::map<std::string, int64_t>& reasons) {
@@ -103,12 +105,12 @@ std::string list_reasons(const std::map<std::string, int64_t>& reasons) {
   return text;
 }
 
-void require_observations(const std::vector<Observation>& observations, const PlanInputs& inputs,
-                          const std::vector<PublishedTable>& tables, const ParameterSet& parameters) {
+void require_observations(const std::vector<planner::Observation>& observations, const results::PlanInputs& inputs,
+                          const std::vector<planner::PublishedTable>& tables, const planner::ParameterSet& parameters) {
   if (!observations.empty()) return;
-  std::map<std::string, int64_t> reasons = report_own_results(inputs.results, parameters).not_predicted;
-  for (const PublishedTable& table : tables)
-    for (const auto& [reason, count] : plan_table(table, parameters).not_predicted) reasons[reason] += count;
+  std::map<std::string, int64_t> reasons = planner::report_own_results(inputs.results, parameters).not_predicted;
+  for (const planner::PublishedTable& table : tables)
+    for (const auto& [reason, count] : planner::plan_table(table, parameters).not_predicted) reasons[reason] += count;
   throw Error(Problem{fmt::format("nothing can be fitted: {}", list_reasons(reasons)), "--calibrate",
                       "docs/planner.md says what a result or a row must state"});
 }
@@ -123,25 +125,27 @@ void tell_use(const PlanOptions& options) {
 }
 
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
-  const PlanInputs inputs = sort_plan_inputs(options.calibration);
-  const std::vector<PublishedTable> tables = load_tables(inputs.tables);
-  const ParameterSet before = load_settings(options, load_session_config(session).experiment).parameters;
-  std::vector<Observation> observations = inputs.observations();
-  for (const PublishedTable& table : tables) {
-    const auto more = observations_of(table);
+  const results::PlanInputs inputs = results::sort_plan_inputs(options.calibration);
+  const std::vector<planner::PublishedTable> tables = load_tables(inputs.tables);
+  const planner::ParameterSet before = load_settings(options, load_session_config(session).experiment).parameters;
+  std::vector<planner::Observation> observations = inputs.observations();
+  for (const planner::PublishedTable& table : tables) {
+    const auto more = planner::observations_of(table);
     observations.insert(observations.end(), more.begin(), more.end());
   }
   require_observations(observations, inputs, tables, before);
-  const ParameterSet fitted = inputs.tables.empty() ? refine(before, observations) : calibrate(before, observations);
-  if (!options.output.empty()) write_file_atomically(options.output, format_parameters(fitted));
-  const auto planned = options.folds > 0 ? cross_validate(tables, before, options.folds) : plan_tables(tables, fitted);
-  const ExitStatus status = print_validation(session, options, planned, inputs, fitted, &before);
+  const planner::ParameterSet fitted =
+      inputs.tables.empty() ? planner::refine(before, observations) : planner::calibrate(before, observations);
+  if (!options.output.empty()) write_file_atomically(options.output, planner::format_parameters(fitted));
+  const auto planned =
+      options.folds > 0 ? planner::cross_validate(tables, before, options.folds) : plan_tables(tables, fitted);
+  const ExitStatus status = print_validation(session, options, {planned, inputs, fitted, &before});
   tell_use(options);
   return status;
 }
 
 ExitStatus plan_asked_model(const Session& session, const PlanOptions& options) {
-  const LoadedExperiment configured = load_session_config(session);
+  const suite::LoadedExperiment configured = load_session_config(session);
   return plan_model(session, options.model, configured, load_settings(options, configured.experiment));
 }
 
@@ -150,27 +154,27 @@ void check_options(const PlanOptions& options) {
   if (options.rows && !reads_tables)
     throw Error(Problem{"shows the rows of tables, and there are none", "--rows", "add --validate TABLE"});
   const char* table_option = options.calibration.empty() ? "--validate" : "--calibrate";
-  if (reads_tables && !options.model.model.empty())
-    throw Error(Problem{fmt::format("reads tables, and plans no model '{}'", options.model.model.substr(0, 64)),
-                        table_option, "leave one of the two out"});
+  if (reads_tables && !options.model.question.model.empty())
+    throw Error(
+        Problem{fmt::format("reads tables, and plans no model '{}'", options.model.question.model.substr(0, 64)),
+                table_option, "leave one of the two out"});
 }
 
-void add_parameter_options(CLI::App& verb, PlanOptions& options) {
+void add_parameter_options(CommandLine& verb, PlanOptions& options) {
   verb.add_option("--parameters", options.parameters,
                   "Fitted parameters that --calibrate wrote (default: the configuration's, else the built-in ones)")
       ->type_name("FILE");
 }
 
-void add_table_options(CLI::App& verb, PlanOptions& options) {
-  CLI::Option* validate =
+void add_table_options(CommandLine& verb, PlanOptions& options) {
+  Option* validate =
       verb.add_option("--validate", options.tables,
                       "Predict the rows of these tables of published measurements, or these results of runs")
           ->type_name("TABLE|DIR|FILE");
-  CLI::Option* calibration =
-      verb.add_option("--calibrate", options.calibration,
-                      "Fit the parameters to these tables, or to results of runs (files or folders)")
-          ->type_name("TABLE|DIR|FILE")
-          ->excludes(validate);
+  Option* calibration = verb.add_option("--calibrate", options.calibration,
+                                        "Fit the parameters to these tables, or to results of runs (files or folders)")
+                            ->type_name("TABLE|DIR|FILE")
+                            ->excludes(validate);
   verb.add_option("--output", options.output, "Write the fitted parameters to this file")
       ->type_name("FILE")
       ->needs(calibration);
@@ -183,8 +187,8 @@ void add_table_options(CLI::App& verb, PlanOptions& options) {
 
 }  // namespace
 
-void add_plan_verb(CLI::App& program, Session& session) {
-  CLI::App* verb =
+void add_plan_verb(CommandLine& program, Session& session) {
+  CommandLine* verb =
       add_verb(program, session, "plan", "Predict step time and memory; rank all layouts of a model", k_plan_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
@@ -197,10 +201,10 @@ void add_plan_verb(CLI::App& program, Session& session) {
       check_options(*options);
       if (!options->calibration.empty()) return calibrate_plans(session, *options);
       if (!options->tables.empty()) return validate_plans(session, *options);
-      if (!options->model.model.empty()) return plan_asked_model(session, *options);
+      if (!options->model.question.model.empty()) return plan_asked_model(session, *options);
       throw Error(Problem{"needs a model, --validate TABLE or --calibrate TABLE", "plan", "see tprimat plan --help"});
     };
   });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

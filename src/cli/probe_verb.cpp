@@ -1,23 +1,20 @@
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "cli/gpu_probe_report.h"
-#include "cli/number_range.h"
-#include "cli/parse_choice.h"
-#include "cli/probe_report.h"
+#include "cli/hand_over.h"
 #include "cli/verbs.h"
+#include "command_line/number_range.h"
 #include "config/load.h"
-#include "ops/gpu_module.h"
+#include "spec/train_spec.h"
 #include "text/format.h"
-#include "text/json_fields.h"
-#include "train/backend.h"
+#include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_probe_examples =
@@ -34,115 +31,54 @@ struct ProbeOptions {
   bool collectives = false;
 };
 
-template <class Report>
-ExitStatus print_report(const Session& session, const Report& report, std::string (*render)(const Report&)) {
-  print_result(session.json ? print_json(to_json(report)) : render(report));
-  return ExitStatus::done;
-}
-
-void warn(const std::vector<std::string>& disturbances) {
-  for (const std::string& sentence : disturbances) log_warning(sentence);
-}
-
-ExitStatus probe_machine(const Session& session, const ProbeOptions& options) {
-  log_note("measuring for about 12 seconds; other work on this machine lowers the figures");
-  const ProbeReport report = run_cpu_probes(options.threads);
-  warn(list_disturbances(report));
-  return print_report(session, report, render_probe);
-}
-
-const ModelEntry& require_model(const Experiment& experiment, const std::string& name) {
-  if (const ModelEntry* entry = experiment.find_model_entry(name)) return *entry;
+const suite::ModelEntry& require_model(const suite::Experiment& experiment, const std::string& name) {
+  if (const suite::ModelEntry* entry = experiment.find_model_entry(name)) return *entry;
   std::vector<std::string> names;
-  for (const ModelEntry& entry : experiment.models) names.push_back(entry.spec.name);
+  for (const suite::ModelEntry& entry : experiment.models) names.push_back(entry.spec.name);
   const std::string near = nearest_word(name, names);
-  throw Error(Problem{fmt::format("the configuration has no model '{}'; it has {}", name, fmt::join(names, ", ")),
-                      "--model", near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+  throw Error(Problem{fmt::format("the configuration has no model '{}'; it has {}", name, join(names, ", ")), "--model",
+                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
 }
 
-struct ProbedModel {
-  ModelSpec spec;
-  int64_t tokens = 0;  // MBS·SL
-};
-
-ProbedModel read_model(const Session& session, const ProbeOptions& options) {
-  ConfigSources sources;
+TrainSpec read_model(const Session& session, const std::string& model) {
+  suite::ConfigSources sources;
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
-  sources.environment = current_environment();
-  const Experiment experiment = load_experiment(sources).experiment;
-  const ProbedModel model{require_model(experiment, options.model).spec,
-                          experiment.micro_batch_size * experiment.sequence_length};
-  log_note(fmt::format("measuring the products of {} over {} tokens; large ones take seconds each", model.spec.name,
-                       model.tokens));
-  return model;
+  sources.environment = suite::current_environment();
+  const suite::Experiment experiment = suite::load_experiment(sources).experiment;
+  TrainSpec spec;
+  spec.model = require_model(experiment, model).spec;
+  spec.micro_batch_size = experiment.micro_batch_size;
+  spec.sequence_length = experiment.sequence_length;
+  return spec;
 }
 
-ExitStatus probe_model(const Session& session, const ProbeOptions& options) {
-  const auto [model, tokens] = read_model(session, options);
-  const ModelProbeReport report = run_model_probes(model, tokens, options.threads);
-  warn(list_disturbances(report));
-  return print_report(session, report, render_model_probe);
-}
-
-GpuProbePlan plan_gpu_probe(const ProbedModel& model) {
-  GpuProbePlan plan;
-  plan.products = model_products(model.spec, model.tokens, k_any_product_flops);
-  plan.measures_memory = false;
-  return plan;
-}
-
-ExitStatus probe_gpu(const Session& session, const ProbeOptions& options, Platform platform) {
-  const GpuModule& module = load_gpu_module(platform == Platform::nvd ? GpuVendor::nvd : GpuVendor::amd);
-  const std::optional<ProbedModel> model =
-      options.model.empty() ? std::nullopt : std::optional(read_model(session, options));
-  if (!model) log_note("measuring for about a minute; other work on this GPU lowers the figures");
-  const auto device = module.make_device(0);
-  const auto watch = watch_gpu(platform, 0);
-  GpuProbeReport report =
-      run_gpu_probes({device.get(), module.f32_ops, module.bf16_ops, module.f16_ops, module.products},
-                     model ? plan_gpu_probe(*model) : standard_gpu_plan(), *watch);
-  if (model) {
-    report.model = model->spec.name;
-    report.tokens = model->tokens;
-  }
-  warn(list_disturbances(report));
-  return print_report(session, report, render_gpu_probe);
-}
-
-CollectiveReport measure_between_gpus(Communicator& world, Platform platform) {
-  const Backend backend = backend_of(platform, world, launcher_place());
-  const auto group = backend.connect(world.split(0, world.rank()));
-  std::vector<int64_t> sizes = k_collective_bytes;
-  sizes.push_back(int64_t{1} << 30);
-  return measure_collectives(*group, *backend.device, sizes);
-}
-
-ExitStatus probe_collectives(const Session& session, Platform platform) {
-  const auto world = make_world_communicator();
-  if (world->size() == 1)
-    throw Error(Problem{"collectives need several ranks, and this program runs alone", "--collectives",
-                        "mpirun -n 2 tprimat probe --collectives"});
-  const bool speaks = world->rank() == 0;
-  if (speaks) log_note("measuring for about 10 seconds");
-  const CollectiveReport report =
-      platform == Platform::cpu ? measure_collectives(*world) : measure_between_gpus(*world, platform);
-  if (!speaks) return ExitStatus::done;
-  warn(list_disturbances(report));
-  return print_report(session, report, render_collectives);
+// A file in memory that the trainer, in this process's place, finds at the path returned.
+std::string keep_for_trainer(const std::string& text) {
+  const int file = ::memfd_create("train_spec.json", 0);
+  if (file < 0 || ::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw Error(Problem{"the model's specification cannot be kept in memory", "--model", ""}, ExitStatus::work_failed);
+  return fmt::format("/proc/self/fd/{}", file);
 }
 
 ExitStatus probe(const Session& session, const ProbeOptions& options) {
-  const auto platform = parse_choice<Platform>(options.device, "--device");
-  if (options.collectives) return probe_collectives(session, platform);
-  if (platform != Platform::cpu) return probe_gpu(session, options, platform);
-  return options.model.empty() ? probe_machine(session, options) : probe_model(session, options);
+  std::vector<std::string> words = {"probe", "--device", options.device};
+  if (options.threads > 0) words.insert(words.end(), {"--threads", fmt::format("{}", options.threads)});
+  if (options.collectives) words.push_back("--collectives");
+  if (!options.model.empty())
+    words.insert(words.end(),
+                 {"--spec", keep_for_trainer(print_json(train_spec_to_json(read_model(session, options.model))))});
+  if (session.json) words.push_back("--json");
+  if (session.quiet) words.push_back("--quiet");
+  if (session.verbose) words.push_back("--verbose");
+  if (session.no_color) words.push_back("--no-color");
+  become_trainer(std::move(words));
 }
 
 }  // namespace
 
-void add_probe_verb(CLI::App& program, Session& session) {
-  CLI::App* verb =
+void add_probe_verb(CommandLine& program, Session& session) {
+  CommandLine* verb =
       add_verb(program, session, "probe", "Measure what this machine achieves: matrix products, memory, collectives",
                k_probe_examples);
   add_json_option(*verb, session);
@@ -161,4 +97,4 @@ void add_probe_verb(CLI::App& program, Session& session) {
   verb->callback([&session, options] { session.action = [&session, options] { return probe(session, *options); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

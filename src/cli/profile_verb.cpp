@@ -1,15 +1,14 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cli/parse_choice.h"
 #include "cli/run_options.h"
 #include "cli/verbs.h"
+#include "command_line/parse_choice.h"
 #include "text/json_fields.h"
 #include "trace/profile_summary.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_profile_examples =
@@ -25,19 +24,20 @@ struct ProfileOptions {
 };
 
 ExitStatus print_summary(const Session& session, const std::string& file) {
-  const ProfileSummary summary = summarise_profile(std::filesystem::path(file));
-  print_result(session.json ? print_json(to_json(summary)) : render_profile(summary));
+  const logs::ProfileSummary summary = logs::summarise_profile(std::filesystem::path(file));
+  print_result(session.json ? print_json(to_json(summary)) : logs::render_profile(summary));
   return ExitStatus::done;
 }
 
-ProfileRequest profile_request_of(const ProfileOptions& options) {
-  ProfileRequest request;
-  if (!options.window.empty()) request.steps = parse_step_range(options.window, "--window");
+suite::ProfileRequest profile_request_of(const ProfileOptions& options) {
+  suite::ProfileRequest request;
+  if (!options.window.empty()) request.steps = suite::parse_step_range(options.window, "--window");
   if (options.profiler == "auto") return request;
-  request.profiler = parse_enum<Profiler>(options.profiler);
+  request.profiler = parse_enum<suite::Profiler>(options.profiler);
   if (!request.profiler)
-    throw Error(Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<Profiler>(),
-                        "--profiler", suggest_word(options.profiler, names_of<Profiler>())});
+    throw Error(
+        Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<suite::Profiler>(),
+                "--profiler", suggest_word(options.profiler, names_of<suite::Profiler>())});
   return request;
 }
 
@@ -49,10 +49,10 @@ ExitStatus profile(const Session& session, ProfileOptions options) {
 
 }  // namespace
 
-void add_profile_verb(CLI::App& program, Session& session) {
-  CLI::App* verb = add_verb(program, session, "profile",
-                            "Run under a profiler, and say where the time went; or say it of a trace that is there",
-                            k_profile_examples);
+void add_profile_verb(CommandLine& program, Session& session) {
+  CommandLine* verb = add_verb(program, session, "profile",
+                               "Run under a profiler, and say where the time went; or say it of a trace that is there",
+                               k_profile_examples);
   auto options = std::make_shared<ProfileOptions>();
   verb->add_option(
           "--summarise", options->file,
@@ -68,4 +68,4 @@ void add_profile_verb(CLI::App& program, Session& session) {
   verb->callback([&session, options] { session.action = [&session, options] { return profile(session, *options); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

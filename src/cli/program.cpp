@@ -1,3 +1,12 @@
-#include "cli/main.h"
+#include "cli/hand_over.h"
+#include "cli/verbs.h"
+#include "command_line/run_program.h"
 
-int main(int argc, char** argv) { return tprimat::run_program(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace tprimat::cli;
+  using namespace tprimat;
+  if (is_trainer_verb(argc, argv)) return run_trainer_verb(argc, argv);
+  return run_program(
+      {"How fast, how cheaply and how close to the limit does this hardware train this language model?", add_verbs},
+      argc, argv);
+}

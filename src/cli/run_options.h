@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/session.h"
+#include "command_line/session.h"
 #include "run/profile_window.h"
 #include "run/suite_context.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 
 // What `tprimat run` and `tprimat profile` are told.
 struct RunOptions {
@@ -17,20 +17,20 @@ struct RunOptions {
   int64_t runs = 0, steps = 0;  // 0: as the configuration says
   std::string dataset, output;
   double time_limit_seconds = 0.0;
-  double hang_factor = HangLimits{}.factor, startup_seconds = -1.0;  // negative: as limits_of says
+  double hang_factor = suite::HangLimits{}.factor, startup_seconds = -1.0;  // negative: as limits_of says
   double cool_down_seconds = 0.0;
   int64_t retries = 0;
   std::string launcher;  // empty: as the configuration says
   int64_t nodes = 0;     // the same
   bool dry_run = false, resume = false;
-  bool force = false;                     // start what does not fit into memory too
-  std::optional<ProfileRequest> profile;  // profiled runs, and no others
+  bool force = false;                            // start what does not fit into memory too
+  std::optional<suite::ProfileRequest> profile;  // profiled runs, and no others
 };
 
 // The options of both; those of `run` alone are not among them.
-void add_run_options(CLI::App& verb, Session& session, RunOptions& options);
+void add_run_options(CommandLine& verb, Session& session, RunOptions& options);
 
 // Plans and runs, or shows the plan. Throws Error.
 ExitStatus run_configuration(const Session& session, const RunOptions& options);
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

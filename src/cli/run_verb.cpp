@@ -1,8 +1,6 @@
 #include <fmt/format.h>
-#include <oneapi/dnnl/dnnl_version.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -10,15 +8,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output.h"
-#include "cli/number_range.h"
-#include "cli/parse_choice.h"
 #include "cli/run_options.h"
-#include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "command_line/number_range.h"
+#include "command_line/parse_choice.h"
+#include "command_line/terminal.h"
 #include "config/load.h"
 #include "launch/dry_run.h"
-#include "probe/gemm_probe.h"
-#include "probe/memory_probe.h"
+#include "launch/trainer_program.h"
 #include "process/interrupt.h"
 #include "process/local_runner.h"
 #include "run/forecast.h"
@@ -27,7 +24,7 @@
 #include "telemetry/gpu_libraries.h"
 #include "text/json_fields.h"
 
-namespace tprimat {
+namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_run_examples =
@@ -43,25 +40,25 @@ void add_launch_overrides(std::vector<std::string>& overrides, const RunOptions&
   if (options.nodes > 0) overrides.push_back(fmt::format("launch.nodes={}", options.nodes));
 }
 
-LoadedExperiment load(const Session& session, const RunOptions& options) {
-  ConfigSources sources;
+suite::LoadedExperiment load(const Session& session, const RunOptions& options) {
+  suite::ConfigSources sources;
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
   if (options.steps > 0) sources.overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
   add_launch_overrides(sources.overrides, options);
   // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
   if (options.strategies.size() == 1) sources.strategy = options.strategies.front();
-  sources.environment = current_environment();
-  LoadedExperiment loaded = load_experiment(sources);
+  sources.environment = suite::current_environment();
+  suite::LoadedExperiment loaded = suite::load_experiment(sources);
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
-  log_detail("configuration: " + loaded.origin);
+  log_detail("configuration: " + loaded.origin.text());
   if (options.runs > 0) loaded.experiment.runs = options.runs;
   if (!options.output.empty()) loaded.experiment.output_directory = options.output;
   return loaded;
 }
 
-SuiteRequest request_of(const RunOptions& options) {
-  SuiteRequest request;
+suite::SuiteRequest request_of(const RunOptions& options) {
+  suite::SuiteRequest request;
   if (options.platform != "auto") request.platform = parse_choice<Platform>(options.platform, "--platform");
   for (const std::string& name : options.frameworks)
     request.frameworks.push_back(parse_choice<Framework>(name, "--framework"));
@@ -69,43 +66,27 @@ SuiteRequest request_of(const RunOptions& options) {
   request.strategies = options.strategies;
   if (!options.dataset.empty()) request.dataset = options.dataset;
   request.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
-  if (options.dry_run) request.presence = Presence::any;
+  if (options.dry_run) request.presence = suite::Presence::any;
   request.profile = options.profile;
   return request;
 }
 
-std::optional<MeasuredPeak> measure_cpu_peak(Precision precision, int64_t threads, const StopRequest& is_stopped) {
-  const auto peak = measure_gemm_peak(precision, static_cast<int>(threads), is_stopped);
-  if (!peak) return std::nullopt;
-  MeasuredPeak measured{{fmt::format("measured:cpu:{}", enum_name(peak->precision)), peak->flops_per_second, peak->how},
-                        {}};
-  const MemoryBandwidth memory = measure_memory_bandwidth(static_cast<int>(threads), {StreamKernel::triad}, is_stopped);
-  measured.peak.memory_bytes_per_second = memory.rate(StreamKernel::triad);
-  measured.peak.memory_source = "triad: " + memory.how;
-  constexpr double k_undisturbed_share = 0.95;
-  if (peak->cpu_share < k_undisturbed_share)
-    measured.warning = fmt::format(
-        "while the matmul peak was measured, other processes took {} of the CPU time: the peak is too low, "
-        "so MFU is overstated against it",
-        format_percent(1.0 - peak->cpu_share));
-  return measured;
-}
-
 void write_progress(std::string_view text) { write_stderr(text); }
 
-std::unique_ptr<Reporter> make_reporter(const Session& session) {
-  if (session.quiet) return std::make_unique<SilentReporter>();
+std::unique_ptr<suite::Reporter> make_reporter(const Session& session) {
+  if (session.quiet) return std::make_unique<suite::SilentReporter>();
   constexpr size_t k_usual_width = 80;
   const auto width = [] { return terminal_width(STDERR_FILENO, k_usual_width); };
-  if (is_live_terminal(STDERR_FILENO)) return std::make_unique<TerminalReporter>(write_progress, width);
-  return std::make_unique<PlainReporter>(write_progress);
+  if (is_live_terminal(STDERR_FILENO)) return std::make_unique<suite::TerminalReporter>(write_progress, width);
+  return std::make_unique<suite::PlainReporter>(write_progress);
 }
 
-Json plan_to_json(const PlannedRun& run, const Forecast& known) {
+Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
   Json files = Json::array();
-  for (const GeneratedFile& file : run.plan.files) files.push_back({{"path", file.path}, {"content", file.content}});
+  for (const suite::GeneratedFile& file : run.plan.files)
+    files.push_back({{"path", file.path}, {"content", file.content}});
   Json deviations = Json::array();
-  for (const Deviation& each : run.plan.deviations)
+  for (const suite::Deviation& each : run.plan.deviations)
     deviations.push_back({{"key", each.key}, {"asked", each.asked}, {"effective", each.effective}});
   return Json{{"run", describe(run)},
               {"command", run.plan.command},
@@ -115,42 +96,58 @@ Json plan_to_json(const PlannedRun& run, const Forecast& known) {
               {"log", run.plan.log_path},
               {"steps_file", run.plan.steps_path},
               {"deviations", deviations},
-              {"prediction", forecast_to_json(known)},
+              {"prediction", suite::forecast_to_json(known)},
               {"cleanup_command", run.plan.cleanup_command},
               {"result", run.plan.result_path},
               {"config_hash", run.config_hash}};
 }
 
-ExitStatus print_plan(const SuitePlan& suite, const MachineFacts& machine, const PlannerSettings& planner,
-                      bool as_json) {
+ExitStatus print_plan(const suite::SuitePlan& suite, const MachineFacts& machine,
+                      const planner::PlannerSettings& planner, bool as_json) {
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
-  for (const Problem& problem : find_misfits(suite, machine, planner)) log_warning(to_string(problem));
+  for (const Problem& problem : suite::find_misfits(suite, machine, planner)) log_warning(to_string(problem));
   Json list = Json::array();
-  for (const PlannedRun& run : suite.runs) {
-    const Forecast known = forecast(run, machine, planner);
+  for (const suite::PlannedRun& run : suite.runs) {
+    const suite::Forecast known = suite::forecast(run, machine, planner);
     if (as_json)
       list.push_back(plan_to_json(run, known));
     else
-      print_result(render_comment(fmt::format("{}; result: {}", describe(run), run.plan.result_path)) +
-                   render_comment("memory: " + describe_memory(known)) + render_shell(run.plan) + "\n");
+      print_result(suite::render_comment(fmt::format("{}; result: {}", describe(run), run.plan.result_path)) +
+                   suite::render_comment("memory: " + suite::describe_memory(known)) + suite::render_shell(run.plan) +
+                   "\n");
   }
   if (as_json) print_result(print_json(list));
   return ExitStatus::done;
 }
 
-SuiteContext suite_context(ProcessRunner& processes, const InterruptGuard& interrupts) {
+// The trainer's own libraries, for the record. That it cannot name them keeps nothing from being measured.
+std::map<std::string, std::string> built_in_libraries(ProcessRunner& processes, const InterruptGuard& interrupts) {
+  if (!suite::find_trainer_program()) return {};
+  try {
+    return suite::read_trainer_libraries(processes, Platform::cpu, [&] { return interrupts.count() > 0; }).built_in;
+  } catch (const Error& error) {
+    if (error.status() == ExitStatus::interrupted) throw;
+    for (Problem problem : error.problems()) {
+      problem.what += ", so results will not name the trainer's libraries";
+      log_warning(to_string(problem));
+    }
+    return {};
+  }
+}
+
+suite::SuiteContext suite_context(ProcessRunner& processes, const InterruptGuard& interrupts) {
   const auto libraries = open_gpu_libraries();
   return {processes,
           read_machine(libraries),
           libraries,
-          [&interrupts](Precision precision, int64_t threads) {
-            return measure_cpu_peak(precision, threads, [&interrupts] { return interrupts.count() > 0; });
+          [&](Precision precision, int64_t threads) {
+            return suite::measure_cpu_peak(processes, precision, threads, [&] { return interrupts.count() > 0; });
           },
           [&interrupts] { return interrupts.count(); },
-          {{"onednn", fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH)}}};
+          {}};
 }
 
-bool has_problem(const SuitePlan& suite, const Problem& problem) {
+bool has_problem(const suite::SuitePlan& suite, const Problem& problem) {
   for (const Problem& each : suite.unavailable)
     if (each.what == problem.what && each.where == problem.where) return true;
   return false;
@@ -158,14 +155,14 @@ bool has_problem(const SuitePlan& suite, const Problem& problem) {
 
 // With `experiment.profiling`, every training once more after the measured runs. That a profiler is missing does not
 // keep these from being measured.
-SuitePlan plan_all(const Experiment& experiment, const RunOptions& options, const MachineFacts& machine) {
-  SuiteRequest request = request_of(options);
-  SuitePlan suite = plan_suite(experiment, request, machine);
+suite::SuitePlan plan_all(const suite::Experiment& experiment, const RunOptions& options, const MachineFacts& machine) {
+  suite::SuiteRequest request = request_of(options);
+  suite::SuitePlan suite = suite::plan_suite(experiment, request, machine);
   if (!experiment.profiling || options.profile) return suite;
-  request.profile = ProfileRequest();
+  request.profile = suite::ProfileRequest();
   try {
-    SuitePlan profiles = plan_suite(experiment, request, machine);
-    for (PlannedRun& run : profiles.runs) suite.runs.push_back(std::move(run));
+    suite::SuitePlan profiles = suite::plan_suite(experiment, request, machine);
+    for (suite::PlannedRun& run : profiles.runs) suite.runs.push_back(std::move(run));
     for (const Problem& problem : profiles.unavailable)
       if (!has_problem(suite, problem)) suite.unavailable.push_back(problem);
   } catch (const Error& error) {
@@ -176,17 +173,17 @@ SuitePlan plan_all(const Experiment& experiment, const RunOptions& options, cons
 }
 
 // Nothing is started where something cannot end well. What `resume` finds complete does not start.
-void refuse_misfits(SuitePlan suite, const MachineFacts& machine, const PlannerSettings& planner,
+void refuse_misfits(suite::SuitePlan suite, const MachineFacts& machine, const planner::PlannerSettings& planner,
                     const RunOptions& options) {
   if (options.resume)
-    std::erase_if(suite.runs, [](const PlannedRun& run) { return !run.profile && find_complete_result(run); });
-  std::vector<Problem> problems = find_misfits(suite, machine, planner);
+    std::erase_if(suite.runs, [](const suite::PlannedRun& run) { return !run.profile && find_complete_result(run); });
+  std::vector<Problem> problems = suite::find_misfits(suite, machine, planner);
   if (!options.force) throw_if_any(std::move(problems));
   for (const Problem& problem : problems) log_warning(to_string(problem));
 }
 
-SuiteOptions suite_options_of(const RunOptions& options, const Experiment& experiment) {
-  SuiteOptions suite;
+suite::SuiteOptions suite_options_of(const RunOptions& options, const suite::Experiment& experiment) {
+  suite::SuiteOptions suite;
   suite.resume = options.resume;
   suite.fixed_warmup_steps = experiment.fixed_warmup_steps;
   if (options.time_limit_seconds > 0.0) suite.time_limit_seconds = options.time_limit_seconds;
@@ -194,11 +191,11 @@ SuiteOptions suite_options_of(const RunOptions& options, const Experiment& exper
   if (options.startup_seconds >= 0.0) suite.hang.startup_seconds = options.startup_seconds;
   suite.cool_down_seconds = options.cool_down_seconds;
   suite.retries = options.retries;
-  suite.planner = load_planner_settings(experiment.planner_parameters);
+  suite.planner = planner::load_planner_settings(experiment.planner_parameters);
   return suite;
 }
 
-void add_choices(CLI::App& verb, RunOptions& options) {
+void add_choices(CommandLine& verb, RunOptions& options) {
   verb.add_option("--platform", options.platform, "auto (what this machine is), nvd, amd or cpu")
       ->type_name("NAME")
       ->capture_default_str();
@@ -222,11 +219,11 @@ void add_choices(CLI::App& verb, RunOptions& options) {
       ->type_name("DIR");
 }
 
-void add_time(CLI::App& verb, const std::string& name, double& seconds, const std::string& help) {
+void add_time(CommandLine& verb, const std::string& name, double& seconds, const std::string& help) {
   verb.add_option(name, seconds, help)->transform(time_in_seconds())->type_name("TIME");
 }
 
-void add_limits(CLI::App& verb, RunOptions& options) {
+void add_limits(CommandLine& verb, RunOptions& options) {
   verb.add_option("--steps", options.steps, "Optimizer steps of every run (default: as configured)")
       ->check(positive_count());
   add_time(verb, "--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h");
@@ -245,7 +242,7 @@ void add_limits(CLI::App& verb, RunOptions& options) {
 
 }  // namespace
 
-void add_run_options(CLI::App& verb, Session& session, RunOptions& options) {
+void add_run_options(CommandLine& verb, Session& session, RunOptions& options) {
   add_json_option(verb, session);
   add_config_options(verb, session);
   add_choices(verb, options);
@@ -253,23 +250,28 @@ void add_run_options(CLI::App& verb, Session& session, RunOptions& options) {
 }
 
 ExitStatus run_configuration(const Session& session, const RunOptions& options) {
-  const Experiment experiment = load(session, options).experiment;
+  const suite::Experiment experiment = load(session, options).experiment;
   LocalRunner processes;
   const InterruptGuard interrupts;
-  const SuiteContext around = suite_context(processes, interrupts);
-  const SuitePlan suite = plan_all(experiment, options, around.machine);
-  const SuiteOptions how = suite_options_of(options, experiment);
+  suite::SuiteContext around = suite_context(processes, interrupts);
+  const suite::SuitePlan suite = plan_all(experiment, options, around.machine);
+  const suite::SuiteOptions how = suite_options_of(options, experiment);
+  const bool trains_itself = std::any_of(suite.runs.begin(), suite.runs.end(), [&](const suite::PlannedRun& run) {
+    return run.framework == Framework::native && !(options.resume && !run.profile && find_complete_result(run));
+  });
   if (options.dry_run) return print_plan(suite, around.machine, how.planner, session.json);
+  if (trains_itself) suite::require_trainer_program();
   refuse_misfits(suite, around.machine, how.planner, options);
+  around.libraries = built_in_libraries(processes, interrupts);
 
-  const SuiteReport report = run_suite(suite, how, around, *make_reporter(session));
-  print_result(session.json ? print_json(report_to_json(report)) : render_report(report));
-  return exit_status_of(report);
+  const suite::SuiteReport report = suite::run_suite(suite, how, around, *make_reporter(session));
+  print_result(session.json ? print_json(suite::report_to_json(report)) : suite::render_report(report));
+  return suite::exit_status_of(report);
 }
 
-void add_run_verb(CLI::App& program, Session& session) {
-  CLI::App* verb = add_verb(program, session, "run", "Train what the configuration names on this machine, and measure",
-                            k_run_examples);
+void add_run_verb(CommandLine& program, Session& session) {
+  CommandLine* verb = add_verb(program, session, "run",
+                               "Train what the configuration names on this machine, and measure", k_run_examples);
   auto options = std::make_shared<RunOptions>();
   add_run_options(*verb, session, *options);
   verb->add_option("--runs", options->runs, "Repeat every run this often (default: as configured)")
@@ -279,4 +281,4 @@ void add_run_verb(CLI::App& program, Session& session) {
       [&session, options] { session.action = [&session, options] { return run_configuration(session, *options); }; });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

@@ -1,10 +1,12 @@
 #include "cli/verbs.h"
 
-namespace tprimat {
+#include "cli/hand_over.h"
 
-void add_verbs(CLI::App& program, Session& session) {
+namespace tprimat::cli {
+
+void add_verbs(CommandLine& program, Session& session) {
   add_run_verb(program, session);
-  add_train_verb(program, session);
+  add_trainer_verb(program, "train");
   add_extract_verb(program, session);
   add_compare_verb(program, session);
   add_export_verb(program, session);
@@ -13,11 +15,11 @@ void add_verbs(CLI::App& program, Session& session) {
   add_probe_verb(program, session);
   add_estimate_verb(program, session);
   add_plan_verb(program, session);
-  add_data_verb(program, session);
+  add_trainer_verb(program, "data");
   add_doctor_verb(program, session);
   add_config_verb(program, session);
   add_docker_verb(program, session);
   add_detect_verb(program, session);
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::cli

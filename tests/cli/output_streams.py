@@ -7,6 +7,7 @@ is aborted, and no file takes the number of a closed stream.
 usage: output_streams.py PROGRAM
 """
 
+import os
 import pathlib
 import re
 import signal
@@ -66,9 +67,11 @@ def run_unread(program, preparation, call):
         environment = run_cases.make_environment(program, folder)
         if preparation:
             subprocess.run(["/bin/sh", "-c", preparation], cwd=folder, env=environment, check=True, capture_output=True, timeout=run_cases.SECONDS)
-        child = subprocess.Popen(["/bin/sh", "-c", f"exec {call}"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        reader, writer = os.pipe()
+        os.close(reader)
+        child = subprocess.Popen(["/bin/sh", "-c", f"exec {call}"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=writer,
                                  stderr=subprocess.PIPE)
-        child.stdout.close()
+        os.close(writer)
         stderr = child.stderr.read()
         return child.wait(run_cases.SECONDS), stderr
 

@@ -126,21 +126,9 @@ class Trainer {
     if (event.what == "truncate" && ::truncate(path_of(event.value).c_str(), 0) != 0) std::exit(99);
     if (event.what == "torchrun") report_as_torchrun(number);
     if (event.what == "mpirun") report_as_mpirun(number);
-    if (event.what == "slow") slow_ = number;
-    if (event.what == "rate") rate_ = event.value;
-    if (event.what == "setting") std::printf("setting %s\n", event.value.c_str());
-    if (event.what == "deaf") std::signal(SIGTERM, SIG_IGN);
-    if (event.what == "nan") nan_ = true;
-    if (event.what == "tokens") tokens_ = ", \"tokens\": " + event.value;
+    change_steps(event, number);
     std::fflush(stdout);
-    if (event.what == "exit") std::exit(number);
-    if (event.what == "signal") std::raise(number);
-    if (event.what == "crash") crash();
-    while (event.what == "hang") sleep_ms(1000);
-    if (event.what == "half") {
-      std::fputs("{\"step\": 99, \"time_sec", steps_);
-      std::exit(0);
-    }
+    end(event, number);
   }
 
   void do_step(int step, int milliseconds) {
@@ -157,6 +145,26 @@ class Trainer {
   }
 
  private:
+  void change_steps(const Event& event, int number) {
+    if (event.what == "slow") slow_ = number;
+    if (event.what == "rate") rate_ = event.value;
+    if (event.what == "setting") std::printf("setting %s\n", event.value.c_str());
+    if (event.what == "deaf") std::signal(SIGTERM, SIG_IGN);
+    if (event.what == "nan") nan_ = true;
+    if (event.what == "tokens") tokens_ = ", \"tokens\": " + event.value;
+  }
+
+  void end(const Event& event, int number) {
+    if (event.what == "exit") std::exit(number);
+    if (event.what == "signal") std::raise(number);
+    if (event.what == "crash") crash();
+    while (event.what == "hang") sleep_ms(1000);
+    if (event.what == "half") {
+      std::fputs("{\"step\": 99, \"time_sec", steps_);
+      std::exit(0);
+    }
+  }
+
   static void crash() {
     std::signal(SIGSEGV, SIG_DFL);  // a sanitizer would catch it
     ::kill(::getpid(), SIGSEGV);

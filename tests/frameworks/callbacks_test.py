@@ -138,7 +138,7 @@ class HuggingFace(InFolder):
         self.assertTrue(all(seconds < 0.6 for seconds in times[1:]), times)  # an evaluation lasts 4 x 0.15 s
 
 
-@unittest.skipIf(paths.missing("lightning"), "lightning is not installed")
+@unittest.skipIf(paths.missing("lightning"), "lightning is not installed: pip install lightning")
 class Lightning(InFolder):
     def train(self, **options):
         import lightning.pytorch as pl
@@ -183,7 +183,7 @@ class Lightning(InFolder):
         self.assertTrue(all(record["time_seconds"] < 0.8 for record in records[1:]), records)  # it lasts 8 x 0.1 s
 
 
-@unittest.skipIf(paths.missing("setuptools"), "setuptools is not installed")
+@unittest.skipIf(paths.missing("setuptools"), "setuptools is not installed: pip install setuptools")
 class Installation(InFolder):
     def test_pip_installs_the_package_alone(self):
         shutil.copytree(paths.SOURCES, self.folder / "frameworks")

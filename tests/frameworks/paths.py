@@ -36,6 +36,7 @@ def run_tests_with(*packages):
     use_chosen_python()
     lacking = missing(*packages)
     if lacking:
-        print(f"skipped: {sys.executable} has no {', '.join(lacking)}; name another with TPRIMAT_PYTHON")
+        print(f"skipped: {sys.executable} has no {', '.join(lacking)}: "
+              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
         sys.exit(77)
     run_tests()

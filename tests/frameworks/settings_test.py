@@ -107,7 +107,7 @@ class Adapter(unittest.TestCase):
 
     def train(self, framework, options={}, code=None, precision=None, **environment):
         if framework == "deep" and paths.missing("deepspeed"):
-            self.skipTest("deepspeed is not installed")
+            self.skipTest("deepspeed is not installed; get it with: pip install -r tests/parity/requirements.txt")
         adapter = self.write_run(framework, options)
         if precision:
             file = adapter.parent / "train_spec.json"

@@ -24,6 +24,31 @@ std::vector<std::string> load_corpus(const std::string& folder) {
   return files;
 }
 
+const std::vector<std::string> k_words = {"\n",
+                                          "\r",
+                                          "|",
+                                          ":",
+                                          "nan",
+                                          "inf",
+                                          "-1",
+                                          "0",
+                                          "1e308",
+                                          "9223372036854775807",
+                                          "18446744073709551616",
+                                          "\x1b[",
+                                          "{",
+                                          "}",
+                                          "[",
+                                          "]",
+                                          "\"",
+                                          ",",
+                                          std::string(1, '\0'),
+                                          "\xff",
+                                          "1,234",
+                                          "e",
+                                          ".",
+                                          "/"};
+
 class Mutator {
  public:
   explicit Mutator(uint32_t seed) : random_(seed) {}
@@ -37,30 +62,6 @@ class Mutator {
 
  private:
   void change_once(std::string& text, const std::string& other) {
-    static const std::vector<std::string> k_words = {"\n",
-                                                     "\r",
-                                                     "|",
-                                                     ":",
-                                                     "nan",
-                                                     "inf",
-                                                     "-1",
-                                                     "0",
-                                                     "1e308",
-                                                     "9223372036854775807",
-                                                     "18446744073709551616",
-                                                     "\x1b[",
-                                                     "{",
-                                                     "}",
-                                                     "[",
-                                                     "]",
-                                                     "\"",
-                                                     ",",
-                                                     std::string(1, '\0'),
-                                                     "\xff",
-                                                     "1,234",
-                                                     "e",
-                                                     ".",
-                                                     "/"};
     const size_t at = text.empty() ? 0 : random_() % text.size();
     switch (random_() % 6) {
       case 0: text.insert(at, k_words[random_() % k_words.size()]); break;

@@ -54,9 +54,9 @@ void check_figures(const RunResult& result) {
 // Reading is what is fuzzed. Judging what was read takes ten times as long (bootstrap intervals), so it is done for
 // every eighth input.
 void read_as_log(std::string_view bytes, const std::string& format) {
-  const ReadLog read = read_log_text(std::string(bytes), {format});
+  const logs::ReadLog read = logs::read_log_text(std::string(bytes), {format});
   if (std::hash<std::string_view>()(bytes) % 8 != 0) return;
-  const RunResult result = make_result(read, "fuzz.log", {});
+  const RunResult result = logs::make_result(read, "fuzz.log", {});
   check_figures(result);
   // What we write we can read.
   run_result_from_json(parse_json(print_json(run_result_to_json(result)), "fuzz"), "fuzz.json");
@@ -66,7 +66,7 @@ void read_as_log(std::string_view bytes, const std::string& format) {
 void read_compressed(std::string_view bytes, const std::string&) {
   if (bytes.empty()) return;
   const bool inside = (bytes.front() & 1) != 0 && bytes.front() != '\x1f';
-  read_as_log(inside ? gzip_bytes(bytes.substr(1)) : std::string(bytes), "");
+  read_as_log(inside ? logs::gzip_bytes(bytes.substr(1)) : std::string(bytes), "");
 }
 
 void put_checksum(std::string& file, size_t at, std::string_view of) {
@@ -96,14 +96,16 @@ void read_events(std::string_view bytes, const std::string& format) {
 
 void read_telemetry(std::string_view bytes, const std::string&) { read_telemetry_text(bytes, "fuzz"); }
 
-void read_profile(std::string_view bytes, const std::string&) { render_profile(summarise_profile(bytes, "fuzz")); }
+void read_profile(std::string_view bytes, const std::string&) {
+  logs::render_profile(logs::summarise_profile(bytes, "fuzz"));
+}
 
 // As the bytes of a workbook, and as the sheet inside one.
 void read_workbook_bytes(std::string_view bytes, const std::string&) {
   if (bytes.substr(0, 2) == "PK") return read_profile(bytes, "");
-  read_profile(
-      make_workbook({{"gpu_timeline", std::string(bytes)}, {"kernel_summary", std::string(bytes)}}, std::string(bytes)),
-      "");
+  read_profile(logs::make_workbook({{"gpu_timeline", std::string(bytes)}, {"kernel_summary", std::string(bytes)}},
+                                   std::string(bytes)),
+               "");
 }
 
 // For readers that want a path.
@@ -120,25 +122,25 @@ void with_path(std::string_view bytes, const std::function<void(const std::strin
 }
 
 void read_index(std::string_view bytes, const std::string&) {
-  with_path(bytes, [](const std::string& path) { load_megatron_index(path, 4096); });
+  with_path(bytes, [](const std::string& path) { engine::load_megatron_index(path, 4096); });
 }
 
 void read_archive(std::string_view bytes, const std::string&) {
-  with_path(bytes, [](const std::string& path) { verify_archive(path, {1'000'000, 4'000'000, 1000}); });
+  with_path(bytes, [](const std::string& path) { results::verify_archive(path, {1'000'000, 4'000'000, 1000}); });
 }
 
 void read_safetensors(std::string_view bytes, const std::string&) {
   const auto file = std::as_bytes(std::span(bytes));
-  for (const auto& [name, tensor] : parse_safetensors_header(file, "fuzz").tensors)
+  for (const auto& [name, tensor] : engine::parse_safetensors_header(file, "fuzz").tensors)
     CHECK(0 <= tensor.begin && tensor.begin <= tensor.end && static_cast<size_t>(tensor.end) <= bytes.size());
 }
 
 void read_rank_table(std::string_view bytes) {
-  const RankFileTable table = parse_rank_table(std::as_bytes(std::span(bytes)), "fuzz");
-  for (const Piece& piece : table.pieces) {
+  const engine::RankFileTable table = engine::parse_rank_table(std::as_bytes(std::span(bytes)), "fuzz");
+  for (const engine::Piece& piece : table.pieces) {
     CHECK(piece.offset >= 0 && piece.offset + piece.bytes() <= static_cast<int64_t>(bytes.size()));
     int64_t values = 0;
-    for (const ShardRun& run : shard_runs(piece.shard, piece.begin, piece.end)) values += run.count;
+    for (const engine::ShardRun& run : engine::shard_runs(piece.shard, piece.begin, piece.end)) values += run.count;
     CHECK(values == piece.count());
   }
 }
@@ -155,9 +157,9 @@ void read_checkpoint(std::string_view bytes, const std::string&) {
     table = std::min<uint64_t>(table, size - k_head);
     std::memcpy(mended.data() + k_table_bytes, &table, sizeof table);
     std::memcpy(mended.data() + k_file_bytes, &size, sizeof size);
-    const uint64_t table_sum = checksum_of(std::string_view(mended).substr(k_head, table));
+    const uint64_t table_sum = engine::checksum_of(std::string_view(mended).substr(k_head, table));
     std::memcpy(mended.data() + k_table_sum, &table_sum, sizeof table_sum);
-    const uint64_t head_sum = checksum_of(std::string_view(mended).substr(0, k_head_sum));
+    const uint64_t head_sum = engine::checksum_of(std::string_view(mended).substr(0, k_head_sum));
     std::memcpy(mended.data() + k_head_sum, &head_sum, sizeof head_sum);
     try {
       read_rank_table(mended);
@@ -170,9 +172,10 @@ void read_checkpoint(std::string_view bytes, const std::string&) {
 void read_manifest_bytes(std::string_view bytes, const std::string&) {
   const size_t end = bytes.rfind("  \"checksum\"");
   const std::string_view checked = bytes.substr(0, end);
-  const CheckpointManifest manifest = parse_manifest(
-      std::string(checked) + "  \"checksum\": \"" + checksum_text(checksum_of(checked)) + "\"\n}\n", "fuzz");
-  CHECK(parse_manifest(print_manifest(manifest), "fuzz").ranks.size() == manifest.ranks.size());
+  const engine::CheckpointManifest manifest = engine::parse_manifest(
+      std::string(checked) + "  \"checksum\": \"" + engine::checksum_text(engine::checksum_of(checked)) + "\"\n}\n",
+      "fuzz");
+  CHECK(engine::parse_manifest(engine::print_manifest(manifest), "fuzz").ranks.size() == manifest.ranks.size());
 }
 
 // What is understood can be written and comes back.
@@ -181,37 +184,41 @@ void read_model_config(std::string_view bytes, const std::string&) {
   parse_hugging_face_config(make_hugging_face_config(model, NumberFormat::f32), "fuzz");
 }
 
-void encode_some(const Tokenizer& tokenizer) {
+void encode_some(const engine::Tokenizer& tokenizer) {
   std::vector<int32_t> tokens;
   tokenizer.make_encoder()->encode("It's 2024:\tna\xc3\xafve <|endoftext|> \xe2\x82\xac\n\n  words words words",
                                    tokens);
   for (const int32_t token : tokens) CHECK(token >= 0 && token < tokenizer.vocab_size());
 }
 
-void read_tokenizer(std::string_view bytes, const std::string&) { encode_some(*read_tokenizer_json(bytes, "fuzz")); }
+void read_tokenizer(std::string_view bytes, const std::string&) {
+  encode_some(*engine::read_tokenizer_json(bytes, "fuzz"));
+}
 
-void read_model(std::string_view bytes, const std::string&) { encode_some(*read_sentencepiece_model(bytes, "fuzz")); }
+void read_model(std::string_view bytes, const std::string&) {
+  encode_some(*engine::read_sentencepiece_model(bytes, "fuzz"));
+}
 
 // What is handed on must be text.
 void read_json_lines(std::string_view bytes, const std::string&) {
-  JsonLineReader reader("text");
+  engine::JsonLineReader reader("text");
   while (!bytes.empty()) {
     const std::string_view line = bytes.substr(0, bytes.find('\n'));
     bytes.remove_prefix(std::min(bytes.size(), line.size() + 1));
-    CHECK(is_valid_utf8(reader.read(line, "fuzz")));
+    CHECK(engine::is_valid_utf8(reader.read(line, "fuzz")));
   }
 }
 
 // Judging follows reading, for a few rows: what is judged must stay within what doubles hold.
 void read_published(std::string_view bytes, const std::string&) {
-  PublishedTable table = parse_published_table(bytes, "fuzz.tsv");
+  planner::PublishedTable table = planner::parse_published_table(bytes, "fuzz.tsv");
   table.rows.resize(std::min<size_t>(table.rows.size(), 2));
-  CHECK(!render_validation({validate_table(table)}).empty());
-  CHECK(!render_plan_validation({plan_table(table, built_in_parameters())}, true).empty());
+  CHECK(!planner::render_validation({planner::validate_table(table)}).empty());
+  CHECK(!planner::render_plan_validation({planner::plan_table(table, planner::built_in_parameters())}, true).empty());
 }
 
 void read_plan_parameters(std::string_view bytes, const std::string&) {
-  CHECK(!format_parameters(parse_parameters(bytes, "fuzz.tsv")).empty());
+  CHECK(!planner::format_parameters(planner::parse_parameters(bytes, "fuzz.tsv")).empty());
 }
 
 // What the fast reader takes, the ordinary one takes, and it reads the same.
@@ -222,7 +229,7 @@ void read_result(std::string_view bytes, const std::string&) {
     CHECK(print_json(run_result_to_json(*fast)) == print_json(run_result_to_json(slow)));
   }
   const RunResult result = read_run_result(text, "fuzz.json");
-  for (const OwnObservation& each : observe_results({{"fuzz.json", result}}, {}))
+  for (const planner::OwnObservation& each : planner::observe_results({{"fuzz.json", result}}, {}))
     CHECK(each.observed.has_value() == each.missing.empty());
   if (result.derived.mfu && result.status == RunStatus::complete) CHECK(!(result.derived.mfu->value > 1));
 }
@@ -230,12 +237,14 @@ void read_result(std::string_view bytes, const std::string&) {
 // What is understood stays within its bounds, and is what its print says.
 void read_meeting(std::string_view bytes, const std::string&) {
   std::vector<std::byte> said(std::as_bytes(std::span(bytes)).begin(), std::as_bytes(std::span(bytes)).end());
-  if (const auto table = parse_table(said, 3)) CHECK(parse_table(print_table(*table), 3) == table);
-  said.resize(k_hello_bytes);
-  if (const auto hello = parse_hello(said))
-    CHECK(parse_hello(print_hello(*hello)) == hello && hello->rank < hello->size && hello->size <= k_most_tcp_ranks);
-  said.resize(k_word_bytes);
-  if (const auto word = parse_word(said)) CHECK(parse_word(print_word(*word)) == word);
+  if (const auto table = engine::parse_table(said, 3))
+    CHECK(engine::parse_table(engine::print_table(*table), 3) == table);
+  said.resize(engine::k_hello_bytes);
+  if (const auto hello = engine::parse_hello(said))
+    CHECK(engine::parse_hello(engine::print_hello(*hello)) == hello && hello->rank < hello->size &&
+          hello->size <= engine::k_most_tcp_ranks);
+  said.resize(engine::k_word_bytes);
+  if (const auto word = engine::parse_word(said)) CHECK(engine::parse_word(engine::print_word(*word)) == word);
 }
 
 // From a peer, while messages of several kinds are under way: the peer's bytes reach nothing but their places.
@@ -243,8 +252,8 @@ void read_peer(std::string_view bytes, const std::string&) {
   std::array<int, 2> ends{};
   CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
   std::vector<std::byte> sent(100'000), expected_short(8), expected_long(100'000);
-  PeerLink link(Socket{ends[0]}, 1);
-  const Socket peer(ends[1]);
+  engine::PeerLink link(engine::Socket{ends[0]}, 1);
+  const engine::Socket peer(ends[1]);
   const auto open = std::make_shared<int>(0);
   link.post_receive({0, 1}, expected_short.data(), std::ssize(expected_short), open);
   link.post_receive({0, 2}, expected_long.data(), std::ssize(expected_long), open);
@@ -276,7 +285,7 @@ std::vector<FuzzTarget> make_targets() {
                                      {"model_config", "tests/fuzz/corpus/model_config", read_model_config, ""},
                                      {"published", "tests/fuzz/corpus/published", read_published, ""},
                                      {"parameters", "tests/fuzz/corpus/parameters", read_plan_parameters, ""}};
-  for (const Dialect& dialect : dialects()) {
+  for (const logs::Dialect& dialect : logs::dialects()) {
     const std::string id(dialect.id);
     targets.push_back({"log:" + id, fixtures + "/" + id, id == "tfevents" ? read_events : read_as_log, id});
   }

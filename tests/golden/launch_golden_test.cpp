@@ -21,25 +21,25 @@ namespace fs = std::filesystem;
 
 const fs::path k_folder = fs::path(TPRIMAT_GOLDEN_DIR) / "launch";
 
-const Experiment& eight_gpus() {
-  static const Experiment experiment = [] {
-    ConfigSources sources;
+const suite::Experiment& eight_gpus() {
+  static const suite::Experiment experiment = [] {
+    suite::ConfigSources sources;
     sources.path = (k_folder / "eight_gpus.yaml").string();
-    return load_experiment(sources).experiment;
+    return suite::load_experiment(sources).experiment;
   }();
   return experiment;
 }
 
-std::string path_of(const FrameworkModule& module, const std::string& key) {
+std::string path_of(const suite::FrameworkModule& module, const std::string& key) {
   const auto found = eight_gpus().paths.find(std::string(module.checkout) + "." + key);
   return found == eight_gpus().paths.end() ? "" : found->second;
 }
 
-LaunchRequest request_for(const FrameworkModule& module, const std::string& model, Platform platform,
-                          const std::string& strategy) {
-  const ModelEntry& entry = *eight_gpus().find_model_entry(model);
-  LaunchRequest request;
-  request.spec = make_train_spec(eight_gpus(), platform, model, strategy);
+suite::LaunchRequest request_for(const suite::FrameworkModule& module, const std::string& model, Platform platform,
+                                 const std::string& strategy) {
+  const suite::ModelEntry& entry = *eight_gpus().find_model_entry(model);
+  suite::LaunchRequest request;
+  request.spec = suite::make_train_spec(eight_gpus(), platform, model, strategy);
   request.platform = platform;
   request.settings = eight_gpus().platforms.at(platform).settings;
   request.model_notes = {entry.tokenizer_path.value_or(""), entry.nemo_recipe.value_or(""),
@@ -58,26 +58,26 @@ std::string render_command(const std::vector<std::string>& words) {
 }
 
 // Python that is part of this program is named and not shown.
-std::string render_file(const GeneratedFile& file) {
+std::string render_file(const suite::GeneratedFile& file) {
   if (file.path.ends_with(".py")) return "-- " + file.path + "\n";
   return "-- " + file.path + ":\n" + file.content + (file.content.ends_with('\n') ? "" : "\n");
 }
 
-std::string render_plan(const LaunchPlan& plan) {
+std::string render_plan(const suite::LaunchPlan& plan) {
   std::string text = "cd " + plan.working_directory + "\n";
   for (const auto& [name, value] : plan.environment) text += name + "=" + value + "\n";
   text += render_command(plan.command);
   text += "steps: " + (plan.steps_path.empty() ? "in the log" : plan.steps_path) + "\n";
-  for (const Deviation& each : plan.deviations)
+  for (const suite::Deviation& each : plan.deviations)
     text += "deviates: " + each.key + ": " + each.asked + " becomes " + each.effective + "\n";
-  for (const GeneratedFile& file : plan.files) text += render_file(file);
+  for (const suite::GeneratedFile& file : plan.files) text += render_file(file);
   return text;
 }
 
-std::string plan_or_refusal(const FrameworkModule& module, const LaunchRequest& request) {
+std::string plan_or_refusal(const suite::FrameworkModule& module, const suite::LaunchRequest& request) {
   try {
-    require_framework(module.id, request.platform);
-    return render_plan(plan_launch(module, request));
+    suite::require_framework(module.id, request.platform);
+    return render_plan(suite::plan_launch(module, request));
   } catch (const Error& error) {
     std::string text;
     for (const Problem& problem : error.problems()) text += "refused: " + to_string(problem) + "\n";
@@ -95,7 +95,7 @@ void PrintTo(const Case& each, std::ostream* out) {
 
 std::vector<Case> list_launches() {
   std::vector<Case> cases;
-  for (const FrameworkModule& module : framework_modules())
+  for (const suite::FrameworkModule& module : suite::framework_modules())
     for (const char* model : {"llama", "qwen", "mistral"})
       for (const char* platform : {"nvd", "amd"}) cases.push_back({std::string(enum_name(module.id)), model, platform});
   return cases;
@@ -108,20 +108,19 @@ class GoldenLaunch : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(GoldenLaunch, IsAsWritten) {
-  const FrameworkModule& module = *std::find_if(
-      framework_modules().begin(), framework_modules().end(),
-      [](const FrameworkModule& each) { return enum_name(each.id) == GetParam().framework; });
+  const suite::FrameworkModule& module =
+      *std::find_if(suite::framework_modules().begin(), suite::framework_modules().end(),
+                    [](const suite::FrameworkModule& each) { return enum_name(each.id) == GetParam().framework; });
   const Platform platform = *parse_enum<Platform>(GetParam().platform);
   std::string text;
   for (const auto& [strategy, layouts] : eight_gpus().strategies)
     text += "==== " + strategy + "\n" +
             plan_or_refusal(module, request_for(module, GetParam().model, platform, strategy)) + "\n";
-  LaunchRequest fp8 = request_for(module, GetParam().model, platform, "maximum_performance");
+  suite::LaunchRequest fp8 = request_for(module, GetParam().model, platform, "maximum_performance");
   fp8.spec.precision = Precision::fp8;
   fp8.settings.fp8_hybrid = true;
   text += "==== maximum_performance in fp8\n" + plan_or_refusal(module, fp8);
-  const fs::path file =
-      k_folder / (GetParam().framework + "_" + GetParam().model + "_" + GetParam().platform + ".txt");
+  const fs::path file = k_folder / (GetParam().framework + "_" + GetParam().model + "_" + GetParam().platform + ".txt");
   if (std::getenv("TPRIMAT_UPDATE_GOLDEN") != nullptr) write_file_atomically(file, text);
   EXPECT_EQ(text, read_file(file));
 }
@@ -181,16 +180,16 @@ void expect_accepted(const std::vector<std::string>& command, const std::map<std
 }
 
 TEST(MegatronFlags, AreThoseOfTheRealPrograms) {
-  for (const auto& [framework, table] : {std::pair{Framework::mega, "megatron_lm_flags.tsv"},
-                                         {Framework::mgds, "megatron_deepspeed_flags.tsv"}}) {
+  for (const auto& [framework, table] :
+       {std::pair{Framework::mega, "megatron_lm_flags.tsv"}, {Framework::mgds, "megatron_deepspeed_flags.tsv"}}) {
     const auto flags = read_flags(table);
     ASSERT_GT(flags.size(), 100u);
-    const FrameworkModule& module = require_framework(framework, Platform::nvd);
+    const suite::FrameworkModule& module = suite::require_framework(framework, Platform::nvd);
     int plans = 0;
     for (const Platform platform : {Platform::nvd, Platform::amd})
       for (const auto& [strategy, by_model] : eight_gpus().strategies)
         for (const char* model : {"llama", "qwen", "mistral"}) try {
-            expect_accepted(plan_launch(module, request_for(module, model, platform, strategy)).command, flags);
+            expect_accepted(suite::plan_launch(module, request_for(module, model, platform, strategy)).command, flags);
             ++plans;
           } catch (const Error&) {  // refused: the golden files say why
           }

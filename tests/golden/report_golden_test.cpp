@@ -54,11 +54,11 @@ class GoldenReport : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(GoldenReport, IsAsWritten) {
-  const Comparison comparison = compare_runs(load_runs({"runs"}), {});
-  const std::string terminal = render_terminal(comparison, false), markdown = render_markdown(comparison);
+  const results::Comparison comparison = results::compare_runs(results::load_runs({"runs"}), {});
+  const std::string terminal = results::render_terminal(comparison, false), markdown = render_markdown(comparison);
   EXPECT_EQ(terminal, expected("expected.txt", terminal));
   EXPECT_EQ(markdown, expected("expected.md", markdown));
-  const std::string json = print_json(comparison_to_json(comparison));
+  const std::string json = print_json(results::comparison_to_json(comparison));
   const Json wanted = parse_json(expected("expected.json", json), "expected.json");
   EXPECT_TRUE(nearly_equal(parse_json(json, "report"), wanted)) << json;
 }

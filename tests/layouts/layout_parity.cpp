@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "data/token_source.h"
-#include "ops/gpu_module.h"
+#include "gpu_module/load_gpu_module.h"
 #include "train/loop.h"
 
 namespace tprimat {
@@ -73,26 +73,28 @@ struct Curve {
 };
 
 // Each rank sees one simulated GPU, which is its own.
-Backend backend_named(const std::string& device, Communicator& world) {
-  if (device.empty()) return cpu_backend();
-  const GpuVendor vendor = device == "nvd" ? GpuVendor::nvd : device == "amd" ? GpuVendor::amd : GpuVendor::host;
-  return backend_of(load_gpu_module(vendor), world, launcher_place());
+engine::Backend backend_named(const std::string& device, engine::Communicator& world) {
+  if (device.empty()) return engine::cpu_backend();
+  const engine::GpuVendor vendor = device == "nvd"   ? engine::GpuVendor::nvd
+                                   : device == "amd" ? engine::GpuVendor::amd
+                                                     : engine::GpuVendor::host;
+  return engine::backend_of(engine::load_gpu_module(vendor), world, engine::launcher_place());
 }
 
 // A step that is skipped.
-void spoil(Engine& engine, const TrainSpec& spec) {
-  const EngineProgress progress = engine.progress();
+void spoil(engine::Engine& engine, const TrainSpec& spec) {
+  const engine::EngineProgress progress = engine.progress();
   std::vector<std::vector<float>> kept;
-  engine.visit_state([&](const StatePiece& piece) {
+  engine.visit_state([&](const engine::StatePiece& piece) {
     const auto values = std::get<std::span<float>>(piece.values);
     kept.emplace_back(values.begin(), values.end());
-    if (piece.kind == StateKind::weights)
+    if (piece.kind == engine::StateKind::weights)
       std::fill(values.begin(), values.end(), std::numeric_limits<float>::quiet_NaN());
   });
   engine.adopt_state();
-  engine.run_step(1, *open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed));
+  engine.run_step(1, *engine::open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed));
   auto next = kept.begin();
-  engine.visit_state([&](const StatePiece& piece) {
+  engine.visit_state([&](const engine::StatePiece& piece) {
     std::copy(next->begin(), next->end(), std::get<std::span<float>>(piece.values).begin());
     ++next;
   });
@@ -100,12 +102,12 @@ void spoil(Engine& engine, const TrainSpec& spec) {
   engine.restore_progress(progress);
 }
 
-Curve train(const TrainSpec& spec, std::unique_ptr<Communicator> world, const std::string& device = "") {
-  const Backend backend = backend_named(device, *world);
-  const auto engine = make_engine(spec, std::move(world), backend);
+Curve train(const TrainSpec& spec, std::unique_ptr<engine::Communicator> world, const std::string& device = "") {
+  const engine::Backend backend = backend_named(device, *world);
+  const auto engine = engine::make_engine(spec, std::move(world), backend);
   spoil(*engine, spec);
   Curve curve;
-  run_training(spec, *engine, [&](const StepRecord& record) {
+  engine::run_training(spec, *engine, [&](const StepRecord& record) {
     curve.losses.push_back(record.loss.value());
     curve.norms.push_back(record.grad_norm.value());
   });
@@ -152,17 +154,17 @@ double worst_difference(const std::vector<double>& actual, const std::vector<dou
 }
 
 // Whether every rank saw the same bits.
-bool same_everywhere(Communicator& world, const std::vector<double>& values) {
+bool same_everywhere(engine::Communicator& world, const std::vector<double>& values) {
   std::vector<double> largest = values, negated(values.size());
   std::transform(values.begin(), values.end(), negated.begin(), [](double value) { return -value; });
-  world.all_reduce(largest.data(), static_cast<int64_t>(largest.size()), Reduction::max);
-  world.all_reduce(negated.data(), static_cast<int64_t>(negated.size()), Reduction::max);
+  world.all_reduce(largest.data(), static_cast<int64_t>(largest.size()), engine::Reduction::max);
+  world.all_reduce(negated.data(), static_cast<int64_t>(negated.size()), engine::Reduction::max);
   for (size_t i = 0; i < values.size(); ++i)
     if (largest[i] != -negated[i]) return false;
   return true;
 }
 
-bool check(const TrainSpec& spec, const Curve& expected, Communicator& world, const std::string& device) {
+bool check(const TrainSpec& spec, const Curve& expected, engine::Communicator& world, const std::string& device) {
   const Curve curve = train(spec, world.split(0, world.rank()), device);
   const double loss = worst_difference(curve.losses, expected.losses),
                norm = worst_difference(curve.norms, expected.norms);
@@ -175,7 +177,7 @@ bool check(const TrainSpec& spec, const Curve& expected, Communicator& world, co
 }
 
 int run(const Request& request) {
-  const std::unique_ptr<Communicator> world = make_world_communicator();
+  const std::unique_ptr<engine::Communicator> world = engine::make_world_communicator();
   const std::vector<std::string> families{"llama", "gpt", "qwen2", "qwen3", "mistral"};
   std::vector<TrainSpec> layouts = all_layouts(families, world->size(), request.steps);
   if (request.count > 0) std::shuffle(layouts.begin(), layouts.end(), std::mt19937_64(request.seed));
@@ -184,7 +186,7 @@ int run(const Request& request) {
   int failed = 0;
   for (const TrainSpec& spec : layouts) {
     if (!expected.contains(spec.model.name))
-      expected[spec.model.name] = train(training(spec.model.name, request.steps), make_self_communicator());
+      expected[spec.model.name] = train(training(spec.model.name, request.steps), engine::make_self_communicator());
     if (!check(spec, expected[spec.model.name], *world, request.device)) ++failed;
   }
   if (world->rank() == 0) fmt::print("{} layouts of {} ranks, {} failed\n", layouts.size(), world->size(), failed);

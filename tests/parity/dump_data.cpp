@@ -17,15 +17,16 @@ namespace {
 constexpr int64_t k_vocabulary = 1 << 20;
 
 void print_order(const std::vector<std::string>& arguments) {
-  TokenRequest request{k_vocabulary, std::stoll(arguments[3]), std::stoll(arguments[4])};
-  request.split = *parse_enum<DataSplit>(arguments[6]);
+  engine::TokenRequest request{k_vocabulary, std::stoll(arguments[3]), std::stoll(arguments[4])};
+  request.split = *parse_enum<engine::DataSplit>(arguments[6]);
   if (const int64_t samples = std::stoll(arguments[7]); samples > 0) request.samples = samples;
-  const MegatronDataset data(arguments[2], request, arguments[5]);
+  const engine::MegatronDataset data(arguments[2], request, arguments[5]);
   Json json{{"document_index", data.order().sequences},
             {"sample_index", Json::array()},
             {"shuffle_index", data.order().shuffle},
             {"samples", Json::array()}};
-  for (const SampleStart& start : data.order().starts) json["sample_index"].push_back({start.position, start.offset});
+  for (const engine::SampleStart& start : data.order().starts)
+    json["sample_index"].push_back({start.position, start.offset});
   std::vector<int32_t> sample(static_cast<size_t>(request.sequence_length) + 1);
   for (int64_t i = 0; i < data.order().samples(); ++i) {
     data.read_sample(i, sample);
@@ -35,9 +36,9 @@ void print_order(const std::vector<std::string>& arguments) {
 }
 
 void copy_pair(const std::string& from, const std::string& to) {
-  const TokenStream stream(from);
-  const MegatronIndex& index = stream.index();
-  DatasetWriter writer(to, index.type);
+  const engine::TokenStream stream(from);
+  const engine::MegatronIndex& index = stream.index();
+  engine::DatasetWriter writer(to, index.type);
   std::vector<int32_t> tokens;
   for (size_t document = 0; document + 1 < index.documents.size(); ++document) {
     for (auto i = static_cast<size_t>(index.documents[document]);

@@ -23,7 +23,7 @@ std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-std::string read_samples(const TrainSpec& spec, const TokenSource& source) {
+std::string read_samples(const TrainSpec& spec, const engine::TokenSource& source) {
   std::string bytes;
   std::vector<int32_t> sample(static_cast<size_t>(spec.sequence_length) + 1);
   for (int64_t i = 0; i < spec.steps * spec.global_batch_size; ++i) {
@@ -33,26 +33,26 @@ std::string read_samples(const TrainSpec& spec, const TokenSource& source) {
   return bytes;
 }
 
-std::string gradients_of(const TrainSpec& spec, Engine& engine) {
+std::string gradients_of(const TrainSpec& spec, engine::Engine& engine) {
   std::map<std::string, std::string> gradients;
-  engine.visit_gradients([&](const StatePiece& piece) {
+  engine.visit_gradients([&](const engine::StatePiece& piece) {
     const auto& values = std::get<std::span<float>>(piece.values);
     gradients[piece.parameter.name] += bytes_of(std::vector<float>(values.begin(), values.end()));
   });
   std::string bytes;
-  for (const NamedShape& shape : whole_weights(spec.model)) bytes += gradients.at(shape.name);
+  for (const engine::NamedShape& shape : engine::whole_weights(spec.model)) bytes += gradients.at(shape.name);
   return bytes;
 }
 
 void dump(const TrainSpec& spec, const std::filesystem::path& out) {
-  const auto engine = make_engine(spec);
-  Checkpoints(spec, *engine, [](const std::string&) {}).restore();
-  const auto source = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto engine = engine::make_engine(spec);
+  engine::Checkpoints(spec, *engine, [](const std::string&) {}).restore();
+  const auto source = engine::open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
   write_file_atomically(out / "samples.i32", read_samples(spec, *source));
   write_file_atomically(out / "logits.f64", bytes_of(engine->logits(0, *source)));
   Json steps = Json::array();
   for (int64_t step = 1; step <= spec.steps; ++step) {
-    const UpdateReport report = engine->run_step(step, *source);
+    const engine::UpdateReport report = engine->run_step(step, *source);
     steps.push_back({{"loss", report.loss}, {"grad_norm", report.grad_norm}, {"learning_rate", report.learning_rate}});
     if (step == 1) write_file_atomically(out / "gradients.f32", gradients_of(spec, *engine));
   }

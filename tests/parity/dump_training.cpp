@@ -29,9 +29,9 @@ void append_bytes(std::string& bytes, std::span<const T> values) {
 }
 
 // Hands samples on and keeps a copy of each.
-class RecordedTokens final : public TokenSource {
+class RecordedTokens final : public engine::TokenSource {
  public:
-  explicit RecordedTokens(const TokenSource& source) : source_(source) {}
+  explicit RecordedTokens(const engine::TokenSource& source) : source_(source) {}
   int64_t vocab_size() const override { return source_.vocab_size(); }
   std::string describe() const override { return source_.describe(); }
   void read_sample(int64_t index, std::span<int32_t> tokens) const override {
@@ -41,14 +41,14 @@ class RecordedTokens final : public TokenSource {
   const std::string& record() const { return record_; }
 
  private:
-  const TokenSource& source_;
+  const engine::TokenSource& source_;
   mutable std::string record_;
 };
 
-std::string weight_bytes(Engine& engine) {
+std::string weight_bytes(engine::Engine& engine) {
   std::string bytes;
-  engine.visit_state([&](const StatePiece& piece) {
-    if (piece.kind != StateKind::weights) return;
+  engine.visit_state([&](const engine::StatePiece& piece) {
+    if (piece.kind != engine::StateKind::weights) return;
     std::visit(
         [&](const auto& values) {
           const std::vector<double> wide(values.begin(), values.end());
@@ -59,27 +59,28 @@ std::string weight_bytes(Engine& engine) {
   return bytes;
 }
 
-Json describe_weights(Engine& engine) {
+Json describe_weights(engine::Engine& engine) {
   Json weights = Json::array();
-  engine.visit_state([&](const StatePiece& piece) {
-    const Parameter& p = piece.parameter;
-    if (piece.kind == StateKind::weights)
-      weights.push_back({{"name", p.name}, {"rows", p.shard.row_count()}, {"cols", p.shard.cols}, {"decays", p.decays}});
+  engine.visit_state([&](const engine::StatePiece& piece) {
+    const engine::Parameter& p = piece.parameter;
+    if (piece.kind == engine::StateKind::weights)
+      weights.push_back(
+          {{"name", p.name}, {"rows", p.shard.row_count()}, {"cols", p.shard.cols}, {"decays", p.decays}});
   });
   return weights;
 }
 
-Json train(const TrainSpec& spec, Engine& engine, const TokenSource& tokens) {
+Json train(const TrainSpec& spec, engine::Engine& engine, const engine::TokenSource& tokens) {
   Json steps = Json::array();
   for (int64_t step = 1; step <= spec.steps; ++step) {
-    const UpdateReport report = engine.run_step(step, tokens);
+    const engine::UpdateReport report = engine.run_step(step, tokens);
     steps.push_back({{"loss", report.loss}, {"grad_norm", report.grad_norm}, {"learning_rate", report.learning_rate}});
   }
   return steps;
 }
 
-void dump(const TrainSpec& spec, Engine& engine, const path& folder) {
-  const auto source = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+void dump(const TrainSpec& spec, engine::Engine& engine, const path& folder) {
+  const auto source = engine::open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
   const RecordedTokens tokens(*source);
   std::filesystem::create_directories(folder);
   write_file_atomically(folder / "initial.f64", weight_bytes(engine));
@@ -100,7 +101,7 @@ int main(int argc, char** argv) {
   if (argc != 3 && !reference) return fmt::print(stderr, "usage: dump_training SPEC.json FOLDER [double]\n"), 2;
   try {
     const TrainSpec spec = train_spec_from_json(parse_json(read_file(argv[1]), argv[1]), argv[1]);
-    dump(spec, *(reference ? make_reference_engine(spec) : make_engine(spec)), argv[2]);
+    dump(spec, *(reference ? engine::make_reference_engine(spec) : engine::make_engine(spec)), argv[2]);
     return 0;
   } catch (const Error& error) {
     return fmt::print(stderr, "{}\n", error.what()), 1;

@@ -99,7 +99,8 @@ def main():
     use_chosen_python()
     missing = [name for name in ("transformers", "accelerate", "deepspeed") if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"skipped: {sys.executable} has no {', '.join(missing)}; name another with TPRIMAT_PYTHON")
+        print(f"skipped: {sys.executable} has no {', '.join(missing)}: "
+              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(sys.argv[1], pathlib.Path(folder))

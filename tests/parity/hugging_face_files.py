@@ -48,7 +48,8 @@ CASES = {
 def find_modules():
     missing = [name for name in ("torch", "transformers", "safetensors") if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"skipped: {sys.executable} has no {', '.join(missing)}; name another with TPRIMAT_PYTHON")
+        print(f"skipped: {sys.executable} has no {', '.join(missing)}: "
+              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
     return not missing
 
 

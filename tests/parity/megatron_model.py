@@ -126,7 +126,8 @@ def parse_with_checkout(checkout, command):
 
 def main():
     if any(importlib.util.find_spec(name) is None for name in ("torch", "megatron", "transformers")):
-        print(f"skipped: {sys.executable} has no megatron-core or no transformers; TPRIMAT_PYTHON names another Python")
+        print(f"skipped: {sys.executable} has no megatron-core or no transformers: "
+              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
         return SKIPPED
     start_megatron()
     failures = 0

@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 
 void read_model(const fs::path& folder, const fs::path& out) {
   const HuggingFaceModel model = read_hugging_face_config(folder);
-  const HuggingFaceWeights weights(folder, model.spec);
+  const engine::HuggingFaceWeights weights(folder, model.spec);
   std::string bytes;
   Json shapes = Json::array();
-  for (const NamedShape& shape : whole_weights(model.spec)) {
+  for (const engine::NamedShape& shape : engine::whole_weights(model.spec)) {
     const std::vector<float> values = weights.read_whole(shape.name);
     bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
     shapes.push_back({{"name", shape.name}, {"rows", shape.rows}, {"cols", shape.cols}});
@@ -37,12 +37,12 @@ void read_model(const fs::path& folder, const fs::path& out) {
   write_file_atomically(out / "weights.f32", bytes);
 }
 
-void write_model(const fs::path& in, const SafetensorsOutput& output) {
+void write_model(const fs::path& in, const engine::SafetensorsOutput& output) {
   const auto model = from_json<ModelSpec>(parse_json(read_file(in / "spec.json"), "spec.json"), "spec.json");
   const std::string bytes = read_file(in / "weights.f32");
   const auto read = [&](const std::string& name) {
     size_t at = 0;
-    for (const NamedShape& shape : whole_weights(model)) {
+    for (const engine::NamedShape& shape : engine::whole_weights(model)) {
       const auto size = static_cast<size_t>(shape.count()) * sizeof(float);
       if (shape.name == name) {
         std::vector<float> values(static_cast<size_t>(shape.count()));
@@ -53,7 +53,7 @@ void write_model(const fs::path& in, const SafetensorsOutput& output) {
     }
     return std::vector<float>();
   };
-  write_hugging_face(output, model, read);
+  engine::write_hugging_face(output, model, read);
 }
 
 int run(int argc, char** argv) {

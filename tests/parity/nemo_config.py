@@ -279,8 +279,8 @@ def main():
     try:
         version = importlib.metadata.version("megatron-bridge")
     except importlib.metadata.PackageNotFoundError:
-        print(f"skipped: {sys.executable} has no megatron-bridge (pip install --no-deps -r tests/parity/requirements_alone.txt); "
-              "name another with TPRIMAT_PYTHON")
+        print(f"skipped: {sys.executable} has no megatron-bridge "
+              "(pip install --no-deps -r tests/parity/requirements_alone.txt), or name another in TPRIMAT_PYTHON")
         return 77
     warnings.simplefilter("ignore")
     os.environ.update(WORLD_SIZE="8", RANK="0", MEGATRON_SUPPRESS_FUSION_WARNINGS="1")

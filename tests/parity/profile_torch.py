@@ -67,7 +67,8 @@ def main():
     use_chosen_python()
     missing = [name for name in ("torch", "transformers", "accelerate") if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"skipped: {sys.executable} has no {', '.join(missing)}; name another with TPRIMAT_PYTHON")
+        print(f"skipped: {sys.executable} has no {', '.join(missing)}: "
+              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
         return 77
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -1,5 +1,5 @@
-// How src/telemetry declares NVML and AMD SMI, as JSON: sizes and offsets of structs, functions with their arguments,
-// constants, texts of status codes, throttle reasons.
+// How src/core/telemetry declares NVML and AMD SMI, as JSON: sizes and offsets of structs, functions with their
+// arguments, constants, texts of status codes, throttle reasons.
 //   telemetry_layouts VERSION...       versions of AMD SMI, such as 25.1
 #include <cstddef>
 #include <cstdio>

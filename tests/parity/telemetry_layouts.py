@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The structs, functions and constants of NVML and AMD SMI that src/telemetry declares itself against the vendors' Python bindings.
+"""The structs, functions and constants of NVML and AMD SMI that src/core/telemetry declares itself against the vendors' Python bindings.
 
   telemetry_layouts.py PROGRAM      PROGRAM is the test program telemetry_layouts
 

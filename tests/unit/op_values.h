@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/element.h"
+#include "device/element.h"
 
 // Random inputs of operations, and the norm-wise comparison with the reference.
-namespace tprimat {
+namespace tprimat::engine {
 
 inline std::vector<double> random_values(int64_t count, uint64_t seed, double scale = 1.0) {
   std::mt19937_64 generator(seed);
@@ -59,4 +59,4 @@ constexpr double tolerance_of() {
   return 3e-6;
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::engine

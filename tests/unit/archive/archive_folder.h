@@ -18,7 +18,7 @@
 #include "result/summary.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::results {
 
 namespace fs = std::filesystem;
 
@@ -32,7 +32,18 @@ class ArchiveTest : public ::testing::Test {
   }
   ~ArchiveTest() override { fs::remove_all(folder_); }
 
-  void write_run() {
+  static StepRecord record_of_step(int i) {
+    StepRecord record;
+    record.step = i + 1;
+    record.time_seconds = i == 0 ? 5.0 : 1.0 + 0.01 * (i % 7);
+    record.loss = 9.0 - 0.1 * i;
+    record.learning_rate = 1e-4;
+    record.grad_norm = 2.0 - 0.01 * i;
+    record.memory_allocated_gb = 40.0 + 0.1 * (i % 3);
+    return record;
+  }
+
+  static RunResult facts_of_run() {
     RunResult run;
     run.platform = Platform::nvd;
     run.framework = Framework::mega;
@@ -41,15 +52,14 @@ class ArchiveTest : public ::testing::Test {
     run.training_config.global_batch_size = 64;
     run.training_config.sequence_length = 2048;
     run.training_config.max_steps = 30;
+    return run;
+  }
+
+  void write_run() {
+    RunResult run = facts_of_run();
     std::string lines;
     for (int i = 0; i < 30; ++i) {
-      StepRecord record;
-      record.step = i + 1;
-      record.time_seconds = i == 0 ? 5.0 : 1.0 + 0.01 * (i % 7);
-      record.loss = 9.0 - 0.1 * i;
-      record.learning_rate = 1e-4;
-      record.grad_norm = 2.0 - 0.01 * i;
-      record.memory_allocated_gb = 40.0 + 0.1 * (i % 3);
+      const StepRecord record = record_of_step(i);
       run.step_times.push_back(record.time_seconds);
       run.loss_values.push_back(*record.loss);
       run.learning_rates.push_back(*record.learning_rate);
@@ -112,4 +122,4 @@ class ArchiveTest : public ::testing::Test {
   fs::path folder_, output_;
 };
 
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -8,7 +8,7 @@
 #include "archive/sha256.h"
 #include "base/error.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 TEST(Sha256, IsThatOfTheStandardsExamples) {  // FIPS 180-4, example of one block
@@ -217,4 +217,4 @@ TEST_F(ArchiveTest, NothingToSealIsSaid) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "unit/archive/sealed_run.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 // The files of a run, to be forged one after the other.
@@ -249,4 +249,4 @@ TEST(ListOfFacts, StandsInTheDocumentation) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

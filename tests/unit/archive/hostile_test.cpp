@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "unit/archive/archive_folder.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 // What a reader says of an archive; empty where it takes it.
@@ -312,4 +312,4 @@ TEST(SealedNames, AreFoundByTheirEnd) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -24,7 +24,7 @@
 
 // Archives in memory: what a run of the suite leaves, and a log with the result that was extracted from it. Every fact
 // that a file can state is stated, so that each can be changed.
-namespace tprimat {
+namespace tprimat::results {
 
 using Files = std::map<std::string, std::string>;
 
@@ -66,22 +66,26 @@ inline std::string list_all(const Verification& found) {
   return text;
 }
 
+inline ModelSpec sealed_model() {
+  return {.name = "tiny",
+          .full_name = "Tiny 1",
+          .num_layers = 4,
+          .hidden_size = 64,
+          .ffn_hidden_size = 128,
+          .num_attention_heads = 4,
+          .num_key_value_heads = 2,
+          .head_dim = 16,
+          .vocab_size = 256,
+          .max_position_embeddings = 128,
+          .rope_scaling = RopeScaling{},
+          .sliding_window = 48,
+          .num_experts = 4,
+          .experts_per_token = 2};
+}
+
 inline TrainSpec sealed_spec() {
   TrainSpec spec;
-  spec.model = {.name = "tiny",
-                .full_name = "Tiny 1",
-                .num_layers = 4,
-                .hidden_size = 64,
-                .ffn_hidden_size = 128,
-                .num_attention_heads = 4,
-                .num_key_value_heads = 2,
-                .head_dim = 16,
-                .vocab_size = 256,
-                .max_position_embeddings = 128,
-                .rope_scaling = RopeScaling{},
-                .sliding_window = 48,
-                .num_experts = 4,
-                .experts_per_token = 2};
+  spec.model = sealed_model();
   spec.data.dataset = "synthetic";
   spec.optimizer.warmup_steps = 4;
   spec.optimizer.min_learning_rate = 3e-5;
@@ -144,6 +148,24 @@ inline std::vector<StepRecord> sealed_steps(const TrainSpec& spec) {
   return steps;
 }
 
+inline TelemetrySummary sealed_telemetry() {
+  return {.source = "nvml",
+          .samples = 50,
+          .interval_seconds = 0.5,
+          .mean_utilisation = 0.9,
+          .others_busy_threads = 1.0,
+          .mean_power_watts = 500.0,
+          .energy_joules = 13000.0,
+          .peak_memory_used_gb = 50.0,
+          .mean_temperature_celsius = 60.0,
+          .mean_clock_hz = 1.7e9,
+          .mean_memory_clock_hz = 2.6e9,
+          .throttle_shares = std::map<std::string, double>{{"power", 0.25}},
+          .energy_valid = true,
+          .energy_note = "counted",
+          .notes = std::vector<std::string>{"none"}};
+}
+
 inline void measure_machine(RunResult& run) {
   run.environment = {{"cpu", "Xeon"},       {"tprimat", "0.1.0"},       {"cuda", "13.0"},
                      {"kernel", "Linux 6"}, {"cpu_threads_used", "16"}, {"cpu_threads_usable", "64"}};
@@ -153,27 +175,30 @@ inline void measure_machine(RunResult& run) {
   run.gpu_info.software_stack = "cuda";
   run.gpu_info.software_version = "13.0";
   run.gpu_info.pytorch_version = "2.9.0";
-  run.telemetry = {{.source = "nvml",
-                    .samples = 50,
-                    .interval_seconds = 0.5,
-                    .mean_utilisation = 0.9,
-                    .others_busy_threads = 1.0,
-                    .mean_power_watts = 500.0,
-                    .energy_joules = 13000.0,
-                    .peak_memory_used_gb = 50.0,
-                    .mean_temperature_celsius = 60.0,
-                    .mean_clock_hz = 1.7e9,
-                    .mean_memory_clock_hz = 2.6e9,
-                    .throttle_shares = std::map<std::string, double>{{"power", 0.25}},
-                    .energy_valid = true,
-                    .energy_note = "counted",
-                    .notes = std::vector<std::string>{"none"}}};
+  run.telemetry = {sealed_telemetry()};
   const std::vector<double> each(30, 1.5);
   run.step_telemetry = {each, each, each, each, each, std::map<std::string, std::vector<double>>{{"power", each}}};
   run.memory_metrics.avg_memory_reserved_gb = 44.0;
   run.memory_metrics.peak_memory_reserved_gb = 44.0;
   run.memory_metrics.measurement_method = "allocated: the trainer's own count";
   run.prediction = {45.0, 1.1, "native", "H100", "built-in", true, "power"};
+}
+
+inline void add_steps(RunResult& run, const std::vector<StepRecord>& steps) {
+  run.skipped_updates = 0;
+  run.reported.emplace();
+  run.reported->unix_time.emplace();
+  run.reported->loss_scale.emplace();
+  for (const StepRecord& record : steps) {
+    run.step_times.push_back(record.time_seconds);
+    run.loss_values.push_back(*record.loss);
+    run.learning_rates.push_back(*record.learning_rate);
+    run.grad_norms.push_back(*record.grad_norm);
+    run.memory_values.push_back(*record.memory_allocated_gb);
+    run.reported->unix_time->push_back(*record.unix_time);
+    run.reported->loss_scale->push_back(*record.loss_scale);
+    *run.skipped_updates += record.skipped.value_or(false);
+  }
 }
 
 inline RunResult sealed_result(const TrainSpec& spec, const std::vector<StepRecord>& steps) {
@@ -194,21 +219,8 @@ inline RunResult sealed_result(const TrainSpec& spec, const std::vector<StepReco
   run.source = {.log = "/data/output/training_native_tiny.log",
                 .steps_file = "/data/output/runs/train_nvd_native_tiny/steps.jsonl",
                 .format = "tprimat-steps"};
-  run.skipped_updates = 0;
   run.warnings = {"a warning"};
-  run.reported.emplace();
-  run.reported->unix_time.emplace();
-  run.reported->loss_scale.emplace();
-  for (const StepRecord& record : steps) {
-    run.step_times.push_back(record.time_seconds);
-    run.loss_values.push_back(*record.loss);
-    run.learning_rates.push_back(*record.learning_rate);
-    run.grad_norms.push_back(*record.grad_norm);
-    run.memory_values.push_back(*record.memory_allocated_gb);
-    run.reported->unix_time->push_back(*record.unix_time);
-    run.reported->loss_scale->push_back(*record.loss_scale);
-    *run.skipped_updates += record.skipped.value_or(false);
-  }
+  add_steps(run, steps);
   summarise_run(run, {sealed_launch().fixed_warmup_steps, catalogue_peak(run.gpu_info.device_name, spec.precision),
                       sealed_launch().usd_per_hour});
   return run;
@@ -251,7 +263,7 @@ inline Files sealed_run() {
 }
 
 inline RunResult extract_in_memory(const std::string& log) {
-  return make_result(read_log_text(log, {}), "/x/logs/a.log", {});
+  return logs::make_result(logs::read_log_text(log, {}), "/x/logs/a.log", {});
 }
 
 inline Files seal_log(const std::string& log) {
@@ -271,4 +283,4 @@ inline Files sealed_extraction() {
   return seal_log(text);
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -8,7 +8,7 @@
 #include "process/local_runner.h"
 #include "unit/archive/archive_folder.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 class SignatureTest : public ArchiveTest {
@@ -148,4 +148,4 @@ TEST_F(SignatureTest, WithoutTheProgramItsPackageIsNamed) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

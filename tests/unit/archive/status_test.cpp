@@ -5,7 +5,7 @@
 
 #include "unit/archive/sealed_run.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 struct Ending {
@@ -113,4 +113,4 @@ TEST_F(StatusTest, QuotesTheLastLinesOfALog) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -8,7 +8,7 @@
 #include "stats/mean_estimate.h"
 #include "unit/archive/archive_folder.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 const Broken* find_broken(const std::vector<Broken>& broken, const std::string& what) {
@@ -160,7 +160,7 @@ class LogTest : public ArchiveTest {
   // A log as somebody extracts it where it lies, and its result.
   void extract_to(const fs::path& result_path, const std::string& name, const std::string& text) {
     write_file_atomically(output_ / "logs" / name, text);
-    const RunResult result = make_result(read_log_text(text, {}), "/home/jane/logs/" + name, {});
+    const RunResult result = logs::make_result(logs::read_log_text(text, {}), "/home/jane/logs/" + name, {});
     write_run_result(output_ / result_path, result, Survives::kill);
   }
 
@@ -188,7 +188,7 @@ TEST_F(LogTest, EveryLogIsExtractedAgainAndHolds) {
     if (entry.path().extension() != ".log" && entry.path().extension() != ".txt") continue;
     const std::string name = entry.path().parent_path().filename().string() + "_" + entry.path().filename().string();
     const std::string text = read_file(entry.path());
-    if (read_log_text(text, {}).log.steps.empty()) continue;
+    if (logs::read_log_text(text, {}).log.steps.empty()) continue;
     extract_to(name + ".json", name, text);
     ++logs;
   }
@@ -233,15 +233,16 @@ TEST_F(LogTest, AResultThatWasChangedWithAllThatFollowsFromItIsSpokenOf) {
 TEST_F(LogTest, WhatTheUserAddedIsNotHeldAgainstTheLog) {
   const std::string text = megatron_log();
   write_file_atomically(output_ / "logs/a.log", text);
-  const KnownFacts known{.platform = Platform::nvd,
-                         .model = "llama",
-                         .device = "NVIDIA H100 80GB HBM3",
-                         .devices = 8,
-                         .global_batch_size = {},
-                         .sequence_length = 4096,
-                         .precision = Precision::bf16,
-                         .fixed_warmup_steps = 4};
-  write_run_result(output_ / "a.json", make_result(read_log_text(text, {}), "logs/a.log", known), Survives::kill);
+  const logs::KnownFacts known{.platform = Platform::nvd,
+                               .model = "llama",
+                               .device = "NVIDIA H100 80GB HBM3",
+                               .devices = 8,
+                               .global_batch_size = {},
+                               .sequence_length = 4096,
+                               .precision = Precision::bf16,
+                               .fixed_warmup_steps = 4};
+  write_run_result(output_ / "a.json", logs::make_result(logs::read_log_text(text, {}), "logs/a.log", known),
+                   Survives::kill);
   const Verification found = verify_sealed();
   EXPECT_EQ(found.logs, 1);
   EXPECT_TRUE(found.broken.empty()) << list_broken(found);
@@ -298,7 +299,7 @@ TEST_F(LogTest, ALogThatASuiteFollowedIsReadAgain) {
   result.training_config.max_steps = 12;
   result.source.log = "/data/output/runs/x/x.log";
   result.source.format = "log";
-  for (const StepRecord& record : make_step_records(read_log_text(text, {}))) {
+  for (const StepRecord& record : logs::make_step_records(logs::read_log_text(text, {}))) {
     result.step_times.push_back(record.time_seconds);
     result.loss_values.push_back(record.loss.value());
     result.grad_norms.push_back(record.grad_norm.value());
@@ -327,4 +328,4 @@ TEST_F(LogTest, ALogThatIsNotThereIsNoted) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 
@@ -41,6 +43,26 @@ TEST(Output, OutlivesAStderrThatTakesNothing) {
   const int status = status_of_child("/dev/full", [] { return write_stderr("lost\n") ? 0 : 7; });
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+// Both on one file, as with 2>&1: a note stands between lines.
+TEST(Output, NotesNeverStandWithinALine) {
+  std::string path = (std::filesystem::temp_directory_path() / "tprimat-output-XXXXXX").string();
+  ::close(::mkstemp(path.data()));
+  const std::string line(50, 'x');
+  status_of_child(path.c_str(), [&] {
+    for (int i = 0; i < 3000; ++i) write_stdout(line + "\n");
+    write_stderr("note\n");
+    flush_stdout();
+    return 0;
+  });
+  std::ifstream file(path);
+  int lines = 0, notes = 0;
+  for (std::string each; std::getline(file, each); each == "note" ? ++notes : ++lines)
+    EXPECT_TRUE(each == "note" || each == line) << each;
+  EXPECT_EQ(lines, 3000);
+  EXPECT_EQ(notes, 1);
+  std::filesystem::remove(path);
 }
 
 TEST(Output, ClosedStreamsKeepTheirNumbersAndFail) {

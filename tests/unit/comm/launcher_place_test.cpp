@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using Environment = std::map<std::string, std::string>;
@@ -105,4 +105,4 @@ TEST(LauncherPlace, NonsenseIsNoLauncher) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 MeetingHello some_hello() {
@@ -84,4 +84,4 @@ TEST(MeetingTable, IsOfAsManyRanksAsThereAre) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using Groups = std::vector<std::vector<int>>;  // ranks of each group, in the order of their lowest rank
@@ -112,4 +112,4 @@ TEST(MakeRankGroups, OneRankIsAloneInEveryGroup) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

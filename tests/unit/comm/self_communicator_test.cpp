@@ -4,7 +4,7 @@
 
 #include "comm/communicator.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 TEST(SelfCommunicator, IsAGroupOfOne) {
@@ -64,4 +64,4 @@ TEST(ElementBytes, AreTheSizesOfTheTypes) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

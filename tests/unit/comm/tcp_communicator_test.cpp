@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 MeetingSettings meeting_of(int rank, int size, int port) {
@@ -52,28 +52,37 @@ void expect_none(const std::vector<std::string>& errors) {
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+// Six messages, every other one long, the last two of tag 1.
+std::vector<int32_t> message(int32_t number, int32_t value) {
+  return std::vector<int32_t>(number % 2 == 0 ? 1'000'000 : 3, value);
+}
+
+void send_long_and_short(Communicator& ranks) {
+  std::vector<std::vector<int32_t>> values(6);
+  std::vector<TransferPtr> sends;
+  for (int32_t i = 0; i < 6; ++i) {
+    auto& each = values[static_cast<size_t>(i)];
+    each = message(i, i);
+    sends.push_back(ranks.start_send(comm_buffer(each.data(), static_cast<int64_t>(each.size())), 1, i / 4));
+  }
+  for (auto& send : sends) send->wait();
+}
+
+void receive_long_and_short(Communicator& ranks) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (const int32_t i : {4, 5, 0, 1, 2, 3}) {  // tag 1 first
+    std::vector<int32_t> values = message(i, -1);
+    ranks.start_receive(comm_buffer(values.data(), static_cast<int64_t>(values.size())), 0, i / 4)->wait();
+    for (const int32_t value : values) ASSERT_EQ(value, i);
+  }
+}
+
 TEST(TcpCommunicator, LongMessagesThatNobodyWaitsForYetTakeTheirTurn) {
-  constexpr int64_t k_count = 1'000'000;
   expect_none(run_ranks(2, [](Communicator& ranks) {
-    std::vector<std::vector<int32_t>> values(6);
-    if (ranks.rank() == 0) {
-      std::vector<TransferPtr> sends;
-      for (int32_t i = 0; i < 6; ++i) {
-        auto& each = values[static_cast<size_t>(i)];
-        each.assign(i % 2 == 0 ? k_count : 3, i);
-        sends.push_back(ranks.start_send(comm_buffer(each.data(), static_cast<int64_t>(each.size())), 1, i / 4));
-      }
-      for (auto& send : sends) send->wait();
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      for (const int32_t i : {4, 5, 0, 1, 2, 3}) {  // tag 1 first
-        auto& each = values[static_cast<size_t>(i)];
-        each.assign(i % 2 == 0 ? k_count : 3, -1);
-        ranks.start_receive(comm_buffer(each.data(), static_cast<int64_t>(each.size())), 0, i / 4)->wait();
-      }
-      for (int32_t i = 0; i < 6; ++i)
-        for (const int32_t value : values[static_cast<size_t>(i)]) ASSERT_EQ(value, i);
-    }
+    if (ranks.rank() == 0)
+      send_long_and_short(ranks);
+    else
+      receive_long_and_short(ranks);
   }));
 }
 
@@ -201,7 +210,7 @@ TEST(TcpCommunicator, WaitingTakesNoProcessor) {
   }));
 }
 
-TEST(Lifelines, TellOfALostRankWhereNobodyWaits) {
+TEST(FailureDetector, TellsOfALostRankWhereNobodyWaits) {
   Socket listener = listen_at(ipv4_address({127, 0, 0, 1}, 0), 0);
   const int port = own_address(listener).port;
   std::array<std::string, 3> told;
@@ -217,14 +226,14 @@ TEST(Lifelines, TellOfALostRankWhereNobodyWaits) {
         is_told[at] = true;
       };
       if (rank == 1) return;  // without a word
-      Lifelines lifelines(std::move(met.lifelines), on_loss, 0.1);
+      FailureDetector detector(std::move(met.controls), on_loss, 0.1);
       for (int i = 0; i < 200 && !is_told[at]; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     });
   for (std::thread& thread : threads) thread.join();
   for (const size_t rank : {0u, 2u}) EXPECT_TRUE(says(told[rank], "rank 1 ended before")) << told[rank];
 }
 
-TEST(Lifelines, SayNothingOfRanksThatAreDone) {
+TEST(FailureDetector, SaysNothingOfRanksThatAreDone) {
   Socket listener = listen_at(ipv4_address({127, 0, 0, 1}, 0), 0);
   const int port = own_address(listener).port;
   std::atomic<int> losses = 0;
@@ -233,14 +242,14 @@ TEST(Lifelines, SayNothingOfRanksThatAreDone) {
     threads.emplace_back([&, rank] {
       const MeetingSettings settings = meeting_of(rank, 3, port);
       MetRanks met = rank == 0 ? meet_as_first(std::move(listener), settings) : meet_as_other(settings);
-      Lifelines lifelines(
-          std::move(met.lifelines), [&](const std::string&) { ++losses; }, 0.01);
+      FailureDetector detector(
+          std::move(met.controls), [&](const std::string&) { ++losses; }, 0.01);
       std::this_thread::sleep_for(std::chrono::milliseconds(100 * (rank + 1)));
-      lifelines.leave(false);
+      detector.leave(false);
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(losses, 0);
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "comm/tcp/meeting_place.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 MeetingSettings settings_of(int rank, int size, int port, double seconds = 30) {
@@ -77,7 +77,7 @@ TEST(Meeting, BringsAllRanksTogether) {
     for (std::thread& thread : threads) thread.join();
   });
   EXPECT_EQ(first.error, "");
-  EXPECT_EQ(first.met.lifelines.size(), size_t{k_ranks});
+  EXPECT_EQ(first.met.controls.size(), size_t{k_ranks});
   for (int rank = 0; rank < k_ranks; ++rank) {
     const Outcome& outcome = rank == 0 ? first : others[static_cast<size_t>(rank)];
     EXPECT_EQ(outcome.error, "");
@@ -204,6 +204,26 @@ TEST(Meeting, AnotherVersionAndAWrongTokenAreRefused) {
   EXPECT_EQ(second.error, "");
 }
 
+void come_and_leave(int port, bool connects) {
+  Socket listener = listen_here();
+  const auto socket = connect_here(port);
+  MeetingHello hello;
+  hello.size = 3;
+  hello.rank = 2;
+  hello.port = own_address(listener).port;
+  hello.version = answer_to(port, hello)->version;  // refused, and told the version
+  hello.run = 14695981039346656037u;                // of a run without a name
+  EXPECT_TRUE(send_all(*socket, print_hello(hello), deadline_in(10)));
+  std::vector<std::byte> bytes(2 * k_word_bytes + table_bytes(3));
+  EXPECT_TRUE(receive_all(*socket, bytes, deadline_in(10)));
+  if (!connects) return;
+  hello.purpose = MeetingHello::Purpose::pair;
+  std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()) + 2 * k_word_bytes, hello.token.size(),
+              hello.token.begin());
+  const auto word = answer_to(port, hello);
+  EXPECT_TRUE(word && word->verdict == MeetingWord::Verdict::noted);
+}
+
 // Rank 2 comes, learns the table and goes, before or after it connected to rank 0: neither of the others waits for it
 // till the end.
 class MeetingOfThree : public testing::TestWithParam<bool> {};
@@ -214,24 +234,7 @@ TEST_P(MeetingOfThree, ARankThatLeavesEndsItForAll) {
   const Outcome first = outcome_of_first(settings_of(0, 3, 0), [&](int port) {
     std::thread good([&] { second = outcome_of([&] { return meet_as_other(settings_of(1, 3, port)); }); });
     Outcome third = outcome_of([&] {
-      MeetingSettings settings = settings_of(2, 3, port);
-      Socket listener = listen_here();
-      const auto socket = connect_here(port);
-      MeetingHello hello;
-      hello.size = 3;
-      hello.rank = 2;
-      hello.port = own_address(listener).port;
-      hello.version = answer_to(port, hello)->version;  // refused, and told the version
-      hello.run = 14695981039346656037u;                // of a run without a name
-      EXPECT_TRUE(send_all(*socket, print_hello(hello), deadline_in(10)));
-      std::vector<std::byte> bytes(2 * k_word_bytes + table_bytes(3));
-      EXPECT_TRUE(receive_all(*socket, bytes, deadline_in(10)));
-      if (!GetParam()) return MetRanks();
-      hello.purpose = MeetingHello::Purpose::pair;
-      std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()) + 2 * k_word_bytes, hello.token.size(),
-                  hello.token.begin());
-      const auto word = answer_to(port, hello);
-      EXPECT_TRUE(word && word->verdict == MeetingWord::Verdict::noted);
+      come_and_leave(port, GetParam());
       return MetRanks();
     });
     EXPECT_EQ(third.error, "");
@@ -308,4 +311,4 @@ TEST(ListenAt, APortThatIsTakenIsNamed) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -4,29 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
+#include <map>
 #include <random>
+#include <string>
 
 #include "base/error.h"
-#include "base/files.h"
-#include "compare/audit.h"
-#include "compare/change.h"
 #include "compare/contender.h"
 #include "compare/verdict.h"
 #include "example_data.h"
-#include "result/result_file.h"
-#include "result/summary.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
-
-LoadedRuns two_runs(double ratio) {
-  return {{sample_run("a.json", Platform::nvd, Framework::nemo, ratio),
-           sample_run("b.json", Platform::amd, Framework::prim, 1.0)},
-          {}};
-}
 
 TEST(Judge, IsByTheWholeInterval) {
   const auto verdict = [](double low, double high) { return judge(Estimate{(low + high) / 2, low, high}, 0.01); };
@@ -308,100 +297,6 @@ TEST(CompareRuns, SortsByAMetric) {
   }
 }
 
-TEST(Contender, LabelsGrowUntilTheyDiffer) {
-  LoadedRuns runs = two_runs(1.0);
-  runs.runs.push_back(sample_run("c.json", Platform::nvd, Framework::nemo, 1.0));
-  runs.runs.push_back(sample_run("d.json", Platform::nvd, Framework::nemo, 1.0));
-  runs.runs[0].result.precision = Precision::fp8;
-  const auto contenders = compare_runs(runs, {}).groups[0].contenders;
-  EXPECT_EQ(contenders[0].label, "NVIDIA NeMo fp8");
-  EXPECT_EQ(contenders[1].label, "AMD Primus");
-  EXPECT_EQ(contenders[2].label, "NVIDIA NeMo bf16 c");
-  EXPECT_EQ(contenders[3].label, "NVIDIA NeMo bf16 d");
-}
-
-TEST(Contender, FigureOfRunsIsTheirMeanWithStudentsInterval) {
-  Contender contender{"A", "", {}, {}};
-  for (const double time : {1.0, 1.1, 1.2})
-    contender.runs.push_back(sample_run("a", Platform::nvd, Framework::nemo, time));
-  const auto figure = read_figure(contender, *find_metric("mean_step_time"));
-  EXPECT_NEAR(figure->value, 1.1, 1e-3);
-  EXPECT_NEAR(std::log(*figure->high / figure->value), 4.303 * 0.1 / 1.1 / std::sqrt(3), 2e-3);
-  EXPECT_NEAR(*figure->low * *figure->high, figure->value * figure->value, 1e-9);
-  contender.runs.pop_back();
-  const auto two = read_figure(contender, *find_metric("mean_step_time"));
-  EXPECT_NEAR(std::log(*two->high / two->value), 12.706 * 0.05 / 1.05, 3e-2) << "two runs show little";
-}
-
-// The mean of the rates 1 and 1/3 would be 0.67 of the steady one, and the mean of their times says 0.5.
-TEST(Change, FiguresOfUnsteadyRunsHaveTheRatioOfTheVerdict) {
-  LoadedRuns runs;
-  for (const auto& [path, time] : {std::pair("a.json", 1.0), {"b_r1.json", 1.0}, {"b_r2.json", 3.0}})
-    runs.runs.push_back(sample_run(path, Platform::nvd, Framework::nemo, time));
-  const Comparison comparison = compare_runs(runs, {.baseline = "a.json"});
-  const ModelGroup& group = comparison.groups[0];
-  for (const char* key : {"tokens_per_second_per_gpu", "tokens_per_second", "mean_step_time"}) {
-    const Change change = measure_change(group, group.pairs[0], *find_metric(key));
-    ASSERT_TRUE(change.before && change.after && change.share) << key;
-    EXPECT_NEAR(change.after->value / change.before->value, 1 + change.share->value, 1e-9) << key;
-    EXPECT_NEAR(change.after->value - change.before->value, change.difference->value, 1e-6 * change.after->value)
-        << key;
-  }
-  const auto rate = read_figure(group.contenders[1], metrics().front());
-  EXPECT_NEAR(rate->value / read_figure(group.contenders[0], metrics().front())->value, 0.5, 1e-3);
-  EXPECT_LT(*rate->low, rate->value);
-  EXPECT_GT(*rate->high, rate->value);
-}
-
-TEST(LoadRuns, DirectoryNamesWhatItSkips) {
-  const auto folder = std::filesystem::temp_directory_path() / "tprimat_load_runs_test";
-  std::filesystem::remove_all(folder);
-  write_run_result(folder / "train_nvd_nemo_llama.json", sample_run("", Platform::nvd, Framework::nemo, 1).result);
-  write_file_atomically(folder / "notes.json", "{\"a\": 1}");
-  write_file_atomically(folder / "broken.json", "{");
-  write_file_atomically(folder / "log.txt", "step 1");
-  std::filesystem::create_symlink("loop.json", folder / "loop.json");
-  std::filesystem::create_symlink("nowhere", folder / "dangling.json");
-  std::filesystem::create_symlink("train_nvd_nemo_llama.json", folder / "once_more.json");
-  const LoadedRuns loaded = load_runs({folder.string(), (folder / "train_nvd_nemo_llama.json").string()});
-  EXPECT_EQ(loaded.runs.size(), 1u) << "a file named twice counts once";
-  ASSERT_EQ(loaded.skipped.size(), 2u);
-  EXPECT_NE(loaded.skipped[0].reason.find("JSON"), std::string::npos);
-  EXPECT_THROW(load_runs({(folder / "notes.json").string()}), Error);
-  EXPECT_THROW(load_runs({(folder / "missing").string()}), Error);
-  std::filesystem::remove_all(folder);
-}
-
-TEST(LoadRuns, OfThousandsOfFilesTheSeriesAreNotHeldAndWhatTheyShowIsKnown) {
-  const auto folder = std::filesystem::temp_directory_path() / "tprimat_load_many_test";
-  std::filesystem::remove_all(folder);
-  RunResult result = sample_run("", Platform::nvd, Framework::nemo, 1).result;
-  result.step_times[30] *= 3;
-  summarise_run(result, {});
-  std::vector<double> heat(result.step_times.size(), 0.0);
-  heat[30] = 1.0;
-  result.step_telemetry.emplace();
-  result.step_telemetry->throttle_shares = {{"thermal", heat}};
-  result.reported.emplace().loss_scale.emplace();
-  for (size_t i = 0; i < result.step_times.size(); ++i) result.reported->loss_scale->push_back(i % 4 < 2 ? 2048 : 1024);
-  result.reported->unix_time = result.step_times;
-  write_run_result(folder / "0.json", result, Survives::kill);
-  for (int i = 1; i <= 1000; ++i)
-    std::filesystem::create_hard_link(folder / "0.json", folder / (std::to_string(i) + ".json"));
-  const LoadedRuns loaded = load_runs({folder.string()});
-  std::filesystem::remove_all(folder);
-  ASSERT_EQ(loaded.runs.size(), 1001u);
-  const LoadedRun& run = loaded.runs[500];
-  EXPECT_FALSE(run.result.step_telemetry.has_value());
-  EXPECT_EQ(skipped_updates(run).all, 15);
-  EXPECT_EQ(count_skipped_updates(run.result).all, 0) << "the loss scale itself is not held";
-  EXPECT_EQ(run.result.reported->unix_time, result.step_times) << "they show copies";
-  const auto findings = audit_contender({"A", "label", {run}, {}});
-  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& each) {
-    return each.sentence.find("1 with the clock held down by heat") != std::string::npos;
-  }));
-}
-
 // Real pairs that were once headlined: none may have a winner.
 TEST(CompareRuns, RealFilesOfDifferentWorkHaveNoWinner) {
   const std::string folder = std::string(TPRIMAT_SHARED_DATA) + "/results";
@@ -417,4 +312,4 @@ TEST(CompareRuns, RealFilesOfDifferentWorkHaveNoWinner) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -13,7 +13,7 @@
 #include "unit/compare/sample_runs.h"
 
 // What somebody may do to a result file so that it looks like a second run.
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 void round_to(RunResult& run, int places, double (*by)(double) = std::round) {
@@ -265,4 +265,4 @@ TEST(HonestRuns, OfOneRhythmAreNoCopies) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -6,7 +6,7 @@
 #include "unit/compare/sample_runs.h"
 
 // What two runs may differ in without being other work, and what makes them so.
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 using PrintedNames = std::map<std::string, std::string>;
@@ -147,4 +147,4 @@ TEST(Differences, AnFp8RecipeMattersInFp8Alone) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -7,7 +7,7 @@
 #include "unit/compare/expert_trainings.h"
 
 // One line of a row of the table each.
-namespace tprimat::expert {
+namespace tprimat::results::expert {
 namespace {
 
 void balance(Training& t) {
@@ -108,6 +108,12 @@ Edit facts(const std::function<void(RunResult&)>& change) {
 Edit training(const std::function<void(TrainingConfig&)>& change) {
   return [=](Training& t) { change(t.facts.training_config); };
 }
+Edit optimizer(const std::string& name) {
+  return training([=](TrainingConfig& c) { c.optimizer = name; });
+}
+Edit schedule(const std::string& name) {
+  return training([=](TrainingConfig& c) { c.schedule = name; });
+}
 Edit device(const std::string& name) {
   return [=](Training& t) { t.facts.gpu_info.device_name = name; };
 }
@@ -127,8 +133,9 @@ Edit skipped_updates(int64_t count) {
   return series([=](RunResult& r) {
     r.skipped_updates = count;
     r.events.emplace();
-    for (int64_t i = 0; i < count; ++i) r.events->push_back({"skipped_update", {}, i + 1, {}, {}, {}, "overflow"});
-    if (count > 0) r.event_counts = std::map<std::string, int64_t>{{"skipped_update", count}};
+    for (int64_t i = 0; i < count; ++i)
+      r.events->push_back({EventKind::skipped_update, {}, i + 1, {}, {}, {}, "overflow"});
+    if (count > 0) r.event_counts = std::map<EventKind, int64_t>{{EventKind::skipped_update, count}};
   });
 }
 Edit power(double watts, const std::string& source) {
@@ -159,11 +166,11 @@ Edit last_run(const std::function<void(RunResult&)>& change) {
   };
 }
 
-Edit slow_every(int64_t interval, double factor, const std::string& label) {
+Edit slow_every(int64_t interval, double factor, std::optional<StepLabel> label) {
   return series([=](RunResult& r) {
     for (int64_t step = interval; step <= std::ssize(r.step_times); step += interval) {
       r.step_times[static_cast<size_t>(step - 1)] *= factor;
-      if (!label.empty()) steps_of(r).labelled.push_back({step, label});
+      if (label) steps_of(r).labelled.push_back({step, *label});
     }
   });
 }
@@ -175,7 +182,7 @@ Edit logged_every(int64_t interval) {
     steps.numbers.emplace();
     for (size_t i = 1; i <= r.step_times.size(); ++i) steps.numbers->push_back(static_cast<int64_t>(i) * interval);
     steps.mean_of = std::vector<int64_t>(r.step_times.size(), interval);
-    r.source.format = "megatron", r.source.step_time = "printed";
+    r.source.format = "megatron", r.source.step_time = TimeSource::printed;
   });
 }
 Edit rounded_to(double seconds) {
@@ -190,8 +197,14 @@ Edit with_clock(double seconds_between_steps, double clock_speed) {
     for (const double time : r.step_times)
       r.reported->unix_time->push_back(now += (time + seconds_between_steps) * clock_speed);
     steps_of(r);  // as a log's result has it
-    r.source.format = "megatron", r.source.step_time = "printed";
+    r.source.format = "megatron", r.source.step_time = TimeSource::printed;
   });
+}
+Edit no_loss() {
+  return series([](RunResult& r) { r.loss_values.clear(); });
+}
+Edit no_learning_rates() {
+  return series([](RunResult& r) { r.learning_rates.clear(); });
 }
 Edit loss_from(int64_t step, const std::function<double(double loss, int64_t step)>& change) {
   return series([=](RunResult& r) {
@@ -227,4 +240,4 @@ Edit one_run_thrice(const std::function<void(RunResult&, int run)>& disguise) {
   };
 }
 
-}  // namespace tprimat::expert
+}  // namespace tprimat::results::expert

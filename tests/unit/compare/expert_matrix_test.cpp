@@ -8,7 +8,7 @@
 #include "unit/compare/expert_pairs.h"
 
 // The program against the expert: result files as people have them, read and compared as `tprimat compare` does.
-namespace tprimat::expert {
+namespace tprimat::results::expert {
 
 // What gtest prints of a row.
 static void PrintTo(const ExpertPair& row, std::ostream* out) { *out << row.name; }
@@ -159,4 +159,4 @@ TEST(ExpertTable, HasBothKindsOfRows) {
 }
 
 }  // namespace
-}  // namespace tprimat::expert
+}  // namespace tprimat::results::expert

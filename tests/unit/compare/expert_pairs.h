@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -7,9 +8,15 @@
 
 // Pairs of trainings with the verdict that an engineer of the field would give, and why. The tables are the expert's
 // word: a row that fails shows a fault of the rules, or a change of policy that someone must argue for.
-namespace tprimat::expert {
+namespace tprimat::results::expert {
 
 enum class Answer { faster, slower, same, inconclusive, withheld };  // of the subject
+
+struct Codes : std::vector<std::string> {
+  Codes() = default;
+  Codes(const char* only) : vector{only} {}
+  Codes(std::initializer_list<std::string> all) : vector(all) {}
+};
 
 struct ExpertPair {
   const char* name;
@@ -18,7 +25,7 @@ struct ExpertPair {
   const char* reason;
   // Withheld: codes of errors, at least one of which must be among those found. Else codes of the findings that belong
   // beside the verdict; every warning must be one of them, and notes may stand there besides.
-  std::vector<std::string> codes = {};
+  Codes codes = {};
 };
 std::vector<ExpertPair> comparable_pairs();   // expert_comparable.cpp
 std::vector<ExpertPair> disturbed_pairs();    // expert_disturbed.cpp: comparable, though something is odd
@@ -46,4 +53,4 @@ std::vector<Row> joined(const std::vector<std::vector<Row>>& parts) {
   return all;
 }
 
-}  // namespace tprimat::expert
+}  // namespace tprimat::results::expert

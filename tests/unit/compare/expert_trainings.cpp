@@ -11,7 +11,7 @@
 #include "result/summary.h"
 #include "spec/model_catalogue.h"
 
-namespace tprimat::expert {
+namespace tprimat::results::expert {
 namespace {
 
 void balance_accumulation(RunResult& r) {
@@ -117,7 +117,7 @@ RunResult measure(const Training& t, const std::string& side, int run) {
   SummaryOptions options;
   options.peak = r.derived.peak ? r.derived.peak : catalogue_peak(r.gpu_info.device_name, *t.facts.precision);
   options.usd_per_hour = t.usd_per_hour;
-  if (r.warmup.method == "fixed") options.fixed_warmup_steps = r.warmup.steps_excluded;
+  if (r.warmup.method == WarmupMethod::fixed) options.fixed_warmup_steps = r.warmup.steps_excluded;
   summarise_run(r, options);
   if (t.watts) add_power(r, *t.watts, t.power_source, options);
   return r;
@@ -204,4 +204,4 @@ Training small_on_cpu(const Edits& edits) {
   return edited(std::move(t), edits);
 }
 
-}  // namespace tprimat::expert
+}  // namespace tprimat::results::expert

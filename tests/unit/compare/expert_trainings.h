@@ -11,7 +11,7 @@
 #include "text/json.h"
 
 // Trainings as people run them, and the result files that follow from them.
-namespace tprimat::expert {
+namespace tprimat::results::expert {
 
 // What is trained on what, and how it goes. Step times follow from shape, batch, devices and `flops_per_second`, so
 // that an edit of one of them leaves a file whose figures agree.
@@ -60,6 +60,8 @@ Edit devices(int64_t count);  // more data-parallel ranks
 // Facts beside it.
 Edit facts(const std::function<void(RunResult&)>& change);
 Edit training(const std::function<void(TrainingConfig&)>& change);
+Edit optimizer(const std::string& name);
+Edit schedule(const std::string& name);
 Edit device(const std::string& name);
 using Setting = std::pair<std::string, std::string>;
 Edit printed(std::initializer_list<Setting> settings);  // as the framework prints its configuration
@@ -73,10 +75,12 @@ Edit shape_unknown(int64_t parameters);  // as many logs: a rounded count at mos
 Edit series(const std::function<void(RunResult&)>& change);
 Edit last_run(const std::function<void(RunResult&)>& change);
 Edit each_run(const std::function<void(RunResult&, int run)>& change);
-Edit slow_every(int64_t interval, double factor, const std::string& label);  // label "": nobody says why
-Edit logged_every(int64_t interval);                                         // one line of means
+Edit slow_every(int64_t interval, double factor, std::optional<StepLabel> label);  // no label: nobody says why
+Edit logged_every(int64_t interval);                                               // one line of means
 Edit rounded_to(double seconds);
 Edit with_clock(double seconds_between_steps, double clock_speed = 1);  // time stamps of the log
+Edit no_loss();
+Edit no_learning_rates();
 Edit loss_from(int64_t step, const std::function<double(double loss, int64_t step)>& change);
 
 // Files.
@@ -89,4 +93,4 @@ Edit one_run_thrice(const std::function<void(RunResult&, int run)>& disguise);
 // In the folder `side`, named as `tprimat run` names them, read as users' files are.
 std::vector<LoadedRun> result_files(const Training& training, const std::string& side);
 
-}  // namespace tprimat::expert
+}  // namespace tprimat::results::expert

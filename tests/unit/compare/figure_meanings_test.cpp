@@ -11,7 +11,7 @@
 #include "unit/compare/sample_runs.h"
 
 // A gate, a table and a ratio hold figures against each other only where they mean the same.
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 LoadedRun full_run(const char* path, uint64_t seed) {
@@ -156,4 +156,4 @@ TEST(UnlikeFigures, CountersOfOneKindAreOneWhateverReadsThem) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

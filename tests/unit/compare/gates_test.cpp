@@ -10,7 +10,7 @@
 #include "compare/compare_runs.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 // "column 7: no metric ..." of what is wrong with a gate; empty when nothing is.
@@ -218,4 +218,4 @@ TEST(Gates, TheWorstOutcomeIsTheStatus) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

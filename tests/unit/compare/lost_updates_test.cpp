@@ -6,7 +6,7 @@
 #include "compare/compare_runs.h"
 #include "sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 LoadedRun nvidia(double seconds = 1.0) { return sample_run("n.json", Platform::nvd, Framework::mega, seconds); }
@@ -30,7 +30,7 @@ void skip(LoadedRun& run, int64_t from, int64_t count) {
   run.result.skipped_updates = count;
   run.result.events.emplace();
   for (int64_t step = from; step < from + count; ++step)
-    run.result.events->emplace_back().kind = "skipped_update", run.result.events->back().step = step;
+    run.result.events->emplace_back().kind = EventKind::skipped_update, run.result.events->back().step = step;
   run = again(run);
 }
 
@@ -71,7 +71,7 @@ TEST(SkippedUpdates, AFallBesideAReportedSkipIsThatSkip) {
   run.result.skipped_updates = 2;
   run.result.events.emplace();
   for (const int64_t step : {20, 40})
-    run.result.events->emplace_back().kind = "skipped_update", run.result.events->back().step = step;
+    run.result.events->emplace_back().kind = EventKind::skipped_update, run.result.events->back().step = step;
   EXPECT_EQ(count_skipped_updates(run.result).all, 2);
   EXPECT_TRUE(is_comparable(compared(amd(), again(run))));
 }
@@ -94,7 +94,8 @@ void lose_to_nan(LoadedRun& run, size_t from, size_t count) {
   run.result.grad_norms.assign(run.result.step_times.size(), 1.0);
   for (size_t i = from; i < from + count; ++i) {
     run.result.grad_norms[i] = std::nan("");
-    run.result.events->emplace_back().kind = "nan", run.result.events->back().step = static_cast<int64_t>(i) + 1;
+    run.result.events->emplace_back().kind = EventKind::nan,
+    run.result.events->back().step = static_cast<int64_t>(i) + 1;
   }
   run = again(run);
 }
@@ -117,8 +118,8 @@ TEST(SkippedUpdates, ManyReportsOfOneNaNAreOneUpdate) {
   LoadedRun run = nvidia();
   run.result.events.emplace();
   for (int rank = 0; rank < 8; ++rank)
-    run.result.events->emplace_back().kind = "nan", run.result.events->back().step = 30;
-  run.result.event_counts = {{"nan", 8}};
+    run.result.events->emplace_back().kind = EventKind::nan, run.result.events->back().step = 30;
+  run.result.event_counts = {{EventKind::nan, 8}};
   run = again(run);
   EXPECT_EQ(count_skipped_updates(run.result).all, 1);
   EXPECT_TRUE(is_comparable(compared(amd(), run)));
@@ -143,7 +144,7 @@ TEST(SkippedUpdates, OfARecordOfSeveralStepsLieWhereTheRecordLies) {
   run.result.events.emplace();
   for (int64_t i = 31; i <= 50; ++i) {
     RunEvent& event = run.result.events->emplace_back();
-    event.kind = "skipped_update", event.step = 10 * i, event.value = 9;
+    event.kind = EventKind::skipped_update, event.step = 10 * i, event.value = 9;
   }
   EXPECT_EQ(count_skipped_updates(run.result).all, 180);
   EXPECT_EQ(count_skipped_updates(run.result).after_warmup, 180);
@@ -216,4 +217,4 @@ TEST(TrainableParameters, PrintedSettingsAreAWitness) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

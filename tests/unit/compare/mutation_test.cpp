@@ -12,7 +12,7 @@
 #include "unit/compare/sample_runs.h"
 
 // Somebody changes one number in a result file: the audit must speak, and name the figure.
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 Json honest_file() {
@@ -180,4 +180,4 @@ TEST(Mutation, AChangedBatchWithholdsTheVerdictButNotTheRates) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

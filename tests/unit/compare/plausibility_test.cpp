@@ -10,7 +10,7 @@
 #include "result/peak.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 RunResult busy_run() {
@@ -111,7 +111,7 @@ TEST(ClockGap, IsBetweenTheStepsAndTheLogsClock) {
   for (const double share : {1.0, 1.1, 0.8}) EXPECT_FALSE(describe_clock_gap(stamped(share))) << share;
   EXPECT_FALSE(describe_clock_gap(stamped(1, 600))) << "checkpoints are not steps";
   RunResult derived = stamped(3);
-  derived.source.step_time = "from_timestamps";
+  derived.source.step_time = TimeSource::from_timestamps;
   EXPECT_FALSE(describe_clock_gap(derived)) << "no second witness";
 }
 
@@ -199,4 +199,4 @@ TEST(Namesakes, OneFullNameShowsOneModel) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

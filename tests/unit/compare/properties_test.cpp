@@ -9,7 +9,7 @@
 #include "compare/contender.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 // `runs` runs of each of two participants, the second `speed` times as fast.
@@ -252,4 +252,4 @@ TEST(Intervals, AreCarriedThroughToEveryFigure) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -11,7 +11,7 @@
 #include "unit/compare/sample_runs.h"
 
 // Every run of a participant is held to its first and to the other side, not the first alone.
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 using Change = void (*)(RunResult&);
@@ -175,4 +175,4 @@ TEST(Repetitions, OneRunStandsForAllThatStateTheSame) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

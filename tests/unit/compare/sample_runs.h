@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
@@ -8,17 +9,9 @@
 #include "compare/load_runs.h"
 #include "result/summary.h"
 
-namespace tprimat {
+namespace tprimat::results {
 
-// A complete run of `steps` steps of about `step_time` seconds with a little deterministic noise, another for each
-// file: 8 devices, GBS 64, SL 2048.
-inline LoadedRun sample_run(const std::string& file, Platform platform, Framework framework, double step_time,
-                            size_t steps = 60) {
-  RunResult r;
-  r.platform = platform;
-  r.framework = framework;
-  r.timestamp = "2026-01-01T00:00:00Z";
-  r.model_info.name = "llama";
+inline ModelSpec small_llama() {
   ModelSpec shape;
   shape.name = "llama";
   shape.num_layers = 4;
@@ -29,15 +22,33 @@ inline LoadedRun sample_run(const std::string& file, Platform platform, Framewor
   shape.head_dim = 64;
   shape.vocab_size = 32000;
   shape.max_position_embeddings = 4096;
-  r.model_info.shape = shape;
+  return shape;
+}
+
+// 8 devices, GBS 64, SL 2048; without series.
+inline RunResult sample_facts(Platform platform, Framework framework) {
+  RunResult r;
+  r.platform = platform;
+  r.framework = framework;
+  r.timestamp = "2026-01-01T00:00:00Z";
+  r.model_info.name = "llama";
+  r.model_info.shape = small_llama();
   r.precision = Precision::bf16;
   r.gpu_info.device_name = platform == Platform::amd ? "AMD Instinct MI300X" : "NVIDIA H100 80GB HBM3";
   r.gpu_info.device_count = 8;
-  r.training_config.max_steps = static_cast<int64_t>(steps);
   r.training_config.global_batch_size = 64;
   r.training_config.sequence_length = 2048;
   r.training_config.num_gpus = 8;
   r.memory_metrics.peak_memory_allocated_gb = 40;
+  return r;
+}
+
+// A complete run of `steps` steps of about `step_time` seconds with a little deterministic noise, another for each
+// file.
+inline LoadedRun sample_run(const std::string& file, Platform platform, Framework framework, double step_time,
+                            size_t steps = 60) {
+  RunResult r = sample_facts(platform, framework);
+  r.training_config.max_steps = static_cast<int64_t>(steps);
   double phase = 0;
   for (const char c : file) phase = 1.3 * phase + c;
   for (size_t i = 0; i < steps; ++i) {
@@ -70,4 +81,11 @@ inline LoadedRun again(LoadedRun run) {
   return run;
 }
 
-}  // namespace tprimat
+// One of each vendor; the second is `ratio` times as fast.
+inline LoadedRuns two_runs(double ratio) {
+  return {{sample_run("a.json", Platform::nvd, Framework::nemo, ratio),
+           sample_run("b.json", Platform::amd, Framework::prim, 1.0)},
+          {}};
+}
+
+}  // namespace tprimat::results

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 Curve curve(const std::vector<double>& values) { return curve_by_step({}, values); }
@@ -166,4 +166,4 @@ TEST(Loss, GuessingIsToldFromLearning) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

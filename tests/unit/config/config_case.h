@@ -7,7 +7,7 @@
 #include "config/load.h"
 
 // What the tests of this folder share: a configuration from text, with nothing of this machine's environment.
-namespace tprimat {
+namespace tprimat::suite {
 
 struct ConfigCase {
   std::string text;
@@ -60,4 +60,4 @@ platform_optimizations:
 )" + more;
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -5,7 +5,7 @@
 #include "base/files.h"
 #include "config_case.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 std::string docs() { return read_file(std::filesystem::path(TPRIMAT_SOURCE_DIR) / "docs" / "config.md"); }
@@ -38,4 +38,4 @@ TEST(Keys, HaveADocWithoutAFullStop) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

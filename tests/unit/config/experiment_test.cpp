@@ -8,7 +8,7 @@
 #include "config_case.h"
 #include "example_data.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -240,4 +240,4 @@ TEST(WarmupBound, IsAutoOrANumber) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

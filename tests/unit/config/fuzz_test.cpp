@@ -6,10 +6,33 @@
 
 #include "config_case.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 // Damages a sound configuration in the ways that editors, merges and disks do.
+const std::vector<std::string> k_pieces = {"{",        "}",
+                                           "[",        "]",
+                                           ":",        ",",
+                                           "\"",       "'",
+                                           "\t",       "\n",
+                                           "- ",       "? ",
+                                           "&a ",      "*a",
+                                           "!!x ",     "|",
+                                           ">",        "#",
+                                           "---\n",    "<<: ",
+                                           "-1",       "0",
+                                           "1e308",    "1e999",
+                                           ".nan",     "99999999999999999999",
+                                           "0x10",     "true",
+                                           "null",     "~",
+                                           "${",       "${A:-",
+                                           "}",        "\x80",
+                                           "\xFF\xFE", std::string(1, '\0'),
+                                           "%",        "@",
+                                           "`",        "TP: 65536",
+                                           "{TP: 0}",  "   ",
+                                           "\r\n"};
+
 class Mutator {
  public:
   explicit Mutator(unsigned seed) : random_(seed) {}
@@ -32,28 +55,6 @@ class Mutator {
   }
 
   void mutate_once(std::string& text) {
-    static const std::vector<std::string> k_pieces = {"{",        "}",
-                                                      "[",        "]",
-                                                      ":",        ",",
-                                                      "\"",       "'",
-                                                      "\t",       "\n",
-                                                      "- ",       "? ",
-                                                      "&a ",      "*a",
-                                                      "!!x ",     "|",
-                                                      ">",        "#",
-                                                      "---\n",    "<<: ",
-                                                      "-1",       "0",
-                                                      "1e308",    "1e999",
-                                                      ".nan",     "99999999999999999999",
-                                                      "0x10",     "true",
-                                                      "null",     "~",
-                                                      "${",       "${A:-",
-                                                      "}",        "\x80",
-                                                      "\xFF\xFE", std::string(1, '\0'),
-                                                      "%",        "@",
-                                                      "`",        "TP: 65536",
-                                                      "{TP: 0}",  "   ",
-                                                      "\r\n"};
     switch (pick(0, 6)) {
       case 0: text[place(text)] = static_cast<char>(pick(0, 255)); return;
       case 1:
@@ -128,4 +129,4 @@ TEST(Fuzz, DamagedLayoutsNeverCrash) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -2,7 +2,7 @@
 
 #include "config_case.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 LauncherSettings launch_of(const std::string& section) { return ConfigCase{section}.load().experiment.launch; }
@@ -61,4 +61,4 @@ TEST(LaunchKeys, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -4,7 +4,7 @@
 
 #include "config_case.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 std::string setting(const LoadedExperiment& loaded, const std::string& path) {
@@ -15,7 +15,7 @@ std::string setting(const LoadedExperiment& loaded, const std::string& path) {
     node = node->find(rest.substr(0, dot));
     rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
   }
-  return node == nullptr ? "absent" : node->scalar + " <- " + node->origin;
+  return node == nullptr ? "absent" : node->scalar + " <- " + node->origin.text();
 }
 
 TEST(Layers, StrongerSourcesWin) {
@@ -178,4 +178,4 @@ TEST(KeyPaths, TakeEverySpelling) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -6,7 +6,7 @@
 
 #include "spec/model_catalogue.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 const ModelSpec& qwen() {
@@ -163,4 +163,4 @@ TEST(StateBytes, FollowTheOptimizersFormats) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "config_case.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ TEST(Malformed, AMissingFileIsNamed) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -3,7 +3,7 @@
 #include "config/experiment.h"
 #include "config_case.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 TrainSpec spec_of(const ConfigCase& config, Platform platform = Platform::cpu, const std::string& model = "llama",
@@ -251,4 +251,4 @@ platform_optimizations: {cpu: {recompute: none}}
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
-YamlNode plain(const std::string& text) { return yaml_scalar(text, "here"); }
+YamlNode plain(const std::string& text) { return yaml_scalar(text, {}); }
 
 TEST(Values, WholeNumbersMayBeWrittenAsFractions) {
   EXPECT_EQ(parse_whole(plain("8")), 8);
@@ -23,8 +23,8 @@ TEST(Values, WhatIsNoNumberIsNone) {
 }
 
 TEST(Values, QuotedNumbersAreText) {
-  EXPECT_EQ(parse_number(yaml_scalar("8", "here", true)), std::nullopt);
-  EXPECT_EQ(parse_boolean(yaml_scalar("true", "here", true)), std::nullopt);
+  EXPECT_EQ(parse_number(yaml_scalar("8", {}, true)), std::nullopt);
+  EXPECT_EQ(parse_boolean(yaml_scalar("true", {}, true)), std::nullopt);
 }
 
 TEST(Values, OnlyTrueAndFalseAreBoolean) {
@@ -54,4 +54,4 @@ TEST(Values, PathsAreSplitAtDots) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -8,9 +8,9 @@
 #include "base/files.h"
 #include "data/dataset_summary.h"
 #include "data/megatron_dataset.h"
-#include "unit/data/temporary_folder.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 const std::string k_tokenizer = TPRIMAT_SOURCE_DIR "/tests/unit/data/fixtures/gpt2_tokenizer.json";
@@ -154,4 +154,4 @@ TEST(EncodeDataset, RefusesATypeTooNarrowForTheVocabulary) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

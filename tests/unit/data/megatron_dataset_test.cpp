@@ -13,9 +13,9 @@
 #include "data/dataset_summary.h"
 #include "data/dataset_writer.h"
 #include "example_data.h"
-#include "unit/data/temporary_folder.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 std::string message_of(const auto& action) {
@@ -341,4 +341,4 @@ TEST(OpenTokenSource, ReadsAPairWrittenByMegatron) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -9,7 +9,7 @@
 #include "data/tokenizer/word_cache.h"
 #include "data/tokenizer/word_pattern.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using Rules = std::map<std::pair<int32_t, int32_t>, MergeTable::Merge>;
@@ -118,4 +118,4 @@ TEST(WordPattern, IsKnownByItsExpression) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 // Sample i is i, i+1, ...; sample `bad` throws.
@@ -74,4 +74,4 @@ TEST(PrefetchedSource, ThrowsWhereTheBadSampleIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

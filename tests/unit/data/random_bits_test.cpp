@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 TEST(ScrambleBits, MatchesThePublishedSequence) {
@@ -23,4 +23,4 @@ TEST(RandomStream, StaysBelowItsLimitAndReachesAll) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

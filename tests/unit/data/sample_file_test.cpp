@@ -6,9 +6,9 @@
 
 #include "base/files.h"
 #include "data/synthetic_corpus.h"
-#include "unit/data/temporary_folder.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 TEST(SampleFile, HoldsTheSamplesOfTheSourceAsNumpyReadsThem) {
@@ -33,4 +33,4 @@ TEST(SampleFile, HoldsTheSamplesOfTheSourceAsNumpyReadsThem) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -11,7 +11,7 @@
 #include "data/numpy_random.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 // numpy.random.RandomState(seed).shuffle(numpy.arange(12)), then of arange(7) with the same state.
@@ -114,4 +114,4 @@ TEST(OrderSamples, RefusesWhatCannotBeOrdered) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 constexpr size_t k_length = 257;
@@ -107,4 +107,4 @@ TEST(SyntheticCorpus, AboutAQuarterOfTheSegmentsAreCopies) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -11,7 +11,7 @@
 #include "data/tokenizer/unicode_class.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 const std::string k_fixtures = TPRIMAT_SOURCE_DIR "/tests/unit/data/fixtures/";
@@ -82,39 +82,40 @@ std::string complaint(const std::function<void(Json&)>& change) {
   return "";
 }
 
+const std::vector<std::pair<std::string, std::function<void(Json&)>>> k_not_understood = {
+    {"", [](Json&) {}},
+    {"\"WordPiece\"", [](Json& j) { j["model"]["type"] = "WordPiece"; }},
+    {"dropout", [](Json& j) { j["model"]["dropout"] = 0.1; }},
+    {"continuing_subword_prefix", [](Json& j) { j["model"]["continuing_subword_prefix"] = "##"; }},
+    {"\"Metaspace\"",
+     [](Json& j) {
+       j["pre_tokenizer"] = {{"type", "Metaspace"}};
+     }},
+    {"\"Lowercase\"",
+     [](Json& j) {
+       j["normalizer"] = {{"type", "Lowercase"}};
+     }},
+    {"truncates",
+     [](Json& j) {
+       j["truncation"] = {{"max_length", 5}};
+     }},
+    {"single_word", [](Json& j) { j["added_tokens"][0]["single_word"] = true; }},
+    {"has no \"model\"", [](Json& j) { j.erase("model"); }},
+    {"not in the vocabulary", [](Json& j) { j["model"]["merges"].push_back("q zzzz"); }},
+    {"not two tokens", [](Json& j) { j["model"]["merges"].push_back("a"); }},
+    {"not between 0 and", [](Json& j) { j["model"]["vocab"]["a"] = -4; }},
+    {"no token for byte 97",
+     [](Json& j) {
+       j["model"]["vocab"].erase("a"), j["model"]["merges"] = Json::array(), j["model"]["unk_token"] = "b";
+     }},
+    {"\\d+", [](Json& j) {
+       j["pre_tokenizer"] = Json::parse(
+           R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\d+"},"behavior":"Isolated","invert":false},
+               {"type":"ByteLevel","use_regex":false}]})");
+     }}};
+
 TEST(TokenizerJson, NamesWhatItDoesNotUnderstand) {
-  const std::vector<std::pair<std::string, std::function<void(Json&)>>> changes = {
-      {"", [](Json&) {}},
-      {"\"WordPiece\"", [](Json& j) { j["model"]["type"] = "WordPiece"; }},
-      {"dropout", [](Json& j) { j["model"]["dropout"] = 0.1; }},
-      {"continuing_subword_prefix", [](Json& j) { j["model"]["continuing_subword_prefix"] = "##"; }},
-      {"\"Metaspace\"",
-       [](Json& j) {
-         j["pre_tokenizer"] = {{"type", "Metaspace"}};
-       }},
-      {"\"Lowercase\"",
-       [](Json& j) {
-         j["normalizer"] = {{"type", "Lowercase"}};
-       }},
-      {"truncates",
-       [](Json& j) {
-         j["truncation"] = {{"max_length", 5}};
-       }},
-      {"single_word", [](Json& j) { j["added_tokens"][0]["single_word"] = true; }},
-      {"has no \"model\"", [](Json& j) { j.erase("model"); }},
-      {"not in the vocabulary", [](Json& j) { j["model"]["merges"].push_back("q zzzz"); }},
-      {"not two tokens", [](Json& j) { j["model"]["merges"].push_back("a"); }},
-      {"not between 0 and", [](Json& j) { j["model"]["vocab"]["a"] = -4; }},
-      {"no token for byte 97",
-       [](Json& j) {
-         j["model"]["vocab"].erase("a"), j["model"]["merges"] = Json::array(), j["model"]["unk_token"] = "b";
-       }},
-      {"\\d+", [](Json& j) {
-         j["pre_tokenizer"] = Json::parse(
-             R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\d+"},"behavior":"Isolated","invert":false},
-                 {"type":"ByteLevel","use_regex":false}]})");
-       }}};
-  for (const auto& [expected, change] : changes) {
+  for (const auto& [expected, change] : k_not_understood) {
     const std::string message = complaint(change);
     EXPECT_EQ(message.empty(), expected.empty()) << expected << ": " << message;
     EXPECT_NE(message.find(expected), std::string::npos) << message;
@@ -158,7 +159,8 @@ TEST(SentencePieceModel, RefusesTablesThatLeadOutside) {
   const std::string_view trie_size("\0\4\0\0", 4), far("\0\xfc\xff\x7f", 4);
   ASSERT_EQ(std::string_view(sound).substr(trie - 4, 4), trie_size);
   EXPECT_EQ(complaint_about_model(sound, trie, ""), "");
-  EXPECT_NE(complaint_about_model(sound, trie, far).find("unit 0 of its character map leads outside"), std::string::npos);
+  EXPECT_NE(complaint_about_model(sound, trie, far).find("unit 0 of its character map leads outside"),
+            std::string::npos);
   EXPECT_NE(complaint_about_model(sound, trie + 8, far).find("unit 2 of its character map"), std::string::npos);
   EXPECT_NE(complaint_about_model(sound, trie - 4, "\1").find("1025 bytes of trie"), std::string::npos);
   EXPECT_NE(complaint_about_model(sound, trie - 4, std::string_view("\0\0", 2)).find("0 bytes of trie"),
@@ -220,4 +222,4 @@ TEST(Utf8, RefusesWhatTheStandardRefuses) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

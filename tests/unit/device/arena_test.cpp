@@ -9,26 +9,26 @@
 #include "base/error.h"
 #include "device/parallel.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 TEST(ArenaTest, SlotsAreZeroedAlignedAndApart) {
   ArenaPlan plan;
-  const auto bytes = plan.reserve<char>("a", 3);
-  const auto doubles = plan.reserve<double>("b", 100);
+  const auto bytes = plan.reserve<char>(Component::workspace, 3);
+  const auto doubles = plan.reserve<double>(Component::batch, 100);
   const Arena arena(plan);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.at(doubles)) % 128, 0u);
   EXPECT_TRUE(std::all_of(arena.at(doubles), arena.at(doubles) + 100, [](double v) { return v == 0.0; }));
   std::fill_n(arena.at(bytes), 3, 'x');
   std::fill_n(arena.at(doubles), 100, 1.0);
   EXPECT_EQ(arena.at(bytes)[2], 'x');
-  EXPECT_EQ(plan.bytes_by_component().at("b"), 896u);
+  EXPECT_EQ(plan.bytes_by_component().at("batch"), 896u);
   EXPECT_GE(arena.bytes(), plan.total_bytes());
 }
 
 TEST(ArenaTest, TooMuchIsAnErrorThatSaysHowMuch) {
   ArenaPlan plan;
-  plan.reserve<char>("a", int64_t{1} << 60);
+  plan.reserve<char>(Component::workspace, int64_t{1} << 60);
   try {
     const Arena arena(plan);
     FAIL();
@@ -52,4 +52,4 @@ TEST(ParallelTest, RangesCoverEverythingOnce) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

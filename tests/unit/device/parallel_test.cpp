@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 TEST(Parallel, EveryIndexIsDoneOnce) {
@@ -86,4 +86,4 @@ TEST(Parallel, AnExceptionReachesTheCallerWhenAllPiecesAreDone) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

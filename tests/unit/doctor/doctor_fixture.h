@@ -9,7 +9,24 @@
 #include "doctor/diagnosis.h"
 #include "telemetry/throttle.h"
 
-namespace tprimat {
+namespace tprimat::suite {
+
+inline HostFacts quiet_host() {
+  HostFacts host;
+  host.governors = {"performance"};
+  host.turbo = host.smt = host.numa_balancing = false;
+  host.load = 0.1;
+  host.busy_share = 0.01;
+  host.stolen_share = 0.0;
+  host.available_memory_bytes = 60e9;
+  host.swap_bytes = host.swap_used_bytes = 0.0;
+  host.shared_memory_bytes = host.shared_memory_free_bytes = 32e9;
+  host.locked_memory = ResourceLimit{};
+  host.open_files = ResourceLimit{65536.0};
+  host.core_file = ResourceLimit{0.0};
+  host.clock_source = "tsc";
+  return host;
+}
 
 // A machine without GPUs on which nothing is wrong.
 inline DoctorFacts sound_cpu_machine() {
@@ -21,26 +38,12 @@ inline DoctorFacts sound_cpu_machine() {
   facts.machine.kernel = "Linux 6.1";
   facts.machine.distribution = "Debian 12";
   facts.machine.transparent_huge_pages = "madvise";
-  facts.host.governors = {"performance"};
-  facts.host.turbo = facts.host.smt = facts.host.numa_balancing = false;
-  facts.host.load = 0.1;
-  facts.host.busy_share = 0.01;
-  facts.host.stolen_share = 0.0;
-  facts.host.available_memory_bytes = 60e9;
-  facts.host.swap_bytes = facts.host.swap_used_bytes = 0.0;
-  facts.host.shared_memory_bytes = facts.host.shared_memory_free_bytes = 32e9;
-  facts.host.locked_memory = ResourceLimit{};
-  facts.host.open_files = ResourceLimit{65536.0};
-  facts.host.core_file = ResourceLimit{0.0};
-  facts.host.clock_source = "tsc";
+  facts.host = quiet_host();
   facts.output = {"/data", 500e9, true};
   return facts;
 }
 
-// The same with one GPU of NVIDIA at rest.
-inline DoctorFacts sound_gpu_machine() {
-  DoctorFacts facts = sound_cpu_machine();
-  facts.machine.platform = Platform::nvd;
+inline GpuCondition idle_gpu() {
   GpuCondition gpu;
   gpu.name = "GPU 0";
   gpu.facts = {Platform::nvd, 0, "NVIDIA H100 80GB HBM3", 80e9, 700.0, {}};
@@ -57,7 +60,14 @@ inline DoctorFacts sound_gpu_machine() {
   gpu.state.now.memory_used_bytes = 0.5e9;
   gpu.state.now.utilisation = 0.0;
   gpu.state.now.throttle = 0;
-  facts.gpus = {gpu};
+  return gpu;
+}
+
+// The same with one GPU of NVIDIA at rest.
+inline DoctorFacts sound_gpu_machine() {
+  DoctorFacts facts = sound_cpu_machine();
+  facts.machine.platform = Platform::nvd;
+  facts.gpus = {idle_gpu()};
   facts.machine.drivers["nvml"] = "550.54.15";
   facts.machine.stacks["cuda"] = "12.4";
   return facts;
@@ -81,4 +91,4 @@ inline MachineSeverity worst_of(const std::vector<MachineFinding>& findings) {
   return MachineDiagnosis{findings}.worst();
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -2,7 +2,7 @@
 
 #include "doctor_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 // What one change to the sound GPU is judged to be.
@@ -23,8 +23,8 @@ TEST(GpuChecks, FindNothingWrongWithASoundGpu) {
   EXPECT_TRUE(find_finding(check_drivers(facts), "driver 550.54.15 (nvml)"));
 }
 
-TEST(GpuChecks, TellWhatIsWrongAndWhatToDo) {
-  const GpuCase cases[] = {
+std::vector<GpuCase> cases_of_health() {
+  return {
       {[](GpuCondition& g) { g.state.uncorrected_errors = 3; }, "3 uncorrected memory errors", MachineSeverity::broken,
        "nvidia-smi --gpu-reset -i 0"},
       {[](GpuCondition& g) { g.state.ecc = false; }, "error correction (ECC) is off", MachineSeverity::note, "-e 1"},
@@ -34,6 +34,11 @@ TEST(GpuChecks, TellWhatIsWrongAndWhatToDo) {
        MachineSeverity::note, "-rgc"},
       {[](GpuCondition& g) { g.state.now.throttle = k_throttle_power; }, "its power limit", MachineSeverity::note, ""},
       {[](GpuCondition& g) { g.state.now.temperature_celsius = 85.0; }, "85 C", MachineSeverity::warning, "cool"},
+  };
+}
+
+std::vector<GpuCase> cases_of_set_up() {
+  return {
       {[](GpuCondition& g) { g.state.persistence = false; }, "persistence mode is off", MachineSeverity::note, "-pm 1"},
       {[](GpuCondition& g) { g.state.mig = true; }, "MIG", MachineSeverity::warning, "-mig 0"},
       {[](GpuCondition& g) { g.state.partition = "CPX"; }, "partitioned (CPX)", MachineSeverity::warning, "SPX"},
@@ -48,6 +53,11 @@ TEST(GpuChecks, TellWhatIsWrongAndWhatToDo) {
       {[](GpuCondition& g) { g.state.notes = {"energy counter: no permission"}; },
        "not told: energy counter: no permission", MachineSeverity::note, ""},
   };
+}
+
+TEST(GpuChecks, TellWhatIsWrongAndWhatToDo) {
+  std::vector<GpuCase> cases = cases_of_health();
+  for (const GpuCase& each : cases_of_set_up()) cases.push_back(each);
   for (const GpuCase& each : cases) {
     DoctorFacts facts = sound_gpu_machine();
     each.change(facts.gpus[0]);
@@ -94,4 +104,4 @@ TEST(DriverChecks, AGpuWithoutADriverIsSeenOnTheBus) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -2,7 +2,7 @@
 
 #include "doctor_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 struct HostCase {
@@ -19,18 +19,20 @@ TEST(HostChecks, FindNothingWrongWithASoundMachine) {
     EXPECT_EQ(worst_of(check(facts)), MachineSeverity::ok);
 }
 
-TEST(HostChecks, TellWhatIsWrongAndWhatToDo) {
-  const HostCase cases[] = {
+std::vector<HostCase> cases_of_processor_load() {
+  return {
       {check_processor, [](DoctorFacts& f) { f.host.busy_share = 0.5; }, "4.0 of 8 hardware threads busy",
        MachineSeverity::warning, "top"},
       {check_processor, [](DoctorFacts& f) { f.host.stolen_share = 0.07; }, "7.0 % of the processor time",
        MachineSeverity::warning, "machine"},
       {check_processor, [](DoctorFacts& f) { f.host.load = 20.0; }, "20.0 processes wanted to run",
        MachineSeverity::note, ""},
-      {check_processor,
-       [](DoctorFacts& f) {
-         f.host.governors = {"performance", "powersave"};
-       },
+  };
+}
+
+std::vector<HostCase> cases_of_processor_settings() {
+  return {
+      {check_processor, [](DoctorFacts& f) { f.host.governors.push_back("powersave"); },
        "frequency governor: performance, powersave", MachineSeverity::warning, "cpupower"},
       {check_processor, [](DoctorFacts& f) { f.host.governors.clear(); }, "governor is not told", MachineSeverity::note,
        ""},
@@ -44,12 +46,22 @@ TEST(HostChecks, TellWhatIsWrongAndWhatToDo) {
          f.host.numa_balancing = true;
        },
        "2 memory domains", MachineSeverity::warning, "kernel.numa_balancing=0"},
+  };
+}
+
+std::vector<HostCase> cases_of_memory() {
+  return {
       {check_memory, [](DoctorFacts& f) { f.host.available_memory_bytes = 1e9; }, "1.00 GB can be had",
        MachineSeverity::warning, "memory"},
       {check_memory, [](DoctorFacts& f) { f.host.swap_used_bytes = 3e9; }, "3.00 GB are swapped out",
        MachineSeverity::warning, "swapoff"},
       {check_memory, [](DoctorFacts& f) { f.machine.transparent_huge_pages = "never"; }, "huge pages are off",
        MachineSeverity::note, "madvise"},
+  };
+}
+
+std::vector<HostCase> cases_of_storage() {
+  return {
       {check_storage, [](DoctorFacts& f) { f.output.free_bytes = 1e6; }, "0.00 GB are free", MachineSeverity::broken,
        "--output"},
       {check_storage, [](DoctorFacts& f) { f.output.free_bytes = 1e9; }, "1.00 GB are free", MachineSeverity::warning,
@@ -58,6 +70,11 @@ TEST(HostChecks, TellWhatIsWrongAndWhatToDo) {
        MachineSeverity::broken, "--output"},
       {check_storage, [](DoctorFacts& f) { f.host.shared_memory_free_bytes = 64e6; }, "/dev/shm",
        MachineSeverity::warning, "--shm-size"},
+  };
+}
+
+std::vector<HostCase> cases_of_limits() {
+  return {
       {check_limits, [](DoctorFacts& f) { f.host.open_files = ResourceLimit{1024.0}; }, "open files: 1024",
        MachineSeverity::note, "ulimit -n"},
       {check_limits, [](DoctorFacts& f) { f.host.core_file = ResourceLimit{}; }, "core files: unlimited",
@@ -68,6 +85,11 @@ TEST(HostChecks, TellWhatIsWrongAndWhatToDo) {
          f.host.locked_memory = ResourceLimit{65536.0};
        },
        "locked memory", MachineSeverity::warning, "memlock"},
+  };
+}
+
+std::vector<HostCase> cases_of_system() {
+  return {
       {check_system, [](DoctorFacts& f) { f.machine.virtual_machine = "KVM"; }, "virtual machine (KVM)",
        MachineSeverity::note, ""},
       {check_system, [](DoctorFacts& f) { f.machine.container = "docker"; }, "inside a container (docker)",
@@ -75,14 +97,19 @@ TEST(HostChecks, TellWhatIsWrongAndWhatToDo) {
       {check_system, [](DoctorFacts& f) { f.host.clock_source = "hpet"; }, "the clock is hpet",
        MachineSeverity::warning, "tsc"},
   };
-  for (const HostCase& each : cases) {
-    DoctorFacts facts = sound_cpu_machine();
-    each.change(facts);
-    const auto found = find_finding(each.check(facts), each.words);
-    ASSERT_TRUE(found) << each.words;
-    EXPECT_EQ(found->severity, each.severity) << each.words;
-    EXPECT_NE(found->remedy.find(each.remedy), std::string::npos) << found->remedy;
-  }
+}
+
+TEST(HostChecks, TellWhatIsWrongAndWhatToDo) {
+  for (const auto& cases : {cases_of_processor_load(), cases_of_processor_settings(), cases_of_memory(),
+                            cases_of_storage(), cases_of_limits(), cases_of_system()})
+    for (const HostCase& each : cases) {
+      DoctorFacts facts = sound_cpu_machine();
+      each.change(facts);
+      const auto found = find_finding(each.check(facts), each.words);
+      ASSERT_TRUE(found) << each.words;
+      EXPECT_EQ(found->severity, each.severity) << each.words;
+      EXPECT_NE(found->remedy.find(each.remedy), std::string::npos) << found->remedy;
+    }
 }
 
 TEST(HostChecks, SayNothingOfWhatIsNotKnown) {
@@ -92,4 +119,4 @@ TEST(HostChecks, SayNothingOfWhatIsNotKnown) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

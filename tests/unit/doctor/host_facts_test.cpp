@@ -4,29 +4,38 @@
 
 #include "unit/telemetry/folder_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
-using HostFactsTest = FolderTest;
+class HostFactsTest : public FolderTest {
+ protected:
+  void put_processors() {
+    put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+    put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
+    put("sys/devices/system/cpu/cpu10/cpufreq/scaling_governor", "powersave\n");
+    put("sys/devices/system/cpu/cpufreq/boost", "0\n");
+    put("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+    put("sys/devices/system/cpu/smt/active", "1\n");
+    put("proc/sys/kernel/numa_balancing", "1\n");
+    put("proc/loadavg", "3.25 2.00 1.00 2/300 4711\n");
+    put("proc/stat", "cpu  100 0 0 900 0 0 0 0 0 0\n");
+    put("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 500 kB\nSwapTotal: 300 kB\nSwapFree: 100 kB\n");
+    put("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
+  }
+
+  void put_pci_devices() {
+    put("sys/bus/pci/devices/0000:17:00.0/vendor", "0x10de\n");
+    put("sys/bus/pci/devices/0000:17:00.0/class", "0x030200\n");
+    put("sys/bus/pci/devices/0000:16:00.0/vendor", "0x1002\n");
+    put("sys/bus/pci/devices/0000:16:00.0/class", "0x120000\n");
+    put("sys/bus/pci/devices/0000:00:1f.3/vendor", "0x10de\n");
+    put("sys/bus/pci/devices/0000:00:1f.3/class", "0x040300\n");  // sound of a graphics card
+  }
+};
 
 TEST_F(HostFactsTest, ReadsWhatTheKernelTells) {
-  put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
-  put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
-  put("sys/devices/system/cpu/cpu10/cpufreq/scaling_governor", "powersave\n");
-  put("sys/devices/system/cpu/cpufreq/boost", "0\n");
-  put("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
-  put("sys/devices/system/cpu/smt/active", "1\n");
-  put("proc/sys/kernel/numa_balancing", "1\n");
-  put("proc/loadavg", "3.25 2.00 1.00 2/300 4711\n");
-  put("proc/stat", "cpu  100 0 0 900 0 0 0 0 0 0\n");
-  put("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 500 kB\nSwapTotal: 300 kB\nSwapFree: 100 kB\n");
-  put("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
-  put("sys/bus/pci/devices/0000:17:00.0/vendor", "0x10de\n");
-  put("sys/bus/pci/devices/0000:17:00.0/class", "0x030200\n");
-  put("sys/bus/pci/devices/0000:16:00.0/vendor", "0x1002\n");
-  put("sys/bus/pci/devices/0000:16:00.0/class", "0x120000\n");
-  put("sys/bus/pci/devices/0000:00:1f.3/vendor", "0x10de\n");
-  put("sys/bus/pci/devices/0000:00:1f.3/class", "0x040300\n");  // sound of a graphics card
+  put_processors();
+  put_pci_devices();
   const HostFacts facts = read_host_facts(root_, 0.0);
   EXPECT_EQ(facts.governors, (std::vector<std::string>{"performance", "powersave"}));
   EXPECT_EQ(facts.turbo, true);
@@ -66,4 +75,4 @@ TEST_F(HostFactsTest, AFolderThatIsNotThereYetIsOnTheDiskOfItsParent) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -10,7 +10,7 @@
 #include "extract/to_result.h"
 
 // Logs of Megatron-LM with one start or several.
-namespace tprimat {
+namespace tprimat::logs {
 
 inline std::string attempt_dump(int devices, int length, const char* more = "") {
   return fmt::format(
@@ -44,4 +44,4 @@ inline bool warns_of(const RunResult& result, std::string_view words) {
                      [&](const std::string& warning) { return contains(warning, words); });
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::logs

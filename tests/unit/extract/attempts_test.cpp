@@ -20,7 +20,7 @@
 #include "text/characters.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -350,4 +350,4 @@ TEST(Attempts, NoDialectMixesTwoRuns) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -4,7 +4,7 @@
 #include "attempt_logs.h"
 #include "result/consistency.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 std::string steps_of_batch(int first, int last, int batch, int& samples) {
@@ -100,4 +100,4 @@ TEST(PlannedEnd, IsComplete) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -14,7 +14,7 @@
 #include "extract/scan_text.h"
 #include "extract/to_result.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 TEST(Figure, AbsentIsNotNan) {
@@ -225,7 +225,7 @@ TEST(ReadLog, RestartRepeatsSteps) {
   EXPECT_EQ(result.source.attempts, 2);
   ASSERT_TRUE(result.steps);
   ASSERT_EQ(result.steps->labelled.size(), 1u);
-  EXPECT_EQ(result.steps->labelled[0].label, "restart");
+  EXPECT_EQ(result.steps->labelled[0].label, StepLabel::restart);
   EXPECT_EQ(result.steps->labelled[0].step, 10);
 }
 
@@ -283,7 +283,7 @@ TEST(ReadLog, EvaluationInsideAStepIsLeftOut) {
   ASSERT_TRUE(result.steps);
   ASSERT_EQ(result.steps->labelled.size(), 1u);
   EXPECT_EQ(result.steps->labelled[0].step, 21);
-  EXPECT_EQ(result.steps->labelled[0].label, "evaluation");
+  EXPECT_EQ(result.steps->labelled[0].label, StepLabel::evaluation);
   ASSERT_TRUE(result.statistics);
   EXPECT_NEAR(result.statistics->mean, 0.5, 1e-9);
 }
@@ -308,4 +308,4 @@ TEST(LogBuilder, LateRankIsNoRestart) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -14,7 +14,7 @@
 #include "extract/to_result.h"
 #include "text/characters.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -224,4 +224,4 @@ TEST(Damage, EscapesEndWhereTheyShould) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

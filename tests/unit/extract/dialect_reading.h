@@ -12,7 +12,7 @@
 #include "extract/scan_text.h"
 
 // One dialect alone on a text, without the detection around it.
-namespace tprimat {
+namespace tprimat::logs {
 
 inline std::string fixture(const std::string& name) {
   return read_file(std::string(TPRIMAT_SOURCE_DIR) + "/tests/unit/extract/fixtures/" + name);
@@ -78,4 +78,4 @@ inline double memory(const Reading& reading, int32_t rank, MemoryKind kind) {
   return found == reading.log.memory_gb.end() ? -1 : found->second;
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::logs

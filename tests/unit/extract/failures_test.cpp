@@ -6,7 +6,7 @@
 #include "extract/common/readers.h"
 #include "feed_lines.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 struct Case {
@@ -344,4 +344,4 @@ TEST(Pauses, SettingsAndSourceGiveNothing) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

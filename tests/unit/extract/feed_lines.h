@@ -9,7 +9,7 @@
 #include "extract/line_cleaner.h"
 #include "extract/scan_text.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 
 // Shows one reader the lines of a log as the core does: those with an anchor, and those that it asked to follow. A line
 // "STEP 7" is a step that another dialect read.
@@ -33,4 +33,4 @@ inline ExtractedLog feed_lines(const Dialect& dialect, std::string_view text) {
   return log.take();
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -13,7 +13,7 @@
 #include "extract/dialects.h"
 #include "extract/to_result.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,6 +22,30 @@ const fs::path k_fixtures = fs::path(TPRIMAT_SOURCE_DIR) / "tests/unit/extract/f
 void append(std::string& text, const char* name, Figure figure) {
   if (figure) text += fmt::format(" {}={:.9g}", name, *figure);
 }
+
+constexpr std::pair<const char*, Figure ExtractedStep::*> k_figures_of_a_step[] = {
+    {"seconds", &ExtractedStep::time_seconds},
+    {"low", &ExtractedStep::time_low},
+    {"high", &ExtractedStep::time_high},
+    {"unix", &ExtractedStep::unix_time},
+    {"loss", &ExtractedStep::loss},
+    {"lr", &ExtractedStep::learning_rate},
+    {"norm", &ExtractedStep::grad_norm},
+    {"scale", &ExtractedStep::loss_scale},
+    {"gbs", &ExtractedStep::global_batch_size},
+    {"tokens", &ExtractedStep::tokens},
+    {"samples_seen", &ExtractedStep::samples_seen},
+    {"tokens_seen", &ExtractedStep::tokens_seen},
+    {"tflops", &ExtractedStep::tflops_per_gpu},
+    {"mfu", &ExtractedStep::mfu},
+    {"tps", &ExtractedStep::tokens_per_second},
+    {"tps_gpu", &ExtractedStep::tokens_per_second_per_gpu},
+    {"sps", &ExtractedStep::samples_per_second},
+    {"watts", &ExtractedStep::power_watts_per_gpu},
+    {"joules", &ExtractedStep::energy_joules_per_gpu},
+    {"allocated", &ExtractedStep::memory_allocated_gb},
+    {"reserved", &ExtractedStep::memory_reserved_gb},
+    {"used", &ExtractedStep::memory_used_gb}};
 
 std::string describe(const ExtractedStep& s) {
   std::string text = fmt::format("step {} line {}", s.step, s.line);
@@ -32,29 +56,7 @@ std::string describe(const ExtractedStep& s) {
   text += fmt::format("{}{}{}", s.skipped ? " skipped" : "", s.with_evaluation ? " with_evaluation" : "",
                       s.with_checkpoint ? " with_checkpoint" : "");
   if (s.time_source != TimeSource::none) text += fmt::format(" {}", enum_name(s.time_source));
-  const std::pair<const char*, Figure> figures[] = {{"seconds", s.time_seconds},
-                                                    {"low", s.time_low},
-                                                    {"high", s.time_high},
-                                                    {"unix", s.unix_time},
-                                                    {"loss", s.loss},
-                                                    {"lr", s.learning_rate},
-                                                    {"norm", s.grad_norm},
-                                                    {"scale", s.loss_scale},
-                                                    {"gbs", s.global_batch_size},
-                                                    {"tokens", s.tokens},
-                                                    {"samples_seen", s.samples_seen},
-                                                    {"tokens_seen", s.tokens_seen},
-                                                    {"tflops", s.tflops_per_gpu},
-                                                    {"mfu", s.mfu},
-                                                    {"tps", s.tokens_per_second},
-                                                    {"tps_gpu", s.tokens_per_second_per_gpu},
-                                                    {"sps", s.samples_per_second},
-                                                    {"watts", s.power_watts_per_gpu},
-                                                    {"joules", s.energy_joules_per_gpu},
-                                                    {"allocated", s.memory_allocated_gb},
-                                                    {"reserved", s.memory_reserved_gb},
-                                                    {"used", s.memory_used_gb}};
-  for (const auto& [name, figure] : figures) append(text, name, figure);
+  for (const auto& [name, figure] : k_figures_of_a_step) append(text, name, s.*figure);
   return text + "\n";
 }
 
@@ -130,4 +132,4 @@ TEST(Fixtures, EveryDialectHasOne) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "unit/extract/line_feed.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 
 Dialect hf_trainer_dialect(), trainer_state_dialect();
 
@@ -144,4 +144,4 @@ TEST(TrainerState, DamagedOnesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

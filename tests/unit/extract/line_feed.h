@@ -7,7 +7,7 @@
 #include "extract/dialect.h"
 #include "extract/scan_text.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 
 // Feeds one reader, line by line, and lets nothing pass that no anchor would let pass.
 class Feed {
@@ -49,4 +49,4 @@ inline const LogEvent* find_event(const ExtractedLog& log, EventKind kind) {
   return nullptr;
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -3,7 +3,7 @@
 #include "extract/common/readers.h"
 #include "feed_lines.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 ExtractedLog read(std::string_view text) { return feed_lines(machine_facts_reader(), text); }
@@ -152,4 +152,4 @@ TEST(MachineFacts, ReadsVersions) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

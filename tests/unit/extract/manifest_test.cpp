@@ -12,7 +12,7 @@
 #include "example_data.h"
 #include "extract/to_result.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 constexpr const char* k_folder = TPRIMAT_SHARED_DATA;
@@ -237,4 +237,4 @@ TEST(ManifestTable, EveryFigureIsPlausible) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

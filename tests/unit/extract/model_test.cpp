@@ -11,7 +11,7 @@
 #include "extract/to_result.h"
 #include "result/lost_updates.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 std::string argument(const std::string& name, const std::string& value) {
@@ -261,4 +261,4 @@ TEST(SkippedUpdates, OfStepRecords) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

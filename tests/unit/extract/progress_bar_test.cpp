@@ -5,7 +5,7 @@
 
 #include "extract/dialects/progress_bar.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 
 namespace {
 
@@ -75,4 +75,4 @@ TEST(ProgressBar, WithoutProgressTellsNoTime) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

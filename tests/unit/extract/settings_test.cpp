@@ -4,7 +4,7 @@
 #include "extract/common/setting_names.h"
 #include "feed_lines.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 ExtractedLog read_settings_log(std::string_view text) { return feed_lines(settings_reader(), text); }
@@ -247,4 +247,4 @@ TEST(Settings, HostileInputEnds) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -8,7 +8,7 @@
 #include "extract/read_log.h"
 #include "extract/to_result.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 const std::string k_titan =
@@ -109,4 +109,4 @@ TEST(ReadLog, AFailureWithoutTrainingIsNoRun) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

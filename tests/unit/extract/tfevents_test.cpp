@@ -11,7 +11,7 @@
 #include "extract/dialects/tfrecord.h"
 #include "extract/scan_text.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 std::string little_endian(uint64_t value, size_t bytes) {
@@ -128,4 +128,4 @@ TEST(TfEvents, IsNoOtherBinaryFile) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

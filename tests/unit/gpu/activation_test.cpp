@@ -4,7 +4,7 @@
 #include "ops/reference/swiglu.h"
 #include "unit/gpu/gpu_op_test.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 struct ActivationSize {
@@ -160,4 +160,4 @@ TYPED_TEST(GpuActivation, RopeMatchesTheReferenceAndTurnsBack) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

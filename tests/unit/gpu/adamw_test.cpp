@@ -4,7 +4,7 @@
 #include "ops/reference/adamw_compact.h"
 #include "unit/gpu/gpu_op_test.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 // Ranges one after the other: around packs and chunks, an empty one, more than one call's parameters take. Those after
@@ -215,4 +215,4 @@ TEST(GpuAdamwRanges, CutsDoNotChangeCompactResults) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -14,7 +14,7 @@
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/device_vector.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 struct AttentionCase {
@@ -201,9 +201,9 @@ void expect_reference(const AttentionCase& c, uint64_t seed, bool accumulate, co
   std::vector<float> logsumexp;
   const PassResults<T> actual = run_on_device<T>(c.shape, layouts, in, accumulate, logsumexp, choices);
   expect_logsumexp(logsumexp, expected.logsumexp);
-  tprimat::expect_close(without_gaps(layouts.query, actual.y), without_gaps(layouts.query, expected.y),
-                        tolerance_of<T>());
-  tprimat::expect_close(all_gradients(layouts, actual), all_gradients(layouts, expected), tolerance_of<T>());
+  tprimat::engine::expect_close(without_gaps(layouts.query, actual.y), without_gaps(layouts.query, expected.y),
+                                tolerance_of<T>());
+  tprimat::engine::expect_close(all_gradients(layouts, actual), all_gradients(layouts, expected), tolerance_of<T>());
 }
 
 template <class T>
@@ -250,7 +250,7 @@ TYPED_TEST(GpuAttention, LaterKeysMayOutweighAllBefore) {
   std::vector<float> logsumexp;
   const PassResults<double> expected = run_reference(c.shape, layouts, in, false);
   const PassResults<T> actual = run_on_device<T>(c.shape, layouts, in, false, logsumexp);
-  tprimat::expect_close(widened(actual.y), expected.y, tolerance_of<T>());
+  tprimat::engine::expect_close(widened(actual.y), expected.y, tolerance_of<T>());
 }
 
 TYPED_TEST(GpuAttention, NanReachesTheOutput) {
@@ -384,4 +384,4 @@ TEST(GpuHeadRows, AreAddedAndClearedWithinTheirBlock) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

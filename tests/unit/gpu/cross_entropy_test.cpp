@@ -1,6 +1,8 @@
 #include "ops/reference/cross_entropy.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -8,7 +10,7 @@
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/gpu_op_test.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 constexpr double k_scale = 1.0 / 64.0;
@@ -40,6 +42,21 @@ struct CrossEntropyCase {
   std::vector<double> losses, dlogits;
 };
 
+// What is known of each row before its gradient is.
+struct DeviceStatistics {
+  explicit DeviceStatistics(int64_t rows)
+      : largest(DeviceVector<float>::poisoned(rows)),
+        sum(DeviceVector<float>::poisoned(rows)),
+        target_logit(DeviceVector<float>::poisoned(rows)) {}
+  DeviceStatistics(const CrossEntropyShape& shape, const float* logits, const int32_t* targets)
+      : DeviceStatistics(shape.rows) {
+    gpu::cross_entropy_statistics(shape, logits, targets, view());
+  }
+  CrossEntropyStatistics<float> view() const { return {largest.data(), sum.data(), target_logit.data()}; }
+  CrossEntropyStatistics<const float> values() const { return {largest.data(), sum.data(), target_logit.data()}; }
+  DeviceVector<float> largest, sum, target_logit;
+};
+
 TYPED_TEST(GpuCrossEntropy, MatchesTheReference) {
   using T = TypeParam;
   Draws draws;
@@ -57,34 +74,39 @@ TYPED_TEST(GpuCrossEntropy, MatchesTheReference) {
   }
 }
 
+// `rows` of `size` bytes each, `stride` bytes apart in `a`, without a gap in `b`.
+void expect_same_rows(const std::vector<float>& a, size_t stride, const std::byte* b, size_t size) {
+  for (size_t r = 0; stride > 0 && r < a.size() * sizeof(float) / stride; ++r)
+    ASSERT_EQ(std::memcmp(reinterpret_cast<const std::byte*>(a.data()) + r * stride, b + r * size, size), 0)
+        << "row " << r;
+}
+
+template <class T>
+void expect_same_over_the_logits(const CrossEntropyCase& c) {
+  CrossEntropyShape shape = c.shape;
+  shape.gradient_stride = shape.vocab * static_cast<int64_t>(sizeof(float) / sizeof(T));
+  const DeviceVector<int32_t> targets(c.targets);
+  const auto over = on_device<float>(c.logits), logits = on_device<float>(c.logits);
+  const auto apart = DeviceVector<T>::poisoned(shape.rows * shape.vocab);
+  const auto losses = DeviceVector<float>::poisoned(shape.rows),
+             apart_losses = DeviceVector<float>::poisoned(shape.rows);
+  gpu::cross_entropy<T>(shape,
+                        {over.data(), targets.data(), k_scale, losses.data(), reinterpret_cast<T*>(over.data())});
+  gpu::cross_entropy<T>(c.shape, {logits.data(), targets.data(), k_scale, apart_losses.data(), apart.data()});
+  expect_same_bits(losses, apart_losses);
+  const auto expected = apart.download();
+  const auto width = static_cast<size_t>(shape.vocab);
+  expect_same_rows(over.download(), width * sizeof(float), reinterpret_cast<const std::byte*>(expected.data()),
+                   width * sizeof(T));
+}
+
 // Each row of the gradient begins where its logits do, and is shorter where T is.
 TYPED_TEST(GpuCrossEntropy, GradientMayLieOverTheLogits) {
-  using T = TypeParam;
   Draws draws;
   SCOPED_TRACE(draws.name());
   for (const auto& size : k_cross_entropy_sizes) {
     SCOPED_TRACE(size.vocab);
-    const CrossEntropyCase c(draws, size);
-    constexpr int64_t k_ratio = sizeof(float) / sizeof(T);
-    CrossEntropyShape shape = c.shape;
-    shape.gradient_stride = size.vocab * k_ratio;
-    const auto memory = on_device<float>(c.logits);
-    auto* over = reinterpret_cast<T*>(memory.data());
-    const DeviceVector<int32_t> targets(c.targets);
-    auto losses = DeviceVector<float>::poisoned(size.rows), apart_losses = DeviceVector<float>::poisoned(size.rows);
-    gpu::cross_entropy<T>(shape, {memory.data(), targets.data(), k_scale, losses.data(), over});
-
-    const auto logits = on_device<float>(c.logits);
-    auto apart = DeviceVector<T>::poisoned(size.rows * size.vocab);
-    gpu::cross_entropy<T>(c.shape, {logits.data(), targets.data(), k_scale, apart_losses.data(), apart.data()});
-    expect_same_bits(losses, apart_losses);
-    const auto overlaid = memory.download();
-    const auto expected = apart.download();
-    for (int64_t r = 0; r < size.rows; ++r)
-      ASSERT_EQ(std::memcmp(overlaid.data() + r * size.vocab, expected.data() + r * size.vocab,
-                            static_cast<size_t>(size.vocab) * sizeof(T)),
-                0)
-          << "row " << r;
+    expect_same_over_the_logits<TypeParam>(CrossEntropyCase(draws, size));
   }
 }
 
@@ -125,6 +147,28 @@ struct PaddedRows {
   std::optional<DeviceVector<float>> logits;
 };
 
+template <class T>
+void expect_gradient_at_once(const CrossEntropyCase& c, const DeviceVector<int32_t>& targets) {
+  const PaddedRows rows(c);
+  const auto losses = DeviceVector<float>::poisoned(c.shape.rows);
+  gpu::cross_entropy<T>(rows.shape<T>(c.shape),
+                        {rows.logits->data(), targets.data(), k_scale, losses.data(), rows.gradients<T>()});
+  expect_each_close(losses, c.losses, 2.0);
+  rows.expect_gradients<T>(c);
+}
+
+template <class T>
+void expect_gradient_in_parts(const CrossEntropyCase& c, const DeviceVector<int32_t>& targets) {
+  const PaddedRows rows(c);
+  const CrossEntropyShape shape = rows.shape<T>(c.shape);
+  const auto losses = DeviceVector<float>::poisoned(c.shape.rows);
+  const DeviceStatistics statistics(shape, rows.logits->data(), targets.data());
+  gpu::cross_entropy_gradient<T>(
+      shape, {rows.logits->data(), targets.data(), statistics.values(), k_scale, losses.data(), rows.gradients<T>()});
+  expect_each_close(losses, c.losses, 2.0);
+  rows.expect_gradients<T>(c);
+}
+
 TYPED_TEST(GpuCrossEntropy, PaddingIsNeitherReadNorWritten) {
   using T = TypeParam;
   Draws draws;
@@ -133,27 +177,73 @@ TYPED_TEST(GpuCrossEntropy, PaddingIsNeitherReadNorWritten) {
     SCOPED_TRACE(size.vocab);
     const CrossEntropyCase c(draws, size);
     const DeviceVector<int32_t> targets(c.targets);
-    const PaddedRows at_once(c), in_parts(c);
-    const CrossEntropyShape shape = at_once.shape<T>(c.shape);
-    auto losses = DeviceVector<float>::poisoned(size.rows);
-    gpu::cross_entropy<T>(shape,
-                          {at_once.logits->data(), targets.data(), k_scale, losses.data(), at_once.gradients<T>()});
-    expect_each_close(losses, c.losses, 2.0);
-    at_once.expect_gradients<T>(c);
-
-    auto top = DeviceVector<float>::poisoned(size.rows), total = DeviceVector<float>::poisoned(size.rows);
-    auto hit = DeviceVector<float>::poisoned(size.rows), part_losses = DeviceVector<float>::poisoned(size.rows);
-    gpu::cross_entropy_statistics(shape, in_parts.logits->data(), targets.data(),
-                                  {top.data(), total.data(), hit.data()});
-    gpu::cross_entropy_gradient<T>(shape, {in_parts.logits->data(),
-                                           targets.data(),
-                                           {top.data(), total.data(), hit.data()},
-                                           k_scale,
-                                           part_losses.data(),
-                                           in_parts.gradients<T>()});
-    expect_each_close(part_losses, c.losses, 2.0);
-    in_parts.expect_gradients<T>(c);
+    expect_gradient_at_once<T>(c, targets);
+    expect_gradient_in_parts<T>(c, targets);
   }
+}
+
+std::vector<double> columns_of(const std::vector<double>& values, int64_t vocab, int64_t first, int64_t width) {
+  std::vector<double> columns;
+  for (auto row = values.begin(); row != values.end(); row += vocab)
+    columns.insert(columns.end(), row + first, row + first + width);
+  return columns;
+}
+
+// −1 where the target is another rank's.
+std::vector<int32_t> targets_within(const std::vector<int32_t>& targets, int64_t first, int64_t width) {
+  std::vector<int32_t> own;
+  for (const int64_t target : targets)
+    own.push_back(target >= first && target < first + width ? static_cast<int32_t>(target - first) : -1);
+  return own;
+}
+
+// Columns of the vocabulary, as one rank holds them, and their statistics.
+struct ColumnShard {
+  ColumnShard(const CrossEntropyCase& c, int64_t first_column, int64_t columns)
+      : first(first_column),
+        width(columns),
+        shape{c.shape.rows, columns},
+        logits(on_device<float>(columns_of(c.logits, c.shape.vocab, first, width))),
+        targets(targets_within(c.targets, first, width)),
+        statistics(shape, logits.data(), targets.data()) {}
+
+  template <class T>
+  void expect_gradient(const CrossEntropyCase& c, const DeviceStatistics& whole) const {
+    const auto losses = DeviceVector<float>::poisoned(shape.rows);
+    const auto dlogits = DeviceVector<T>::poisoned(shape.rows * width);
+    gpu::cross_entropy_gradient<T>(
+        shape, {logits.data(), targets.data(), whole.values(), k_scale, losses.data(), dlogits.data()});
+    expect_each_close(losses, c.losses, 2.0);
+    expect_each_close(dlogits, columns_of(c.dlogits, c.shape.vocab, first, width), 2.0);
+  }
+
+  int64_t first, width;
+  CrossEntropyShape shape;
+  DeviceVector<float> logits;
+  DeviceVector<int32_t> targets;
+  DeviceStatistics statistics;
+};
+
+std::vector<float> sum_of(const DeviceVector<float>& a, const DeviceVector<float>& b) {
+  std::vector<float> sums = a.download();
+  const auto other = b.download();
+  for (size_t r = 0; r < sums.size(); ++r) sums[r] += other[r];
+  return sums;
+}
+
+// As the ranks do together; rescales the sums of both.
+DeviceStatistics combined(const ColumnShard& a, const ColumnShard& b) {
+  DeviceStatistics whole(a.shape.rows);
+  std::vector<float> largest = a.statistics.largest.download();
+  const auto other = b.statistics.largest.download();
+  for (size_t r = 0; r < largest.size(); ++r) largest[r] = std::max(largest[r], other[r]);
+  whole.largest.upload(largest);
+  for (const ColumnShard* shard : {&a, &b})
+    gpu::rescale_exponential_sums(shard->shape.rows, shard->statistics.largest.data(), whole.largest.data(),
+                                  shard->statistics.sum.data());
+  whole.sum.upload(sum_of(a.statistics.sum, b.statistics.sum));
+  whole.target_logit.upload(sum_of(a.statistics.target_logit, b.statistics.target_logit));
+  return whole;
 }
 
 // The columns in two shards, as two ranks hold them.
@@ -164,61 +254,20 @@ TYPED_TEST(GpuCrossEntropy, ShardsGiveTheWhole) {
   for (const auto& size : {CrossEntropySize{5, 13}, {300, 48}, {2, 5'000}}) {
     SCOPED_TRACE(size.vocab);
     const CrossEntropyCase c(draws, size);
-    const int64_t widths[] = {size.vocab / 3, size.vocab - size.vocab / 3};
-    std::vector<DeviceVector<float>> logits, largest, sum, target_logit;
-    std::vector<DeviceVector<int32_t>> targets;
-    int64_t first = 0;
-    for (const int64_t width : widths) {
-      std::vector<double> own;
-      std::vector<int32_t> own_targets;
-      for (int64_t r = 0; r < size.rows; ++r) {
-        const auto begin = c.logits.begin() + r * size.vocab + first;
-        own.insert(own.end(), begin, begin + width);
-        const int64_t target = c.targets[static_cast<size_t>(r)] - first;
-        own_targets.push_back(target >= 0 && target < width ? static_cast<int32_t>(target) : -1);
-      }
-      logits.push_back(on_device<float>(own));
-      targets.emplace_back(own_targets);
-      for (auto* statistic : {&largest, &sum, &target_logit})
-        statistic->push_back(DeviceVector<float>::poisoned(size.rows));
-      gpu::cross_entropy_statistics({size.rows, width}, logits.back().data(), targets.back().data(),
-                                    {largest.back().data(), sum.back().data(), target_logit.back().data()});
-      first += width;
-    }
-    std::vector<float> greatest = largest[0].download(), totals(greatest.size()), hits(greatest.size());
-    const auto other = largest[1].download();
-    for (size_t r = 0; r < greatest.size(); ++r) greatest[r] = std::max(greatest[r], other[r]);
-    const DeviceVector<float> whole_largest(greatest);
-    for (size_t shard = 0; shard < 2; ++shard) {
-      gpu::rescale_exponential_sums(size.rows, largest[shard].data(), whole_largest.data(), sum[shard].data());
-      const auto own = sum[shard].download(), own_hits = target_logit[shard].download();
-      for (size_t r = 0; r < totals.size(); ++r) {
-        totals[r] += own[r];
-        hits[r] += own_hits[r];
-      }
-    }
-    const DeviceVector<float> whole_sum(totals), whole_hit(hits);
-    first = 0;
-    for (size_t shard = 0; shard < 2; ++shard) {
-      const int64_t width = widths[shard];
-      auto losses = DeviceVector<float>::poisoned(size.rows);
-      auto dlogits = DeviceVector<T>::poisoned(size.rows * width);
-      gpu::cross_entropy_gradient<T>({size.rows, width}, {logits[shard].data(),
-                                                          targets[shard].data(),
-                                                          {whole_largest.data(), whole_sum.data(), whole_hit.data()},
-                                                          k_scale,
-                                                          losses.data(),
-                                                          dlogits.data()});
-      std::vector<double> expected;
-      for (int64_t r = 0; r < size.rows; ++r) {
-        const auto begin = c.dlogits.begin() + r * size.vocab + first;
-        expected.insert(expected.end(), begin, begin + width);
-      }
-      expect_each_close(losses, c.losses, 2.0);
-      expect_each_close(dlogits, expected, 2.0);
-      first += width;
-    }
+    const int64_t third = size.vocab / 3;
+    const ColumnShard left(c, 0, third), right(c, third, size.vocab - third);
+    const DeviceStatistics whole = combined(left, right);
+    left.expect_gradient<T>(c, whole);
+    right.expect_gradient<T>(c, whole);
   }
+}
+
+void expect_statistics_of_no_columns() {
+  const DeviceVector<int32_t> elsewhere(std::vector<int32_t>{-1, -1});
+  const DeviceStatistics found({2, 0}, nullptr, elsewhere.data());
+  EXPECT_EQ(found.largest.download(), std::vector<float>(2, -std::numeric_limits<float>::infinity()));
+  EXPECT_EQ(found.sum.download(), std::vector<float>(2, 0.0f));
+  EXPECT_EQ(found.target_logit.download(), std::vector<float>(2, 0.0f));
 }
 
 TEST(GpuCrossEntropyStatistics, MatchTheReferenceAndKnowNoColumns) {
@@ -234,43 +283,39 @@ TEST(GpuCrossEntropyStatistics, MatchTheReferenceAndKnowNoColumns) {
                                                 {largest.data(), sum.data(), target_logit.data()});
     const auto values = on_device<float>(logits);
     const DeviceVector<int32_t> columns(targets);
-    auto top = DeviceVector<float>::poisoned(size.rows), total = DeviceVector<float>::poisoned(size.rows);
-    auto hit = DeviceVector<float>::poisoned(size.rows);
-    gpu::cross_entropy_statistics(shape, values.data(), columns.data(), {top.data(), total.data(), hit.data()});
-    EXPECT_EQ(widened(top.download()), largest);
-    EXPECT_EQ(widened(hit.download()), target_logit);
-    expect_each_close(total, sum);
+    const DeviceStatistics found(shape, values.data(), columns.data());
+    EXPECT_EQ(widened(found.largest.download()), largest);
+    EXPECT_EQ(widened(found.target_logit.download()), target_logit);
+    expect_each_close(found.sum, sum);
   }
-  auto top = DeviceVector<float>::poisoned(2), total = DeviceVector<float>::poisoned(2);
-  auto hit = DeviceVector<float>::poisoned(2);
-  const DeviceVector<int32_t> elsewhere(std::vector<int32_t>{-1, -1});
-  gpu::cross_entropy_statistics({2, 0}, nullptr, elsewhere.data(), {top.data(), total.data(), hit.data()});
-  EXPECT_EQ(top.download(), std::vector<float>(2, -std::numeric_limits<float>::infinity()));
-  EXPECT_EQ(total.download(), std::vector<float>(2, 0.0f));
-  EXPECT_EQ(hit.download(), std::vector<float>(2, 0.0f));
+  expect_statistics_of_no_columns();
 }
 
-// Wherever it stands, and in no other row; logits of −∞, which are masked, are none.
+// Two rows of logits of −∞, which are masked, but for two of 0; the second row has a NaN too.
+std::vector<float> rows_with_nan(int64_t vocab, int64_t at) {
+  std::vector<float> values(static_cast<size_t>(2 * vocab), -std::numeric_limits<float>::infinity());
+  for (const int64_t row : {int64_t{0}, vocab})
+    values[static_cast<size_t>(row)] = values[static_cast<size_t>(row + 1)] = 0.0f;
+  values[static_cast<size_t>(vocab + at)] = std::numeric_limits<float>::quiet_NaN();
+  return values;
+}
+
+// Wherever it stands, and in no other row.
 TEST(GpuCrossEntropyStatistics, NanReachesTheLossOfItsRow) {
   constexpr int64_t k_vocab = 5'000;
   for (const int64_t at : {int64_t{0}, int64_t{777}, k_vocab - 1}) {
-    std::vector<float> values(2 * k_vocab, -std::numeric_limits<float>::infinity());
-    values[0] = values[k_vocab] = 0.0f;
-    values[1] = values[k_vocab + 1] = 0.0f;
-    values[static_cast<size_t>(k_vocab + at)] = std::numeric_limits<float>::quiet_NaN();
-    const DeviceVector<float> logits(values);
+    const DeviceVector<float> logits(rows_with_nan(k_vocab, at));
     const DeviceVector<int32_t> targets(std::vector<int32_t>{1, 1});
-    auto top = DeviceVector<float>::poisoned(2), total = DeviceVector<float>::poisoned(2);
-    auto hit = DeviceVector<float>::poisoned(2), losses = DeviceVector<float>::poisoned(2);
-    auto dlogits = DeviceVector<bf16>::poisoned(2 * k_vocab);
-    gpu::cross_entropy_statistics({2, k_vocab}, logits.data(), targets.data(), {top.data(), total.data(), hit.data()});
-    EXPECT_EQ(total.download()[0], 2.0f);
-    EXPECT_TRUE(std::isnan(top.download()[1]));
-    EXPECT_TRUE(std::isnan(total.download()[1]));
+    const DeviceStatistics found({2, k_vocab}, logits.data(), targets.data());
+    EXPECT_TRUE(std::isnan(found.largest.download()[1]));
     const DeviceVector<float> finite(std::vector<float>{0.0f, 0.0f});  // a maximum that dropped the NaN
-    gpu::rescale_exponential_sums(2, top.data(), finite.data(), total.data());
-    EXPECT_EQ(total.download()[0], 2.0f);
-    EXPECT_TRUE(std::isnan(total.download()[1]));
+    for (const bool is_rescaled : {false, true}) {
+      if (is_rescaled) gpu::rescale_exponential_sums(2, found.largest.data(), finite.data(), found.sum.data());
+      EXPECT_EQ(found.sum.download()[0], 2.0f);
+      EXPECT_TRUE(std::isnan(found.sum.download()[1]));
+    }
+    const auto losses = DeviceVector<float>::poisoned(2);
+    const auto dlogits = DeviceVector<bf16>::poisoned(2 * k_vocab);
     gpu::cross_entropy<bf16>({2, k_vocab}, {logits.data(), targets.data(), 1.0, losses.data(), dlogits.data()});
     EXPECT_NEAR(losses.download()[0], std::log(2.0), 1e-6);
     EXPECT_TRUE(std::isnan(losses.download()[1]));
@@ -278,4 +323,4 @@ TEST(GpuCrossEntropyStatistics, NanReachesTheLossOfItsRow) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -7,7 +7,7 @@
 #include "device/gpu/context.h"
 #include "unit/gpu/device_vector.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 TEST(GpuDevice, MemoryIsZeroedAndKeepsWhatIsUploaded) {
@@ -212,4 +212,4 @@ TEST(GpuDevice, EventsMeasureTheWorkBetweenThem) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -11,7 +11,7 @@
 #include "unit/op_values.h"
 
 // What the tests of GPU operations share; the same sources run on the host shim and on a GPU.
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 
 // Lives to the end of the process, when the libraries that its end needs may be gone.
 inline Accelerator& test_device() {
@@ -65,7 +65,7 @@ class DeviceVector {
 // ‖values on the device − expected‖ ≤ tolerance · ‖expected‖; no NaN passes.
 template <class T>
 void expect_close(const DeviceVector<T>& actual, const std::vector<double>& expected, double tolerance) {
-  tprimat::expect_close(widened(actual.download()), expected, tolerance);
+  tprimat::engine::expect_close(widened(actual.download()), expected, tolerance);
 }
 
 // The number formats of trainings: TYPED_TEST_SUITE(GpuNorm, GpuTypes), class GpuNorm : public GpuOp<T>.
@@ -73,4 +73,4 @@ template <class T>
 class GpuOp : public ::testing::Test {};
 using GpuTypes = ::testing::Types<float, bf16, f16>;
 
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

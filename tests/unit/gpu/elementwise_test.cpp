@@ -2,7 +2,7 @@
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/gpu_op_test.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 template <class T>
@@ -93,4 +93,4 @@ TYPED_TEST(GpuElementwise, ConvertRoundsAsTheProcessorDoes) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -1,9 +1,10 @@
 #include "ops/reference/embedding.h"
 
+#include "device/gpu/runtime.h"
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/gpu_op_test.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 template <class T>
@@ -116,4 +117,4 @@ TYPED_TEST(GpuEmbedding, BackwardOfOneTokenAndOfNone) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

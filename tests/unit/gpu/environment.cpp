@@ -2,7 +2,7 @@
 
 #include "unit/gpu/device_vector.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 class OneGpu : public ::testing::Environment {
@@ -17,4 +17,4 @@ class OneGpu : public ::testing::Environment {
 const auto* const k_one_gpu = ::testing::AddGlobalTestEnvironment(new OneGpu);
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -12,7 +12,7 @@
 #include "device/gpu/libraries.h"
 #include "device/gpu/runtime.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 namespace fs = std::filesystem;
@@ -214,4 +214,4 @@ TEST(FindLibrary, MissingFunctionsAreNamed) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -8,7 +8,7 @@
 #include "ops/reference/fp8_product.h"
 #include "ops/reference/matmul.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 // One tensor's scale on both sides.
@@ -192,4 +192,4 @@ TEST(GpuFp8Product, SaysWhereTheLibraryHasNoKernel) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -7,7 +7,7 @@
 #include "ops/reference/fp8.h"
 #include "unit/gpu/gpu_op_test.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 template <class T>
@@ -108,4 +108,4 @@ TEST(GpuFp8Nearest, ConversionAndArithmeticAgree) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

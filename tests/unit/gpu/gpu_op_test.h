@@ -9,7 +9,7 @@
 #include "unit/gpu/device_vector.h"
 
 // What the tests of kernels share: new random inputs in every run, and comparisons of each single value.
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 
 // TPRIMAT_TEST_SEED repeats the inputs of a run; a failure names it.
 class Draws {
@@ -93,4 +93,4 @@ struct Shifted {
   DeviceVector<T> memory;
 };
 
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

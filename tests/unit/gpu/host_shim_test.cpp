@@ -6,7 +6,7 @@
 #include "ops/gpu/warp.h"
 #include "unit/gpu/device_vector.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 __global__ void miss_a_barrier() {
@@ -48,5 +48,5 @@ TEST(GpuHostShim, WorkThatIsPutOffIsDoneWhenSomebodyWaits) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu
 #endif

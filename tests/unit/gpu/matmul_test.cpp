@@ -8,10 +8,10 @@
 #include "ops/gpu/gpu_ops.h"
 #include "ops/reference/fused_matmul.h"
 #if defined(TPRIMAT_GPU_HOST)
-#include "ops/gpu/host_blas.h"
+#include "emulator/host_blas.h"
 #endif
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 struct Sizes {
@@ -208,7 +208,7 @@ TEST(GpuMatmul, AnEpilogueThatDoesNotPayIsMadeFromParts) {
   for (const bool timed : {true, false})
     for (const double milliseconds : {-20.0, 400.0}) {
       WithHabits habits;
-      (*habits).pause_milliseconds = {20};  // of the product among the parts, too
+      (*habits).pause_milliseconds = {20};             // of the product among the parts, too
       (*habits).epilogue_milliseconds = milliseconds;  // far beyond the emulated kernels of the parts
       product_settings().time_candidates = timed;
       const int64_t m = 41 + (timed ? 2 : 0) + (milliseconds > 0 ? 1 : 0);  // a product that no other test asks for
@@ -298,4 +298,4 @@ TEST(GpuMatmul, NothingIsTimedWhileAGraphIsRecorded) {
 #endif
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -5,7 +5,7 @@
 #include "ops/reference/elementwise.h"
 #include "unit/gpu/gpu_op_test.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 std::vector<uint8_t> random_bytes(Draws& draws, size_t count) {
@@ -141,4 +141,4 @@ TEST(GpuMemory, SquaresOfNanAndOfInfinityAreFound) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -4,7 +4,7 @@
 #include "ops/reference/rmsnorm.h"
 #include "unit/gpu/gpu_op_test.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 struct NormSize {
@@ -254,4 +254,4 @@ TEST(GpuLayerNorm, AFarMeanLeavesTheVariance) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

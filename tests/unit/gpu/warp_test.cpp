@@ -8,7 +8,7 @@
 #include "ops/gpu/element.h"
 #include "unit/gpu/device_vector.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 __global__ void sum_blocks(const float* values, float* sums, float* largest) {
@@ -81,23 +81,25 @@ class GpuElement : public GpuOp<T> {};
 TYPED_TEST_SUITE(GpuElement, GpuTypes);
 
 // Halves between two neighbours, the largest and smallest numbers, infinite ones and NaN.
+const std::vector<float> k_rounded_values = {0.0f,
+                                             -0.0f,
+                                             1.00390625f,
+                                             1.01171875f,
+                                             1.00048828125f,
+                                             65504.0f,
+                                             65519.0f,
+                                             65520.0f,
+                                             3.4e38f,
+                                             1e-8f,
+                                             6e-8f,
+                                             5.9e-5f,
+                                             -1e-40f,
+                                             std::numeric_limits<float>::infinity(),
+                                             std::numeric_limits<float>::quiet_NaN()};
+
 TYPED_TEST(GpuElement, RoundsAsTheProcessorDoes) {
   using T = TypeParam;
-  std::vector<float> values{0.0f,
-                            -0.0f,
-                            1.00390625f,
-                            1.01171875f,
-                            1.00048828125f,
-                            65504.0f,
-                            65519.0f,
-                            65520.0f,
-                            3.4e38f,
-                            1e-8f,
-                            6e-8f,
-                            5.9e-5f,
-                            -1e-40f,
-                            std::numeric_limits<float>::infinity(),
-                            std::numeric_limits<float>::quiet_NaN()};
+  std::vector<float> values = k_rounded_values;
   for (const double value : random_values(200, 7, 100.0)) values.push_back(static_cast<float>(value));
   const auto count = static_cast<int64_t>(values.size());
   const DeviceVector<float> x(values);
@@ -131,4 +133,4 @@ TEST(GpuLaunch, SharedMemoryHasTheSizeThatTheLaunchStates) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

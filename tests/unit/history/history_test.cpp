@@ -15,7 +15,7 @@
 #include "text/json_fields.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 namespace fs = std::filesystem;
@@ -276,4 +276,4 @@ TEST_F(Histories, FiltersAndMetricsAreChecked) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

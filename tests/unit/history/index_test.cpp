@@ -13,7 +13,7 @@
 #include "result/result_file.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 namespace fs = std::filesystem;
@@ -157,4 +157,4 @@ TEST_F(Index, AFolderThatIsNoneIsAnError) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

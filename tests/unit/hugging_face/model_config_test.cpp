@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/model_files/expect_error.h"
 #include "unit/model_files/sample_models.h"
+#include "unit/temporary_folder.h"
 
 namespace tprimat {
 namespace {
@@ -98,37 +98,38 @@ TEST(HuggingFaceConfig, ReadsBothSpellingsOfRotaryScaling) {
   EXPECT_EQ(yarn.rope_scaling->original_max_position_embeddings, 2048);  // of the file, here Llama's default
 }
 
+const std::pair<const char*, const char*> k_not_computed[] = {
+    {R"({"model_type": "gemma2"})", "'gemma2'"},
+    {R"({"hidden_act": "gelu"})", "hidden_act is \"gelu\""},
+    {R"({"attention_bias": true})", "attention_bias is true and mlp_bias is false"},
+    {R"({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}})", "'dynamic'"},
+    {R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "mscale": 0.7}})", "mscale"},
+    {R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "truncate": false}})", "truncate"},
+    {R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "attention_factor": 1.5}})", "attention_factor"},
+    {R"({"rope_scaling": {"rope_type": "linear"}})", "no factor"},
+    {R"({"rope_scaling": {"rope_type": "llama3", "factor": 2.0}})", "no low_freq_factor"},
+    {R"({"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_type": "default"}})", "agree"},
+    {R"({"rope_parameters": {"full_attention": {"rope_type": "default"}}})", "one object for all layers"},
+    {R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor is 0.5"},
+    {R"({"quantization_config": {"bits": 4}})", "quantization_config"},
+    {R"({"hidden_size": null})", "has no hidden_size"},
+    {R"({"hidden_size": -4})", "hidden_size must be a size"},
+    {R"({"hidden_size": 66})", "not a multiple"},
+    {R"({"num_key_value_heads": 3})", "not a multiple"},
+    {R"({"rms_norm_eps": "small"})", "rms_norm_eps must be a number"},
+    {R"({"tie_word_embeddings": 1})", "tie_word_embeddings must be true or false"},
+    {R"({"model_type": "qwen3", "attention_bias": true})", "attention_bias is true"},
+    {R"({"model_type": "qwen2", "use_sliding_window": true, "max_window_layers": 1})", "max_window_layers is 1"},
+    {R"({"model_type": "qwen2", "layer_types": ["full_attention", "sliding_attention"]})", "layer_types"},
+    {R"({"model_type": "qwen2", "layer_types": ["full_attention"]})", "layer_types"},
+    {R"({"model_type": "gpt2", "activation_function": "gelu"})", "activation_function is \"gelu\""},
+    {R"({"model_type": "gpt2", "scale_attn_weights": false})", "scale_attn_weights is false"},
+    {R"({"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": true})", "scale_attn_by_inverse_layer_idx"},
+    {R"({"model_type": "gpt2", "add_cross_attention": true})", "add_cross_attention"},
+    {R"({"model_type": "gpt2", "n_head": 5})", "768 is not a multiple of 5"}};
+
 TEST(HuggingFaceConfig, RefusesWhatIsNotComputedByItsName) {
-  const std::pair<const char*, const char*> cases[] = {
-      {R"({"model_type": "gemma2"})", "'gemma2'"},
-      {R"({"hidden_act": "gelu"})", "hidden_act is \"gelu\""},
-      {R"({"attention_bias": true})", "attention_bias is true and mlp_bias is false"},
-      {R"({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}})", "'dynamic'"},
-      {R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "mscale": 0.7}})", "mscale"},
-      {R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "truncate": false}})", "truncate"},
-      {R"({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "attention_factor": 1.5}})", "attention_factor"},
-      {R"({"rope_scaling": {"rope_type": "linear"}})", "no factor"},
-      {R"({"rope_scaling": {"rope_type": "llama3", "factor": 2.0}})", "no low_freq_factor"},
-      {R"({"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {"rope_type": "default"}})", "agree"},
-      {R"({"rope_parameters": {"full_attention": {"rope_type": "default"}}})", "one object for all layers"},
-      {R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor is 0.5"},
-      {R"({"quantization_config": {"bits": 4}})", "quantization_config"},
-      {R"({"hidden_size": null})", "has no hidden_size"},
-      {R"({"hidden_size": -4})", "hidden_size must be a size"},
-      {R"({"hidden_size": 66})", "not a multiple"},
-      {R"({"num_key_value_heads": 3})", "not a multiple"},
-      {R"({"rms_norm_eps": "small"})", "rms_norm_eps must be a number"},
-      {R"({"tie_word_embeddings": 1})", "tie_word_embeddings must be true or false"},
-      {R"({"model_type": "qwen3", "attention_bias": true})", "attention_bias is true"},
-      {R"({"model_type": "qwen2", "use_sliding_window": true, "max_window_layers": 1})", "max_window_layers is 1"},
-      {R"({"model_type": "qwen2", "layer_types": ["full_attention", "sliding_attention"]})", "layer_types"},
-      {R"({"model_type": "qwen2", "layer_types": ["full_attention"]})", "layer_types"},
-      {R"({"model_type": "gpt2", "activation_function": "gelu"})", "activation_function is \"gelu\""},
-      {R"({"model_type": "gpt2", "scale_attn_weights": false})", "scale_attn_weights is false"},
-      {R"({"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": true})", "scale_attn_by_inverse_layer_idx"},
-      {R"({"model_type": "gpt2", "add_cross_attention": true})", "add_cross_attention"},
-      {R"({"model_type": "gpt2", "n_head": 5})", "768 is not a multiple of 5"}};
-  for (const auto& [changes, words] : cases) {
+  for (const auto& [changes, words] : k_not_computed) {
     const std::string said = test::error_of([&, text = changes] { parse(Json::parse(text)); });
     EXPECT_NE(said.find(words), std::string::npos) << changes << "\nsays: " << said;
   }

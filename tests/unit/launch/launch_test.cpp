@@ -16,7 +16,7 @@
 #include "launch/tran.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -294,4 +294,4 @@ TEST(DryRun, TheScriptRunsAsItStands) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

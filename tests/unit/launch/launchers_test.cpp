@@ -16,7 +16,7 @@
 #include "launch/launchers/local.h"
 #include "launch/node_script.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -338,4 +338,4 @@ TEST_F(LauncherTest, TwoRunsHaveTwoNames) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -18,7 +18,7 @@
 #include "spec/model_catalogue.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -386,4 +386,4 @@ TEST_F(PrimTest, EveryKeyIsOneThatPrimusKnows) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

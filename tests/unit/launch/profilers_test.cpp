@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,4 +120,4 @@ TEST(Profilers, AMissingOneIsNamedWithTheCommandThatInstallsIt) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

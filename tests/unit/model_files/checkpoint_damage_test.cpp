@@ -8,11 +8,11 @@
 #include "base/files.h"
 #include "model_files/checkpoint_folder.h"
 #include "model_files/checkpoint_reader.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/model_files/expect_error.h"
 #include "unit/model_files/sample_checkpoint.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,4 +160,4 @@ TEST(CheckpointDamage, ImpossibleTablesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

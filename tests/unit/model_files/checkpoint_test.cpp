@@ -11,11 +11,11 @@
 #include "model_files/export_checkpoint.h"
 #include "model_files/hugging_face.h"
 #include "spec/train_spec.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/model_files/expect_error.h"
 #include "unit/model_files/sample_checkpoint.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using test::Layout;
@@ -151,4 +151,4 @@ TEST(Checkpoint, ExportRefusesAStateThatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

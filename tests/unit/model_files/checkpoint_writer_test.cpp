@@ -14,11 +14,11 @@
 #include "base/files.h"
 #include "model_files/checkpoint_folder.h"
 #include "model_files/checkpoint_reader.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/model_files/expect_error.h"
 #include "unit/model_files/sample_checkpoint.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -179,4 +179,4 @@ TEST(CheckpointWriter, KilledAtAnyMomentItLeavesASoundCheckpoint) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

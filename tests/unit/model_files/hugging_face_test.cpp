@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "unit/data/temporary_folder.h"
 #include "unit/model_files/expect_error.h"
 #include "unit/model_files/sample_models.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using test::TemporaryFolder;
@@ -136,4 +136,4 @@ TEST(HuggingFace, AModelOfAnotherFamilyIsSaidShortly) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

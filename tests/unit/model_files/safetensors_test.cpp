@@ -10,10 +10,10 @@
 
 #include "base/files.h"
 #include "model_files/safetensors_folder.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/model_files/expect_error.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using test::TemporaryFolder;
@@ -192,4 +192,4 @@ TEST(Safetensors, NamesATensorWhoseNumbersAreNoWeights) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -15,6 +15,8 @@
 
 namespace tprimat::test {
 
+using namespace engine;
+
 // Rank `rank` of `ranks` holds this share of each of `sections` (rows that are cut alike, as queries, keys and values).
 inline Shard row_shard(const NamedShape& whole, const std::vector<int64_t>& sections, int64_t rank, int64_t ranks) {
   Shard shard{whole.rows, whole.cols, {}, 0, whole.cols};

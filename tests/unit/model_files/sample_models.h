@@ -9,6 +9,8 @@
 
 namespace tprimat::test {
 
+using namespace engine;
+
 inline ModelSpec tiny_llama() {
   ModelSpec model;
   model.name = "llama";

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 // Each value one by one, by the definition of a shard.
@@ -35,4 +35,4 @@ TEST(ShardRuns, JoinWholeRows) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -8,7 +8,7 @@
 #include <memory>
 #include <random>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 enum class Family { llama, qwen2, qwen3, mistral, gpt2 };
@@ -87,11 +87,17 @@ class Bench {
  public:
   Bench(const ModelSpec& spec, int64_t sequences, int64_t length, Recompute recompute = Recompute::none)
       : ranks_(one_rank()),
-        plan_{parameters, arena_plan_, kept_, {sequences, length, length}, {}, recompute},
-        shared_(spec, plan_),
-        model_(spec, {0, spec.num_layers, true, true}, plan_),
-        dstream_(arena_plan_.reserve<T>("workspace", sequences * length * spec.hidden_size)),
-        bank_(arena_plan_.reserve<std::byte>("activations", static_cast<int64_t>(kept_.total_bytes()))),
+        arena_plan_({sizeof(T), sizeof(Accum<T>)}),
+        kept_(arena_plan_.values(), Place::bank),
+        shape_{.batch = {sequences, length, length}, .sharing = {}, .recompute = recompute},
+        layers_{spec, shape_, weights_plan_, arena_plan_, kept_},
+        shared_buffers_(plan_shared(layers_)),
+        buffers_(plan_chunk(layers_, whole(spec))),
+        parameters(weights_plan_),
+        shared_(spec, {shape_, parameters}, shared_buffers_),
+        model_(spec, {shape_, parameters}, whole(spec), buffers_),
+        dstream_(arena_plan_.reserve<T>(Component::workspace, sequences * length * spec.hidden_size)),
+        bank_(arena_plan_.reserve<std::byte>(Component::activations, static_cast<int64_t>(kept_.total_bytes()))),
         arena_(arena_plan_),
         weights(static_cast<size_t>(parameters.size())),
         gradients(weights.size()),
@@ -134,14 +140,19 @@ class Bench {
   }
   Pass<T> pass() { return {cpu_device(), ops, arena_, arena_.at(bank_), ranks_, &loss_}; }
   RankGroups ranks_;
-  ArenaPlan arena_plan_, kept_{Place::bank};
+  static ChunkShape whole(const ModelSpec& spec) { return {0, spec.num_layers}; }
+  ArenaPlan arena_plan_, kept_;
+  WeightPlan weights_plan_;
+  RankShape shape_;
+  LayerPlan layers_;
+  SharedBuffers shared_buffers_;
+  ChunkBuffers buffers_;
 
  public:
   OpTable<T> ops = cpu_ops<T>();
   ParameterTable parameters;
 
  private:
-  Plan plan_;
   ChunkShared<T> shared_;
   ModelChunk<T> model_;
   Slot<T> dstream_;
@@ -298,16 +309,24 @@ INSTANTIATE_TEST_SUITE_P(Families, WholeModel,
                          name_of);
 
 TEST(ParameterTest, ClearsAllButWhatIsWrittenFirst) {
-  ParameterTable table(128);
-  const auto add = [&](int64_t count, bool written) {
-    Parameter parameter{"w", Shard::whole(count, 1)};
+  WeightPlan plan(2);
+  plan.begin_unit();
+  const ElementRange planned[] = {plan.add(70), plan.add(128), plan.add(64), plan.add(1)};
+  plan.begin_unit();
+  const ElementRange planned_other = plan.add(100);
+  ParameterTable table(plan);
+  const auto add = [&](const ElementRange& range, bool written) {
+    Parameter parameter{"w", Shard::whole(range.size(), 1)};
     parameter.is_written_first = written;
-    return table.add(parameter);
+    return table.add(parameter, range);
   };
   table.begin_unit("a");
-  const int64_t first = add(70, false), second = add(128, true), third = add(64, true), last = add(1, false);
+  const int64_t first = add(planned[0], false), second = add(planned[1], true), third = add(planned[2], true),
+                last = add(planned[3], false);
+  EXPECT_FALSE(table.is_complete());
   table.begin_unit("b");
-  const int64_t other = add(100, true);
+  const int64_t other = add(planned_other, true);
+  EXPECT_TRUE(table.is_complete());
   EXPECT_EQ(third, second + 128);
   const int64_t unit = table.units()[1].begin;
   const std::vector<ElementRange> whole{{first, second}, {last, other}, {other + 100, table.size()}};
@@ -368,4 +387,4 @@ TEST(CheckTrainableTest, NamesWhatItCannotTrain) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -2,7 +2,7 @@
 #include "ops/reference/gelu.h"
 #include "ops/reference/swiglu.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 template <class T>
@@ -132,4 +132,4 @@ TEST(GradientTest, BiasGelu) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -9,7 +9,7 @@
 #include "ops/reference/adamw.h"
 #include "ops/reference/adamw_compact.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 template <class T>
@@ -203,4 +203,4 @@ TEST(CompactAdamwTest, SmallUpdatesAreNotLost) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

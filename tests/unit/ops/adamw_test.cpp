@@ -4,7 +4,7 @@
 #include "op_test.h"
 #include "ops/reference/adamw.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 // Weights, their states and gradients of several ranges one after the other.
@@ -77,4 +77,4 @@ TEST(AdamwTest, ThreadsDoNotChangeTheResult) {
 TEST(AdamwTest, NoRangesAreNoWork) { adamw_update_all<float>({}, {}); }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -4,7 +4,7 @@
 
 #include "op_test.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 struct AttentionCase {
@@ -219,4 +219,4 @@ TEST(GradientTest, Attention) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

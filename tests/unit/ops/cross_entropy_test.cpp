@@ -7,7 +7,7 @@
 #include "op_test.h"
 #include "ops/reference/cross_entropy.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 template <class T>
@@ -246,4 +246,4 @@ TEST(GradientTest, CrossEntropy) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

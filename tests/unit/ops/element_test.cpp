@@ -1,4 +1,4 @@
-#include "ops/element.h"
+#include "device/element.h"
 
 #include <cmath>
 #include <limits>
@@ -6,7 +6,7 @@
 #include "op_test.h"
 #include "ops/elementwise.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 f16 f16_of(uint32_t bits) { return {static_cast<uint16_t>(bits)}; }
@@ -112,4 +112,4 @@ TEST(Bf16Test, VectorsRoundAsScalarsDo) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -6,7 +6,7 @@
 #include "ops/embedding.h"
 #include "ops/reference/elementwise.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 template <class T>
@@ -111,4 +111,4 @@ TEST(GradientTest, BiasAndResidual) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

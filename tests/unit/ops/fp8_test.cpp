@@ -6,7 +6,7 @@
 #include "op_test.h"
 #include "ops/reference/fp8.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 struct Layout {
@@ -118,4 +118,4 @@ TEST(Fp8Test, ExtremesHaveTheScaleOne) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

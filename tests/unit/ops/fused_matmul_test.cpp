@@ -6,7 +6,7 @@
 #include "op_test.h"
 #include "ops/op_table.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 template <class T>
@@ -64,4 +64,4 @@ TYPED_TEST(FusedMatmul, MakesTheGradientsOfAWeightAndItsBias) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

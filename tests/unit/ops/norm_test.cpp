@@ -3,7 +3,7 @@
 #include "ops/reference/layernorm.h"
 #include "ops/reference/rmsnorm.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 template <class T>
@@ -199,4 +199,4 @@ TEST(GradientTest, HeadNorm) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

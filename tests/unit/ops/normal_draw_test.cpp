@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 TEST(NormalDraw, LogarithmAndCosineAreThoseOfTheLibrary) {
@@ -40,4 +40,4 @@ TEST(NormalDraw, ABlockIsReadRowByRow) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -9,7 +9,7 @@
 #include "unit/op_values.h"
 
 // What the tests of all ops share on the processor: finite differences, every instruction set.
-namespace tprimat {
+namespace tprimat::engine {
 
 inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
@@ -33,8 +33,8 @@ inline void expect_gradient(std::vector<double>& inputs, const std::vector<doubl
   expect_close(gradient, measured, 1e-7);
 }
 
-// Runs `body` once per instruction set that this CPU has and the kernels were compiled for (src/ops/CMakeLists.txt); on
-// the others the least of those would run again.
+// Runs `body` once per instruction set that this CPU has and the kernels were compiled for
+// (src/engine/ops/CMakeLists.txt); on the others the least of those would run again.
 template <class Body>
 void for_each_target(const Body& body) {
   constexpr int64_t k_not_compiled = HWY_AVX3_DL | HWY_SSE4 | HWY_EMU128 | HWY_SCALAR;
@@ -51,4 +51,4 @@ template <class T>
 class FastOp : public ::testing::Test {};
 using FastTypes = ::testing::Types<float, bf16, f16>;
 
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -3,7 +3,7 @@
 #include "op_test.h"
 #include "ops/reference/rope.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using Kind = RopeStretch::Kind;
@@ -133,4 +133,4 @@ TEST(GradientTest, Rope) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

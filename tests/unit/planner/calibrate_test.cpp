@@ -8,7 +8,7 @@
 #include "planner/memory.h"
 #include "planner_samples.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 std::vector<Observation> observe(const ParameterSet& truth) {
@@ -77,4 +77,4 @@ TEST(Calibrate, OtherArchitecturesAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

@@ -7,7 +7,7 @@
 #include "planner_samples.h"
 #include "spec/model_catalogue.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 PlanCase sample_case(int64_t gpus, std::optional<double> price) {
@@ -200,4 +200,4 @@ TEST(PlannedConfig, StatesTheShapeOfAConfiguredModel) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

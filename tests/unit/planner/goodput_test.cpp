@@ -7,7 +7,7 @@
 #include "planner/training_outlook.h"
 #include "planner_samples.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 constexpr double k_minute = 60, k_hour = 3600;
@@ -113,4 +113,4 @@ TEST(TrainingOutlook, WhatIsNotKnownIsAbsent) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

@@ -4,7 +4,7 @@
 
 #include "planner/families.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 TEST(Machines, AreFoundByTheWordsOfTables) {
@@ -56,4 +56,4 @@ TEST(Families, TheLongestWordWins) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

@@ -4,7 +4,7 @@
 
 #include "planner_samples.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 // The GPT of arXiv 2205.05198, table 3: l layers of width h with a heads, s = 2048.
@@ -106,4 +106,4 @@ TEST(Memory, APipelinesLastStageHasTheScores) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

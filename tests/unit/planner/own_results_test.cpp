@@ -1,4 +1,5 @@
 #include "planner/own_results.h"
+#include "planner/native_time.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 #include "planner/spec_workload.h"
 #include "planner_samples.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 ProcessorFacts two_cores() {
@@ -367,4 +368,4 @@ TEST(OwnResults, OurFsdpScriptRepeatsTheAttentionCoreAlone) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

@@ -3,7 +3,7 @@
 #include "planner/search.h"
 #include "spec/counted_model.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 
 // Llama 3 8B on eight H100 by Megatron-Core, one sequence of 8192 a micro-batch.
 inline Workload sample_workload() {
@@ -34,4 +34,4 @@ inline double seconds_of(const Workload& workload, const Machine& machine) {
   return time_step(workload, machine, resolve_rates(built_in_parameters(), machine, workload)).total();
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::planner

@@ -4,7 +4,7 @@
 
 #include "planner_samples.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 template <class T>
@@ -108,4 +108,4 @@ TEST(Properties, RecomputingAllTakesNoLessTime) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

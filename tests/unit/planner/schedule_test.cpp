@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 std::vector<ChunkSeconds> equal_places(const Pipeline& pipeline, ChunkSeconds each) {
@@ -124,4 +124,4 @@ TEST(Schedule, AFractionOfAMicroBatchLiesBetweenItsNeighbours) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

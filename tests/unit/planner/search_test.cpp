@@ -5,7 +5,7 @@
 #include "config/layout_rules.h"
 #include "planner_samples.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 constexpr double k_alike = 2e-5;  // layouts closer than this are sorted by simplicity
@@ -29,9 +29,9 @@ TEST(Search, EveryLayoutMultipliesOut) {
 void expect_valid(const PlanRequest& request, const SearchOutcome& outcome) {
   for (const RankedLayout& plan : outcome.ranked) {
     const Workload& workload = plan.workload;
-    const LayoutTask task{request.shape.model, request.gpus, workload.layout.micro_batch, request.global_batch,
-                          request.sequence_length};
-    const std::vector<std::string> broken = list_broken_rules(task, parallel_spec(workload.layout));
+    const suite::LayoutTask task{request.shape.model, request.gpus, workload.layout.micro_batch, request.global_batch,
+                                 request.sequence_length};
+    const std::vector<std::string> broken = suite::list_broken_rules(task, parallel_spec(workload.layout));
     EXPECT_TRUE(broken.empty()) << request.shape.model.name << ' ' << request.gpus << ": " << broken.front();
   }
 }
@@ -155,4 +155,4 @@ TEST(Search, WhereNothingFitsTheSmallestIsNamed) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

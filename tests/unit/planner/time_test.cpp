@@ -3,22 +3,22 @@
 #include "planner_samples.h"
 #include "spec/flop_breakdown.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 TEST(TimeProduct, LargeAlignedProductsReachTheRate) {
   const double n = 1 << 20, flops = 2 * n * n * n;
-  EXPECT_NEAR(time_product(n, n, n, 1e15, 200, 0.9), flops / 1e15, 1e-3 * flops / 1e15);
+  EXPECT_NEAR(time_product(n, n, n, {1e15, 200, 0.9}), flops / 1e15, 1e-3 * flops / 1e15);
 }
 
 TEST(TimeProduct, HalfTheRateWhereOneDimensionIsTheSaturation) {
   const double n = 1 << 24;
-  EXPECT_NEAR(time_product(n, n, 256, 1e15, 256, 1), 2 * 2 * n * n * 256 / 1e15, 1e-3 * 4 * n * n * 256 / 1e15);
+  EXPECT_NEAR(time_product(n, n, 256, {1e15, 256, 1}), 2 * 2 * n * n * 256 / 1e15, 1e-3 * 4 * n * n * 256 / 1e15);
 }
 
 TEST(TimeProduct, TilesAreFilledAndOddWidthsCost) {
-  EXPECT_DOUBLE_EQ(time_product(128, 128, 4096, 1e15, 0, 1), time_product(64, 128, 4096, 1e15, 0, 1));
-  EXPECT_GT(time_product(4096, 4096, 1800, 1e15, 0, 0.9), time_product(4096, 4096, 1856, 1e15, 0, 0.9));
+  EXPECT_DOUBLE_EQ(time_product(128, 128, 4096, {1e15, 0, 1}), time_product(64, 128, 4096, {1e15, 0, 1}));
+  EXPECT_GT(time_product(4096, 4096, 1800, {1e15, 0, 0.9}), time_product(4096, 4096, 1856, {1e15, 0, 0.9}));
 }
 
 TEST(StepTime, NeverBeatsThePeak) {
@@ -93,4 +93,4 @@ TEST(StepTime, APipelineDoesTheWholeHead) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

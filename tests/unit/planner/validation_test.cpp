@@ -7,7 +7,7 @@
 #include "planner/plan_validation.h"
 #include "planner/published_workload.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
 PublishedTable table_of(const std::string& rows) {
@@ -166,4 +166,4 @@ TEST(PlanValidation, KeepsItsWordOnRowsThatItHasNotSeen) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "device/parallel.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 // The processor in a GPU's place: what is measured are its own operations.
@@ -219,4 +219,4 @@ TEST(GpuProbePlan, AModelsProductsAreWholeOnAGpu) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

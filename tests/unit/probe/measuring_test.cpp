@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 std::vector<Window> windows_of(const std::vector<double>& seconds) {
@@ -60,4 +60,4 @@ TEST(Measure, EndsByNoiseWhereTheWindowsAgree) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -13,10 +15,22 @@
 #include "published/readings.h"
 #include "published/validation_report.h"
 
-namespace tprimat {
+namespace tprimat::planner {
 namespace {
 
-PublishedRow row_of(std::map<std::string, std::string, std::less<>> cells) { return {2, std::move(cells)}; }
+using Cells = std::map<std::string, std::string, std::less<>>;
+
+// "model: GPT-22B, seq: 2048"
+Cells cells_of(const std::string& text) {
+  Cells cells;
+  std::istringstream stream(text);
+  for (std::string name, value;
+       std::getline(stream >> std::ws, name, ':') && std::getline(stream >> std::ws, value, ',');)
+    cells[name] = value;
+  return cells;
+}
+
+PublishedRow row_of(const std::string& text) { return {2, cells_of(text)}; }
 
 FigureCheck only_figure(const PublishedRow& row) {
   const RowCheck check = validate_row(row);
@@ -66,21 +80,9 @@ TEST(Printed, DigitsSayHowWellAFigureIsKnown) {
 }
 
 TEST(ValidateRow, ReproducesThePaperThatDefinesMfuAndHfu) {
-  const RowCheck check = validate_row(row_of({{"model", "GPT-22B"},
-                                              {"layers", "48"},
-                                              {"hidden", "6144"},
-                                              {"heads", "64"},
-                                              {"vocab", "51200"},
-                                              {"seq", "2048"},
-                                              {"gpu", "A100-SXM-80GB"},
-                                              {"n_gpus", "8"},
-                                              {"precision", "fp16 mixed"},
-                                              {"gbs", "4"},
-                                              {"tp", "8"},
-                                              {"recompute", "selective"},
-                                              {"step_time_s", "1.10"},
-                                              {"mfu_pct", "41.5"},
-                                              {"hfu_pct", "43.7"}}));
+  const RowCheck check = validate_row(row_of(
+      "model: GPT-22B, layers: 48, hidden: 6144, heads: 64, vocab: 51200, seq: 2048, gpu: A100-SXM-80GB, n_gpus: 8, "
+      "precision: fp16 mixed, gbs: 4, tp: 8, recompute: selective, step_time_s: 1.10, mfu_pct: 41.5, hfu_pct: 43.7"));
   ASSERT_EQ(check.figures.size(), 2u);
   EXPECT_EQ(check.figures[0].verdict, Standing::reproduced);
   EXPECT_EQ(check.figures[0].convention, "full");
@@ -93,136 +95,65 @@ TEST(ValidateRow, ReproducesThePaperThatDefinesMfuAndHfu) {
 // Each deviation on a row that needs it, and on the same row with a figure that is 4 % off.
 struct DeviationCase {
   const char* deviation;
-  std::map<std::string, std::string, std::less<>> cells;
+  Cells cells;
 };
 
-std::vector<DeviationCase> deviation_cases() {
+std::vector<DeviationCase> cases_of_other_counts() {
   return {
-      {"rounded_flops",
-       {{"model", "Llama 3.1 70b"},
-        {"seq", "8192"},
-        {"gpu", "H100"},
-        {"n_gpus", "1024"},
-        {"precision", "FP8"},
-        {"gbs", "2048"},
-        {"step_time_s", "11.28"},
-        {"mfu_pct", "35.30"}}},
-      {"multi_head_counted",
-       {{"model", "Nemotron4 340b"},
-        {"seq", "4096"},
-        {"gpu", "H100"},
-        {"n_gpus", "1024"},
-        {"precision", "BF16"},
-        {"gbs", "256"},
-        {"step_time_s", "4.41"},
-        {"mfu_pct", "57.89"}}},
-      {"other_key_heads",
-       {{"model", "Llama 3.1 405b"},
-        {"seq", "8192"},
-        {"gpu", "H100"},
-        {"n_gpus", "512"},
-        {"precision", "BF16"},
-        {"gbs", "256"},
-        {"step_time_s", "19.78"},
-        {"mfu_pct", "55.47"}}},
-      {"other_vocabulary",
-       {{"model", "Grok 1 314b Dev"},
-        {"layers", "2"},
-        {"seq", "4096"},
-        {"gpu", "H100"},
-        {"n_gpus", "8"},
-        {"precision", "FP8"},
-        {"gbs", "1024"},
-        {"step_time_s", "19.89"},
-        {"mfu_pct", "27.4"}}},
-      {"other_peak",
-       {{"model", "Grok1 314b"},
-        {"seq", "8192"},
-        {"gpu", "GB200"},
-        {"n_gpus", "128"},
-        {"precision", "BF16"},
-        {"gbs", "256"},
-        {"step_time_s", "7.325"},
-        {"mfu_pct", "47.59"}}},
+      {"rounded_flops", cells_of("model: Llama 3.1 70b, seq: 8192, gpu: H100, n_gpus: 1024, precision: FP8, gbs: 2048, "
+                                 "step_time_s: 11.28, mfu_pct: 35.30")},
+      {"multi_head_counted", cells_of("model: Nemotron4 340b, seq: 4096, gpu: H100, n_gpus: 1024, precision: BF16, "
+                                      "gbs: 256, step_time_s: 4.41, mfu_pct: 57.89")},
+      {"other_key_heads", cells_of("model: Llama 3.1 405b, seq: 8192, gpu: H100, n_gpus: 512, precision: BF16, gbs: "
+                                   "256, step_time_s: 19.78, mfu_pct: 55.47")},
+      {"other_vocabulary", cells_of("model: Grok 1 314b Dev, layers: 2, seq: 4096, gpu: H100, n_gpus: 8, precision: "
+                                    "FP8, gbs: 1024, step_time_s: 19.89, mfu_pct: 27.4")},
+      {"other_peak", cells_of("model: Grok1 314b, seq: 8192, gpu: GB200, n_gpus: 128, precision: BF16, gbs: 256, "
+                              "step_time_s: 7.325, mfu_pct: 47.59")},
       {"prediction_not_counted",
-       {{"model", "DeepSeekV3"},
-        {"seq", "4096"},
-        {"n_gpus", "256"},
-        {"tp", "1"},
-        {"tokens_per_s_per_gpu", "4612"},
-        {"tflops_per_gpu", "1152"}}},
+       cells_of("model: DeepSeekV3, seq: 4096, n_gpus: 256, tp: 1, tokens_per_s_per_gpu: 4612, tflops_per_gpu: 1152")},
       {"gate_not_counted",
-       {{"model", "GPT OSS 120B"},
-        {"seq", "4096"},
-        {"n_gpus", "64"},
-        {"gbs", "1280"},
-        {"tokens_per_s_per_gpu", "5810"},
-        {"tflops_per_gpu", "158"}}},
-      {"assumed_vocabulary",
-       {{"model", "GPT 181B"},
-        {"layers", "72"},
-        {"hidden", "14336"},
-        {"seq", "2048"},
-        {"n_gpus", "384"},
-        {"gbs", "2048"},
-        {"recompute", "full"},
-        {"step_time_s", "123.69"},
-        {"tflops_per_gpu", "130.34"}}},
-      {"assumed_recompute",
-       {{"model", "MT-NLG 530B"},
-        {"seq", "2048"},
-        {"n_gpus", "2240"},
-        {"gbs", "1920"},
-        {"step_time_s", "60.1"},
-        {"tflops_per_gpu", "126"}}},
-      {"assumed_length",
-       {{"model", "Llama 3.1 405B"},
-        {"gpu", "H100"},
-        {"n_gpus", "128"},
-        {"precision", "bf16"},
-        {"tokens_per_s_per_gpu", "109"},
-        {"mfu_pct", "29.0"}}},
-      {"assumed_precision",
-       {{"model", "Llama 2 13B"},
-        {"seq", "4096"},
-        {"gpu", "A100-SXM-80GB"},
-        {"n_gpus", "64"},
-        {"tokens_per_s_per_gpu", "2162"},
-        {"mfu_pct", "61.1"}}},
-      {"frozen_weights",
-       {{"model", "LLAMA3_70B"},
-        {"seq", "4096"},
-        {"n_gpus", "8"},
-        {"notes", "LoRA Performance"},
-        {"tokens_per_s_per_gpu", "6206"},
-        {"tflops_per_gpu", "1731"}}},
-      {"noted_batch",
-       {{"model", "GPT 18B"},
-        {"layers", "6"},
-        {"hidden", "14336"},
-        {"vocab", "250880"},
-        {"seq", "2048"},
-        {"n_gpus", "8"},
-        {"gbs", "2048"},
-        {"recompute", "full"},
-        {"step_time_s", "130.43"},
-        {"tflops_per_gpu", "143.48"},
-        {"notes", "text says GBS=512"}}},
-      {"whole_samples",
-       {{"model", "LLAMA3.1_405B"},
-        {"seq", "8192"},
-        {"n_gpus", "256"},
-        {"gbs", "1536"},
-        {"tokens_per_s_per_gpu", "800"},
-        {"tflops_per_gpu", "1994"}}},
-      {"rounded_step",
-       {{"model", "LLAMA3_70B"},
-        {"seq", "8192"},
-        {"n_gpus", "64"},
-        {"gbs", "256"},
-        {"tokens_per_s_per_gpu", "4798"},
-        {"tflops_per_gpu", "2157"}}},
+       cells_of(
+           "model: GPT OSS 120B, seq: 4096, n_gpus: 64, gbs: 1280, tokens_per_s_per_gpu: 5810, tflops_per_gpu: 158")},
   };
+}
+
+std::vector<DeviationCase> cases_of_assumed_inputs() {
+  return {
+      {"assumed_vocabulary", cells_of("model: GPT 181B, layers: 72, hidden: 14336, seq: 2048, n_gpus: 384, gbs: 2048, "
+                                      "recompute: full, step_time_s: 123.69, tflops_per_gpu: 130.34")},
+      {"assumed_recompute",
+       cells_of("model: MT-NLG 530B, seq: 2048, n_gpus: 2240, gbs: 1920, step_time_s: 60.1, tflops_per_gpu: 126")},
+      {"assumed_length",
+       cells_of(
+           "model: Llama 3.1 405B, gpu: H100, n_gpus: 128, precision: bf16, tokens_per_s_per_gpu: 109, mfu_pct: 29.0")},
+      {"assumed_precision",
+       cells_of(
+           "model: Llama 2 13B, seq: 4096, gpu: A100-SXM-80GB, n_gpus: 64, tokens_per_s_per_gpu: 2162, mfu_pct: 61.1")},
+  };
+}
+
+std::vector<DeviationCase> cases_of_other_work() {
+  return {
+      {"frozen_weights", cells_of("model: LLAMA3_70B, seq: 4096, n_gpus: 8, notes: LoRA Performance, "
+                                  "tokens_per_s_per_gpu: 6206, tflops_per_gpu: 1731")},
+      {"noted_batch",
+       cells_of("model: GPT 18B, layers: 6, hidden: 14336, vocab: 250880, seq: 2048, n_gpus: 8, gbs: 2048, recompute: "
+                "full, step_time_s: 130.43, tflops_per_gpu: 143.48, notes: text says GBS=512")},
+      {"whole_samples",
+       cells_of(
+           "model: LLAMA3.1_405B, seq: 8192, n_gpus: 256, gbs: 1536, tokens_per_s_per_gpu: 800, tflops_per_gpu: 1994")},
+      {"rounded_step",
+       cells_of(
+           "model: LLAMA3_70B, seq: 8192, n_gpus: 64, gbs: 256, tokens_per_s_per_gpu: 4798, tflops_per_gpu: 2157")},
+  };
+}
+
+std::vector<DeviationCase> deviation_cases() {
+  std::vector<DeviationCase> all = cases_of_other_counts();
+  for (const auto& more : {cases_of_assumed_inputs(), cases_of_other_work()})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 bool grants(const FigureCheck& figure, const std::string& deviation) {
@@ -231,7 +162,7 @@ bool grants(const FigureCheck& figure, const std::string& deviation) {
 
 TEST(ValidateRow, EachDeviationExplainsTheRowThatHasIt) {
   for (const DeviationCase& each : deviation_cases()) {
-    const FigureCheck figure = only_figure(row_of(each.cells));
+    const FigureCheck figure = only_figure(PublishedRow{2, each.cells});
     EXPECT_EQ(figure.verdict, Standing::explained) << each.deviation;
     EXPECT_TRUE(grants(figure, each.deviation))
         << each.deviation << ": granted " << (figure.deviations.empty() ? "nothing" : figure.deviations.front());
@@ -245,26 +176,20 @@ TEST(ValidateRow, AFigureThatIsFarOffIsExplainedByNothing) {
       const auto cell = each.cells.find(column);
       if (cell == each.cells.end()) continue;
       cell->second = fmt::format("{:.2f}", std::stod(cell->second) * 1.6);
-      const Standing verdict = only_figure(row_of(each.cells)).verdict;
+      const Standing verdict = only_figure(PublishedRow{2, each.cells}).verdict;
       EXPECT_TRUE(verdict == Standing::unexplained || verdict == Standing::lacking) << each.deviation;
     }
   }
 }
 
 TEST(ValidateRow, SaysWhatARowLacks) {
-  const FigureCheck nameless = only_figure(row_of({{"model", "GPT-5X"},
-                                                   {"seq", "4096"},
-                                                   {"gpu", "H100"},
-                                                   {"precision", "BF16"},
-                                                   {"n_gpus", "8"},
-                                                   {"gbs", "128"},
-                                                   {"step_time_s", "3"},
-                                                   {"mfu_pct", "40"}}));
+  const FigureCheck nameless = only_figure(
+      row_of("model: GPT-5X, seq: 4096, gpu: H100, precision: BF16, n_gpus: 8, gbs: 128, step_time_s: 3, mfu_pct: 40"));
   EXPECT_EQ(nameless.verdict, Standing::lacking);
   EXPECT_NE(nameless.lacks.value_or("").find("no shape"), std::string::npos);
-  const FigureCheck timeless = only_figure(row_of({{"model", "Llama 3.1 8B"}, {"seq", "8192"}, {"mfu_pct", "40"}}));
+  const FigureCheck timeless = only_figure(row_of("model: Llama 3.1 8B, seq: 8192, mfu_pct: 40"));
   EXPECT_EQ(timeless.lacks, "no step time and no tokens/s");
-  const FigureCheck vague = only_figure(row_of({{"model", "GPT-2 124M"}, {"mfu_pct", "up to ~60"}}));
+  const FigureCheck vague = only_figure(row_of("model: GPT-2 124M, mfu_pct: up to ~60"));
   EXPECT_EQ(vague.verdict, Standing::lacking);
 }
 
@@ -274,21 +199,15 @@ TEST(ValidateRow, SurvivesImpossibleFigures) {
       auto cells = deviation_cases().front().cells;
       cells.insert({{"layers", "2"}, {"hidden", "64"}, {"heads", "4"}, {"vocab", "100"}, {"tp", "2"}});
       cells[column] = value;
-      const FigureCheck figure = only_figure(row_of(cells));
+      const FigureCheck figure = only_figure(PublishedRow{2, cells});
       EXPECT_TRUE(!figure.computed || std::isfinite(*figure.computed)) << column << ' ' << value;
     }
 }
 
 TEST(ValidateRow, CountsNoShapeBeyondAnyModel) {
-  const FigureCheck figure = only_figure(row_of({{"model", "x"},
-                                                 {"layers", "16777216"},
-                                                 {"hidden", "16777216"},
-                                                 {"ffn", "1"},
-                                                 {"seq", "1"},
-                                                 {"n_gpus", "1"},
-                                                 {"gbs", "1"},
-                                                 {"step_time_s", "1"},
-                                                 {"tflops_per_gpu", "1"}}));
+  const FigureCheck figure =
+      only_figure(row_of("model: x, layers: 16777216, hidden: 16777216, ffn: 1, seq: 1, n_gpus: 1, gbs: 1, "
+                         "step_time_s: 1, tflops_per_gpu: 1"));
   EXPECT_EQ(figure.verdict, Standing::lacking);
 }
 
@@ -377,4 +296,4 @@ TEST(PublishedFigures, FewWrongOnesAreExplained) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::planner

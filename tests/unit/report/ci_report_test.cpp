@@ -8,7 +8,7 @@
 #include "compare/gates.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 constexpr const char* k_evil = "e<v>\"i'&l\n::error::\r%0A ]]>\x01\xff\xed\xa0\x80 caf\xc3\xa9";
@@ -110,4 +110,4 @@ TEST(Annotations, TellTheWorstFirst) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

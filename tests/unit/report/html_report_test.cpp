@@ -17,7 +17,7 @@
 #include "text/json_fields.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 size_t count_of(const std::string& text, const std::string& part) {
@@ -237,4 +237,4 @@ TEST(Derivations, ARateThatContradictsItsStepsIsNotDerivedFromThem) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 ChartPanel sample_panel() {
@@ -28,4 +28,4 @@ TEST(LineChart, SeriesOfOnePlaceHaveOneColourInEveryPanel) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

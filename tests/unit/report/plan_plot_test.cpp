@@ -4,13 +4,13 @@
 
 #include "report/gnuplot_plans.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
-PlannedTable table_with(double published, double predicted) {
-  PlannedTable table;
+planner::PlannedTable table_with(double published, double predicted) {
+  planner::PlannedTable table;
   table.table = "own";
-  PlannedRow& row = table.rows.emplace_back();
+  planner::PlannedRow& row = table.rows.emplace_back();
   row.published = published, row.predicted = predicted, row.error = published / predicted - 1;
   return table;
 }
@@ -30,4 +30,4 @@ TEST(PlanPlot, LeavesOutWhatNoAxisHolds) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

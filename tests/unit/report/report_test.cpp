@@ -13,7 +13,7 @@
 #include "text/json_fields.h"
 #include "unit/compare/sample_runs.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 Comparison different_work() {
@@ -129,4 +129,4 @@ TEST(Docs, EveryMetricIsDerived) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

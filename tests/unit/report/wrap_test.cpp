@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -29,4 +29,4 @@ TEST(Wrap, CountsCodePoints) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -281,6 +281,33 @@ INSTANTIATE_TEST_SUITE_P(Shared, RealFiles,
                                            RealFile{"train_nvd_nemo_qwen.json", "qwen", Framework::nemo, 4203.3},
                                            RealFile{"train_amd_prim_qwen.json", "qwen", Framework::prim, 6519.8}));
 
+// A file of another version, or of another program, may hold words that this one does not know.
+TEST(ResultFile, UnknownWordsAreReadAsOther) {
+  RunResult result = sample_result();
+  result.steps = StepSeries{.labelled = {{2, StepLabel::checkpoint}}};
+  result.events = std::vector<RunEvent>{{EventKind::nan, {}, 3, {}, {}, {}, "the loss is no number"}};
+  result.event_counts = {{EventKind::nan, 1}};
+  result.memory_by_rank = std::vector<RankMemoryEntry>{{0, MemoryKind::reserved, 71.25}};
+  result.source.step_time = TimeSource::printed;
+  summarise_run(result, {});
+  Json json = run_result_to_json(result);
+  EXPECT_EQ(json["event_counts"], (Json{{"nan", 1}}));
+  json["steps"]["labelled"][0]["label"] = "profiled";
+  json["events"][0]["kind"] = "spike";
+  json["event_counts"] = Json{{"spike", 1}};
+  json["memory_by_rank"][0]["kind"] = "shared";
+  json["source"]["step_time"] = "guessed";
+  json["warmup"]["method"] = "two_segments";
+  for (const RunResult& read : {read_run_result(print_json(json), "a.json"), run_result_from_json(json, "a.json")}) {
+    EXPECT_EQ(read.steps->labelled[0].label, StepLabel::other);
+    EXPECT_EQ(read.events->at(0).kind, EventKind::other);
+    EXPECT_EQ(read.event_counts->at(EventKind::other), 1);
+    EXPECT_EQ(read.memory_by_rank->at(0).kind, MemoryKind::other);
+    EXPECT_EQ(read.source.step_time, TimeSource::none);
+    EXPECT_EQ(read.warmup.method, WarmupMethod::other);
+  }
+}
+
 TEST(ResultFile, IntervalsOfAnotherMethodAreMadeAgain) {
   RunResult result = sample_result();
   for (size_t i = 1; i < result.step_times.size(); ++i) result.step_times[i] = 1.0 + 0.01 * static_cast<double>(i % 4);

@@ -98,7 +98,7 @@ TEST(Summary, FixedWarmUpIsObeyed) {
   RunResult result = sample_result();
   summarise_run(result, {.fixed_warmup_steps = 4});
   EXPECT_EQ(result.warmup.steps_excluded, 4);
-  EXPECT_EQ(result.warmup.method, "fixed");
+  EXPECT_EQ(result.warmup.method, WarmupMethod::fixed);
   EXPECT_EQ(result.statistics->count, 17);
 }
 

@@ -8,7 +8,7 @@
 #include "result/result_file.h"
 #include "suite_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -341,4 +341,4 @@ TEST_F(Faults, AFactorOfZeroLeavesAHangToTheTimeLimit) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -5,7 +5,7 @@
 #include "run/nearest_layout.h"
 #include "suite_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 class ForecastTest : public SuiteTest {
@@ -13,13 +13,13 @@ class ForecastTest : public SuiteTest {
   void give_memory(double bytes) { experiment_.platforms[Platform::cpu].memory_per_device_gb = bytes * 1e-9; }
   PlannedRun first_run() { return plan_suite(experiment_, request_, machine_).runs.front(); }
   Forecast known() { return forecast(first_run(), machine_, planner_); }
-  PlannerSettings planner_;
+  planner::PlannerSettings planner_;
 };
 
 TEST_F(ForecastTest, OwnTrainersMemoryIsCounted) {
   const Forecast one = known();
   EXPECT_EQ(one.missing, "");
-  EXPECT_EQ(one.memory->total(), plan_native_memory(one.workload).total());
+  EXPECT_EQ(one.memory->total(), planner::plan_native_memory(one.workload).total());
   EXPECT_FALSE(one.room);
   EXPECT_TRUE(one.fits());
 }
@@ -69,11 +69,11 @@ TEST_F(ForecastTest, OtherProgramsOnAProcessorAreNotPredicted) {
 }
 
 TEST_F(ForecastTest, AGpuIsFoundByItsNameAndMemory) {
-  EXPECT_EQ(machine_of_device("NVIDIA H100 80GB HBM3", 85.5)->id, "H100-SXM-80GB");
-  EXPECT_EQ(machine_of_device("NVIDIA A100-SXM4-40GB", 42.4)->id, "A100-SXM-40GB");
-  EXPECT_FALSE(machine_of_device("NVIDIA H100 PCIe", 85.0));
-  EXPECT_FALSE(machine_of_device("NVIDIA H100", 30.0)) << "a part of one";
-  EXPECT_FALSE(machine_of_device("GeForce GTX 1080", 8.0));
+  EXPECT_EQ(planner::machine_of_device("NVIDIA H100 80GB HBM3", 85.5)->id, "H100-SXM-80GB");
+  EXPECT_EQ(planner::machine_of_device("NVIDIA A100-SXM4-40GB", 42.4)->id, "A100-SXM-40GB");
+  EXPECT_FALSE(planner::machine_of_device("NVIDIA H100 PCIe", 85.0));
+  EXPECT_FALSE(planner::machine_of_device("NVIDIA H100", 30.0)) << "a part of one";
+  EXPECT_FALSE(planner::machine_of_device("GeForce GTX 1080", 8.0));
 }
 
 TEST_F(ForecastTest, OnAGpuTimeAndMemoryArePredicted) {
@@ -142,23 +142,24 @@ TEST_F(ForecastTest, OnAProcessorTimeFollowsFromItsMeasuredPeak) {
 }
 
 TEST_F(ForecastTest, NearestChangesTheMicroBatchFirstThenRecomputationThenSharing) {
-  Workload w = known().workload;
+  planner::Workload w = known().workload;
   w.shape.model.num_layers = 8, w.shape.model.vocab_size = 256;
   w.shape.model.hidden_size = 512, w.shape.model.ffn_hidden_size = 2048;
   w.sequence_length = 1024, w.global_batch = 64;
   w.layout.data = 4, w.layout.micro_batch = 4;
-  const auto needs = [&](const Layout& layout) {
-    Workload other = w;
+  const auto needs = [&](const planner::Layout& layout) {
+    planner::Workload other = w;
     other.layout = layout;
-    return plan_native_memory(other).total();
+    return planner::plan_native_memory(other).total();
   };
-  Layout wanted = w.layout, smaller = wanted, recomputed, shared;
+  planner::Layout wanted = w.layout, smaller = wanted, recomputed, shared;
   smaller.micro_batch = 1;
   recomputed = smaller, recomputed.recompute = Recompute::selective;
-  shared = smaller, shared.recompute = Recompute::full, shared.sharding = Sharding::weights;
+  shared = smaller, shared.recompute = Recompute::full, shared.sharding = planner::Sharding::weights;
   const auto fitting = [&](double bytes, bool accepted = true) {
-    return find_fitting_layout(w, {bytes, [](const Workload& each) { return plan_native_memory(each).total(); },
-                                   [=](const Layout&) { return accepted; }});
+    return find_fitting_layout(
+        w, {bytes, [](const planner::Workload& each) { return planner::plan_native_memory(each).total(); },
+            [=](const planner::Layout&) { return accepted; }});
   };
   const auto found = [&](double bytes) { return fitting(bytes)->layout; };
   EXPECT_EQ(found(needs(wanted)).micro_batch, 4);
@@ -169,10 +170,10 @@ TEST_F(ForecastTest, NearestChangesTheMicroBatchFirstThenRecomputationThenSharin
   EXPECT_EQ(found(needs(shared)).tensor, 1);
   EXPECT_FALSE(fitting(1000));
   EXPECT_FALSE(fitting(1e15, false)) << "the program takes none";
-  w.layout.sharding = Sharding::weights;
-  const auto refused = [](const Layout& each) { return each.sharding == Sharding::none; };
-  const auto lower = find_fitting_layout(w, {1e15, [](const Workload&) { return 1.0; }, refused});
-  EXPECT_EQ(lower->layout.sharding, Sharding::none) << "less of ZeRO where nothing else is taken";
+  w.layout.sharding = planner::Sharding::weights;
+  const auto refused = [](const planner::Layout& each) { return each.sharding == planner::Sharding::none; };
+  const auto lower = find_fitting_layout(w, {1e15, [](const planner::Workload&) { return 1.0; }, refused});
+  EXPECT_EQ(lower->layout.sharding, planner::Sharding::none) << "less of ZeRO where nothing else is taken";
 }
 
 TEST_F(ForecastTest, TheNearestLayoutIsOneThatTheProgramStarts) {
@@ -197,7 +198,7 @@ TEST_F(ForecastTest, RanksOfAPipelineShareTheHost) {
   const double heaviest = forecast(run, machine_, planner_).memory->total();
   machine_.memory_bytes = 2 * heaviest - 1;
   const Forecast one = forecast(run, machine_, planner_);
-  EXPECT_EQ(one.needed, plan_native_ranks(one.workload));
+  EXPECT_EQ(one.needed, planner::plan_native_ranks(one.workload));
   EXPECT_TRUE(one.fits()) << "the other stage needs less than half of the host";
   machine_.memory_bytes = one.needed - 1;
   EXPECT_FALSE(forecast(run, machine_, planner_).fits());
@@ -232,4 +233,4 @@ TEST_F(ForecastTest, ResultsKeepWhatWasPredicted) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

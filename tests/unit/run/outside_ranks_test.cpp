@@ -7,7 +7,7 @@
 #include "result/result_file.h"
 #include "suite_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 // A suite whose one run says by a file when its cleanup ran.
@@ -75,4 +75,4 @@ TEST_F(OutsideRanks, InAContainerTheProcessTreeIsNotRead) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -11,7 +11,7 @@
 #include "run/log_steps.h"
 #include "suite_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -19,12 +19,13 @@ namespace fs = std::filesystem;
 // Lines as Megatron-LM prints them.
 std::string megatron_line(int step, double loss) {
   char line[512];
-  std::snprintf(line, sizeof line,
-                " [2026-01-02 03:04:%02d] iteration %8d/       4 | consumed samples: %12d | elapsed time per iteration "
-                "(ms): 500.0 | throughput per GPU (TFLOP/s/GPU): 400.0 | learning rate: %.6E | global batch size:     8 "
-                "| lm loss: %.6E | loss scale: 1.0 | grad norm: 1.250 | number of skipped iterations:   0 | number of nan "
-                "iterations:   0 |\n",
-                step, step, step * 8, step * 1e-4, loss);
+  std::snprintf(
+      line, sizeof line,
+      " [2026-01-02 03:04:%02d] iteration %8d/       4 | consumed samples: %12d | elapsed time per iteration "
+      "(ms): 500.0 | throughput per GPU (TFLOP/s/GPU): 400.0 | learning rate: %.6E | global batch size:     8 "
+      "| lm loss: %.6E | loss scale: 1.0 | grad norm: 1.250 | number of skipped iterations:   0 | number of nan "
+      "iterations:   0 |\n",
+      step, step, step * 8, step * 1e-4, loss);
   return line;
 }
 
@@ -114,11 +115,12 @@ TEST_F(OwnLogTest, SettingsThatAdaptersPrintAreRead) {
 }
 
 TEST_F(OwnLogTest, Fp8OfMegatronDeepSpeedIsNotTakenForBf16) {
-  append("------------------------ arguments ------------------------\n"
-         "  bf16 ............................................ True\n"
-         "  fp8_hybrid ...................................... True\n"
-         "-------------------- end of arguments ---------------------\n" +
-         megatron_line(1, 10.0));
+  append(
+      "------------------------ arguments ------------------------\n"
+      "  bf16 ............................................ True\n"
+      "  fp8_hybrid ...................................... True\n"
+      "-------------------- end of arguments ---------------------\n" +
+      megatron_line(1, 10.0));
   TrainSpec spec = asked();
   spec.precision = Precision::fp8;
   EXPECT_TRUE(audit_settings(spec, read_log_beginning(path_).log).empty());
@@ -179,7 +181,8 @@ TEST_F(OwnLogSuite, WhatTheFrameworkDoesOtherwiseStandsInTheAudit) {
   const RunResult result = run_printing(megatron_arguments("0.0001") + four_steps());
   std::vector<std::string> keys;
   for (const AuditEntry& entry : result.config_audit) keys.push_back(entry.key);
-  for (const char* key : {"schedule_timing", "dataset", "learning_rate"})  // its scheduler, its mock data, and what went wrong
+  for (const char* key :
+       {"schedule_timing", "dataset", "learning_rate"})  // its scheduler, its mock data, and what went wrong
     EXPECT_EQ(std::count(keys.begin(), keys.end(), key), 1) << key;
 }
 
@@ -189,4 +192,4 @@ TEST_F(OwnLogSuite, ALogThatEndsEarlyIsNoCompleteRun) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -8,7 +8,7 @@
 #include "suite_fixture.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST_F(ProfileTest, IsResumedWhereItIsThere) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -14,7 +14,7 @@
 #include "suite_fixture.h"
 #include "text/json.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ TEST_F(ResultLocks, ASuiteSkipsWhatAnotherOneRuns) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -13,7 +13,7 @@
 #include "run/peak_source.h"
 #include "suite_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,15 +58,9 @@ TEST_F(SuiteTest, ACompleteRunLeavesACompleteResult) {
 }
 
 TEST_F(SuiteTest, OfOurTrainerOnAGpuTheResultNamesPartPeakAndStates) {
-  machine_.platform = Platform::nvd;
-  GpuFacts& gpu = machine_.gpus.emplace_back();
-  gpu.platform = Platform::nvd, gpu.name = "NVIDIA H200", gpu.memory_bytes = 150e9;
-  experiment_.platforms = {{Platform::nvd, PlatformSetup{}}};
-  experiment_.platforms[Platform::nvd].device_model = "H200";
+  put_gpu();
   experiment_.optimizer.moments = MomentFormat::bf16;
   experiment_.optimizer.master_weights = false;
-  request_.presence = Presence::any;
-  request_.own_program = "tprimat";
   SuitePlan suite = plan({});
   const RunResult result = only_result(run(suite));
   EXPECT_EQ(result.status, RunStatus::complete);
@@ -370,4 +364,4 @@ TEST_F(SuiteTest, AConfiguredPeakWins) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -12,7 +12,7 @@
 #include "run/reporters.h"
 #include "run/run.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 
 inline ModelSpec tiny_model(const std::string& name) {
   ModelSpec model;
@@ -66,6 +66,17 @@ class SuiteTest : public ::testing::Test {
     return suite;
   }
 
+  // The experiment is of one NVIDIA GPU, which this machine needs not have.
+  void put_gpu() {
+    machine_.platform = Platform::nvd;
+    GpuFacts& gpu = machine_.gpus.emplace_back();
+    gpu.platform = Platform::nvd, gpu.name = "NVIDIA H200", gpu.memory_bytes = 150e9;
+    experiment_.platforms = {{Platform::nvd, PlatformSetup{}}};
+    experiment_.platforms[Platform::nvd].device_model = "H200";
+    request_.presence = Presence::any;
+    request_.own_program = "tprimat";
+  }
+
   SuiteContext around() {
     return {runner_,
             machine_,
@@ -97,4 +108,4 @@ inline std::string file_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::suite

@@ -7,7 +7,7 @@
 #include "spec/config_hash.h"
 #include "suite_fixture.h"
 
-namespace tprimat {
+namespace tprimat::suite {
 namespace {
 
 class SuitePlanTest : public ::testing::Test {
@@ -209,4 +209,4 @@ TEST(ConfigHash, ChangesWithEverythingThatIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::suite

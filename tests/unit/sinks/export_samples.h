@@ -10,6 +10,8 @@
 
 namespace tprimat::test {
 
+using namespace results;
+
 // Breaks what does not escape it: quotes, separators, lines, markup, a path, a log's own mark, a terminal's code.
 inline const std::string k_hostile =
     "a\"b\\c,d\ne{f}=\"g\" </script><b> ../../etc :::MLLOG {\"key\": 1} \x1b[2J '; é\t#";
@@ -25,7 +27,7 @@ inline RunResult short_run() {
   ReportedFigures reported;
   reported.power_watts_per_gpu = std::vector<double>{std::nan(""), 650.5, 651, 652};
   r.reported = reported;
-  r.events = std::vector<RunEvent>{{"evaluation", {}, 2, {}, {}, 9.125, ""}};
+  r.events = std::vector<RunEvent>{{EventKind::evaluation, {}, 2, {}, {}, 9.125, ""}};
   summarise_run(r, {});
   return r;
 }

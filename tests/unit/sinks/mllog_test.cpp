@@ -6,10 +6,10 @@
 #include "base/files.h"
 #include "extract/read_log.h"
 #include "text/json.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/sinks/export_samples.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 using namespace test;
@@ -82,7 +82,7 @@ TEST(MllogSink, OurReaderFindsTheSameSteps) {
   const TemporaryFolder folder;
   RunResult r = sample_run("", Platform::nvd, Framework::mega, 0.5, 30).result;
   export_results("mllog", folder.path(), {r});
-  const ExtractedLog log = read_log(folder / "mllog/run1.log", {}).log;
+  const logs::ExtractedLog log = logs::read_log(folder / "mllog/run1.log", {}).log;
   ASSERT_EQ(log.steps.size(), 30u);
   for (size_t i = 0; i < log.steps.size(); ++i) {
     EXPECT_EQ(log.steps[i].step, static_cast<int64_t>(i) + 1);
@@ -95,4 +95,4 @@ TEST(MllogSink, OurReaderFindsTheSameSteps) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

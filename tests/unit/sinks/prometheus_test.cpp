@@ -4,10 +4,10 @@
 
 #include "base/files.h"
 #include "result/metrics.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/sinks/export_samples.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 using namespace test;
@@ -77,4 +77,4 @@ TEST(PrometheusSink, KnowsEveryMetric) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

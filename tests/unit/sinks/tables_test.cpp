@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "result/metrics.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/sinks/export_samples.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 using namespace test;
@@ -105,12 +105,12 @@ TEST(StepRows, NumbersMeansAndLabelsAreThoseOfTheLog) {
   StepSeries steps;
   steps.numbers = {10, 20, 30, 40};
   steps.mean_of = {10, 10, 10, 10};
-  steps.labelled = {{30, "evaluation"}};
+  steps.labelled = {{30, StepLabel::evaluation}};
   r.steps = steps;
   const auto rows = make_step_rows(r);
   EXPECT_EQ(rows[2].step, 30);
   EXPECT_EQ(rows[2].mean_of, 10);
-  EXPECT_EQ(rows[2].label, "evaluation");
+  EXPECT_EQ(rows[2].label, StepLabel::evaluation);
   EXPECT_FALSE(rows[2].steady);
   EXPECT_EQ(rows[1].unix_time, k_new_year + 25.0);
 }
@@ -229,4 +229,4 @@ TEST(Sinks, AnUnknownFormatIsAskedAbout) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

@@ -9,10 +9,10 @@
 #include "extract/dialects.h"
 #include "extract/dialects/tfrecord.h"
 #include "text/json.h"
-#include "unit/data/temporary_folder.h"
 #include "unit/sinks/export_samples.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::results {
 namespace {
 
 using namespace test;
@@ -30,9 +30,9 @@ TEST(TensorboardSink, OurReaderFindsTheSameSteps) {
   const RunResult r = short_run();
   export_results("tensorboard", folder.path(), {r});
   const std::string bytes = read_file(folder / "tensorboard/run1/events.out.tfevents.0.tprimat");
-  LogBuilder builder;
-  find_dialect("tfevents").read_document(bytes, builder);
-  const ExtractedLog log = builder.take();
+  logs::LogBuilder builder;
+  logs::find_dialect("tfevents").read_document(bytes, builder);
+  const logs::ExtractedLog log = builder.take();
   ASSERT_EQ(log.steps.size(), 4u);
   EXPECT_EQ(*log.steps[3].time_seconds, 0.5);
   EXPECT_EQ(*log.steps[3].loss, 8.75);
@@ -120,4 +120,4 @@ TEST(WandbSink, WritesHistorySettingsSummaryAndTheScript) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::results

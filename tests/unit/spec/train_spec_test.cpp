@@ -44,34 +44,35 @@ TEST(CheckTrainSpec, BatchMustDivideAndTheHintWouldPass) {
   EXPECT_TRUE(check_train_spec(spec, "").empty());
 }
 
+const std::pair<const char*, void (*)(TrainSpec&)> k_broken_rules[] = {
+    {"sequence_length", [](TrainSpec& s) { s.sequence_length = 1 << 20; }},
+    {"sequence_length", [](TrainSpec& s) { s.sequence_length = 0; }},
+    {"context_parallel_size", [](TrainSpec& s) { s.parallel.context = 3; }},
+    {"num_attention_heads", [](TrainSpec& s) { s.parallel.tensor = 3; }},
+    {"num_key_value_heads",
+     [](TrainSpec& s) {
+       s.model.num_attention_heads = 48;
+       s.model.num_key_value_heads = 6;
+       s.parallel.tensor = 4;
+     }},
+    {"num_layers", [](TrainSpec& s) { s.parallel.pipeline = 5; }},
+    {"virtual_pipeline", [](TrainSpec& s) { s.parallel.virtual_pipeline = 2; }},
+    {"warmup_steps", [](TrainSpec& s) { s.optimizer.warmup_steps = 100; }},
+    {"warmup_steps", [](TrainSpec& s) { s.optimizer.warmup_steps = -1; }},
+    {"learning_rate", [](TrainSpec& s) { s.optimizer.learning_rate = std::nan(""); }},
+    {"min_learning_rate", [](TrainSpec& s) { s.optimizer.min_learning_rate = 1; }},
+    {"beta2", [](TrainSpec& s) { s.optimizer.beta2 = 1; }},
+    {"epsilon", [](TrainSpec& s) { s.optimizer.epsilon = 0; }},
+    {"weight_decay", [](TrainSpec& s) { s.optimizer.weight_decay = -0.1; }},
+    {"clip_grad_norm", [](TrainSpec& s) { s.optimizer.clip_grad_norm = INFINITY; }},
+    {"adamw", [](TrainSpec& s) { s.optimizer.type = "adagrad"; }},
+    {"data_parallel_size", [](TrainSpec& s) { s.parallel.data = 0; }},
+    {"threads", [](TrainSpec& s) { s.threads = -1; }},
+    {"dataset", [](TrainSpec& s) { s.data.dataset = ""; }},
+    {"num_layers", [](TrainSpec& s) { s.model.num_layers = 0; }}};
+
 TEST(CheckTrainSpec, NamesEachBrokenRule) {
-  const std::pair<const char*, void (*)(TrainSpec&)> cases[] = {
-      {"sequence_length", [](TrainSpec& s) { s.sequence_length = 1 << 20; }},
-      {"sequence_length", [](TrainSpec& s) { s.sequence_length = 0; }},
-      {"context_parallel_size", [](TrainSpec& s) { s.parallel.context = 3; }},
-      {"num_attention_heads", [](TrainSpec& s) { s.parallel.tensor = 3; }},
-      {"num_key_value_heads",
-       [](TrainSpec& s) {
-         s.model.num_attention_heads = 48;
-         s.model.num_key_value_heads = 6;
-         s.parallel.tensor = 4;
-       }},
-      {"num_layers", [](TrainSpec& s) { s.parallel.pipeline = 5; }},
-      {"virtual_pipeline", [](TrainSpec& s) { s.parallel.virtual_pipeline = 2; }},
-      {"warmup_steps", [](TrainSpec& s) { s.optimizer.warmup_steps = 100; }},
-      {"warmup_steps", [](TrainSpec& s) { s.optimizer.warmup_steps = -1; }},
-      {"learning_rate", [](TrainSpec& s) { s.optimizer.learning_rate = std::nan(""); }},
-      {"min_learning_rate", [](TrainSpec& s) { s.optimizer.min_learning_rate = 1; }},
-      {"beta2", [](TrainSpec& s) { s.optimizer.beta2 = 1; }},
-      {"epsilon", [](TrainSpec& s) { s.optimizer.epsilon = 0; }},
-      {"weight_decay", [](TrainSpec& s) { s.optimizer.weight_decay = -0.1; }},
-      {"clip_grad_norm", [](TrainSpec& s) { s.optimizer.clip_grad_norm = INFINITY; }},
-      {"adamw", [](TrainSpec& s) { s.optimizer.type = "adagrad"; }},
-      {"data_parallel_size", [](TrainSpec& s) { s.parallel.data = 0; }},
-      {"threads", [](TrainSpec& s) { s.threads = -1; }},
-      {"dataset", [](TrainSpec& s) { s.data.dataset = ""; }},
-      {"num_layers", [](TrainSpec& s) { s.model.num_layers = 0; }}};
-  for (const auto& [text, breaks] : cases) {
+  for (const auto& [text, breaks] : k_broken_rules) {
     TrainSpec spec = sound_spec();
     breaks(spec);
     EXPECT_TRUE(refuses(spec, text)) << text;

@@ -328,9 +328,7 @@ class SampleTelemetry : public testing::Test {
   TelemetryFile load(const std::string& name) {
     return load_telemetry_file(std::filesystem::path(TPRIMAT_SHARED_DATA) / "telemetry" / name);
   }
-  void SetUp() override {
-    SKIP_WITHOUT_EXAMPLE_DATA(TPRIMAT_SHARED_DATA "/telemetry");
-  }
+  void SetUp() override { SKIP_WITHOUT_EXAMPLE_DATA(TPRIMAT_SHARED_DATA "/telemetry"); }
 };
 
 TEST_F(SampleTelemetry, NvidiaSmi) {

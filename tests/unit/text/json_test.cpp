@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/error.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -12,19 +13,16 @@ namespace {
 
 enum class Colour { red, green };
 
-}  // namespace
-template <>
-struct EnumNames<Colour> {
-  static constexpr std::pair<Colour, std::string_view> values[] = {
-      {Colour::red, "red"}, {Colour::green, "green"}, {Colour::red, "crimson"}};
-};
-namespace {
+constexpr auto enum_table(Colour) {
+  return std::to_array<std::pair<Colour, std::string_view>>(
+      {{Colour::red, "red"}, {Colour::green, "green"}, {Colour::red, "crimson"}});
+}
 
 struct Inner {
   double rate = 0.5;
   std::vector<double> series;
   static constexpr auto fields() {
-    return std::tuple{field("rate", &Inner::rate, "a rate"), field("series", &Inner::series, "a series")};
+    return field_list(field("rate", &Inner::rate, "a rate"), field("series", &Inner::series, "a series"));
   }
 };
 struct Outer {
@@ -35,9 +33,9 @@ struct Outer {
   Inner inner;
   static constexpr auto fields() {
     using O = Outer;
-    return std::tuple{field("name", &O::name, "a name"), field("count", &O::count, "a count"),
+    return field_list(field("name", &O::name, "a name"), field("count", &O::count, "a count"),
                       field("maybe", &O::maybe, "perhaps"), field("colour", &O::colour, "a colour"),
-                      field("inner", &O::inner, "inside")};
+                      field("inner", &O::inner, "inside"));
   }
 };
 

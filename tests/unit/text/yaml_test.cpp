@@ -24,11 +24,11 @@ TEST(Yaml, KeepsOrderTextAndPlace) {
   const YamlNode root = read("b: 1\na: {c: \"8\", d: [x, 'y']}\n");
   ASSERT_EQ(root.entries.size(), 2u);
   EXPECT_EQ(root.entries[0].key, "b");
-  EXPECT_EQ(root.entries[1].origin, "f.yaml:2:1");
+  EXPECT_EQ(root.entries[1].origin.text(), "f.yaml:2:1");
   const YamlNode* c = root.find("a")->find("c");
   EXPECT_EQ(c->scalar, "8");
   EXPECT_TRUE(c->quoted);
-  EXPECT_EQ(c->origin, "f.yaml:2:8");
+  EXPECT_EQ(c->origin.text(), "f.yaml:2:8");
   const YamlNode* d = root.find("a")->find("d");
   ASSERT_EQ(d->items.size(), 2u);
   EXPECT_FALSE(d->items[0].quoted);
@@ -113,35 +113,37 @@ TEST(Yaml, PrintsOriginsAsComments) {
 
 TEST(Yaml, AssignmentTurnsAnythingIntoAMap) {
   YamlNode root = read("a: 5\n");
-  root["a"]["b"] = yaml_scalar("x", "here");
+  root["a"]["b"] = yaml_scalar("x", {Provenance::file, "here"});
   EXPECT_EQ(root.find("a")->find("b")->scalar, "x");
 }
 
+const std::vector<std::string> k_strange_texts = {"\033[2J",
+                                                  "a\nb: c",
+                                                  "x\xe2\x80\xae",
+                                                  "\xc2\x85",
+                                                  "# no comment",
+                                                  "a: b",
+                                                  "a #b",
+                                                  "[1",
+                                                  "- x",
+                                                  "*a",
+                                                  "ends:",
+                                                  " ",
+                                                  "",
+                                                  "é 🚀",
+                                                  "\xf3\xa0\x81\x81",
+                                                  "quote \" and \\",
+                                                  "\x01\x0b",
+                                                  "--- x",
+                                                  "%x",
+                                                  "`x"};
+
 TEST(Yaml, PrintsWhatOthersWroteSoThatItReadsTheSame) {
-  for (const std::string text : {"\033[2J",
-                                 "a\nb: c",
-                                 "x\xe2\x80\xae",
-                                 "\xc2\x85",
-                                 "# no comment",
-                                 "a: b",
-                                 "a #b",
-                                 "[1",
-                                 "- x",
-                                 "*a",
-                                 "ends:",
-                                 " ",
-                                 "",
-                                 "é 🚀",
-                                 "\xf3\xa0\x81\x81",
-                                 "quote \" and \\",
-                                 "\x01\x0b",
-                                 "--- x",
-                                 "%x",
-                                 "`x"}) {
+  for (const std::string& text : k_strange_texts) {
     YamlNode map;
-    map[text.empty() ? "k" : text] = yaml_scalar(text, "a\033.yaml:1:1");
+    map[text.empty() ? "k" : text] = yaml_scalar(text, {Provenance::file, "a\033.yaml:1:1"});
     map["list"].kind = YamlNode::Kind::list;
-    map["list"].items = {yaml_scalar(text, ""), yaml_scalar("1", "")};
+    map["list"].items = {yaml_scalar(text, {}), yaml_scalar("1", {})};
     const std::string printed = print_yaml(map, true);
     EXPECT_EQ(printable(printed, "\n"), printed);
     const YamlNode read = parse_yaml(printed, "printed").root;

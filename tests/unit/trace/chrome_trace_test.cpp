@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "trace_fixture.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 std::string refusal(std::string_view bytes) {
@@ -140,4 +140,4 @@ TEST(Microseconds, AreExact) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -6,7 +6,7 @@
 #include "trace/profile_summary.h"
 #include "trace_fixture.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 std::string host_event(std::string_view name, double begin, double duration, int thread = 1) {
@@ -78,4 +78,4 @@ TEST(HostSummary, ClassesOfOperations) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

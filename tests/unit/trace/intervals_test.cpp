@@ -5,7 +5,7 @@
 #include <bitset>
 #include <random>
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 TEST(Intervals, UniteJoinsWhatTouchesAndDropsWhatIsEmpty) {
@@ -69,4 +69,4 @@ TEST_P(IntervalProperties, AgreeWithTheBitmap) {
 INSTANTIATE_TEST_SUITE_P(Seeds, IntervalProperties, testing::Range(1, 9));
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -4,7 +4,7 @@
 
 #include <cctype>
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 using enum KernelClass;
@@ -78,4 +78,4 @@ TEST(KernelClasses, PatternsAreInLowerCaseAndCanMatch) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

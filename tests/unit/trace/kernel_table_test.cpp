@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "trace/profile_summary.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 // In the form of `nsys stats --report cuda_gpu_kern_sum,cuda_gpu_mem_time_sum --format csv`.
@@ -63,4 +63,4 @@ TEST(KernelTable, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -8,11 +8,11 @@
 #include "example_data.h"
 #include "zip_fixture.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
-TEST(ProfileSummary, ReadsATraceLensReport) {
-  const std::string bytes = make_workbook({
+std::string tracelens_report() {
+  return make_workbook({
       {"gpu_timeline", sheet_data({{"type", "time ms", "percent"},
                                    {"computation_time", "6", "60"},
                                    {"exposed_comm_time", "1.5", "15"},
@@ -28,10 +28,9 @@ TEST(ProfileSummary, ReadsATraceLensReport) {
                                      {"gemm_a", "7", "1000", "1", "12.5"},
                                      {"ncclDevKernel", "9", "3000", "2", "37.5"}})},
   });
-  const ProfileSummary summary = summarise_profile(bytes, "report.xlsx");
-  EXPECT_EQ(summary.format, ProfileFormat::tracelens_report);
-  ASSERT_EQ(summary.devices.size(), 1u);
-  const Timeline& timeline = summary.devices[0].timeline;
+}
+
+void expect_reported_times(const Timeline& timeline) {
   EXPECT_DOUBLE_EQ(timeline.span_seconds.value(), 0.010);
   EXPECT_DOUBLE_EQ(timeline.busy_seconds.value(), 0.008);
   EXPECT_DOUBLE_EQ(timeline.idle_seconds.value(), 0.002);
@@ -40,6 +39,14 @@ TEST(ProfileSummary, ReadsATraceLensReport) {
   EXPECT_DOUBLE_EQ(timeline.exposed_communication_seconds.value(), 0.0015);
   EXPECT_DOUBLE_EQ(timeline.copy_seconds.value(), 0.00075);
   EXPECT_DOUBLE_EQ(timeline.exposed_copy_seconds.value(), 0.0005);
+}
+
+TEST(ProfileSummary, ReadsATraceLensReport) {
+  const std::string bytes = tracelens_report();
+  const ProfileSummary summary = summarise_profile(bytes, "report.xlsx");
+  EXPECT_EQ(summary.format, ProfileFormat::tracelens_report);
+  ASSERT_EQ(summary.devices.size(), 1u);
+  expect_reported_times(summary.devices[0].timeline);
   ASSERT_EQ(summary.devices[0].kernels.size(), 2u);
   EXPECT_EQ(summary.devices[0].kernels[0].name, "gemm_a");
   EXPECT_EQ(summary.devices[0].kernels[0].calls, 4);
@@ -89,9 +96,7 @@ TEST(ProfileSummary, PrintsATraceWithoutItsControlCharacters) {
 // The samples are not part of the project; where they lie beside it, their facts must come out.
 class SampleProfiles : public testing::Test {
  protected:
-  void SetUp() override {
-    SKIP_WITHOUT_EXAMPLE_DATA(folder() / "traces");
-  }
+  void SetUp() override { SKIP_WITHOUT_EXAMPLE_DATA(folder() / "traces"); }
   static std::filesystem::path folder() { return TPRIMAT_SHARED_DATA; }
   static DeviceSummary device(const std::string& file) {
     const ProfileSummary summary = summarise_profile(folder() / file);
@@ -151,4 +156,4 @@ TEST_F(SampleProfiles, Workbook) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tprimat {
+namespace tprimat::logs {
 
 // One complete event of a Chrome trace; times in microseconds.
 inline std::string trace_event(std::string_view category, std::string_view name, double begin, double duration,
@@ -40,4 +40,4 @@ inline std::string deflate_bytes(std::string_view text, int window_bits) {
 }
 inline std::string gzip_bytes(std::string_view text) { return deflate_bytes(text, 15 + 16); }
 
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "trace_fixture.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 std::vector<DeviceSummary> summarise(const std::vector<std::string>& events) {
@@ -175,4 +175,4 @@ TEST(TraceSummary, AgreesWithCountingEveryNanosecond) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "zip_fixture.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 namespace {
 
 std::string workbook_refusal(std::string_view bytes) {
@@ -53,7 +53,8 @@ TEST(Workbook, RefusesWhatIsNone) {
   EXPECT_NE(workbook_refusal(make_zip({{"a.txt", "hello"}})).find("it has no xl/workbook.xml"), std::string::npos);
   const std::string whole = make_workbook({{"s", sheet_data({{"x"}})}});
   EXPECT_NE(workbook_refusal(whole.substr(0, whole.size() / 2)).find("no zip file, or cut off"), std::string::npos);
-  EXPECT_NE(workbook_refusal(make_workbook({{"s", "<row><c>"}})).find("sheet1.xml, which is broken at byte"), std::string::npos);
+  EXPECT_NE(workbook_refusal(make_workbook({{"s", "<row><c>"}})).find("sheet1.xml, which is broken at byte"),
+            std::string::npos);
 }
 
 TEST(Workbook, DoesNotUnpackBombs) {
@@ -91,4 +92,4 @@ TEST(Workbook, SurvivesEveryWrongByte) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::logs

@@ -6,7 +6,7 @@
 
 #include "trace_fixture.h"
 
-namespace tprimat {
+namespace tprimat::logs {
 
 struct ZipPart {
   std::string name, content;
@@ -76,4 +76,4 @@ inline std::string sheet_data(const std::vector<std::vector<std::string_view>>& 
   return data;
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::logs

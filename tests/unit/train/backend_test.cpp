@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "base/error.h"
-#include "ops/gpu/module.h"
+#include "gpu_module/gpu_module.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 // Ranks as threads that do nothing but gather.
@@ -157,4 +157,4 @@ TEST(GpuSeats, AreRefusedAllAtOnce) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -10,7 +10,7 @@
 #include "small_training.h"
 #include "train/loop.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,4 +98,4 @@ TEST_F(CheckpointsTest, InitialWeightsOfAnotherModelAreRefused) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

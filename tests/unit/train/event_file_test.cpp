@@ -10,9 +10,9 @@
 #include "extract/dialects.h"
 #include "extract/dialects/tfrecord.h"
 #include "text/proto.h"
-#include "unit/data/temporary_folder.h"
+#include "unit/temporary_folder.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using test::TemporaryFolder;
@@ -29,11 +29,11 @@ TEST(EventFile, OurReaderOfEventFilesReadsIt) {
     file.write_step(step, 1700000000.0 + seconds, scalars);
   }
   const std::string bytes = read_file(file.path());
-  const Dialect& dialect = find_dialect("tfevents");
+  const logs::Dialect& dialect = logs::find_dialect("tfevents");
   ASSERT_TRUE(dialect.is_document(bytes));
-  LogBuilder builder;
+  logs::LogBuilder builder;
   dialect.read_document(bytes, builder);
-  const ExtractedLog log = builder.take();
+  const logs::ExtractedLog log = builder.take();
   ASSERT_EQ(log.steps.size(), 300u);
   EXPECT_EQ(log.steps[299].step, 300);
   EXPECT_EQ(*log.steps[299].loss, static_cast<float>(6.0));
@@ -47,23 +47,23 @@ TEST(EventFile, BeginsWithTheVersionAndTheTime) {
   const EventFile file(folder.path(), 1700000000.25);
   EXPECT_EQ(file.path().filename().string().rfind("events.out.tfevents.1700000000.", 0), 0u);
   const std::string bytes = read_file(file.path());
-  TfRecords records(bytes);
+  logs::TfRecords records(bytes);
   const auto first = records.next();
   ASSERT_TRUE(first);
-  EXPECT_EQ(parse_tf_event(*first)->wall_time, 1700000000.25);
+  EXPECT_EQ(logs::parse_tf_event(*first)->wall_time, 1700000000.25);
   EXPECT_NE(first->find("brain.Event:2"), std::string_view::npos);
   EXPECT_FALSE(records.next());
-  EXPECT_EQ(records.end(), TfRecords::End::clean);
+  EXPECT_EQ(records.end(), logs::TfRecords::End::clean);
 }
 
 TEST(EventFile, AResumedRunSaysFromWhereItCounts) {
   const TemporaryFolder folder;
   const EventFile file(folder.path(), 1.0, 5000000000);
   const std::string bytes = read_file(file.path());
-  TfRecords records(bytes);
+  logs::TfRecords records(bytes);
   records.next();
   std::string_view start = *records.next();
-  EXPECT_EQ(parse_tf_event(start)->step, 5000000000);
+  EXPECT_EQ(logs::parse_tf_event(start)->step, 5000000000);
   bool has_session_log = false;
   while (const auto field = take_proto_field(start))
     has_session_log |= field->number == 7 && field->bytes == "\x08\x01";
@@ -76,10 +76,10 @@ TEST(EventFile, EachStepIsInTheFileAtOnceNaNToo) {
   const EventScalar scalars[] = {{"train/loss", NAN}};
   file.write_step(1, 2.0, scalars);
   const std::string bytes = read_file(file.path());
-  TfRecords records(bytes);
+  logs::TfRecords records(bytes);
   records.next();
-  std::string_view summary = parse_tf_event(*records.next())->summary;
-  EXPECT_TRUE(std::isnan(*take_scalar(summary)->value));
+  std::string_view summary = logs::parse_tf_event(*records.next())->summary;
+  EXPECT_TRUE(std::isnan(*logs::take_scalar(summary)->value));
 }
 
 TEST(EventFile, SaysWhereItCannotWrite) {
@@ -92,4 +92,4 @@ TEST(EventFile, SaysWhereItCannotWrite) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -10,7 +10,7 @@
 #include "small_training.h"
 #include "train/engine.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 using StateValues = std::vector<std::vector<float>>;
@@ -117,4 +117,4 @@ INSTANTIATE_TEST_SUITE_P(Precisions, FirstGradient,
                          precision_of);
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -4,7 +4,7 @@
 
 #include "train/log_line.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 // Rank 1 of two, whose other rank gives what the test says to a maximum.
@@ -54,4 +54,4 @@ TEST(KernelNotes, WhatAllRanksSayIsSaidByTheFirst) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

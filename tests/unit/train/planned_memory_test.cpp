@@ -12,36 +12,30 @@
 #include "train/optimizer.h"
 #include "train/stage.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
-// What the engine reserves on one rank.
+// The parts of an engine, which check what they take of the plan.
 template <class T>
-std::map<std::string, size_t> reserve_as_engine(const TrainSpec& spec, const RankPlace& place,
-                                                const StageDevice& device, size_t& total) {
-  const int data_ranks = static_cast<int>(spec.parallel.data * spec.parallel.context);
-  ParameterTable parameters(int64_t{64} * data_ranks);
-  ArenaPlan plan;
-  const Stage<T> stage(spec, place, parameters, plan, device);
-  const WeightStore<T> store(parameters, spec.parallel.zero_stage, data_ranks, plan);
-  const Optimizer<T> optimizer(spec, parameters, store, plan);
-  const BatchReader batches(spec, place, plan);
-  total = plan.total_bytes();
-  return plan.bytes_by_component();
+void take_as(const TrainSpec& spec, const RankPlace& place, const TrainingPlan& plan) {
+  ParameterTable parameters(plan.weights);
+  const Stage<T> stage(spec, place, plan, parameters);
+  const WeightStore<T> store(parameters, plan.store);
+  const Optimizer<T> optimizer(spec, parameters, store, plan.optimizer);
+  const BatchReader batches(spec, place, plan.batch);
 }
 
-std::map<std::string, size_t> reserve(const TrainSpec& spec, const RankPlace& place, size_t& total,
-                                      const StageDevice& device = {}) {
+void take(const TrainSpec& spec, const RankPlace& place, const TrainingPlan& plan) {
   switch (spec.precision) {
     case Precision::fp32:
-    case Precision::tf32: return reserve_as_engine<float>(spec, place, device, total);
-    case Precision::fp16: return reserve_as_engine<f16>(spec, place, device, total);
-    default: return reserve_as_engine<bf16>(spec, place, device, total);
+    case Precision::tf32: return take_as<float>(spec, place, plan);
+    case Precision::fp16: return take_as<f16>(spec, place, plan);
+    default: return take_as<bf16>(spec, place, plan);
   }
 }
 
-Workload workload_on(Platform platform, const TrainSpec& spec) {
-  return workload_of(spec, Framework::native, platform).workload;
+planner::Workload workload_on(Platform platform, const TrainSpec& spec) {
+  return planner::workload_of(spec, Framework::native, platform).workload;
 }
 
 struct Draw {
@@ -96,31 +90,84 @@ TrainSpec draw_training(Draw& draw) {
 
 std::string describe_drawn(const TrainSpec& spec) { return train_spec_to_json(spec).dump(); }
 
-void expect_as_reserved(const TrainSpec& spec, Platform platform, const StageDevice& device) {
-  const Workload workload = workload_on(platform, spec);
+void expect_one_plan(const TrainSpec& spec, Platform platform, const TrainingDevice& device) {
+  const planner::Workload workload = workload_on(platform, spec);
   for (int stage = 0; stage < spec.parallel.pipeline; ++stage) {
-    const MemoryEstimate planned = plan_native_stage(workload, stage);
-    size_t whole = 0, most = 0;  // the heaviest rank of the stage: vocabularies do not always divide
+    const planner::MemoryEstimate planned = planner::plan_native_stage(workload, stage);
+    size_t most = 0;  // the heaviest rank of the stage: vocabularies do not always divide
     for (int tensor = 0; tensor < spec.parallel.tensor; ++tensor) {
-      reserve(spec, {tensor, 0, 0, stage}, whole, device);
-      most = std::max(most, whole);
+      const RankPlace place{.tensor = tensor, .pipeline = stage};
+      const TrainingPlan plan = plan_training(spec, place, device);
+      take(spec, place, plan);
+      most = std::max(most, plan.arena.total_bytes());
     }
     ASSERT_EQ(planned.total() - planned.slack, static_cast<double>(most)) << "stage " << stage << describe_drawn(spec);
   }
 }
 
-TEST(PlannedMemory, IsWhatTheEngineReservesInAnyLayout) {
+TEST(PlannedMemory, IsWhatTheEngineTakesInAnyLayout) {
   Draw draw{std::mt19937_64(11)};
-  for (int i = 0; i < 400; ++i) ASSERT_NO_FATAL_FAILURE(expect_as_reserved(draw_training(draw), Platform::cpu, {}));
+  for (int i = 0; i < 400; ++i) ASSERT_NO_FATAL_FAILURE(expect_one_plan(draw_training(draw), Platform::cpu, {}));
 }
 
-TEST(PlannedMemory, IsWhatTheEngineReservesOnAGpu) {
-  const StageDevice gpu{.is_host = false, .has_fp8_units = true};
+TEST(PlannedMemory, IsWhatTheEngineTakesOnAGpu) {
+  const TrainingDevice gpu{.is_host = false, .has_fp8_units = true};
   Draw draw{std::mt19937_64(13)};
   for (int i = 0; i < 400; ++i) {
     TrainSpec spec = draw_training(draw);
     if (draw.coin()) spec.precision = draw.of({Precision::fp8, Precision::tf32});
-    ASSERT_NO_FATAL_FAILURE(expect_as_reserved(spec, Platform::nvd, gpu));
+    ASSERT_NO_FATAL_FAILURE(expect_one_plan(spec, Platform::nvd, gpu));
+  }
+}
+
+// One change of a plan, in a layout where an engine notices it.
+struct Disagreement {
+  const char* name;
+  void (*lay_out)(TrainSpec& spec);
+  void (*change)(TrainingPlan& plan);
+};
+
+BlockBuffers& last_block(TrainingPlan& plan) { return plan.chunks.back().buffers.blocks.back(); }
+
+const Disagreement k_disagreements[] = {
+    {"a weight of a matrix that TP splits", [](TrainSpec& spec) { spec.parallel.tensor = 2; },
+     [](TrainingPlan& plan) { last_block(plan).mlp.down.weight.end -= 64; }},
+    {"logits of a vocabulary that TP splits", [](TrainSpec& spec) { spec.parallel.tensor = 2; },
+     [](TrainingPlan& plan) { plan.chunks.back().buffers.head->classifier.logits.count -= 1; }},
+    {"rows that SP exchanges",
+     [](TrainSpec& spec) { spec.parallel.tensor = 2, spec.parallel.sequence_parallel = true; },
+     [](TrainingPlan& plan) { plan.shared.partial.count -= 1; }},
+    {"micro batches under way in a pipeline", [](TrainSpec& spec) { spec.parallel.pipeline = 2; },
+     [](TrainingPlan& plan) { plan.chunks.front().banks -= 1; }},
+    {"micro batches under way in an interleaved pipeline",
+     [](TrainSpec& spec) { spec.parallel.pipeline = 2, spec.parallel.virtual_pipeline = 2; },
+     [](TrainingPlan& plan) { plan.chunks.back().banks -= 1; }},
+    {"layers of a chunk", [](TrainSpec& spec) { spec.parallel.pipeline = 2, spec.parallel.virtual_pipeline = 2; },
+     [](TrainingPlan& plan) { plan.chunks.front().buffers.blocks.pop_back(); }},
+    {"keys and values that CP gathers", [](TrainSpec& spec) { spec.parallel.context = 2; },
+     [](TrainingPlan& plan) { plan.shared.context.by_rank.count -= 1; }},
+    {"what ZeRO-1 leaves to a rank", [](TrainSpec& spec) { spec.parallel.data = 2, spec.parallel.zero_stage = 1; },
+     [](TrainingPlan& plan) { plan.store.owned -= 64; }},
+    {"moments of ZeRO-3", [](TrainSpec& spec) { spec.parallel.data = 2, spec.parallel.zero_stage = 3; },
+     [](TrainingPlan& plan) { plan.optimizer.second_moment.count *= 2; }},
+    {"copies in fp8", [](TrainSpec& spec) { spec.precision = Precision::fp8; },
+     [](TrainingPlan& plan) { last_block(plan).attention.qkv.copies->weight.count -= 1; }},
+    {"compact states", [](TrainSpec& spec) { spec.optimizer.moments = MomentFormat::bf16; },
+     [](TrainingPlan& plan) { plan.optimizer.short_second_moment.count -= 1; }},
+    {"activations with recomputation", [](TrainSpec& spec) { spec.recompute = Recompute::selective; },
+     [](TrainingPlan& plan) { last_block(plan).mlp.inner.count -= 1; }},
+    {"tokens of a step", [](TrainSpec& spec) { spec.parallel.data = 2; },
+     [](TrainingPlan& plan) { plan.batch.tokens.count -= 1; }}};
+
+TEST(PlannedMemory, IsCheckedByTheEngine) {
+  for (const Disagreement& each : k_disagreements) {
+    TrainSpec spec = small_training(Precision::bf16);
+    spec.model.num_layers = 4;
+    each.lay_out(spec);
+    TrainingPlan plan = plan_training(spec, {});
+    take(spec, {}, plan);
+    each.change(plan);
+    EXPECT_DEATH(take(spec, {}, plan), "does not hold") << each.name;
   }
 }
 
@@ -129,9 +176,8 @@ TEST(PlannedMemory, IsNamedAsTheEngineNamesIt) {
   for (int i = 0; i < 100; ++i) {
     TrainSpec spec = draw_training(draw);
     spec.model.vocab_size = 4096;
-    size_t total = 0;
-    auto engine = reserve(spec, {0, 0, 0, 0}, total);
-    const MemoryEstimate planned = plan_native_stage(workload_on(Platform::cpu, spec), 0);
+    auto engine = plan_training(spec, {}).arena.bytes_by_component();
+    const planner::MemoryEstimate planned = planner::plan_native_stage(workload_on(Platform::cpu, spec), 0);
     const auto named = [&](const char* name) { return static_cast<double>(engine[name]); };
     EXPECT_EQ(planned.weights + planned.gradients + planned.gathered, named("weights") + named("gradients"));
     EXPECT_EQ(planned.master_weights, named("master weights"));
@@ -145,10 +191,10 @@ TEST(PlannedMemory, IsNamedAsTheEngineNamesIt) {
 TEST(PlannedMemory, IsWhatAnEngineAllocates) {
   for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp8}) {
     const TrainSpec spec = small_training(precision);
-    const auto planned = plan_native_memory(workload_on(Platform::cpu, spec)).total();
+    const auto planned = planner::plan_native_memory(workload_on(Platform::cpu, spec)).total();
     EXPECT_EQ(planned, static_cast<double>(make_engine(spec)->memory().bytes));
   }
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

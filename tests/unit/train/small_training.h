@@ -2,7 +2,7 @@
 
 #include "spec/train_spec.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 
 // Two layers, 0.4 M parameters: learns within 40 steps, in a second or two.
 inline TrainSpec small_training(Precision precision) {
@@ -27,4 +27,4 @@ inline TrainSpec small_training(Precision precision) {
   return spec;
 }
 
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -11,7 +11,7 @@
 #include "train/log_line.h"
 #include "train/loop.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 std::vector<double> losses_of(const TrainSpec& spec) {
@@ -248,4 +248,4 @@ TEST(AnomalyWatchTest, ASpikeIsFoundAndDoesNotMoveTheMean) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -6,17 +6,17 @@
 #include <thread>
 
 #include "base/error.h"
-#include "comm/gpu/host_nccl.h"
 #include "comm/gpu/nccl_communicator.h"
 #include "data/token_source.h"
 #include "device/gpu/context.h"
 #include "device/gpu/device.h"
+#include "emulator/host_nccl.h"
 #include "ops/gpu/blas_product.h"
 #include "ops/gpu/gpu_ops.h"
 #include "train/engine.h"
 #include "world.h"
 
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 Backend own_gpu() {
@@ -114,4 +114,4 @@ TEST(FailingRank, LeavesBehindWhatDoesNotEnd) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

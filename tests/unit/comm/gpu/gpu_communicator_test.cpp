@@ -4,13 +4,13 @@
 #include <cmath>
 #include <vector>
 
-#include "comm/gpu/host_nccl.h"
 #include "device/gpu/context.h"
+#include "emulator/host_nccl.h"
 #include "unit/gpu/device_vector.h"
 #include "world.h"
 
 // On the shim, whose sums are made in the order of the ranks.
-namespace tprimat::gpu {
+namespace tprimat::engine::gpu {
 namespace {
 
 Communicator& group() {
@@ -234,4 +234,4 @@ TEST(GpuCommunicator, PartsOfAGroupExchangeForThemselves) {
 }
 
 }  // namespace
-}  // namespace tprimat::gpu
+}  // namespace tprimat::engine::gpu

@@ -8,7 +8,7 @@
 
 #include "world.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 // Lengths around every border: empty, below the number of ranks, one message, blocks of one and of many pieces.
@@ -170,4 +170,4 @@ TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

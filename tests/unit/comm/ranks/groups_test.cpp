@@ -3,7 +3,7 @@
 #include "comm/rank_groups.h"
 #include "world.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 std::vector<int32_t> members_of(Communicator& group) {
@@ -32,6 +32,24 @@ TEST(Split, OrdersTheRanksByTheirKeys) {
   EXPECT_EQ(members_of(*alone), std::vector<int32_t>{rank});
 }
 
+void expect_groups_of(const TrainSpec& spec) {
+  const RankGroups groups = make_rank_groups(spec, world().split(0, world().rank()));
+  const GroupColors own = group_colors(spec, world().rank());
+  const auto expect = [&](Communicator& group, int GroupColors::*kind) {
+    std::vector<int32_t> expected;
+    for (int rank = 0; rank < world().size(); ++rank)
+      if (group_colors(spec, rank).*kind == own.*kind) expected.push_back(rank);
+    EXPECT_EQ(members_of(group), expected);
+  };
+  expect(*groups.tensor, &GroupColors::tensor);
+  expect(*groups.context, &GroupColors::context);
+  expect(*groups.pipeline, &GroupColors::pipeline);
+  expect(*groups.data, &GroupColors::data);
+  expect(*groups.model, &GroupColors::model);
+  expect(*groups.embedding, &GroupColors::embedding);
+  expect(*groups.key_value, &GroupColors::key_value);
+}
+
 // Every layout that this number of ranks allows: the groups hold the ranks that the arithmetic says.
 TEST(MakeRankGroups, HoldTheRanksOfTheirColors) {
   const int ranks = world().size();
@@ -46,23 +64,9 @@ TEST(MakeRankGroups, HoldTheRanksOfTheirColors) {
         spec.parallel.pipeline = pipeline;
         spec.parallel.context = context;
         spec.parallel.data = ranks / (tensor * pipeline * context);
-        const RankGroups groups = make_rank_groups(spec, world().split(0, world().rank()));
-        const GroupColors own = group_colors(spec, world().rank());
-        const auto expect = [&](Communicator& group, int GroupColors::*kind) {
-          std::vector<int32_t> expected;
-          for (int rank = 0; rank < ranks; ++rank)
-            if (group_colors(spec, rank).*kind == own.*kind) expected.push_back(rank);
-          EXPECT_EQ(members_of(group), expected);
-        };
-        expect(*groups.tensor, &GroupColors::tensor);
-        expect(*groups.context, &GroupColors::context);
-        expect(*groups.pipeline, &GroupColors::pipeline);
-        expect(*groups.data, &GroupColors::data);
-        expect(*groups.model, &GroupColors::model);
-        expect(*groups.embedding, &GroupColors::embedding);
-        expect(*groups.key_value, &GroupColors::key_value);
+        expect_groups_of(spec);
       }
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "world.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 std::unique_ptr<Communicator> all_ranks;
@@ -88,13 +88,13 @@ int run_tests() {
 
 Communicator& world() { return *all_ranks; }
 
-}  // namespace tprimat
+}  // namespace tprimat::engine
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const std::string_view what = argc > 1 ? argv[1] : "";
-  if (what == "--fail") return tprimat::fail_on_one_rank();
-  if (what == "--exchange") return tprimat::exchange_for_ever();
-  if (what == "--compute") return tprimat::compute_for_ever();
-  return tprimat::run_tests();
+  if (what == "--fail") return tprimat::engine::fail_on_one_rank();
+  if (what == "--exchange") return tprimat::engine::exchange_for_ever();
+  if (what == "--compute") return tprimat::engine::compute_for_ever();
+  return tprimat::engine::run_tests();
 }

@@ -6,7 +6,7 @@
 
 #include "world.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 float rank_sum() { return static_cast<float>(world().size() * (world().size() - 1)) / 2; }
@@ -113,4 +113,4 @@ TEST(Transfers, MayBeWaitedForTwice) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -2,9 +2,9 @@
 
 #include "comm/communicator.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 
 // All ranks of this test program; the same tests run on each.
 Communicator& world();
 
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -13,12 +13,12 @@
 #include "ops/gpu/blas_product.h"
 #include "ops/gpu/gpu_ops.h"
 #if defined(TPRIMAT_GPU_HOST)
-#include "device/gpu/host_profiler.h"
-#include "ops/gpu/host_blas.h"
+#include "emulator/host_blas.h"
+#include "emulator/host_profiler.h"
 #endif
 #include "train/engine.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 Backend one_gpu() {
@@ -341,4 +341,4 @@ TEST(GpuEngine, OnlyATrainingThatNeedNotRepeatMayDifferFromRunToRun) {
 }
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -1,5 +1,5 @@
 // Loads the module that runs kernels on the processor, as the program loads a vendor's.
-#include "ops/gpu_module.h"
+#include "gpu_module/load_gpu_module.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace tprimat {
+namespace tprimat::engine {
 namespace {
 
 TEST(LoadedGpuModule, DoesOperationsOnItsDevice) {
@@ -55,4 +55,4 @@ TEST(LoadedGpuModule, AModuleThatWasNotBuiltIsNamedWithTheWayToBuildIt) {
 #endif
 
 }  // namespace
-}  // namespace tprimat
+}  // namespace tprimat::engine

@@ -1,0 +1,1 @@
+// Makes the precompiled headers; see Module.cmake.

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "command_line/session.h"
+#include "config/load.h"
+
+namespace tprimat::cli {
+
+// The configuration that --config, --set and the environment name, without a message.
+suite::LoadedExperiment load_session_config(const Session& session);
+suite::Experiment load_session_experiment(const Session& session);
+
+}  // namespace tprimat::cli

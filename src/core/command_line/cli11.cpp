@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "command_line/options.h"
+#include "command_line/parse_choice.h"
+#include "command_line/program_parser.h"
+#include "text/format.h"
+
+// The one source that compiles CLI11.
+
+namespace tprimat {
+namespace {
+
+class HelpLayout : public CLI::Formatter {
+ public:
+  // CLI11 appends what each check wants behind a colon.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string kind = option->get_type_name();
+    return option->get_type_size() == 0 || kind.empty() ? "" : " " + kind.substr(0, kind.find(':'));
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::string text = option->get_description();
+    if (option->get_required()) text += " (required)";
+    if (!option->get_default_str().empty()) text += " (default: " + option->get_default_str() + ")";
+    return text;
+  }
+};
+
+// The command or part that the command line named last.
+const CLI::App& named_part(const CLI::App& program) {
+  const CLI::App* part = &program;
+  while (!part->get_subcommands().empty()) part = part->get_subcommands().front();
+  return *part;
+}
+
+std::string command_name(const CLI::App& part) {
+  return part.get_parent() == nullptr ? part.get_name() : command_name(*part.get_parent()) + " " + part.get_name();
+}
+
+std::vector<std::string> option_names(const CLI::App& part) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : part.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  if (part.get_fallthrough() && part.get_parent() != nullptr)
+    for (std::string& name : option_names(*part.get_parent())) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<std::string> part_names(const CLI::App& part) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : part.get_subcommands({})) names.push_back(each->get_name());
+  return names;
+}
+
+std::string suggest_option(const CLI::App& part, const std::string& name) {
+  if (part.get_name() == "export" && name == "--history")
+    return "name the directory: export DIR; tprimat compare --history DIR --csv gives one line a point; ";
+  return suggest_word(name, option_names(part));
+}
+
+bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+// Nothing where every word was taken.
+std::string explain_unknown_word(const CLI::App& program) {
+  const CLI::App& part = named_part(program);
+  std::vector<std::string> words = program.remaining(true);
+  words.erase(std::find(words.begin(), words.end(), "--"), words.end());
+  const auto option = std::find_if(words.begin(), words.end(), is_option);
+  const std::vector<std::string> parts = part_names(part);
+  if (option != words.end() && (parts.empty() || option == words.begin() || words.size() == 1)) {
+    const std::string name = option->substr(0, option->find('='));
+    return fmt::format("{} has no option '{}'\n  {}", command_name(part), printable(name), suggest_option(part, name));
+  }
+  if (words.empty()) return "";
+  const std::string& word = words.front();
+  if (!parts.empty())
+    return fmt::format("unknown command '{}' of {}; its commands are {}\n  {}", printable(word), command_name(part),
+                       join(parts, ", "), suggest_word(word, parts));
+  return fmt::format("{} does not expect '{}'\n  ", command_name(part), printable(word));
+}
+
+// CLI11: "Could not convert: --tokens = 1e30". An option with a range says so itself.
+std::string explain_conversion(const std::string& message) {
+  constexpr std::string_view start = "Could not convert: ", middle = " = ";
+  const size_t at = message.find(middle);
+  if (!message.starts_with(start) || at == std::string::npos) return message;
+  return fmt::format("{}: '{}' is not a number that it takes", message.substr(start.size(), at - start.size()),
+                     printable(message.substr(at + middle.size(), 64)));
+}
+
+// An unknown command or option with the nearest known one, or CLI11's message; with a pointer to --help.
+std::string explain_parse_failure(const CLI::App& program, const CLI::ParseError& error) {
+  const int what = error.get_exit_code();
+  const bool is_of_words = what == static_cast<int>(CLI::ExitCodes::ExtrasError) ||  // or a slip left them out
+                           what == static_cast<int>(CLI::ExitCodes::RequiredError);
+  std::string text = is_of_words ? explain_unknown_word(program) : "";
+  if (text.empty()) text = explain_conversion(error.what()) + "\n  ";
+  if (text.ends_with('?')) text += " ";
+  return fmt::format("{}see {} --help", text, command_name(named_part(program)));
+}
+
+}  // namespace
+
+Option* Option::type_name(const std::string& name) { return inner_->type_name(name), this; }
+Option* Option::required() { return inner_->required(), this; }
+Option* Option::check(const Check& check) { return inner_->check(CLI::Validator(check, "")), this; }
+Option* Option::transform(const Check& change) { return inner_->transform(CLI::Validator(change, "")), this; }
+Option* Option::delimiter(char between) { return inner_->delimiter(between), this; }
+Option* Option::expected(int fewest, int most) { return inner_->expected(fewest, most), this; }
+Option* Option::allow_extra_args(bool allow) { return inner_->allow_extra_args(allow), this; }
+Option* Option::needs(Option* other) { return inner_->needs(other->inner_), this; }
+Option* Option::excludes(Option* other) { return inner_->excludes(other->inner_), this; }
+Option* Option::capture_default_str() { return inner_->capture_default_str(), this; }
+Option* Option::default_str(const std::string& text) { return inner_->default_str(text), this; }
+Option* Option::group(const std::string& name) { return inner_->group(name), this; }
+size_t Option::count() const { return inner_->count(); }
+
+template <class T>
+Option* CommandLine::add(const std::string& name, T& target, const std::string& doc) {
+  return &options_.emplace_back(inner_.add_option(name, target, doc));
+}
+
+Option* CommandLine::add_option(const std::string& name, std::string& target, const std::string& doc) {
+  return add(name, target, doc);
+}
+Option* CommandLine::add_option(const std::string& name, int& target, const std::string& doc) {
+  return add(name, target, doc);
+}
+Option* CommandLine::add_option(const std::string& name, int64_t& target, const std::string& doc) {
+  return add(name, target, doc);
+}
+Option* CommandLine::add_option(const std::string& name, uint64_t& target, const std::string& doc) {
+  return add(name, target, doc);
+}
+Option* CommandLine::add_option(const std::string& name, double& target, const std::string& doc) {
+  return add(name, target, doc);
+}
+Option* CommandLine::add_option(const std::string& name, std::optional<int64_t>& target, const std::string& doc) {
+  return add(name, target, doc);
+}
+Option* CommandLine::add_option(const std::string& name, std::optional<double>& target, const std::string& doc) {
+  return add(name, target, doc);
+}
+Option* CommandLine::add_option(const std::string& name, std::vector<std::string>& target, const std::string& doc) {
+  return add(name, target, doc);
+}
+
+Option* CommandLine::add_flag(const std::string& name, bool& target, const std::string& doc) {
+  return &options_.emplace_back(inner_.add_flag(name, target, doc));
+}
+
+Option* CommandLine::get_option(const std::string& name) { return &options_.emplace_back(inner_.get_option(name)); }
+
+CommandLine* CommandLine::add_subcommand(const std::string& name, const std::string& summary) {
+  return &parts_.emplace_back(*inner_.add_subcommand(name, summary));
+}
+
+CommandLine* CommandLine::footer(const std::string& text) { return inner_.footer(text), this; }
+std::string CommandLine::footer() const { return inner_.get_footer(); }
+CommandLine* CommandLine::fallthrough() { return inner_.fallthrough(), this; }
+CommandLine* CommandLine::require_subcommand(int fewest, int most) {
+  return inner_.require_subcommand(fewest, most), this;
+}
+CommandLine* CommandLine::callback(const std::function<void()>& work) { return inner_.callback(work), this; }
+bool CommandLine::parsed() const { return inner_.parsed(); }
+size_t CommandLine::count(const std::string& option) const { return inner_.count(option); }
+
+std::string CommandLine::text(const std::string& option) const { return inner_.get_option(option)->as<std::string>(); }
+
+ProgramParser::ProgramParser(const ProgramTexts& texts)
+    : inner_(std::make_unique<CLI::App>(texts.purpose, texts.name)), root_(*inner_) {
+  inner_->set_version_flag("--version", texts.version);
+  inner_->require_subcommand(1);
+  inner_->footer(texts.footer);
+  inner_->formatter(std::make_shared<HelpLayout>());
+}
+
+ProgramParser::~ProgramParser() = default;
+
+ParsedWords ProgramParser::parse(int argc, char** argv) {
+  try {
+    inner_->parse(argc, argv);
+    return {true, "", ""};
+  } catch (const CLI::ParseError& failure) {
+    if (failure.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success))
+      return {false, "", explain_parse_failure(*inner_, failure)};
+    std::ostringstream text;
+    inner_->exit(failure, text, text);
+    return {false, text.str(), ""};
+  }
+}
+
+}  // namespace tprimat

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace tprimat {
+
+// The part of CLI11 that declares commands and options, under its own words; only cli11.cpp compiles CLI11, which takes
+// a compiler seconds in each source.
+
+// Sees the text of a value and may rewrite it. Returns why it is refused; "" where it is not.
+using Check = std::function<std::string(std::string& text)>;
+
+class Option {
+ public:
+  explicit Option(CLI::Option* inner) : inner_(inner) {}
+
+  Option* type_name(const std::string& name);  // the kind of value, for --help
+  Option* required();
+  Option* check(const Check& check);
+  Option* transform(const Check& change);
+  Option* delimiter(char between);  // of the values of a list
+  Option* expected(int fewest, int most);
+  Option* allow_extra_args(bool allow);
+  Option* needs(Option* other);
+  Option* excludes(Option* other);
+  Option* capture_default_str();  // --help shows what the target holds now
+  Option* default_str(const std::string& text);
+  Option* group(const std::string& name);  // "": --help leaves it out
+  size_t count() const;                    // how often it was given
+
+ private:
+  CLI::Option* inner_;
+};
+
+// A program, or a part of it with options of its own. Options and parts live as long as it does.
+class CommandLine {
+ public:
+  explicit CommandLine(CLI::App& inner) : inner_(inner) {}
+
+  Option* add_option(const std::string& name, std::string& target, const std::string& doc = "");
+  Option* add_option(const std::string& name, int& target, const std::string& doc);
+  Option* add_option(const std::string& name, int64_t& target, const std::string& doc);
+  Option* add_option(const std::string& name, uint64_t& target, const std::string& doc);
+  Option* add_option(const std::string& name, double& target, const std::string& doc);
+  Option* add_option(const std::string& name, std::optional<int64_t>& target, const std::string& doc);
+  Option* add_option(const std::string& name, std::optional<double>& target, const std::string& doc);
+  Option* add_option(const std::string& name, std::vector<std::string>& target, const std::string& doc);
+  Option* add_flag(const std::string& name, bool& target, const std::string& doc);
+  Option* get_option(const std::string& name);
+  CommandLine* add_subcommand(const std::string& name, const std::string& summary);
+
+  CommandLine* footer(const std::string& text);
+  std::string footer() const;
+  CommandLine* fallthrough();  // the parent's options are known here too
+  CommandLine* require_subcommand(int fewest, int most);
+  CommandLine* require_subcommand(int count = 1) { return require_subcommand(count, count); }
+  CommandLine* callback(const std::function<void()>& work);  // once the command line named it and is read
+  bool parsed() const;                                       // whether the command line named it
+  size_t count(const std::string& option) const;             // how often it was given
+  std::string text(const std::string& option) const;         // its last value
+
+ private:
+  template <class T>
+  Option* add(const std::string& name, T& target, const std::string& doc);
+
+  CLI::App& inner_;
+  std::deque<Option> options_;
+  std::deque<CommandLine> parts_;
+};
+
+}  // namespace tprimat

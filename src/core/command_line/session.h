@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "command_line/options.h"
+
+namespace tprimat {
+
+// What every verb shares: the common options, and what to do once the command line is parsed.
+struct Session {
+  std::string config_path;             // --config; empty: ./config.yaml, else the built-in default
+  std::vector<std::string> overrides;  // --set key=value
+  bool json = false, quiet = false, verbose = false, no_color = false;
+  std::function<ExitStatus()> action;  // set by the verb that was named; may throw Error
+};
+
+// Declares a verb with the options that all verbs have (--quiet, --verbose, --no-color, --help with examples).
+// `examples` is printed under the options.
+CommandLine* add_verb(CommandLine& program, Session& session, const std::string& name, const std::string& summary,
+                      const std::string& examples);
+
+void add_json_option(CommandLine& verb, Session& session);     // --json
+void add_config_options(CommandLine& verb, Session& session);  // --config, --set
+
+// All output to stdout. Unprintable characters become escapes; callers must replace line breaks within foreign text.
+// The second is for printable text to which we added colour codes.
+void print_result(std::string_view text);
+void print_coloured(std::string_view text);
+
+}  // namespace tprimat

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hugging_face/number_format.h"
+#include "spec/model_spec.h"
+#include "text/enum_names.h"
+#include "text/json.h"
+
+namespace tprimat {
+
+// The model families of Hugging Face's transformers that a ModelSpec can be: the `model_type` of config.json.
+enum class HuggingFaceFamily { llama, qwen2, qwen3, mistral, gpt2 };
+constexpr auto enum_table(HuggingFaceFamily) {
+  return std::to_array<std::pair<HuggingFaceFamily, std::string_view>>({{HuggingFaceFamily::llama, "llama"},
+                                                                        {HuggingFaceFamily::qwen2, "qwen2"},
+                                                                        {HuggingFaceFamily::qwen3, "qwen3"},
+                                                                        {HuggingFaceFamily::mistral, "mistral"},
+                                                                        {HuggingFaceFamily::gpt2, "gpt2"}});
+}
+
+// The family that computes exactly what the model computes. Throws Error with a sentence where none does.
+HuggingFaceFamily find_hugging_face_family(const ModelSpec& model);
+
+struct HuggingFaceModel {
+  ModelSpec spec;                  // named after its family; full_name is the folder's
+  std::vector<std::string> notes;  // what the config asks for and training does without: dropout
+};
+
+// Reads config.json as transformers 4 and 5 write it; a key that is absent has the family's default. Every key that
+// changes the computation is understood or refused by its name. Throws Error with all that is wrong.
+HuggingFaceModel read_hugging_face_config(const std::filesystem::path& folder);
+HuggingFaceModel parse_hugging_face_config(const Json& config, const std::string& where);
+
+// The config.json of the model with weights in `format`; transformers 4 and 5 read it. Throws Error where no family
+// fits.
+Json make_hugging_face_config(const ModelSpec& model, NumberFormat format);
+
+}  // namespace tprimat

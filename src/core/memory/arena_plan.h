@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <type_traits>
+
+#include "base/check.h"
+
+namespace tprimat {
+
+// Buffers of a plan live either in the arena itself or in a bank: one of several equal copies inside the arena, one per
+// micro batch under way.
+enum class Place : uint8_t { arena, bank };
+
+// Values whose type is the engine's matter.
+struct Element;       // as products read them: in the training's precision
+struct Sum;           // gradients of weights, masters, statistics: fp32, and fp64 in the reference
+struct ShortElement;  // in bf16 whatever the precision
+
+// A place for `count` values of V; handed out while planning, valid once the arena exists.
+template <class V>
+struct Slot {
+  size_t offset = 0;  // bytes from the arena's or the bank's start
+  int64_t count = 0;
+  Place place = Place::arena;
+};
+
+inline constexpr size_t k_any_machine = size_t{1} << 60;  // bytes, more than any has; sums of such do not overflow
+
+struct ValueBytes {
+  size_t element = 4, sum = 4;
+};
+
+// What a buffer is for.
+enum class Component : uint8_t {
+  weights,
+  gathered_weights,  // of other ranks, for a while
+  gradients,
+  reduced_gradients,  // on their way to other ranks
+  master_weights,
+  moments,
+  activations,
+  logits,
+  workspace,
+  batch
+};
+inline constexpr size_t k_component_count = 10;
+
+// Lists every buffer a training will ever need, before the first step. Nothing is allocated while training.
+class ArenaPlan {
+ public:
+  explicit ArenaPlan(ValueBytes values = {}, Place place = Place::arena) : values_(values), place_(place) {}
+
+  template <class V>
+  Slot<V> reserve(Component component, int64_t count) {
+    CHECK(count >= 0);
+    return {reserve_bytes(component, static_cast<size_t>(count), bytes_of<V>()), count, place_};
+  }
+  ValueBytes values() const { return values_; }
+  size_t total_bytes() const { return total_; }
+  size_t allocated_bytes() const;  // whole huge pages
+  size_t bytes_of(Component component) const { return by_component_[static_cast<size_t>(component)]; }
+  // By the names of reports.
+  std::map<std::string, size_t> bytes_by_component() const;
+
+  // What is reserved after rewind(mark()) shares its memory with what was reserved since: for buffers that are never in
+  // use at the same time.
+  size_t mark() const { return next_; }
+  void rewind(size_t mark) { next_ = mark; }
+  // Ends the sharing: what follows lies behind everything reserved so far.
+  void seek_end() { next_ = total_; }
+
+ private:
+  template <class V>
+  size_t bytes_of() const {
+    if constexpr (std::is_same_v<V, Element>)
+      return values_.element;
+    else if constexpr (std::is_same_v<V, Sum>)
+      return values_.sum;
+    else if constexpr (std::is_same_v<V, ShortElement>)
+      return sizeof(uint16_t);
+    else
+      return sizeof(V);
+  }
+  size_t reserve_bytes(Component component, size_t count, size_t size);  // bad_alloc beyond any machine
+
+  ValueBytes values_;
+  Place place_;
+  size_t next_ = 0;
+  size_t total_ = 0;
+  std::array<size_t, k_component_count> by_component_{};
+};
+
+}  // namespace tprimat

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "result/run_result.h"
+
+namespace tprimat {
+
+enum class Direction { higher_is_better, lower_is_better, neither };
+constexpr auto enum_table(Direction) {
+  return std::to_array<std::pair<Direction, std::string_view>>({{Direction::higher_is_better, "higher is better"},
+                                                                {Direction::lower_is_better, "lower is better"},
+                                                                {Direction::neither, "neither"}});
+}
+
+// How a value is shown; the stored value is always in the metric's unit.
+enum class MetricFormat { count, seconds, gigabytes, percent, significant };
+
+// How a metric of a run follows from its mean step time: only constants of the run lie between (devices, FLOPs, peak,
+// price, batch).
+enum class StepRelation { none, inverse, proportional };
+
+// Codes of audit rules; unused places are empty.
+using RuleCodes = std::array<std::string_view, 7>;
+
+// One figure of a run that people compare. docs/metrics.md derives each under a heading with its key.
+struct Metric {
+  std::string_view key;    // "tokens_per_second_per_gpu": JSON, CSV
+  std::string_view title;  // "tokens/s per GPU": tables
+  std::string_view unit;
+  Direction better;
+  MetricFormat format;
+  std::string_view formula;  // in words
+  std::optional<Estimate> (*read)(const RunResult& result);
+  StepRelation relation = StepRelation::none;  // to the mean step time
+  RuleCodes unlike = {};                       // findings of a pair after which its two figures mean different things
+  RuleCodes doubted = {};                      // findings of a run that put its figure in doubt
+  std::string_view contradicted = {};          // prefix of Contradiction::what where the figure is contradicted
+};
+
+// How many of the last losses the final loss is the mean of: a tenth of them, 1 to 20.
+size_t final_loss_window(const RunResult& result);
+
+bool holds_code(const RuleCodes& codes, std::string_view code);
+
+// All of them, in the order in which they are shown. The first is the headline.
+std::span<const Metric> metrics();
+
+// nullptr for an unknown key.
+const Metric* find_metric(std::string_view key);
+
+// For a key that is unknown: "did you mean mfu?", or all keys where none is near.
+std::string suggest_metric(std::string_view key);
+
+}  // namespace tprimat

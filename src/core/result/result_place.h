@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "result/run_result.h"
+
+namespace tprimat {
+
+// Where the result of a single log goes by its name: `output` where that is a .json file, else a file in that folder.
+std::filesystem::path result_path(const RunResult& result, const std::string& log, const std::filesystem::path& output,
+                                  bool names_attempt);
+
+// `wanted`, or the first of `wanted`_2, `wanted`_3 ... that neither is taken nor holds the result of another log or of
+// a measured run; a warning tells which. Adds it to `taken`.
+std::filesystem::path free_path(const std::filesystem::path& wanted, const RunResult& result,
+                                std::set<std::filesystem::path>& taken);
+
+}  // namespace tprimat

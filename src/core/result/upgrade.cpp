@@ -1,0 +1,259 @@
+#include "result/upgrade.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "result/run_result.h"
+#include "text/json_fields.h"
+
+namespace tprimat {
+namespace {
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// What an older file's name says: [train|benchmark]_<platform>_<framework>_<model>[_r<k>].json, any part but the model
+// optional.
+struct NameParts {
+  std::optional<Platform> platform;
+  std::optional<Framework> framework;
+  std::string model;
+};
+
+bool is_run_number(const std::string& word) {
+  return word.size() > 1 && word[0] == 'r' &&
+         std::all_of(word.begin() + 1, word.end(), [](unsigned char c) { return std::isdigit(c); });
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (c == '_')
+      words.emplace_back();
+    else
+      words.back() += c;
+  }
+  return words;
+}
+
+NameParts parse_file_name(const std::string& file_name) {
+  NameParts parts;
+  for (const std::string& word : split_words(lower_case(file_name.substr(0, file_name.rfind(".json"))))) {
+    if (word.empty() || word == "train" || word == "benchmark" || is_run_number(word)) continue;
+    if (const auto platform = parse_enum<Platform>(word); platform && !parts.platform && parts.model.empty()) {
+      parts.platform = platform;
+    } else if (const auto framework = parse_enum<Framework>(word);
+               framework && !parts.framework && parts.model.empty()) {
+      parts.framework = framework;
+    } else {
+      parts.model += (parts.model.empty() ? "" : "_") + word;
+    }
+  }
+  return parts;
+}
+
+bool is_placeholder(const Json& value) {
+  if (!value.is_string()) return false;
+  const std::string word = lower_case(value.get<std::string>());
+  return word.empty() || word == "n/a" || word == "na" || word == "none" || word == "unknown" || word == "null";
+}
+
+std::string text_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// One older file on its way to version 1. Each step mends one thing and says so.
+class Upgrade {
+ public:
+  Upgrade(const Json& json, const std::string& file_name, std::vector<std::string>& notes)
+      : file_name_(file_name), name_(parse_file_name(file_name)), notes_(notes), json_(json) {}
+
+  Json run() {
+    rename_step_times();
+    wrap_source();
+    for (const char* section :
+         {"gpu_info", "training_config", "parallelism_config", "performance_metrics", "memory_metrics"})
+      clean_section(section);
+    settle_platform();
+    settle_framework();
+    settle_model();
+    settle_strategy();
+    settle_device_count();
+    settle_performance();
+    settle_status();
+    json_["schema_version"] = k_schema_version;
+    return std::move(json_);
+  }
+
+ private:
+  Json& section(const char* key) {
+    if (!json_.contains(key) || !json_[key].is_object()) json_[key] = Json::object();
+    return json_[key];
+  }
+  template <class... Args>
+  void note(fmt::format_string<Args...> format, Args&&... args) {
+    notes_.push_back("older file: " + fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void rename_step_times() {
+    if (json_.contains("step_times") || !json_.contains("raw_step_times")) return;
+    json_["step_times"] = json_["raw_step_times"];
+    json_.erase("raw_step_times");
+    note("raw_step_times read as step_times");
+  }
+
+  void wrap_source() {
+    if (!json_.contains("source") || !json_["source"].is_string()) return;
+    json_["source"] = Json{{"format", json_["source"]}};
+  }
+
+  void clean_section(const char* key) {
+    if (!json_.contains(key)) return;
+    Json clean = Json::object();
+    for (const auto& [name, value] : section(key).items()) {
+      if (is_placeholder(value)) {
+        if (value != "") note("{}.{} is \"{}\": taken as not known", key, name, value.get<std::string>());
+      } else if (!value.is_null()) {
+        clean[name] = value;
+      }
+    }
+    json_[key] = clean;
+  }
+
+  void settle_platform() {
+    const std::string stack = lower_case(text_at(section("gpu_info"), "software_stack"));
+    const std::string written = lower_case(text_at(json_, "platform"));
+    std::optional<Platform> platform = parse_enum<Platform>(written);
+    if (!platform) {
+      platform = parse_enum<Platform>(stack);
+      if (!platform) platform = name_.platform;
+      if (!platform)
+        throw Error(Problem{"names no platform (nvd, amd, cpu)", file_name_,
+                            "add \"platform\": \"nvd\", \"amd\" or \"cpu\" to the file"});
+      note("platform not given: taken as {}", enum_name(*platform));
+    }
+    platform_ = *platform;
+    json_["platform"] = std::string(enum_name(*platform));
+  }
+
+  void settle_framework() {
+    Json& device = section("gpu_info");
+    const std::string stack = lower_case(text_at(device, "software_stack"));
+    std::optional<Framework> framework = parse_enum<Framework>(lower_case(text_at(json_, "framework")));
+    if (const auto from_stack = parse_enum<Framework>(stack)) {
+      const std::string_view usual = platform_ == Platform::nvd ? "cuda" : platform_ == Platform::amd ? "rocm" : "cpu";
+      device["software_stack"] = std::string(usual);
+      if (!framework) framework = from_stack;
+      note("software_stack holds the framework \"{}\": taken as {} with stack {}", stack, enum_name(*from_stack),
+           usual);
+    }
+    if (!framework) framework = framework_from_traces();
+    json_.erase("framework");
+    if (framework)
+      json_["framework"] = std::string(enum_name(*framework));
+    else
+      note("framework not given");
+  }
+
+  std::optional<Framework> framework_from_traces() {
+    if (name_.framework) {
+      note("framework taken from the file name: {}", enum_name(*name_.framework));
+      return name_.framework;
+    }
+    const std::string format = json_.contains("source") ? lower_case(text_at(json_["source"], "format")) : "";
+    for (const auto& [framework, name] : EnumNames<Framework>::values) {
+      if (name.size() < 5 || format.find(name) == std::string::npos) continue;
+      note("framework taken from the source \"{}\": {}", format, enum_name(framework));
+      return framework;
+    }
+    return std::nullopt;
+  }
+
+  void settle_model() {
+    if (json_.contains("model_info")) return;
+    std::string model = lower_case(text_at(json_, "model"));
+    if (model.empty()) {
+      model = name_.model;
+      if (!model.empty()) note("model taken from the file name: {}", model);
+    }
+    json_["model_info"] = Json{{"name", model}};
+    note("shape and precision of the model not given: no FLOPs, no MFU");
+  }
+
+  void settle_strategy() {
+    const std::string name = text_at(section("training_config"), "parallel_strategy");
+    if (name.empty() || section("parallelism_config").contains("strategy_name")) return;
+    json_["parallelism_config"]["strategy_name"] = name;
+  }
+
+  void settle_device_count() {
+    if (section("gpu_info").contains("device_count") || !section("training_config").contains("num_gpus")) return;
+    json_["gpu_info"]["device_count"] = json_["training_config"]["num_gpus"];
+    note("device_count not given: taken as num_gpus");
+  }
+
+  void settle_performance() {
+    if (!json_.contains("performance_metrics")) return;
+    Json& metrics = json_["performance_metrics"];
+    if (!metrics.contains("total_steps") || !metrics.contains("total_time_seconds")) metrics.erase("total_steps");
+  }
+
+  // Older files have no status. Complete is what the evidence says, never a default.
+  void settle_status() {
+    if (json_.contains("status")) return;
+    const size_t steps =
+        json_.contains("step_times") && json_["step_times"].is_array() ? json_["step_times"].size() : 0;
+    const bool has_rates = section("performance_metrics").contains("tokens_per_second");
+    json_["status"] = steps > 0 || has_rates ? "complete" : "failed";
+    if (steps == 0 && !has_rates) json_["status_reason"] = "no step was recorded";
+    note("status not given: judged by the steps recorded ({})", steps);
+  }
+
+  std::string file_name_;
+  NameParts name_;
+  std::vector<std::string>& notes_;
+  Json json_;
+  Platform platform_ = Platform::cpu;
+};
+
+void require_result(const Json& json, const std::string& file_name) {
+  const auto has = [&](const char* key) { return json.is_object() && json.contains(key); };
+  const bool says_what = has("platform") || has("gpu_info");
+  const bool says_how_fast = has("step_times") || has("raw_step_times") || has("performance_metrics");
+  if (says_what && says_how_fast) return;
+  throw Error(
+      Problem{"is no benchmark result: it has no platform or device together with step times or performance figures",
+              file_name, ""});
+}
+
+// What a result of ours always says: a default in its place would pass for a fact.
+void require_facts(const Json& json, const std::string& file_name) {
+  for (const char* key : {"platform", "status"})
+    if (!json.contains(key))
+      throw Error(Problem{fmt::format("has a schema_version but no {}", key), file_name,
+                          "the file was cut or edited: take it from the run again"});
+}
+
+}  // namespace
+
+Json upgrade_result(const Json& json, const std::string& file_name, std::vector<std::string>& notes) {
+  require_result(json, file_name);
+  const auto version = json.find("schema_version");
+  if (version == json.end()) return Upgrade(json, file_name, notes).run();
+  require_facts(json, file_name);
+  if (version->is_number_integer() && version->get<int64_t>() > k_schema_version)
+    notes.push_back(
+        fmt::format("written with schema version {}; this program knows version {} and reads what it understands",
+                    version->get<int64_t>(), k_schema_version));
+  return json;
+}
+
+}  // namespace tprimat

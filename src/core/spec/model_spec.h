@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "spec/names.h"
+#include "text/fields.h"
+
+namespace tprimat {
+
+enum class NormKind { rms, layer };
+constexpr auto enum_table(NormKind) {
+  return std::to_array<std::pair<NormKind, std::string_view>>({{NormKind::rms, "rms"}, {NormKind::layer, "layer"}});
+}
+enum class MlpKind { swiglu, gelu };
+constexpr auto enum_table(MlpKind) {
+  return std::to_array<std::pair<MlpKind, std::string_view>>({{MlpKind::swiglu, "swiglu"}, {MlpKind::gelu, "gelu"}});
+}
+enum class PositionKind { rope, learned };
+constexpr auto enum_table(PositionKind) {
+  return std::to_array<std::pair<PositionKind, std::string_view>>(
+      {{PositionKind::rope, "rope"}, {PositionKind::learned, "learned"}});
+}
+
+enum class RopeScalingKind { linear, llama3, yarn };
+constexpr auto enum_table(RopeScalingKind) {
+  return std::to_array<std::pair<RopeScalingKind, std::string_view>>(
+      {{RopeScalingKind::linear, "linear"}, {RopeScalingKind::llama3, "llama3"}, {RopeScalingKind::yarn, "yarn"}});
+}
+
+// How rotary frequencies are stretched for sequences longer than those of the first training (the `rope_scaling` of
+// Hugging Face's config.json; the formulas stand in ops/rope.h).
+struct RopeScaling {
+  RopeScalingKind type = RopeScalingKind::llama3;
+  double factor = 8.0;
+  double low_freq_factor = 1.0;                     // llama3
+  double high_freq_factor = 4.0;                    // llama3
+  int64_t original_max_position_embeddings = 8192;  // llama3, yarn
+  double beta_fast = 32.0;                          // yarn
+  double beta_slow = 1.0;                           // yarn
+
+  static constexpr auto fields() {
+    using R = RopeScaling;
+    return field_list(
+        field("type", &R::type, "rule by which the frequencies are stretched"),
+        field("factor", &R::factor, "how many times longer the sequences become"),
+        field("low_freq_factor", &R::low_freq_factor, "llama3: below this many turns a frequency is divided by factor"),
+        field("high_freq_factor", &R::high_freq_factor, "llama3: above this many turns a frequency is kept"),
+        field("original_max_position_embeddings", &R::original_max_position_embeddings,
+              "longest sequence of the first training, in tokens"),
+        field("beta_fast", &R::beta_fast, "yarn: turns above which a frequency is kept"),
+        field("beta_slow", &R::beta_slow, "yarn: turns below which a frequency is divided by factor"));
+  }
+  bool operator==(const RopeScaling&) const = default;
+};
+
+// The shape of a decoder-only Transformer: everything that decides parameters, FLOPs and bytes.
+struct ModelSpec {
+  std::string name;       // key in the config and in file names: "llama"
+  std::string full_name;  // for people: "Llama 3.1 8B"
+  int64_t num_layers = 0;
+  int64_t hidden_size = 0;
+  int64_t ffn_hidden_size = 0;
+  int64_t num_attention_heads = 0;
+  int64_t num_key_value_heads = 0;
+  int64_t head_dim = 0;
+  int64_t vocab_size = 0;
+  int64_t max_position_embeddings = 0;
+  bool tied_embeddings = false;
+  bool qkv_bias = false;     // bias on the query, key and value products only (Qwen 2.5)
+  bool linear_bias = false;  // bias on every linear layer (GPT-2)
+  bool qk_norm = false;      // RMSNorm per head on queries and keys (Qwen 3)
+  NormKind norm = NormKind::rms;
+  MlpKind mlp = MlpKind::swiglu;
+  PositionKind position = PositionKind::rope;
+  double rope_theta = 10000.0;
+  std::optional<RopeScaling> rope_scaling;
+  double norm_eps = 1e-5;
+  std::optional<int64_t> sliding_window;  // keys each query sees
+  std::optional<int64_t> num_experts;     // mixture of experts: experts per layer, with a router
+  std::optional<int64_t> experts_per_token;
+
+  static constexpr auto fields() {
+    using M = ModelSpec;
+    return field_list(
+        field("name", &M::name, "key of the model in the config"), field("full_name", &M::full_name, "name for people"),
+        field("num_layers", &M::num_layers, "Transformer blocks"),
+        field("hidden_size", &M::hidden_size, "width of the residual stream"),
+        field("ffn_hidden_size", &M::ffn_hidden_size, "inner width of the MLP"),
+        field("num_attention_heads", &M::num_attention_heads, "query heads"),
+        field("num_key_value_heads", &M::num_key_value_heads, "key and value heads (grouped-query attention)"),
+        field("head_dim", &M::head_dim, "width of one head"),
+        field("vocab_size", &M::vocab_size, "tokens in the vocabulary, without padding"),
+        field("max_position_embeddings", &M::max_position_embeddings,
+              "longest sequence the model is meant for, in tokens"),
+        field("tied_embeddings", &M::tied_embeddings, "the head shares the embedding's weights"),
+        field("qkv_bias", &M::qkv_bias, "bias on the query, key and value products"),
+        field("linear_bias", &M::linear_bias, "bias on every linear layer"),
+        field("qk_norm", &M::qk_norm, "RMSNorm per head on queries and keys"),
+        field("norm", &M::norm, "kind of normalisation"), field("mlp", &M::mlp, "kind of MLP"),
+        field("position", &M::position, "kind of position encoding"),
+        field("rope_theta", &M::rope_theta, "base of the rotary frequencies"),
+        field("rope_scaling", &M::rope_scaling, "stretching of the rotary frequencies"),
+        field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
+        field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
+        field("num_experts", &M::num_experts, "experts per layer"),
+        field("experts_per_token", &M::experts_per_token, "experts each token is routed to"));
+  }
+  bool operator==(const ModelSpec&) const = default;
+};
+
+// What is wrong with a shape, as sentences ("hidden_size 4096 is not ..."); empty when it is sound. `where` is put into
+// each problem.
+std::vector<Problem> check_model(const ModelSpec& model, const std::string& where);
+
+// Exact parameter counts by component.
+struct ParameterCount {
+  int64_t embedding = 0;  // token embedding and learned positions
+  int64_t attention = 0;  // all layers: weights and biases of q, k, v, o, and per-head norms
+  int64_t mlp = 0;        // all layers, all experts, routers included
+  int64_t norms = 0;      // block norms and the final norm
+  int64_t head = 0;       // 0 when tied
+  int64_t total() const { return embedding + attention + mlp + norms + head; }
+
+  // Weights that multiply each token: the head included even when tied, of experts only the active ones; no biases,
+  // norms or embedding look-up.
+  int64_t matmul_active = 0;
+};
+ParameterCount count_parameters(const ModelSpec& model);
+
+// Keys that a query sees, on average over the sequence: in `causal` those before it, else all of the window or
+// sequence.
+double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool causal);
+
+// Model FLOPs of one training step (forward and backward) per token, by a named formula; recompute is never in it.
+//   full    6·matmul_active + 12·layers·heads·head_dim·SL   PaLM (arXiv 2204.02311, app. B), torchtitan, nanotron
+//   causal  the attention term halved                       Megatron-LM (arXiv 2205.05198 counts full; its code halves)
+//   6n      6·all parameters                                Kaplan et al. (arXiv 2001.08361)
+// With a sliding window shorter than SL, `full` counts min(SL, window) keys per query and `causal` the exact mean of
+// keys seen, at most SL/2. CHECKs that sequence_length is positive; the model must have passed check_model.
+//
+// Where only `trainable_parameters` are updated, a frozen weight has no gradient of its own: it takes 4 FLOPs a token
+// instead of 6 (forward, and the gradient of its input, which what is trained below it needs). Adapters count as if
+// they were part of the model's weights: their own forward pass, below a hundredth, is in no formula.
+double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula,
+                       std::optional<int64_t> trainable_parameters = {});
+
+// "causal/1": a formula's name and version, stored with every figure that was made with it.
+std::string formula_id(FlopFormula formula);
+
+}  // namespace tprimat

@@ -1,0 +1,70 @@
+#include "text/json_fields.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace tprimat::json_detail {
+
+std::string Place::text() const {
+  if (outer == nullptr) return std::string(name);
+  return name.data() == nullptr ? fmt::format("{}[{}]", outer->text(), index)
+                                : fmt::format("{}.{}", outer->text(), name);
+}
+
+const Json* find_member(const Json& object, std::string_view key) {
+  const auto found = object.find(std::string(key));
+  return found == object.end() ? nullptr : &*found;
+}
+
+void set_member(Json& object, std::string_view key, Json&& value) { object[std::string(key)] = std::move(value); }
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+void reject(const Json& json, const Place& place, std::string_view wanted) {
+  throw Error(
+      Problem{fmt::format("must be {}, got {}", wanted, print_json_line(json).substr(0, 60)), place.text(), ""});
+}
+
+void require(bool is_right, const Json& json, const Place& place, std::string_view wanted) {
+  if (!is_right) reject(json, place, wanted);
+}
+
+void read_bool(const Json& json, const Place& place, bool& value) {
+  require(json.is_boolean(), json, place, "true or false");
+  value = json.get<bool>();
+}
+
+void read_number(const Json& json, const Place& place, double& value) {
+  require(json.is_null() || json.is_number(), json, place, "a number");
+  value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+int64_t read_whole(const Json& json, const Place& place) {
+  constexpr double k_max_exact = 9e15;  // below 2^53
+  if (json.is_number_float() && json.get<double>() == std::floor(json.get<double>()) &&
+      std::fabs(json.get<double>()) < k_max_exact)
+    return static_cast<int64_t>(json.get<double>());
+  require(json.is_number_integer(), json, place, "a whole number");
+  return json.get<int64_t>();
+}
+
+void read_text(const Json& json, const Place& place, std::string& value) {
+  require(json.is_string(), json, place, "a text");
+  value = json.get_ref<const std::string&>();
+}
+
+Json object_schema(Json&& properties, Json&& required) {
+  return Json{{"type", "object"}, {"properties", std::move(properties)}, {"required", std::move(required)}};
+}
+
+Json leaf_schema(const char* type) { return Json{{"type", type}}; }
+
+void describe(Json& properties, std::string_view key, std::string_view doc, Json&& schema) {
+  schema["description"] = std::string(doc);
+  properties[std::string(key)] = std::move(schema);
+}
+
+}  // namespace tprimat::json_detail

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "text/origin.h"
+
+namespace tprimat {
+
+struct YamlEntry;
+
+// A YAML value as it was written: scalars stay text, so that the reader of a key decides its type. Aliases and merge
+// keys (<<) are already replaced by what they stand for.
+struct YamlNode {
+  enum class Kind { null, scalar, list, map };
+  Kind kind = Kind::null;
+  bool quoted = false;  // '8' and "8" are text, 8 may be a number
+  std::string scalar;
+  Origin origin;                   // where the value was written: "config.yaml:12:5"
+  std::vector<YamlEntry> entries;  // of a map, in the order of the file
+  std::vector<YamlNode> items;     // of a list
+
+  bool is_scalar() const { return kind == Kind::scalar; }
+  bool is_map() const { return kind == Kind::map; }
+  const YamlNode* find(std::string_view key) const;  // nullptr when this is no map or has no such key
+  YamlNode* find(std::string_view key);
+  YamlNode& operator[](std::string_view key);  // adds the key when it is missing; turns any other kind into a map
+};
+
+struct YamlEntry {
+  std::string key;
+  Origin origin;  // of the key
+  YamlNode value;
+};
+
+YamlNode yaml_scalar(std::string text, Origin origin, bool quoted = false);
+
+struct YamlDocument {
+  YamlNode root;
+  std::vector<Problem> duplicates;  // keys given twice; the first one stands in `root`
+};
+
+// Bounds that no honest file reaches, so that a hostile one costs neither memory nor the stack.
+inline constexpr size_t k_yaml_most_bytes = size_t{1} << 20;
+inline constexpr size_t k_yaml_most_nodes = 20000;  // after aliases are expanded
+inline constexpr size_t k_yaml_most_depth = 32;
+
+// Reads one YAML document. Throws Error at "name:line:column" for what cannot be read: bad syntax, bytes that are not
+// UTF-8 text, several documents, tags, keys that are not plain text, nesting or alias expansion beyond the bounds.
+YamlDocument parse_yaml(std::string_view text, const std::string& name);
+
+// The same of a text that is no file: its values have the provenance of `document`, and places within it.
+YamlDocument parse_yaml(std::string_view text, const Origin& document);
+
+// Block style, two-space indent; quoted scalars in double quotes. With `origins`, each value has its origin as a
+// comment behind it.
+std::string print_yaml(const YamlNode& node, bool origins);
+
+}  // namespace tprimat

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/tcp/socket.h"
+
+namespace tprimat::engine {
+
+// What ranks say to each other until they are all connected. Every message has one length that is known beforehand, so
+// a stranger's bytes cost no memory and no time. A message that is not ours, or of another protocol, parses to nothing.
+using RunToken = std::array<uint8_t, 16>;
+
+constexpr uint32_t k_meeting_protocol = 1;
+constexpr int k_most_tcp_ranks = 1 << 14;  // each has a socket to every other
+
+// The first message on a connection.
+struct MeetingHello {
+  enum class Purpose : uint32_t { join = 1, pair = 2 };  // said to rank 0; said to every lower rank, with the token
+  Purpose purpose = Purpose::join;
+  uint32_t size = 0, rank = 0, to = 0;
+  uint16_t port = 0;      // join: where this rank listens
+  uint64_t run = 0;       // hash of what the launcher calls this run
+  RunToken token{};       // pair: the one that rank 0 drew
+  std::string version{};  // of the program
+  bool operator==(const MeetingHello&) const = default;
+};
+constexpr size_t k_hello_bytes = 96;
+std::array<std::byte, k_hello_bytes> print_hello(const MeetingHello& hello);
+std::optional<MeetingHello> parse_hello(std::span<const std::byte> bytes);
+
+// What follows, either way.
+struct MeetingWord {
+  enum class Verdict : uint32_t {
+    noted = 1,      // rank 0 waits for the others
+    welcome,        // all have come; token and table follow
+    ready,          // this rank has all its connections
+    go,             // and so have all
+    goodbye,        // the end of a rank that is done
+    failed,         // the end of a rank that failed: `number`
+    other_version,  // of rank 0's program: `version`
+    other_size,     // of rank 0's group: `number`
+    other_run,
+    rank_taken,
+    missing,  // `number` ranks have not come in time, the first is `first`
+  };
+  Verdict verdict = Verdict::noted;
+  uint32_t number = 0, first = 0;
+  std::string version{};
+  bool operator==(const MeetingWord&) const = default;
+};
+constexpr size_t k_word_bytes = 56;
+std::array<std::byte, k_word_bytes> print_word(const MeetingWord& word);
+std::optional<MeetingWord> parse_word(std::span<const std::byte> bytes);
+
+// Where each rank listens, as rank 0 saw it; rank 0's own place is empty.
+struct MeetingTable {
+  RunToken token{};
+  std::vector<HostAddress> places;
+  bool operator==(const MeetingTable&) const = default;
+};
+size_t table_bytes(int ranks);
+std::vector<std::byte> print_table(const MeetingTable& table);
+std::optional<MeetingTable> parse_table(std::span<const std::byte> bytes, int ranks);
+
+}  // namespace tprimat::engine

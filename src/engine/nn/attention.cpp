@@ -1,0 +1,249 @@
+#include "nn/attention.h"
+
+#include <cmath>
+
+#include "base/check.h"
+
+namespace tprimat::engine {
+namespace {
+
+RopeFrequencies rope_frequencies(const ModelSpec& model) {
+  RopeFrequencies frequencies{model.head_dim, model.rope_theta, std::nullopt};
+  if (!model.rope_scaling) return frequencies;
+  const RopeScaling& given = *model.rope_scaling;
+  RopeStretch stretch;
+  stretch.kind = given.type == RopeScalingKind::linear   ? RopeStretch::Kind::linear
+                 : given.type == RopeScalingKind::llama3 ? RopeStretch::Kind::llama3
+                                                         : RopeStretch::Kind::yarn;
+  stretch.factor = given.factor;
+  stretch.original_length = given.original_max_position_embeddings;
+  stretch.low_frequency = given.low_freq_factor;
+  stretch.high_frequency = given.high_freq_factor;
+  stretch.beta_fast = given.beta_fast;
+  stretch.beta_slow = given.beta_slow;
+  frequencies.stretch = stretch;
+  return frequencies;
+}
+
+// Query, key and value rows of the whole weight stand one after the other.
+LinearShape qkv_shape(const ModelSpec& model, const LocalHeads& heads) {
+  const int64_t width = model.head_dim;
+  const int64_t keys = model.num_attention_heads * width, values = keys + model.num_key_value_heads * width;
+  const int64_t kv_first = heads.key_value.first * width, kv_count = heads.key_value_width();
+  LinearShape shape;
+  shape.weight = output_shard(
+      {{heads.query.first * width, heads.query_width()}, {keys + kv_first, kv_count}, {values + kv_first, kv_count}},
+      values + model.num_key_value_heads * width, model.hidden_size);
+  shape.init_stddev = k_init_stddev;
+  shape.shared_outputs = heads.shared_key_value ? 2 * kv_count : 0;
+  return shape;
+}
+
+LinearShape output_shape(const ModelSpec& model, const LocalHeads& heads) {
+  const int64_t width = model.head_dim;
+  return {input_shard(model.hidden_size, {heads.query.first * width, heads.query_width()},
+                      model.num_attention_heads * width),
+          residual_init_stddev(model), true, 0};
+}
+
+// One weight for all heads: each tensor-parallel rank has the part of its gradient that comes from its own heads.
+std::optional<int64_t> add_head_norm(const Plan& plan, const std::optional<ElementRange>& planned,
+                                     const std::string& name) {
+  if (!planned) return std::nullopt;
+  Parameter parameter{name, Shard::whole(planned->size(), 1), 1.0};
+  parameter.counts_in_norm = plan.sharing.tensor_rank == 0;
+  parameter.partial_gradient = plan.sharing.tensor_size > 1;
+  return plan.parameters.add(parameter, *planned);
+}
+
+}  // namespace
+
+double residual_init_stddev(const ModelSpec& model) {
+  return k_init_stddev / std::sqrt(2.0 * static_cast<double>(model.num_layers));
+}
+
+template <class T>
+AttentionShared<T>::AttentionShared(const ModelSpec& model, const Plan& plan, const SharedBuffers& buffers)
+    : frequencies(rope_frequencies(model)),
+      positions(local_positions(plan.batch.sequence_length, plan.sharing.context_rank, plan.sharing.context_size)),
+      cosine(buffers.cosine),
+      sine(buffers.sine),
+      dqkv(buffers.dqkv),
+      dcontext(buffers.dcontext),
+      exchange(plan, buffers.context, 2 * LocalHeads(model, plan.sharing).key_value_width()) {}
+
+template <class T>
+void AttentionShared<T>::prepare(const Pass<T>& pass) const {
+  if (cosine.count == 0) return;
+  std::vector<Accum<T>> cosines(static_cast<size_t>(cosine.count)), sines(cosines.size());
+  fill_rope_table<Accum<T>>(frequencies, positions.data(), static_cast<int64_t>(positions.size()),
+                            {cosines.data(), sines.data()});
+  const RopeTable<Accum<T>> table = rope(pass);
+  pass.device.upload(table.cosine, cosines.data(), cosines.size() * sizeof(Accum<T>));
+  pass.device.upload(table.sine, sines.data(), sines.size() * sizeof(Accum<T>));
+}
+
+template <class T>
+Attention<T>::Attention(const ModelSpec& model, const Plan& plan, const AttentionBuffers& buffers,
+                        const std::string& name)
+    : heads_(model, plan.sharing),
+      batch_(plan.batch),
+      window_(model.sliding_window.value_or(0)),
+      norm_eps_(model.norm_eps),
+      rotary_(model.position == PositionKind::rope),
+      pieces_(context_pieces(plan.batch.sequence_length, plan.sharing.context_rank, plan.sharing.context_size)),
+      context_size_(plan.sharing.context_size),
+      qkv_(plan, buffers.qkv, name + ".qkv", qkv_shape(model, heads_)),
+      query_norm_(add_head_norm(plan, buffers.query_norm, name + ".query_norm.weight")),
+      key_norm_(add_head_norm(plan, buffers.key_norm, name + ".key_norm.weight")),
+      out_(plan, buffers.out, name + ".out", output_shape(model, heads_)),
+      buffers_(buffers) {
+  CHECK(buffers.qkv_values.count == plan.tokens() * qkv_.outputs());
+  CHECK(buffers.context.count == plan.tokens() * out_.inputs());
+  CHECK(buffers.logsumexp.count == plan.tokens() * heads_.query.count);
+}
+
+template <class T>
+RopeShape Attention<T>::rope_shape() const {
+  return {batch_.sequences, batch_.local_length, heads_.query.count + heads_.key_value.count, heads_.head_dim,
+          heads_.row_width()};
+}
+
+template <class T>
+HeadNormShape Attention<T>::norm_shape(int64_t heads) const {
+  return {batch_.tokens(), heads, heads_.head_dim, heads_.row_width(), heads_.row_width(), norm_eps_};
+}
+
+template <class T>
+AttentionShape Attention<T>::shape_of(const ContextPiece& piece) const {
+  const int64_t keys = context_size_ > 1 ? batch_.sequence_length : batch_.local_length;
+  return {batch_.sequences,       piece.length,    keys,   piece.first_position, heads_.query.count,
+          heads_.key_value.count, heads_.head_dim, window_};
+}
+
+template <class T>
+HeadRows<T> Attention<T>::context_rows(T* data, const ContextPiece& piece) const {
+  const int64_t width = heads_.query_width();
+  return {data + piece.first_local * width, width, batch_.local_length * width};
+}
+
+template <class T>
+typename Attention<T>::Rows Attention<T>::rows_of(T* local, T* everywhere, const ContextPiece& piece) const {
+  const int64_t row = heads_.row_width(), keys = heads_.key_value_width();
+  const HeadRows<T> query{local + piece.first_local * row, row, batch_.local_length * row};
+  if (everywhere != nullptr) {
+    const HeadRows<T> key{everywhere, 2 * keys, batch_.sequence_length * 2 * keys};
+    return {query, key, {key.data + keys, key.row_stride, key.sequence_stride}};
+  }
+  const HeadRows<T> key{local + heads_.query_width(), row, batch_.local_length * row};
+  return {query, key, {key.data + keys, row, key.sequence_stride}};
+}
+
+template <class T>
+void Attention<T>::norm_heads(const Pass<T>& pass) const {
+  const OpTimer timer(pass.clock, "attention.head norm forward", {});
+  const T* const from = pass.at(buffers_.qkv_values);
+  T* const to = pass.at(buffers_.normed);
+  const int64_t keys = heads_.query_width(), values = keys + heads_.key_value_width(), row = heads_.row_width();
+  pass.ops.head_norm_forward(norm_shape(heads_.query.count), from, pass.weight(*query_norm_), to,
+                             pass.at(buffers_.query_rstd));
+  pass.ops.head_norm_forward(norm_shape(heads_.key_value.count), from + keys, pass.weight(*key_norm_), to + keys,
+                             pass.at(buffers_.key_rstd));
+  pass.copy_rows(batch_.tokens(), heads_.key_value_width(), {from + values, row}, {to + values, row});
+}
+
+template <class T>
+void Attention<T>::norm_heads_backward(const Pass<T>& pass, T* dqkv) const {
+  const OpTimer timer(pass.clock, "attention.head norm backward", {});
+  const T* const x = pass.at(buffers_.qkv_values);
+  const int64_t keys = heads_.query_width();
+  pass.ops.head_norm_backward(
+      norm_shape(heads_.query.count),
+      {x, pass.weight(*query_norm_), pass.at(buffers_.query_rstd), dqkv, dqkv, pass.gradient(*query_norm_)});
+  pass.ops.head_norm_backward(norm_shape(heads_.key_value.count),
+                              {x + keys, pass.weight(*key_norm_), pass.at(buffers_.key_rstd), dqkv + keys, dqkv + keys,
+                               pass.gradient(*key_norm_)});
+}
+
+template <class T>
+void Attention<T>::attend(const Pass<T>& pass, const AttentionShared<T>& shared) const {
+  T* const local = heads_of(pass);
+  T* const everywhere =
+      context_size_ > 1 ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
+  const OpTimer timer(pass.clock, "attention forward", {});
+  for (const ContextPiece& piece : pieces_) {
+    const Rows rows = rows_of(local, everywhere, piece);
+    pass.ops.attention_forward(shape_of(piece),
+                               {{rows.query.data, rows.query.row_stride, rows.query.sequence_stride},
+                                {rows.key.data, rows.key.row_stride, rows.key.sequence_stride},
+                                {rows.value.data, rows.value.row_stride, rows.value.sequence_stride}},
+                               context_rows(pass.at(buffers_.context), piece),
+                               pass.at(buffers_.logsumexp) + piece.first_local * batch_.sequences * heads_.query.count);
+  }
+}
+
+template <class T>
+void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>& shared) const {
+  T *const local = heads_of(pass), *const dlocal = pass.at(shared.dqkv);
+  const bool split = context_size_ > 1;
+  T* const everywhere =
+      split ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
+  T* const deverywhere = split ? shared.exchange.gradient(pass) : nullptr;
+  const auto constant = [](const HeadRows<T>& rows) {
+    return HeadRows<const T>{rows.data, rows.row_stride, rows.sequence_stride};
+  };
+  {
+    const OpTimer timer(pass.clock, "attention backward", {});
+    for (const ContextPiece& piece : pieces_) {
+      const Rows from = rows_of(local, everywhere, piece), to = rows_of(dlocal, deverywhere, piece);
+      pass.ops.attention_backward(
+          shape_of(piece), {{constant(from.query), constant(from.key), constant(from.value)},
+                            constant(context_rows(pass.at(buffers_.context), piece)),
+                            pass.at(buffers_.logsumexp) + piece.first_local * batch_.sequences * heads_.query.count,
+                            constant(context_rows(pass.at(shared.dcontext), piece)),
+                            to.query,
+                            to.key,
+                            to.value,
+                            split});
+    }
+  }
+  if (split) shared.exchange.scatter_gradient(pass, dlocal + heads_.query_width(), heads_.row_width());
+}
+
+template <class T>
+void Attention<T>::forward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, T* y) const {
+  T* const qkv = pass.at(buffers_.qkv_values);
+  qkv_.forward_with_bias(pass, batch_.tokens(), x, qkv);
+  if (query_norm_) norm_heads(pass);
+  if (rotary_) {
+    const OpTimer timer(pass.clock, "rotary positions", {});
+    pass.ops.rope_in_place(rope_shape(), shared.rope(pass), +1, heads_of(pass));
+  }
+  attend(pass, shared);
+  out_.forward(pass, batch_.tokens(), pass.at(buffers_.context), y);
+}
+
+template <class T>
+void Attention<T>::backward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, const T* dy,
+                            T* dx) const {
+  T* const dqkv = pass.at(shared.dqkv);
+  out_.backward(pass, batch_.tokens(), pass.at(buffers_.context), dy, pass.at(shared.dcontext));
+  attend_backward(pass, shared);
+  if (rotary_) {
+    const OpTimer timer(pass.clock, "rotary positions", {});
+    pass.ops.rope_in_place(rope_shape(), shared.rope(pass), -1, dqkv);
+  }
+  if (query_norm_) norm_heads_backward(pass, dqkv);
+  qkv_.backward_with_bias(pass, batch_.tokens(), x, dqkv, dx);
+}
+
+template struct AttentionShared<float>;
+template struct AttentionShared<bf16>;
+template struct AttentionShared<f16>;
+template struct AttentionShared<double>;
+template class Attention<float>;
+template class Attention<bf16>;
+template class Attention<f16>;
+template class Attention<double>;
+
+}  // namespace tprimat::engine

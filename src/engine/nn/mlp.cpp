@@ -1,0 +1,109 @@
+#include "nn/mlp.h"
+
+#include "base/check.h"
+#include "nn/attention.h"
+
+namespace tprimat::engine {
+namespace {
+
+LinearShape up_shape(const ModelSpec& model, const Sharing& sharing) {
+  const RowRange own = local_inner(model, sharing);
+  LinearShape shape;
+  shape.weight = output_shard({own}, model.ffn_hidden_size, model.hidden_size);
+  if (model.mlp == MlpKind::swiglu)
+    shape.weight = output_shard({own, {model.ffn_hidden_size + own.first, own.count}}, 2 * model.ffn_hidden_size,
+                                model.hidden_size);
+  shape.init_stddev = k_init_stddev;
+  return shape;
+}
+
+LinearShape down_shape(const ModelSpec& model, const Sharing& sharing) {
+  return {input_shard(model.hidden_size, local_inner(model, sharing), model.ffn_hidden_size),
+          residual_init_stddev(model), true, 0};
+}
+
+}  // namespace
+
+template <class T>
+Mlp<T>::Mlp(const ModelSpec& model, const Plan& plan, const MlpBuffers& buffers, const std::string& name)
+    : kind_(model.mlp),
+      rows_(plan.tokens()),
+      width_(local_inner(model, plan.sharing).count),
+      up_(plan, buffers.up, name + (kind_ == MlpKind::swiglu ? ".gate_up" : ".up"), up_shape(model, plan.sharing)),
+      down_(plan, buffers.down, name + ".down", down_shape(model, plan.sharing)),
+      buffers_(buffers),
+      inner_is_kept_(plan.recompute != Recompute::selective),
+      rounds_to_fp8_(plan.rounds_to_fp8) {
+  CHECK(buffers.up_values.count == rows_ * up_.outputs() && buffers.inner.count == rows_ * width_);
+}
+
+template <class T>
+bool Mlp<T>::fuses_gelu(const Pass<T>& pass) const {
+  return kind_ == MlpKind::gelu && pass.ops.fuses_gelu && !rounds_to_fp8_;
+}
+
+// What is to be added to `up_values_` before the gelu: where that is fused, they have the bias.
+template <class T>
+const T* Mlp<T>::bias_to_come(const Pass<T>& pass) const {
+  return fuses_gelu(pass) ? nullptr : up_.bias(pass);
+}
+
+template <class T>
+void Mlp<T>::activate(const Pass<T>& pass) const {
+  const OpTimer timer(pass.clock, "mlp activation forward",
+                      {0, sizeof(T) * static_cast<double>(rows_ * (up_.outputs() + width_))});
+  if (kind_ == MlpKind::swiglu)
+    pass.ops.swiglu_forward({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
+  else
+    pass.ops.bias_gelu_forward({rows_, width_}, pass.at(buffers_.up_values), bias_to_come(pass),
+                               pass.at(buffers_.inner));
+}
+
+template <class T>
+void Mlp<T>::activate_backward(const Pass<T>& pass, const T* dinner, T* dup) const {
+  const OpTimer timer(pass.clock, "mlp activation backward",
+                      {0, sizeof(T) * static_cast<double>(rows_ * (2 * up_.outputs() + width_))});
+  if (kind_ == MlpKind::swiglu)
+    pass.ops.swiglu_backward({rows_, width_}, pass.at(buffers_.up_values), dinner, dup);
+  else
+    pass.ops.bias_gelu_backward({rows_, width_},
+                                {pass.at(buffers_.up_values), up_.bias(pass), dinner, dup, up_.bias_gradient(pass)});
+}
+
+template <class T>
+void Mlp<T>::forward(const Pass<T>& pass, const T* x, T* y) const {
+  T* const up = pass.at(buffers_.up_values);
+  if (fuses_gelu(pass)) {
+    up_.forward_with_gelu(pass, rows_, x, up, pass.at(buffers_.inner));
+  } else {
+    if (kind_ == MlpKind::gelu)
+      up_.forward(pass, rows_, x, up);  // the activation adds the bias
+    else
+      up_.forward_with_bias(pass, rows_, x, up);
+    activate(pass);
+  }
+  down_.forward(pass, rows_, pass.at(buffers_.inner), y);
+}
+
+template <class T>
+void Mlp<T>::backward(const Pass<T>& pass, const SharedBuffers& shared, const T* x, const T* dy, T* dx) const {
+  T* const dinner = pass.at(shared.dinner);
+  T* const dup = pass.at(shared.dup);
+  if (!inner_is_kept_) activate(pass);
+  const T* const inner = pass.at(buffers_.inner);
+  if (fuses_gelu(pass)) {
+    down_.backward_through_gelu(pass, rows_, {pass.at(buffers_.up_values), inner}, dy, dup);
+    return up_.backward_with_bias(pass, rows_, x, dup, dx);
+  }
+  down_.backward(pass, rows_, inner, dy, dinner);
+  activate_backward(pass, dinner, dup);
+  if (kind_ == MlpKind::swiglu) return up_.backward_with_bias(pass, rows_, x, dup, dx);
+  up_.backward(pass, rows_, x, dup, dx);  // the bias has its gradient from the activation's
+}
+
+template class Mlp<float>;
+template class Mlp<bf16>;
+template class Mlp<f16>;
+template class Mlp<double>;
+
+}  // namespace tprimat::engine

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "nn/linear.h"
+
+namespace tprimat::engine {
+
+// SwiGLU: gate and up in one product, silu(gate)·up, down. GELU: up, gelu, down; on a device that fuses the gelu, in
+// the products of up (forward) and down (backward), unless they are rounded to fp8.
+template <class T>
+class Mlp {
+ public:
+  Mlp(const ModelSpec& model, const Plan& plan, const MlpBuffers& buffers, const std::string& name);
+
+  // x, y: tokens×hidden; y without the output's bias, which joins when all ranks' parts are summed.
+  void forward(const Pass<T>& pass, const T* x, T* y) const;
+  void backward(const Pass<T>& pass, const SharedBuffers& shared, const T* x, const T* dy, T* dx) const;
+  const Linear<T>& output() const { return down_; }
+
+ private:
+  bool fuses_gelu(const Pass<T>& pass) const;
+  const T* bias_to_come(const Pass<T>& pass) const;
+  void activate(const Pass<T>& pass) const;
+  void activate_backward(const Pass<T>& pass, const T* dinner, T* dup) const;
+
+  MlpKind kind_;
+  int64_t rows_, width_;
+  Linear<T> up_;  // gate and up together where the MLP is gated
+  Linear<T> down_;
+  MlpBuffers buffers_;
+  bool inner_is_kept_, rounds_to_fp8_;
+};
+
+}  // namespace tprimat::engine

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+
+#include "comm/rank_groups.h"
+#include "device/accelerator.h"
+#include "device/arena.h"
+#include "memory/layer_buffers.h"
+#include "nn/op_clock.h"
+#include "nn/parameters.h"
+#include "ops/op_table.h"
+#include "spec/train_spec.h"
+
+namespace tprimat::engine {
+
+// What a layer needs while it is being built, besides its buffers: the rank's shape, and where weights get their names.
+struct Plan : RankShape {
+  ParameterTable& parameters;
+};
+
+// Weights and gradients of one unit while it works: element `begin` of the flat vectors is at [0].
+template <class T>
+struct UnitView {
+  const T* weights = nullptr;
+  Accum<T>* gradients = nullptr;  // nullptr where none are wanted
+  int64_t begin = 0;
+  bool is_first = false;  // the gradients of weights that are written first are not there yet (Parameter)
+};
+
+// Where weights live. Most layouts have them all the time; ZeRO-3 gathers each unit when it is opened.
+template <class T>
+class WeightHome {
+ public:
+  virtual ~WeightHome() = default;
+  // Weights of the unit, complete, until close(). `next` (or -1) will be opened after it.
+  virtual UnitView<T> open(int unit, int next) = 0;
+  virtual void close(int unit) = 0;
+  // The same with a gradient buffer to add to. Where the view says that it is the first, gradients of weights that are
+  // written first hold anything, and the others zeros.
+  virtual UnitView<T> open_for_backward(int unit, int next) = 0;
+  // This micro batch has added its gradients.
+  // `complete` is false where the same micro batch will open the unit for its gradients once more (a tied embedding).
+  virtual void close_after_backward(int unit, bool complete) = 0;
+};
+
+// What does the work: a device and its operations.
+template <class T>
+struct Compute {
+  Device& device;
+  const OpTable<T>& ops;
+  Accelerator* accelerator = nullptr;  // the device, where it is a GPU
+};
+
+// What a forward or backward pass works with. T is float, bf16, f16, or double for the reference. Only `ops` and
+// `device` touch what lies in the arena.
+template <class T>
+struct Pass {
+  Device& device;
+  const OpTable<T>& ops;
+  const Arena& arena;
+  std::byte* bank = nullptr;  // activations of this micro batch
+  const RankGroups& ranks;
+  double* loss = nullptr;  // Σ of the losses of this pass, nats; added to
+  UnitView<T> unit = {};
+  OpClock* clock = nullptr;
+
+  template <class V>
+  Stored<T, V>* at(Slot<V> slot) const {
+    return slot.place == Place::arena ? arena.as<T>(slot) : reinterpret_cast<Stored<T, V>*>(bank + slot.offset);
+  }
+  template <class V>
+  void copy(int64_t count, const V* from, V* to) const {
+    const size_t bytes = static_cast<size_t>(count) * sizeof(V);
+    ops.copy({from, to, 1, bytes, bytes, bytes});
+  }
+  // Rows that lie `stride` values apart.
+  template <class V>
+  struct Rows {
+    V* first;
+    int64_t stride;
+  };
+  // `width` values of each of `rows` rows.
+  void copy_rows(int64_t rows, int64_t width, Rows<const T> from, Rows<T> to) const {
+    const auto bytes = [](int64_t values) { return static_cast<size_t>(values) * sizeof(T); };
+    ops.copy({from.first, to.first, rows, bytes(width), bytes(from.stride), bytes(to.stride)});
+  }
+  template <class V>
+  void clear(int64_t count, V* values) const {
+    ops.clear(values, static_cast<size_t>(count) * sizeof(V));
+  }
+  const T* weight(int64_t offset) const { return unit.weights + (offset - unit.begin); }
+  Accum<T>* gradient(int64_t offset) const { return unit.gradients + (offset - unit.begin); }
+  // What the product that makes the gradient of a weight which is written first does.
+  bool adds_to_gradients() const { return !unit.is_first; }
+  Pass with(const UnitView<T>& view) const {
+    Pass pass = *this;
+    pass.unit = view;
+    return pass;
+  }
+};
+
+}  // namespace tprimat::engine

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+
+#include "device/element.h"
+
+namespace tprimat::engine {
+
+// Causal self-attention with grouped key/value heads (Ainslie et al., arXiv 2305.13245), computed in tiles with a
+// running softmax (Dao et al., arXiv 2205.14135): the queries×keys matrix is never stored.
+struct AttentionShape {
+  int64_t batch = 0;        // sequences
+  int64_t queries = 0;      // per sequence
+  int64_t keys = 0;         // per sequence; keys past the last query's position are not looked at
+  int64_t first_query = 0;  // position of query 0 among the keys; above 0 where ranks share a sequence
+  int64_t heads = 0;
+  int64_t kv_heads = 0;  // divides heads; query head h uses key/value head h / (heads / kv_heads)
+  int64_t head_dim = 0;
+  int64_t window = 0;  // a query at position t sees keys t−window+1 … t; 0: all up to t
+
+  int64_t first_key(int64_t position) const { return window > 0 && position >= window ? position - window + 1 : 0; }
+};
+
+// Rows of heads: element (b, t, h, c) is at data[b·sequence_stride + t·row_stride + h·head_dim + c].
+template <class T>
+struct HeadRows {
+  T* data = nullptr;
+  int64_t row_stride = 0;
+  int64_t sequence_stride = 0;
+};
+
+// y[b,t,h] = Σ_s softmax_s(q·k_s / √head_dim) v_s.   query, y: batch×queries×heads; key, value: batch×keys×kv_heads;
+// logsumexp: batch×heads×queries, kept for the backward pass.
+template <class T>
+struct AttentionInputs {
+  HeadRows<const T> query, key, value;
+};
+template <class T>
+void attention_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y,
+                       Accum<T>* logsumexp);
+
+template <class T>
+struct AttentionGradient {
+  AttentionInputs<T> inputs;
+  HeadRows<const T> y;
+  const Accum<T>* logsumexp;
+  HeadRows<const T> dy;
+  HeadRows<T> dquery;        // overwritten
+  HeadRows<T> dkey, dvalue;  // overwritten, or added to
+  bool accumulate = false;   // add to dkey and dvalue
+};
+template <class T>
+void attention_backward(const AttentionShape& shape, const AttentionGradient<T>& gradient);
+
+}  // namespace tprimat::engine

@@ -1,0 +1,374 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/cpu/attention.cpp"
+#include <hwy/foreach_target.h>
+
+#include "ops/attention.h"
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "device/parallel.h"
+#include "ops/cpu/attention_tiles.h"
+#include "ops/cpu/bf16_attention.h"
+#include "ops/cpu/lanes-inl.h"
+#include "ops/cpu/tile-inl.h"
+#include "ops/reference/attention.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tprimat::engine {
+namespace HWY_NAMESPACE {
+
+constexpr float k_minus_infinity = -std::numeric_limits<float>::infinity();
+
+// `count` rows of head_dim values, `stride` apart.
+template <class T>
+struct RowsOf {
+  const T* first;
+  int64_t stride, count;
+};
+
+// As dense float rows of `width`, times `factor`; the padding is zeroed.
+template <class T>
+void widen_rows(const AttentionTiles& t, const RowsOf<T>& rows, float factor, float* to) {
+  const auto [from, stride, count] = rows;
+  for (int64_t r = 0; r < count; ++r) {
+    for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
+      hn::StoreU(hn::Mul(load(d, from + r * stride + c), hn::Set(d, factor)), d, to + r * t.width + c);
+    });
+    std::fill(to + r * t.width + t.shape.head_dim, to + (r + 1) * t.width, 0.0f);
+  }
+}
+
+// Dense rows (length×width) as transposed tiles: tile j holds width×64, so that its columns are the keys of the tile.
+inline void transpose_tiles(const AttentionTiles& t, const float* rows, float* to) {
+  for (int64_t tile = 0; tile < t.key_tiles; ++tile)
+    for (int64_t r = 0; r < k_tile; ++r)
+      for (int64_t c = 0; c < t.width; ++c)
+        to[(tile * t.width + c) * k_tile + r] = rows[(tile * k_tile + r) * t.width + c];
+}
+
+// Dense float copies of the group's keys or values; rows past the last one are zero.
+template <class T>
+float* widen_sequence(const AttentionTiles& t, const HeadRows<const T>& rows, const HeadGroup& group, float* to) {
+  widen_rows<T>(t, {t.head(rows, group.batch, group.kv_head, 0), rows.row_stride, t.keys}, 1.0f, to);
+  std::fill(to + t.keys * t.width, to + t.key_length() * t.width, 0.0f);
+  return to;
+}
+
+inline void mask_scores(const AttentionTiles& t, int64_t query_tile, int64_t key_tile, float* scores) {
+  for (int64_t r = 0; r < t.rows(query_tile); ++r, scores += k_tile) {
+    const int64_t position = t.position(query_tile) + r, start = key_tile * k_tile;
+    const int64_t first = std::clamp<int64_t>(t.first_key(position) - start, 0, k_tile);
+    const int64_t end = std::clamp<int64_t>(t.end_key(position) - start, first, k_tile);
+    std::fill(scores, scores + first, k_minus_infinity);
+    std::fill(scores + end, scores + k_tile, k_minus_infinity);
+  }
+}
+
+// scores = queries · keysᵀ of `rows` queries and one tile of keys.
+inline void score_tile(const AttentionTiles& t, int64_t rows, const float* queries, const float* keys, float* scores) {
+  multiply_tile<false>({queries, t.width, 1, keys, k_tile, scores, k_tile, rows, k_tile, t.shape.head_dim});
+}
+
+struct RunningRow {
+  float largest = k_minus_infinity;
+  float sum = 0.0f;
+};
+
+// scores ← e^(scores − largest so far); the output so far is brought to the same largest.
+inline void fold_scores(float* scores, int64_t width, float* output, RunningRow& row) {
+  const Floats d;
+  auto top = hn::Set(d, k_minus_infinity);
+  for (int64_t c = 0; c < k_tile; c += static_cast<int64_t>(hn::Lanes(d))) top = hn::Max(top, hn::LoadU(d, scores + c));
+  const float largest = std::max(row.largest, hn::GetLane(hn::MaxOfLanes(d, top)));
+  if (largest == k_minus_infinity) {
+    std::fill(scores, scores + k_tile, 0.0f);
+    return;
+  }
+  const float shrink = std::exp(row.largest - largest);
+  const float added = sum_lanes(0, k_tile, [&](auto lanes, int64_t c) HWY_ATTR {
+    const auto power = hn::Exp(lanes, hn::Sub(load(lanes, scores + c), hn::Set(lanes, largest)));
+    store(lanes, power, scores + c);
+    return power;
+  });
+  row = {largest, row.sum * shrink + added};
+  if (shrink != 1.0f)
+    for_whole_lanes(width, [&](auto lanes, int64_t c) HWY_ATTR {
+      store(lanes, hn::Mul(load(lanes, output + c), hn::Set(lanes, shrink)), output + c);
+    });
+}
+
+// What the forward pass of one group holds in float: keys_t and values key_length×width, the others one tile.
+struct ForwardBuffers {
+  float *keys_t, *values, *queries, *output, *scores;
+  RunningRow* running;
+};
+
+template <class T>
+ForwardBuffers prepare_forward(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs,
+                               TileScratch& scratch) {
+  const int64_t whole = t.key_length() * t.width, tile = k_tile * t.width;
+  ForwardBuffers b{};
+  const float* keys = widen_sequence(t, inputs.key, group, scratch.take(whole));
+  b.values = widen_sequence(t, inputs.value, group, scratch.take(whole));
+  b.keys_t = scratch.take(whole);
+  transpose_tiles(t, keys, b.keys_t);
+  b.queries = scratch.take(tile), b.output = scratch.take(tile), b.scores = scratch.take(k_tile * k_tile);
+  return b;
+}
+
+// One tile of queries of one head against all keys it may see; leaves the output times the sum of each row.
+inline void attend_tile(const AttentionTiles& t, const ForwardBuffers& b, int64_t query_tile) {
+  std::fill(b.output, b.output + k_tile * t.width, 0.0f);
+  std::fill(b.running, b.running + k_tile, RunningRow{});
+  for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
+    score_tile(t, t.rows(query_tile), b.queries, b.keys_t + key_tile * t.width * k_tile, b.scores);
+    if (t.needs_mask(query_tile, key_tile)) mask_scores(t, query_tile, key_tile, b.scores);
+    for (int64_t r = 0; r < t.rows(query_tile); ++r)
+      fold_scores(b.scores + r * k_tile, t.width, b.output + r * t.width, b.running[r]);
+    multiply_tile<true>({b.scores, k_tile, 1, b.values + key_tile * k_tile * t.width, t.width, b.output, t.width,
+                         t.rows(query_tile), t.width, k_tile});
+  }
+}
+
+// Divides a tile by the sums of its rows; queries that see no key get zeros.
+template <class T>
+void finish_tile(const AttentionTiles& t, const ForwardBuffers& b, int64_t query_tile, const HeadRows<T>& y,
+                 float* logsumexp) {
+  for (int64_t r = 0; r < t.rows(query_tile); ++r) {
+    const RunningRow& row = b.running[r];
+    logsumexp[r] = row.largest + std::log(row.sum);
+    const float share = t.sees_nothing(t.position(query_tile) + r) ? 0.0f : 1.0f / row.sum;
+    T* to = y.data + r * y.row_stride;
+    for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
+      store(d, hn::Mul(load(d, b.output + r * t.width + c), hn::Set(d, share)), to + c);
+    });
+  }
+}
+
+template <class T>
+void forward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs,
+                   const HeadRows<T>& y, float* logsumexp) {
+  ForwardBuffers b = prepare_forward(t, group, inputs, thread_scratch(t));
+  RunningRow running[k_tile];
+  b.running = running;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
+  for (int64_t head = group.kv_head * t.heads_per_group(); head < (group.kv_head + 1) * t.heads_per_group(); ++head) {
+    for (int64_t tile = 0; tile < t.query_tiles; ++tile) {
+      const int64_t start = tile * k_tile;
+      const T* queries = t.head(inputs.query, group.batch, head, start);
+      widen_rows<T>(t, {queries, inputs.query.row_stride, t.rows(tile)}, scale, b.queries);
+      attend_tile(t, b, tile);
+      finish_tile<T>(t, b, tile, {t.head(y, group.batch, head, start), y.row_stride, y.sequence_stride},
+                     logsumexp + t.statistic(group, head, start));
+    }
+  }
+}
+
+// What the backward pass of one group holds in float, all key_length×width or one tile of it.
+struct BackwardBuffers {
+  float *keys, *keys_t, *values_t, *dkeys, *dvalues;
+  float *queries, *doutput, *dqueries, *scores, *dscores, *logsumexp, *dot;
+};
+
+template <class T>
+BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs,
+                                 TileScratch& scratch) {
+  const int64_t whole = t.key_length() * t.width, tile = k_tile * t.width;
+  BackwardBuffers b{};
+  b.keys = widen_sequence(t, inputs.key, group, scratch.take(whole));
+  b.keys_t = scratch.take(whole);
+  transpose_tiles(t, b.keys, b.keys_t);
+  b.dvalues = scratch.take(whole);
+  b.values_t = scratch.take(whole);
+  transpose_tiles(t, widen_sequence(t, inputs.value, group, b.dvalues), b.values_t);  // dvalues lends its room
+  b.dkeys = scratch.take(whole);
+  std::fill(b.dvalues, b.dvalues + whole, 0.0f);
+  std::fill(b.dkeys, b.dkeys + whole, 0.0f);
+  b.queries = scratch.take(tile), b.doutput = scratch.take(tile), b.dqueries = scratch.take(tile);
+  b.scores = scratch.take(k_tile * k_tile), b.dscores = scratch.take(k_tile * k_tile);
+  b.logsumexp = scratch.take(k_tile), b.dot = scratch.take(k_tile);
+  return b;
+}
+
+// scores ← p = e^(scores − logsumexp);  dscores ← p·(dscores − dot)
+inline void softmax_backward(const BackwardBuffers& b, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r) {
+    float *p = b.scores + r * k_tile, *dp = b.dscores + r * k_tile;
+    const float logsumexp = b.logsumexp[r], dot = b.dot[r];
+    for_whole_lanes(k_tile, [&](auto d, int64_t c) HWY_ATTR {
+      const auto power = hn::Exp(d, hn::Sub(load(d, p + c), hn::Set(d, logsumexp)));
+      store(d, power, p + c);
+      store(d, hn::Mul(power, hn::Sub(load(d, dp + c), hn::Set(d, dot))), dp + c);
+    });
+  }
+}
+
+// All keys that one tile of queries sees: adds to dkeys and dvalues, fills dqueries.
+inline void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, int64_t query_tile) {
+  const int64_t rows = t.rows(query_tile), width = t.width;
+  std::fill(b.dqueries, b.dqueries + k_tile * width, 0.0f);
+  for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
+    const int64_t at = key_tile * k_tile * width;
+    score_tile(t, t.rows(query_tile), b.queries, b.keys_t + key_tile * t.width * k_tile, b.scores);
+    if (t.needs_mask(query_tile, key_tile)) mask_scores(t, query_tile, key_tile, b.scores);
+    multiply_tile<false>(
+        {b.doutput, width, 1, b.values_t + at, k_tile, b.dscores, k_tile, rows, k_tile, t.shape.head_dim});
+    softmax_backward(b, rows);
+    multiply_tile<true>({b.scores, 1, k_tile, b.doutput, width, b.dvalues + at, width, k_tile, width, rows});
+    multiply_tile<true>({b.dscores, 1, k_tile, b.queries, width, b.dkeys + at, width, k_tile, width, rows});
+    multiply_tile<true>({b.dscores, k_tile, 1, b.keys + at, width, b.dqueries, width, rows, width, k_tile});
+  }
+}
+
+struct HeadTile {
+  int64_t head, tile;
+};
+
+template <class T>
+void load_query_tile(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g, HeadTile which,
+                     const BackwardBuffers& b) {
+  const auto [head, tile] = which;
+  const int64_t start = tile * k_tile, rows = t.rows(tile);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
+  const HeadRows<const T>& queries = g.inputs.query;
+  widen_rows<T>(t, {t.head(queries, group.batch, head, start), queries.row_stride, rows}, scale, b.queries);
+  widen_rows<T>(t, {t.head(g.dy, group.batch, head, start), g.dy.row_stride, rows}, 1.0f, b.doutput);
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* y = t.head(g.y, group.batch, head, start + r);
+    // Without a visible key the scores are −∞ and so is their logsumexp; 0 makes e^(score − logsumexp) 0.
+    const bool sees_nothing = t.sees_nothing(t.position(tile) + r);
+    b.logsumexp[r] = sees_nothing ? 0.0f : g.logsumexp[t.statistic(group, head, start + r)];
+    b.dot[r] = sum_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
+      return hn::Mul(load(d, y + c), load(d, b.doutput + r * t.width + c));
+    });
+  }
+}
+
+// Dense float rows back to rows of T, `stride` apart.
+template <class T>
+void narrow_rows(const AttentionTiles& t, const float* from, int64_t rows, float factor, const HeadRows<T>& to) {
+  for (int64_t r = 0; r < rows; ++r)
+    for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
+      store(d, hn::Mul(load(d, from + r * t.width + c), hn::Set(d, factor)), to.data + r * to.row_stride + c);
+    });
+}
+
+// dkey or dvalue of one group: rows that no query sees get zeros, or stay.
+template <class T>
+void store_key_gradient(const AttentionTiles& t, const HeadGroup& group, const float* from, bool accumulate,
+                        const HeadRows<T>& rows) {
+  T* first = t.head(rows, group.batch, group.kv_head, 0);
+  if (!accumulate) {
+    narrow_rows<T>(t, from, t.keys, 1.0f, {first, rows.row_stride, 0});
+    for (int64_t s = t.keys; s < t.shape.keys; ++s) std::fill_n(first + s * rows.row_stride, t.shape.head_dim, T{});
+    return;
+  }
+  for (int64_t s = 0; s < t.keys; ++s) {
+    T* row = first + s * rows.row_stride;
+    for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
+      store(d, hn::Add(load(d, row + c), load(d, from + s * t.width + c)), row + c);
+    });
+  }
+}
+
+template <class T>
+void backward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g) {
+  const BackwardBuffers b = prepare_backward(t, group, g.inputs, thread_scratch(t));
+  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
+  for (int64_t head = group.kv_head * t.heads_per_group(); head < (group.kv_head + 1) * t.heads_per_group(); ++head) {
+    for (int64_t tile = 0; tile < t.query_tiles; ++tile) {
+      load_query_tile(t, group, g, {head, tile}, b);
+      backward_tile(t, b, tile);
+      T* dquery = t.head(g.dquery, group.batch, head, tile * k_tile);
+      narrow_rows<T>(t, b.dqueries, t.rows(tile), scale, {dquery, g.dquery.row_stride, 0});
+    }
+  }
+  store_key_gradient(t, group, b.dkeys, g.accumulate, g.dkey);
+  store_key_gradient(t, group, b.dvalues, g.accumulate, g.dvalue);
+}
+
+#define TPRIMAT_KERNELS(T)                                                                                  \
+  void forward_group_##T(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs, \
+                         const HeadRows<T>& y, float* logsumexp) {                                          \
+    forward_group<T>(t, group, inputs, y, logsumexp);                                                       \
+  }                                                                                                         \
+  void backward_group_##T(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g) { \
+    backward_group<T>(t, group, g);                                                                         \
+  }
+TPRIMAT_KERNELS(float)
+TPRIMAT_KERNELS(bf16)
+TPRIMAT_KERNELS(f16)
+#undef TPRIMAT_KERNELS
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tprimat::engine
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tprimat::engine {
+namespace {
+
+// Whether the products were left to the CPU's own instructions for bf16.
+template <class T>
+bool in_bf16(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, float* logsumexp) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (!has_bf16_attention(shape)) return false;
+    bf16_attention_forward(shape, inputs, y, logsumexp);
+    return true;
+  }
+  return false;
+}
+template <class T>
+bool in_bf16(const AttentionShape& shape, const AttentionGradient<T>& gradient) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (!has_bf16_attention(shape)) return false;
+    bf16_attention_backward(shape, gradient);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+#define TPRIMAT_ATTENTION(T)                                                                                     \
+  HWY_EXPORT(forward_group_##T);                                                                                 \
+  HWY_EXPORT(backward_group_##T);                                                                                \
+  template <>                                                                                                    \
+  void attention_forward<T>(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, \
+                            float* logsumexp) {                                                                  \
+    if (in_bf16<T>(shape, inputs, y, logsumexp)) return;                                                         \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(forward_group_##T);                                                 \
+    const AttentionTiles tiles(shape);                                                                           \
+    for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, inputs, y, logsumexp); });              \
+  }                                                                                                              \
+  template <>                                                                                                    \
+  void attention_backward<T>(const AttentionShape& shape, const AttentionGradient<T>& g) {                       \
+    if (in_bf16<T>(shape, g)) return;                                                                            \
+    const auto kernel = HWY_DYNAMIC_DISPATCH(backward_group_##T);                                                \
+    const AttentionTiles tiles(shape);                                                                           \
+    for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, g); });                                 \
+  }
+TPRIMAT_ATTENTION(float)
+TPRIMAT_ATTENTION(bf16)
+TPRIMAT_ATTENTION(f16)
+#undef TPRIMAT_ATTENTION
+
+template <>
+void attention_forward<double>(const AttentionShape& shape, const AttentionInputs<double>& inputs,
+                               const HeadRows<double>& y, double* logsumexp) {
+  reference::attention_forward(shape, inputs, y, logsumexp);
+}
+template <>
+void attention_backward<double>(const AttentionShape& shape, const AttentionGradient<double>& g) {
+  reference::attention_backward(shape, g);
+}
+
+}  // namespace tprimat::engine
+#endif  // HWY_ONCE

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/check.h"
+#include "device/parallel.h"
+#include "ops/attention.h"
+
+namespace tprimat::engine {
+
+// One thread's work: all query heads that share one key/value head of one sequence. Keys and values are widened to
+// float once and kept in tiles of 64, so that every product below runs on data in the cache. Query tiles count from
+// first_query, key tiles from key 0.
+inline constexpr int64_t k_tile = 64;
+
+struct HeadGroup {
+  int64_t batch, kv_head;
+};
+
+// work(group) for every group, dealt out as threads become free.
+template <class GroupWork>
+void for_groups(const AttentionShape& shape, const GroupWork& work) {
+  CHECK(shape.heads % shape.kv_heads == 0 && shape.first_query >= 0);
+  parallel_each(shape.batch * shape.kv_heads, [&](int64_t index) {
+    work(HeadGroup{index / shape.kv_heads, index % shape.kv_heads});
+  });
+}
+
+struct AttentionTiles {
+  explicit AttentionTiles(const AttentionShape& s)
+      : shape(s),
+        width((s.head_dim + 15) / 16 * 16),
+        query_tiles((s.queries + k_tile - 1) / k_tile),
+        keys(std::min(s.keys, s.first_query + s.queries)),
+        key_tiles((keys + k_tile - 1) / k_tile) {}
+
+  const AttentionShape shape;
+  const int64_t width;  // head_dim rounded up to whole vectors; the rest is zero
+  const int64_t query_tiles;
+  const int64_t keys;  // that some query may see
+  const int64_t key_tiles;
+
+  int64_t key_length() const { return key_tiles * k_tile; }  // keys rounded up to whole tiles
+  int64_t rows(int64_t query_tile) const { return std::min(k_tile, shape.queries - query_tile * k_tile); }
+  int64_t position(int64_t query_tile) const { return shape.first_query + query_tile * k_tile; }  // of its first query
+  // Keys that the query at `position` sees: [first_key, end_key), empty where first_key is not below end_key.
+  int64_t first_key(int64_t position) const { return shape.first_key(position); }
+  int64_t end_key(int64_t position) const { return std::min(keys, position + 1); }
+  bool sees_nothing(int64_t position) const { return first_key(position) >= end_key(position); }
+  int64_t first_key_tile(int64_t query_tile) const { return first_key(position(query_tile)) / k_tile; }
+  int64_t end_key_tile(int64_t query_tile) const {
+    return (end_key(position(query_tile) + rows(query_tile) - 1) + k_tile - 1) / k_tile;
+  }
+  // Whether some pair of query and key in the two tiles must not see each other.
+  bool needs_mask(int64_t query_tile, int64_t key_tile) const {
+    const int64_t first = position(query_tile), last = first + rows(query_tile) - 1;
+    return (key_tile + 1) * k_tile > end_key(first) || key_tile * k_tile < first_key(last);
+  }
+  template <class T>
+  T* head(const HeadRows<T>& rows_of, int64_t batch, int64_t head, int64_t t) const {
+    return rows_of.data + batch * rows_of.sequence_stride + t * rows_of.row_stride + head * shape.head_dim;
+  }
+  int64_t statistic(const HeadGroup& g, int64_t head, int64_t t) const {
+    return (g.batch * shape.heads + head) * shape.queries + t;
+  }
+  int64_t heads_per_group() const { return shape.heads / shape.kv_heads; }
+};
+
+// Float buffers that one thread reuses for every group it works on.
+class TileScratch {
+ public:
+  float* take(int64_t count) {
+    const size_t at = used_;
+    used_ += static_cast<size_t>((count + 31) / 32 * 32);
+    CHECK(used_ <= memory_.size());
+    return memory_.data() + at;
+  }
+  void restart(int64_t capacity) {
+    if (memory_.size() < static_cast<size_t>(capacity)) memory_.resize(static_cast<size_t>(capacity));
+    used_ = 0;
+  }
+
+ private:
+  std::vector<float> memory_;
+  size_t used_ = 0;
+};
+
+inline TileScratch& thread_scratch(const AttentionTiles& tiles) {
+  thread_local TileScratch scratch;
+  scratch.restart(tiles.key_length() * tiles.width * 6 + k_tile * (tiles.width * 4 + k_tile * 4 + 8) + 1024);
+  return scratch;
+}
+
+}  // namespace tprimat::engine

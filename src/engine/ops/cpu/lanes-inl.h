@@ -1,0 +1,132 @@
+// Per-target include (no #pragma once): vectors of float loaded from and stored to float, bf16 or f16 arrays.
+#if defined(TPRIMAT_OPS_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TPRIMAT_OPS_CPU_LANES_INL_H_
+#undef TPRIMAT_OPS_CPU_LANES_INL_H_
+#else
+#define TPRIMAT_OPS_CPU_LANES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "device/element.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tprimat::engine {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using OneFloat = hn::CappedTag<float, 1>;
+
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> load([[maybe_unused]] D d, const bf16* from) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<uint32_t, D> d32;
+  const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from)));
+  return hn::BitCast(d, hn::ShiftLeft<16>(bits));
+}
+
+template <class D>
+HWY_INLINE void store(D d, hn::Vec<D> value, float* to) {
+  hn::StoreU(value, d, to);
+}
+
+// Round to nearest even, as to_bf16; a NaN keeps its upper bits, so it stays a NaN unless its payload is in the lowest
+// 16 bits only, which arithmetic does not produce.
+template <class D>
+HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<uint32_t, D> d32;
+  const hn::Rebind<int32_t, D> di32;
+  const auto bits = hn::BitCast(d32, value);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7FFFu))));
+  const auto kept = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(value)), hn::ShiftRight<16>(bits), rounded);
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di32, kept)), d16, reinterpret_cast<uint16_t*>(to));
+}
+
+// Whether conversions between float and IEEE binary16 are instructions here; Highway's replacement for older x86 CPUs
+// does not round.
+#undef TPRIMAT_HAS_F16
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || HWY_TARGET == HWY_NEON
+#define TPRIMAT_HAS_F16 1
+#else
+#define TPRIMAT_HAS_F16 0
+#endif
+
+#if TPRIMAT_HAS_F16
+template <class D>
+HWY_INLINE hn::Vec<D> load([[maybe_unused]] D d, const f16* from) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<hwy::float16_t, D> df16;
+  return hn::PromoteTo(d, hn::BitCast(df16, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from))));
+}
+template <class D>
+HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> value, f16* to) {
+  const hn::Rebind<uint16_t, D> d16;
+  const hn::Rebind<hwy::float16_t, D> df16;
+  hn::StoreU(hn::BitCast(d16, hn::DemoteTo(df16, value)), d16, reinterpret_cast<uint16_t*>(to));
+}
+#else
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const f16* from) {
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(from[i]);
+  return hn::Load(d, lanes);
+}
+template <class D>
+HWY_INLINE void store(D d, hn::Vec<D> value, f16* to) {
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(value, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) to[i] = to_f16(lanes[i]);
+}
+#endif
+
+// body(d, i) over [begin, end): whole vectors first, then single lanes.
+template <class Body>
+HWY_INLINE void for_lanes(int64_t begin, int64_t end, const Body& body) {
+  const Floats d;
+  const OneFloat one;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = begin;
+  for (; i + lanes <= end; i += lanes) body(d, i);
+  for (; i < end; ++i) body(one, i);
+}
+
+// The same over [0, count) where count is a whole number of vectors.
+template <class Body>
+HWY_INLINE void for_whole_lanes(int64_t count, const Body& body) {
+  const Floats d;
+  for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) body(d, i);
+}
+
+// Sum of term(d, i) over [begin, end), in a fixed order.
+template <class Term>
+HWY_INLINE float sum_lanes(int64_t begin, int64_t end, const Term& term) {
+  const Floats d;
+  const OneFloat one;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sum_a = hn::Zero(d), sum_b = hn::Zero(d);
+  int64_t i = begin;
+  for (; i + 2 * lanes <= end; i += 2 * lanes) {
+    sum_a = hn::Add(sum_a, term(d, i));
+    sum_b = hn::Add(sum_b, term(d, i + lanes));
+  }
+  for (; i + lanes <= end; i += lanes) sum_a = hn::Add(sum_a, term(d, i));
+  float total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum_a, sum_b)));
+  for (; i < end; ++i) total += hn::GetLane(term(one, i));
+  return total;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tprimat::engine
+HWY_AFTER_NAMESPACE();
+
+#endif

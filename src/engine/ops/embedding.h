@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "device/element.h"
+
+namespace tprimat::engine {
+
+struct EmbeddingShape {
+  int64_t rows = 0;   // tokens
+  int64_t cols = 0;   // hidden size
+  int64_t vocab = 0;  // of the table, above every token; 0: not stated
+};
+
+// y[r] = table[tokens[r]].  table: vocab×cols; y: rows×cols. A token below 0 is another rank's: y[r] = 0.
+template <class T>
+void embedding_forward(const EmbeddingShape& shape, const int32_t* tokens, const T* table, T* y);
+
+// dtable[tokens[r]] += dy[r], in the order of the rows; rows with a token below 0 are left out.
+template <class T>
+void embedding_backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable);
+
+}  // namespace tprimat::engine

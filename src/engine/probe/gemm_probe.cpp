@@ -1,0 +1,86 @@
+#include "probe/gemm_probe.h"
+
+#include <fmt/format.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "device/parallel.h"
+
+namespace tprimat::engine {
+namespace {
+
+constexpr MeasuringRule k_gemm_rule;
+constexpr double k_warm_seconds = 0.2;  // before the first product: clocks rise
+
+// Two squares, and the products of an MLP and a head of width 1024 over 2048 tokens.
+std::vector<ProductShape> standard_shapes() {
+  using enum ProductPass;
+  return {{"square", forward, 1024, 1024, 1024},
+          {"square", forward, 2048, 2048, 2048},
+          {"up", forward, 2048, 4096, 1024},
+          {"down", forward, 2048, 1024, 4096},
+          {"head", forward, 2048, 8192, 1024}};
+}
+
+std::optional<ProductFormat> format_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return ProductFormat::fp32;
+    case Precision::bf16: return ProductFormat::bf16;
+    case Precision::fp16: return ProductFormat::fp16;
+    default: return std::nullopt;
+  }
+}
+
+bool is_slower(const GemmRate& a, const GemmRate& b) { return a.flops_per_second < b.flops_per_second; }
+
+GemmRate measure_shape(const ProductShape& shape, ProductFormat format) {
+  const auto product = make_product(shape, format);
+  CHECK(product != nullptr);
+  const Measured measured = measure(k_gemm_rule, thread_count(), [&] { product->run(); });
+  return {shape.name, shape.pass, shape.m, shape.n, shape.k, shape.flops() / measured.fastest_seconds, measured};
+}
+
+std::string describe_rule(size_t shapes, const GemmRate& best) {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format(
+      "fastest window of {} s over {} shapes, reached at {} x {} x {}; each shape until the windows agree to {} % or "
+      "for "
+      "{} s; oneDNN {}.{}.{} with packed weights, normal data, {} threads",
+      k_gemm_rule.window_seconds, shapes, best.m, best.n, best.k, k_gemm_rule.noise * 100, k_gemm_rule.longest_seconds,
+      version->major, version->minor, version->patch, thread_count());
+}
+
+}  // namespace
+
+std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes, ProductFormat format, int threads) {
+  CHECK(!shapes.empty());
+  if (!has_instructions(format)) return std::nullopt;
+  set_thread_count(threads);
+  const auto warm = make_product(standard_shapes().front(), format);
+  measure_window(k_warm_seconds, thread_count(), [&] { warm->run(); });
+  GemmPeak peak;
+  peak.precision = format;
+  for (const ProductShape& shape : shapes) peak.shapes.push_back(measure_shape(shape, format));
+  const auto best = std::max_element(peak.shapes.begin(), peak.shapes.end(), is_slower);
+  peak.flops_per_second = best->flops_per_second;
+  peak.cpu_share = best->measured.cpu_share;
+  peak.how = describe_rule(shapes.size(), *best);
+  return peak;
+}
+
+std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads) {
+  return measure_products(standard_shapes(), format, threads);
+}
+
+std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads) {
+  const auto format = format_of(precision);
+  if (!format) return std::nullopt;
+  if (has_instructions(*format)) return measure_gemm_peak(*format, threads);
+  std::optional<GemmPeak> peak = measure_gemm_peak(ProductFormat::fp32, threads);
+  peak->how += fmt::format("; in fp32, to which this processor widens {}", enum_name(precision));
+  return peak;
+}
+
+}  // namespace tprimat::engine

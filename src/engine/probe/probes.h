@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "probe/gemm_probe.h"
+#include "probe/memory_probe.h"
+#include "probe/model_products.h"
+#include "result/probe_report.h"
+
+namespace tprimat::engine {
+
+// All probes of the CPU, one after the other; about 12 seconds. `threads` as in measure_gemm_peak.
+ProbeReport run_cpu_probes(int threads);
+
+// What trainings in these precisions are held against, in about three seconds: the peaks of their matrix products, none
+// for fp8 and tf32, and the memory's triad. 16-bit numbers without instructions are multiplied in fp32, and have its
+// peak.
+ProbeReport run_peak_probe(const std::vector<Precision>& precisions, int threads);
+
+// What a model's own products achieve, and the peak that they compare with.
+struct ModelProbeReport {
+  std::string cpu;
+  int64_t threads = 0;
+  std::vector<GemmPeak> matmul;   // as in ProbeReport
+  std::vector<ModelRate> models;  // one per format, in the order of `matmul`
+
+  static constexpr auto fields() {
+    using P = ModelProbeReport;
+    return field_list(field("cpu", &P::cpu, "as the processor gives it"),
+                      field("threads", &P::threads, "threads that measured"),
+                      field("matmul", &P::matmul, "achievable matrix-product rate by number format"),
+                      field("models", &P::models, "what the model's own products achieve, by number format"));
+  }
+};
+
+// In the formats of trainings that the CPU has instructions for. `tokens` is MBS·SL.
+ModelProbeReport run_model_probes(const ModelSpec& model, int64_t tokens, int threads);
+
+}  // namespace tprimat::engine

@@ -1,0 +1,125 @@
+#include "program/data_encode.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/output.h"
+#include "command_line/field_table.h"
+#include "command_line/number_range.h"
+#include "command_line/parse_choice.h"
+#include "command_line/terminal.h"
+#include "data/encode/encode_dataset.h"
+
+namespace tprimat::engine {
+namespace {
+
+constexpr const char* k_encode_examples =
+    "  tprimat data encode corpus.jsonl.gz --tokenizer tokenizer.json --output data/corpus --append-eod\n"
+    "  tprimat data encode books/*.txt --tokenizer tokenizer.model --output data/books --split-by file\n\n"
+    "What a document is (--split-by)\n"
+    "  jsonl   a line that is a JSON object; its text is under --json-key. For names in .jsonl, .ndjson, .json\n"
+    "  blank   lines up to a blank one. For all other names\n"
+    "  line    a line\n"
+    "  file    a whole file\n"
+    "A line's own end, and blank lines around a document, are not part of it. Input may be gzip or zstd.";
+
+struct EncodeOptions {
+  EncodeRequest request;
+  std::string tokenizer, form, type, eod;
+  bool append_eod = false;
+};
+
+// A line on the terminal that is written over; nothing where stderr is a file.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet) : shown_(!quiet && is_live_terminal(STDERR_FILENO)) {}
+  ~ProgressLine() {
+    if (printed_at_ > 0) write_stderr("\r\x1b[K");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const EncodeProgress& progress) {
+    constexpr double k_interval = 0.2;  // seconds
+    if (!shown_ || progress.seconds < printed_at_ + k_interval || progress.bytes_read == 0) return;
+    printed_at_ = progress.seconds;
+    const double part = static_cast<double>(progress.bytes_read) / static_cast<double>(progress.bytes_in_all);
+    write_stderr(fmt::format("\r\x1b[K{} of the input, {} documents, {} tokens, {}, {} left", format_percent(part),
+                             format_count(static_cast<double>(progress.documents)),
+                             format_count(static_cast<double>(progress.tokens)),
+                             format_si(static_cast<double>(progress.text_bytes) / progress.seconds, "B/s"),
+                             format_duration(progress.seconds * (1 / part - 1))));
+  }
+
+ private:
+  bool shown_;
+  double printed_at_ = 0;  // seconds from the start
+};
+
+int32_t find_end_of_document(const Tokenizer& tokenizer, const EncodeOptions& options) {
+  if (options.eod.empty()) {
+    if (const auto end = tokenizer.end_of_document()) return *end;
+    throw Error(
+        Problem{"the tokenizer does not say which token ends a document", options.tokenizer, "name it with --eod"});
+  }
+  if (const auto token = tokenizer.find_token(options.eod)) return *token;
+  throw Error(Problem{fmt::format("the tokenizer has no token {}", options.eod), "--eod", ""});
+}
+
+ExitStatus encode(const Session& session, EncodeOptions options) {
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(options.tokenizer);
+  EncodeRequest& request = options.request;
+  if (options.append_eod || !options.eod.empty()) request.end_of_document = find_end_of_document(*tokenizer, options);
+  if (!options.form.empty()) request.form = parse_enum<DocumentForm>(options.form);
+  if (!options.type.empty()) request.type = parse_enum<TokenType>(options.type);
+  EncodeSummary summary;
+  {
+    ProgressLine line(session.quiet);
+    summary = encode_dataset(request, *tokenizer, [&](const EncodeProgress& progress) { line.show(progress); });
+  }
+  print_result(session.json ? print_json(to_json(summary)) : render_text(field_table(summary)));
+  return ExitStatus::done;
+}
+
+void add_document_options(CommandLine& encode_verb, EncodeOptions& options) {
+  encode_verb.add_option("--split-by", options.form, "What a document is (below); by default by the file's name")
+      ->check(one_of(names_of<DocumentForm>()));
+  encode_verb.add_option("--json-key", options.request.json_key, "Where the text is in a JSON object")
+      ->capture_default_str();
+  encode_verb.add_flag("--append-eod", options.append_eod, "End every document with the tokenizer's own end token");
+  encode_verb.add_option("--eod", options.eod, "End every document with this token")->type_name("TOKEN");
+}
+
+}  // namespace
+
+void add_data_encode(CommandLine& verb, Session& session) {
+  CommandLine* encode_verb = verb.add_subcommand("encode", "Turn text into a Megatron .bin/.idx pair");
+  encode_verb->footer(std::string("Examples\n") + k_encode_examples);
+  auto options = std::make_shared<EncodeOptions>();
+  EncodeRequest& request = options->request;
+  encode_verb->add_option("IN", request.inputs, "JSON lines or plain text")->required();
+  encode_verb->add_option("--tokenizer", options->tokenizer, "A tokenizer.json, or a .model of SentencePiece")
+      ->required()
+      ->type_name("FILE");
+  encode_verb->add_option("--output", request.output, "Path of the pair, without .bin and .idx")
+      ->required()
+      ->type_name("PREFIX");
+  add_document_options(*encode_verb, *options);
+  encode_verb
+      ->add_option("--dtype", options->type,
+                   "Number format of a token; by default uint16 below 65500 tokens, else int32")
+      ->check(one_of(names_of<TokenType>()));
+  encode_verb->add_option("--threads", request.threads, "Threads; 0 for all")
+      ->capture_default_str()
+      ->check(number_from(0, 4096));
+  add_json_option(*encode_verb, session);
+  encode_verb->fallthrough();
+  encode_verb->callback(
+      [&session, options] { session.action = [&session, options] { return encode(session, *options); }; });
+}
+
+}  // namespace tprimat::engine

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "command_line/field_table.h"
+#include "command_line/number_range.h"
+#include "data/dataset_summary.h"
+#include "data/dataset_writer.h"
+#include "program/data_encode.h"
+#include "program/data_samples.h"
+#include "program/verbs.h"
+
+namespace tprimat::engine {
+namespace {
+
+constexpr const char* k_data_examples =
+    "  tprimat data encode corpus.jsonl --tokenizer tokenizer.json --output corpus/text --append-eod\n"
+    "  tprimat data info corpus/text --split 949,50,1 --seq-length 1024\n"
+    "  tprimat data make --prefix corpus/synthetic --tokens 1000000 --vocab 50257\n";
+
+struct InfoOptions {
+  std::string prefix, split;
+  int64_t sequence_length = 0;
+  std::optional<int64_t> samples;
+};
+
+std::string render_splits(const std::vector<SplitSummary>& splits) {
+  TextTable table{{"split", "sequences", "from", "to", "tokens", "samples", "epochs"}, {}, {1, 2, 3, 4, 5, 6}};
+  const auto cell = [](const auto& value) { return value ? fmt::format("{}", *value) : std::string("-"); };
+  for (const SplitSummary& each : splits)
+    table.rows.push_back({std::string(enum_name(each.split)), fmt::format("{}", each.sequences),
+                          fmt::format("{}", each.first_sequence), fmt::format("{}", each.end_sequence),
+                          fmt::format("{}", each.tokens), cell(each.samples), cell(each.epochs)});
+  return render_text(table);
+}
+
+ExitStatus print_info(const Session& session, const InfoOptions& options) {
+  std::vector<SplitSummary> splits;
+  if (!options.split.empty())
+    splits = summarise_splits(options.prefix, {options.split, options.sequence_length, options.samples});
+  const DatasetSummary summary = summarise_dataset(options.prefix);
+  if (session.json) {
+    Json json = to_json(summary);
+    if (!splits.empty()) json["splits"] = to_json(splits);
+    print_result(print_json(json));
+  } else {
+    print_result(render_text(field_table(summary)));
+    if (!splits.empty()) print_result("\n" + render_splits(splits));
+  }
+  return ExitStatus::done;
+}
+
+ExitStatus make_dataset(const Session& session, const SyntheticDatasetSpec& spec) {
+  write_synthetic_dataset(spec);
+  return print_info(session, {spec.prefix, "", 0, std::nullopt});
+}
+
+void add_make(CommandLine& verb, Session& session) {
+  CommandLine* make = verb.add_subcommand("make", "Write the synthetic corpus as a Megatron .bin/.idx pair");
+  auto spec = std::make_shared<SyntheticDatasetSpec>();
+  make->add_option("--prefix", spec->prefix, "Path of the pair, without .bin and .idx")
+      ->required()
+      ->type_name("PREFIX");
+  make->add_option("--tokens", spec->tokens, "Tokens in all")
+      ->required()
+      ->check(number_from(int64_t{1}, int64_t{1} << 50));
+  make->add_option("--vocab", spec->vocab_size, "Size of the vocabulary")->required();
+  make->add_option("--document-length", spec->document_length, "Tokens of one document")->capture_default_str();
+  make->add_option("--seed", spec->seed, "Which samples of the corpus")->capture_default_str();
+  add_json_option(*make, session);
+  make->fallthrough();  // --quiet and its kin belong to `data`
+  make->callback([&session, spec] { session.action = [&session, spec] { return make_dataset(session, *spec); }; });
+}
+
+void add_info(CommandLine& verb, Session& session) {
+  CommandLine* info = verb.add_subcommand("info", "Check a pair from end to end and say what it holds");
+  auto options = std::make_shared<InfoOptions>();
+  info->add_option("PREFIX", options->prefix, "Path of the pair, without .bin and .idx")->required();
+  Option* split =
+      info->add_option("--split", options->split, "Say what training, validation and test get, e.g. 949,50,1");
+  Option* length =
+      info->add_option("--seq-length", options->sequence_length, "... and how many samples of so many tokens")
+          ->needs(split)
+          ->check(number_from(int64_t{1}, int64_t{1} << 29));
+  info->add_option("--samples", options->samples, "... and the epochs that so many samples take")
+      ->needs(length)
+      ->check(number_from(int64_t{1}, int64_t{1} << 31));
+  add_json_option(*info, session);
+  info->fallthrough();
+  info->callback(
+      [&session, options] { session.action = [&session, options] { return print_info(session, *options); }; });
+}
+
+}  // namespace
+
+void add_data_verb(CommandLine& program, Session& session) {
+  CommandLine* verb = add_verb(program, session, "data", "Token data sets (Megatron .bin/.idx)", k_data_examples);
+  verb->require_subcommand(1);
+  add_data_encode(*verb, session);
+  add_make(*verb, session);
+  add_info(*verb, session);
+  add_data_samples(*verb, session);
+}
+
+}  // namespace tprimat::engine

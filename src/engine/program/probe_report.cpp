@@ -1,0 +1,163 @@
+#include "program/probe_report.h"
+
+#include <fmt/format.h>
+
+#include "text/format.h"
+
+namespace tprimat::engine {
+namespace {
+
+std::string format_rate(double flops_per_second, ProductFormat format) {
+  return format_si(flops_per_second, format == ProductFormat::int8 ? "OP/s" : "FLOP/s");
+}
+
+// "0.4 %"; with a mark where the windows did not agree before the time was over.
+std::string format_noise(const Measured& measured) {
+  return format_percent(measured.relative_noise) + (measured.ended_by == EndedBy::time ? " *" : "  ");
+}
+
+void add_products(TextTable& table, const GemmPeak& products, double peak) {
+  for (const GemmRate& shape : products.shapes)
+    table.rows.push_back({fmt::format("{} matmul", enum_name(products.precision)), shape.name,
+                          std::string(enum_name(shape.pass)), fmt::format("{} x {} x {}", shape.m, shape.n, shape.k),
+                          format_rate(shape.flops_per_second, products.precision),
+                          format_percent(shape.flops_per_second / peak), format_noise(shape.measured)});
+}
+
+TextTable product_table() {
+  return {{"probe", "product", "pass", "m x n x k", "rate", "of peak", "noise"}, {}, {4, 5, 6}};
+}
+
+std::string explain_noise() {
+  return "noise: scaled median deviation of the windows; * the time limit ended the measurement before they agreed\n";
+}
+
+std::string render_memory(const MemoryBandwidth& memory) {
+  TextTable table{{"probe", "kind", "rate", "noise"}, {}, {2, 3}};
+  for (const MemoryRate& rate : memory.kinds)
+    table.rows.push_back({"memory", std::string(enum_name(rate.kind)), format_si(rate.bytes_per_second, "B/s"),
+                          format_noise(rate.measured)});
+  return render_text(table);
+}
+
+std::string describe_rules(const std::vector<GemmPeak>& peaks) {
+  std::string text;
+  for (const GemmPeak& peak : peaks)
+    text += fmt::format("{} matmul peak {}: {}\n", enum_name(peak.precision),
+                        format_rate(peak.flops_per_second, peak.precision), peak.how);
+  return text;
+}
+
+// Names of figures that a disturbance touched, told in one sentence.
+class Touched {
+ public:
+  void add(bool is_touched, const std::string& name) {
+    if (is_touched && count_++ < k_named) names_ += (names_.empty() ? "" : ", ") + name;
+  }
+  void tell(std::vector<std::string>& list, const std::string& what) const {
+    if (count_ == 0) return;
+    const std::string rest = count_ > k_named ? fmt::format(" and {} more", count_ - k_named) : "";
+    list.push_back(fmt::format("{}: {}{}", what, names_, rest));
+  }
+
+ private:
+  static constexpr int k_named = 3;
+  int count_ = 0;
+  std::string names_;
+};
+
+constexpr const char* k_slowed = "over 5 % slower in the second half of the measurement (a lower clock, or other work)";
+constexpr const char* k_waited = "a rank was without a processor for over 5 % of the time";
+
+std::string name_of(const GemmPeak& peak, const GemmRate& shape) {
+  return fmt::format("{} {} {} x {} x {}", enum_name(peak.precision), enum_name(shape.pass), shape.m, shape.n, shape.k);
+}
+
+void add_slowed(Touched& slowed, const std::vector<GemmPeak>& peaks) {
+  for (const GemmPeak& peak : peaks)
+    for (const GemmRate& shape : peak.shapes) slowed.add(shape.measured.slowed, name_of(peak, shape));
+}
+
+std::vector<std::string> list_taken(const std::vector<GemmPeak>& peaks) {
+  std::vector<std::string> list;
+  for (const GemmPeak& peak : peaks)
+    if (peak.cpu_share < k_undisturbed_share)
+      list.push_back(
+          fmt::format("{} matmul: other processes took {} of the CPU time, so the machine can do more than this figure",
+                      enum_name(peak.precision), format_percent(1 - peak.cpu_share)));
+  return list;
+}
+
+std::string format_bytes(int64_t bytes) {
+  if (bytes >= 1 << 20) return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / (1 << 20));
+  return fmt::format("{:.4g} KiB", static_cast<double>(bytes) / (1 << 10));
+}
+
+}  // namespace
+
+std::string render_probe(const ProbeReport& report) {
+  TextTable table = product_table();
+  for (const GemmPeak& peak : report.matmul) add_products(table, peak, peak.flops_per_second);
+  for (const ProductFormat format : report.no_instructions)
+    table.rows.push_back({fmt::format("{} matmul", enum_name(format)), "no instructions", "", "", "", "", ""});
+  return fmt::format("{}, {} threads\n\n{}\n{}\n{}{}memory: {}\n", report.cpu, report.threads, render_text(table),
+                     render_memory(report.memory), describe_rules(report.matmul), explain_noise(), report.memory.how);
+}
+
+std::string render_model_probe(const ModelProbeReport& report) {
+  TextTable table = product_table();
+  std::string totals;
+  for (size_t i = 0; i < report.models.size(); ++i) {
+    const ModelRate& model = report.models[i];
+    const double peak = report.matmul[i].flops_per_second;
+    add_products(table, model.products, peak);
+    totals += fmt::format(
+        "{} products of a step of {} together: {}, {} of the peak\n", enum_name(model.products.precision), model.model,
+        format_rate(model.flops_per_second, model.products.precision), format_percent(model.flops_per_second / peak));
+  }
+  return fmt::format("{}, {} threads\n\n{}\n{}\n{}{}", report.cpu, report.threads, render_text(table), totals,
+                     describe_rules(report.matmul), explain_noise());
+}
+
+std::string render_collectives(const CollectiveReport& report) {
+  TextTable table{{"collective", "size", "time", "algorithm", "bus", "noise"}, {}, {1, 2, 3, 4, 5}};
+  for (const CollectiveRate& rate : report.rates)
+    table.rows.push_back({std::string(enum_name(rate.kind)), format_bytes(rate.bytes),
+                          fmt::format("{:.1f} us", rate.measured.median_seconds * 1e6),
+                          format_si(rate.algorithm_bytes_per_second, "B/s"),
+                          format_si(rate.bus_bytes_per_second, "B/s"), format_noise(rate.measured)});
+  return fmt::format("{} ranks\n\n{}\n{}\n{}", report.ranks, render_text(table), report.how, "\n" + explain_noise());
+}
+
+std::vector<std::string> list_disturbances(const ModelProbeReport& report) {
+  std::vector<std::string> list = list_taken(report.matmul);
+  Touched slowed;
+  for (const ModelRate& model : report.models) add_slowed(slowed, {model.products});
+  slowed.tell(list, k_slowed);
+  return list;
+}
+
+std::vector<std::string> list_disturbances(const ProbeReport& report) {
+  std::vector<std::string> list = list_taken(report.matmul);
+  Touched slowed;
+  add_slowed(slowed, report.matmul);
+  for (const MemoryRate& rate : report.memory.kinds)
+    slowed.add(rate.measured.slowed, fmt::format("memory {}", enum_name(rate.kind)));
+  slowed.tell(list, k_slowed);
+  return list;
+}
+
+std::vector<std::string> list_disturbances(const CollectiveReport& report) {
+  std::vector<std::string> list;
+  Touched slowed, waited;
+  for (const CollectiveRate& rate : report.rates) {
+    const std::string name = fmt::format("{} of {}", enum_name(rate.kind), format_bytes(rate.bytes));
+    slowed.add(rate.measured.slowed, name);
+    waited.add(rate.measured.cpu_share < k_undisturbed_share, name);
+  }
+  waited.tell(list, k_waited);
+  slowed.tell(list, k_slowed);
+  return list;
+}
+
+}  // namespace tprimat::engine

@@ -1,0 +1,116 @@
+#include "program/step_watch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "command_line/session.h"
+#include "device/parallel.h"
+#include "probe/gemm_probe.h"
+#include "probe/gpu_probes.h"
+
+namespace tprimat::engine {
+namespace {
+
+constexpr int64_t k_min_steps_to_halve = 6;  // after the first step
+
+// What would fail at the end of the window fails now.
+void require_writable(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  if (fs::exists(path, failure) && !fs::is_regular_file(path, failure))
+    throw Error(Problem{"the trace cannot be written: this is not a regular file", path, "name another path"});
+  const fs::path folder = fs::absolute(path).parent_path();
+  fs::create_directories(folder, failure);
+  if (failure || ::access(folder.c_str(), W_OK) != 0)
+    throw Error(Problem{"the trace cannot be written: " + (failure ? failure.message() : std::string("no permission")),
+                        folder.string(), "name another path"});
+}
+
+}  // namespace
+
+StepProfile::StepProfile(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step)
+    : engine_(engine), backend_(backend), spec_(spec) {
+  const int64_t others = spec.steps - first_step;
+  const bool on_gpu = backend.accelerator != nullptr, halves = on_gpu && others >= k_min_steps_to_halve;
+  first_plain_ = first_step + 2;  // the second step records
+  first_watched_ = first_step + 1 + (halves ? others / 2 : 0);
+  first_timed_ = first_watched_ + (on_gpu ? 1 : 0);
+}
+
+void StepProfile::note(const StepRecord& record) {
+  const int64_t step = record.step;
+  if (step >= first_plain_ && step < first_watched_) ++plain_steps_, plain_seconds_ += record.time_seconds;
+  if (step + 1 == first_watched_) engine_.use_clock(&clock_);
+  if (step + 1 == first_timed_) clock_.clear();
+  if (step >= first_timed_) ++steps_, seconds_ += record.time_seconds;
+}
+
+std::optional<double> StepProfile::measure_peak() const {
+  if (backend_.accelerator == nullptr) {
+    const std::optional<GemmPeak> peak = measure_gemm_peak(spec_.precision, thread_count());
+    return peak ? std::optional<double>(peak->flops_per_second) : std::nullopt;
+  }
+  return measure_gpu_peak(
+      {backend_.accelerator, backend_.f32_ops, backend_.bf16_ops, backend_.f16_ops, backend_.products},
+      brief_gpu_plan(), spec_.precision);
+}
+
+void StepProfile::print() const {
+  if (steps_ == 0)
+    return log_warning(backend_.accelerator == nullptr
+                           ? "--profile needs at least two steps: it excludes the first"
+                           : "--profile needs at least three steps on a GPU: it excludes the first two");
+  OpReport report = make_op_report(clock_, steps_, seconds_, measure_peak());
+  if (plain_steps_ > 0) report.plain_step_seconds = plain_seconds_ / static_cast<double>(plain_steps_);
+  print_result(render_op_report(report));
+}
+
+StepTrace::StepTrace(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step)
+    : engine_(engine), backend_(backend), request_(op_trace_request()) {
+  if (!request_) return;
+  if (request_->last_step > spec.steps || request_->last_step < first_step)
+    throw Error(Problem{fmt::format("steps {} to {} do not lie in this training of steps {} to {}",
+                                    request_->first_step, request_->last_step, first_step, spec.steps),
+                        "TPRIMAT_PROFILE", "name steps that it makes"});
+  if (request_->kind == OpTraceRequest::Kind::own) {
+    if (engine.ranks().world->rank() == 0) require_writable(request_->path);
+    clock_.keep_events();
+  } else if (backend.accelerator != nullptr) {
+    clock_.name_ranges_only();
+  } else {
+    throw Error(Problem{"GPU profilers cannot record a training on the CPU", "TPRIMAT_PROFILE",
+                        "set TPRIMAT_PROFILE=own:11:15:PATH"});
+  }
+  if (first_step >= request_->first_step) begin();
+  step_begin_ = SteadyClock::now();
+}
+
+void StepTrace::note(int64_t step) {
+  if (!request_) return;
+  const auto now = SteadyClock::now();
+  if (step >= request_->first_step && step <= request_->last_step) steps_.push_back({step, step_begin_, now});
+  if (step == request_->last_step) finish();
+  if (step + 1 == request_->first_step) begin();
+  step_begin_ = SteadyClock::now();
+}
+
+void StepTrace::begin() {
+  engine_.use_clock(&clock_);
+  if (request_->kind != OpTraceRequest::Kind::own) backend_.accelerator->watch_with_profiler(true);
+}
+
+void StepTrace::finish() {
+  engine_.use_clock(nullptr);
+  if (request_->kind != OpTraceRequest::Kind::own) return backend_.accelerator->watch_with_profiler(false);
+  const RankGroups& ranks = engine_.ranks();
+  if (ranks.world->rank() != 0) return;
+  write_file_atomically(request_->path, render_op_trace(clock_.events(), steps_, ranks.world->size()));
+}
+
+}  // namespace tprimat::engine

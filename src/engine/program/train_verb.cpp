@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "command_line/number_range.h"
+#include "command_line/parse_choice.h"
+#include "device/parallel.h"
+#include "model_files/checkpoint_folder.h"
+#include "model_files/export_checkpoint.h"
+#include "program/step_output.h"
+#include "program/step_watch.h"
+#include "program/verbs.h"
+#include "spec/train_spec.h"
+#include "text/json.h"
+#include "train/checkpoints.h"
+#include "train/loop.h"
+
+namespace tprimat::engine {
+namespace {
+
+constexpr const char* k_train_examples =
+    "  tprimat train --spec train_spec.json\n"
+    "  TPRIMAT_STEPS=steps.jsonl tprimat train --spec train_spec.json\n"
+    "  tprimat train --spec train_spec.json --save ckpt --save-interval 100      resumes from ckpt when started again\n"
+    "  tprimat train --spec train_spec.json --initial-weights hf_model --save ckpt --export hf_trained\n"
+    "  tprimat train --spec train_spec.json --profile                            where the time of a step goes\n"
+    "  mpirun -n 4 tprimat train --spec train_spec.json                          a layout of four ranks\n"
+    "  torchrun --standalone --no-python --nproc-per-node 4 tprimat train --spec train_spec.json     the same, without "
+    "MPI\n"
+    "  tprimat train --spec train_spec.json --device nvd                         on the first NVIDIA GPU\n"
+    "  tprimat run --framework native --dry-run                                  shows how `run` calls it\n";
+
+struct TrainOptions {
+  std::string spec_path, save, initial_weights, export_folder, tensorboard;
+  std::string device = "cpu";
+  int64_t steps = 0, save_interval = 0, keep = 0;
+  bool no_resume = false, profile = false;
+};
+
+TrainSpec read_spec(const TrainOptions& options) {
+  const Json json = parse_json(read_file(options.spec_path), options.spec_path);
+  TrainSpec spec = train_spec_from_json(json, options.spec_path);
+  throw_if_any(find_unknown_train_spec_keys(json, options.spec_path));
+  if (options.steps > 0) spec.steps = options.steps;
+  if (!options.save.empty()) spec.checkpoint.directory = options.save;
+  if (options.save_interval > 0) spec.checkpoint.save_interval = options.save_interval;
+  if (options.keep > 0) spec.checkpoint.keep_last_n = options.keep;
+  if (options.no_resume) spec.checkpoint.resume = false;
+  if (!options.initial_weights.empty()) spec.checkpoint.initial_weights = options.initial_weights;
+  if (!options.export_folder.empty() && spec.checkpoint.directory.empty())
+    throw Error(Problem{"--export takes the weights from the last checkpoint", "--export", "give --save DIR too"});
+  if (spec.threads == 0) {
+    const LauncherPlace place = launcher_place();  // ranks of one machine share its processors
+    set_thread_count(0);
+    spec.threads = std::max(1, thread_count() / std::max(1, place.local_size));
+  }
+  throw_if_any(check_train_spec(spec, options.spec_path));
+  return spec;
+}
+
+// A checkpoint is copied and then written while the training goes on.
+size_t checkpoint_copy_bytes(Engine& engine) {
+  size_t bytes = 0;
+  engine.visit_state(
+      [&](const StatePiece& piece) { std::visit([&](auto values) { bytes += values.size_bytes(); }, piece.values); });
+  return bytes;
+}
+
+void print_memory(std::string_view component, size_t bytes, std::string_view when) {
+  print_result(fmt::format("  memory {:<15} {:8.3f} GB{}\n", component, static_cast<double>(bytes) / 1e9, when));
+}
+
+void print_summary(const TrainSpec& spec, Engine& engine) {
+  const MemoryReport memory = engine.memory();
+  print_result(fmt::format("model {} | parameters {} | precision {} | threads {} | allocated {:.3f} GB\n",
+                           spec.model.name, count_parameters(spec.model).total(), enum_name(spec.precision),
+                           spec.threads, static_cast<double>(memory.bytes) / 1e9));
+  const ParallelSpec& p = spec.parallel;
+  if (p.ranks() > 1)
+    print_result(fmt::format("layout TP {} PP {} VP {} DP {} CP {} ZeRO-{}{} | rank 0: {} parameters\n", p.tensor,
+                             p.pipeline, p.virtual_pipeline, p.data, p.context, p.zero_stage,
+                             p.sequence_parallel ? " SP" : "", engine.parameter_count()));
+  for (const auto& [component, bytes] : memory.by_component) print_memory(component, bytes, "");
+  if (!spec.checkpoint.directory.empty())
+    print_memory("checkpoint copy", checkpoint_copy_bytes(engine), " more while one is written");
+}
+
+// What would fail after hours fails now.
+void prepare_folders(const TrainSpec& spec, const TrainOptions& options) {
+  std::error_code failure;
+  if (!options.export_folder.empty() && std::filesystem::exists(options.export_folder, failure) &&
+      !std::filesystem::is_empty(options.export_folder, failure))
+    throw Error(Problem{"the folder is not empty", options.export_folder, "export into a new one"});
+  if (spec.checkpoint.directory.empty()) return;
+  std::filesystem::create_directories(spec.checkpoint.directory, failure);
+  if (failure || ::access(spec.checkpoint.directory.c_str(), W_OK) != 0)
+    throw Error(Problem{"checkpoints cannot be written here: " +
+                            (failure ? failure.message() : std::string("the folder is not writable")),
+                        spec.checkpoint.directory, "choose another directory"});
+}
+
+ExitStatus train(const TrainOptions& options) {
+  const TrainSpec spec = read_spec(options);
+  const auto platform = parse_choice<Platform>(options.device, "--device");
+  std::unique_ptr<Communicator> world = make_world_communicator();
+  const Backend backend = backend_of(platform, *world, launcher_place());
+  std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), backend);
+  const bool speaks = engine->ranks().world->rank() == 0;
+  if (speaks) prepare_folders(spec, options);
+  if (speaks) print_summary(spec, *engine);
+  Checkpoints checkpoints(spec, *engine, [](const std::string& note) { log_note(note); });
+  const int64_t first_step = checkpoints.restore();
+
+  std::optional<StepOutput> output;
+  if (speaks) output.emplace(spec, options.tensorboard, first_step);
+  std::optional<StepProfile> profile;
+  if (options.profile) profile.emplace(*engine, backend, spec, first_step);
+  StepTrace trace(*engine, backend, spec, first_step);
+  KernelNotes kernels(backend.report, *engine, first_step);
+  TrainingHooks hooks;
+  hooks.step = [&](const StepRecord& record) {
+    kernels.note(record.step);
+    if (output) output->show(record);
+    if (profile) profile->note(record);
+    trace.note(record.step);
+  };
+  hooks.note = [&](const std::string& note) {
+    if (speaks) log_warning(note);
+  };
+  hooks.after_step = [&](int64_t step) { checkpoints.after_step(step); };
+  try {
+    run_training(spec, *engine, first_step, hooks);
+  } catch (const TrainingStopped&) {
+    checkpoints.finish();  // the one under way is worth having
+    throw;
+  }
+  checkpoints.finish();
+  if (!options.export_folder.empty() && speaks)
+    export_checkpoint_to_hugging_face(step_folder(spec.checkpoint.directory, checkpoints.last_step()),
+                                      {options.export_folder});
+  engine.reset();  // a GPU's peak is measured in the memory that it leaves
+  if (profile && speaks) profile->print();
+  return ExitStatus::done;
+}
+
+void add_checkpoint_options(CommandLine& verb, TrainOptions& options) {
+  verb.add_option("--save", options.save, "Directory of checkpoints; a later start resumes from the newest sound one")
+      ->type_name("DIR");
+  verb.add_option("--save-interval", options.save_interval, "Steps between two checkpoints (default: at the end only)")
+      ->check(positive_count());
+  verb.add_option("--keep", options.keep, "Checkpoints to keep (default: 2)")->check(positive_count());
+  verb.add_flag("--no-resume", options.no_resume, "Begin anew even where there are checkpoints");
+  verb.add_option("--initial-weights", options.initial_weights,
+                  "Hugging Face folder (config.json, safetensors) to start from instead of random weights")
+      ->type_name("DIR");
+  verb.add_option("--export", options.export_folder, "Write the trained weights as a Hugging Face folder")
+      ->type_name("DIR");
+}
+
+}  // namespace
+
+void add_train_verb(CommandLine& program, Session& session) {
+  CommandLine* verb = add_verb(program, session, "train",
+                               "The native trainer: train one model as a JSON specification says", k_train_examples);
+  auto options = std::make_shared<TrainOptions>();
+  verb->add_option("--spec", options->spec_path, "What to train, as written by `tprimat run` (JSON)")
+      ->required()
+      ->type_name("FILE");
+  verb->add_option("--steps", options->steps, "Stop after this many steps instead of those in the specification")
+      ->check(positive_count());
+  verb->add_option("--device", options->device, "What trains: cpu, or a GPU for each rank: nvd, amd (default: cpu)")
+      ->type_name("NAME");
+  add_checkpoint_options(*verb, *options);
+  verb->add_option("--tensorboard", options->tensorboard, "Write TensorBoard event files here")->type_name("DIR");
+  verb->add_flag("--profile", options->profile, "Show at the end which operations took the time");
+  verb->callback([&session, options] { session.action = [options] { return train(*options); }; });
+}
+
+}  // namespace tprimat::engine

@@ -1,0 +1,142 @@
+#include "extract/common/nested_settings.h"
+
+#include <algorithm>
+
+#include "extract/common/log_words.h"
+#include "extract/scan_text.h"
+
+namespace tprimat::logs {
+namespace {
+
+constexpr size_t k_most_levels = 16;
+constexpr size_t k_most_characters = 1 << 20;  // of one dump
+constexpr size_t k_most_settings = 5000;
+
+bool is_open_bracket(char c) { return c == '(' || c == '[' || c == '{'; }
+bool is_close_bracket(char c) { return c == ')' || c == ']' || c == '}'; }
+
+std::string_view without_quotes(std::string_view text) {
+  text = trim(text);
+  const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= k_longest_key && std::all_of(text.begin(), text.end(), is_name_char);
+}
+
+}  // namespace
+
+void NestedSettings::open() {
+  *this = {};
+  open_ = true;
+}
+
+void NestedSettings::append(char c) {
+  std::string& word = after_key_ ? value_ : key_;
+  if (word.size() < (after_key_ ? k_longest_value : k_longest_key)) word += c;
+}
+
+void NestedSettings::begin_level() {
+  const std::string outer = levels_.empty() ? "" : levels_.back().key;
+  levels_.push_back({levels_.empty() || key_.empty() ? outer : outer + quote_text(key_, k_longest_key) + "."});
+  key_.clear(), value_.clear();
+  after_key_ = false;
+  open_ &= levels_.size() <= k_most_levels;
+}
+
+void NestedSettings::end_value() {
+  const std::string value = quote_text(value_, k_longest_value);
+  if (after_key_ && !key_.empty() && found_.size() < k_most_settings)
+    found_.push_back({levels_.back().key + quote_text(key_, k_longest_key), value});
+  key_.clear(), value_.clear();
+  after_key_ = false;
+}
+
+void NestedSettings::end_level() {
+  if (after_key_ && !trim(value_).empty()) end_value();
+  key_.clear(), value_.clear();
+  after_key_ = false;
+  levels_.pop_back();
+  open_ = !levels_.empty();
+}
+
+void NestedSettings::read_in_string(char c) {
+  if (escaped_ || c == '\\') {
+    escaped_ = !escaped_;
+    append(c);
+  } else if (c == quote_) {
+    quote_ = 0;
+    if (list_depth_ > 0) append(c);
+  } else {
+    append(c);
+  }
+}
+
+void NestedSettings::read_char(char c) {
+  if (quote_ != 0) return read_in_string(c);
+  if (c == '"' || c == '\'') {
+    quote_ = c;
+    if (list_depth_ > 0) append(c);
+  } else if (list_depth_ > 0 || (after_key_ && (c == '[' || c == '('))) {
+    list_depth_ += is_open_bracket(c) ? 1 : is_close_bracket(c) ? -1 : 0;
+    append(c);
+  } else if (c == '{') {
+    begin_level();
+  } else if (levels_.empty()) {
+    open_ = c == ' ' || c == '\t';  // nothing but blanks before the first bracket
+  } else if (c == '}') {
+    end_level();
+  } else if (c == ',') {
+    end_value();
+  } else if (c == ':' && !after_key_) {
+    after_key_ = true;
+  } else if (after_key_ || !(c == ' ' || c == '\t')) {
+    append(c);
+  }
+}
+
+void NestedSettings::read(std::string_view text) {
+  characters_ += text.size() + 1;
+  if (characters_ > k_most_characters) open_ = false;
+  for (const char c : text) {
+    if (!open_) return;
+    read_char(c);
+  }
+  if (list_depth_ > 0) append(' ');
+  if (quote_ != 0) open_ = false;  // no string goes over lines
+}
+
+std::vector<Setting> read_call_arguments(std::string_view text) {
+  std::vector<Setting> found;
+  int depth = 0;
+  char quote = 0;
+  size_t start = 0;
+  const auto take = [&](size_t end) {
+    const std::string_view part = text.substr(start, end - start);
+    const size_t equals = part.find('=');
+    start = end + 1;
+    if (equals == std::string_view::npos || !is_name(trim(part.substr(0, equals)))) return;
+    found.push_back({std::string(trim(part.substr(0, equals))),
+                     quote_text(without_quotes(part.substr(equals + 1)), k_longest_value)});
+  };
+  for (size_t at = 0; at < text.size() && found.size() < k_most_settings; ++at) {
+    const char c = text[at];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if ((c == '\'' || c == '"') && at > 0 && contains("=[({, ", text.substr(at - 1, 1))) {
+      quote = c;
+    } else if (is_open_bracket(c)) {
+      ++depth;
+    } else if (is_close_bracket(c) && --depth < 0) {
+      take(at);
+      return found;
+    } else if (c == ',' && depth == 0) {
+      take(at);
+    }
+  }
+  take(text.size());
+  return found;
+}
+
+}  // namespace tprimat::logs

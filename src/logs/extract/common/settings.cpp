@@ -1,0 +1,233 @@
+#include <unordered_map>
+
+#include "extract/common/log_words.h"
+#include "extract/common/nested_settings.h"
+#include "extract/common/readers.h"
+#include "extract/common/setting_lines.h"
+#include "extract/common/setting_names.h"
+#include "extract/common/yaml_block.h"
+#include "extract/scan_text.h"
+
+namespace tprimat::logs {
+namespace {
+
+constexpr size_t k_max_dumping_ranks = 1024;    // with a dump under way
+constexpr int64_t k_longest_dump_gap = 300;     // lines, of other ranks, within a dump
+constexpr int k_most_strange_dump_lines = 100;  // of other processes, in a row
+
+// What a rank is printing.
+enum class Dump { none, arguments, launch_config, call };
+
+struct RankDump {
+  Dump dump = Dump::none;
+  int strange_lines = 0;
+  int64_t line = 0;  // the last one of the rank
+  NestedSettings nested;
+  YamlBlock yaml;
+  bool is_open() const { return dump != Dump::none || nested.is_open() || yaml.is_open(); }
+};
+
+bool is_dotted(std::string_view text) { return contains(text, " ...") || contains(text, "....."); }
+
+class SettingsReader : public LogReader {
+ public:
+  bool read_line(const LogLine& line, LogBuilder& log) override {
+    if (ranks_.size() >= k_max_dumping_ranks && !ranks_.contains(line.rank)) ranks_.clear();
+    RankDump& rank = ranks_[line.rank];
+    if (line.number - rank.line > k_longest_dump_gap) rank = {};
+    rank.line = line.number;
+    if (!read_open(line.text, rank, log)) read_fresh(line.text, rank, log);
+    const bool goes_on = rank.is_open();
+    if (!goes_on) ranks_.erase(line.rank);
+    return goes_on;
+  }
+
+  // Command lines are trusted least: the framework may have changed what it was told.
+  void finish(LogBuilder& log) override {
+    for (const Setting& setting : told_) log.set(setting.key, setting.value);
+    told_.clear();
+    apply_settings(log.log().settings, log.facts());
+  }
+
+  double confidence(const ExtractedLog&) const override { return 0; }
+
+ private:
+  static void keep(const std::optional<Setting>& setting, LogBuilder& log) {
+    if (setting) log.set(setting->key, setting->value);
+  }
+  static void keep(const std::vector<Setting>& settings, LogBuilder& log) {
+    for (const Setting& setting : settings) log.set(setting.key, setting.value);
+  }
+  void keep_told(std::vector<Setting> settings) {
+    constexpr size_t k_most_told = 4000;
+    if (told_.size() < k_most_told) told_.insert(told_.end(), settings.begin(), settings.end());
+  }
+
+  // What an earlier line of the rank began. True when the line belongs to it.
+  bool read_open(std::string_view text, RankDump& rank, LogBuilder& log) {
+    if (rank.nested.is_open()) {
+      rank.nested.read(text);
+      keep(rank.nested.take(), log);
+      return true;
+    }
+    if (rank.yaml.is_open()) {
+      keep(rank.yaml.read(text), log);
+      if (rank.yaml.is_open()) return true;
+    }
+    switch (rank.dump) {
+      case Dump::arguments: return read_argument(text, rank, log);
+      case Dump::launch_config: return read_launch_config(text, rank, log);
+      case Dump::call: return read_call(text, rank, log);
+      case Dump::none: break;
+    }
+    return false;
+  }
+
+  bool read_argument(std::string_view text, RankDump& rank, LogBuilder& log) {
+    if (contains(text, "end of arguments")) {
+      rank.dump = Dump::none;
+      return true;
+    }
+    auto setting = read_dotted_setting(text, shows_origin_);
+    if (!setting && text.starts_with("  ")) setting = read_undotted_setting(text, shows_origin_);
+    rank.strange_lines = setting ? 0 : rank.strange_lines + 1;
+    if (rank.strange_lines > k_most_strange_dump_lines) rank.dump = Dump::none;
+    keep(setting, log);
+    return setting.has_value();
+  }
+
+  bool read_launch_config(std::string_view text, RankDump& rank, LogBuilder& log) {
+    const auto setting = read_colon_setting(text);
+    if (!setting) rank.dump = Dump::none;
+    keep(setting, log);
+    return setting.has_value();
+  }
+
+  bool read_call(std::string_view text, RankDump& rank, LogBuilder& log) {
+    const bool ends = trim(text) == ")" || ++rank.strange_lines > 10 * k_most_strange_dump_lines;
+    if (ends) rank.dump = Dump::none;
+    keep(read_call_arguments(text), log);
+    return true;
+  }
+
+  void read_fresh(std::string_view text, RankDump& rank, LogBuilder& log) {
+    if (contains(text, "- arguments -")) {
+      shows_origin_ = trim(text).starts_with("-------------------- arguments");  // 20 dashes: GPT-NeoX; Megatron has 24
+      rank.dump = Dump::arguments, rank.strange_lines = 0;
+      log.mark_start();
+    } else if (contains(text, "launch configs:")) {
+      rank.dump = Dump::launch_config;
+      log.mark_start();
+    } else if (contains(text, "Experiment configuration")) {
+      rank.yaml.open();
+      log.mark_start();
+    } else if (!open_nested(text, rank, log) && !open_call(text, rank, log)) {
+      read_single(text, log);
+    }
+  }
+
+  // DeepSpeed's "json = {", torchtitan's "Running with args: {...}", Primus' "CLI overrides: {...}"
+  bool open_nested(std::string_view text, RankDump& rank, LogBuilder& log) {
+    for (const std::string_view mark : {"  json = {", "Running with args: {", "Running with configs: {",
+                                        "Running with config: {", "CLI overrides: {"}) {
+      const size_t at = text.find(mark);
+      if (at == std::string_view::npos) continue;
+      rank.nested.open();
+      log.mark_start();
+      rank.nested.read(text.substr(at + mark.size() - 1));
+      mark == "CLI overrides: {" ? keep_told(rank.nested.take()) : keep(rank.nested.take(), log);
+      return true;
+    }
+    return false;
+  }
+
+  static bool open_call(std::string_view text, RankDump& rank, LogBuilder& log) {
+    for (const std::string_view mark :
+         {"TrainingArguments(", " OptimizerConfig(", "DatasetConfig(", " DistributedDataParallelConfig("}) {
+      const auto arguments = text_after(text, mark);
+      if (!arguments || looks_like_source(text)) continue;
+      keep(read_call_arguments(*arguments), log);
+      if (arguments->empty()) rank.dump = Dump::call, rank.strange_lines = 0;
+      log.mark_start();
+      return true;
+    }
+    return false;
+  }
+
+  void read_single(std::string_view text, LogBuilder& log) {
+    keep(read_adapters(text), log);
+    keep(read_expert_count(text), log);
+    if (const auto end = read_planned_exit(text)) log.set_total(end->key, end->value);
+    if (text.starts_with("setting ")) return keep(read_adapter_setting(text), log);
+    if (is_command(text)) {
+      log.mark_start();
+      return keep_told(read_command_line(text));
+    }
+    if (is_dotted(text)) {
+      keep(read_dotted_setting(text, shows_origin_ || has_filled_origin(text)), log);
+    } else if (contains(text, ":print]")) {
+      keep(read_undotted_setting(text, false), log);
+    } else {
+      keep(read_typed_setting(text), log);
+    }
+  }
+
+  static bool has_filled_origin(std::string_view text) {
+    return text.ends_with("..updated") || text.ends_with("..default");
+  }
+
+  static bool is_command(std::string_view text) {
+    if (!contains(text, " --") || contains(text, "usage:") || contains(text, "[-h]")) return false;
+    for (const std::string_view program : {"cmd = ", "torchrun ", "deepspeed ", "accelerate launch"})
+      if (contains(text, program)) return true;
+    return false;
+  }
+
+  std::unordered_map<int32_t, RankDump> ranks_;
+  std::vector<Setting> told_;
+  bool shows_origin_ = false;  // GPT-NeoX's dump: "1.0........updated"
+};
+
+}  // namespace
+
+Dialect settings_reader() {
+  return {.id = "settings",
+          .title = "effective configuration",
+          .versions = "our adapters, Megatron-LM, GPT-NeoX, DeepSpeed, HF Trainer, NeMo, torchtitan, Primus, torchrun",
+          .fields = {},
+          .anchors = {" .....",
+                      "......",
+                      "setting ",
+                      "- arguments -",
+                      ":print]",
+                      " (int)",
+                      " (float)",
+                      " (bool)",
+                      " (str)",
+                      "LoRA",
+                      "lora to",
+                      "LoraConfig(",
+                      "peft_scheme",
+                      "Freezing base model",
+                      "num_local_experts",
+                      "num_moe_experts",
+                      "n_routed_experts",
+                      "num_experts",
+                      "exiting program ",
+                      "launch configs:",
+                      "Experiment configuration",
+                      "TrainingArguments(",
+                      "OptimizerConfig(",
+                      "DatasetConfig(",
+                      "DistributedDataParallelConfig(",
+                      "Running with args: {",
+                      "Running with config",
+                      "CLI overrides: {",
+                      "cmd = ",
+                      "torchrun ",
+                      "deepspeed ",
+                      "accelerate launch"},
+          .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<SettingsReader>(); }};
+}
+
+}  // namespace tprimat::logs

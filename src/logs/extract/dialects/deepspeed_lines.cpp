@@ -1,0 +1,146 @@
+#include "extract/dialects/deepspeed_lines.h"
+
+#include <algorithm>
+#include <string>
+
+#include "extract/scan_text.h"
+
+namespace tprimat::logs {
+namespace {
+
+// A setting by the name that DeepSpeed's configuration or DeepSpeed-Chat's command line gives it.
+struct WholeSetting {
+  std::string_view key;
+  std::optional<int64_t> LoggedFacts::*fact;
+};
+constexpr WholeSetting k_deepspeed_wholes[] = {
+    {"train_batch_size", &LoggedFacts::global_batch_size},
+    {"train_micro_batch_size_per_gpu", &LoggedFacts::micro_batch_size},
+    {"per_device_train_batch_size", &LoggedFacts::micro_batch_size},
+    {"gradient_accumulation_steps", &LoggedFacts::accumulation_steps},
+    {"world_size", &LoggedFacts::data_parallel},
+    {"max_seq_len", &LoggedFacts::sequence_length},
+    {"num_warmup_steps", &LoggedFacts::warmup_steps},
+    {"seed", &LoggedFacts::seed},
+};
+
+struct NumberSetting {
+  std::string_view key;
+  std::optional<double> LoggedFacts::*fact;
+};
+constexpr NumberSetting k_deepspeed_numbers[] = {
+    {"learning_rate", &LoggedFacts::learning_rate},
+    {"weight_decay", &LoggedFacts::weight_decay},
+    {"gradient_clipping", &LoggedFacts::clip_grad_norm},
+};
+
+struct TextSetting {
+  std::string_view key;
+  std::optional<std::string> LoggedFacts::*fact;
+};
+constexpr TextSetting k_texts[] = {
+    {"model_name_or_path", &LoggedFacts::model}, {"actor_model_name_or_path", &LoggedFacts::model},
+    {"optimizer_name", &LoggedFacts::optimizer}, {"lr_scheduler_type", &LoggedFacts::schedule},
+    {"scheduler_name", &LoggedFacts::schedule},
+};
+
+void set_precision(std::string_view key, std::string_view value, LoggedFacts& facts) {
+  if (facts.precision || (value != "True" && value != "true")) return;
+  if (key == "bfloat16_enabled" || key == "bf16") facts.precision = Precision::bf16;
+  if (key == "fp16_enabled" || key == "fp16") facts.precision = Precision::fp16;
+}
+
+void add_setting(std::string_view key, std::string_view value, LogBuilder& log) {
+  if (key.empty() || value.empty()) return;
+  log.set(std::string(key), std::string(value));
+  LoggedFacts& facts = log.facts();
+  for (const WholeSetting& setting : k_deepspeed_wholes) {
+    const auto whole = key == setting.key && !(facts.*setting.fact) ? parse_whole(value) : std::nullopt;
+    if (whole && *whole >= 0) facts.*setting.fact = whole;
+  }
+  for (const NumberSetting& setting : k_deepspeed_numbers) {
+    const Figure number = key == setting.key && !(facts.*setting.fact) ? parse_number(value) : Figure();
+    if (number.finite()) facts.*setting.fact = *number;
+  }
+  for (const TextSetting& setting : k_texts)
+    if (key == setting.key && !(facts.*setting.fact) && value != "None") facts.*setting.fact = std::string(value);
+  set_precision(key, value, facts);
+}
+
+std::string_view take_word(std::string_view& text) {
+  text = trim(text);
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+// "cmd = deepspeed main.py --max_seq_len 512 --deepspeed --seed=1234"
+void read_command(std::string_view text, LogBuilder& log) {
+  constexpr int k_most_words = 2000;
+  std::string_view key;
+  for (int i = 0; i < k_most_words && !trim(text).empty(); ++i) {
+    const std::string_view word = take_word(text);
+    const bool is_key = word.substr(0, 2) == "--";
+    if (!is_key && !key.empty()) add_setting(key, word, log);
+    if (!is_key) {
+      key = {};
+      continue;
+    }
+    if (!key.empty()) add_setting(key, "true", log);
+    const size_t equal = word.find('=');
+    key = word.substr(2, equal == std::string_view::npos ? equal : equal - 2);
+    if (equal == std::string_view::npos) continue;
+    add_setting(key, word.substr(equal + 1), log);
+    key = {};
+  }
+  if (!key.empty()) add_setting(key, "true", log);
+}
+
+// "[config.py:752:print]   train_batch_size ............. 64"
+void read_configuration(std::string_view text, LogBuilder& log) {
+  std::string_view key = take_word(text);
+  std::string_view value = trim(text);
+  if (const size_t dots = value.find_first_not_of('.'); dots > 0)
+    value = trim(value.substr(std::min(dots, value.size())));
+  if (key == "json") return;  // the whole configuration once more, over many lines
+  add_setting(key, value, log);
+}
+
+}  // namespace
+
+std::vector<std::string_view> deepspeed_line_anchors() {
+  return {"cmd = ", ":print] ", "DeepSpeed info: version=", "dist_world_size="};
+}
+
+bool read_deepspeed_line(const LogLine& line, LogBuilder& log) {
+  const std::string_view text = line.text;
+  if (const auto command = text_after(text, "cmd = ")) {
+    if (!contains(*command, "deepspeed")) return false;
+    read_command(*command, log);
+  } else if (const auto setting = text_after(text, ":print] ")) {
+    if (!contains(text, "config.py")) return false;
+    read_configuration(*setting, log);
+  } else if (const auto version = text_between(text, "DeepSpeed info: version=", ",")) {
+    if (!log.facts().framework_version) log.facts().framework_version = std::string(*version);
+  } else if (const auto ranks = text_after(text, "dist_world_size=")) {
+    const auto count = parse_whole(*ranks);
+    if (count && *count > 0) log.facts().gpu_count = count;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+DeepspeedMemory parse_deepspeed_memory(std::string_view text) {
+  const auto convert = [](Figure gib) { return gib.finite() && *gib >= 0 ? Figure(*gib * k_gib / 1e9) : Figure(); };
+  return {convert(number_after(text, " MemAllocated=")), convert(number_after(text, "MaxMemAllocated="))};
+}
+
+void add_deepspeed_memory(const LogLine& line, LogBuilder& log) {
+  const DeepspeedMemory memory = parse_deepspeed_memory(line.text);
+  const int32_t rank = line.rank >= 0 ? line.rank : 0;  // rank 0 alone prints it
+  if (memory.allocated_gb) log.add_memory(rank, MemoryKind::allocated, *memory.allocated_gb);
+  if (memory.peak_allocated_gb) log.add_memory(rank, MemoryKind::peak_allocated, *memory.peak_allocated_gb);
+}
+
+}  // namespace tprimat::logs

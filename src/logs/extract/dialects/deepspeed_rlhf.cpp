@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "extract/dialect.h"
+#include "extract/dialects/deepspeed_lines.h"
+#include "extract/scan_text.h"
+
+namespace tprimat::logs {
+namespace {
+
+// Two vocabularies of one record. 2023: "epoch: 0|step: 15|ppo_ep: 1|act_loss: 0.21|cri_loss: 0.12|unsuper_loss: 0.0",
+// then "|E2E latency=7.99s |...|CurSamplesPerSec=8.01 |AvgSamplesPerSec=8.01". Since then "Epoch: 0 | Step: 15 |
+// PPO Epoch: 1 | Actor Loss: ...", then "End-to-End => Latency: 9.42s, TFLOPs: 44.3, Samples/sec: 3.40, ...".
+struct PpoLine {
+  int64_t epoch = 0, step = 0;
+  Figure actor_loss, critic_loss;
+};
+
+Figure number_after_any(std::string_view text, std::string_view older, std::string_view newer) {
+  const Figure number = number_after(text, older);
+  return number ? number : number_after(text, newer);
+}
+
+std::optional<PpoLine> parse_ppo_line(std::string_view text) {
+  constexpr double k_most = 1e9;
+  if (!contains(text, "ppo_ep: ") && !contains(text, "PPO Epoch: ")) return std::nullopt;
+  const Figure epoch = number_after_any(text, "epoch: ", "Epoch: ");
+  const Figure step = number_after_any(text, "step: ", "Step: ");
+  if (!step.finite() || *step < 0 || *step > k_most) return std::nullopt;
+  PpoLine line;
+  line.step = static_cast<int64_t>(*step);
+  if (epoch.finite() && *epoch >= 0 && *epoch < k_most) line.epoch = static_cast<int64_t>(*epoch);
+  line.actor_loss = number_after_any(text, "act_loss: ", "Actor Loss: ");
+  line.critic_loss = number_after_any(text, "cri_loss: ", "Critic Loss: ");
+  return line;
+}
+
+// The steps of the log begin at 0 in each epoch; here they go on.
+class EpochCounter {
+ public:
+  int64_t count(const PpoLine& line) {
+    const auto epoch = static_cast<size_t>(std::min<int64_t>(line.epoch, k_most_epochs - 1));
+    if (starts_.size() <= epoch) starts_.resize(epoch + 1, last_ + 1);
+    last_ = starts_[epoch] + line.step;
+    return last_;
+  }
+  bool many_epochs() const { return starts_.size() > 1; }
+
+ private:
+  static constexpr int64_t k_most_epochs = 4096;
+  std::vector<int64_t> starts_;  // the step that each epoch begins with
+  int64_t last_ = -1;
+};
+
+class RlhfReader : public LogReader {
+ public:
+  bool read_line(const LogLine& line, LogBuilder& log) override {
+    if (const auto record = parse_ppo_line(line.text)) {
+      add_step(line, *record, log);
+    } else if (contains(line.text, "E2E latency=") || contains(line.text, "End-to-End => Latency: ")) {
+      add_speed(line.text, log);
+    } else if (contains(line.text, "MemAllocated=")) {
+      add_deepspeed_memory(line, log);
+    } else {
+      read_deepspeed_line(line, log);
+    }
+    return false;
+  }
+
+  void finish(LogBuilder& log) override {
+    if (log.log().steps.empty()) return;
+    log.note("a step is one round of PPO: its time holds generation as well as training");
+    log.note("the actor and critic losses of PPO are no language-model losses and were not taken as loss");
+    if (epochs_.many_epochs()) log.note("the log counts steps anew in each epoch; here they are counted on");
+  }
+
+  double confidence(const ExtractedLog& log) const override { return log.steps.empty() ? 0.0 : 0.97; }
+
+ private:
+  void add_step(const LogLine& line, const PpoLine& record, LogBuilder& log) {
+    log.add(LogBuilder::start_step(line, epochs_.count(record)));
+    awaits_speed_ = true;
+    const auto is_nan = [](Figure loss) { return loss && std::isnan(*loss); };
+    if (is_nan(record.actor_loss) || is_nan(record.critic_loss))
+      log.add_event(EventKind::nan, line,
+                    is_nan(record.actor_loss) ? "the actor's loss is nan" : "the critic's loss is nan");
+  }
+
+  void add_speed(std::string_view text, LogBuilder& log) {
+    ExtractedStep* step = log.last();
+    const Figure seconds = number_after_any(text, "E2E latency=", "End-to-End => Latency: ");
+    if (!awaits_speed_ || step == nullptr || !seconds.finite() || *seconds <= 0) return;
+    constexpr double k_half = 0.005;  // two decimals are printed
+    awaits_speed_ = false;
+    step->time_source = TimeSource::printed;
+    step->time_seconds = seconds;
+    step->time_low = *seconds - k_half;
+    step->time_high = *seconds + k_half;
+    step->samples_per_second = number_after_any(text, "CurSamplesPerSec=", "Samples/sec: ");
+    step->tflops_per_gpu = number_after(text, "TFLOPs: ");
+    if (const auto batch = text_after(text, "Batch Size: ")) {
+      const auto sequences = parse_whole(*batch);
+      if (sequences && *sequences > 0) step->global_batch_size = static_cast<double>(*sequences);
+    }
+    if (const auto length = text_after(text, "Total Seq. Length: ")) {
+      const auto tokens = parse_whole(*length);
+      if (tokens && *tokens > 0) log.facts().sequence_length = tokens;
+    }
+  }
+
+  EpochCounter epochs_;
+  bool awaits_speed_ = false;
+};
+
+std::unique_ptr<LogReader> make_deepspeed_rlhf_reader() { return std::make_unique<RlhfReader>(); }
+
+}  // namespace
+
+Dialect deepspeed_rlhf_dialect() {
+  Dialect dialect;
+  dialect.id = "deepspeed_rlhf";
+  dialect.title = "DeepSpeed-Chat RLHF";
+  dialect.versions = "2023 and later";
+  dialect.framework = Framework::deep;
+  dialect.fields = {{"step", "step, counted on over epochs"},
+                    {"time_seconds", "E2E latency, End-to-End => Latency"},
+                    {"samples_per_second", "CurSamplesPerSec, Samples/sec"},
+                    {"tflops_per_gpu", "TFLOPs of the End-to-End line"},
+                    {"global_batch_size", "Batch Size of the End-to-End line"}};
+  dialect.anchors = deepspeed_line_anchors();
+  dialect.anchors.insert(dialect.anchors.end(),
+                         {"ppo_ep: ", "PPO Epoch: ", "E2E latency=", "End-to-End => Latency: ", "MaxMemAllocated="});
+  dialect.counts_from = 0;
+  dialect.one_optimizer = false;  // actor and critic have one each
+  dialect.make_reader = make_deepspeed_rlhf_reader;
+  return dialect;
+}
+
+}  // namespace tprimat::logs

@@ -1,0 +1,260 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "extract/dialect.h"
+#include "extract/dialects/hf_settings.h"
+#include "extract/dialects/step_gap.h"
+#include "extract/dialects/training_bar.h"
+#include "extract/scan_text.h"
+
+namespace tprimat::logs {
+namespace {
+
+// The number behind 'key': in a Python dict; newer versions of Transformers quote it: {'loss': '0.3063', ...}.
+Figure dict_number(std::string_view dict, std::string_view key) {
+  if (!skip_past(dict, key)) return {};
+  dict = trim(dict);
+  if (!dict.empty() && (dict.front() == '\'' || dict.front() == '"')) dict.remove_prefix(1);
+  return parse_number(dict);
+}
+
+// The dict around `key`: from the last "{" before it to the next "}".
+std::optional<std::string_view> dict_with(std::string_view text, std::string_view key) {
+  const size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  const size_t open = text.rfind('{', at);
+  if (open == std::string_view::npos) return std::nullopt;
+  const size_t close = text.find('}', at);
+  if (close == std::string_view::npos) return std::nullopt;  // cut short, perhaps within a number
+  return text.substr(open, close - open + 1);
+}
+
+constexpr std::string_view k_loss = "'loss':", k_runtime = "'train_runtime':", k_evaluation = "'eval_";
+
+struct DictField {
+  std::string_view key;
+  Figure ExtractedStep::*member;
+};
+constexpr DictField k_log_fields[] = {
+    {k_loss, &ExtractedStep::loss},
+    {"'grad_norm':", &ExtractedStep::grad_norm},
+    {"'learning_rate':", &ExtractedStep::learning_rate},
+    {"'num_input_tokens_seen':", &ExtractedStep::tokens_seen},
+    {"'num_tokens':", &ExtractedStep::tokens_seen},  // TRL
+    {"'tokens_per_second_per_gpu':", &ExtractedStep::tokens_per_second_per_gpu},
+};
+
+// A dict that is not numbered yet, with the bar before and behind it.
+struct LossRecord {
+  ExtractedStep step;
+  Figure epoch;
+  std::optional<BarReading> before, after;
+};
+
+bool is_same_figure(Figure a, Figure b) { return *a == *b || (std::isnan(*a) && std::isnan(*b)); }
+
+// The same dict from another rank, or once more from another callback, which may round it and leave keys out.
+bool is_copy(const LossRecord& a, const LossRecord& b) {
+  const auto fits = [](Figure x, Figure y) {
+    return !x || !y || is_same_figure(x, y) || std::abs(*x - *y) <= 1e-3 * std::abs(*x);
+  };
+  const bool telling = a.step.grad_norm || b.step.grad_norm || a.step.rank != b.step.rank;
+  return telling && is_same_figure(a.step.loss, b.step.loss) && is_same_figure(a.epoch, b.epoch) &&
+         (!a.step.grad_norm || !b.step.grad_norm || is_same_figure(a.step.grad_norm, b.step.grad_norm)) &&
+         fits(a.step.learning_rate, b.step.learning_rate);
+}
+
+class HfTrainerReader : public LogReader {
+ public:
+  bool read_line(const LogLine& line, LogBuilder& log) override {
+    if (settings_.inside_arguments()) return settings_.read_line(line, log);
+    std::string_view rest = line.text;
+    while (const auto bar = take_progress_bar(rest)) follow_bar(*bar, line, log);
+    if (const auto loss = dict_with(line.text, k_loss)) {
+      read_loss(line, *loss, log);
+    } else if (const auto summary = dict_with(line.text, k_runtime)) {
+      read_summary(*summary, log);
+    } else if (const auto evaluation = dict_with(line.text, k_evaluation)) {
+      read_evaluation(line, *evaluation, log);
+    } else {
+      return settings_.read_line(line, log);
+    }
+    return false;
+  }
+
+  void finish(LogBuilder& log) override {
+    number_waiting(false, log);
+    if (records_ == 0) bar_steps_ = bar_.add_steps(log);
+    if (!log.facts().max_steps && bar_.reading() && (bar_steps_ > 0 || numbering_ == Numbering::by_bar))
+      log.facts().max_steps = bar_.reading()->total;
+    if (!summary_.empty()) log.note(summary_);
+    if (records_ == 0 && bar_steps_ > 0)
+      log.note("the log holds no losses: steps and their derived times are those of the progress bar");
+    if (records_ == 0) return;
+    if (numbering_ == Numbering::by_order && settings_.logging_steps())
+      log.note("the records hold no step number: it is their place times logging_steps");
+    if (numbering_ == Numbering::by_order && !settings_.logging_steps())
+      log.note("the records hold no step number, and nothing else tells it: they were counted from 1");
+    if (numbering_ == Numbering::by_bar)
+      log.note("the records hold no step number: it is that of the progress bar beside them");
+    if (timed_) log.note("step times are derived: means from one record to the next by the bar's clock or pace");
+  }
+
+  int64_t steps_waiting() const override { return waiting_ ? 1 : 0; }
+
+  double confidence(const ExtractedLog& log) const override {
+    if (records_ > 0 || waiting_ || !summary_.empty()) return 0.95;
+    if (bar_steps_ == 0 || log.steps.empty()) return settings_.starts() > 0 && log.facts.max_steps ? 0.5 : 0.0;
+    return settings_.starts() > 0 ? 0.8 : 0.0;  // a bar alone may be of anything
+  }
+
+ private:
+  enum class Numbering { undecided, by_bar, by_order };
+
+  void follow_bar(const ProgressBar& bar, const LogLine& line, LogBuilder& log) {
+    const int64_t restarts = bar_.restarts();
+    if (!bar_.follow(bar, log.facts().max_steps, settings_.starts(), line.number)) return;
+    if (bar_.restarts() != restarts) {
+      number_waiting(false, log);
+      previous_.reset();
+      last_step_ = 0;
+    }
+    if (!waiting_ || waiting_->after) return;
+    waiting_->after = bar_.reading();
+    number_waiting(false, log);
+  }
+
+  void read_loss(const LogLine& line, std::string_view dict, LogBuilder& log) {
+    LossRecord record;
+    record.step = LogBuilder::start_step(line, 0);
+    for (const DictField& field : k_log_fields) {
+      if (const Figure number = dict_number(dict, field.key)) record.step.*field.member = number;
+    }
+    if (!record.step.loss) return;
+    record.epoch = dict_number(dict, "'epoch':");
+    if (waiting_ && is_copy(*waiting_, record)) {
+      ++waiting_->step.reports;
+      if (!waiting_->step.grad_norm) waiting_->step.grad_norm = record.step.grad_norm;
+      return;
+    }
+    number_waiting(true, log);
+    bar_.expect_steps();
+    record.before = bar_.reading();
+    waiting_ = record;
+  }
+
+  // Gives the record that waits its step and adds it. `crowded`: the next record came before the bar moved.
+  void number_waiting(bool crowded, LogBuilder& log) {
+    if (!waiting_) return;
+    LossRecord record = *waiting_;
+    waiting_.reset();
+    ++records_;
+    const std::optional<BarReading> reading = find_reading(record, crowded);
+    if (numbering_ == Numbering::undecided) numbering_ = reading ? Numbering::by_bar : Numbering::by_order;
+    ExtractedStep& step = record.step;
+    const bool is_first = last_step_ == 0;
+    step.step = reading ? reading->count : last_step_ + stride(is_first);
+    const bool known_gap = reading || settings_.logging_steps();
+    if (known_gap) step.mean_of = mean_of_gap({step.step - last_step_, {}});
+    if (reading) set_time(*reading, step);
+    if (const StepGap gap = meter_.measure(step); known_gap) set_time_from_gap(step, gap, stamp_resolution(step, gap));
+    if (log.facts().global_batch_size) step.global_batch_size = static_cast<double>(*log.facts().global_batch_size);
+    const bool has_time = step.time_source != TimeSource::none;
+    step.with_evaluation = evaluated_ && has_time;
+    timed_ |= has_time;
+    evaluated_ = false;
+    last_stride_ = std::max<int64_t>(1, step.step - last_step_);
+    last_step_ = step.step;
+    log.add(step);
+  }
+
+  // The bar's state that goes with the record, if the bar tells anything: where stdout is written in blocks and the
+  // bar goes to stderr, many records follow one state.
+  std::optional<BarReading> find_reading(const LossRecord& record, bool crowded) const {
+    if (numbering_ == Numbering::by_order || !record.before) return std::nullopt;
+    if (crowded && numbering_ == Numbering::undecided) return std::nullopt;
+    // The bar is drawn again right behind the dict and has the exact count then; before it, it may lag by 0.1 s.
+    constexpr double k_at_once = 1.0;
+    const bool again = record.after && record.after->elapsed_seconds - record.before->elapsed_seconds <= k_at_once;
+    const BarReading& reading = again ? *record.after : *record.before;
+    return reading.count > last_step_ ? std::optional(reading) : std::nullopt;
+  }
+
+  int64_t stride(bool is_first) const {
+    if (numbering_ == Numbering::by_bar) return last_stride_;
+    if (is_first && settings_.logs_first_step()) return 1;
+    const int64_t steps = settings_.logging_steps().value_or(1);
+    return last_step_ == 1 && steps > 1 ? steps - 1 : steps;
+  }
+
+  void set_time(const BarReading& reading, ExtractedStep& step) {
+    if (!previous_) previous_ = bar_.first();
+    if (previous_) derive_step_time(*previous_, reading, step);
+    previous_ = reading;
+  }
+
+  void read_summary(std::string_view dict, LogBuilder& log) {
+    number_waiting(false, log);
+    const Figure seconds = dict_number(dict, k_runtime);
+    if (!seconds.finite() || *seconds <= 0 || !summary_.empty()) return;
+    summary_ = fmt::format("the Trainer's own sum: {} s", *seconds);
+    if (const Figure rate = dict_number(dict, "'train_samples_per_second':"))
+      summary_ += fmt::format(", {} samples/s", *rate);
+    if (const auto steps = log.facts().max_steps; steps && *steps > 0)
+      summary_ += fmt::format(", {:.4g} s per step over {} steps", *seconds / static_cast<double>(*steps), *steps);
+    else if (const Figure rate = dict_number(dict, "'train_steps_per_second':"); rate.finite() && *rate > 0)
+      summary_ += fmt::format(", {} steps/s", *rate);
+    summary_ += ", start-up, evaluation and checkpoints included";
+  }
+
+  void read_evaluation(const LogLine& line, std::string_view dict, LogBuilder& log) {
+    number_waiting(false, log);
+    const ExtractedStep* step = log.last();
+    LogEvent event{EventKind::evaluation, line.number, line.rank, step != nullptr ? step->step : -1, {}, {}, {}};
+    event.seconds = dict_number(dict, "'eval_runtime':");
+    event.value = dict_number(dict, "'eval_loss':");
+    event.text = std::string(dict);
+    if (event.text == last_evaluation_) return;
+    last_evaluation_ = event.text;
+    log.add_event(std::move(event));
+    evaluated_ = true;
+  }
+
+  HfSettingsReader settings_;
+  TrainingBar bar_;
+  GapMeter meter_;
+  std::optional<LossRecord> waiting_;
+  std::optional<BarReading> previous_;  // of the record before
+  Numbering numbering_ = Numbering::undecided;
+  std::string summary_, last_evaluation_;
+  int64_t records_ = 0, bar_steps_ = 0, last_step_ = 0, last_stride_ = 1;
+  bool evaluated_ = false, timed_ = false;
+};
+
+std::unique_ptr<LogReader> make_hf_trainer_reader() { return std::make_unique<HfTrainerReader>(); }
+
+}  // namespace
+
+Dialect hf_trainer_dialect() {
+  Dialect dialect;
+  dialect.id = "hf_trainer";
+  dialect.title = "Hugging Face Trainer";
+  dialect.versions = "Transformers 4.7 to 5";
+  dialect.framework = Framework::tran;
+  dialect.fields = {
+      {"step", "derived: count of the progress bar beside the record, else its place times logging_steps"},
+      {"time_seconds", "derived: clock or pace of the progress bar between two records"},
+      {"loss", "'loss', a mean since the record before"},
+      {"learning_rate", "'learning_rate'"},
+      {"grad_norm", "'grad_norm'"},
+      {"tokens_seen", "'num_input_tokens_seen', 'num_tokens'"},
+      {"tokens_per_second_per_gpu", "'tokens_per_second_per_gpu'"}};
+  dialect.anchors = hf_setting_anchors();
+  dialect.anchors.insert(dialect.anchors.end(), {k_loss, k_runtime, k_evaluation, "it/s]", "s/it]"});
+  dialect.make_reader = make_hf_trainer_reader;
+  return dialect;
+}
+
+}  // namespace tprimat::logs

@@ -1,0 +1,275 @@
+#include <fmt/format.h>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "extract/dialect.h"
+#include "extract/dialects/log_facts.h"
+#include "extract/dialects/mlperf_line.h"
+#include "extract/dialects/step_gap.h"
+#include "extract/scan_text.h"
+
+namespace tprimat::logs {
+namespace {
+
+// What the "step" beside a figure counts: MLPerf's rules leave it to the submitter.
+enum class CountedAs { undecided, steps, samples, tokens, records };
+
+bool divides(double divisor, double number) {
+  return divisor >= 1 && number >= divisor && std::fmod(number, divisor) == 0;
+}
+
+// What a benchmark calls eval_accuracy is a loss for language models, and an accuracy for these.
+bool is_loss(std::string_view benchmark) {
+  for (const std::string_view other : {"bert", "resnet", "ssd", "retinanet", "rnnt", "maskrcnn", "unet3d", "dlrm",
+                                       "gnn", "stable_diffusion", "flux", "minigo", "ncf", "transformer"})
+    if (contains(benchmark, other)) return false;
+  return true;
+}
+
+Figure first_of(const Json& object, std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    if (const Figure figure = json_figure(object, key)) return figure;
+  return {};
+}
+
+class MlperfReader : public LogReader {
+ public:
+  bool read_line(const LogLine& line, LogBuilder& log) override {
+    std::string_view text = line.text;
+    while (!text.empty()) {
+      const bool any = contains(text, ":::MLLOG");
+      if (const auto entry = take_mlperf_line(text)) {
+        ++entries_;
+        read_entry(line, *entry, log);
+      } else if (any) {
+        ++broken_;
+      }
+    }
+    return false;
+  }
+
+  void finish(LogBuilder& log) override {
+    if (broken_ > 0) log.note(fmt::format("{} :::MLLOG entries are broken and were left out", broken_));
+    if (log.log().records == 0)
+      for (ExtractedStep& block : blocks_) log.add(block);
+    else if (!blocks_.empty())
+      log.note(fmt::format("not among the steps: means over all steps between two evaluations ({})", blocks_.size()));
+    if (stamps_ > 0) log.note("no step times are logged: they are differences of time stamps");
+    if (ranks_ > 1 && !log.facts().gpu_count) {
+      log.facts().gpu_count = ranks_;
+      log.note("the device count is that of init_start, which every rank logs once");
+    }
+    note_unit(log);
+  }
+
+  int64_t steps_waiting() const override { return static_cast<int64_t>(blocks_.size()); }
+
+  double confidence(const ExtractedLog&) const override { return entries_ > 0 ? 0.97 : 0; }
+
+ private:
+  void read_entry(const LogLine& line, const MlperfLine& entry, LogBuilder& log) {
+    const std::string& key = entry.key;
+    if (key == "tracked_stats") {
+      if (entry.value.is_object()) add_stats(line, entry, entry.value, log);
+    } else if (key == "train_loss") {
+      add_stats(line, entry, Json{{"train_loss", entry.value}}, log);
+    } else if (key == "eval_accuracy") {
+      add_evaluation(line, entry, log);
+    } else if (key == "init_start") {
+      ++ranks_;
+      log.mark_start();
+    } else if (key == "run_start") {
+      start_clock(line, entry, log);
+    } else if (key == "eval_start") {
+      evaluation_start_ = entry.seconds;
+    } else if (key == "run_stop") {
+      stop_run(line, entry, log);
+    } else if (entry.value.is_primitive() && !entry.value.is_null()) {
+      keep_setting(key, entry.value, log);
+    }
+  }
+
+  void keep_setting(const std::string& key, const Json& value, LogBuilder& log) {
+    const std::string text = value.is_string() ? value.get<std::string>() : print_json_line(value);
+    log.set(key, text);
+    LoggedFacts& facts = log.facts();
+    const auto whole = parse_whole(text);
+    const Figure real = parse_number(text);
+    const auto keep_real = [&](std::optional<double>& fact) {
+      if (real.finite()) keep_first(fact, *real);
+    };
+    if (key == "global_batch_size" && whole && *whole >= 1) keep_first(facts.global_batch_size, whole);
+    if (key == "max_sequence_length" && whole && *whole >= 1) keep_first(facts.sequence_length, whole);
+    if (key == "gradient_accumulation_steps" && whole && *whole >= 1) keep_first(facts.accumulation_steps, whole);
+    if (key == "seed" && whole) keep_first(facts.seed, whole);
+    if (key == "opt_learning_rate_warmup_steps" && whole) keep_first(facts.warmup_steps, whole);
+    if (key == "opt_base_learning_rate") keep_real(facts.learning_rate);
+    if (key == "opt_end_learning_rate") keep_real(facts.min_learning_rate);
+    if (key == "opt_weight_decay" || key == "opt_adamw_weight_decay") keep_real(facts.weight_decay);
+    if (key == "opt_gradient_clip_norm") keep_real(facts.clip_grad_norm);
+    if (key == "opt_name") keep_first(facts.optimizer, text);
+    if (key == "opt_learning_rate_decay_schedule") keep_first(facts.schedule, text);
+    if (key == "submission_benchmark") keep_first(facts.model, text);
+    if (key == "submission_platform") keep_platform(text, facts);
+  }
+
+  static void keep_platform(const std::string& name, LoggedFacts& facts) {
+    const MlperfPlatform platform = parse_mlperf_platform(name);
+    keep_first(facts.gpu_count, platform.gpu_count);
+    keep_first(facts.gpu_name, platform.gpu_name);
+    keep_first(facts.platform, platform.platform);
+  }
+
+  // {"train_step_time": 54.7, "reduced_train_loss": 7.73} with {"step": 1152.0}; {"train_loss": 2.07} with
+  // {"samples_count": 80, "lr": 5e-4, "step": 10}; {"throughput": 2.03} with {"step": 1536}.
+  void add_stats(const LogLine& line, const MlperfLine& entry, const Json& stats, LogBuilder& log) {
+    const Figure loss = first_of(stats, {"reduced_train_loss", "train_loss"});
+    const Figure seconds = first_of(stats, {"train_step_timing", "train_step_time"});
+    const Figure rate = json_figure(stats, "throughput");
+    if (!loss && !seconds && !rate) return;
+    const auto step = step_number(entry.metadata, log, loss.known());
+    if (!step) return;
+    ExtractedStep record = LogBuilder::start_step(line, *step);
+    if (entry.seconds) record.unix_time = entry.seconds;
+    record.loss = loss;
+    record.learning_rate = json_figure(entry.metadata, "lr");
+    if (log.facts().global_batch_size) record.global_batch_size = static_cast<double>(*log.facts().global_batch_size);
+    if (record.global_batch_size && log.facts().sequence_length)
+      record.tokens = *record.global_batch_size * static_cast<double>(*log.facts().sequence_length);
+    if (seconds.finite() && *seconds > 0) {
+      record.time_source = TimeSource::printed;
+      record.time_seconds = seconds;
+    }
+    if (loss)
+      add_step(record, log);
+    else
+      keep_block(record, rate, log);
+  }
+
+  void add_step(ExtractedStep& record, LogBuilder& log) {
+    const StepGap gap = gaps_.measure(record);
+    record.mean_of = mean_of_gap(gap);
+    constexpr double k_stamp_resolution = 1e-3;
+    if (record.time_source == TimeSource::none) {
+      set_time_from_gap(record, gap, k_stamp_resolution);
+      if (record.time_source != TimeSource::none) ++stamps_;
+      record.with_evaluation = evaluated_since_step_ && record.time_source != TimeSource::none;
+    }
+    evaluated_since_step_ = false;
+    log.add(record);
+  }
+
+  // A mean over all steps since the evaluation before. It is a record only where the log has nothing finer.
+  void keep_block(ExtractedStep& record, Figure rate, LogBuilder& log) {
+    constexpr size_t k_most_blocks = 1 << 16;
+    if (rate.finite() && *rate > 0) {
+      const double per_sample =
+          unit_ == CountedAs::tokens ? static_cast<double>(log.facts().sequence_length.value_or(0)) : 1.0;
+      if (per_sample > 0) record.samples_per_second = *rate / per_sample;
+      if (record.global_batch_size && record.samples_per_second)
+        set_time_from_rate(record, *record.global_batch_size, *record.samples_per_second, 0);
+    }
+    record.mean_of = mean_of_gap(block_gaps_.measure(record));
+    if (blocks_.size() < k_most_blocks) blocks_.push_back(record);
+  }
+
+  // The number of the optimizer step that an entry belongs to, as far as its metadata and the batch tell.
+  std::optional<int64_t> step_number(const Json& metadata, LogBuilder& log, bool is_step) {
+    const Figure samples = json_figure(metadata, "samples_count"), counted = json_figure(metadata, "step");
+    const auto batch = static_cast<double>(log.facts().global_batch_size.value_or(0));
+    const auto sequence = static_cast<double>(log.facts().sequence_length.value_or(0));
+    if (samples && counted) return whole(*counted, CountedAs::steps);
+    if (samples && !is_step) return std::nullopt;  // those of the block alone
+    if (samples && batch > 0) return whole(*samples / batch, CountedAs::samples);
+    if (unit_ == CountedAs::undecided && counted && *counted > 0) unit_ = unit_of(*counted, batch, batch * sequence);
+    if (!counted || unit_ == CountedAs::undecided || unit_ == CountedAs::records) {
+      if (is_step) unit_ = CountedAs::records;
+      return is_step ? std::optional<int64_t>(log.log().records + 1) : std::nullopt;
+    }
+    const double divisor = unit_ == CountedAs::tokens ? batch * sequence : unit_ == CountedAs::samples ? batch : 1;
+    return divisor > 0 && *counted >= divisor ? whole(*counted / divisor, unit_) : std::nullopt;
+  }
+
+  static CountedAs unit_of(double counted, double batch, double tokens) {
+    if (divides(tokens, counted)) return CountedAs::tokens;
+    if (divides(batch, counted)) return CountedAs::samples;
+    return batch > 0 ? CountedAs::steps : CountedAs::records;
+  }
+
+  std::optional<int64_t> whole(double number, CountedAs unit) {
+    if (!(number >= 0 && number < 9e15)) return std::nullopt;
+    unit_ = unit;
+    return static_cast<int64_t>(std::floor(number));
+  }
+
+  void note_unit(LogBuilder& log) const {
+    if (log.log().records == 0) return;
+    if (unit_ == CountedAs::tokens)
+      log.note("the log counts tokens: steps are tokens / (global_batch_size x max_sequence_length)");
+    if (unit_ == CountedAs::samples) log.note("the log counts samples: steps are samples / global_batch_size");
+    if (unit_ == CountedAs::records) log.note("the log numbers no steps: its records are counted");
+  }
+
+  // A run that goes on from a checkpoint has steps before its start.
+  void start_clock(const LogLine& line, const MlperfLine& entry, const LogBuilder& log) {
+    const auto& settings = log.log().settings;
+    const auto checkpoint = settings.find("init_checkpoint_step");
+    if (checkpoint != settings.end() && parse_number(checkpoint->second).value_or(0) != 0) return;
+    if (entry.seconds) gaps_.start_at(line.rank, 0, entry.seconds);
+    block_gaps_.start_at(line.rank, 0, entry.seconds);
+  }
+
+  void add_evaluation(const LogLine& line, const MlperfLine& entry, LogBuilder& log) {
+    LogEvent event{EventKind::evaluation, line.number, line.rank, log.last() != nullptr ? log.last()->step : -1, {}, {},
+                   "eval_accuracy"};
+    const Figure reached = json_figure(entry.value);
+    if (is_loss(log.facts().model.value_or(""))) event.value = reached;
+    if (evaluation_start_ && entry.seconds) event.seconds = *entry.seconds - *evaluation_start_;
+    evaluation_start_ = {};
+    evaluated_since_step_ = true;
+    if (reached) event.text = fmt::format("eval_accuracy {}", *reached);
+    if (const Figure samples = json_figure(entry.metadata, "samples_count"); samples.finite()) {
+      event.text += fmt::format(" at {} samples", *samples);
+      const auto batch = log.facts().global_batch_size;
+      if (batch && *samples >= static_cast<double>(*batch) && *samples < 9e15)
+        event.step = static_cast<int64_t>(*samples) / *batch;
+    }
+    log.add_event(std::move(event));
+  }
+
+  static void stop_run(const LogLine& line, const MlperfLine& entry, LogBuilder& log) {
+    if (!entry.metadata.is_object()) return;
+    const auto status = entry.metadata.find("status");
+    if (status == entry.metadata.end() || !status->is_string()) return;
+    const auto& text = status->get_ref<const std::string&>();
+    log.set_total("run_stop status", text);
+    if (text != "success") log.add_event(EventKind::failed, line, "run_stop with status " + text);
+  }
+
+  CountedAs unit_ = CountedAs::undecided;
+  GapMeter gaps_, block_gaps_;
+  std::vector<ExtractedStep> blocks_;
+  Figure evaluation_start_;
+  bool evaluated_since_step_ = false;
+  int64_t entries_ = 0, broken_ = 0, ranks_ = 0, stamps_ = 0;
+};
+
+}  // namespace
+
+Dialect mlperf_dialect() {
+  return {.id = "mlperf",
+          .title = "MLPerf training (:::MLLOG)",
+          .versions = "v3.0 (2023) to v5.1 (2025)",
+          .fields = {{"step", "derived: metadata step or samples_count / batch (samples), / sequence length (tokens)"},
+                     {"loss", "reduced_train_loss, train_loss"},
+                     {"time_seconds", "train_step_time, train_step_timing; else derived from time_ms, throughput"},
+                     {"learning_rate", "metadata lr"},
+                     {"samples_per_second", "throughput (in the unit of metadata step per second)"},
+                     {"tokens", "derived: global_batch_size x max_sequence_length"}},
+          .evaluation_in_times = false,
+          .anchors = {":::MLLOG", "tracked_stats", "train_loss", "init_start"},
+          .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<MlperfReader>(); }};
+}
+
+}  // namespace tprimat::logs

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "extract/extracted_log.h"
+
+namespace tprimat::logs {
+
+// From the record before, of the same rank, to this one.
+struct StepGap {
+  int64_t steps = 0;  // 0: there is none before it in this attempt
+  Figure seconds;     // between their time stamps
+};
+
+// Follows the records of each rank. A record told twice has the gap of the first telling.
+class GapMeter {
+ public:
+  StepGap measure(const ExtractedStep& record);
+  void start_at(int32_t rank, int64_t step, Figure unix_time);  // the clock began here, without a record
+
+ private:
+  struct Last {
+    int64_t step = -1;
+    Figure unix_time;
+    StepGap gap;
+  };
+  std::unordered_map<int32_t, Last> ranks_;
+};
+
+// Steps that a record is the mean of: the gap, or 1.
+int32_t mean_of_gap(const StepGap& gap);
+
+// Gives a record without a time the mean of the steps in the gap. `resolution`: seconds that the difference of two
+// stamps may be off by. Nothing where no time passed or it ran backwards.
+void set_time_from_gap(ExtractedStep& record, const StepGap& gap, double resolution);
+
+// What a stamp may be off by: 1 s when both show whole seconds, else 1 ms.
+double stamp_resolution(const ExtractedStep& record, const StepGap& gap);
+
+// work / rate, where `rate` was rounded to `half` more or less.
+void set_time_from_rate(ExtractedStep& record, double work, double rate, double half);
+
+}  // namespace tprimat::logs

@@ -1,0 +1,249 @@
+#include "extract/log_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "base/input_file.h"
+
+namespace tprimat::logs {
+namespace {
+
+constexpr size_t k_block = size_t{1} << 18;
+constexpr size_t k_longest_line = size_t{1} << 24;
+
+[[noreturn]] void refuse(const std::string& what, const std::string& where, const std::string& hint = "") {
+  throw Error(Problem{what, where, hint});
+}
+
+}  // namespace
+
+class LogSource::Stream {
+ public:
+  virtual ~Stream() = default;
+  // Up to `size` bytes; 0 at the end. What is wrong with the bytes goes to `complaint`, and ends them.
+  virtual size_t read(char* into, size_t size, std::string& complaint) = 0;
+};
+
+class LogSource::FileStream : public LogSource::Stream {
+ public:
+  FileStream(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
+  ~FileStream() override {
+    if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+  }
+  size_t read(char* into, size_t size, std::string&) override {
+    for (;;) {
+      const ssize_t count = ::read(descriptor_, into, size);
+      if (count >= 0) return static_cast<size_t>(count);
+      if (errno != EINTR) refuse(fmt::format("cannot be read: {}", std::strerror(errno)), name_);
+    }
+  }
+
+ private:
+  int descriptor_;
+  std::string name_;
+};
+
+class LogSource::MemoryStream : public LogSource::Stream {
+ public:
+  explicit MemoryStream(std::string bytes) : bytes_(std::move(bytes)) {}
+  size_t read(char* into, size_t size, std::string&) override {
+    const size_t count = std::min(size, bytes_.size() - at_);
+    std::memcpy(into, bytes_.data() + at_, count);
+    at_ += count;
+    return count;
+  }
+
+ private:
+  std::string bytes_;
+  size_t at_ = 0;
+};
+
+class LogSource::GzipStream : public LogSource::Stream {
+ public:
+  explicit GzipStream(std::unique_ptr<Stream> raw) : raw_(std::move(raw)), input_(k_block) {
+    constexpr int k_gzip_only = 16 + MAX_WBITS;
+    if (inflateInit2(&state_, k_gzip_only) != Z_OK) refuse("zlib could not be started", "");
+  }
+  ~GzipStream() override { inflateEnd(&state_); }
+
+  size_t read(char* into, size_t size, std::string& complaint) override {
+    state_.next_out = reinterpret_cast<Bytef*>(into);
+    state_.avail_out = static_cast<uInt>(size);
+    while (state_.avail_out == size && !ended_) {
+      if (state_.avail_in == 0 && !refill(complaint)) break;
+      const int status = inflate(&state_, Z_NO_FLUSH);
+      if (status == Z_STREAM_END) {
+        in_member_ = false;
+        inflateReset(&state_);  // another member may follow
+      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        // Zeros or other padding behind the last member are no damage.
+        if (in_member_) complaint = "the gzip data are damaged: what follows was not read";
+        ended_ = true;
+      } else {
+        in_member_ = true;
+      }
+    }
+    return size - state_.avail_out;
+  }
+
+ private:
+  bool refill(std::string& complaint) {
+    const size_t count = raw_->read(input_.data(), input_.size(), complaint);
+    state_.next_in = reinterpret_cast<Bytef*>(input_.data());
+    state_.avail_in = static_cast<uInt>(count);
+    if (count > 0) return true;
+    ended_ = true;
+    if (in_member_) complaint = "the gzip file ends early: only what is there was read";
+    return false;
+  }
+
+  std::unique_ptr<Stream> raw_;
+  std::vector<char> input_;
+  z_stream state_{};
+  bool in_member_ = true, ended_ = false;
+};
+
+class LogSource::ZstdStream : public LogSource::Stream {
+ public:
+  explicit ZstdStream(std::unique_ptr<Stream> raw)
+      : raw_(std::move(raw)), state_(ZSTD_createDStream()), storage_(k_block) {
+    if (state_ == nullptr) refuse("zstd could not be started", "");
+    ZSTD_DCtx_setParameter(state_, ZSTD_d_windowLogMax, 27);  // 128 MiB: what `zstd --ultra` needs at most by default
+  }
+  ~ZstdStream() override { ZSTD_freeDStream(state_); }
+
+  size_t read(char* into, size_t size, std::string& complaint) override {
+    ZSTD_outBuffer output{into, size, 0};
+    while (output.pos == 0 && !ended_) {
+      if (input_.pos == input_.size && !refill(complaint)) break;
+      const size_t status = ZSTD_decompressStream(state_, &output, &input_);
+      if (ZSTD_isError(status) != 0) {
+        complaint = fmt::format("the zstd data are damaged ({}): what follows was not read", ZSTD_getErrorName(status));
+        ended_ = true;
+      } else {
+        in_frame_ = status != 0;
+      }
+    }
+    return output.pos;
+  }
+
+ private:
+  bool refill(std::string& complaint) {
+    input_ = {storage_.data(), raw_->read(storage_.data(), storage_.size(), complaint), 0};
+    if (input_.size > 0) return true;
+    ended_ = true;
+    if (in_frame_) complaint = "the zstd file ends early: only what is there was read";
+    return false;
+  }
+
+  std::unique_ptr<Stream> raw_;
+  ZSTD_DStream* state_;
+  std::vector<char> storage_;
+  ZSTD_inBuffer input_{nullptr, 0, 0};
+  bool in_frame_ = true, ended_ = false;
+};
+
+namespace {
+
+int open_log(const std::filesystem::path& path) {
+  if (path == "-") return STDIN_FILENO;
+  const int descriptor = open_input(path).release();
+  ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
+  return descriptor;
+}
+
+}  // namespace
+
+LogSource::LogSource(const std::filesystem::path& path)
+    : name_(path == "-" ? "standard input" : path.string()), buffer_(2 * k_block, '\0') {
+  open_stream(std::make_unique<FileStream>(open_log(path), name_));
+}
+
+LogSource::LogSource(std::string bytes) : name_("text"), buffer_(2 * k_block, '\0') {
+  open_stream(std::make_unique<MemoryStream>(std::move(bytes)));
+}
+
+LogSource::~LogSource() = default;
+
+// The first bytes tell the compression; a compressing stream gets them back in front of the rest.
+void LogSource::open_stream(std::unique_ptr<Stream> raw) {
+  class Joined : public Stream {
+   public:
+    Joined(std::string first, std::unique_ptr<Stream> rest) : first_(std::move(first)), rest_(std::move(rest)) {}
+    size_t read(char* into, size_t size, std::string& complaint) override {
+      if (const size_t count = first_.read(into, size, complaint)) return count;
+      return rest_->read(into, size, complaint);
+    }
+
+   private:
+    MemoryStream first_;
+    std::unique_ptr<Stream> rest_;
+  };
+  stream_ = std::move(raw);
+  while (end_ < 4 && !at_end_) fill();
+  const std::string_view head(buffer_.data(), end_);
+  const bool gzip = head.substr(0, 2) == "\x1f\x8b", zstd = head.substr(0, 4) == "\x28\xb5\x2f\xfd";
+  if (!gzip && !zstd) return;
+  auto joined = std::make_unique<Joined>(std::string(head), std::move(stream_));
+  begin_ = end_ = 0, at_end_ = false;
+  if (gzip)
+    stream_ = std::make_unique<GzipStream>(std::move(joined));
+  else
+    stream_ = std::make_unique<ZstdStream>(std::move(joined));
+}
+
+size_t LogSource::fill() {
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_, begin_ = 0;
+  }
+  if (buffer_.size() - end_ < k_block) buffer_.resize(end_ + k_block);
+  const size_t count = stream_->read(buffer_.data() + end_, k_block, complaint_);
+  at_end_ = count == 0;
+  end_ += count;
+  return count;
+}
+
+std::string_view LogSource::next_lines() {
+  size_t searched = begin_;
+  for (;;) {
+    const std::string_view unseen(buffer_.data() + searched, end_ - searched);
+    const size_t newline = unseen.rfind('\n');
+    size_t length = newline == std::string_view::npos ? 0 : searched + newline + 1 - begin_;
+    if (length == 0 && (at_end_ || end_ - begin_ >= k_longest_line)) length = end_ - begin_;
+    if (length > 0 || at_end_) {
+      const std::string_view lines(buffer_.data() + begin_, length);
+      begin_ += length;
+      bytes_ += static_cast<int64_t>(length);
+      return lines;
+    }
+    searched = end_ - begin_;  // fill() moves what is left to the front
+    fill();
+  }
+}
+
+std::string LogSource::rest(size_t limit) {
+  std::string whole(buffer_.data() + begin_, end_ - begin_);
+  begin_ = end_;
+  while (!at_end_) {
+    if (whole.size() > limit)
+      refuse(fmt::format("is larger than {} MB, too large for a file that has to be read whole", limit / 1000000),
+             name_);
+    begin_ = end_ = 0;
+    if (fill() > 0) whole.append(buffer_.data(), end_);
+    begin_ = end_;
+  }
+  bytes_ += static_cast<int64_t>(whole.size());
+  return whole;
+}
+
+}  // namespace tprimat::logs

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tprimat::logs {
+
+// A log's bytes, whatever holds them: a plain file, gzip, zstd, or standard input ("-"). Read in blocks of about
+// 256 KiB, so that memory does not grow with the file.
+class LogSource {
+ public:
+  explicit LogSource(const std::filesystem::path& path);  // throws Error that names the path
+  explicit LogSource(std::string bytes);                  // compressed or not, already in memory
+  ~LogSource();
+  LogSource(const LogSource&) = delete;
+  LogSource& operator=(const LogSource&) = delete;
+
+  // The next whole lines, each with its "\n" (the last one of the source may lack it); empty at the end. Valid until
+  // the next call. A line beyond 16 MiB comes in pieces.
+  std::string_view next_lines();
+
+  // Everything that is left, up to `limit` bytes; throws Error when there is more.
+  std::string rest(size_t limit);
+
+  // What was wrong with the bytes, in a sentence: a compressed file that ends early. Empty: nothing.
+  const std::string& complaint() const { return complaint_; }
+  int64_t bytes() const { return bytes_; }  // handed out so far, uncompressed
+
+ private:
+  class Stream;
+  class FileStream;
+  class MemoryStream;
+  class GzipStream;
+  class ZstdStream;
+  void open_stream(std::unique_ptr<Stream> raw);
+  size_t fill();
+
+  std::string name_;
+  std::unique_ptr<Stream> stream_;
+  std::string complaint_;
+  std::string buffer_;
+  size_t begin_ = 0, end_ = 0;  // bytes of the buffer that are not handed out yet
+  bool at_end_ = false;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace tprimat::logs

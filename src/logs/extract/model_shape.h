@@ -1,0 +1,32 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "extract/extracted_log.h"
+#include "spec/model_spec.h"
+
+namespace tprimat::logs {
+
+// Sizes of the model that the configuration dump of any framework states.
+struct LoggedShape {
+  std::optional<int64_t> num_layers, hidden_size, ffn_hidden_size, num_attention_heads, num_experts, vocab_size;
+  std::string routing = {};  // the setting that only a mixture of experts has; empty: there is none
+  static constexpr auto fields() {
+    using S = LoggedShape;
+    return field_list(field("layers", &S::num_layers, ""), field("hidden size", &S::hidden_size, ""),
+                      field("MLP size", &S::ffn_hidden_size, ""), field("attention heads", &S::num_attention_heads, ""),
+                      field("experts", &S::num_experts, ""), field("vocabulary", &S::vocab_size, ""));
+  }
+};
+LoggedShape read_logged_shape(const std::map<std::string, std::string>& settings);
+
+// By the name that a log gives it, from the model catalogue.
+std::optional<ModelSpec> find_named_model(const LoggedFacts& facts);
+
+// The model's shape as the log's own configuration dump describes it (Megatron's arguments, a Hugging Face config), or
+// by its name from the model catalogue. Nothing where a size is not stated: a shape is never guessed.
+std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::string>& settings, const LoggedFacts& facts);
+
+}  // namespace tprimat::logs

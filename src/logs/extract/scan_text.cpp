@@ -1,0 +1,305 @@
+#include "extract/scan_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "text/characters.h"
+
+namespace tprimat::logs {
+namespace {
+
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+void skip_blanks(std::string_view& text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+}
+
+bool starts_with_word(std::string_view text, std::string_view lower_case_word) {
+  if (text.size() < lower_case_word.size()) return false;
+  for (size_t i = 0; i < lower_case_word.size(); ++i)
+    if ((text[i] | 0x20) != lower_case_word[i]) return false;
+  return true;
+}
+
+// "nan", "inf" and "infinity" in any case, the sign already taken.
+Figure take_named_number(std::string_view& text, bool negative) {
+  constexpr double k_infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [word, value] :
+       {std::pair{std::string_view("nan"), std::numeric_limits<double>::quiet_NaN()},
+        std::pair{std::string_view("infinity"), k_infinity}, std::pair{std::string_view("inf"), k_infinity}}) {
+    if (!starts_with_word(text, word)) continue;
+    text.remove_prefix(word.size());
+    return negative ? -value : value;
+  }
+  return {};
+}
+
+bool is_thousands_group(std::string_view text) {
+  return text.size() >= 4 && text[0] == ',' && is_digit(text[1]) && is_digit(text[2]) && is_digit(text[3]) &&
+         (text.size() == 4 || !is_digit(text[4]));
+}
+
+enum class Comma { none, thousands, thousands_or_decimal, unclear };
+
+// The meaning of the comma behind the plain number at the start of `text`. Behind a decimal point or an exponent it
+// only separates two numbers, except in "1.234,5".
+Comma kind_of_comma(std::string_view text, size_t length) {
+  if (length + 1 >= text.size() || text[length] != ',' || !is_digit(text[length + 1])) return Comma::none;
+  const std::string_view plain = text.substr(0, length);
+  if (const size_t point = plain.find_first_not_of("0123456789"); point != std::string_view::npos) {
+    const bool may_group = plain[point] == '.' && point >= 1 && point <= 3 && plain[0] != '0' && length - point == 4 &&
+                           plain.find_first_not_of("0123456789", point + 1) == std::string_view::npos;
+    return may_group ? Comma::unclear : Comma::none;
+  }
+  std::string_view rest = text.substr(length);
+  int groups = 0;
+  for (; is_thousands_group(rest); rest.remove_prefix(4)) ++groups;
+  const bool ends = rest.size() < 2 || rest[0] != ',' || !is_digit(rest[1]);
+  if (length > 3 || plain[0] == '0' || groups == 0 || !ends) return Comma::unclear;
+  const bool has_fraction = rest.size() > 1 && rest[0] == '.' && is_digit(rest[1]);
+  return groups > 1 || has_fraction ? Comma::thousands : Comma::thousands_or_decimal;
+}
+
+// Digits with commas, and an optional fraction: "2,012,345.6". `text` starts with a digit.
+Figure take_grouped_number(std::string_view& text) {
+  std::string digits;
+  while (!text.empty() && (is_digit(text.front()) || is_thousands_group(text))) {
+    if (text.front() != ',') digits += text.front();
+    text.remove_prefix(1);
+  }
+  if (text.size() > 1 && text[0] == '.' && is_digit(text[1])) {
+    digits += '.';
+    for (text.remove_prefix(1); !text.empty() && is_digit(text.front()); text.remove_prefix(1)) digits += text.front();
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return error == std::errc() ? Figure(value) : Figure();
+}
+
+// Exactly `count` digits at the start of the text, cut off.
+std::optional<int> take_digits(std::string_view& text, size_t count) {
+  if (text.size() < count) return std::nullopt;
+  int value = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_digit(text[i])) return std::nullopt;
+    value = value * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(count);
+  return value;
+}
+
+struct Date {
+  int year = 0, month = 0, day = 0;
+};
+
+std::optional<Date> take_date(std::string_view& text) {
+  std::string_view rest = text;
+  const auto accept = [&](std::optional<int> y, std::optional<int> m, std::optional<int> d) -> std::optional<Date> {
+    if (!y || !m || !d || *m < 1 || *m > 12 || *d < 1 || *d > 31 || *y < 1990 || *y > 2100) return std::nullopt;
+    text = rest;
+    return Date{*y, *m, *d};
+  };
+  if (const auto first = take_digits(rest, 4)) {
+    if (!rest.empty() && (rest.front() == '-' || rest.front() == '/')) {
+      const char separator = rest.front();
+      rest.remove_prefix(1);
+      const auto month = take_digits(rest, 2);
+      if (!take_char(rest, separator)) return std::nullopt;
+      return accept(first, month, take_digits(rest, 2));
+    }
+    const auto month = take_digits(rest, 2);
+    return accept(first, month, take_digits(rest, 2));
+  }
+  rest = text;
+  const auto month = take_digits(rest, 2);
+  if (!month || !take_char(rest, '/')) return std::nullopt;
+  const auto day = take_digits(rest, 2);
+  if (!day || !take_char(rest, '/')) return std::nullopt;
+  return accept(take_digits(rest, 4), month, day);
+}
+
+// "15:54:54", then ".123" or ",123" when a fraction follows; seconds of the day.
+Figure take_clock(std::string_view& text) {
+  std::string_view rest = text;
+  const auto hour = take_digits(rest, 2);
+  if (!hour || !take_char(rest, ':')) return {};
+  const auto minute = take_digits(rest, 2);
+  if (!minute || !take_char(rest, ':')) return {};
+  const auto second = take_digits(rest, 2);
+  if (!second || *hour > 23 || *minute > 59 || *second > 60) return {};
+  double fraction = 0;
+  if (rest.size() > 1 && (rest[0] == '.' || rest[0] == ',') && is_digit(rest[1])) {
+    double unit = 0.1;
+    for (rest.remove_prefix(1); !rest.empty() && is_digit(rest.front()); rest.remove_prefix(1), unit /= 10)
+      fraction += (rest.front() - '0') * unit;
+  }
+  text = rest;
+  return *hour * 3600.0 + *minute * 60.0 + *second + fraction;
+}
+
+// Seconds that the clock is ahead of UTC, from "Z", "+09:00" or "-0700" at the start, cut off; 0 without one.
+double take_zone(std::string_view& text) {
+  if (take_char(text, 'Z')) return 0;
+  std::string_view rest = text;
+  const bool behind = !rest.empty() && rest.front() == '-';
+  if (!behind && (rest.empty() || rest.front() != '+')) return 0;
+  rest.remove_prefix(1);
+  const auto hours = take_digits(rest, 2);
+  take_char(rest, ':');
+  const auto minutes = take_digits(rest, 2);
+  if (!hours || !minutes || *hours > 14 || *minutes > 59) return 0;
+  text = rest;
+  return (behind ? -60.0 : 60.0) * (*hours * 60 + *minutes);
+}
+
+double unit_factor(char suffix) {
+  switch (suffix) {
+    case 'k':
+    case 'K': return 1e3;
+    case 'M': return 1e6;
+    case 'G':
+    case 'B': return 1e9;
+    case 'T': return 1e12;
+    case 'P': return 1e15;
+    default: return 0;
+  }
+}
+
+// Half a unit of the last digit shown: 0.05 for "28.2", 5 for "1.2e+2", 0.5 for "272".
+double half_of_last_digit(std::string_view digits) {
+  double unit = 0.5;
+  const size_t exponent = digits.find_first_of("eE");
+  const std::string_view mantissa = digits.substr(0, exponent);
+  if (const size_t dot = mantissa.find('.'); dot != std::string_view::npos)
+    unit *= std::pow(10.0, -static_cast<double>(mantissa.size() - dot - 1));
+  if (exponent != std::string_view::npos) unit *= std::pow(10.0, parse_number(digits.substr(exponent + 1)).value_or(0));
+  return unit;
+}
+
+}  // namespace
+
+std::string_view trim(std::string_view text) {
+  skip_blanks(text);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+std::optional<std::string_view> text_after(std::string_view text, std::string_view mark) {
+  if (!skip_past(text, mark)) return std::nullopt;
+  return text;
+}
+
+std::optional<std::string_view> text_between(std::string_view text, std::string_view open, std::string_view close) {
+  if (!skip_past(text, open)) return std::nullopt;
+  return text.substr(0, text.find(close));
+}
+
+bool skip_past(std::string_view& text, std::string_view mark) {
+  const size_t at = text.find(mark);
+  if (at == std::string_view::npos) return false;
+  text.remove_prefix(at + mark.size());
+  return true;
+}
+
+namespace {
+
+// Digits, without their sign.
+Figure take_digits(std::string_view& rest, bool is_whole) {
+  double plain = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), plain);
+  const auto length = static_cast<size_t>(end - rest.data());
+  if (error != std::errc() && error != std::errc::result_out_of_range) return {};
+  if (error == std::errc::result_out_of_range) plain = std::numeric_limits<double>::quiet_NaN();
+  const Comma comma = kind_of_comma(rest, length);
+  if (comma == Comma::unclear || (comma == Comma::thousands_or_decimal && !is_whole)) return {};
+  if (comma != Comma::none) return take_grouped_number(rest);
+  rest.remove_prefix(length);
+  return plain;
+}
+
+Figure scan_number(std::string_view& text, bool is_whole) {
+  std::string_view rest = text;
+  skip_blanks(rest);
+  const bool negative = !rest.empty() && rest.front() == '-';
+  if (!rest.empty() && (rest.front() == '-' || rest.front() == '+')) rest.remove_prefix(1);
+  if (rest.empty()) return {};
+  const bool numeric = is_digit(rest.front()) || (rest.size() > 1 && rest.front() == '.' && is_digit(rest[1]));
+  Figure value = numeric ? take_digits(rest, is_whole) : take_named_number(rest, negative);
+  if (numeric && value && negative) value = -*value;
+  if (value) text = rest;
+  return value;
+}
+
+}  // namespace
+
+Figure take_number(std::string_view& text) { return scan_number(text, false); }
+
+Figure take_count(std::string_view& text) { return scan_number(text, true); }
+
+Figure parse_number(std::string_view text) { return take_number(text); }
+
+std::optional<int64_t> parse_whole(std::string_view text) {
+  const Figure value = take_count(text);
+  if (!value || !(std::abs(*value) < 9007199254740992.0) || std::floor(*value) != *value) return std::nullopt;
+  return static_cast<int64_t>(*value);
+}
+
+Figure number_after(std::string_view text, std::string_view key) {
+  return skip_past(text, key) ? take_number(text) : Figure();
+}
+
+Figure grouped_after(std::string_view text, std::string_view key) {
+  return skip_past(text, key) ? take_count(text) : Figure();
+}
+
+std::optional<RoundedNumber> parse_human_number(std::string_view text) {
+  text = trim(text);
+  std::string_view rest = text;
+  const Figure value = take_number(rest);
+  if (!value.finite()) return std::nullopt;
+  const std::string_view digits = text.substr(0, text.size() - rest.size());
+  const double factor = rest.empty() ? 0 : unit_factor(rest.front());
+  const double scale = factor == 0 ? 1 : factor;
+  const double half = half_of_last_digit(digits) * scale;
+  return RoundedNumber{*value * scale, *value * scale - half, *value * scale + half};
+}
+
+Figure take_timestamp(std::string_view& text) {
+  std::string_view rest = text;
+  skip_blanks(rest);
+  const bool bracket = take_char(rest, '[');
+  const auto date = take_date(rest);
+  if (!date || rest.empty() || (rest.front() != ' ' && rest.front() != 'T' && rest.front() != '_')) return {};
+  rest.remove_prefix(1);
+  const Figure clock = take_clock(rest);
+  if (!clock) return {};
+  const double zone = take_zone(rest);
+  if (bracket && !take_char(rest, ']')) return {};
+  using namespace std::chrono;
+  const sys_days days =
+      year(date->year) / month(static_cast<unsigned>(date->month)) / day(static_cast<unsigned>(date->day));
+  text = rest;
+  return static_cast<double>(days.time_since_epoch().count()) * 86400.0 + *clock - zone;
+}
+
+Figure parse_bytes_gb(std::string_view text) {
+  const Figure value = take_number(text);
+  if (!value) return {};
+  text = trim(text);
+  if (text.empty()) return {};
+  constexpr std::string_view k_letters = "KMGTP";
+  if (text.front() == 'B') return *value / 1e9;
+  const size_t power = k_letters.find(text.front() == 'k' ? 'K' : text.front());
+  if (power == std::string_view::npos || text.size() < 2) return {};
+  const bool binary = text[1] == 'i';
+  if (!binary && text[1] != 'B') return {};
+  return *value * std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1)) / 1e9;
+}
+
+}  // namespace tprimat::logs

@@ -1,0 +1,389 @@
+#include "extract/to_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/clock.h"
+#include "extract/common/failure_cause.h"
+#include "extract/common/setting_names.h"
+#include "extract/course.h"
+#include "extract/result_batch.h"
+#include "extract/result_end.h"
+#include "extract/result_model.h"
+#include "extract/scan_text.h"
+#include "result/peak.h"
+#include "result/summary.h"
+#include "spec/hardware_catalogue.h"
+#include "stats/descriptive.h"
+#include "text/format.h"
+
+namespace tprimat::logs {
+namespace {
+
+constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
+
+template <class Read>
+std::vector<double> series(const Course& course, Read&& read) {
+  std::vector<double> values;
+  bool any = false;
+  for (const ExtractedStep* step : course) {
+    const Figure figure = read(*step);
+    any |= figure.known();
+    values.push_back(figure.known() ? *figure : k_nan);
+  }
+  if (!any) values.clear();
+  return values;
+}
+
+std::vector<double> series(const Course& course, Figure ExtractedStep::*member) {
+  return series(course, [member](const ExtractedStep& step) { return step.*member; });
+}
+
+std::optional<std::vector<double>> optional_series(const Course& course, Figure ExtractedStep::*member) {
+  std::vector<double> values = series(course, member);
+  return values.empty() ? std::nullopt : std::optional(std::move(values));
+}
+
+void fill_series(RunResult& result, const Course& course) {
+  result.step_times = series(course, &ExtractedStep::time_seconds);
+  if (result.step_times.empty()) result.step_times.assign(course.size(), k_nan);
+  result.loss_values = series(course, &ExtractedStep::loss);
+  result.learning_rates = series(course, &ExtractedStep::learning_rate);
+  result.grad_norms = series(course, &ExtractedStep::grad_norm);
+  result.memory_values = series(course, &ExtractedStep::memory_allocated_gb);
+  ReportedFigures reported;
+  reported.tflops_per_gpu = optional_series(course, &ExtractedStep::tflops_per_gpu);
+  reported.mfu = optional_series(course, &ExtractedStep::mfu);
+  reported.tokens_per_second = optional_series(course, &ExtractedStep::tokens_per_second);
+  reported.tokens_per_second_per_gpu = optional_series(course, &ExtractedStep::tokens_per_second_per_gpu);
+  reported.samples_per_second = optional_series(course, &ExtractedStep::samples_per_second);
+  reported.loss_scale = optional_series(course, &ExtractedStep::loss_scale);
+  reported.power_watts_per_gpu = optional_series(course, &ExtractedStep::power_watts_per_gpu);
+  reported.energy_joules_per_gpu = optional_series(course, &ExtractedStep::energy_joules_per_gpu);
+  reported.unix_time = optional_series(course, &ExtractedStep::unix_time);
+  result.reported = std::move(reported);
+}
+
+// The second step's time is the mean of both where the clock was not started anew.
+bool is_mean_with_first(const ExtractedStep& step, const ExtractedStep* before) {
+  return before != nullptr && step.mean_of == 2 && step.step - before->step == 1;
+}
+
+std::optional<StepLabel> label_of(const ExtractedStep& step, const ExtractedStep* before,
+                                  std::optional<int64_t> batch) {
+  if (has_other_batch(step, before, batch)) return StepLabel::other_batch;
+  if (step.with_evaluation) return StepLabel::evaluation;
+  if (step.with_checkpoint) return StepLabel::checkpoint;
+  if (before != nullptr && before->attempt != step.attempt) return StepLabel::restart;
+  if (is_mean_with_first(step, before)) return StepLabel::mean_of_two;
+  return std::nullopt;
+}
+
+void number_steps(RunResult& result, const Course& course, int64_t counts_from) {
+  StepSeries steps;
+  steps.counts_from = counts_from;
+  std::vector<int64_t> numbers, mean_of;
+  for (size_t i = 0; i < course.size(); ++i) {
+    const ExtractedStep* before = i > 0 ? course[i - 1] : nullptr;
+    numbers.push_back(course[i]->step);
+    mean_of.push_back(is_mean_with_first(*course[i], before) ? 1 : course[i]->mean_of);
+    const auto label = label_of(*course[i], before, result.training_config.global_batch_size);
+    if (label) steps.labelled.push_back({course[i]->step, *label});
+  }
+  if (std::any_of(mean_of.begin(), mean_of.end(), [](int64_t n) { return n != 1; })) steps.mean_of = mean_of;
+  for (size_t i = 0; i < numbers.size() && !steps.numbers; ++i)
+    if (numbers[i] != static_cast<int64_t>(i) + 1) steps.numbers = numbers;
+  steps.time_low = optional_series(course, &ExtractedStep::time_low);
+  steps.time_high = optional_series(course, &ExtractedStep::time_high);
+  result.steps = std::move(steps);
+}
+
+std::optional<Platform> platform_of(const LoggedFacts& facts, const std::optional<HardwareSpec>& part) {
+  if (facts.platform) return facts.platform;
+  if (part) return part->platform;
+  if (facts.framework == Framework::prim) return Platform::amd;  // Primus trains on nothing else
+  return std::nullopt;
+}
+
+std::optional<double> highest(const ExtractedLog& log, std::initializer_list<MemoryKind> kinds) {
+  std::optional<double> gb;
+  for (const auto& [key, value] : log.memory_gb)
+    if (std::find(kinds.begin(), kinds.end(), key.kind) != kinds.end()) gb = std::max(gb.value_or(0), value);
+  return gb;
+}
+
+// A size of memory is no name. Where it fits one part of the catalogue alone, that part is worth a hint.
+void hint_at_device(RunResult& result) {
+  constexpr double k_tolerance_gib = 0.6;
+  const DeviceInfo& device = result.gpu_info;
+  if (!device.device_name.empty() || !device.total_memory_gb || !result.platform) return;
+  const double gib = *device.total_memory_gb * 1e9 / k_gib;
+  std::vector<std::string> fitting;
+  for (const HardwareSpec& part : hardware_catalogue())
+    if (part.platform == *result.platform && part.memory_bytes &&
+        std::abs(*part.memory_bytes / 1e9 - gib) < k_tolerance_gib)
+      fitting.push_back(part.id);
+  if (fitting.size() == 1)
+    add_warning(result,
+                fmt::format("the log names no GPU; of the parts known, {:.2f} GiB of memory fit {} alone: --device {} "
+                            "says that it was one",
+                            gib, fitting.front(), fitting.front()));
+}
+
+void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog& log) {
+  DeviceInfo& device = result.gpu_info;
+  device.device_name = facts.gpu_name.value_or("");
+  device.device_count = facts.gpu_count;
+  device.total_memory_gb = facts.gpu_memory_gb ? facts.gpu_memory_gb : highest(log, {MemoryKind::device_total});
+  device.pytorch_version = facts.pytorch_version;
+  device.software_version = facts.stack_version;
+  const auto part = facts.gpu_name ? find_hardware(*facts.gpu_name) : std::nullopt;
+  result.platform = platform_of(facts, part);
+  if (result.platform)
+    device.software_stack = *result.platform == Platform::nvd   ? "cuda"
+                            : *result.platform == Platform::amd ? "rocm"
+                                                                : "cpu";
+  hint_at_device(result);
+}
+
+void fill_training(RunResult& result, const LoggedFacts& facts) {
+  TrainingConfig& training = result.training_config;
+  training.max_steps = facts.max_steps;
+  training.global_batch_size = facts.global_batch_size;
+  training.micro_batch_size = facts.micro_batch_size;
+  training.sequence_length = facts.sequence_length;
+  training.num_gpus = facts.gpu_count;
+  training.learning_rate = facts.learning_rate;
+  training.min_learning_rate = facts.min_learning_rate;
+  training.weight_decay = facts.weight_decay;
+  training.clip_grad_norm = facts.clip_grad_norm;
+  training.warmup_steps = facts.warmup_steps;
+  training.seed = facts.seed;
+  training.optimizer = facts.optimizer;
+  training.schedule = facts.schedule;
+  training.recompute = facts.recompute;
+  ParallelismConfig& layout = result.parallelism_config;
+  layout.tensor_model_parallel_size = facts.tensor_parallel;
+  layout.pipeline_model_parallel_size = facts.pipeline_parallel;
+  layout.data_parallel_size = facts.data_parallel;
+  layout.context_parallel_size = facts.context_parallel;
+  layout.gradient_accumulation_steps = facts.accumulation_steps;
+  layout.virtual_pipeline_model_parallel_size = facts.virtual_pipeline;
+  layout.zero_stage = facts.zero_stage;
+  layout.sequence_parallel = facts.sequence_parallel;
+  result.precision = facts.precision;
+  result.dataset = facts.dataset;
+}
+
+template <class T, class Show>
+void use_known(std::optional<T>& fact, const std::optional<T>& known, Show&& show, RunResult& result) {
+  if (!known) return;
+  if (fact && *fact != *known) add_warning(result, show(*fact, *known));
+  if (!fact) fact = known;
+}
+
+void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& result) {
+  const auto contradicts = [](const char* option) {
+    return [option](const auto& said, const auto& given) {
+      return fmt::format("the log says {}, {} says {}: the log's figure is used", said, option, given);
+    };
+  };
+  use_known(facts.gpu_count, known.devices, contradicts("--devices"), result);
+  use_known(facts.global_batch_size, known.global_batch_size, contradicts("--global-batch-size"), result);
+  use_known(facts.sequence_length, known.sequence_length, contradicts("--sequence-length"), result);
+  const auto text = [](const std::string& word) { return word.empty() ? std::nullopt : std::optional(word); };
+  use_known(facts.gpu_name, text(known.device), contradicts("--device"), result);
+  const auto names = [](const char* option) {
+    return [option](auto said, auto given) {
+      return fmt::format("the log says {}, {} says {}: the log's word is used", enum_name(said), option,
+                         enum_name(given));
+    };
+  };
+  use_known(facts.platform, known.platform, names("--platform"), result);
+  use_known(facts.precision, known.precision, names("--precision"), result);
+}
+
+void raise(std::optional<double>& kept, const std::vector<double>& values) {
+  for (const double value : values)
+    if (std::isfinite(value)) kept = std::max(kept.value_or(0), value);
+}
+
+void fill_memory(RunResult& result, const ExtractedLog& log, const Course& course) {
+  MemoryMetrics& memory = result.memory_metrics;
+  memory.peak_memory_allocated_gb = highest(log, {MemoryKind::allocated, MemoryKind::peak_allocated});
+  memory.peak_memory_reserved_gb = highest(log, {MemoryKind::reserved, MemoryKind::peak_reserved});
+  memory.peak_device_used_gb = highest(log, {MemoryKind::device_used});
+  raise(memory.peak_memory_reserved_gb, series(course, &ExtractedStep::memory_reserved_gb));
+  raise(memory.peak_device_used_gb, series(course, &ExtractedStep::memory_used_gb));
+  if (!log.memory_gb.empty()) result.memory_by_rank.emplace();
+  for (const auto& [key, gb] : log.memory_gb) {
+    const auto rank = key.rank >= 0 ? std::optional<int64_t>(key.rank) : std::nullopt;
+    result.memory_by_rank->push_back({rank, key.kind, gb});
+  }
+  const bool any = memory.peak_memory_allocated_gb || memory.peak_memory_reserved_gb || memory.peak_device_used_gb ||
+                   !result.memory_values.empty();
+  if (any) memory.measurement_method = "as the log reports it";
+}
+
+std::optional<int64_t> known_number(int64_t number) {
+  return number >= 0 ? std::optional<int64_t>(number) : std::nullopt;
+}
+
+void fill_events(RunResult& result, const ExtractedLog& log) {
+  if (log.events.empty()) return;
+  result.events.emplace();
+  for (const LogEvent& event : log.events)
+    result.events->push_back({event.kind, event.line, known_number(event.step), known_number(event.rank),
+                              event.seconds.to_optional(), event.value.to_optional(), event.text});
+  result.event_counts = log.event_counts;
+}
+
+TimeSource time_source_of(const Course& course) {
+  std::array<size_t, 4> counts{};
+  for (const ExtractedStep* step : course) ++counts[static_cast<size_t>(step->time_source)];
+  const auto most = std::max_element(counts.begin() + 1, counts.end());
+  return *most == 0 ? TimeSource::none : static_cast<TimeSource>(most - counts.begin());
+}
+
+void fill_source(RunResult& result, const ReadLog& read, const std::string& path, const Course& course) {
+  SourceInfo& source = result.source;
+  source.log = path == "-" ? "standard input" : path;
+  if (read.dialect != nullptr) {
+    source.format = std::string(read.dialect->id);
+    if (!read.forced) source.confidence = read.confidence;
+  }
+  source.lines = read.lines;
+  source.records = read.log.records;
+  if (course.empty()) return;
+  source.step_time = time_source_of(course);
+  source.first_line = course.front()->line;
+  source.last_line = course.back()->line;
+  source.attempts = read.attempts;
+  if (read.attempts > 1 && course.front()->attempt == course.back()->attempt)
+    source.attempt = int64_t{1} + course.back()->attempt;
+}
+
+// Names the steps of the log that this result leaves out, with the reason.
+void warn_about_attempts(RunResult& result, const ReadLog& read, const Course& course) {
+  if (read.attempts == 1 || course.empty()) return;
+  const int64_t first = int64_t{1} + read.log.steps.front().attempt, last = int64_t{1} + read.log.steps.back().attempt;
+  if (read.selected) {
+    add_warning(result, fmt::format("the log holds {} attempts; this is attempt {} only", read.attempts, last));
+  } else if (!read.earlier.empty()) {
+    const std::string which =
+        first == last ? fmt::format("attempt {}", last) : fmt::format("attempts {} to {}", first, last);
+    add_warning(result, fmt::format("the log holds {} attempts with different settings ({}): steps and settings here "
+                                    "are of {} only; --attempt N selects another, --attempt all extracts each",
+                                    read.attempts, join(read.differs, ", "), which));
+  }
+  if (!read.selected && first != last)
+    add_warning(result, fmt::format("the training was restarted {} time{}: for repeated steps the last attempt counts",
+                                    last - first, last - first == 1 ? "" : "s"));
+}
+
+void warn_about_times(RunResult& result, const ReadLog& read) {
+  const TimeSource source = result.source.step_time.value_or(TimeSource::none);
+  if (source == TimeSource::from_rate)
+    add_warning(result, "step times are not in the log: they are derived from the rate it reports");
+  if (source == TimeSource::from_timestamps)
+    add_warning(result, "step times are not in the log: they are the distances of its time stamps");
+  if (!read.forced && read.confidence > 0 && read.confidence < 0.9)
+    add_warning(result,
+                fmt::format("the format was recognised as {} with a confidence of {:.2f}{}; --format forces one",
+                            read.dialect->title, read.confidence,
+                            read.runner_up.empty() ? "" : fmt::format(" ({} is next)", read.runner_up)));
+}
+
+void judge_end(RunResult& result, const ReadLog& read) {
+  result.status = RunStatus::complete;
+  if (const auto cause = explain_end(read.log)) {
+    result.status = RunStatus::failed;
+    result.status_reason = cause->sentence;
+    result.failure_kind = cause->kind;
+    result.failed_rank = cause->rank;
+  } else if (!read.log.mixed.empty()) {
+    result.status = RunStatus::invalid;
+    result.failure_kind = FailureKind::wrong_work;
+    result.status_reason = "the log mixes the records of several runs: " + read.log.mixed;
+  } else if (!read.why_nothing.empty()) {
+    result.status = RunStatus::failed;
+    result.status_reason = read.why_nothing;
+  } else if (const auto evaluations = read.log.event_counts.find(EventKind::evaluation);
+             read.log.steps.empty() && evaluations != read.log.event_counts.end()) {
+    result.status = RunStatus::invalid;
+    result.status_reason = fmt::format("the log reports no training step, only {} evaluation{}", evaluations->second,
+                                       evaluations->second == 1 ? "" : "s");
+  }
+}
+
+std::string start_of(const Course& course) {
+  for (const ExtractedStep* step : course)
+    if (step->unix_time.finite()) return format_utc(*step->unix_time - step->time_seconds.value_or(0));
+  return "";
+}
+
+void audit_settings(RunResult& result, const LoggedFacts& facts, const ExtractedLog& log) {
+  for (const EffectiveSetting& setting : effective_settings(facts))
+    result.config_audit.push_back({setting.key, std::nullopt, setting.value});
+  if (!log.settings.empty()) result.effective_config = log.settings;
+}
+
+// Two ways to the same figure: what the framework prints by its own formula, and what follows from the model's shape.
+void compare_with_reported(RunResult& result) {
+  constexpr double k_tolerance = 0.15;  // formulas differ by the attention term
+  if (!result.derived.tflops_per_gpu || !result.reported || !result.reported->tflops_per_gpu) return;
+  std::vector<double> reported;
+  const auto& series = *result.reported->tflops_per_gpu;
+  for (auto i = static_cast<size_t>(result.warmup.steps_excluded); i < series.size(); ++i)
+    if (std::isfinite(series[i])) reported.push_back(series[i]);
+  if (reported.empty()) return;
+  const double usual = median(reported), ours = result.derived.tflops_per_gpu->value;
+  if (!(usual > 0) || std::abs(ours / usual - 1) <= k_tolerance) return;
+  add_warning(result,
+              fmt::format("the framework reports {:.1f} TFLOP/s per device, from the model's shape {:.1f} follow: one "
+                          "of model, sequence length, batch and device count is not what ran",
+                          usual, ours));
+}
+
+}  // namespace
+
+RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known) {
+  RunResult result;
+  const Course course = final_course(read.log);
+  StatedFacts stated{read.log.facts, read.log.settings};
+  LoggedFacts& facts = stated.facts;
+  if (!facts.framework && read.dialect != nullptr) facts.framework = read.dialect->framework;
+  settle_batch(result, stated, course);
+  use_known_facts(facts, known, result);
+  result.framework = facts.framework;
+  result.framework_version = facts.framework_version;
+  result.timestamp = start_of(course);
+  fill_device(result, facts, read.log);
+  fill_training(result, facts);
+  if (!tokens_per_step(result)) result.training_config.tokens_per_step = stated_tokens(course);
+  settle_model(result, stated, known.model);
+  fill_series(result, course);
+  number_steps(result, course, read.dialect != nullptr ? read.dialect->counts_from : 1);
+  settle_planned_end(result, stated);
+  fill_memory(result, read.log, course);
+  fill_events(result, read.log);
+  if (read.dialect == nullptr || read.dialect->one_optimizer)
+    result.skipped_updates = count_skipped_updates(course, read.log);
+  fill_source(result, read, path, course);
+  audit_settings(result, facts, read.log);
+  for (const std::string& note : read.log.notes) add_warning(result, note);
+  warn_about_times(result, read);
+  warn_about_attempts(result, read, course);
+  judge_end(result, read);
+  SummaryOptions options{known.fixed_warmup_steps, {}, {}};
+  if (facts.gpu_name && facts.precision) options.peak = catalogue_peak(*facts.gpu_name, *facts.precision);
+  summarise_run(result, options);
+  compare_with_reported(result);
+  return result;
+}
+
+}  // namespace tprimat::logs

@@ -1,0 +1,114 @@
+#include "trace/host_summary.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tprimat::logs {
+namespace {
+
+double to_seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+struct OwnTime {
+  int64_t calls = 0, nanoseconds = 0;
+};
+
+// Events of one thread by begin, an outer one before those within it. What an event's children take is taken off it.
+std::vector<int64_t> own_times(const std::vector<HostEvent>& events) {
+  std::vector<int64_t> own;
+  std::vector<size_t> open;
+  for (size_t i = 0; i < events.size(); ++i) {
+    while (!open.empty() && events[open.back()].span.end <= events[i].span.begin) open.pop_back();
+    own.push_back(events[i].span.length());
+    if (!open.empty()) {  // one that outlasts the outer one counts as far as both last
+      const HostEvent& outer = events[open.back()];
+      own[open.back()] -= std::min(outer.span.end, events[i].span.end) - events[i].span.begin;
+    }
+    open.push_back(i);
+  }
+  return own;
+}
+
+std::vector<HostEvent> by_thread(std::vector<HostEvent> events) {
+  std::sort(events.begin(), events.end(), [](const HostEvent& a, const HostEvent& b) {
+    return std::tuple(a.thread, a.span.begin, -a.span.end) < std::tuple(b.thread, b.span.begin, -b.span.end);
+  });
+  return events;
+}
+
+// Own time by name.
+std::map<uint32_t, OwnTime> total_names(const std::vector<HostEvent>& events) {
+  std::map<uint32_t, OwnTime> totals;
+  for (auto begin = events.begin(); begin != events.end();) {
+    const auto end = std::find_if(begin, events.end(), [&](const HostEvent& e) { return e.thread != begin->thread; });
+    const std::vector<HostEvent> thread(begin, end);
+    const std::vector<int64_t> own = own_times(thread);
+    for (size_t i = 0; i < thread.size(); ++i) {
+      OwnTime& total = totals[thread[i].name];
+      ++total.calls;
+      total.nanoseconds += std::max<int64_t>(own[i], 0);
+    }
+    begin = end;
+  }
+  return totals;
+}
+
+KernelClass class_of_operation(const ChromeTrace& trace, uint32_t name) {
+  const auto stated = trace.stated_classes.find(name);
+  if (stated != trace.stated_classes.end())
+    if (const auto known = parse_enum<KernelClass>(stated->second)) return *known;
+  return classify_operation(trace.names[name]);
+}
+
+template <class Total>
+void order_by_time(std::vector<Total>& totals, double sum) {
+  for (Total& total : totals) total.share = sum > 0.0 ? total.total_seconds / sum : 0.0;
+  std::stable_sort(totals.begin(), totals.end(),
+                   [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
+}
+
+void add_totals(const ChromeTrace& trace, const std::map<uint32_t, OwnTime>& names, HostSummary& summary) {
+  std::map<KernelClass, OwnTime> classes;
+  int64_t sum = 0;
+  for (const auto& [name, total] : names) {
+    const KernelClass kernel_class = class_of_operation(trace, name);
+    summary.operations.push_back({trace.names[name], kernel_class, total.calls, to_seconds(total.nanoseconds), 0.0});
+    classes[kernel_class].calls += total.calls;
+    classes[kernel_class].nanoseconds += total.nanoseconds;
+    summary.calls += total.calls;
+    sum += total.nanoseconds;
+  }
+  for (const auto& [kernel_class, total] : classes)
+    summary.classes.push_back({kernel_class, total.calls, to_seconds(total.nanoseconds), 0.0});
+  order_by_time(summary.operations, to_seconds(sum));
+  order_by_time(summary.classes, to_seconds(sum));
+}
+
+void add_steps(const ChromeTrace& trace, const IntervalSet& busy, HostSummary& summary) {
+  for (const StepMark& mark : trace.marks)
+    if (!mark.device)
+      summary.steps.push_back({mark.step, to_seconds(mark.span.length()), to_seconds(measure(clip(busy, mark.span)))});
+  std::stable_sort(summary.steps.begin(), summary.steps.end(),
+                   [](const HostStep& a, const HostStep& b) { return a.step < b.step; });
+}
+
+}  // namespace
+
+std::optional<HostSummary> summarise_host(const ChromeTrace& trace) {
+  if (trace.host_events.empty()) return std::nullopt;
+  const std::vector<HostEvent> events = by_thread(trace.host_events);
+  HostSummary summary;
+  summary.threads = static_cast<int64_t>(events.back().thread) + 1;
+  std::vector<Span> spans;
+  for (const HostEvent& event : events) spans.push_back(event.span);
+  const auto first = std::min_element(spans.begin(), spans.end(), [](Span a, Span b) { return a.begin < b.begin; });
+  const auto last = std::max_element(spans.begin(), spans.end(), [](Span a, Span b) { return a.end < b.end; });
+  summary.span_seconds = to_seconds(last->end - first->begin);
+  const IntervalSet busy = unite(std::move(spans));
+  summary.busy_seconds = to_seconds(measure(busy));
+  add_totals(trace, total_names(events), summary);
+  add_steps(trace, busy, summary);
+  return summary;
+}
+
+}  // namespace tprimat::logs

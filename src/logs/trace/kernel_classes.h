@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "text/enum_names.h"
+
+namespace tprimat::logs {
+
+// What a kernel does, as far as its name tells.
+enum class KernelClass : uint8_t {
+  matmul,
+  attention,
+  convolution,
+  norm,
+  softmax_loss,
+  elementwise,  // and reductions
+  optimizer,
+  collective,
+  copy,  // data moved or filled, by copy engines or by kernels
+  other
+};
+constexpr auto enum_table(KernelClass) {
+  return std::to_array<std::pair<KernelClass, std::string_view>>({{KernelClass::matmul, "matmul"},
+                                                                  {KernelClass::attention, "attention"},
+                                                                  {KernelClass::convolution, "convolution"},
+                                                                  {KernelClass::norm, "norm"},
+                                                                  {KernelClass::softmax_loss, "softmax_loss"},
+                                                                  {KernelClass::elementwise, "elementwise"},
+                                                                  {KernelClass::optimizer, "optimizer"},
+                                                                  {KernelClass::collective, "collective"},
+                                                                  {KernelClass::copy, "copy"},
+                                                                  {KernelClass::other, "other"}});
+}
+
+// One line of the table below. Text is in lower case and matches anywhere in the name; "^" ties it to the beginning.
+struct KernelPattern {
+  KernelClass kernel_class;
+  std::string_view text;
+  std::string_view also = "";  // must occur too
+};
+
+// In the order in which they are tried.
+std::span<const KernelPattern> kernel_patterns();
+
+KernelClass classify_kernel(std::string_view name);
+
+// The same for an operation of PyTorch on the processor: "aten::addmm", "gloo:all_reduce".
+KernelClass classify_operation(std::string_view name);
+
+}  // namespace tprimat::logs

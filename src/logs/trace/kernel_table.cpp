@@ -1,0 +1,163 @@
+#include "trace/kernel_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+
+namespace tprimat::logs {
+namespace {
+
+constexpr double k_longest_total = 1e18;  // ns: 31 years
+
+using Cells = std::vector<std::string>;
+
+// "a, ""b""", c: quotes hold commas, and two of them are one.
+Cells split_cells(std::string_view line) {
+  Cells cells(1);
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"')
+      cells.back() += line[++i];
+    else if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      cells.emplace_back();
+    else if (c != '\r')
+      cells.back() += c;
+  }
+  return cells;
+}
+
+std::optional<size_t> find_cell(const Cells& header, std::initializer_list<std::string_view> names) {
+  for (size_t i = 0; i < header.size(); ++i)
+    if (std::find(names.begin(), names.end(), header[i]) != names.end()) return i;
+  return std::nullopt;
+}
+
+// Where a table has what we read.
+struct TableColumns {
+  size_t name = 0, calls = 0, nanoseconds = 0;
+  bool copies = false;  // rows are directions of memory operations, not kernels
+};
+
+std::optional<TableColumns> read_header(std::string_view line) {
+  if (line.find("Total Time (ns)") == std::string_view::npos && line.find("TotalDurationNs") == std::string_view::npos)
+    return std::nullopt;
+  const Cells header = split_cells(line);
+  const auto name = find_cell(header, {"Name", "Operation"});
+  const auto calls = find_cell(header, {"Instances", "Count", "Calls"});
+  const auto time = find_cell(header, {"Total Time (ns)", "TotalDurationNs"});
+  if (!name || !calls || !time) return std::nullopt;
+  return TableColumns{*name, *calls, *time, header[*name] == "Operation"};
+}
+
+// "5,850,000" as well: some versions group the digits.
+std::optional<double> read_figure(std::string text) {
+  std::erase(text, ',');
+  double value = 0.0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size() || !(value >= 0.0 && value < k_longest_total))
+    return std::nullopt;
+  return value;
+}
+
+class TableReader {
+ public:
+  explicit TableReader(std::string_view where) : where_(where) {}
+
+  void read_line(std::string_view line) {
+    ++line_number_;
+    if (auto header = read_header(line)) {
+      columns_ = header;
+    } else if (line.find_first_not_of(" \r") == std::string_view::npos) {
+      columns_.reset();  // an empty line ends a table
+    } else if (columns_) {
+      read_row(split_cells(line));
+    }
+  }
+
+  DeviceSummary finish() {
+    if (totals_.empty()) throw Error(Problem{"is a table of kernels without a kernel", where_, "nothing was recorded"});
+    DeviceSummary summary;
+    double sum = 0.0;
+    std::map<KernelClass, ClassTotal> classes;
+    for (const KernelTotal& kernel : totals_) {
+      sum += kernel.total_seconds;
+      ClassTotal& total = classes[kernel.kernel_class];
+      total.kernel_class = kernel.kernel_class;
+      total.calls += kernel.calls;
+      total.total_seconds += kernel.total_seconds;
+    }
+    for (const auto& [kernel_class, total] : classes) summary.classes.push_back(total);
+    summary.kernels = std::move(totals_);
+    summary.kernel_calls = kernel_calls_;
+    summary.kernel_seconds = sum - copy_seconds_;
+    share_out(summary.kernels, sum);
+    share_out(summary.classes, sum);
+    return summary;
+  }
+
+ private:
+  void read_row(const Cells& cells) {
+    const size_t widest = std::max({columns_->name, columns_->calls, columns_->nanoseconds});
+    if (cells.size() <= widest) return columns_.reset();  // what follows a table without an empty line
+    const auto calls = read_figure(cells[columns_->calls]), time = read_figure(cells[columns_->nanoseconds]);
+    if (!calls || !time || *calls != std::floor(*calls))
+      throw Error(Problem{fmt::format("line {} has no count or no time", line_number_), where_, ""});
+    const std::string& name = cells[columns_->name];
+    const KernelClass kernel_class = columns_->copies ? KernelClass::copy : classify_kernel(name);
+    totals_.push_back({name, kernel_class, static_cast<int64_t>(*calls), *time / 1e9, 0.0});
+    if (columns_->copies)
+      copy_seconds_ += *time / 1e9;
+    else
+      kernel_calls_ += static_cast<int64_t>(*calls);
+  }
+
+  template <class Total>
+  static void share_out(std::vector<Total>& totals, double sum) {
+    for (Total& total : totals) total.share = sum > 0.0 ? total.total_seconds / sum : 0.0;
+    std::stable_sort(totals.begin(), totals.end(),
+                     [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
+  }
+
+  std::string where_;
+  int64_t line_number_ = 0, kernel_calls_ = 0;
+  double copy_seconds_ = 0.0;
+  std::optional<TableColumns> columns_;
+  std::vector<KernelTotal> totals_;
+};
+
+template <class Visit>
+void for_each_table_line(std::string_view text, Visit visit) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    visit(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+bool is_kernel_table(std::string_view text) {
+  constexpr size_t k_head_bytes = 65536;  // before the header stands what nsys says meanwhile
+  if (text.starts_with('{') || text.starts_with('[') || text.starts_with('\x1f')) return false;
+  bool found = false;
+  for_each_table_line(text.substr(0, k_head_bytes),
+                      [&](std::string_view line) { found = found || read_header(line).has_value(); });
+  return found;
+}
+
+DeviceSummary read_kernel_table(std::string_view text, std::string_view where) {
+  TableReader reader(where);
+  for_each_table_line(text, [&](std::string_view line) { reader.read_line(line); });
+  return reader.finish();
+}
+
+}  // namespace tprimat::logs

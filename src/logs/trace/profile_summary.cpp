@@ -1,0 +1,74 @@
+#include "trace/profile_summary.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "trace/kernel_table.h"
+#include "trace/tracelens_report.h"
+
+namespace tprimat::logs {
+namespace {
+
+bool has_host_marks(const std::vector<DeviceSummary>& devices) {
+  for (const DeviceSummary& device : devices)
+    if (device.step_marks == "host") return true;
+  return false;
+}
+
+void summarise_trace_file(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
+  const ChromeTrace trace = read_chrome_trace(bytes, where);
+  if (trace.events.empty()) summary.host = summarise_host(read_chrome_trace(bytes, where, TraceContent::host));
+  if (!summary.host) summary.devices = summarise_trace(trace, where);
+  summary.rank = trace.rank;
+  summary.world_size = trace.world_size;
+  summary.events = trace.all_events;
+  summary.gpu_events = static_cast<int64_t>(trace.events.size());
+  if (!trace.device_names.empty()) summary.visible_gpus = static_cast<int64_t>(trace.device_names.size());
+  if (trace.unusable_events > 0)
+    summary.notes.push_back(
+        fmt::format("{} GPU events without a begin or a duration are left out", trace.unusable_events));
+  if (has_host_marks(summary.devices))
+    summary.notes.push_back(
+        "steps are marked on the host only: work that runs after the end of its step's mark is not counted in that "
+        "step");
+}
+
+void summarise_workbook(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
+  const Workbook workbook = read_workbook(bytes, where);
+  summary.devices = read_tracelens_report(workbook);
+  for (const Sheet& sheet : workbook.sheets) summary.sheets.push_back({sheet.name, sheet.rows, sheet.columns});
+  summary.format = summary.devices.empty() ? ProfileFormat::workbook : ProfileFormat::tracelens_report;
+  summary.notes.push_back(summary.devices.empty()
+                              ? "this is not a TraceLens report: no sheet has a GPU timeline or a kernel summary"
+                              : "TraceLens counts fills (memset) with compute, not with copies");
+}
+
+void summarise_kernel_table(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
+  summary.format = ProfileFormat::kernel_table;
+  summary.devices = {read_kernel_table(bytes, where)};
+  summary.notes.push_back("a table of kernels holds no times of day: busy, idle and exposed time are not known");
+}
+
+}  // namespace
+
+ProfileSummary summarise_profile(std::string_view bytes, std::string_view where) {
+  if (bytes.empty()) throw Error(Problem{"is empty", std::string(where), ""});
+  ProfileSummary summary;
+  summary.file = where;
+  if (bytes.starts_with("PK"))
+    summarise_workbook(bytes, where, summary);
+  else if (is_kernel_table(bytes))
+    summarise_kernel_table(bytes, where, summary);
+  else
+    summarise_trace_file(bytes, where, summary);
+  return summary;
+}
+
+ProfileSummary summarise_profile(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  return summarise_profile({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+}
+
+}  // namespace tprimat::logs

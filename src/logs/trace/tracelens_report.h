@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "trace/trace_summary.h"
+#include "trace/workbook.h"
+
+namespace tprimat::logs {
+
+// What a TraceLens performance report says: one entry per rank and sheet with a table of "type" and "time ms"
+// (gpu_timeline), and the kernels of kernel_summary. Empty for a workbook that has neither.
+std::vector<DeviceSummary> read_tracelens_report(const Workbook& workbook);
+
+}  // namespace tprimat::logs

@@ -1,0 +1,159 @@
+#include "planner/calibrate.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <unsupported/Eigen/NonLinearOptimization>
+
+#include "planner/memory.h"
+#include "planner/step_time.h"
+
+namespace tprimat::planner {
+namespace {
+
+constexpr double k_noise = 0.06;  // of a published figure about what the model can say, relative
+
+// Squares of large errors grow linearly, so that one wrong row does not bend a parameter.
+double weigh(double error) { return error / std::sqrt(1 + std::fabs(error) / 2); }
+
+// Parameters that are fitted, as the exponents z of value = prior * exp(z * spread).
+class Residuals {
+ public:
+  Residuals(ParameterSet priors, const std::vector<Observation>& observations)
+      : parameters_(std::move(priors)), observations_(observations) {
+    for (size_t i = 0; i < parameters_.all().size(); ++i)
+      if (parameters_.all()[i].spread > 0 && moves_any(i)) fitted_.push_back(i);
+  }
+
+  int inputs() const { return static_cast<int>(fitted_.size()); }
+  int values() const { return static_cast<int>(2 * observations_.size() + fitted_.size()); }
+
+  void apply(const Eigen::VectorXd& z) {
+    for (int i = 0; i < inputs(); ++i) apply_one(i, z[i]);
+  }
+
+  int operator()(const Eigen::VectorXd& z, Eigen::VectorXd& residuals) {
+    apply(z);
+    const auto count = static_cast<Eigen::Index>(observations_.size());
+    for (Eigen::Index row = 0; row < count; ++row) {
+      residuals[2 * row] = time_residual(observations_[static_cast<size_t>(row)]);
+      residuals[2 * row + 1] = memory_residual(observations_[static_cast<size_t>(row)]);
+    }
+    for (int i = 0; i < inputs(); ++i) residuals[2 * count + i] = z[i];
+    return 0;
+  }
+
+  int df(const Eigen::VectorXd& z, Eigen::MatrixXd& jacobian) {
+    constexpr double k_step = 1e-4;
+    apply(z);
+    jacobian.setZero();
+    const auto count = static_cast<Eigen::Index>(observations_.size());
+    Eigen::VectorXd centre(values());
+    (*this)(z, centre);
+    for (int i = 0; i < inputs(); ++i) {
+      apply_one(i, z[i] + k_step);
+      for (Eigen::Index row = 0; row < count; ++row) {
+        const Observation& each = observations_[static_cast<size_t>(row)];
+        if (!touches(parameter(i), each)) continue;
+        jacobian(2 * row, i) = (time_residual(each) - centre[2 * row]) / k_step;
+        jacobian(2 * row + 1, i) = (memory_residual(each) - centre[2 * row + 1]) / k_step;
+      }
+      apply_one(i, z[i]);
+      jacobian(2 * count + i, i) = 1;
+    }
+    return 0;
+  }
+
+  // What no observation feels keeps its value of before.
+  ParameterSet result(const ParameterSet& before) const {
+    ParameterSet set = parameters_;
+    for (size_t i = 0; i < before.all().size(); ++i)
+      if (std::find(fitted_.begin(), fitted_.end(), i) == fitted_.end()) set.set_value(i, before.all()[i].value);
+    return set;
+  }
+
+ private:
+  const PlanParameter& parameter(int i) const { return parameters_.all()[fitted_[static_cast<size_t>(i)]]; }
+  void apply_one(int i, double z) {
+    const PlanParameter& each = parameter(i);
+    parameters_.set_value(fitted_[static_cast<size_t>(i)], each.prior * std::exp(z * each.spread));
+  }
+  double time_residual(const Observation& each) const {
+    if (each.seconds <= 0) return 0;
+    return weigh(std::log(predict_seconds(parameters_, each.machine, each.workload) / each.seconds) / k_noise);
+  }
+  double memory_residual(const Observation& each) const {
+    if (!each.memory_bytes) return 0;
+    return weigh(std::log(estimate_memory(each.workload, parameters_).total() / *each.memory_bytes) / k_noise);
+  }
+  static bool touches(const PlanParameter& each, const Observation& observation) {
+    const size_t at = each.name.find('@');
+    if (at == std::string::npos) return true;
+    const std::string_view scope = std::string_view(each.name).substr(at + 1);
+    return scope == observation.machine.architecture || scope == observation.workload.family->id ||
+           scope == observation.workload.release;
+  }
+  // A parameter that no observation feels keeps its value.
+  bool moves_any(size_t index) {
+    constexpr double k_nudge = 1.01;
+    const PlanParameter before = parameters_.all()[index];
+    for (const double factor : {k_nudge, 1 / k_nudge})
+      for (const Observation& each : observations_) {
+        if (!touches(before, each)) continue;
+        const double time = time_residual(each), memory = memory_residual(each);
+        parameters_.set_value(index, before.value * factor);
+        const bool moved = time_residual(each) != time || memory_residual(each) != memory;
+        parameters_.set_value(index, before.value);
+        if (moved) return true;
+      }
+    return false;
+  }
+
+  ParameterSet parameters_;
+  const std::vector<Observation>& observations_;
+  std::vector<size_t> fitted_;  // indices in parameters_
+};
+
+PlanParameter believe_value(PlanParameter each) {
+  constexpr double k_fitted = 0.25;
+  if (each.name.find('@') == std::string::npos) each.spread = 0;
+  if (each.value != each.prior) each.spread *= k_fitted;
+  each.prior = each.value;
+  return each;
+}
+
+}  // namespace
+
+double predict_seconds(const ParameterSet& parameters, const Machine& machine, const Workload& workload) {
+  return time_step(workload, machine, resolve_rates(parameters, machine, workload)).total();
+}
+
+ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& observations) {
+  const ParameterSet before = priors;
+  priors.reset();
+  for (const Observation& each : observations)
+    if (!each.workload.release.empty()) priors.add_release(each.workload.release);
+  Residuals problem(std::move(priors), observations);
+  if (observations.empty() || problem.inputs() == 0) return problem.result(before);
+  Eigen::VectorXd z = Eigen::VectorXd::Zero(problem.inputs());
+  Eigen::LevenbergMarquardt<Residuals> method(problem);
+  constexpr int k_most_evaluations = 200;
+  method.parameters.maxfev = k_most_evaluations;
+  method.parameters.ftol = method.parameters.xtol = 1e-5;
+  method.minimize(z);
+  problem.apply(z);
+  return problem.result(before);
+}
+
+ParameterSet refine(const ParameterSet& start, const std::vector<Observation>& observations) {
+  std::vector<PlanParameter> believed;
+  for (const PlanParameter& each : start.all()) believed.push_back(believe_value(each));
+  const ParameterSet fitted = calibrate(ParameterSet(std::move(believed)), observations);
+  ParameterSet refined = start;
+  for (const Observation& each : observations)
+    if (!each.workload.release.empty()) refined.add_release(each.workload.release);
+  for (size_t i = 0; i < refined.all().size(); ++i) refined.set_value(i, fitted.all()[i].value);
+  return refined;
+}
+
+}  // namespace tprimat::planner

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/parameters.h"
+
+namespace tprimat::planner {
+
+// A step that was measured.
+struct Observation {
+  Workload workload;
+  Machine machine;
+  double seconds = 0;                  // 0: not known
+  std::optional<double> memory_bytes;  // most on one GPU, where it was recorded
+};
+
+// Least squares with priors, of time and memory: minimises the squares of ln(predicted / measured) / 6 %, grown by less
+// than their square where they are large, and of ln(value / prior) / spread. Levenberg and Marquardt's method
+// (MINPACK's, from Eigen), begun at the priors: the values that `priors` brings along
+// stay where no observation feels them, and do not matter elsewhere. Releases that the
+// observations name are added as scalars about 1 (standard deviation 5 %).
+ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& observations);
+
+// The same about the values of `start`, for a few results of one's own: what holds for all machines and programs stays,
+// and a figure that a fit has found before is believed to a quarter of its spread.
+ParameterSet refine(const ParameterSet& start, const std::vector<Observation>& observations);
+
+double predict_seconds(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
+
+}  // namespace tprimat::planner

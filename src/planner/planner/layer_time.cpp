@@ -1,0 +1,170 @@
+#include "planner/layer_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tprimat::planner {
+namespace {
+
+struct Dimensions {
+  double tokens, hidden, inner, heads_width, kv_width, tensor;
+};
+
+Dimensions dimensions_of(const Workload& workload) {
+  const ModelSpec& m = workload.shape.model;
+  const Layout& layout = workload.layout;
+  Dimensions d{};
+  d.tokens = static_cast<double>(layout.micro_batch * workload.sequence_length) / static_cast<double>(layout.context);
+  d.hidden = static_cast<double>(m.hidden_size);
+  d.tensor = static_cast<double>(layout.tensor);
+  d.inner = static_cast<double>(m.ffn_hidden_size) / d.tensor;
+  d.heads_width = static_cast<double>(m.num_attention_heads * m.head_dim) / d.tensor;
+  d.kv_width = static_cast<double>(m.num_key_value_heads * m.head_dim) / d.tensor;
+  return d;
+}
+
+double fill_tiles(double extent) {
+  constexpr double k_tile = 128;
+  return std::ceil(extent / k_tile) * k_tile / extent;
+}
+
+// A dimension that is no multiple of 64 elements keeps the tensor cores waiting; one that is none of 8, twice.
+double alignment(double extent, double misaligned) {
+  if (std::fmod(extent, 64) == 0) return 1;
+  return std::fmod(extent, 8) == 0 ? misaligned : misaligned * misaligned;
+}
+
+// Forward once; backward with respect to inputs and to weights.
+Phases time_linear(double tokens, double out, double in, const ProductRate& rate) {
+  return {time_product(tokens, out, in, rate),
+          time_product(tokens, in, out, rate) + time_product(out, in, tokens, rate)};
+}
+
+Phases time_products(const Workload& workload, const Dimensions& d, const Rates& r) {
+  const double gates = workload.shape.model.mlp == MlpKind::swiglu ? 2 : 1;
+  const auto linear = [&](double out, double in) {
+    return time_linear(d.tokens, out, in, {r.product_low, r.saturation_low, r.misaligned});
+  };
+  return linear(d.heads_width + 2 * d.kv_width, d.hidden) + linear(d.hidden, d.heads_width) +
+         linear(gates * d.inner, d.hidden) + linear(d.hidden, d.inner);
+}
+
+// Keys that a query sees on average; all of them where the core is computed without regard to the mask.
+double seen_keys(const Workload& workload) {
+  const auto length = static_cast<double>(workload.sequence_length);
+  if (!workload.family->fused_attention) return length;
+  const auto window = static_cast<double>(workload.shape.model.sliding_window.value_or(workload.sequence_length));
+  if (window >= length) return length / 2;
+  return window * (length - window / 2) / length;
+}
+
+Phases time_fused_attention(const Workload& workload, const Dimensions& d, const Rates& r) {
+  constexpr double k_backward = 2.5;  // five products in place of two (arXiv 2205.14135)
+  const double slow = 1 + r.attention_start / static_cast<double>(workload.sequence_length);
+  const double forward = 4 * d.tokens * seen_keys(workload) * d.heads_width / r.attention * slow;
+  return {forward, k_backward * forward};
+}
+
+Phases time_unfused_attention(const Workload& workload, const Dimensions& d, const Rates& r) {
+  const ModelSpec& m = workload.shape.model;
+  const double scores = d.tokens * static_cast<double>(workload.sequence_length * m.num_attention_heads) / d.tensor;
+  const double products = 4 * d.tokens * seen_keys(workload) * d.heads_width /
+                          (r.attention * (m.head_dim % 8 == 0 ? 1 : r.misaligned_head));
+  const double moved = scores * r.score_bytes / r.memory;
+  constexpr double k_backward_moved = 1.2;
+  return {products + moved, 2 * products + k_backward_moved * moved};
+}
+
+Phases time_elementwise(const Workload& workload, const Dimensions& d, const Rates& r) {
+  const bool fused = workload.family->fused_elementwise;
+  const double gated = workload.shape.model.mlp == MlpKind::swiglu ? 3 : 2;
+  const double split = workload.layout.sequence_parallel ? d.tensor : 1;
+  const double forward =
+      k_half_bytes * d.tokens * (r.hidden_bytes * d.hidden / split + gated * d.inner * r.inner_bytes);
+  Phases phases = Phases{forward, (fused ? 2 : 1.5) * forward} * (1 / r.memory);
+  if (workload.precision != PlanPrecision::fp8 && workload.precision != PlanPrecision::fp4) return phases;
+  const double narrow = 2 * d.hidden + d.inner;
+  const double cast = d.tokens * r.cast_bytes / r.memory;
+  return phases + Phases{cast * (narrow + d.heads_width + 2 * d.kv_width), 2 * cast * narrow};
+}
+
+// Two all-reduces each way, or as many reduce-scatters and all-gathers (arXiv 1909.08053, 2205.05198).
+Phases time_tensor(const Workload& workload, const Machine& machine, const Dimensions& d, const Rates& r) {
+  if (d.tensor <= 1) return {};
+  const bool near = workload.layout.tensor <= machine.gpus_per_domain;
+  const double volume = (k_half_bytes + gathered_bytes(workload)) * d.tokens * d.hidden * (d.tensor - 1) / d.tensor;
+  const double each =
+      volume / (near ? r.link : r.network) * (1 - r.tensor_overlap) + 2 * std::log2(d.tensor) * r.link_latency;
+  return {2 * each, 2 * each};
+}
+
+// Keys and values of the other ranks arrive while attention computes (ring attention, arXiv 2310.01889).
+Phases time_context(const Workload& workload, const Machine& machine, const Dimensions& d, const Rates& r,
+                    const Phases& attention) {
+  const auto ranks = static_cast<double>(workload.layout.context);
+  if (ranks <= 1) return {};
+  constexpr double k_hidden_behind = 0.7;
+  const bool near = workload.layout.tensor * workload.layout.context <= machine.gpus_per_domain;
+  const double sent = 2 * k_half_bytes * d.tokens * d.kv_width * (ranks - 1) / (near ? r.link : r.network);
+  const double felt = std::max(0.0, sent - k_hidden_behind * attention.forward);
+  const double cost = r.context_cost * std::log2(ranks);
+  return {felt + cost * attention.forward, 2 * felt + cost * attention.backward};
+}
+
+double time_repeated(const Workload& workload, const LayerTime& layer) {
+  switch (workload.layout.recompute) {
+    case Recompute::none: return 0;
+    case Recompute::full: return layer.total().forward;
+    case Recompute::selective: break;
+  }
+  if (workload.selects_operators()) return workload.recomputed_share * layer.products.forward / 2;
+  return workload.family->fused_attention ? 0 : layer.attention.forward;
+}
+
+}  // namespace
+
+double gathered_bytes(const Workload& workload) {
+  const bool narrow = workload.family->narrow_gathers && workload.precision == PlanPrecision::fp8 &&
+                      !workload.scaled_by_row && !workload.scaled_by_block;
+  return narrow ? k_half_bytes / 2 : k_half_bytes;
+}
+
+Phases LayerTime::total() const { return products + attention + elementwise + tensor + context; }
+
+double time_product(double rows, double columns, double depth, const ProductRate& rate) {
+  const double reached = rate.flops_per_second / (1 + rate.saturation * (1 / rows + 1 / columns + 1 / depth)) *
+                         alignment(columns, rate.misaligned) * alignment(depth, rate.misaligned) *
+                         alignment(rows, rate.misaligned);
+  return 2 * rows * columns * depth * fill_tiles(rows) * fill_tiles(columns) / reached;
+}
+
+LayerTime time_layer(const Workload& workload, const Machine& machine, const Rates& rates) {
+  const Dimensions d = dimensions_of(workload);
+  LayerTime layer;
+  layer.products = time_products(workload, d, rates);
+  layer.attention = workload.family->fused_attention ? time_fused_attention(workload, d, rates)
+                                                     : time_unfused_attention(workload, d, rates);
+  layer.elementwise = time_elementwise(workload, d, rates);
+  layer.tensor = time_tensor(workload, machine, d, rates);
+  layer.context = time_context(workload, machine, d, rates, layer.attention);
+  layer.elementwise = layer.elementwise + Phases{rates.layer_overhead, 2 * rates.layer_overhead};
+  const Phases total = layer.total();
+  layer.elementwise.forward += std::max(0.0, rates.layer_start - total.forward);
+  layer.elementwise.backward += std::max(0.0, 2 * rates.layer_start - total.backward);
+  layer.repeated = time_repeated(workload, layer);
+  return layer;
+}
+
+EndsTime time_ends(const Workload& workload, const Rates& r) {
+  constexpr double k_logit_bytes = 14;      // logits written, their maximum and sum taken, gradient written
+  constexpr double k_embedding_bytes = 12;  // rows read and written, and their gradients
+  const Dimensions d = dimensions_of(workload);
+  const double columns = static_cast<double>(workload.shape.model.vocab_size) / d.tensor;
+  EndsTime ends;
+  ends.head = time_linear(d.tokens, columns, d.hidden, {r.product_16, r.saturation_16, r.misaligned});
+  ends.head.backward += d.tokens * columns * k_logit_bytes / r.memory;
+  ends.embedding.backward = d.tokens * d.hidden * k_embedding_bytes / r.memory;
+  return ends;
+}
+
+}  // namespace tprimat::planner

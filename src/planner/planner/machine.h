@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/names.h"
+
+namespace tprimat::planner {
+
+// Number formats of the matrix products that a plan knows: those that trainings run, and the four-bit formats of
+// published ones, for which the hardware catalogue states no peak of its own. fp32 of the own trainer alone.
+enum class PlanPrecision { bf16, fp16, fp8, fp4, fp32 };
+constexpr auto enum_table(PlanPrecision) {
+  return std::to_array<std::pair<PlanPrecision, std::string_view>>({{PlanPrecision::bf16, "bf16"},
+                                                                    {PlanPrecision::fp16, "fp16"},
+                                                                    {PlanPrecision::fp8, "fp8"},
+                                                                    {PlanPrecision::fp4, "fp4"},
+                                                                    {PlanPrecision::fp32, "fp32"}});
+}
+
+// All nodes wait for the slowest; as published trainings count them, a node has so many GPUs.
+inline constexpr double k_gpus_per_node = 8;
+
+// One accelerator and what connects it to others, from src/planner/planner/machines.tsv and the hardware catalogue.
+struct Machine {
+  std::string id;            // "H100-SXM-80GB"
+  std::string architecture;  // scope of calibrated parameters: "hopper"
+  double peak_16 = 0;        // dense, bf16 or fp16, FLOP/s
+  bool has_bf16 = true;
+  double peak_8 = 0;  // 0: the part has no such products
+  double peak_4 = 0;
+  double peak_32 = 0;   // of a processor
+  bool widens = false;  // a processor that multiplies 16-bit numbers in fp32
+  double memory_bytes = 0;
+  double memory_bandwidth = 0;   // bytes/s
+  double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction
+  double network_bandwidth = 0;  // between nodes, bytes/s per GPU and direction
+  int64_t gpus_per_domain = 8;   // GPUs that the fast links join
+  int64_t cores = 0;             // of a processor, which all ranks share; 0: each rank has a device of its own
+
+  // Parameters of the architecture were fitted to measurements, and are not beliefs alone.
+  double peak(PlanPrecision precision) const;  // FLOP/s; 0 where the part has no such products
+};
+const std::vector<Machine>& machines();
+
+// By id or a word of machines.tsv, whatever its case and punctuation; nothing for others.
+std::optional<Machine> find_machine(std::string_view name);
+
+// In the looser spelling of tables ("DGX-GB200", "H100-SXM 96GB HBM2e 2.4TB/s 500W"): the longest word that occurs
+// wins. Nothing for a part that only shares its beginning with a listed one (PCIe, NVL, GH200).
+std::optional<Machine> find_printed_machine(std::string_view name);
+
+}  // namespace tprimat::planner

@@ -1,0 +1,237 @@
+#include "planner/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "planner/native_time.h"
+#include "text/format.h"
+
+namespace tprimat::planner {
+namespace embedded {
+extern const std::string_view parameters_tsv;
+}
+
+namespace {
+
+constexpr std::string_view k_heading =
+    "# Figures of the planner's time model, fitted by `tprimat plan --calibrate` (docs/planner.md). Columns, "
+    "separated by tabs:\n"
+    "#   name     key, or key@architecture (machines.tsv), key@family (families.tsv), release@version\n"
+    "#   value    after the fit\n"
+    "#   prior    before it; spread: of that belief, standard deviation of the natural logarithm, 0: not fitted\n"
+    "#   low, high  bounds\n"
+    "name\tvalue\tprior\tspread\tlow\thigh\tmeaning\n";
+
+[[noreturn]] void refuse_line(const std::string& path, int64_t line, const std::string& what) {
+  throw Error(Problem{what, fmt::format("{}:{}", path, line),
+                      "give a file that `tprimat plan --calibrate` wrote; docs/planner.md explains it"});
+}
+
+double parse_cell(const std::string& cell, const std::string& path, int64_t line) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
+    refuse_line(path, line, fmt::format("'{}' is no number", printable(cell.substr(0, 40))));
+  return value;
+}
+
+PlanParameter parse_line(const std::string& text, const std::string& path, int64_t line) {
+  std::vector<std::string> cells;
+  for (size_t at = 0; cells.size() < 8;) {
+    const size_t tab = std::min(text.find('\t', at), text.size());
+    cells.push_back(text.substr(at, tab - at));
+    if (tab == text.size()) break;
+    at = tab + 1;
+  }
+  if (cells.size() != 7) refuse_line(path, line, "is no line of seven cells");
+  const auto number = [&](size_t index) { return parse_cell(cells[index], path, line); };
+  PlanParameter each{cells[0], number(1), number(2), number(3), number(4), number(5), cells[6]};
+  const bool ordered = each.low > 0 && each.low <= each.value && each.value <= each.high && each.low <= each.prior &&
+                       each.prior <= each.high;
+  if (!ordered || each.spread < 0)
+    refuse_line(path, line, fmt::format("{} does not lie between its bounds", printable(cells[0].substr(0, 60))));
+  return each;
+}
+
+struct NumberedParameter {
+  int64_t line = 0;
+  PlanParameter parameter;
+};
+
+std::vector<NumberedParameter> parse_lines(std::string_view text, const std::string& path) {
+  std::vector<NumberedParameter> all;
+  for (int64_t line = 1; !text.empty(); ++line) {
+    const std::string row(text.substr(0, text.find('\n')));
+    text.remove_prefix(std::min(text.size(), row.size() + 1));
+    const bool heading = row.empty() || row.starts_with('#') || row.starts_with("name\t");
+    if (!heading) all.push_back({line, parse_line(row, path, line)});
+  }
+  return all;
+}
+
+std::vector<PlanParameter> read_built_in() {
+  std::vector<PlanParameter> all;
+  for (NumberedParameter& each : parse_lines(embedded::parameters_tsv, "src/planner/planner/parameters.tsv"))
+    all.push_back(std::move(each.parameter));
+  return all;
+}
+
+}  // namespace
+
+ParameterSet parse_parameters(std::string_view text, const std::string& path) {
+  ParameterSet set = built_in_parameters();
+  for (const auto& [line, parameter] : parse_lines(text, path))
+    if (!set.replace(parameter)) refuse_line(path, line, "names a parameter that the planner does not have");
+  return set;
+}
+
+ParameterSet::ParameterSet(std::vector<PlanParameter> parameters) : parameters_(std::move(parameters)) {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const PlanParameter& each = parameters_[i];
+    CHECK(each.value > 0 && each.low <= each.value && each.value <= each.high && each.low <= each.prior &&
+          each.prior <= each.high);
+    CHECK(index_.try_emplace(each.name, i).second);
+  }
+}
+
+void ParameterSet::set_value(size_t index, double value) {
+  PlanParameter& each = parameters_[index];
+  each.value = std::clamp(value, each.low, each.high);
+}
+
+double ParameterSet::at(std::string_view key) const {
+  const auto found = index_.find(key);
+  CHECK(found != index_.end());
+  return parameters_[found->second].value;
+}
+
+double ParameterSet::scoped(std::string_view key, std::string_view scope, double otherwise) const {
+  const auto own = index_.find(fmt::format("{}@{}", key, scope));
+  if (own != index_.end()) return parameters_[own->second].value;
+  const auto shared = index_.find(key);
+  return shared != index_.end() ? parameters_[shared->second].value : otherwise;
+}
+
+void ParameterSet::reset() {
+  for (PlanParameter& each : parameters_) each.value = each.prior;
+}
+
+bool ParameterSet::replace(const PlanParameter& parameter) {
+  constexpr std::string_view k_release = "release@";
+  if (parameter.name.starts_with(k_release)) add_release(parameter.name.substr(k_release.size()));
+  const auto found = index_.find(parameter.name);
+  if (found == index_.end()) return false;
+  parameters_[found->second] = parameter;
+  return true;
+}
+
+void ParameterSet::add_release(const std::string& name) {
+  constexpr double k_spread = 0.05;
+  const std::string full = "release@" + name;
+  if (!index_.try_emplace(full, parameters_.size()).second) return;
+  parameters_.push_back({full, 1, 1, k_spread, 0.5, 2, ""});
+}
+
+const ParameterSet& built_in_parameters() {
+  static const ParameterSet loaded(read_built_in());
+  return loaded;
+}
+
+bool rests_on_measurements(const ParameterSet& parameters, const Machine& machine, const Family& family) {
+  const std::string scope = "@" + (family.own_trainer ? family.id : machine.architecture);
+  const auto is_fitted = [&](const PlanParameter& each) {
+    if (!each.name.ends_with(scope)) return false;
+    return each.value != (family.own_trainer ? built_in_parameters().scoped(each.name, "", each.prior) : each.prior);
+  };
+  return std::any_of(parameters.all().begin(), parameters.all().end(), is_fitted);
+}
+
+std::string format_parameters(const ParameterSet& parameters) {
+  std::string text(k_heading);
+  for (const PlanParameter& each : parameters.all())
+    text += fmt::format("{}\t{:.5g}\t{:g}\t{:g}\t{:g}\t{:g}\t{}\n", each.name, each.value, each.prior, each.spread,
+                        each.low, each.high, each.meaning);
+  return text;
+}
+
+namespace {
+
+double low_efficiency(const ParameterSet& p, const std::string& architecture, PlanPrecision precision) {
+  if (precision == PlanPrecision::fp8) return p.scoped("product_8", architecture, 1);
+  if (precision == PlanPrecision::fp4) return p.scoped("product_4", architecture, 1);
+  return p.scoped("product_16", architecture, 1);
+}
+
+// A part with more FLOPs per byte needs larger products to be busy; the reference is an A100.
+double saturation(const ParameterSet& p, double peak, const Machine& machine) {
+  constexpr double k_reference = 312e12 / 2.0e12;
+  return p.at("saturation") * peak / machine.memory_bandwidth / k_reference;
+}
+
+void resolve_products(Rates& rates, const ParameterSet& p, const Machine& machine, PlanPrecision precision) {
+  const double peak = machine.peak(precision);
+  rates.product_16 = machine.peak_16 * p.scoped("product_16", machine.architecture, 1);
+  rates.product_low = peak * low_efficiency(p, machine.architecture, precision);
+  rates.saturation_16 = saturation(p, machine.peak_16, machine);
+  rates.saturation_low = saturation(p, peak, machine);
+  rates.misaligned = p.at("misaligned");
+  rates.misaligned_head = p.at("misaligned_head");
+}
+
+void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& machine, const Workload& workload) {
+  const bool fused = workload.family->fused_attention;
+  const double core =
+      fused ? p.scoped("attention", machine.architecture, 1) * p.scoped("attention_factor", workload.family->id, 1)
+            : p.at("unfused_attention");
+  rates.attention = machine.peak_16 * core;
+  rates.attention_start = p.at("attention_start");
+  rates.score_bytes = p.at("score_bytes");
+  rates.memory = machine.memory_bandwidth * p.scoped("memory", machine.architecture, 1);
+  rates.hidden_bytes = p.at(workload.family->fused_elementwise ? "hidden_bytes" : "unfused_hidden_bytes");
+  rates.inner_bytes = p.at("inner_bytes");
+  rates.cast_bytes = p.at("cast_bytes");
+  if (workload.scaled_by_row) rates.cast_bytes *= p.at("row_scaling");
+  if (workload.scaled_by_block) rates.cast_bytes *= p.at("block_scaling");
+  if (workload.precision == PlanPrecision::fp4) rates.cast_bytes *= p.at("fp4_scaling");
+  if (!workload.compiled) rates.hidden_bytes *= p.at("eager"), rates.inner_bytes *= p.at("eager");
+}
+
+void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machine, const std::string& family) {
+  rates.link = machine.link_bandwidth * p.at("link");
+  rates.network = machine.network_bandwidth * p.scoped("network", family, 1);
+  rates.link_latency = p.at("link_latency");
+  rates.exchange_latency = p.at("exchange_latency");
+  rates.gather_latency = p.at("gather_latency");
+  rates.context_cost = p.scoped("context_cost", family, 0);
+  rates.tensor_overlap = p.scoped("tensor_overlap", family, 0);
+  rates.data_overlap = p.scoped("data_overlap", family, 0);
+  rates.data_leak = p.scoped("data_leak", family, 0);
+  rates.transfer_share = p.at("transfer_share");
+}
+
+}  // namespace
+
+Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workload& workload) {
+  CHECK(workload.family != nullptr);
+  const std::string& family = workload.family->id;
+  Rates rates;
+  resolve_products(rates, p, machine, workload.precision);
+  resolve_memory_bound(rates, p, machine, workload);
+  resolve_exchanges(rates, p, machine, family);
+  if (!workload.family->overlaps_tensor || !workload.asynchronous_tensor) rates.tensor_overlap = 0;
+  rates.layer_start = p.at("layer_start");
+  rates.layer_overhead = p.scoped("layer_overhead", family, 0);
+  rates.step_start = p.scoped("step_start", family, 0);
+  rates.node_start = p.scoped("node_start", family, 0);
+  rates.straggling = p.scoped("straggling", family, 0);
+  rates.scale = p.scoped("scale", family, 1) * p.scoped("release", workload.release, 1);
+  if (workload.family->own_trainer) rates.native = resolve_native_rates(p, machine, workload);
+  return rates;
+}
+
+}  // namespace tprimat::planner

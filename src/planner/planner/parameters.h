@@ -1,0 +1,107 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/workload.h"
+
+namespace tprimat::planner {
+
+// One calibrated figure of the time model. Its name is "<key>", "<key>@<architecture>" or "<key>@<family>".
+struct PlanParameter {
+  std::string name;
+  double value = 0;
+  double prior = 0;   // what it was believed to be before any measurement
+  double spread = 0;  // standard deviation of that belief, of the natural logarithm; 0: held at the prior
+  double low = 0, high = 0;
+  std::string meaning;  // empty for all but the first of a key
+};
+
+// Ordered as in src/planner/planner/parameters.tsv, so that a fitted set prints as a small difference.
+class ParameterSet {
+ public:
+  explicit ParameterSet(std::vector<PlanParameter> parameters);
+
+  const std::vector<PlanParameter>& all() const { return parameters_; }
+  void set_value(size_t index, double value);  // kept within low and high
+  double at(std::string_view key) const;       // CHECK: it exists
+  // The parameter of that scope, else of the key alone, else `otherwise`.
+  double scoped(std::string_view key, std::string_view scope, double otherwise) const;
+  void reset();                                  // every value to its prior
+  bool replace(const PlanParameter& parameter);  // false where there is none of that name
+  void add_release(const std::string& name);     // a scalar "release@<name>" about 1, unless it is there
+
+ private:
+  std::vector<PlanParameter> parameters_;
+  std::map<std::string, size_t, std::less<>> index_;
+};
+const ParameterSet& built_in_parameters();
+
+// Whether measurements of that machine's architecture stand behind the parameters; of our own trainer, which is fitted
+// to one processor, whether a fit followed on that. A figure that was never fitted is its prior.
+bool rests_on_measurements(const ParameterSet& parameters, const Machine& machine, const Family& family);
+
+// The built-in ones with those of a file in their place. Throws Error, naming `path` and the line, for anything that
+// format_parameters() did not write.
+ParameterSet parse_parameters(std::string_view text, const std::string& path);
+std::string format_parameters(const ParameterSet& parameters);  // the text of parameters.tsv
+
+// What a processor achieves under our own trainer; rates and seconds are of one core.
+struct NativeRates {
+  double product = 0;          // FLOP/s of large matrix products
+  double saturation = 0;       // rows, columns or depth at which a product reaches half of that
+  double split = 0;            // more core-seconds of a product that several threads share, relative
+  double attention = 0;        // FLOP/s of the attention core
+  double softmax_seconds = 0;  // and of each of its scores, forward
+  double element_seconds = 0;  // per element of norms, rotary positions and activations, forward
+  double score_seconds = 0;    // per score of the loss
+  double update_seconds = 0;   // per weight that the rank updates
+  double cached_bytes = 0;     // of weights and their states that stay in a core's cache
+  double call = 0;             // seconds per operation, whatever its size
+  double thread_call = 0;      // more of them where several threads wait for each other
+  double copy_seconds = 0;     // per byte from another rank
+  double message = 0;          // seconds per message
+  double turn = 0;             // seconds per exchange for each rank that waits for a core
+  double crowd = 0;            // more core-seconds of all work for each such rank, relative
+  double step_start = 0;       // seconds per step
+  double scale = 1;            // whole step, relative
+};
+
+// What a machine achieves under a program: parameters and peaks brought together, in plain units.
+struct Rates {
+  double product_16 = 0;     // FLOP/s of large matrix products with 16-bit inputs
+  double product_low = 0;    // of those that run in the training's precision
+  double saturation_16 = 0;  // rows, columns or depth at which a product reaches half of that
+  double saturation_low = 0;
+  double misaligned = 1;        // factor for each dimension that is no multiple of 64
+  double misaligned_head = 1;   // factor of unfused attention where the width of a head is no multiple of 8
+  double attention = 0;         // FLOP/s of the attention core
+  double attention_start = 0;   // tokens of a sequence at which fused attention reaches half of that
+  double score_bytes = 0;       // unfused attention: bytes moved per score, forward
+  double memory = 0;            // bytes/s
+  double hidden_bytes = 0;      // elements moved per element of the residual stream and layer, forward
+  double inner_bytes = 0;       // elements moved per element of the MLP's inner width and matrix
+  double cast_bytes = 0;        // FP8 and below: moved per element that is converted
+  double context_cost = 0;      // relative, of attention per doubling of the context-parallel ranks
+  double link = 0;              // bytes/s inside a domain
+  double network = 0;           // bytes/s per GPU between domains
+  double link_latency = 0;      // seconds per step of a ring inside a domain
+  double exchange_latency = 0;  // seconds that a sharded optimizer loses per rank
+  double gather_latency = 0;    // seconds per layer and doubling of the ranks, sharded weights
+  double tensor_overlap = 0;    // share of tensor-parallel exchanges that hides behind products
+  double data_overlap = 0;      // share of a micro-batch's computing that exchanges can hide behind
+  double data_leak = 0;         // share of hidden exchanges that is felt all the same
+  double transfer_share = 0;    // share of a pipeline's transfers that is felt
+  double layer_overhead = 0;    // seconds that each layer adds to a micro-batch, in each of its passes
+  double layer_start = 0;       // seconds that a layer's forward pass takes at least (launching)
+  double step_start = 0;        // seconds per step
+  double node_start = 0;        // seconds per step and doubling of the nodes
+  double straggling = 0;        // relative, per doubling of the nodes
+  double scale = 1;             // of the program, times that of its release
+  NativeRates native = {};      // of our own trainer alone
+};
+Rates resolve_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
+
+}  // namespace tprimat::planner

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/plan_report.h"
+
+namespace tprimat::planner {
+
+// How the batch goes with the number of GPUs: strong keeps it, weak lets it grow from that of the fewest.
+enum class Scaling { strong, weak };
+constexpr auto enum_table(Scaling) {
+  return std::to_array<std::pair<Scaling, std::string_view>>({{Scaling::strong, "strong"}, {Scaling::weak, "weak"}});
+}
+
+struct PlanCase {
+  PlanRequest request;
+  TrainingTerms terms;
+  std::string memory_source = "";  // of the machine's memory; empty: the catalogue
+};
+
+struct ComparisonOptions {
+  size_t most = 10;  // layouts of each case
+  bool explains = false;
+  std::optional<Scaling> scaling;
+  std::optional<double> target_days, budget_usd;
+  std::vector<std::string> assumptions;  // what nobody stated
+};
+
+// A layout that no other of any case beats in everything that is known of all.
+struct FrontierPlan {
+  std::string gpu;
+  int64_t gpus = 0;
+  PlanLine layout;
+  double days = 0;
+  std::optional<double> usd, megawatt_hours;
+
+  static constexpr auto fields() {
+    using F = FrontierPlan;
+    return field_list(field("gpu", &F::gpu, "part"), field("gpus", &F::gpus, "how many"),
+                      field("layout", &F::layout, "which"), field("days", &F::days, "to train all tokens"),
+                      field("usd", &F::usd, "for that"),
+                      field("megawatt_hours", &F::megawatt_hours, "for that, at most"));
+  }
+};
+
+// What was asked, and which plan answers it.
+struct PlanAnswer {
+  std::string sentence;
+  bool found = false;
+  std::string gpu;              // of the plan, where there is one
+  std::optional<int64_t> gpus;  // of the plan
+  std::optional<double> days, usd;
+
+  static constexpr auto fields() {
+    using A = PlanAnswer;
+    return field_list(field("sentence", &A::sentence, "what was asked, and the answer"),
+                      field("found", &A::found, "a plan satisfies it"),
+                      field("gpu", &A::gpu, "of that plan; empty where there is none"),
+                      field("gpus", &A::gpus, "of that plan"), field("days", &A::days, "of that plan"),
+                      field("usd", &A::usd, "of that plan"));
+  }
+};
+
+struct PlanComparison {
+  std::vector<PlanReport> plans;  // in the order of the cases
+  double tokens = 0;              // to train
+  std::optional<Scaling> scaling;
+  std::vector<std::string> frontier_of;  // what the frontier weighs: "days", "memory_bytes", "usd", "megawatt_hours"
+  std::vector<FrontierPlan> frontier;    // quickest training first
+  std::vector<PlanAnswer> answers;
+  std::vector<std::string> assumptions;
+
+  bool ends() const;         // some plan trains all tokens
+  bool is_answered() const;  // some plan satisfies what was asked, or where nothing was asked trains all tokens
+
+  static constexpr auto fields() {
+    using C = PlanComparison;
+    return field_list(field("plans", &C::plans, "one per GPU and number of GPUs"),
+                      field("tokens", &C::tokens, "to train"),
+                      field("scaling", &C::scaling, "strong: the same batch; weak: it grows with the GPUs"),
+                      field("frontier_of", &C::frontier_of, "what the frontier weighs"),
+                      field("frontier", &C::frontier, "layouts that no other beats in all of that"),
+                      field("answers", &C::answers, "to --target-days and --budget"),
+                      field("assumptions", &C::assumptions, "of what nobody stated"));
+  }
+};
+
+PlanComparison compare_plans(const std::vector<PlanCase>& cases, const ParameterSet& parameters,
+                             const ComparisonOptions& options);
+
+// Of `all`, those that no other beats: no worse in everything, better in something. What is not known of every plan
+// does not count.
+std::vector<FrontierPlan> pareto_frontier(std::vector<FrontierPlan> all);
+
+// One line per case, marks, answers; and of a single number of GPUs the layouts of each case.
+std::string render_plan_comparison(const PlanComparison& comparison);
+
+}  // namespace tprimat::planner

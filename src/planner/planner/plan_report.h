@@ -1,0 +1,111 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/training_outlook.h"
+#include "text/fields.h"
+
+namespace tprimat::planner {
+
+// One layout as `tprimat plan` shows it.
+struct PlanLine {
+  int64_t tensor = 1, pipeline = 1, chunks = 1, context = 1, data = 1, micro_batch = 1, accumulation = 1;
+  bool ends_as_layers = false, delays_weights = false;
+  Sharding sharding = Sharding::none;
+  Recompute recompute = Recompute::none;
+  bool on_frontier = false;
+  double step_seconds = 0, tokens_per_second_per_gpu = 0, mfu = 0;
+  double memory_bytes = 0;
+  std::map<std::string, double> seconds;  // of a step, by what they go to
+  std::map<std::string, double> bytes;    // on the GPU that needs most, by what needs them
+
+  static constexpr auto fields() {
+    using P = PlanLine;
+    return field_list(field("tensor_model_parallel_size", &P::tensor, "TP"),
+                      field("pipeline_model_parallel_size", &P::pipeline, "PP"),
+                      field("virtual_pipeline_size", &P::chunks, "VP"),
+                      field("embedding_and_loss_as_layers", &P::ends_as_layers, "where the stages are cut"),
+                      field("zero_bubble", &P::delays_weights, "gradients of weights fill the pipeline's waiting"),
+                      field("context_parallel_size", &P::context, "CP"), field("data_parallel_size", &P::data, "DP"),
+                      field("micro_batch_size", &P::micro_batch, "MBS, sequences"),
+                      field("gradient_accumulation_steps", &P::accumulation, "GA"),
+                      field("sharding", &P::sharding, "what data-parallel ranks split"),
+                      field("recompute", &P::recompute, "activations that are computed twice"),
+                      field("on_frontier", &P::on_frontier, "no other is better in everything that is weighed"),
+                      field("step_seconds", &P::step_seconds, "predicted"),
+                      field("tokens_per_second_per_gpu", &P::tokens_per_second_per_gpu, "predicted"),
+                      field("mfu", &P::mfu, "causal, over the dense peak of the precision"),
+                      field("memory_bytes", &P::memory_bytes, "predicted, on the GPU that needs most"),
+                      field("seconds", &P::seconds, "of a step, by what they go to"),
+                      field("bytes", &P::bytes, "by what needs them"));
+  }
+};
+
+struct PlanReport {
+  std::string model, gpu, framework;
+  int64_t gpus = 0, sequence_length = 0, global_batch_size = 0;
+  PlanPrecision precision = PlanPrecision::bf16;
+  int64_t legal = 0, fitting = 0;
+  double memory_bytes = 0;         // of one GPU
+  std::string memory_source;       // where that was stated; empty: the catalogue
+  bool calibrated = true;          // measurements of this architecture stand behind the parameters
+  std::vector<PlanLine> ranked;    // fastest first
+  std::vector<PlanLine> frontier;  // none is both faster and smaller
+  std::optional<PlanLine> smallest;
+  std::optional<TrainingOutlook> training;  // in the fastest layout
+  std::vector<std::string> reasons;         // why the fastest is the fastest
+  std::optional<double> efficiency;
+  std::optional<int64_t> batch_multiple;  // where none is legal: batches that are multiples of it have legal layouts
+
+  static constexpr auto fields() {
+    using P = PlanReport;
+    return field_list(
+        field("model", &P::model, "name of the model"), field("gpu", &P::gpu, "part"),
+        field("framework", &P::framework, "family of programs"), field("gpus", &P::gpus, "how many"),
+        field("sequence_length", &P::sequence_length, "tokens"),
+        field("global_batch_size", &P::global_batch_size, "sequences per step"),
+        field("precision", &P::precision, "of the matrix products"),
+        field("legal", &P::legal, "layouts that model, batch and GPUs allow"),
+        field("fitting", &P::fitting, "of those, that fit into memory"),
+        field("memory_bytes", &P::memory_bytes, "of one GPU"),
+        field("memory_source", &P::memory_source, "configuration key that states it; empty: the catalogue"),
+        field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
+        field("ranked", &P::ranked, "layouts, fastest first"),
+        field("frontier", &P::frontier, "layouts of which none is both faster and smaller"),
+        field("smallest", &P::smallest, "layout that needs least memory, where none fits"),
+        field("training", &P::training, "of all tokens, in the fastest layout"),
+        field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
+        field("efficiency", &P::efficiency, "tokens/s/GPU over that of the fewest GPUs"),
+        field("batch_multiple", &P::batch_multiple, "a batch that is a multiple of it has legal layouts"));
+  }
+};
+
+PlanLine describe_plan(const RankedLayout& plan, const PlanRequest& request);
+PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& outcome);
+std::string render_plan_report(const PlanReport& report);
+
+// "TP 2, PP 4, VP 2, DP 8, MBS 1": without the sizes that are 1, but MBS; format_layout() adds sharding and recompute.
+std::string format_sizes(const PlanLine& line);
+std::string format_layout(const PlanLine& line);
+std::string name_sharding(Sharding sharding);      // "zero1", "unsharded"
+std::string format_further(const PlanLine& line);  // ", full recompute, ends as layers": but for sizes and sharding
+
+// "choose a GBS that is a multiple of 13, such as 520"; empty where there is none.
+std::string name_legal_batch(const PlanReport& report);
+
+inline constexpr const char* k_never_ends = "failures come faster than it restarts";
+
+// "one failure per 50 678 GPU-hours, 10 min 00 s to restart"
+std::string describe_failures(const Goodput& goodput);
+
+std::string format_usd(double usd);                        // "$38.5 M"
+std::string format_megawatt_hours(double megawatt_hours);  // "1 230 MWh"
+std::string format_days(double days);                      // "54.2 days", below two days hours
+std::string format_days(double days, bool in_hours);       // in one unit, whatever they are
+bool are_hours(double days);                               // below two days
+std::string format_tokens(double tokens);                  // "15T"
+
+}  // namespace tprimat::planner

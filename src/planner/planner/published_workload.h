@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/workload.h"
+#include "published/table.h"
+
+namespace tprimat::planner {
+
+// A row of a published table as a step to predict, and what was measured of it.
+struct PublishedWorkload {
+  Workload workload;
+  Machine machine;
+  double tokens_per_second_per_gpu = 0;    // 0: not printed
+  std::optional<double> memory_bytes;      // most on one GPU
+  std::optional<double> activation_bytes;  // of them, what is kept for the backward pass
+  std::optional<double> activation_share;  // the same over that without recomputation and sequence parallelism
+  bool out_of_memory = false;
+  std::vector<std::string> assumptions;  // of inputs that the row does not print
+  std::string missing;                   // why nothing can be predicted; empty when something can
+};
+PublishedWorkload read_published_workload(const PublishedRow& row);
+
+}  // namespace tprimat::planner

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <vector>
+
+#include "planner/memory.h"
+#include "planner/step_time.h"
+
+namespace tprimat::planner {
+
+// What is given; the layout is sought.
+struct PlanRequest {
+  CountedModel shape;
+  int64_t sequence_length = 0;
+  int64_t global_batch = 0;  // sequences per step
+  int64_t gpus = 0;
+  Machine machine;
+  const Family* family = nullptr;
+  PlanPrecision precision = PlanPrecision::bf16;
+  double usable_memory = 0.94;  // share of the GPU's memory that a training may fill
+  // Less than the program can do, for a launcher that uses less of it.
+  bool data_parallel_only = false;
+  Sharding most_sharding = Sharding::weights;
+  bool equal_stages = false;  // embedding and loss cannot count as layers
+  bool zero_bubble = false;   // gradients of weights fill the pipeline's waiting, where it is not interleaved
+};
+
+struct RankedLayout {
+  Workload workload;
+  StepTime time;
+  MemoryEstimate memory;
+};
+
+struct SearchOutcome {
+  int64_t legal = 0;                     // layouts that the model, the batch and the GPUs allow
+  int64_t fitting = 0;                   // of those, that fit into memory
+  std::vector<RankedLayout> ranked;      // fastest first, at most `most`
+  std::vector<RankedLayout> frontier;    // no other fitting layout is both faster and smaller; fastest first
+  std::optional<RankedLayout> smallest;  // that needs least memory, where none fits
+  bool calibrated = false;               // measurements stand behind the parameters (rests_on_measurements)
+};
+
+// Every layout TP x PP x VP x CP x DP x MBS x recompute x sharding that the program can do and that is legal: TP
+// divides heads, key heads, inner width and a rank's part of the sequence, and stays within a domain of fast links; PP
+// x VP divides the layers, or where the program can do it the layers with embedding and loss among them; CP halves the
+// sequence evenly; DP x MBS divides the batch; and an interleaved pipeline is filled in whole rounds (arXiv 2104.04473,
+// section 2.2.2).
+SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& parameters, size_t most);
+
+}  // namespace tprimat::planner

@@ -1,0 +1,102 @@
+#include "planner/spec_workload.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "spec/counted_model.h"
+
+namespace tprimat::planner {
+namespace {
+
+std::optional<PlanPrecision> plan_precision(Precision precision) {
+  switch (precision) {
+    case Precision::bf16: return PlanPrecision::bf16;
+    case Precision::fp16: return PlanPrecision::fp16;
+    case Precision::fp8: return PlanPrecision::fp8;
+    case Precision::fp32:
+    case Precision::tf32: return PlanPrecision::fp32;  // in memory
+  }
+  return std::nullopt;
+}
+
+// What published tables call DeepSpeed trained with dropout and unfused attention; here both are otherwise.
+bool is_described(Framework framework) { return framework != Framework::deep && framework != Framework::mgds; }
+
+Layout layout_of(const TrainSpec& spec) {
+  const ParallelSpec& parallel = spec.parallel;
+  Layout layout;
+  layout.tensor = parallel.tensor, layout.context = parallel.context;
+  layout.pipeline = parallel.pipeline, layout.chunks = parallel.virtual_pipeline;
+  layout.data = parallel.data, layout.micro_batch = spec.micro_batch_size;
+  layout.sharding = static_cast<Sharding>(parallel.zero_stage);
+  layout.recompute = spec.recompute;
+  layout.sequence_parallel = parallel.sequence_parallel;
+  layout.ends_as_layers = parallel.ends_as_layers;
+  return layout;
+}
+
+bool trains_wide(const Workload& workload, Precision precision) {
+  return workload.family->own_trainer && (precision == Precision::fp32 || workload.on_gpu);
+}
+
+std::string missing_of(const Workload& workload, Framework framework, Precision precision) {
+  if (!is_described(framework)) return fmt::format("{}, which it does not describe", display_name(framework));
+  if (const std::string what = unpredictable(workload.shape); !what.empty()) return what;
+  const bool wide = precision == Precision::fp32 || precision == Precision::tf32;
+  if (wide && !trains_wide(workload, precision)) return fmt::format("{} products", enum_name(precision));
+  const bool half_sharded =
+      workload.family->fp32_shards && workload.layout.sharding != Sharding::weights && workload.layout.data > 1;
+  return half_sharded
+             ? fmt::format("{} with ZeRO-{}", display_name(framework), static_cast<int>(workload.layout.sharding))
+             : "";
+}
+
+constexpr double k_same_memory = 0.1;  // drivers count what the firmware keeps, or the binary gigabyte
+
+bool has_memory(const Machine& machine, double gb) {
+  return std::fabs(gb * 1e9 / machine.memory_bytes - 1) < k_same_memory;
+}
+
+}  // namespace
+
+SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform platform) {
+  SpecWorkload read;
+  Workload& workload = read.workload;
+  workload.shape.model = spec.model;
+  workload.sequence_length = spec.sequence_length;
+  workload.global_batch = spec.global_batch_size;
+  workload.layout = layout_of(spec);
+  workload.precision = plan_precision(spec.precision).value_or(PlanPrecision::bf16);
+  workload.keeps_masters = spec.optimizer.master_weights;
+  workload.moment_bytes = spec.optimizer.moments == MomentFormat::bf16 ? 2 : 4;
+  workload.on_gpu = platform != Platform::cpu;
+  workload.family = find_family(enum_name(framework));
+  if (workload.family == nullptr) workload.family = find_family("megatron_core");  // where nothing is predicted
+  workload.repeats_core = true;                                                    // train_fsdp.py, unlike torchtitan
+  // FSDP shares the weights unless it is told otherwise.
+  if (workload.family->fully_sharded && spec.parallel.zero_stage == 0) workload.layout.sharding = Sharding::weights;
+  read.missing = missing_of(workload, framework, spec.precision);
+  return read;
+}
+
+TrainSpec with_layout(TrainSpec spec, const Layout& layout) {
+  const std::string strategy = spec.parallel.strategy;
+  spec.parallel = parallel_spec(layout);
+  spec.parallel.strategy = strategy;
+  spec.micro_batch_size = layout.micro_batch;
+  spec.recompute = layout.recompute;
+  return spec;
+}
+
+std::optional<Machine> machine_of_device(const std::string& name, std::optional<double> memory_gb) {
+  std::optional<Machine> machine = find_machine(name);
+  if (!machine) machine = find_printed_machine(name);
+  if (!machine || !memory_gb || has_memory(*machine, *memory_gb)) return machine;
+  const std::string part = machine->id.substr(0, machine->id.find('-'));
+  for (const Machine& each : machines())
+    if (each.id.substr(0, each.id.find('-')) == part && has_memory(each, *memory_gb)) return each;
+  return std::nullopt;
+}
+
+}  // namespace tprimat::planner

@@ -1,0 +1,114 @@
+#include "planner/stated_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+
+namespace tprimat::planner {
+namespace {
+
+constexpr int64_t k_most_gpus = int64_t{1} << 20;
+
+template <class Number>
+std::optional<Number> parse_whole_text(std::string_view text) {
+  Number value{};
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+int64_t parse_count(std::string_view text, const std::string& word, const std::string& option) {
+  const auto count = parse_whole_text<int64_t>(text);
+  if (count && *count >= 1 && *count <= k_most_gpus) return *count;
+  throw Error(Problem{fmt::format("'{}' is no number of GPUs", word.substr(0, 64)), option,
+                      fmt::format("write 64, 8,16,64 or 8..16384; from 1 to {}", k_most_gpus)});
+}
+
+void add_counts(std::vector<int64_t>& counts, const std::string& word, const std::string& option,
+                std::vector<std::string>& left_out) {
+  const size_t dots = word.find("..");
+  if (dots == std::string::npos) return counts.push_back(parse_count(word, word, option));
+  const int64_t first = parse_count(std::string_view(word).substr(0, dots), word, option);
+  const int64_t last = parse_count(std::string_view(word).substr(dots + 2), word, option);
+  if (first > last)
+    throw Error(Problem{fmt::format("'{}' ends before it begins", word.substr(0, 64)), option,
+                        fmt::format("write {}..{}", last, first)});
+  for (int64_t count = first; count <= last; count *= 2) counts.push_back(count);
+  if (const int64_t reached = counts.back(); reached != last)
+    left_out.push_back(fmt::format("{}: {} doubles up to {} and leaves {} out; write {}..{},{} for it too", option,
+                                   word, reached, last, first, reached, last));
+}
+
+double unit_of(char last) {
+  switch (last) {
+    case 'T': return 1e12;
+    case 'B':
+    case 'G': return 1e9;
+    case 'M': return 1e6;
+    case 'K':
+    case 'k': return 1e3;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> split_lists(const std::vector<std::string>& lists, const std::string& option) {
+  std::vector<std::string> words;
+  for (const std::string& list : lists)
+    for (size_t begin = 0; begin <= list.size();) {
+      const size_t end = std::min(list.find(',', begin), list.size());
+      if (end == begin)
+        throw Error(Problem{fmt::format("'{}' has an empty place", list.substr(0, 64)), option,
+                            "write values with commas between them"});
+      words.push_back(list.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  return words;
+}
+
+std::vector<int64_t> parse_counts(const std::vector<std::string>& words, const std::string& option,
+                                  std::vector<std::string>& left_out) {
+  std::vector<int64_t> counts;
+  for (const std::string& word : words) add_counts(counts, word, option, left_out);
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+double parse_tokens(const std::string& text, const std::string& option) {
+  constexpr double k_most = 1e18;
+  const double unit = text.empty() ? 0 : unit_of(text.back());
+  const auto number = parse_whole_text<double>(std::string_view(text).substr(0, text.size() - (unit > 0 ? 1 : 0)));
+  const double tokens = number ? *number * (unit > 0 ? unit : 1) : 0;
+  if (tokens >= 1 && tokens <= k_most) return tokens;
+  throw Error(Problem{fmt::format("'{}' is no number of tokens", text.substr(0, 64)), option,
+                      "write 15T, 300B or 1.5e13; at least 1, at most 1e18"});
+}
+
+StatedPrice parse_price(const std::string& text, const std::string& option) {
+  constexpr double k_most = 1e6;
+  const size_t equals = text.find('=');
+  StatedPrice price;
+  if (equals != std::string::npos) price.gpu = text.substr(0, equals);
+  const auto usd =
+      parse_whole_text<double>(std::string_view(text).substr(equals == std::string::npos ? 0 : equals + 1));
+  if (usd && *usd > 0 && *usd <= k_most && equals != 0) {
+    price.usd_per_gpu_hour = *usd;
+    return price;
+  }
+  throw Error(Problem{fmt::format("'{}' is no price", text.substr(0, 64)), option,
+                      "write USD per GPU and hour, 2.5 or H100=2.5,B200=4; above 0, at most 1e6"});
+}
+
+PlanPrecision parse_plan_precision(const std::string& text, const std::string& option, bool of_processor) {
+  const auto precision = parse_enum<PlanPrecision>(text);
+  if (precision && (*precision != PlanPrecision::fp32 || of_processor)) return *precision;
+  throw Error(Problem{fmt::format("the planner does not predict '{}'", text.substr(0, 64)), option,
+                      "choose bf16, fp16, fp8 or fp4; of this processor also fp32"});
+}
+
+}  // namespace tprimat::planner

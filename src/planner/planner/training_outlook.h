@@ -1,0 +1,69 @@
+#pragma once
+
+#include "planner/goodput.h"
+#include "planner/search.h"
+
+namespace tprimat::planner {
+
+// What a training is asked to reach, and what its GPUs cost. What is not known is absent.
+struct TrainingTerms {
+  double tokens = 1e12;
+  std::optional<double> usd_per_gpu_hour;
+  std::optional<double> tdp_watts;  // of one GPU
+  Reliability reliability = published_reliability();
+  std::optional<double> node_noise;  // standard deviation of a node's step time, relative; else as calibrated
+};
+
+// All nodes wait for the slowest. The calibrated model adds `straggling` per doubling of the nodes; independent normal
+// noise of the nodes adds its standard deviation times the expected maximum, which grows likewise, though ever slower.
+struct Straggling {
+  double nodes = 1;
+  double share = 0;             // added to the step, relative
+  double expected_maximum = 0;  // of as many standard normal draws as there are nodes
+  double node_noise = 0;        // of one node, relative: that of which `share` is the expected maximum
+
+  static constexpr auto fields() {
+    using S = Straggling;
+    return field_list(field("nodes", &S::nodes, "of eight GPUs"),
+                      field("share", &S::share, "that waiting for the slowest node adds to a step, relative"),
+                      field("expected_maximum", &S::expected_maximum, "of as many standard normal draws"),
+                      field("node_noise", &S::node_noise, "standard deviation of one node's time, relative"));
+  }
+};
+
+// A whole training in a layout.
+struct TrainingOutlook {
+  double tokens = 0;
+  double tokens_per_second = 0;  // while it trains
+  Goodput goodput;
+  Straggling straggling;
+  std::optional<double> days;  // absent where failures come faster than it restarts
+  std::optional<double> usd_per_gpu_hour, usd, tdp_watts, megawatt_hours;
+
+  static constexpr auto fields() {
+    using O = TrainingOutlook;
+    return field_list(
+        field("tokens", &O::tokens, "to train"),
+        field("tokens_per_second", &O::tokens_per_second, "of all GPUs, while they train"),
+        field("goodput", &O::goodput, "what failures and checkpoints leave"),
+        field("straggling", &O::straggling, "what the slowest node costs; part of the step time"),
+        field("days", &O::days, "tokens / (tokens/s x goodput); absent where it never ends"),
+        field("usd_per_gpu_hour", &O::usd_per_gpu_hour, "price of one GPU"),
+        field("usd", &O::usd, "price x GPUs x hours"),
+        field("tdp_watts", &O::tdp_watts, "thermal design power of one GPU"),
+        field("megawatt_hours", &O::megawatt_hours, "of the GPUs at their thermal design power: an upper bound"));
+  }
+};
+TrainingOutlook foresee_training(const RankedLayout& plan, const TrainingTerms& terms, const Straggling& straggling);
+
+// Weights in 16 bits, their fp32 form and Adam's two moments: 14 bytes per parameter.
+double checkpoint_bytes(const CountedModel& shape);
+
+// With the `node_noise` of the terms, else with what was calibrated per doubling of the nodes.
+Straggling estimate_straggling(int64_t gpus, double per_doubling, std::optional<double> node_noise);
+
+// Replaces the calibrated wait for the slowest node by that of independent noise. It is one factor for every layout of
+// as many GPUs, and so never changes their order.
+void apply_node_noise(SearchOutcome& outcome, int64_t gpus, double per_doubling, double node_noise);
+
+}  // namespace tprimat::planner

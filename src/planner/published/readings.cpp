@@ -1,0 +1,262 @@
+#include "published/readings.h"
+
+namespace tprimat::planner {
+namespace {
+
+// A shape as the source may have counted it.
+struct ShapeReading {
+  CountedModel shape;
+  std::vector<std::string> deviations;
+
+  ShapeReading with(const std::string& deviation) const {
+    ShapeReading changed = *this;
+    changed.deviations.push_back(deviation);
+    return changed;
+  }
+};
+
+// Vocabularies of the papers that print none: Megatron's padded GPT-2 tokenizer, and BLOOM's.
+constexpr int64_t k_usual_vocabularies[] = {51200, 250880};
+
+// Shapes that a source counts with otherwise than the model's own say.
+struct OtherShape {
+  std::string_view model;
+  int64_t key_heads;   // 0: as the model's
+  int64_t vocabulary;  // 0: as the model's
+  std::string_view source;
+};
+constexpr OtherShape k_other_shapes[] = {
+    {"llama3.1_405b", 16, 0, "NVIDIA/dgxc-benchmarking llama3.1/README_405b.md at 143b90d (notes: 1 + 16/128)"},
+    {"grok1_314b", 0, 128256, "NVIDIA/dgxc-benchmarking grok1/README.md at 1f6d9f4 (notes: Llama 3's tokenizer)"}};
+
+void read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  if (!inputs.vocabulary_known) {
+    for (const int64_t vocabulary : k_usual_vocabularies) {
+      out.push_back(plain.with("assumed_vocabulary"));
+      out.back().shape.model.vocab_size = vocabulary;
+    }
+    return;
+  }
+  out.push_back(plain);
+  for (const OtherShape& other : k_other_shapes) {
+    if (other.model != plain.shape.model.name || other.vocabulary == 0) continue;
+    out.push_back(plain.with("other_vocabulary"));
+    out.back().shape.model.vocab_size = other.vocabulary;
+  }
+  const int64_t own = plain.shape.model.vocab_size;
+  const int64_t padded = padded_vocabulary(own, inputs.tensor_parallel);
+  if (padded == own) return;
+  out.push_back(plain.with("padded_vocabulary"));
+  out.back().shape.model.vocab_size = padded;
+}
+
+void read_layers(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  out.push_back(plain);
+  if (inputs.own_layers == 0) return;
+  out.push_back(plain.with("own_layers"));
+  out.back().shape.model.num_layers = inputs.own_layers;
+}
+
+// Of the kind that the equations of the Megatron papers are about.
+bool is_gpt(const ModelSpec& model) { return model.mlp == MlpKind::gelu && !model.num_experts; }
+
+void read_key_heads(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  out.push_back(plain);
+  const ModelSpec& m = plain.shape.model;
+  if (plain.shape.latent) return;
+  if (is_gpt(inputs.shape->model) && m.num_key_value_heads < m.num_attention_heads) {
+    out.push_back(plain.with("multi_head_counted"));
+    out.back().shape.model.num_key_value_heads = m.num_attention_heads;
+  }
+  for (const OtherShape& other : k_other_shapes) {
+    if (other.model != m.name || other.key_heads == 0) continue;
+    out.push_back(plain.with("other_key_heads"));
+    out.back().shape.model.num_key_value_heads = other.key_heads;
+  }
+}
+
+void read_mlp(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  out.push_back(plain);
+  if (plain.shape.model.mlp != MlpKind::swiglu) return;
+  out.push_back(plain.with("gate_not_counted"));
+  out.back().shape.model.mlp = MlpKind::gelu;
+}
+
+void read_window(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  out.push_back(plain);
+  if (!plain.shape.model.sliding_window) return;
+  out.push_back(plain.with("window_not_counted"));
+  out.back().shape.model.sliding_window.reset();
+}
+
+void read_prediction(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  out.push_back(plain);
+  if (plain.shape.prediction_layers == 0) return;
+  out.push_back(plain.with("prediction_not_counted"));
+  out.back().shape.prediction_layers = 0;
+}
+
+using ShapeAxis = void (*)(const RowInputs&, const ShapeReading&, std::vector<ShapeReading>&);
+constexpr ShapeAxis k_shape_axes[] = {read_vocabulary, read_layers, read_key_heads,
+                                      read_mlp,        read_window, read_prediction};
+
+std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
+  std::vector<ShapeReading> readings{{*inputs.shape, {}}};
+  for (const ShapeAxis axis : k_shape_axes) {
+    std::vector<ShapeReading> wider;
+    for (const ShapeReading& each : readings)
+      if (each.deviations.size() <= k_most_deviations) axis(inputs, each, wider);
+    readings = std::move(wider);
+  }
+  return readings;
+}
+
+// Of a hybrid Megatron-LM takes a mixer to be twice as wide as the hidden size, and counts no product that joins the
+// streams of a layer that predicts further tokens (hybrid_flops in its num_floating_point_operations).
+CountedModel as_megatron_counts(const CountedModel& shape) {
+  CountedModel counted = shape;
+  if (counted.mamba) counted.mamba->inner_width = 2 * counted.model.hidden_size;
+  return counted;
+}
+
+// Megatron-LM's num_floating_point_operations: causal attention, the vocabulary padded for the tensor-parallel ranks,
+// and no routers.
+double count_as_megatron(const CountedModel& shape, int64_t length, int64_t tensor_parallel) {
+  const FlopBreakdown breakdown = break_down(as_megatron_counts(shape), {length, true, tensor_parallel});
+  const int64_t hidden = shape.model.hidden_size;
+  const int64_t joined = shape.mamba ? 2 * hidden * hidden : 0;
+  double left_out =
+      static_cast<double>(shape.prediction_layers * (shape.model.num_experts.value_or(0) * hidden + joined)) * 6;
+  if (const PartCost* router = breakdown.find(FlopPart::router)) left_out += router->total();
+  return breakdown.total() - left_out;
+}
+
+double core_of(const FlopBreakdown& breakdown) {
+  const PartCost* core = breakdown.find(FlopPart::attention_core);
+  return core == nullptr ? 0 : core->total();
+}
+
+// The conventions of one shape, and how fine-tuning changes them.
+class Collector {
+ public:
+  Collector(const RowInputs& inputs, const ShapeReading& shape, int64_t length, std::vector<std::string> deviations)
+      : inputs_(inputs),
+        full_(break_down(shape.shape, {length, false, 0})),
+        causal_(break_down(shape.shape, {length, true, 0})),
+        is_gpt_(is_gpt(inputs.shape->model)),
+        megatron_(count_as_megatron(shape.shape, length, inputs.tensor_parallel)),
+        deviations_(std::move(deviations)) {}
+
+  void add_model(std::vector<FlopReading>& out) const {
+    add_tuned(out, "full", full_.total());
+    add_tuned(out, "causal", causal_.total());
+    if (megatron_ != causal_.total()) add_tuned(out, "megatron", megatron_);
+    add_tuned(out, "6n", six_n());
+    add_tuned(out, "6n+full", six_n() + core_of(full_));
+  }
+
+  void add_hardware(std::vector<FlopReading>& out) const {
+    if (inputs_.recompute == Recompute::none) return add_model(out);
+    if (!inputs_.recompute && !is_gpt_) return;
+    const Recompute recompute = inputs_.recompute.value_or(Recompute::full);
+    std::vector<std::string> assumed = deviations_;
+    if (!inputs_.recompute) assumed.push_back("assumed_recompute");
+    add(out, "full, repeated", hardware_flops(full_, recompute), assumed);
+    add(out, "causal, repeated", hardware_flops(causal_, recompute), assumed);
+    if (recompute == Recompute::selective) {
+      add(out, "full, 2205", hardware_flops_2205(full_, recompute), assumed);
+      return;
+    }
+    constexpr double k_forward_again = 4.0 / 3.0;
+    add(out, "full, whole pass repeated", full_.total() * k_forward_again, assumed);
+    add(out, "causal, whole pass repeated", causal_.total() * k_forward_again, assumed);
+    add(out, "6n+full, whole pass repeated", (six_n() + core_of(full_)) * k_forward_again, assumed);
+  }
+
+ private:
+  double six_n() const {
+    const auto counted = static_cast<double>(full_.active_parameters());
+    return 6.0 * (inputs_.exact_parameters ? static_cast<double>(*inputs_.exact_parameters) : counted);
+  }
+
+  static void add(std::vector<FlopReading>& out, const std::string& convention, double flops,
+                  const std::vector<std::string>& deviations) {
+    out.push_back({{flops, flops}, convention, deviations});
+  }
+
+  // Frozen weights have no gradient of their own: 4 of 6 FLOPs remain (forward, and backward to the inputs). Of packed
+  // samples the attention spans no more than each sample: somewhere between nothing and the whole sequence.
+  void add_tuned(std::vector<FlopReading>& out, const std::string& convention, double flops) const {
+    std::vector<std::string> deviations = deviations_;
+    double share = 1;
+    if (inputs_.tuning == TuningKind::adapters) {
+      deviations.push_back("frozen_weights");
+      share = 2.0 / 3.0;
+    }
+    add(out, convention, flops * share, deviations);
+    if (inputs_.tuning == TuningKind::none || convention != "full") return;
+    deviations.push_back("packed_samples");
+    out.push_back({{(full_.total() - core_of(full_)) * share, full_.total() * share}, "full", deviations});
+  }
+
+  const RowInputs& inputs_;
+  FlopBreakdown full_, causal_;
+  bool is_gpt_ = false;
+  double megatron_ = 0;
+  std::vector<std::string> deviations_;
+};
+
+template <class Add>
+std::vector<FlopReading> collect(const RowInputs& inputs, const SequenceChoice& sequence, Add add) {
+  std::vector<FlopReading> readings;
+  if (!inputs.shape) return readings;
+  for (const ShapeReading& shape : shape_readings(inputs)) {
+    std::vector<std::string> deviations = shape.deviations;
+    if (!sequence.deviation.empty()) deviations.push_back(sequence.deviation);
+    if (deviations.size() <= k_most_deviations)
+      add(Collector(inputs, shape, sequence.length, std::move(deviations)), readings);
+  }
+  return readings;
+}
+
+}  // namespace
+
+const std::vector<DeviationRule>& deviation_rules() {
+  static const std::vector<DeviationRule> rules = {
+      {"assumed_length", "the row prints no sequence length; one of 8192, 4096, 2048, 1024 fits"},
+      {"assumed_vocabulary",
+       "the row prints no vocabulary; 51200 (GPT-2's, padded by Megatron) or 250880 (BLOOM) fits"},
+      {"assumed_precision", "the row prints no precision; the BF16 peak fits"},
+      {"assumed_recompute", "a GPT whose row prints no recomputation; full recomputation fits"},
+      {"padded_vocabulary", "the vocabulary is padded to a multiple of 128 x TP"},
+      {"multi_head_counted",
+       "GPT-3's formula on a model with fewer key and value heads: as many as query heads are counted"},
+      {"other_key_heads", "the key and value heads of the model's first release are counted (Llama 3.1 405B: 16)"},
+      {"other_vocabulary", "the vocabulary of another tokenizer is counted (Grok-1: Llama 3's, 128256)"},
+      {"own_layers", "the model has another number of layers than the row prints, and that one is counted"},
+      {"gate_not_counted", "the gate's product of the MLP is not counted: two products in place of three"},
+      {"window_not_counted", "attention is counted without its sliding window"},
+      {"prediction_not_counted", "the layers that predict further tokens are not counted"},
+      {"frozen_weights", "low-rank adapters: frozen weights count 4 FLOPs per token in place of 6"},
+      {"packed_samples", "packed fine-tuning samples: attention counts between nothing and the whole sequence"},
+      {"other_peak", "another peak than the datasheet's: 2450/4900 (GB200, GB300), 989.5 (H100), 1300/2610 (MI300X)"},
+      {"fp8_over_bf16_peak", "an FP8 run is held against the BF16 peak"},
+      {"rounded_flops", "the FLOPs of a sequence were rounded to three digits before they were used"},
+      {"figure_cut", "the figure's further digits were cut off, not rounded"},
+      {"whole_samples", "tokens/s was made from whole sequences per second of the job"},
+      {"rounded_step", "tokens/s was made from a step time rounded to hundredths of a second"},
+      {"noted_batch", "the batch that the row's note names (GBS=...) in place of the printed one"},
+      {"rates_disagree", "the row's step time and its tokens/s contradict each other; one of them fits"}};
+  return rules;
+}
+
+std::vector<FlopReading> model_readings(const RowInputs& inputs, const SequenceChoice& sequence) {
+  return collect(inputs, sequence, [](const Collector& from, std::vector<FlopReading>& out) { from.add_model(out); });
+}
+
+std::vector<FlopReading> hardware_readings(const RowInputs& inputs, const SequenceChoice& sequence) {
+  return collect(inputs, sequence,
+                 [](const Collector& from, std::vector<FlopReading>& out) { from.add_hardware(out); });
+}
+
+}  // namespace tprimat::planner

@@ -1,0 +1,98 @@
+#include "archive/find_sealed.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace tprimat::results {
+namespace {
+
+std::vector<std::string> split_path(const std::string& path) {
+  std::vector<std::string> parts;
+  for (const auto& part : std::filesystem::path(path).lexically_normal())
+    if (part != "/" && part != ".") parts.push_back(part.string());
+  return parts;
+}
+
+// The last two of its parts, or the only one.
+std::string end_of(const std::vector<std::string>& parts) {
+  return parts.size() < 2 ? parts.back() : parts[parts.size() - 2] + '/' + parts.back();
+}
+
+size_t common_end(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  return static_cast<size_t>(std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin());
+}
+
+size_t common_start(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+// How well a sealed name fits a path: the more parts at the end agree, then the more with the neighbour's folders.
+struct PathFit {
+  size_t end = 0, neighbour = 0;
+  auto operator<=>(const PathFit&) const = default;
+};
+
+struct NeighbourFit {
+  bool same_folder = false;
+  size_t shared = 0;
+  auto operator<=>(const NeighbourFit&) const = default;
+};
+
+}  // namespace
+
+void SealedNames::add(const std::string& name) {
+  const auto [added, is_new] = names_.insert({name, {name, split_path(name)}});
+  if (!is_new || added->second.parts.empty()) return;
+  by_file_name_[added->second.parts.back()].push_back(&added->second);
+  by_end_[end_of(added->second.parts)].push_back(&added->second);
+}
+
+// Thousands of runs have files of one name, but not in folders of one name.
+std::vector<const SealedNames::SealedName*> SealedNames::find_candidates(const std::vector<std::string>& wanted) const {
+  std::vector<const SealedName*> candidates;
+  const auto append = [&](const auto& index, const std::string& key) {
+    if (const auto group = index.find(key); group != index.end())
+      candidates.insert(candidates.end(), group->second.begin(), group->second.end());
+  };
+  if (wanted.size() == 1) append(by_file_name_, wanted.back());
+  if (wanted.size() < 2) return candidates;
+  append(by_end_, end_of(wanted));
+  append(by_end_, wanted.back());
+  return candidates;
+}
+
+std::optional<std::string> SealedNames::find(const std::string& path, const std::string& beside) const {
+  const std::vector<std::string> wanted = split_path(path), neighbour = split_path(beside);
+  std::optional<std::string> best;
+  PathFit best_fit;
+  bool is_alone = false;
+  for (const SealedName* each : find_candidates(wanted)) {
+    const PathFit fit{common_end(each->parts, wanted), common_start(each->parts, neighbour)};
+    if (fit < best_fit) continue;
+    is_alone = fit != best_fit;
+    best_fit = fit, best = each->name;
+  }
+  return is_alone ? best : std::nullopt;
+}
+
+std::optional<std::string> SealedNames::find_by_name(const std::string& path, const std::string& beside,
+                                                     const std::function<bool(const std::string&)>& may_be) const {
+  const std::vector<std::string> wanted = split_path(path), neighbour = split_path(beside);
+  const auto group = wanted.empty() ? by_file_name_.end() : by_file_name_.find(wanted.back());
+  if (group == by_file_name_.end()) return std::nullopt;
+  const SealedName* best = nullptr;
+  NeighbourFit best_fit;
+  bool is_alone = false;
+  for (const SealedName* each : group->second) {
+    if (!may_be(each->name)) continue;
+    const size_t shared = common_start(each->parts, neighbour);
+    const NeighbourFit fit{shared + 1 == each->parts.size() && shared + 1 == neighbour.size(), shared};
+    if (best != nullptr && fit < best_fit) continue;
+    is_alone = best == nullptr || fit != best_fit;
+    best = each, best_fit = fit;
+  }
+  return is_alone && best != nullptr ? std::optional(best->name) : std::nullopt;
+}
+
+}  // namespace tprimat::results

@@ -1,0 +1,55 @@
+#include "archive/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/printable.h"
+
+namespace tprimat::results {
+namespace {
+
+bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
+
+bool is_c1_control(char32_t code) { return code >= 0x80 && code < 0xa0; }  // terminals obey these too
+
+}  // namespace
+
+std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limits) {
+  const std::filesystem::path path(name);
+  if (name.empty()) return "has no name";
+  if (static_cast<int64_t>(name.size()) > limits.name_bytes)
+    return fmt::format("has a name of {} bytes, where {} are allowed", name.size(), limits.name_bytes);
+  if (path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end()) return "leads out of it";
+  if (std::any_of(name.begin(), name.end(), is_control)) return "has control characters in its name";
+  return "";
+}
+
+bool is_document(std::string_view name) { return std::filesystem::path(name).extension() == ".json"; }
+
+bool may_be_result(std::string_view name, std::string_view text) {
+  constexpr std::string_view k_blank = " \t\r\n\xef\xbb\xbf";  // a byte order mark too
+  const size_t begin = text.find_first_not_of(k_blank);
+  const bool is_structured = begin != std::string_view::npos && (text[begin] == '{' || text[begin] == '[');
+  if (!is_document(name) && !is_structured) return false;
+  const auto holds = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  const bool has_machine = holds("platform") || holds("gpu_info");
+  return (has_machine && (holds("step_times") || holds("performance_metrics"))) || holds("\\u");  // escaped keys
+}
+
+std::string escape_name(std::string_view name) {
+  std::string escaped;
+  while (!name.empty()) {
+    const Utf8Character decoded = decode_utf8(name);
+    const std::string_view character = name.substr(0, std::max<size_t>(1, decoded.bytes));
+    if (decoded.bytes == 0 || is_control(static_cast<unsigned char>(name[0])) || is_c1_control(decoded.code))
+      for (const char c : character) escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    else
+      escaped += character;
+    name.remove_prefix(character.size());
+  }
+  return escaped;
+}
+
+}  // namespace tprimat::results

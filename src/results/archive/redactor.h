@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tprimat::results {
+
+// What stands for a secret.
+inline constexpr std::string_view k_hidden_secret = "[redacted]";
+
+// What must not leave the machine, besides what is recognised by its shape.
+struct RedactionOptions {
+  std::vector<std::string> secrets;  // values, e.g. of HF_TOKEN; those shorter than 8 characters are left alone
+  std::string user_name;             // replaced as a whole word; "root" and the like are no secret
+  std::string home;                  // "/home/jane"
+  std::vector<std::string> hosts;    // each becomes host-1, host-2, ...; empty: host names stay
+};
+
+// The same word always becomes the same stand-in, so that a log stays readable. Recognised by shape: tokens of Hugging
+// Face (hf_...), GitHub (ghp_..., github_pat_...), GitLab, OpenAI and others (sk-...), NVIDIA, Slack, Google
+// (AIza...) and AWS (AKIA...); what find_stated_secrets() finds; home folders of anybody (/home/NAME, /Users/NAME).
+class Redactor {
+ public:
+  explicit Redactor(const RedactionOptions& options);
+
+  std::string redact(std::string_view text);
+
+  // How often each kind was replaced: "secret", "user", "home", "host".
+  const std::map<std::string, int64_t>& counts() const { return counts_; }
+
+ private:
+  std::string replace_words(std::string text);
+  std::string replace_stated(std::string text);
+  std::string replace_tokens(std::string text);
+  std::string replace_homes(std::string text);
+
+  struct Word {
+    std::string from, to, kind;
+    bool whole;  // only where neither neighbour is part of a name
+  };
+  std::vector<Word> words_;
+  std::map<std::string, int64_t> counts_;
+};
+
+// Whether a text may have been changed by a redactor: it holds one of the stand-ins above.
+bool holds_stand_in(std::string_view text);
+
+// The secrets and names of this process: values of the environment variables that names_a_secret() accepts
+// (base/environment.h); the user; the home folder; with `with_hosts` also the name of this machine.
+RedactionOptions local_redaction(bool with_hosts);
+
+}  // namespace tprimat::results

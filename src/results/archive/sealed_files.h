@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "archive/limits.h"
+
+namespace tprimat::results {
+
+// The files of a tar archive (plain, gzip, zstd), one after the other, in memory: nothing is written anywhere. Throws
+// Error for what is no such archive, for names that lead out of it (absolute, "..", control characters), for links and
+// devices, for a name that comes twice (of a file or a folder), for headers that programs read differently, for
+// anything behind the end of the archive and for what exceeds the limits.
+void read_sealed_files(const std::filesystem::path& archive,
+                       const std::function<void(const std::string& name, std::string content)>& visit,
+                       const ArchiveLimits& limits = {});
+
+}  // namespace tprimat::results

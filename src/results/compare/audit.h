@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "result/metrics.h"
+
+namespace tprimat::results {
+
+// The figures that show a finding, in words ("8192 against 2048") and one by one.
+struct Proof {
+  Proof(std::string words) : figures(std::move(words)) {}
+  Proof(const char* words) : figures(words) {}
+  explicit Proof(std::vector<Evidence> shown);  // the words are made of it
+  std::string figures;
+  std::vector<Evidence> evidence;
+};
+
+struct AuditOptions {
+  std::optional<double> loss_tolerance;  // as a share of the loss; nothing: see find_loss_gap
+};
+
+struct Sides {
+  const Contender &reference, &subject;
+  const AuditOptions& options;
+};
+
+// The rules are data: what to look for, how bad it is, what to say, why it matters and what to do. `check` returns the
+// figures that show it, or nothing when all is well or the facts are missing (for which there are rules of their own).
+struct RunRule {
+  std::string_view code;
+  Severity severity;
+  std::string_view sentence, why, remedy;
+  std::optional<Proof> (*check)(const Contender& contender);
+};
+// Compares two runs: each run of one side with each of the other, and each repetition of a participant with its first.
+using RunsCheck = std::optional<Proof> (*)(const RunResult& reference, const RunResult& subject);
+// Compares the two sides as a whole.
+using SidesCheck = std::optional<Proof> (*)(const Sides& sides);
+struct PairRule {
+  std::string_view code;
+  Severity severity;
+  std::string_view sentence, why, remedy;
+  std::variant<RunsCheck, SidesCheck> check;
+  std::optional<Severity> of_repetitions = {};  // nothing: that of a pair
+};
+std::span<const RunRule> run_rules();    // run_rules.cpp
+std::span<const PairRule> pair_rules();  // pair_rules.cpp
+
+// The code of every finding about repetitions that differ; its sentence is that of the rule of pairs.
+inline constexpr const char* k_runs_differ = "runs_differ";
+
+std::vector<Finding> audit_contender(const Contender& contender, const AuditOptions& options = {});
+std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject, const AuditOptions& options = {});
+
+bool has_error(const std::vector<Finding>& findings);
+
+// Of the findings of a pair and of its two sides.
+Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& reference, const Contender& subject);
+
+// Why the figures of a metric are not held against each other; nothing where they are. Either they mean something else
+// on each side (Metric::unlike), or a side's own figure is in doubt (Metric::doubted, Metric::contradicted; a peak that
+// both sides share does no harm to a ratio). `findings` are those of the pair.
+std::optional<std::string> why_not_compared(const Metric& metric, const std::vector<Finding>& findings,
+                                            const Contender& reference, const Contender& subject);
+
+}  // namespace tprimat::results

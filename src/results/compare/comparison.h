@@ -1,0 +1,153 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/gate.h"
+#include "result/lost_updates.h"
+#include "result/run_result.h"
+#include "stats/log_ratio.h"
+
+namespace tprimat::results {
+
+enum class Severity { note, warning, error };
+constexpr auto enum_table(Severity) {
+  return std::to_array<std::pair<Severity, std::string_view>>(
+      {{Severity::note, "note"}, {Severity::warning, "warning"}, {Severity::error, "error"}});
+}
+
+// One fact that shows a finding. Of a pair: its value on either side. Of one run: what it states, and what was found.
+struct Evidence {
+  std::string what;                // "hidden size"
+  std::string reference, subject;  // or stated and found
+};
+
+// What the audit found. An error means: not the same thing was measured, so nobody is declared faster.
+struct Finding {
+  std::string code;  // "sequence_length"
+  Severity severity = Severity::note;
+  std::string sentence;  // with the figures that show it
+  std::string remedy;    // what to do
+  std::string why = {};  // what it does to the comparison
+  std::vector<Evidence> evidence = {};
+};
+
+// How well the values of a series of step times identify it: compare/copies.h.
+struct SeriesTrace {
+  double typical = 0, rounding = 0, variation = 0;  // s; median, unit of the last digit, change from step to step
+  size_t moves = 0;                                 // steps, without those that repeat the time of the one before
+  std::vector<double> values = {};                  // s; the different ones, sorted
+  double spread = 0;                                // of the values, s
+  double repeated = 0;                              // share of the moves whose value another one has
+  bool is_various() const;                          // enough different values to identify the run
+};
+
+// A result file and what it holds.
+struct LoadedRun {
+  std::string path;
+  RunResult result;
+  // Described before the per-step records are dropped.
+  std::optional<std::string> outliers = {};
+  std::optional<std::string> clock_gap = {}, reported_gap = {};
+  std::optional<SkippedUpdates> skipped_updates = {};
+  std::optional<SeriesTrace> trace = {};
+};
+
+struct SkippedFile {
+  std::string path, reason;
+};
+
+// One participant: a run, or its repetitions (files that differ only in _r<k>).
+struct Contender {
+  std::string letter;           // "A": short name in tables and plots, unique within its model
+  std::string label;            // "AMD Primus", longer where that is not unique
+  std::vector<LoadedRun> runs;  // at least one
+  std::vector<Finding> findings;
+  std::vector<std::string> copies = {};  // "b.json of a.json": files that hold a run counted already
+  std::vector<size_t> distinct = {};     // runs with different facts (compare/stated_facts.h); empty: not yet found
+  const RunResult& first() const { return runs.front().result; }
+};
+
+enum class Verdict { faster, slower, same, inconclusive };
+constexpr auto enum_table(Verdict) {
+  return std::to_array<std::pair<Verdict, std::string_view>>({{Verdict::faster, "faster"},
+                                                              {Verdict::slower, "slower"},
+                                                              {Verdict::same, "same"},
+                                                              {Verdict::inconclusive, "inconclusive"}});
+}
+
+// What the audit makes of two participants: an error of the pair or of either side forbids the comparison, a warning is
+// a note that belongs beside it.
+enum class Fairness { comparable, with_notes, not_comparable };
+constexpr auto enum_table(Fairness) {
+  return std::to_array<std::pair<Fairness, std::string_view>>({{Fairness::comparable, "comparable"},
+                                                               {Fairness::with_notes, "with notes"},
+                                                               {Fairness::not_comparable, "not comparable"}});
+}
+
+// What stands behind a pair's interval and verdict; docs/method.md derives each.
+struct PairStatistics {
+  int64_t subject_runs = 0, reference_runs = 0;
+  double standard_error = 0, degrees_of_freedom = 0;
+  RunSpread run_spread = RunSpread::measured;
+  std::optional<double> assumed_spread;
+  double p_value = 1;
+  std::optional<double> adjusted_p_value;
+  std::optional<int64_t> tested_pairs, more_runs;
+  std::optional<bool> more_runs_help;
+  std::optional<Estimate> cycle_ratio;
+  std::optional<Verdict> cycle_verdict;
+  static constexpr auto fields() {
+    using S = PairStatistics;
+    return field_list(
+        field("subject_runs", &S::subject_runs, "runs of the subject that count"),
+        field("reference_runs", &S::reference_runs, "runs of the reference that count"),
+        field("standard_error", &S::standard_error, "of the ratio's natural logarithm"),
+        field("degrees_of_freedom", &S::degrees_of_freedom, "of Student's t behind the interval"),
+        field("run_spread", &S::run_spread, "measured, borrowed from the other side, or assumed"),
+        field("assumed_spread", &S::assumed_spread, "relative standard deviation between runs that was assumed"),
+        field("p_value", &S::p_value, "two-sided, that the ratio lies within the smallest effect"),
+        field("adjusted_p_value", &S::adjusted_p_value, "the same over all pairs of the comparison"),
+        field("tested_pairs", &S::tested_pairs, "pairs that it was adjusted for"),
+        field("more_runs", &S::more_runs, "a side that would settle an inconclusive pair"),
+        field("more_runs_help", &S::more_runs_help, "false: the ratio is about the smallest effect"),
+        field("cycle_ratio", &S::cycle_ratio, "ratio of tokens per device and clock cycle"),
+        field("cycle_verdict", &S::cycle_verdict, "verdict by clock cycles"));
+  }
+};
+
+// Subject against reference, both indices into the group's contenders.
+struct Pair {
+  size_t subject = 0, reference = 0;
+  std::vector<Finding> findings;  // of the two together; each contender has its own besides
+  bool comparable = true;         // no error-severity finding of the pair or of either side
+  Fairness fairness = Fairness::comparable;
+  std::optional<Estimate> ratio;  // tokens/s per device, subject / reference; there even when not comparable
+  Verdict verdict = Verdict::inconclusive;
+  std::string explanation;                        // why this verdict, with the interval
+  std::map<std::string, double> ratios;           // subject / reference of further metrics, by key
+  std::optional<LogRatio> measured = {};          // behind `ratio`, of step times, reference / subject; where there is
+  std::optional<PairStatistics> statistics = {};  // an interval, and then these are there too
+  std::optional<std::string> unquiet = {};        // rates of a side whose runs differ too much for an answer
+};
+
+// Runs of one model. Different models are never a pair.
+struct ModelGroup {
+  std::string model;
+  std::vector<Contender> contenders;
+  std::vector<Pair> pairs;
+  bool has_baseline = false;  // the first contender is it, and every pair's reference
+  bool against_best = false;  // too many to pair each with each: the first is the best, and every pair's reference
+};
+
+struct Comparison {
+  std::vector<ModelGroup> groups;
+  std::vector<SkippedFile> skipped;
+  double smallest_effect = 0.01;  // a ratio within 1/(1+this) .. 1+this is "same"
+  bool force = false;  // verdicts are printed for pairs that are not comparable, with the reasons beside them
+  std::vector<GateResult> gates = {};
+};
+
+}  // namespace tprimat::results

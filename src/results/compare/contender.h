@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "result/metrics.h"
+
+namespace tprimat::results {
+
+// Runs of one model to participants: repetitions (same folder and name but for _r<k>, same work) become one, and copies
+// of one file count once. Letters are not yet given.
+std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs);
+
+// Gives each the shortest label that tells it from the others, and letters A, B, C ... in the present order.
+void name_contenders(std::vector<Contender>& contenders);
+
+// A metric over all runs of the participant. One run: its own figure, whose interval knows only the noise within the
+// run. Several: the mean over runs with Student's 95 % interval of that mean, which holds the spread between runs. A
+// metric that is inverse to the step time (tokens/s, TFLOP/s, MFU) takes the harmonic mean: work over time, so that the
+// figures of two participants have the ratio of their mean step times.
+std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric);
+
+// The same of the runs' own figures. Nothing for none.
+std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const Metric& metric);
+
+// "out/train_nvd_nemo_qwen_r2.json" -> "out/train_nvd_nemo_qwen", "logs/job_r2.log.json" -> "logs/job": what
+// repetitions share; other names stay whole.
+std::string repetition_key(const std::string& path);
+
+// "9 500 to 10 300 tokens/s" where the runs lie more than 5 % apart. Nothing where one has no rate.
+struct RateRange {
+  double low = 0, high = 0;  // tokens/s
+  std::string text() const;
+};
+std::optional<RateRange> find_disagreement(const Contender& contender);
+
+// Without its folder.
+std::string file_name(const LoadedRun& run);
+
+// "TP1 PP2 DP4", only what is known; empty when nothing is.
+std::string describe_layout(const RunResult& result);
+
+// "8 x NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3", "unknown device"
+std::string describe_device(const RunResult& result);
+
+}  // namespace tprimat::results

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "compare/comparison.h"
+
+namespace tprimat::results {
+
+// METRIC OPERATOR VALUE[%], blanks where you like: "tokens_per_second < -3%", "peak_memory_allocated_gb>0.5".
+// Throws Error (usage) with the column of what is wrong.
+Gate parse_gate(const std::string& text);
+
+// All of them, or Error with every problem of all.
+std::vector<Gate> parse_gates(const std::vector<std::string>& texts);
+
+// Tests every gate on every pair with a baseline (ModelGroup::has_baseline). Throws Error where there is no such pair:
+// a gate that tests nothing must not pass.
+std::vector<GateResult> judge_gates(const Comparison& comparison, const std::vector<Gate>& gates);
+
+// gate_failed before work_failed, not_comparable, inconclusive, done.
+ExitStatus gates_status(const std::vector<GateResult>& results);
+
+// "failed: tokens_per_second < -3%: NVIDIA NeMo r2 against NVIDIA NeMo r1: 13 425 -> 12 800 tokens/s, a change of ..."
+std::string describe_gate(const GateResult& result);
+
+}  // namespace tprimat::results

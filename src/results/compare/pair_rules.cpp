@@ -1,0 +1,332 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "compare/audit.h"
+#include "compare/contender.h"
+#include "compare/copies.h"
+#include "compare/evidence.h"
+#include "compare/figure_meanings.h"
+#include "compare/model_differences.h"
+#include "compare/printed_settings.h"
+#include "compare/series.h"
+#include "result/adapters.h"
+#include "result/summary.h"
+#include "text/format.h"
+
+namespace tprimat::results {
+namespace {
+
+using Shown = std::optional<Proof>;
+Shown unless_empty(Evidences evidence) { return evidence.empty() ? Shown() : Shown(Proof(std::move(evidence))); }
+
+template <class T>
+Shown differ(const std::optional<T>& reference, const std::optional<T>& subject) {
+  Evidences evidence;
+  add(evidence, "", reference, subject);
+  return unless_empty(std::move(evidence));
+}
+
+Shown check_shape(const RunResult& a, const RunResult& b) { return unless_empty(find_other_work(a, b)); }
+Shown check_model_known(const Sides& sides) {
+  return is_model_unproven(sides.reference.first(), sides.subject.first())
+             ? Shown("no shape, full name or parameter count is known on both sides")
+             : std::nullopt;
+}
+Shown check_details(const RunResult& a, const RunResult& b) { return unless_empty(find_other_details(a, b)); }
+Shown check_data_settings(const RunResult& a, const RunResult& b) {
+  return unless_empty(find_other_data_settings(a, b));
+}
+Shown check_synthetic_data(const RunResult& a, const RunResult& b) { return unless_empty(find_synthetic_data(a, b)); }
+Shown check_tuning(const RunResult& a, const RunResult& b) { return unless_empty(find_other_tuning(a, b)); }
+Shown check_recompute(const RunResult& a, const RunResult& b) {
+  return differ(a.training_config.recompute, b.training_config.recompute);
+}
+
+// "all", a count, or the setting of the adapters.
+std::string describe_trained(const RunResult& run) {
+  if (const auto& trained = run.model_info.trainable_parameters) return format_count(static_cast<double>(*trained));
+  const auto adapters = find_adapters(run);
+  return adapters ? fmt::format("adapters ({})", *adapters) : "all";
+}
+
+// Adapters and frozen layers process the same tokens with a third less work, and train fewer weights.
+Shown check_trainable(const RunResult& a, const RunResult& b) {
+  constexpr double k_tolerance = 0.01;  // counts with and without norms and biases
+  const auto trained = [](const RunResult& run) {
+    const auto& stated = run.model_info.trainable_parameters;
+    return stated ? stated : find_adapters(run) ? std::nullopt : parameters_of(run);
+  };
+  const auto is_partial = [](const RunResult& run) {
+    const auto &stated = run.model_info.trainable_parameters, all = parameters_of(run);
+    if (stated && all) return static_cast<double>(*stated) < (1 - k_tolerance) * static_cast<double>(*all);
+    return stated || find_adapters(run);
+  };
+  const bool a_is_partial = is_partial(a), b_is_partial = is_partial(b);
+  if (!a_is_partial && !b_is_partial) return std::nullopt;
+  const auto x = trained(a), y = trained(b);
+  const bool is_same_kind = a_is_partial == b_is_partial;
+  const bool is_near = x && y && std::abs(static_cast<double>(*x - *y)) <= k_tolerance * static_cast<double>(*x);
+  if (is_same_kind && (is_near || !x || !y)) return std::nullopt;
+  return Proof(Evidences{{"", describe_trained(a), describe_trained(b)}});
+}
+
+Shown check_sequence_length(const RunResult& a, const RunResult& b) {
+  Evidences evidence;
+  add(evidence, "", a.training_config.sequence_length, b.training_config.sequence_length);
+  if (!evidence.empty()) add(evidence, "tokens per step", tokens_per_step(a), tokens_per_step(b));
+  return unless_empty(std::move(evidence));
+}
+
+Shown check_batch(const RunResult& a, const RunResult& b) {
+  if (differ(a.training_config.sequence_length, b.training_config.sequence_length)) return std::nullopt;
+  return differ(a.training_config.global_batch_size, b.training_config.global_batch_size);
+}
+
+Shown check_steps(const RunResult& a, const RunResult& b) {
+  return differ(a.training_config.max_steps, b.training_config.max_steps);
+}
+Shown check_precision(const RunResult& a, const RunResult& b) { return differ(a.precision, b.precision); }
+Shown check_dataset(const RunResult& a, const RunResult& b) { return differ(a.dataset, b.dataset); }
+Shown check_seed(const RunResult& a, const RunResult& b) {
+  return differ(a.training_config.seed, b.training_config.seed);
+}
+Shown check_devices(const RunResult& a, const RunResult& b) { return differ(device_count(a), device_count(b)); }
+
+// Known batches and lengths have rules of their own.
+Shown check_step_work(const Sides& sides) {
+  const auto is_told = [](const RunResult& run) {
+    return run.training_config.global_batch_size && run.training_config.sequence_length;
+  };
+  const RunResult &a = sides.reference.first(), &b = sides.subject.first();
+  const auto x = tokens_per_step(a), y = tokens_per_step(b);
+  if (!x || !y) return "the tokens per step are not known on both sides";
+  return is_told(a) && is_told(b) ? std::nullopt : differ(x, y);
+}
+
+// Letters and digits in lower case, without the words that name an implementation.
+std::string plain_words(const std::string& text, std::initializer_list<std::string_view> beside) {
+  std::string plain;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c))) plain += static_cast<char>(std::tolower(c));
+  for (const std::string_view word : beside)
+    if (const size_t at = plain.find(word); at != std::string::npos && plain.size() > word.size())
+      plain.erase(at, word.size());
+  return plain;
+}
+
+// "Adam" of Megatron-LM, DeepSpeed and NeMo decouples the decay, as AdamW does.
+std::string plain_optimizer(const std::string& name) {
+  const std::string plain = plain_words(
+      name, {"optimizernames", "distributed", "mcore", "fused", "torch", "apex", "cpu", "with", "optimizer", "optim"});
+  if (plain.empty()) return name;
+  return plain == "adam" || plain == "optim" ? "adamw" : plain;
+}
+
+// "CosineAnnealing", "cosine_with_min_lr" and "WarmupCosineLR" are one shape; a name of two shapes is neither.
+std::string plain_schedule(const std::string& name) {
+  const std::string plain = plain_words(name, {"schedulertype", "linearwarmup"});
+  std::vector<std::string> shapes;
+  for (const char* shape : {"cosine", "linear", "constant"})
+    if (plain.find(shape) != std::string::npos) shapes.emplace_back(shape);
+  return shapes.size() == 1 ? shapes.front() : plain;
+}
+
+Shown check_optimizer(const RunResult& a, const RunResult& b) {
+  const TrainingConfig &x = a.training_config, &y = b.training_config;
+  Evidences evidence;
+  if (x.optimizer && y.optimizer && plain_optimizer(*x.optimizer) != plain_optimizer(*y.optimizer))
+    add(evidence, "optimizer", x.optimizer, y.optimizer);
+  add(evidence, "weight decay", x.weight_decay, y.weight_decay);
+  add(evidence, "gradient clipping", x.clip_grad_norm, y.clip_grad_norm);
+  return unless_empty(std::move(evidence));
+}
+
+// The recorded series is what happened; what was asked for speaks only where the two have no step in common.
+Shown check_schedule(const RunResult& a, const RunResult& b) {
+  const auto [compared, gap] =
+      compare_learning_rates(curve_by_step(a, a.learning_rates), curve_by_step(b, b.learning_rates));
+  if (compared > 0) {
+    if (!gap) return std::nullopt;
+    return Proof(Evidences{{fmt::format("at step {}", gap->step), fmt::format("{:.2e}", gap->reference),
+                            fmt::format("{:.2e}", gap->subject)}});
+  }
+  const TrainingConfig &x = a.training_config, &y = b.training_config;
+  Evidences evidence;
+  add(evidence, "peak", x.learning_rate, y.learning_rate);
+  add(evidence, "end", x.min_learning_rate, y.min_learning_rate);
+  if (x.schedule && y.schedule && plain_schedule(*x.schedule) != plain_schedule(*y.schedule))
+    add(evidence, "shape", x.schedule, y.schedule);
+  add(evidence, "warm-up steps", x.warmup_steps, y.warmup_steps);
+  return unless_empty(std::move(evidence));
+}
+
+Curves loss_curves(const Contender& contender) {
+  Curves curves;
+  for (const LoadedRun& run : contender.runs)
+    if (!run.result.loss_values.empty()) curves.push_back(curve_by_step(run.result, run.result.loss_values));
+  return curves;
+}
+
+// Curves over steps are comparable only where a step is the same work.
+std::optional<SeriesComparison> compare_loss_curves(const Sides& sides) {
+  const auto x = tokens_per_step(sides.reference.first()), y = tokens_per_step(sides.subject.first());
+  const Curves reference = loss_curves(sides.reference), subject = loss_curves(sides.subject);
+  if (!x || x != y || reference.empty() || subject.empty()) return std::nullopt;
+  return compare_losses(reference, subject, sides.options.loss_tolerance);
+}
+
+Shown check_losses(const Sides& sides) {
+  const auto comparison = compare_loss_curves(sides);
+  if (!comparison || !comparison->gap) return std::nullopt;
+  const auto& gap = comparison->gap;
+  const auto nats = [](double loss) { return format_significant(loss, 3); };
+  Proof proof(fmt::format("{} against {} nats at step {}, where {} would be within the band", nats(gap->reference),
+                          nats(gap->subject), gap->step, nats(gap->allowed)));
+  proof.evidence = {{fmt::format("loss at step {}, nats", gap->step), nats(gap->reference), nats(gap->subject)}};
+  return proof;
+}
+
+Shown check_common_losses(const Sides& sides) {
+  const auto comparison = compare_loss_curves(sides);
+  return comparison && comparison->compared == 0 ? Shown("") : std::nullopt;
+}
+
+// No two trainings take the same time step by step.
+Shown check_same_measurement(const Sides& sides) {
+  Evidences evidence;
+  for (const auto& [a, b] : find_same_measurements(sides.reference, sides.subject))
+    evidence.push_back({"", a->path, b->path});
+  return unless_empty(std::move(evidence));
+}
+
+// A size that a side does not tell is no difference.
+Shown check_layout(const RunResult& a, const RunResult& b) {
+  const ParallelismConfig &x = a.parallelism_config, &y = b.parallelism_config;
+  Evidences evidence;
+  add(evidence, "TP", x.tensor_model_parallel_size, y.tensor_model_parallel_size);
+  add(evidence, "PP", x.pipeline_model_parallel_size, y.pipeline_model_parallel_size);
+  add(evidence, "DP", x.data_parallel_size, y.data_parallel_size);
+  add(evidence, "CP", x.context_parallel_size, y.context_parallel_size);
+  if (evidence.empty()) return std::nullopt;
+  return differ(std::optional(describe_layout(a)), std::optional(describe_layout(b)));
+}
+
+Evidences differing_software(const RunResult& a, const RunResult& b) {
+  Evidences evidence;
+  if (a.platform != b.platform || !a.framework || a.framework != b.framework) return evidence;
+  add(evidence, "framework", a.framework_version, b.framework_version);
+  add(evidence, "stack", a.gpu_info.software_version, b.gpu_info.software_version);
+  add(evidence, "PyTorch", a.gpu_info.pytorch_version, b.gpu_info.pytorch_version);
+  for (const auto& [key, value] : a.environment)
+    if (const auto other = b.environment.find(key); key.ends_with("driver") && other != b.environment.end())
+      add(evidence, key.c_str(), value, other->second);
+  return evidence;
+}
+
+template <bool on_one_device>
+Shown check_software(const RunResult& a, const RunResult& b) {
+  if ((a.gpu_info.device_name == b.gpu_info.device_name) != on_one_device) return std::nullopt;
+  return unless_empty(differing_software(a, b));
+}
+
+constexpr const char* k_other_work = "a ratio of rates over different work says nothing about speed";
+constexpr const char* k_other_training = "a faster side that does not learn the same has not done the same work";
+constexpr const char* k_cost = "cost would compare price lists, not machines";
+constexpr const char* k_sensors = "device counters exclude the power that the rest of the machine draws";
+constexpr const char* k_mfu = "MFU would compare conventions, not machines";
+
+using enum Severity;
+constexpr std::array k_pair_rules = {
+    PairRule{"model_shape", error, "the models differ in shape", k_other_work, "train the same model on both sides",
+             check_shape},
+    PairRule{"trainable_parameters", error, "the trained parameters differ",
+             "a frozen weight has no weight gradient, which saves a third of its FLOPs",
+             "train the same parameters on both sides", check_trainable},
+    PairRule{"model_not_shown", warning, "the models cannot be shown to be the same",
+             "one name may stand for several sizes and versions of a model",
+             "pass --model to tprimat extract, or add model_info.shape to the file", check_model_known},
+    PairRule{"sequence_length", error, "the sequence lengths differ, so a token is not the same work",
+             "attention costs more per token on longer sequences", "use one sequence length on both sides",
+             check_sequence_length},
+    PairRule{"precision", error, "the precisions differ", "half the bits are twice the peak: the ratio is of formats",
+             "use one precision, or compare within each", check_precision},
+    PairRule{"same_measurement", error, "one is a copy of the other: step for step both took the same time",
+             "a copy says nothing about a second run, whatever facts stand beside it",
+             "compare a run of its own, or leave the copy out", check_same_measurement},
+    PairRule{"learning_rate", error, "the learning-rate schedules differ, so it is not the same training",
+             k_other_training, "give both frameworks the same schedule: peak, end, shape, warm-up", check_schedule},
+    PairRule{"loss", error, "the loss curves disagree, so it is not the same training", k_other_training,
+             "make data, initial weights, batch and schedule agree until the curves do", check_losses, error},
+    PairRule{"loss_not_compared", warning, "the loss curves have too few steps in common to be compared",
+             k_other_training, "log the loss at the same steps on both sides, at five or more", check_common_losses},
+    PairRule{"optimizer", error, "the optimizers differ", k_other_training,
+             "give both frameworks the same optimizer settings", check_optimizer},
+    PairRule{"dataset", warning, "the data differs", "other data may cost more to read, and its losses say nothing",
+             "train on the same tokens in the same order", check_dataset},
+    PairRule{"model_details", warning, "the models differ in details", "they cost little time, but are not one model",
+             "train the same model on both sides", check_details},
+    PairRule{"recompute", warning, "the recomputation of activations differs",
+             "recomputation costs up to a third of the speed, saves memory, and is in no MFU",
+             "recompute the same on both sides, or say that each runs as its memory allows", check_recompute},
+    PairRule{"data_settings", error, "settings that decide what is computed differ",
+             "padding, dropout, dropped tokens and forced expert balance change the work per token",
+             "use the same settings on both sides", check_data_settings},
+    PairRule{"synthetic_data", warning, "one side trains on synthetic data", "loading real data may cost time",
+             "train both sides on the same data", check_synthetic_data},
+    PairRule{"warmup", warning, "the warm-up was left out by different rules",
+             "one side counts steps that the other excludes", "use the same `warmup` on both sides", check_warmup},
+    PairRule{"steps", warning, "the numbers of steps differ", "a longer run sees more of what slows a machine down",
+             "run the same number of steps", check_steps},
+    PairRule{"device_count", warning, "the numbers of devices differ, so rates per device hold the cost of scaling",
+             "more devices communicate more, so each is slower", "compare equal numbers of devices", check_devices},
+    PairRule{"memory_meaning", warning, "the memory figures mean different things and are not compared",
+             "allocated, reserved and device-used memory differ by gigabytes in one and the same run",
+             "record the same kind of memory on both sides", check_memory},
+    PairRule{"flop_formula", warning, "the FLOPs are counted by different formulas, so MFU is not compared", k_mfu,
+             "derive both results again with this version", check_formula},
+    PairRule{"peak", warning, "the peaks behind MFU are of different kinds, so MFU is not compared", k_mfu,
+             "use catalogue peaks, or measured ones, for both", check_peak},
+    PairRule{"peak_value", warning, "one device has two peaks, so MFU is not compared", k_mfu,
+             "leave the peak to the catalogue on both sides", check_peak_value},
+    PairRule{"price", warning, "one device has two prices, so costs are not compared", k_cost,
+             "give the device the same price on both sides", check_price},
+    PairRule{"hardware_and_software", warning, "hardware and software both differ, so the ratio is of neither alone",
+             "a newer library may be worth more than a newer device",
+             "run both devices with the same versions, or call it a comparison of whole systems",
+             check_software<false>},
+    PairRule{"software", note, "the software differs", "the ratio includes the effect of the software", "",
+             check_software<true>, warning},
+    PairRule{"batch", note, "the batch differs: rates per token stay comparable, times per step do not",
+             "larger batches use a device better", "", check_batch, error},
+    PairRule{"layout", note, "the parallel layouts differ, as is expected where each side runs at its best",
+             "layout decides how much is communicated", "", check_layout, warning},
+    PairRule{"tuning", note, "the tuning differs, as is expected where each side runs at its best",
+             "the ratio compares each side at its best, not the devices alone", "", check_tuning, warning},
+    PairRule{"step_work", note, "the work per step cannot be shown to be equal, so step times are not compared",
+             "a step with less work takes less time", "", check_step_work},
+    PairRule{"record_span", note,
+             "records average different numbers of steps, so spreads of step times are not compared",
+             "means vary less than single steps", "", check_record_span},
+    PairRule{"total_steps", note, "the numbers of timed steps differ, so total times are not compared",
+             "more steps take longer", "", check_total_steps},
+    PairRule{"loss_steps", note, "the final losses average different steps and are not compared",
+             "the loss falls from step to step", "", check_loss_steps},
+    PairRule{"memory_source", note, "the device reported the memory in use on one side, and the system on the other",
+             "a process holds more memory than it uses on a device", "", check_memory_source},
+    PairRule{"power_source", note, "different sensors measured the power, so it is not compared", k_sensors, "",
+             check_power_source},
+    PairRule{"energy_source", note, "different sensors measured the energy, so it is not compared", k_sensors, "",
+             check_energy_source},
+    PairRule{"seed", note, "the seeds differ", "losses differ a little, speed does not", "", check_seed},
+};
+
+}  // namespace
+
+std::span<const PairRule> pair_rules() { return k_pair_rules; }
+
+}  // namespace tprimat::results

@@ -1,0 +1,69 @@
+#include "compare/planner_inputs.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "compare/load_runs.h"
+#include "planner/processor.h"
+#include "text/json_fields.h"
+
+namespace tprimat::results {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_results(const std::string& path) { return fs::is_directory(path) || fs::path(path).extension() == ".json"; }
+
+// Nothing for what is no report of `tprimat probe`.
+std::optional<planner::ProcessorFacts> read_probe_facts(const std::string& path) {
+  try {
+    return planner::processor_facts(from_json<ProbeReport>(parse_json(read_file(path), path), path));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Results, and beside them what probes of their processors said.
+std::vector<planner::OwnObservation> load_own_results(const std::vector<std::string>& paths) {
+  const LoadedRuns loaded = load_runs(paths);
+  std::map<std::string, planner::ProcessorFacts> probed;
+  for (const SkippedFile& each : loaded.skipped) {
+    if (auto facts = read_probe_facts(each.path))
+      probed[facts->name] = *facts;
+    else
+      log_warning(fmt::format("{} is left out: {}", each.path, each.reason));
+  }
+  std::vector<planner::NamedResult> results;
+  for (const LoadedRun& run : loaded.runs) results.push_back({run.path, run.result});
+  if (results.empty())
+    throw Error(Problem{"there is no result of a run", paths.front(), "give a folder that tprimat run wrote into"});
+  return planner::observe_results(results, probed);
+}
+
+}  // namespace
+
+std::vector<planner::Observation> PlanInputs::observations() const {
+  std::vector<planner::Observation> all;
+  for (const planner::OwnObservation& each : results)
+    if (each.observed) all.push_back(*each.observed);
+  return all;
+}
+
+PlanInputs sort_plan_inputs(const std::vector<std::string>& paths) {
+  PlanInputs inputs;
+  std::vector<std::string> results;
+  for (const std::string& path : paths)
+    if (!fs::exists(path))
+      throw Error(Problem{"does not exist", path,
+                          "give a table of measurements, a result, or a folder that tprimat run wrote into"});
+  for (const std::string& path : paths) (holds_results(path) ? results : inputs.tables).push_back(path);
+  if (!results.empty()) inputs.results = load_own_results(results);
+  return inputs;
+}
+
+}  // namespace tprimat::results

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "compare/evidence.h"
+#include "result/run_result.h"
+
+namespace tprimat::results {
+
+// What a result says of its machine that cannot all be true; each is empty where nothing contradicts.
+Evidences find_foreign_device(const RunResult& run);     // a device, or a software stack, of another platform
+Evidences find_other_peak(const RunResult& run);         // a peak that is not the catalogue's for device and precision
+Evidences find_impossible_memory(const RunResult& run);  // more than the device has, or than was reserved
+Evidences find_impossible_loss(const RunResult& run);    // below zero, or the same at every step
+Evidences find_impossible_power(const RunResult& run);   // below the power of a busy device, or above its limit
+Evidences find_impossible_price(const RunResult& run);   // outside the rental prices of devices
+Evidences find_impossible_clock(const RunResult& run);   // clock or utilisation in another unit
+Evidences find_impossible_time(const RunResult& run);    // far slower than the device: probably another unit
+
+// Whether a device of the run's kind can run at it.
+bool is_possible_clock(const RunResult& run, double hertz);
+
+// More than any training on a device of the catalogue is known to reach, so that an input is to be doubted.
+std::optional<double> find_unheard_of_mfu(const RunResult& run);
+
+// Describes how the log's time stamps contradict the stated times of the steady steps.
+std::optional<std::string> describe_clock_gap(const RunResult& run);
+
+// Steady steps with and without those that a label leaves out.
+struct LabelledTime {
+  size_t labelled = 0, all = 0;
+  double with_them = 0, without = 0;  // s, mean of a step
+  double share() const { return all > 0 ? static_cast<double>(labelled) / static_cast<double>(all) : 0; }
+};
+LabelledTime time_labelled_steps(const RunResult& run);
+
+// Half the width of the log's rounding as a share of a steady step, where that does not average out.
+std::optional<double> find_rounding(const RunResult& run);
+
+// The steady steps' time where all take the same, s.
+std::optional<double> find_constant_time(const RunResult& run);
+
+// Steady steps that take longer and longer, or shorter and shorter: medians of the first and of the last third.
+struct Drift {
+  double early = 0, late = 0;  // s
+};
+std::optional<Drift> find_drift(const RunResult& run);
+
+}  // namespace tprimat::results

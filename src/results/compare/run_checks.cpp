@@ -1,0 +1,202 @@
+#include "compare/run_checks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compare/contender.h"
+#include "compare/plausibility.h"
+#include "compare/reported_figures.h"
+#include "compare/series.h"
+#include "result/adapters.h"
+#include "result/lost_updates.h"
+#include "result/peak.h"
+#include "result/summary.h"
+#include "text/format.h"
+
+namespace tprimat::results {
+namespace {
+
+// A reason may be a line of a log, which ends in dots of its own.
+std::string without_dots(std::string text) {
+  while (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string describe_measurements(const RunResult& run, int64_t count) {
+  const char* plural = count == 1 ? "" : "s";
+  const int64_t span = usual_span(run);
+  if (span == 1) return fmt::format("{} steady step{}", count, plural);
+  return fmt::format("{} steady record{}, each the mean of {} steps", count, plural, span);
+}
+
+// Against the catalogue's peak for the device that is named, whatever peak the file states.
+std::optional<double> mfu_of_catalogue(const RunResult& run) {
+  const auto& flops = run.derived.tflops_per_gpu;
+  const auto peak = run.precision ? catalogue_peak(run.gpu_info.device_name, *run.precision) : std::nullopt;
+  if (!flops || !peak || !(peak->flops_per_second > 0)) return std::nullopt;
+  return flops->value * 1e12 / peak->flops_per_second;
+}
+
+}  // namespace
+
+Figures check_status(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (run.result.status != RunStatus::complete)
+      return fmt::format("{}{}{}", enum_name(run.result.status), run.result.status_reason ? ", " : "",
+                         without_dots(run.result.status_reason.value_or("")));
+  return std::nullopt;
+}
+
+Figures check_impossible(const Contender& c) {
+  constexpr double k_max_tokens_per_second = 1e9;  // a model of a million parameters at 6e15 FLOP/s
+  for (const LoadedRun& run : c.runs) {
+    const Derived& derived = run.result.derived;
+    if (derived.mfu && derived.mfu->value > 1) return fmt::format("MFU {}", format_percent(derived.mfu->value));
+    if (const auto mfu = mfu_of_catalogue(run.result); mfu && *mfu > 1)
+      return fmt::format("{} TFLOP/s per device, {} of the peak of {}",
+                         format_significant(derived.tflops_per_gpu->value, 4), format_percent(*mfu, 0),
+                         run.result.gpu_info.device_name);
+    if (derived.tokens_per_second && !(derived.tokens_per_second->value > 0))
+      return fmt::format("{} tokens/s", derived.tokens_per_second->value);
+    if (derived.tokens_per_second_per_gpu && derived.tokens_per_second_per_gpu->value > k_max_tokens_per_second)
+      return fmt::format("{:.2g} tokens/s per device", derived.tokens_per_second_per_gpu->value);
+  }
+  return std::nullopt;
+}
+
+Figures check_idle_optimizer(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (auto idle = find_idle_optimizer(run.result)) return *idle;
+  return std::nullopt;
+}
+
+Figures check_adapters(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto setting = find_adapters(run.result); setting && !run.result.model_info.trainable_parameters)
+      return *setting;
+  return std::nullopt;
+}
+
+Figures check_unheard_of_mfu(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto mfu = find_unheard_of_mfu(run.result)) return fmt::format("MFU {}", format_percent(*mfu));
+  return std::nullopt;
+}
+
+Figures check_rounding(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto share = find_rounding(run.result)) return fmt::format("up to ± {} each", format_percent(*share, 2));
+  return std::nullopt;
+}
+
+Figures check_constant_times(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto seconds = find_constant_time(run.result))
+      return format_duration(*seconds) + " at each of the steady steps";
+  return std::nullopt;
+}
+
+Figures check_drift(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto drift = find_drift(run.result))
+      return fmt::format("{} in the first third of the steady steps, {} in the last", format_duration(drift->early),
+                         format_duration(drift->late));
+  return std::nullopt;
+}
+
+Figures check_device_counts(const Contender& c) {
+  for (const LoadedRun& run : c.runs) {
+    const auto &of_training = run.result.training_config.num_gpus, &of_machine = run.result.gpu_info.device_count;
+    if (of_training && of_machine && *of_training != *of_machine)
+      return fmt::format("training_config.num_gpus is {}, gpu_info.device_count is {}", *of_training, *of_machine);
+  }
+  return std::nullopt;
+}
+
+Figures check_collapse(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto loss = find_loss_collapse(curve_by_step(run.result, run.result.loss_values)))
+      return fmt::format("{} nats at the end", format_significant(*loss, 2));
+  return std::nullopt;
+}
+
+Figures check_guessing(const Contender& c) {
+  for (const LoadedRun& run : c.runs) {
+    const int64_t vocabulary = run.result.model_info.shape ? run.result.model_info.shape->vocab_size : 0;
+    if (const auto loss = find_loss_of_guessing(curve_by_step(run.result, run.result.loss_values), vocabulary))
+      return fmt::format("{} nats at the end, guessing gives {}", format_significant(*loss, 4),
+                         format_significant(std::log(static_cast<double>(vocabulary)), 4));
+  }
+  return std::nullopt;
+}
+
+Figures check_divergence(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto rise = find_loss_divergence(curve_by_step(run.result, run.result.loss_values)))
+      return fmt::format("from {} nats at step {} to {} at the end", format_significant(rise->reference, 3), rise->step,
+                         format_significant(rise->subject, 3));
+  return std::nullopt;
+}
+
+Figures check_steady(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (!run.result.warmup.steady) return run.result.warmup.reason;
+  return std::nullopt;
+}
+
+Figures check_disturbance(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    for (const TelemetrySummary& each : run.result.telemetry)
+      if (each.others_busy_threads)
+        return fmt::format("other processes kept {:.1f} hardware threads busy", *each.others_busy_threads);
+  return std::nullopt;
+}
+
+// A clock that somebody set is no throttling.
+Figures check_throttling(const Contender& c) {
+  constexpr double k_worth_telling = 0.05;
+  for (const LoadedRun& run : c.runs)
+    for (const TelemetrySummary& each : run.result.telemetry)
+      for (const auto& [reason, share] : each.throttle_shares.value_or(std::map<std::string, double>()))
+        if (reason != "clock_set" && share > k_worth_telling)
+          return fmt::format("{} of the readings, by {}", format_percent(share, 0), reason);
+  return std::nullopt;
+}
+
+Figures check_repetitions(const Contender& c) {
+  const auto range = find_disagreement(c);
+  return range ? Figures(range->text()) : std::nullopt;
+}
+
+Figures check_copies(const Contender& c) { return c.copies.empty() ? std::nullopt : Figures(join(c.copies, ", ")); }
+
+Figures check_few_steps(const Contender& c) {
+  constexpr int64_t k_enough = 20;
+  for (const LoadedRun& run : c.runs)
+    if (const auto& statistics = run.result.statistics; statistics && statistics->count < k_enough)
+      return fmt::format("{}, {} are wanted", describe_measurements(run.result, statistics->count), k_enough);
+  return std::nullopt;
+}
+
+Figures check_few_runs(const Contender& c) {
+  constexpr size_t k_enough = 3;
+  if (c.runs.size() >= k_enough) return std::nullopt;
+  return fmt::format("{} run{}, {} are wanted", c.runs.size(), c.runs.size() == 1 ? "" : "s", k_enough);
+}
+
+Figures check_clock(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto gap = run.clock_gap ? run.clock_gap : describe_clock_gap(run.result)) return Figures(*gap);
+  return std::nullopt;
+}
+
+Figures check_reported(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (const auto gap = run.reported_gap ? run.reported_gap : describe_reported_gap(run.result)) return Figures(*gap);
+  return std::nullopt;
+}
+
+}  // namespace tprimat::results

@@ -1,0 +1,269 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "compare/audit.h"
+#include "compare/contender.h"
+#include "compare/load_runs.h"
+#include "compare/missing_facts.h"
+#include "compare/outlier_causes.h"
+#include "compare/plausibility.h"
+#include "compare/run_checks.h"
+#include "result/summary.h"
+#include "text/format.h"
+
+namespace tprimat::results {
+namespace {
+
+constexpr std::string_view k_work_keys[] = {"tokens_per_step", "global_batch_size", "sequence_length", "precision",
+                                            "steps",           "max_steps"};
+
+bool decides_the_work(const AuditEntry& entry) {
+  return std::find(std::begin(k_work_keys), std::end(k_work_keys), entry.key) != std::end(k_work_keys);
+}
+
+template <bool work>
+Figures check_effective_settings(const Contender& c) {
+  std::vector<std::string> differences;
+  for (const LoadedRun& run : c.runs)
+    for (const AuditEntry& entry : run.result.config_audit) {
+      if (!entry.asked || decides_the_work(entry) != work) continue;
+      std::string each = fmt::format("{} {} asked for, {} effective", entry.key, *entry.asked, entry.effective);
+      if (std::find(differences.begin(), differences.end(), each) == differences.end())
+        differences.push_back(std::move(each));
+    }
+  return differences.empty() ? Figures() : Figures(join(differences, "; "));
+}
+
+// What the file states against what follows from its own inputs.
+template <Contradiction::Kind kind>
+Figures check_contradictions(const Contender& c) {
+  std::vector<Evidence> evidence;
+  for (const LoadedRun& run : c.runs)
+    for (const Contradiction& each : run.result.contradictions)
+      if (each.kind == kind) evidence.push_back({each.what, each.stated, each.derived});
+  if (evidence.empty()) return std::nullopt;
+  Proof proof(std::move(evidence));
+  proof.figures = "stated against derived: " + proof.figures;
+  return proof;
+}
+
+// The first of a participant's runs that shows something.
+template <Evidences (*find)(const RunResult&)>
+Figures check_runs(const Contender& c) {
+  for (const LoadedRun& run : c.runs)
+    if (Evidences evidence = find(run.result); !evidence.empty()) return Proof(std::move(evidence));
+  return std::nullopt;
+}
+
+// A skipped update saves up to a tenth of a step's time, and its tokens train nothing. fp16 skips some updates until
+// its loss scale fits; after the warm-up, more than one in twenty is an error.
+template <bool many>
+Figures check_skipped_updates(const Contender& c) {
+  constexpr double k_many_share = 0.05;
+  for (const LoadedRun& run : c.runs) {
+    const SkippedUpdates skipped = skipped_updates(run);
+    const bool is_many =
+        static_cast<double>(skipped.after_warmup) > k_many_share * static_cast<double>(skipped.steps_after_warmup);
+    if (skipped.all > 0 && is_many == many)
+      return fmt::format("{} of {} steps{}, {} of them after the warm-up", skipped.all, skipped.steps,
+                         skipped.nan > 0 ? fmt::format(" ({} with a NaN)", skipped.nan) : "", skipped.after_warmup);
+  }
+  return std::nullopt;
+}
+
+// The first run that lacks a fact; its file is named where the other runs have the fact.
+template <Figures (*find)(const RunResult&)>
+Figures check_known(const Contender& c) {
+  const auto lacks = [](const LoadedRun& run) { return find(run.result).has_value(); };
+  const auto run = std::find_if(c.runs.begin(), c.runs.end(), lacks);
+  if (run == c.runs.end()) return std::nullopt;
+  Figures figures = find(run->result);
+  if (std::all_of(c.runs.begin(), c.runs.end(), lacks)) return figures;
+  figures->figures += fmt::format("{}in {}", figures->figures.empty() ? "" : ", ", file_name(*run));
+  return figures;
+}
+
+template <bool many>
+Figures check_outliers(const Contender& c) {
+  constexpr double k_many_share = 0.05, k_many = 3;
+  for (const LoadedRun& run : c.runs) {
+    const auto& statistics = run.result.statistics;
+    if (!statistics || statistics->outliers.empty()) continue;
+    const auto count = static_cast<double>(statistics->outliers.size());
+    const bool is_many = count >= k_many && count > k_many_share * static_cast<double>(statistics->count);
+    if (is_many == many) return run.outliers ? *run.outliers : describe_outliers(run.result);
+  }
+  return std::nullopt;
+}
+
+// What the labels leave out of the rate.
+template <bool many>
+Figures check_labelled(const Contender& c) {
+  constexpr double k_worth_telling = 1.0 / 6, k_many = 0.25, k_slower = 0.02;
+  constexpr size_t k_enough = 10;
+  for (const LoadedRun& run : c.runs) {
+    const LabelledTime time = time_labelled_steps(run.result);
+    const double share = time.share();
+    if (time.all < k_enough || share <= k_worth_telling || (share > k_many) != many) continue;
+    if (!(std::fabs(time.with_them - time.without) > k_slower * time.without)) continue;
+    return fmt::format("{} of {} steady steps; with them a step takes {}, without {}", time.labelled, time.all,
+                       format_duration(time.with_them), format_duration(time.without));
+  }
+  return std::nullopt;
+}
+
+constexpr const char* k_unknown_side = "what is not known cannot be shown to be equal";
+
+using enum Severity;
+constexpr std::array k_run_rules = {
+    RunRule{"status", error, "the run is not a complete, valid one", "a rate of half a run is not a rate of the run",
+            "run it again, or leave the file out of the paths", check_status},
+    RunRule{"impossible", error, "a figure is impossible", "no device does more than its peak: an input is wrong",
+            "check the peak, the device count and the batch size in the file", check_impossible},
+    RunRule{"effective_work", error, "other work was done than the file states",
+            "the rate is work over time, and the work is in doubt",
+            "correct the batch size or sequence length from the run's log", check_effective_settings<true>},
+    RunRule{"rate_contradiction", error, "the file's speed does not follow from its own steps and batch",
+            "a figure or an input was changed, and nothing says which of them is true",
+            "extract the result again from its log, or run again", check_contradictions<Contradiction::Kind::rate>},
+    RunRule{"layout_contradiction", error, "layout, batch and device count contradict each other",
+            "one of them is wrong, and the rate depends on it", "correct the layout or batch from the run's log",
+            check_contradictions<Contradiction::Kind::layout>},
+    RunRule{"shape_contradiction", error, "the model's shape contradicts the file's own FLOPs or parameter count",
+            "it is uncertain which model was trained", "correct the shape from the run's log or configuration",
+            check_contradictions<Contradiction::Kind::shape>},
+    RunRule{"impossible_time", error, "the steps take longer than any device needs: their times may be in another unit",
+            "milliseconds read as seconds make every step a thousand times too long",
+            "check the unit of step_times against the run's log", check_runs<find_impossible_time>},
+    RunRule{"clock_contradiction", error, "the step times contradict the time stamps of the log",
+            "the rate is work over time, and the time is in doubt", "extract the result again from its log",
+            check_clock},
+    RunRule{"reported_contradiction", error, "the framework's own figures deny the speed",
+            "one of model, batch, sequence length, devices and time is not what ran",
+            "extract the result again from its log, with the facts of that run", check_reported},
+    RunRule{"settings_contradiction", error, "the settings that the framework printed contradict the file",
+            "the rate is work over time, and the work is in doubt",
+            "extract the result again from its log, with the facts of that run",
+            check_contradictions<Contradiction::Kind::settings>},
+    RunRule{"many_labelled", error, "more than a quarter of the steps are left out of the speed by their labels",
+            "a speed that leaves out every fourth step is not that of the training",
+            "remove labels that do not hold; evaluate and save less often, or run beyond the ramp-up of the batch",
+            check_labelled<true>},
+    RunRule{"device_counts", error, "the file names two numbers of devices, so its rate per device is in doubt",
+            "the rate per device is the headline", "correct the number of devices from the run's log",
+            check_device_counts},
+    RunRule{"foreign_device", error, "platform, device and software stack are not of one vendor",
+            "whose speed this is, is in doubt", "correct the platform or the device's name from the run's log",
+            check_runs<find_foreign_device>},
+    RunRule{"skipped_updates", error, "many updates were skipped, so the model learned nothing from those steps",
+            "a skipped step changes no weight and does less work", "find the overflows or NaNs, and run again",
+            check_skipped_updates<true>},
+    RunRule{"idle_optimizer", error, "the optimizer changed no weight", "a run that trains nothing has no speed",
+            "set a learning rate above zero, and run again", check_idle_optimizer},
+    RunRule{"model_missing", error, "the model is not named", k_unknown_side,
+            "name it: tprimat extract --model NAME, or model_info.name in a file of your own",
+            check_known<find_no_model>},
+    RunRule{"rate_missing", error, "there is no rate to compare", k_unknown_side,
+            "pass the missing facts to tprimat extract (--global-batch-size, --sequence-length, --devices)",
+            check_known<find_no_rate>},
+    RunRule{"figure_contradiction", warning, "a figure of the file does not follow from its own inputs",
+            "peak, formula, shape or price was changed after the run; the figures shown are derived again",
+            "check the shape, the peak and the price in the file", check_contradictions<Contradiction::Kind::figure>},
+    RunRule{"other_peak", warning, "the peak behind MFU is not the catalogue's for this device and precision",
+            "MFU against another peak is another figure",
+            "leave the peak to the catalogue, or measure it with tprimat probe", check_runs<find_other_peak>},
+    RunRule{"unheard_of_mfu", warning, "the MFU is higher than any published training's",
+            "an input that doubles it would not be noticed otherwise", "check batch, sequence length, devices and peak",
+            check_unheard_of_mfu},
+    RunRule{"impossible_memory", warning, "the memory is more than there is, or less than the weights take",
+            "the figure is of something else", "check who measured it, and on which device",
+            check_runs<find_impossible_memory>},
+    RunRule{"impossible_loss", warning, "the loss is none that a training has",
+            "what was recorded is no mean of cross-entropies", "record the mean loss of each step in nats per token",
+            check_runs<find_impossible_loss>},
+    RunRule{"impossible_power", warning, "the power is outside the range that these devices draw under load",
+            "joules per token depend on it", "check which sensor was read, and that it was read while the run trained",
+            check_runs<find_impossible_power>},
+    RunRule{"impossible_clock", warning, "a clock or a utilisation is none that a device has",
+            "it is in another unit, or of something else", "correct mean_clock_hz (Hz) and mean_utilisation (0 to 1)",
+            check_runs<find_impossible_clock>},
+    RunRule{"labelled_steps", warning, "labels leave many steps out of the speed",
+            "an evaluation or a checkpoint costs time that this rate does not hold",
+            "run with fewer evaluations and checkpoints, or more steps", check_labelled<false>},
+    RunRule{"impossible_price", warning, "the price is outside the range that devices are rented for",
+            "the cost per token depends on it", "correct cost.usd_per_hour", check_runs<find_impossible_price>},
+    RunRule{"loss_collapse", warning, "the loss collapses, which real text does not allow",
+            "a model that memorised its data has been given an easier task",
+            "check that the data is not one repeated sample", check_collapse},
+    RunRule{"nothing_learned", warning, "after all its steps the model is no better than guessing",
+            "an optimizer that changes no weight leaves the loss there, and so do random tokens",
+            "check that the optimizer steps; train on text where the loss is to be compared", check_guessing},
+    RunRule{"loss_divergence", warning, "the loss rises again", "a training that diverges is of no use at any speed",
+            "lower the learning rate, or find the step where it begins", check_divergence},
+    RunRule{"effective_settings", warning, "the framework used other settings than asked for",
+            "the comparison was planned with what was asked", "make the framework's configuration agree",
+            check_effective_settings<false>},
+    RunRule{"never_steady", warning, "the step times never settle", "a mean over a drift depends on when one stops",
+            "run longer; look for throttling, checkpoints or other users", check_steady},
+    RunRule{"constant_times", warning, "the step times do not vary, so their noise is not known",
+            "an average, or a rounding, stands in the place of each step",
+            "record the time of each step as it was measured", check_constant_times},
+    RunRule{"drift", warning, "the step times drift", "a mean over a drift depends on when one stops",
+            "look for throttling, growing sequences, a leak or other users", check_drift},
+    RunRule{"disturbed", warning, "the machine was not quiet, so the run was slower than it is alone",
+            "the other processes were measured too", "stop what else runs there, and run again", check_disturbance},
+    RunRule{"throttled", warning, "the device's clock was held down", "the cooling or the power limit was measured too",
+            "mend cooling or power limit, or say that this is the machine as it stands", check_throttling},
+    RunRule{"runs_disagree", warning, "the repetitions differ more than their steps explain",
+            "something that changes from run to run is not under control",
+            "find it (placement, clocks, neighbours), or repeat more often", check_repetitions},
+    RunRule{"outliers", warning, "many steps are outliers", "they count: the mean holds them",
+            "look for checkpoints, garbage collection or other users", check_outliers<true>},
+    RunRule{"few_steps", warning, "few steps", "short series hide their own noise", "run at least 30 steps",
+            check_few_steps},
+    RunRule{"few_runs", warning, "few runs, which show little or nothing of the spread between runs",
+            "the spread between runs is usually the larger one",
+            "repeat with --runs 3 or more; results named NAME_r1.json, NAME_r2.json in one folder are repetitions",
+            check_few_runs},
+    RunRule{"copies", warning, "the same measurement under several names counts once",
+            "a copy knows nothing that the original does not", "give each run's own file, and remove the copies",
+            check_copies},
+    RunRule{"precision_missing", warning, "the precision is not known, so equal numerics cannot be shown",
+            k_unknown_side, "pass --precision to tprimat extract", check_known<find_no_precision>},
+    RunRule{"some_skipped_updates", note, "some updates were skipped", "fp16 finds its loss scale this way", "",
+            check_skipped_updates<false>},
+    RunRule{"trainable_missing", warning,
+            "adapters are trained, but their parameter count is not known, so there are no FLOPs and no MFU",
+            "a frozen weight costs 4 FLOPs/token, a trained one 6",
+            "have the trainer print it, or add model_info.trainable_parameters to a file of your own", check_adapters},
+    RunRule{"shape_missing", warning, "the model's shape is not known, so there are no FLOPs and no MFU",
+            k_unknown_side, "pass --model with a model of the catalogue to tprimat extract",
+            check_known<find_no_shape>},
+    RunRule{"sequence_length_missing", warning, "the sequence length is not known, so a token's work is not either",
+            k_unknown_side, "pass --sequence-length to tprimat extract", check_known<find_no_length>},
+    RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_unknown_side,
+            "have the trainer log the loss of every step", check_known<find_no_losses>},
+    RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_unknown_side,
+            "have the trainer log the learning rate", check_known<find_no_learning_rates>},
+    RunRule{"framework_missing", note, "the framework is not known", k_unknown_side,
+            "extract the log with --format, or add \"framework\" to a file of your own",
+            check_known<find_no_framework>},
+    RunRule{"rounded", note, "the log rounds its step times",
+            "a rounding that is alike at every step does not average out", "have the trainer print more digits",
+            check_rounding},
+    RunRule{"platform_missing", note, "the platform is not known", k_unknown_side,
+            "pass --platform or --device to tprimat extract", check_known<find_no_platform>},
+    RunRule{"device_missing", note, "the device is not known", k_unknown_side, "pass --device to tprimat extract",
+            check_known<find_no_device>},
+    RunRule{"outlier", note, "some steps are outliers; they count", "a checkpoint is part of what training costs", "",
+            check_outliers<false>},
+};
+
+}  // namespace
+
+std::span<const RunRule> run_rules() { return k_run_rules; }
+
+}  // namespace tprimat::results

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "compare/compare_runs.h"
+#include "history/trend.h"
+
+namespace tprimat::results {
+
+struct HistoryOptions {
+  std::string metric = {};      // key; empty: the headline
+  size_t last = 10;             // points that a table shows
+  CompareOptions compare = {};  // filters, smallest effect, gates; baseline: a file of the history, "best", or empty
+};
+
+struct History {
+  std::filesystem::path folder;
+  const Metric* metric = nullptr;
+  size_t last = 10;
+  IndexedFolder index;  // without its files: the trends have them
+  std::vector<Trend> trends;
+  double assumed_run_spread = 0;  // relative, that points of one run were given
+  Comparison comparison;          // newest against baseline of each series; only where gates were asked for
+};
+
+// Throws Error for an unknown metric, a folder without results, and filters that let nothing through.
+History read_history(const std::filesystem::path& folder, const HistoryOptions& options);
+
+// With gates, their outcome. Otherwise work_failed where the newest point of a series is not complete, not_comparable
+// where the audit withholds its verdict, else done.
+ExitStatus history_status(const History& history);
+
+}  // namespace tprimat::results

@@ -1,0 +1,317 @@
+#include "report/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+
+#include "compare/compare_runs.h"
+#include "compare/contender.h"
+#include "compare/gates.h"
+#include "report/figures.h"
+#include "report/wrap.h"
+
+namespace tprimat::results {
+namespace {
+
+DocumentPart make_title(std::string text) { return {DocumentPart::Kind::title, std::move(text), {}, {}}; }
+DocumentPart make_heading(std::string text) { return {DocumentPart::Kind::heading, std::move(text), {}, {}}; }
+DocumentPart make_lines(std::vector<Line> lines) { return {DocumentPart::Kind::lines, "", std::move(lines), {}}; }
+DocumentPart make_table(TextTable table) { return {DocumentPart::Kind::table, "", {}, std::move(table)}; }
+
+Tone tone_of(const Pair& pair) {
+  if (!pair.comparable) return Tone::bad;
+  return pair.verdict == Verdict::inconclusive ? Tone::doubtful : Tone::good;
+}
+
+// With more pairs than this one reads tables, not sentences.
+constexpr size_t k_most_pairs = 6;
+
+// Nobody reads tables longer than this: CSV and JSON have all.
+constexpr size_t k_most_rows = 100;
+
+// At most k_most_rows of a table's columns or rows.
+template <class T>
+std::span<const T> first_rows(const std::vector<T>& all) {
+  return std::span(all).first(std::min(all.size(), k_most_rows));
+}
+
+DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& group) {
+  std::vector<Line> lines;
+  if (group.against_best)
+    lines.push_back(
+        {fmt::format("{} runs are too many to pair each with each: all are compared with the best, {}. Tables "
+                     "show the first {}; --csv and --json have all.",
+                     group.contenders.size(), group.contenders.front().label, k_most_rows),
+         Tone::doubtful, "name another with --baseline"});
+  if (group.pairs.size() > k_most_pairs) {
+    lines.push_back({count_verdicts(group) + ".", Tone::doubtful,
+                     group.against_best ? "" : "name a --baseline to have one sentence per run"});
+    return make_lines(std::move(lines));
+  }
+  for (const Pair& pair : group.pairs) lines.push_back({headline(comparison, group, pair) + ".", tone_of(pair), ""});
+  if (group.pairs.empty())
+    lines.push_back(
+        {"One participant of this model: there is nothing to compare it with.", Tone::doubtful,
+         comparison.groups.size() > 1
+             ? "if another result here is of this model under another name, extract both with one --model NAME"
+             : ""});
+  return make_lines(std::move(lines));
+}
+
+// The label says both.
+bool is_in_label(const RunFact& fact) {
+  return fact.kind == RunFactKind::platform || fact.kind == RunFactKind::framework;
+}
+
+DocumentPart tabulate_runs(const ModelGroup& group) {
+  TextTable table{{"", "run"}, {}, {}};
+  for (const RunFact& fact : list_facts(group.contenders.front()))
+    if (!is_in_label(fact)) table.header.emplace_back(fact.name());
+  for (const Contender& contender : first_rows(group.contenders)) {
+    std::vector<std::string> row{contender.letter, contender.label};
+    for (const RunFact& fact : list_facts(contender))
+      if (!is_in_label(fact)) row.push_back(shorten(fact.text(), 34));
+    table.rows.push_back(std::move(row));
+  }
+  return make_table(std::move(table));
+}
+
+// Half the interval's width as a share of the value: what remains of the intervals where columns are many.
+std::string relative_uncertainty(const std::optional<Estimate>& estimate) {
+  if (!estimate || !estimate->low || !estimate->high || estimate->value == 0) return "-";
+  return fmt::format("± {}", format_percent((*estimate->high - *estimate->low) / 2 / estimate->value));
+}
+
+DocumentPart tabulate_figures(const ModelGroup& group) {
+  constexpr size_t k_most_intervals = 4;
+  constexpr size_t k_most_columns = 30;
+  const bool few = group.contenders.size() <= k_most_intervals;
+  const size_t columns = std::min(group.contenders.size(), k_most_columns);
+  TextTable table{{"figure"}, {}, {}};
+  for (const Contender& contender : std::span(group.contenders).first(columns)) {
+    table.right.push_back(table.header.size());
+    table.header.push_back(contender.letter);
+  }
+  for (const Metric* metric : present_metrics(group)) {
+    std::vector<std::string> row{std::string(metric->title)}, uncertainty{"  95 % interval"};
+    for (const Contender& contender : std::span(group.contenders).first(columns)) {
+      const auto figure = read_figure(contender, *metric);
+      row.push_back(few ? format_estimate(*metric, figure) : figure ? format_figure(*metric, figure->value) : "-");
+      uncertainty.push_back(relative_uncertainty(figure));
+    }
+    table.rows.push_back(std::move(row));
+    if (!few && metric == &metrics().front()) table.rows.push_back(std::move(uncertainty));
+  }
+  return make_table(std::move(table));
+}
+
+std::string format_ratio(double ratio) { return format_significant(ratio, 4); }
+
+std::vector<std::string> describe_pair(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
+  std::string interval = "-";
+  if (pair.ratio && pair.ratio->low && pair.ratio->high)
+    interval = fmt::format("{} to {}", format_ratio(*pair.ratio->low), format_ratio(*pair.ratio->high));
+  const std::string ratio = pair.ratio ? format_ratio(pair.ratio->value) : "-", fairness(enum_name(pair.fairness));
+  if (!shows_verdict(comparison, pair))
+    return {pair_name(group, pair), ratio, interval, "withheld", fairness, "see the audit"};
+  return {pair_name(group, pair),
+          ratio,
+          interval,
+          std::string(enum_name(pair.verdict)) + (pair.comparable ? "" : ", forced"),
+          fairness,
+          pair.explanation};
+}
+
+DocumentPart tabulate_pairs(const Comparison& comparison, const ModelGroup& group) {
+  TextTable table{{"pair", "tokens/s per device", "95 % interval", "verdict", "fair", "because"}, {}, {1}};
+  for (const Pair& pair : first_rows(group.pairs)) table.rows.push_back(describe_pair(comparison, group, pair));
+  return make_table(std::move(table));
+}
+
+// Ratios of the further metrics, for the pairs that may be compared.
+std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const ModelGroup& group) {
+  TextTable table{{"ratio"}, {}, {}};
+  std::vector<const Pair*> shown;
+  for (const Pair& pair : group.pairs)
+    if (shows_verdict(comparison, pair)) shown.push_back(&pair);
+  if (shown.size() > k_most_pairs) return std::nullopt;
+  for (const Pair* pair : shown)
+    table.right.push_back(table.header.size()), table.header.push_back(pair_name(group, *pair));
+  for (const Metric& metric : metrics()) {
+    std::vector<std::string> row{fmt::format("{} ({})", metric.title, enum_name(metric.better))};
+    bool any = false;
+    for (const Pair* pair : shown) {
+      const auto found = pair->ratios.find(std::string(metric.key));
+      any = any || found != pair->ratios.end();
+      row.push_back(found == pair->ratios.end() ? "-" : format_ratio(found->second));
+    }
+    if (any) table.rows.push_back(std::move(row));
+  }
+  if (table.rows.empty()) return std::nullopt;
+  return make_table(std::move(table));
+}
+
+// The same sentence about several participants stands once, with their letters.
+struct Remark {
+  Finding finding;
+  std::string whose;
+  size_t participants = 1;
+};
+
+class Remarks {
+ public:
+  void add(const Finding& finding, const std::string& whose) {
+    constexpr size_t k_most_named = 50;
+    const auto [place, is_new] = index_.emplace(finding.sentence, all_.size());
+    if (is_new) return all_.push_back({finding, whose});
+    Remark& same = all_[place->second];
+    if (same.whose.ends_with(whose)) return;
+    if (++same.participants <= k_most_named) same.whose += ", " + whose;
+  }
+
+  // Worst first.
+  std::vector<Remark> take() {
+    for (Remark& each : all_)
+      if (const size_t named = static_cast<size_t>(std::count(each.whose.begin(), each.whose.end(), ',')) + 1;
+          named < each.participants)
+        each.whose += fmt::format(" and {} more", each.participants - named);
+    std::stable_sort(all_.begin(), all_.end(),
+                     [](const auto& a, const auto& b) { return a.finding.severity > b.finding.severity; });
+    return std::move(all_);
+  }
+
+ private:
+  std::vector<Remark> all_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+std::vector<Remark> gather_findings(const ModelGroup& group) {
+  Remarks all;
+  for (const Pair& pair : group.pairs)
+    for (const Finding& finding : pair.findings) all.add(finding, pair_name(group, pair));
+  for (const Contender& contender : group.contenders)
+    for (const Finding& finding : contender.findings) all.add(finding, contender.letter);
+  return all.take();
+}
+
+// Of an error, which docs/compare.md explains by it.
+std::string code_of(const Finding& finding) {
+  return finding.severity == Severity::error ? fmt::format(" [{}]", finding.code) : "";
+}
+
+Tone tone_of(Severity severity) {
+  return severity == Severity::error ? Tone::bad : severity == Severity::warning ? Tone::doubtful : Tone::plain;
+}
+
+DocumentPart list_findings(const ModelGroup& group) {
+  std::vector<Line> lines;
+  const std::vector<Remark> remarks = gather_findings(group);
+  for (const auto& [finding, whose, participants] : first_rows(remarks))
+    lines.push_back({fmt::format("{} {}{}: {}", enum_name(finding.severity), whose, code_of(finding), finding.sentence),
+                     tone_of(finding.severity), finding.remedy});
+  if (remarks.size() > k_most_rows)
+    lines.push_back(
+        {fmt::format("and {} findings more: --json has all", remarks.size() - k_most_rows), Tone::plain, ""});
+  if (lines.empty()) lines.push_back({"nothing found", Tone::good, ""});
+  return make_lines(std::move(lines));
+}
+
+std::optional<DocumentPart> list_file_notes(const ModelGroup& group) {
+  Remarks remarks;
+  for (const Contender& contender : group.contenders)
+    for (const LoadedRun& run : contender.runs)
+      for (const std::string& warning : run.result.warnings)
+        remarks.add({"", Severity::note, warning, ""}, contender.letter);
+  const std::vector<Remark> all = remarks.take();
+  if (all.empty()) return std::nullopt;
+  std::vector<Line> lines;
+  for (const Remark& remark : first_rows(all))
+    lines.push_back({remark.whose + ": " + remark.finding.sentence, Tone::plain, ""});
+  return make_lines(std::move(lines));
+}
+
+DocumentPart list_files(const ModelGroup& group) {
+  std::vector<Line> lines;
+  size_t files = 0;
+  for (const Contender& contender : group.contenders)
+    for (const LoadedRun& run : contender.runs)
+      if (files++ < k_most_rows) lines.push_back({contender.letter + ": " + run.path, Tone::plain, ""});
+  if (files > k_most_rows) lines.push_back({fmt::format("and {} files more", files - k_most_rows), Tone::plain, ""});
+  return make_lines(std::move(lines));
+}
+
+void add_group(const Comparison& comparison, const ModelGroup& group, Document& document) {
+  document.push_back(make_title(group.model));
+  document.push_back(list_headlines(comparison, group));
+  document.push_back(tabulate_runs(group));
+  document.push_back(make_heading("Figures"));
+  document.push_back(tabulate_figures(group));
+  if (!group.pairs.empty()) {
+    document.push_back(make_heading("Pairs"));
+    document.push_back(tabulate_pairs(comparison, group));
+    if (const auto ratios = tabulate_ratios(comparison, group)) document.push_back(*ratios);
+  }
+  document.push_back(make_heading("Audit"));
+  document.push_back(list_findings(group));
+  if (const auto notes = list_file_notes(group)) {
+    document.push_back(make_heading("What the files say"));
+    document.push_back(*notes);
+  }
+  document.push_back(make_heading("Files"));
+  document.push_back(list_files(group));
+}
+
+Tone tone_of(GateOutcome outcome) {
+  return outcome == GateOutcome::passed         ? Tone::good
+         : outcome == GateOutcome::inconclusive ? Tone::doubtful
+                                                : Tone::bad;
+}
+
+void make_printable(DocumentPart& block) {
+  block.text = printable(block.text);
+  for (Line& line : block.lines) line.text = printable(line.text), line.aside = printable(line.aside);
+  for (std::string& cell : block.table.header) cell = printable(cell);
+  for (auto& row : block.table.rows)
+    for (std::string& cell : row) cell = printable(cell);
+}
+
+}  // namespace
+
+DocumentPart list_gates(const std::vector<GateResult>& results) {
+  std::vector<Line> lines;
+  for (const GateResult& result : results) lines.push_back({describe_gate(result) + ".", tone_of(result.outcome), ""});
+  return make_lines(std::move(lines));
+}
+
+void make_printable(Document& document) {
+  for (DocumentPart& part : document) make_printable(part);
+}
+
+Document build_document(const Comparison& comparison) {
+  Document document;
+  for (const ModelGroup& group : comparison.groups) add_group(comparison, group, document);
+  if (!comparison.skipped.empty()) {
+    document.push_back(make_heading("Skipped files"));
+    std::vector<Line> lines;
+    for (const SkippedFile& file : comparison.skipped)
+      lines.push_back({file.path + ": " + file.reason, Tone::doubtful, ""});
+    document.push_back(make_lines(std::move(lines)));
+  }
+  if (!comparison.gates.empty()) {
+    document.push_back(make_heading("Gates"));
+    document.push_back(list_gates(comparison.gates));
+  }
+  document.push_back(make_lines(
+      {{fmt::format(
+            "Figures are of the steady steps. [low to high] is the 95 % interval: of one run the noise within it, of "
+            "several the spread between them. Verdicts judge tokens/s per device: the whole interval beyond {0} is "
+            "faster or slower, within {0} is the same. GB is 1e9 bytes.",
+            format_percent(comparison.smallest_effect, 0)),
+        Tone::faint, ""}}));
+  for (DocumentPart& block : document) make_printable(block);
+  return document;
+}
+
+}  // namespace tprimat::results

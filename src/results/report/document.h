@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "text/format.h"
+
+namespace tprimat::results {
+
+enum class Tone { plain, good, doubtful, bad, faint };
+
+struct Line {
+  std::string text;
+  Tone tone = Tone::plain;
+  std::string aside;  // a second, fainter sentence: what to do about it
+};
+
+// A report before it takes on a format: the words and their order are decided once, in build_document.
+struct DocumentPart {
+  enum class Kind { title, heading, lines, table };
+  Kind kind = Kind::lines;
+  std::string text;         // title, heading
+  std::vector<Line> lines;  // lines
+  TextTable table;          // table
+};
+using Document = std::vector<DocumentPart>;
+
+Document build_document(const Comparison& comparison);
+
+// What files say must not steer the terminal.
+void make_printable(Document& document);
+
+// One sentence per gate.
+DocumentPart list_gates(const std::vector<GateResult>& results);
+
+std::string render_terminal(const Document& document, bool colour, size_t width);
+std::string render_markdown(const Document& document, const std::string& title);
+
+}  // namespace tprimat::results

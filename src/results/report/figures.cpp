@@ -1,0 +1,92 @@
+#include "report/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compare/contender.h"
+#include "result/summary.h"
+#include "text/format.h"
+
+namespace tprimat::results {
+namespace {
+
+using Text = std::optional<std::string>;
+
+Text number_text(const std::optional<int64_t>& value) { return value ? Text(fmt::format("{}", *value)) : std::nullopt; }
+
+Text known_text(std::string text) { return text.empty() ? std::nullopt : Text(std::move(text)); }
+
+Text describe_steps(const RunResult& run) {
+  const auto asked = run.training_config.max_steps;
+  if (run.step_times.empty()) return number_text(asked);
+  std::string text = fmt::format("{}", steps_reached(run));
+  if (asked && *asked != steps_reached(run)) text += fmt::format(" of {}", *asked);
+  return text;
+}
+
+}  // namespace
+
+std::string format_figure(const Metric& metric, double value) {
+  switch (metric.format) {
+    case MetricFormat::count: return format_count(value);
+    case MetricFormat::seconds: return format_duration(value);
+    case MetricFormat::gigabytes: return format_gb(value * 1e9);
+    case MetricFormat::percent: return format_percent(value);
+    case MetricFormat::significant: return format_significant(value, 4);
+  }
+  return "";
+}
+
+std::string format_estimate(const Metric& metric, const std::optional<Estimate>& estimate) {
+  if (!estimate) return "-";
+  std::string text = format_figure(metric, estimate->value);
+  if (estimate->low && estimate->high)
+    text += fmt::format(" [{} to {}]", format_figure(metric, *estimate->low), format_figure(metric, *estimate->high));
+  return text;
+}
+
+std::vector<const Metric*> present_metrics(const ModelGroup& group) {
+  std::vector<const Metric*> present;
+  for (const Metric& metric : metrics())
+    if (std::any_of(group.contenders.begin(), group.contenders.end(),
+                    [&](const Contender& c) { return read_figure(c, metric).has_value(); }))
+      present.push_back(&metric);
+  return present;
+}
+
+std::vector<RunFact> list_facts(const Contender& contender) {
+  using Kind = RunFactKind;
+  const RunResult& run = contender.first();
+  const TrainingConfig& training = run.training_config;
+  return {{Kind::platform, run.platform ? Text(display_name(*run.platform)) : std::nullopt},
+          {Kind::framework, run.framework ? Text(display_name(*run.framework)) : std::nullopt},
+          {Kind::device, describe_device(run)},
+          {Kind::precision, run.precision ? Text(enum_name(*run.precision)) : std::nullopt},
+          {Kind::strategy, known_text(run.parallelism_config.strategy_name.value_or(""))},
+          {Kind::layout, known_text(describe_layout(run))},
+          {Kind::global_batch_size, number_text(training.global_batch_size)},
+          {Kind::sequence_length, number_text(training.sequence_length)},
+          {Kind::steps, describe_steps(run)},
+          {Kind::warmup, fmt::format("{}{}", run.warmup.steps_excluded, run.warmup.steady ? "" : ", never steady")},
+          {Kind::runs, fmt::format("{}", contender.runs.size())},
+          {Kind::status, std::string(enum_name(run.status))}};
+}
+
+std::string pair_name(const ModelGroup& group, const Pair& pair) {
+  return group.contenders[pair.subject].letter + " / " + group.contenders[pair.reference].letter;
+}
+
+std::string count_verdicts(const ModelGroup& group) {
+  const auto count = [&](auto&& matches) { return std::count_if(group.pairs.begin(), group.pairs.end(), matches); };
+  const auto with = [&](Verdict verdict) {
+    return count([&](const Pair& pair) { return pair.comparable && pair.verdict == verdict; });
+  };
+  return fmt::format("{} pairs: {} decided, {} the same, {} inconclusive, {} not comparable", group.pairs.size(),
+                     with(Verdict::faster) + with(Verdict::slower), with(Verdict::same), with(Verdict::inconclusive),
+                     count([](const Pair& pair) { return !pair.comparable; }));
+}
+
+bool shows_verdict(const Comparison& comparison, const Pair& pair) { return pair.comparable || comparison.force; }
+
+}  // namespace tprimat::results

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "result/metrics.h"
+#include "text/enum_names.h"
+
+namespace tprimat::results {
+
+// "13 425", "1.604 s", "34.29 GB", "41.2 %": the value alone, without the metric's unit where the title says it.
+std::string format_figure(const Metric& metric, double value);
+
+// "13 425 [13 380 to 13 470]"; "-" when not known.
+std::string format_estimate(const Metric& metric, const std::optional<Estimate>& estimate);
+
+// Metrics that at least one participant has, in the registry's order.
+std::vector<const Metric*> present_metrics(const ModelGroup& group);
+
+enum class RunFactKind {
+  platform,
+  framework,
+  device,
+  precision,
+  strategy,
+  layout,
+  global_batch_size,
+  sequence_length,
+  steps,
+  warmup,
+  runs,
+  status
+};
+constexpr auto enum_table(RunFactKind) {
+  return std::to_array<std::pair<RunFactKind, std::string_view>>({{RunFactKind::platform, "platform"},
+                                                                  {RunFactKind::framework, "framework"},
+                                                                  {RunFactKind::device, "device"},
+                                                                  {RunFactKind::precision, "precision"},
+                                                                  {RunFactKind::strategy, "strategy"},
+                                                                  {RunFactKind::layout, "layout"},
+                                                                  {RunFactKind::global_batch_size, "GBS"},
+                                                                  {RunFactKind::sequence_length, "SL"},
+                                                                  {RunFactKind::steps, "steps"},
+                                                                  {RunFactKind::warmup, "warm-up"},
+                                                                  {RunFactKind::runs, "runs"},
+                                                                  {RunFactKind::status, "status"}});
+}
+
+// What a reader must know of a run.
+struct RunFact {
+  RunFactKind kind;
+  std::optional<std::string> value;
+  std::string_view name() const { return enum_name(kind); }
+  std::string text() const { return value.value_or("not known"); }
+};
+
+// Every kind, in its order. The same list serves every format.
+std::vector<RunFact> list_facts(const Contender& contender);
+
+// "B / A"
+std::string pair_name(const ModelGroup& group, const Pair& pair);
+
+// "28 pairs: 20 decided, 2 the same, 6 inconclusive, 0 not comparable"
+std::string count_verdicts(const ModelGroup& group);
+
+// Whether the verdict and the ratio may be shown.
+bool shows_verdict(const Comparison& comparison, const Pair& pair);
+
+}  // namespace tprimat::results

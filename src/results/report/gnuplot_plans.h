@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/plan_validation.h"
+#include "report/report.h"
+
+namespace tprimat::results {
+
+// A gnuplot script with its data inside: per table a panel of predicted over published tokens/s per GPU, logarithmic on
+// both axes, and one panel with the share of rows whose error is at most so large.
+std::string render_plan_plot(const std::vector<planner::PlannedTable>& tables, PlotFormat format);
+
+}  // namespace tprimat::results

@@ -1,0 +1,164 @@
+#include "report/html/derivations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compare/contender.h"
+#include "result/prediction.h"
+#include "result/summary.h"
+#include "text/format.h"
+
+namespace tprimat::results {
+namespace {
+
+std::string digits(double value) { return format_significant(value, 6); }
+
+std::string flops(double value) { return fmt::format("{:.5g}", value); }
+
+std::string sum_of_steps(const RunResult& run) {
+  const StepStatistics& s = *run.statistics;
+  return fmt::format("{} s of {} steady steps", digits(s.mean * static_cast<double>(s.count)), s.count);
+}
+
+std::string derive_rate(const RunResult& run) {
+  const auto tokens = tokens_per_step(run);
+  if (!tokens || !run.statistics) return "the rate that the framework reports";
+  const double rate = static_cast<double>(*tokens) / run.statistics->mean;
+  if (std::fabs(run.derived.tokens_per_second->value / rate - 1) > 1e-3)
+    return "the rate that the file states, which contradicts its batch and step times";
+  return fmt::format("{} tokens per step x {} steady steps / {} s", *tokens, run.statistics->count,
+                     digits(run.statistics->mean * static_cast<double>(run.statistics->count)));
+}
+
+std::string derive_rate_per_device(const RunResult& run) {
+  const auto devices = device_count(run);
+  if (!devices || !run.derived.tokens_per_second) return "the rate that the framework reports";
+  return fmt::format("{} tokens/s / {} device{}", digits(run.derived.tokens_per_second->value), *devices,
+                     *devices == 1 ? "" : "s");
+}
+
+std::string derive_work(const RunResult& run) {
+  const Derived& d = run.derived;
+  const auto per_token = d.flops_per_token.find(d.headline_formula);
+  if (per_token == d.flops_per_token.end() || !d.tokens_per_second_per_gpu) return "as the file states it";
+  return fmt::format("{} tokens/s per device x {} FLOPs per token (formula {})",
+                     digits(d.tokens_per_second_per_gpu->value), flops(per_token->second), d.headline_formula);
+}
+
+std::string derive_tflops(const RunResult& run) { return derive_work(run) + " / 1e12"; }
+
+std::string derive_mfu(const RunResult& run) {
+  if (!run.derived.peak) return "as the file states it";
+  return fmt::format("{} / {} FLOP/s ({})", derive_work(run), flops(run.derived.peak->flops_per_second),
+                     run.derived.peak->id);
+}
+
+std::string derive_mean_time(const RunResult& run) {
+  return run.statistics ? fmt::format("{} / {}", sum_of_steps(run), run.statistics->count)
+                        : "the average that the file states";
+}
+
+std::string derive_median_time(const RunResult& run) { return "median of " + sum_of_steps(run); }
+std::string derive_p95_time(const RunResult& run) { return "95th percentile of " + sum_of_steps(run); }
+
+std::string derive_variation(const RunResult& run) {
+  return fmt::format("{} s / {} s", digits(run.statistics->stddev), digits(run.statistics->mean));
+}
+
+std::string derive_first_step(const RunResult& run) { return fmt::format("time of step {}", step_number(run, 0)); }
+
+std::string derive_total(const RunResult& run) {
+  if (run.step_times.empty()) return "the total that the file states";
+  return fmt::format("sum of {} step times, {} of them warm-up", run.step_times.size(), run.warmup.steps_excluded);
+}
+
+std::string derive_memory(const RunResult& run) {
+  return run.memory_metrics.measurement_method ? "measured by " + *run.memory_metrics.measurement_method
+                                               : "who measured is not recorded";
+}
+
+std::string derive_power(const RunResult& run) {
+  for (const TelemetrySummary& each : run.telemetry)
+    if (each.mean_power_watts) return fmt::format("mean of the samples of {} ({} taken)", each.source, each.samples);
+  return "as the file states it";
+}
+
+std::string derive_energy(const RunResult& run) {
+  for (const TelemetrySummary& each : run.telemetry)
+    if (each.energy_joules && each.energy_valid.value_or(false))
+      return fmt::format("{} J ({}) / {} tokens", digits(*each.energy_joules), each.source,
+                         digits(*each.energy_joules / run.derived.joules_per_token->value));
+  return "as the file states it";
+}
+
+std::string derive_cost(const RunResult& run) {
+  if (!run.derived.usd_per_hour || !run.derived.tokens_per_second) return "as the file states it";
+  return fmt::format("{} USD per hour / 3600 / {} tokens/s x 1e12", digits(*run.derived.usd_per_hour),
+                     digits(run.derived.tokens_per_second->value));
+}
+
+std::string derive_days(const RunResult& run) {
+  return fmt::format("1e12 / {} tokens/s / 86400", digits(run.derived.tokens_per_second->value));
+}
+
+std::string derive_final_loss(const RunResult& run) {
+  return fmt::format("mean of the last {} of {} losses", std::clamp<size_t>(run.loss_values.size() / 10, 1, 20),
+                     run.loss_values.size());
+}
+
+std::string derive_time_error(const RunResult& run) {
+  return fmt::format("{} s predicted / {} s - 1", digits(*run.prediction->step_time_seconds),
+                     digits(*comparable_step_seconds(run)));
+}
+
+std::string derive_memory_error(const RunResult& run) {
+  return fmt::format("{} GB predicted / {} GB - 1", digits(*run.prediction->memory_gb),
+                     digits(*comparable_memory_gb(run)));
+}
+
+struct Derivation {
+  std::string_view metric;
+  std::string (*substitute)(const RunResult& run);
+};
+constexpr Derivation k_derivations[] = {
+    {"tokens_per_second_per_gpu", derive_rate_per_device},
+    {"tokens_per_second", derive_rate},
+    {"tflops_per_gpu", derive_tflops},
+    {"mfu", derive_mfu},
+    {"mean_step_time", derive_mean_time},
+    {"median_step_time", derive_median_time},
+    {"p95_step_time", derive_p95_time},
+    {"step_time_cv", derive_variation},
+    {"first_step_time", derive_first_step},
+    {"total_time", derive_total},
+    {"peak_memory_allocated_gb", derive_memory},
+    {"peak_memory_reserved_gb", derive_memory},
+    {"peak_device_used_gb", derive_memory},
+    {"mean_power", derive_power},
+    {"joules_per_token", derive_energy},
+    {"usd_per_1e12_tokens", derive_cost},
+    {"days_per_1e12_tokens", derive_days},
+    {"final_loss", derive_final_loss},
+    {"step_time_prediction_error", derive_time_error},
+    {"memory_prediction_error", derive_memory_error},
+};
+
+}  // namespace
+
+std::optional<std::string> derive_figure(const Contender& contender, const Metric& metric) {
+  const auto derivation = std::find_if(std::begin(k_derivations), std::end(k_derivations),
+                                       [&](const Derivation& each) { return each.metric == metric.key; });
+  const auto run = std::find_if(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {
+    const auto figure = metric.read(each.result);
+    return figure && std::isfinite(figure->value);
+  });
+  if (derivation == std::end(k_derivations) || run == contender.runs.end()) return std::nullopt;
+  const std::string text = derivation->substitute(run->result);
+  if (contender.runs.size() == 1) return text;
+  return fmt::format("{}, of the first of {} runs, = {}; the figure is the mean over the runs", text,
+                     contender.runs.size(), digits(metric.read(run->result)->value));
+}
+
+}  // namespace tprimat::results

@@ -1,0 +1,155 @@
+#include "report/html/page_data.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compare/contender.h"
+#include "report/html/derivations.h"
+#include "report/html/settings.h"
+#include "report/html/step_points.h"
+#include "report/report.h"
+#include "result/peak.h"
+#include "result/summary.h"
+#include "stats/descriptive.h"
+#include "text/json_fields.h"
+
+namespace tprimat::results {
+namespace {
+
+// Beyond this many pairs of a model their sentences and further ratios, which nobody reads, would make up most of the
+// page.
+constexpr size_t k_most_full_pairs = 200;
+
+// Moves the lists of findings into one list, and leaves their places there.
+class FindingList {
+ public:
+  Json refer(const Json& findings) {
+    Json places = Json::array();
+    for (const Json& finding : findings) {
+      const auto [found, is_new] = places_.try_emplace(print_json_line(finding), places_.size());
+      if (is_new) all_.push_back(finding);
+      places.push_back(found->second);
+    }
+    return places;
+  }
+  Json take() { return std::move(all_); }
+
+ private:
+  std::map<std::string, size_t> places_;
+  Json all_ = Json::array();
+};
+
+bool counts_from_one(const std::vector<int64_t>& steps) {
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (steps[i] != static_cast<int64_t>(i) + 1) return false;
+  return true;
+}
+
+// {"y": values, "x": steps where these are not 1, 2, 3 ..., "recorded": entries where the series was thinned}
+Json points_to_json(const RunResult& run, const std::vector<double>& series) {
+  const StepPoints points = thin_series(run, series);
+  Json json = {{"y", to_json(points.values)}};
+  if (!counts_from_one(points.steps)) json["x"] = points.steps;
+  if (points.values.size() < points.recorded) json["recorded"] = points.recorded;
+  return json;
+}
+
+Json run_to_json(const LoadedRun& loaded) {
+  const RunResult& run = loaded.result;
+  Json json = {{"path", loaded.path}, {"warmup", to_json(run.warmup)}};
+  if (run.warmup.steps_excluded > 0 && !run.step_times.empty())
+    json["last_warmup_step"] =
+        step_number(run, std::min(static_cast<size_t>(run.warmup.steps_excluded), run.step_times.size()) - 1);
+  if (run.statistics) json["outliers"] = run.statistics->outliers;
+  if (run.steps && !run.steps->labelled.empty()) json["labelled"] = to_json(run.steps->labelled);
+  if (!run.step_times.empty()) json["step_times"] = points_to_json(run, run.step_times);
+  if (!run.loss_values.empty()) json["loss_values"] = points_to_json(run, run.loss_values);
+  if (!run.learning_rates.empty()) json["learning_rates"] = points_to_json(run, run.learning_rates);
+  return json;
+}
+
+// Quantiles 0, 1, ... 100 % of the steady steps of all runs, s: of all steps, however many are drawn.
+Json distribution_to_json(const Contender& contender) {
+  std::vector<double> steady;
+  for (const LoadedRun& run : contender.runs)
+    for (const double time : steady_step_times(run.result)) steady.push_back(time);
+  if (steady.size() < 2) return nullptr;
+  Json quantiles = Json::array();
+  for (int percent = 0; percent <= 100; ++percent)
+    quantiles.push_back(round_significant(quantile(steady, percent / 100.0), 5));
+  return {{"steps", steady.size()}, {"quantiles", quantiles}};
+}
+
+// Peaks of one device by what they are: "catalogue" what its maker states, "measured" what was achieved on it, "config"
+// what the configuration says.
+Json peaks_to_json(const RunResult& run) {
+  Json peaks = Json::object();
+  if (run.precision)
+    if (const auto peak = catalogue_peak(run.gpu_info.device_name, *run.precision)) peaks["catalogue"] = to_json(*peak);
+  if (run.derived.peak) {
+    const std::string kind = run.derived.peak->id.substr(0, run.derived.peak->id.find(':'));
+    peaks[kind] = to_json(*run.derived.peak);
+  }
+  return peaks;
+}
+
+Json derivations_to_json(const Contender& contender) {
+  Json derivations = Json::object();
+  for (const Metric& metric : metrics())
+    if (const auto text = derive_figure(contender, metric)) derivations[std::string(metric.key)] = *text;
+  return derivations;
+}
+
+void add_measurements(const Contender& contender, Json& json) {
+  json["runs"] = Json::array();
+  for (const LoadedRun& run : contender.runs) json["runs"].push_back(run_to_json(run));
+  json["distribution"] = distribution_to_json(contender);
+  json["peaks"] = peaks_to_json(contender.first());
+  json["telemetry"] = to_json(contender.first().telemetry);
+  if (contender.first().memory_metrics.measurement_method)
+    json["memory_method"] = *contender.first().memory_metrics.measurement_method;
+  json["derivations"] = derivations_to_json(contender);
+}
+
+void shorten_pairs(Json& pairs, FindingList& findings) {
+  const bool full = pairs.size() <= k_most_full_pairs;
+  for (Json& pair : pairs) {
+    pair["findings"] = findings.refer(pair["findings"]);
+    if (full) continue;
+    for (const char* key : {"headline", "explanation", "ratios"}) pair.erase(key);
+  }
+}
+
+Json metrics_to_json() {
+  Json list = Json::array();
+  for (const Metric& metric : metrics())
+    list.push_back({{"key", metric.key},
+                    {"title", metric.title},
+                    {"unit", metric.unit},
+                    {"better", enum_name(metric.better)},
+                    {"formula", metric.formula}});
+  return list;
+}
+
+}  // namespace
+
+Json page_to_json(const Comparison& comparison) {
+  Json page = comparison_to_json(comparison);
+  FindingList findings;
+  for (size_t g = 0; g < comparison.groups.size(); ++g) {
+    const ModelGroup& group = comparison.groups[g];
+    Json& json = page["groups"][g];
+    for (size_t c = 0; c < group.contenders.size(); ++c) {
+      Json& contender = json["contenders"][c];
+      contender["findings"] = findings.refer(contender["findings"]);
+      add_measurements(group.contenders[c], contender);
+    }
+    shorten_pairs(json["pairs"], findings);
+    json["settings"] = settings_to_json(group);
+  }
+  page["findings"] = findings.take();
+  page["metrics"] = metrics_to_json();
+  return page;
+}
+
+}  // namespace tprimat::results

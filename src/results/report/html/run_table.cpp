@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compare/contender.h"
+#include "report/figures.h"
+#include "report/html/html_text.h"
+#include "report/html/sections.h"
+#include "text/format.h"
+
+namespace tprimat::results {
+namespace {
+
+// The columns that are there at first; the others stand behind a button.
+// Platform and framework are in a run's label.
+constexpr RunFactKind k_chief_facts[] = {RunFactKind::device, RunFactKind::precision, RunFactKind::strategy,
+                                         RunFactKind::status};
+constexpr std::string_view k_chief_metrics[] = {"tokens_per_second_per_gpu",
+                                                "mfu",
+                                                "mean_step_time",
+                                                "peak_memory_allocated_gb",
+                                                "peak_memory_reserved_gb",
+                                                "peak_device_used_gb",
+                                                "mean_power",
+                                                "joules_per_token",
+                                                "usd_per_1e12_tokens",
+                                                "final_loss"};
+
+template <class List, class Each>
+bool is_chief(const List& chief, const Each& each) {
+  return std::find(std::begin(chief), std::end(chief), each) != std::end(chief);
+}
+
+// A column of the table, and whether it is there at first: what no run knows is not.
+struct Column {
+  std::string key;
+  const Metric* metric = nullptr;  // nullptr: a fact
+  bool known = false, chief = false;
+  std::string classes() const {
+    return std::string(metric != nullptr ? "num" : "text " + key) + (chief && known ? "" : " more");
+  }
+};
+
+template <class Test>
+bool any_contender(const Comparison& comparison, Test&& test) {
+  return std::any_of(comparison.groups.begin(), comparison.groups.end(), [&](const ModelGroup& group) {
+    return std::any_of(group.contenders.begin(), group.contenders.end(), test);
+  });
+}
+
+std::vector<Column> list_columns(const Comparison& comparison) {
+  std::vector<Column> columns;
+  const auto facts = list_facts(comparison.groups.front().contenders.front());
+  for (size_t i = 0; i < facts.size(); ++i)
+    columns.push_back(
+        {std::string(facts[i].name()), nullptr,
+         any_contender(comparison, [&](const Contender& c) { return list_facts(c)[i].value.has_value(); }),
+         is_chief(k_chief_facts, facts[i].kind)});
+  for (const Metric& metric : metrics())
+    columns.push_back(
+        {std::string(metric.key), &metric,
+         any_contender(comparison, [&](const Contender& c) { return read_figure(c, metric).has_value(); }),
+         is_chief(k_chief_metrics, metric.key)});
+  return columns;
+}
+
+// One column has one unit, so that its figures can be compared down the page. "" where the title says it.
+std::string column_unit(const Metric& metric) {
+  if (metric.format == MetricFormat::percent) return "%";
+  return metric.title.find(std::string(metric.unit) + " ") == 0 || metric.title == metric.unit
+             ? ""
+             : std::string(metric.unit);
+}
+
+std::string cell_figure(const Metric& metric, double value) {
+  switch (metric.format) {
+    case MetricFormat::count: return format_count(value);
+    case MetricFormat::seconds: return format_significant(value, 4);
+    case MetricFormat::gigabytes: return fmt::format("{:.2f}", value);
+    case MetricFormat::percent: return fmt::format("{:.1f}", value * 100);
+    case MetricFormat::significant: return format_significant(value, 4);
+  }
+  return "";
+}
+
+// "power, mean, W" -> "power, mean": the unit has a place of its own.
+std::string column_title(const Metric& metric) {
+  const std::string title(metric.title), tail = ", " + std::string(metric.unit);
+  return !metric.unit.empty() && title.ends_with(tail) ? title.substr(0, title.size() - tail.size()) : title;
+}
+
+std::string header_cell(const std::string& key, const std::string& title, const std::string& unit,
+                        const std::string& classes) {
+  return fmt::format("<th scope=\"col\" data-key=\"{}\" class=\"{}\">{}{}</th>", escape_html(key), classes,
+                     escape_html(title),
+                     unit.empty() ? "" : fmt::format(" <span class=\"unit\">{}</span>", escape_html(unit)));
+}
+
+std::string render_header(const std::vector<Column>& columns) {
+  std::string out =
+      "<thead><tr>" + header_cell("run", "run", "", "text name") + header_cell("model", "model", "", "text");
+  for (const Column& column : columns)
+    out += column.metric != nullptr
+               ? header_cell(column.key, column_title(*column.metric), column_unit(*column.metric), column.classes())
+               : header_cell(column.key, column.key, "", column.classes());
+  return out + header_cell("findings", "audit", "", "findings") + "</tr></thead>\n";
+}
+
+std::string name_unknown(const std::vector<Column>& columns) {
+  std::string names;
+  for (const Column& column : columns)
+    if (!column.known)
+      names += (names.empty() ? "" : "; ") + (column.metric ? column_title(*column.metric) : column.key);
+  return names.empty() ? "" : fmt::format("<p class=\"hint\">Not known of any run: {}.</p>\n", escape_html(names));
+}
+
+std::string figure_cell(const Contender& contender, const Metric& metric, const std::string& classes) {
+  const auto figure = read_figure(contender, metric);
+  if (!figure) return fmt::format("<td class=\"{} unknown\">not known</td>", classes);
+  std::string interval;
+  if (figure->low && figure->high)
+    interval = fmt::format("<span class=\"ci\">{} to {}</span>", cell_figure(metric, *figure->low),
+                           cell_figure(metric, *figure->high));
+  return fmt::format("<td class=\"{}\" data-value=\"{}\">{}{}</td>", classes, figure->value,
+                     cell_figure(metric, figure->value), interval);
+}
+
+std::string findings_cell(const Contender& contender) {
+  size_t errors = 0, warnings = 0, notes = 0;
+  for (const Finding& finding : contender.findings)
+    ++(finding.severity == Severity::error ? errors : finding.severity == Severity::warning ? warnings : notes);
+  std::string text;
+  const auto add = [&](size_t count, const char* name) {
+    if (count > 0) text += fmt::format("<span class=\"{}\">{} {}{}</span> ", name, count, name, count == 1 ? "" : "s");
+  };
+  add(errors, "error");
+  add(warnings, "warning");
+  add(notes, "note");
+  return fmt::format("<td class=\"findings\" data-value=\"{}\">{}</td>", errors * 1000000 + warnings * 1000 + notes,
+                     text.empty() ? "nothing found" : text);
+}
+
+// What the page's rows are filtered by.
+bool is_filter(RunFactKind kind) {
+  return kind == RunFactKind::platform || kind == RunFactKind::framework || kind == RunFactKind::strategy;
+}
+
+std::string fact_cell(const Contender& contender, const RunFact& fact, const std::string& classes) {
+  const bool failed = fact.kind == RunFactKind::status && contender.first().status != RunStatus::complete;
+  return fmt::format("<td class=\"{}{}\">{}</td>", classes,
+                     !fact.value ? " unknown"
+                     : failed    ? " error"
+                                 : "",
+                     escape_html(fact.text()));
+}
+
+std::string render_row(const ModelGroup& group, size_t group_index, size_t index, const std::vector<Column>& columns) {
+  const Contender& contender = group.contenders[index];
+  std::string attributes = fmt::format("id=\"run-{0}-{1}\" data-group=\"{0}\" data-run=\"{1}\" data-model=\"{2}\"",
+                                       group_index, index, escape_html(group.model)),
+              cells = fmt::format("<th scope=\"row\" class=\"text name\"><span class=\"letter\">{}</span> {}</th>",
+                                  escape_html(contender.letter), escape_html(contender.label)) +
+                      fmt::format("<td class=\"text\">{}</td>", escape_html(group.model));
+  const auto facts = list_facts(contender);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].metric != nullptr) {
+      cells += figure_cell(contender, *columns[i].metric, columns[i].classes());
+      continue;
+    }
+    if (is_filter(facts[i].kind))
+      attributes += fmt::format(" data-{}=\"{}\"", facts[i].name(), escape_html(facts[i].text()));
+    cells += fact_cell(contender, facts[i], columns[i].classes());
+  }
+  return fmt::format("<tr {}>{}{}</tr>\n", attributes, cells, findings_cell(contender));
+}
+
+}  // namespace
+
+std::string render_run_table(const Comparison& comparison) {
+  const std::vector<Column> columns = list_columns(comparison);
+  std::string out =
+      "<div class=\"scroll tall\" role=\"region\" aria-label=\"Table of runs\" tabindex=\"0\"><table "
+      "id=\"run-table\">\n" +
+      render_header(columns) + "<tbody>\n";
+  for (size_t g = 0; g < comparison.groups.size(); ++g)
+    for (size_t c = 0; c < comparison.groups[g].contenders.size(); ++c)
+      out += render_row(comparison.groups[g], g, c, columns);
+  return out + "</tbody></table></div>\n" + name_unknown(columns);
+}
+
+}  // namespace tprimat::results

@@ -1,0 +1,114 @@
+#include "compare/compare_runs.h"
+#include "compare/contender.h"
+#include "compare/gates.h"
+#include "report/figures.h"
+#include "report/report.h"
+#include "text/json_fields.h"
+
+namespace tprimat::results {
+namespace {
+
+Json findings_to_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& each : findings) {
+    Json evidence = Json::array();
+    for (const Evidence& one : each.evidence)
+      evidence.push_back({{"what", one.what}, {"reference", one.reference}, {"subject", one.subject}});
+    list.push_back({{"code", each.code},
+                    {"severity", enum_name(each.severity)},
+                    {"sentence", each.sentence},
+                    {"why", each.why},
+                    {"remedy", each.remedy},
+                    {"evidence", evidence}});
+  }
+  return list;
+}
+
+Json figures_to_json(const Contender& contender) {
+  Json figures = Json::object();
+  for (const Metric& metric : metrics()) {
+    const auto estimate = read_figure(contender, metric);
+    if (!estimate) continue;
+    Json figure = to_json(*estimate);
+    figure["unit"] = std::string(metric.unit);
+    figures[std::string(metric.key)] = figure;
+  }
+  return figures;
+}
+
+Json contender_to_json(const Contender& contender) {
+  Json facts = Json::object(), files = Json::array(), warnings = Json::array();
+  for (const RunFact& fact : list_facts(contender)) facts[std::string(fact.name())] = fact.text();
+  for (const LoadedRun& run : contender.runs) {
+    files.push_back(run.path);
+    for (const std::string& warning : run.result.warnings) warnings.push_back(warning);
+  }
+  return {{"letter", contender.letter},
+          {"label", contender.label},
+          {"files", files},
+          {"facts", facts},
+          {"figures", figures_to_json(contender)},
+          {"findings", findings_to_json(contender.findings)},
+          {"warnings", warnings}};
+}
+
+// Verdict and ratios are null where they are withheld: a reader of JSON must not find a winner either. The ratio of the
+// rates is a figure like any other.
+Json pair_to_json(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
+  const bool shown = shows_verdict(comparison, pair);
+  return {{"subject", group.contenders[pair.subject].letter},
+          {"reference", group.contenders[pair.reference].letter},
+          {"comparable", pair.comparable},
+          {"fairness", enum_name(pair.fairness)},
+          {"rate_ratio", pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
+          {"verdict", shown ? Json(enum_name(pair.verdict)) : Json(nullptr)},
+          {"ratio", shown && pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
+          {"statistics", shown && pair.statistics ? to_json(*pair.statistics) : Json(nullptr)},
+          {"explanation", shown ? Json(pair.explanation) : Json(nullptr)},
+          {"ratios", shown ? to_json(pair.ratios) : Json(nullptr)},
+          {"headline", headline(comparison, group, pair)},
+          {"findings", findings_to_json(pair.findings)}};
+}
+
+Json optional_estimate(const std::optional<Estimate>& estimate) {
+  return estimate ? to_json(*estimate) : Json(nullptr);
+}
+
+}  // namespace
+
+Json gate_to_json(const GateResult& result) {
+  const Gate& gate = result.gate;
+  return {{"gate", gate.text},
+          {"metric", gate.metric->key},
+          {"operator", enum_name(gate.compare)},
+          {"threshold", gate.threshold},
+          {"relative", gate.relative},
+          {"unit", gate.relative ? std::string_view() : gate.metric->unit},
+          {"model", result.model},
+          {"baseline", result.baseline},
+          {"subject", result.subject},
+          {"before", optional_estimate(result.before)},
+          {"after", optional_estimate(result.after)},
+          {"change", optional_estimate(result.change)},
+          {"outcome", enum_name(result.outcome)},
+          {"reason", result.reason},
+          {"sentence", describe_gate(result)}};
+}
+
+Json comparison_to_json(const Comparison& comparison) {
+  Json groups = Json::array(), skipped = Json::array();
+  for (const ModelGroup& group : comparison.groups) {
+    Json contenders = Json::array(), pairs = Json::array();
+    for (const Contender& contender : group.contenders) contenders.push_back(contender_to_json(contender));
+    for (const Pair& pair : group.pairs) pairs.push_back(pair_to_json(comparison, group, pair));
+    groups.push_back({{"model", group.model}, {"contenders", contenders}, {"pairs", pairs}});
+  }
+  for (const SkippedFile& file : comparison.skipped) skipped.push_back({{"path", file.path}, {"reason", file.reason}});
+  Json all = {{"comparison_version", 1},    {"smallest_effect", comparison.smallest_effect},
+              {"forced", comparison.force}, {"exit_status", static_cast<int>(comparison_status(comparison))},
+              {"groups", groups},           {"skipped", skipped}};
+  for (const GateResult& result : comparison.gates) all["gates"].push_back(gate_to_json(result));
+  return all;
+}
+
+}  // namespace tprimat::results

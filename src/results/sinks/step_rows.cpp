@@ -1,0 +1,140 @@
+#include "sinks/step_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/clock.h"
+#include "result/summary.h"
+
+namespace tprimat::results {
+namespace {
+
+constexpr StepFigure k_step_figures[] = {
+    {"step_time_seconds", "train/seconds_per_step", &StepRow::step_time_seconds},
+    {"tokens_per_second", "train/tokens_per_second", &StepRow::tokens_per_second},
+    {"loss", "train/loss", &StepRow::loss},
+    {"validation_loss", "validation/loss", &StepRow::validation_loss},
+    {"learning_rate", "train/learning_rate", &StepRow::learning_rate},
+    {"grad_norm", "train/grad_norm", &StepRow::grad_norm},
+    {"loss_scale", "train/loss_scale", &StepRow::loss_scale},
+    {"memory_allocated_gb", "memory/allocated_gb", &StepRow::memory_allocated_gb},
+    {"power_watts_per_gpu", "power/watts_per_gpu", &StepRow::power_watts_per_gpu},
+    {"energy_joules_per_gpu", "power/joules_per_gpu", &StepRow::energy_joules_per_gpu}};
+
+std::optional<double> finite_entry(const std::vector<double>& series, size_t entry) {
+  if (entry >= series.size() || !std::isfinite(series[entry])) return std::nullopt;
+  return series[entry];
+}
+
+using ReportedSeries = std::optional<std::vector<double>> ReportedFigures::*;
+
+std::optional<double> reported_entry(const RunResult& result, ReportedSeries member, size_t entry) {
+  if (!result.reported || !(*result.reported.*member)) return std::nullopt;
+  return finite_entry(*(*result.reported.*member), entry);
+}
+
+// A moment that no calendar has is none.
+std::optional<double> stamp_of(const RunResult& result, size_t entry) {
+  const auto stamp = reported_entry(result, &ReportedFigures::unix_time, entry);
+  return stamp && has_calendar_year(*stamp) ? stamp : std::nullopt;
+}
+
+int64_t steps_in_entry(const RunResult& result, size_t entry) {
+  if (!result.steps || !result.steps->mean_of || entry >= result.steps->mean_of->size()) return 1;
+  return std::max<int64_t>(1, (*result.steps->mean_of)[entry]);
+}
+
+size_t count_entries(const RunResult& result) {
+  return std::max({result.step_times.size(), result.loss_values.size(), result.learning_rates.size(),
+                   result.grad_norms.size(), result.memory_values.size()});
+}
+
+std::map<int64_t, StepLabel> labels_by_step(const RunResult& result) {
+  std::map<int64_t, StepLabel> labels;
+  if (result.steps)
+    for (const LabelledStep& each : result.steps->labelled) labels[each.step] = each.label;
+  return labels;
+}
+
+std::map<int64_t, double> evaluations_by_step(const RunResult& result) {
+  std::map<int64_t, double> losses;
+  if (result.events)
+    for (const RunEvent& event : *result.events)
+      if (event.kind == EventKind::evaluation && event.step && event.value && std::isfinite(*event.value))
+        losses[*event.step] = *event.value;
+  return losses;
+}
+
+void fill_figures(StepRow& row, const RunResult& result, size_t entry) {
+  row.loss = finite_entry(result.loss_values, entry);
+  row.learning_rate = finite_entry(result.learning_rates, entry);
+  row.grad_norm = finite_entry(result.grad_norms, entry);
+  row.memory_allocated_gb = finite_entry(result.memory_values, entry);
+  row.loss_scale = reported_entry(result, &ReportedFigures::loss_scale, entry);
+  row.power_watts_per_gpu = reported_entry(result, &ReportedFigures::power_watts_per_gpu, entry);
+  row.energy_joules_per_gpu = reported_entry(result, &ReportedFigures::energy_joules_per_gpu, entry);
+}
+
+// tokens of a step / its time; else the rate that the framework printed.
+void fill_speed(StepRow& row, const RunResult& result, size_t entry) {
+  const auto seconds = finite_entry(result.step_times, entry);
+  if (seconds && is_valid_step_time(*seconds)) row.step_time_seconds = seconds;
+  const auto tokens = tokens_per_step(result);
+  row.tokens_per_second = tokens && row.step_time_seconds
+                              ? static_cast<double>(*tokens) / *row.step_time_seconds
+                              : reported_entry(result, &ReportedFigures::tokens_per_second, entry);
+}
+
+double duration_of(const StepRow& row) { return row.step_time_seconds.value_or(0) * static_cast<double>(row.mean_of); }
+
+// Steps without a time stamp of their own end as much later than the one before as they took.
+void fill_clock(std::vector<StepRow>& rows, const RunResult& result) {
+  const auto start = start_of_steps(result);
+  double elapsed = 0, end = start.value_or(0);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    elapsed += duration_of(rows[i]);
+    end = stamp_of(result, i).value_or(end + duration_of(rows[i]));
+    rows[i].seconds_since_start = elapsed;
+    if (start && has_calendar_year(end)) rows[i].unix_time = end;
+  }
+}
+
+}  // namespace
+
+std::span<const StepFigure> step_figures() { return k_step_figures; }
+
+std::optional<double> start_of_steps(const RunResult& result) {
+  double elapsed = 0;
+  for (size_t i = 0; i < result.step_times.size(); ++i) {
+    const double seconds = result.step_times[i];
+    elapsed += is_valid_step_time(seconds) ? seconds * static_cast<double>(steps_in_entry(result, i)) : 0;
+    if (const auto stamp = stamp_of(result, i))
+      return has_calendar_year(*stamp - elapsed) ? std::optional(*stamp - elapsed) : std::nullopt;
+  }
+  return parse_timestamp(result.timestamp);
+}
+
+int64_t to_milliseconds(double seconds) {
+  return has_calendar_year(seconds) ? static_cast<int64_t>(std::llround(seconds * 1e3)) : 0;
+}
+
+std::vector<StepRow> make_step_rows(const RunResult& result) {
+  const auto labels = labels_by_step(result);
+  const auto evaluations = evaluations_by_step(result);
+  std::vector<StepRow> rows(count_entries(result));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    StepRow& row = rows[i];
+    row.step = step_number(result, i);
+    row.mean_of = steps_in_entry(result, i);
+    fill_speed(row, result, i);
+    fill_figures(row, result, i);
+    if (const auto label = labels.find(row.step); label != labels.end()) row.label = label->second;
+    if (const auto loss = evaluations.find(row.step); loss != evaluations.end()) row.validation_loss = loss->second;
+    row.steady = !row.label && row.step_time_seconds && static_cast<int64_t>(i) >= result.warmup.steps_excluded;
+  }
+  fill_clock(rows, result);
+  return rows;
+}
+
+}  // namespace tprimat::results

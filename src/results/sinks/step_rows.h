@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "result/run_result.h"
+
+namespace tprimat::results {
+
+// One step of a run as trackers and tables hold it: only finite figures, and none that is not known.
+struct StepRow {
+  int64_t step = 0;                  // as the run counts it
+  int64_t mean_of = 1;               // steps that the figures are the mean of
+  bool steady = false;               // of the steady state: no warm-up, no label, a valid time
+  std::optional<StepLabel> label;    // why it is left out: evaluation, checkpoint ...
+  double seconds_since_start = 0.0;  // at its end, as far as step times are known
+  std::optional<double> unix_time;   // of its end, s since 1970
+  std::optional<double> step_time_seconds, tokens_per_second, loss, validation_loss, learning_rate, grad_norm,
+      loss_scale, memory_allocated_gb, power_watts_per_gpu, energy_joules_per_gpu;
+
+  // For formats that cannot do without: runs that do not say when they began start in 1970.
+  double time_or_elapsed() const { return unix_time.value_or(seconds_since_start); }
+};
+
+// Of a moment since 1970, for formats that cannot do without one; 0 for a moment that no calendar has.
+int64_t to_milliseconds(double seconds);
+
+std::vector<StepRow> make_step_rows(const RunResult& result);
+
+// When the first step began, s since 1970; nothing where neither steps nor the run say.
+std::optional<double> start_of_steps(const RunResult& result);
+
+// A figure of a step under the names that others know it by.
+struct StepFigure {
+  std::string_view key;  // of columns
+  std::string_view tag;  // of TensorBoard, as the native trainer writes it
+  std::optional<double> StepRow::*member;
+};
+
+std::span<const StepFigure> step_figures();
+
+}  // namespace tprimat::results

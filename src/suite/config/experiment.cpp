@@ -1,0 +1,125 @@
+#include "config/experiment.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "config/layout_rules.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+[[noreturn]] void refuse_choice(const std::string& kind, const std::string& chosen,
+                                const std::vector<std::string>& choices) {
+  const std::string meant = nearest_word(chosen.substr(0, 64), choices);
+  throw Error(
+      Problem{fmt::format("'{}' is no {} of this configuration; the choices are {}", chosen, kind, join(choices, ", ")),
+              "", meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
+}
+
+const ModelEntry& choose_model(const Experiment& experiment, const std::string& name) {
+  if (const ModelEntry* entry = experiment.find_model_entry(name)) return *entry;
+  std::vector<std::string> choices;
+  for (const ModelEntry& entry : experiment.models) choices.push_back(entry.spec.name);
+  refuse_choice("model", name, choices);
+}
+
+const PlatformSetup& choose_platform(const Experiment& experiment, Platform platform) {
+  const auto found = experiment.platforms.find(platform);
+  if (found != experiment.platforms.end()) return found->second;
+  std::vector<std::string> choices;
+  for (const auto& [present, setup] : experiment.platforms) choices.emplace_back(enum_name(present));
+  refuse_choice("platform", std::string(enum_name(platform)), choices);
+}
+
+const ParallelSpec* find_layout(const Experiment& experiment, Platform platform, const std::string& model,
+                                const std::string& strategy) {
+  const auto by_model = experiment.strategies.find(strategy);
+  if (by_model == experiment.strategies.end()) return nullptr;
+  const auto by_platform = by_model->second.find(model);
+  if (by_platform == by_model->second.end()) return nullptr;
+  const auto layout = by_platform->second.find(platform);
+  return layout == by_platform->second.end() ? nullptr : &layout->second;
+}
+
+bool is_strategy_name(const Experiment& experiment, const std::string& strategy) {
+  return strategy == "single" || strategy == experiment.methodology || experiment.strategies.count(strategy) != 0;
+}
+
+ParallelSpec choose_layout(const Experiment& experiment, Platform platform, const std::string& model,
+                           const std::string& strategy) {
+  if (const ParallelSpec* layout = find_layout(experiment, platform, model, strategy)) return *layout;
+  if (experiment.platforms.at(platform).num_devices == 1 && is_strategy_name(experiment, strategy)) {
+    ParallelSpec alone;
+    alone.strategy = strategy;
+    return alone;
+  }
+  std::vector<std::string> choices;
+  for (const auto& [name, by_model] : experiment.strategies)
+    if (find_layout(experiment, platform, model, name) != nullptr) choices.push_back(name);
+  if (choices.empty() && experiment.platforms.at(platform).num_devices == 1) choices.push_back("single");
+  refuse_choice(fmt::format("strategy for {} on {}", model, enum_name(platform)), strategy, choices);
+}
+
+CheckpointSpec make_checkpoint_spec(const CheckpointSetup& setup, const std::string& initial_weights) {
+  CheckpointSpec spec;
+  spec.initial_weights = initial_weights;
+  if (!setup.enabled) return spec;
+  spec.directory = "checkpoints";
+  spec.save_interval = setup.save_interval;
+  spec.keep_last_n = setup.keep_last;
+  spec.resume = false;
+  return spec;
+}
+
+// What is the same for every model, platform and strategy.
+void take_training(const Experiment& experiment, TrainSpec& spec) {
+  spec.data.split = experiment.data_split;
+  spec.optimizer = experiment.optimizer;
+  spec.sequence_length = experiment.sequence_length;
+  spec.micro_batch_size = experiment.micro_batch_size;
+  spec.global_batch_size = experiment.global_batch_size;
+  spec.steps = experiment.steps;
+  spec.seed = experiment.seed;
+  spec.loss_scale = experiment.loss_scale;
+  spec.anomalies = experiment.anomalies;
+  spec.evaluation = experiment.evaluation;
+}
+
+void require_sound(const TrainSpec& spec, int64_t devices, const std::string& where) {
+  const LayoutTask task{spec.model, devices, spec.micro_batch_size, spec.global_batch_size, spec.sequence_length};
+  const std::vector<std::string> broken = list_broken_rules(task, spec.parallel);
+  if (!broken.empty())
+    throw Error(Problem{fmt::format("the layout cannot run: {}", join(broken, "; ")), where,
+                        suggest_layout(task, spec.parallel)});
+  const std::vector<Problem> problems = check_train_spec(spec, where);
+  if (!problems.empty()) throw Error(problems);
+}
+
+}  // namespace
+
+const ModelEntry* Experiment::find_model_entry(const std::string& model) const {
+  for (const ModelEntry& entry : models)
+    if (entry.spec.name == model) return &entry;
+  return nullptr;
+}
+
+TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
+                          const std::string& strategy) {
+  const ModelEntry& entry = choose_model(experiment, model);
+  const PlatformSetup& setup = choose_platform(experiment, platform);
+  TrainSpec spec;
+  spec.model = entry.spec;
+  spec.data.dataset = entry.dataset;
+  spec.parallel = choose_layout(experiment, platform, model, strategy);
+  spec.precision = setup.precision;
+  spec.recompute = setup.recompute;
+  spec.checkpoint = make_checkpoint_spec(experiment.checkpoints, entry.initial_weights);
+  take_training(experiment, spec);
+  spec.deterministic = experiment.deterministic;
+  spec.deterministic = spec.is_deterministic(platform != Platform::cpu);
+  require_sound(spec, setup.num_devices, fmt::format("strategy {} of {} on {}", strategy, model, enum_name(platform)));
+  return spec;
+}
+
+}  // namespace tprimat::suite

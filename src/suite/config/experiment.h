@@ -1,0 +1,88 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/launcher_settings.h"
+#include "spec/platform_settings.h"
+#include "spec/train_spec.h"
+
+namespace tprimat::suite {
+
+// One entry under `models:`.
+struct ModelEntry {
+  ModelSpec spec;                     // complete: what the config leaves out comes from the model catalogue
+  std::string given_name;             // models.<key>.name: "llama3.1_8b"; the key when absent
+  std::string dataset = "synthetic";  // or the prefix of a Megatron .bin/.idx pair
+  std::string initial_weights;        // folder of a Hugging Face model; empty: random weights
+  std::optional<std::string> tokenizer_path, nemo_recipe, primus_config;
+};
+
+// One entry under `hardware.platforms:` with what the other sections say of that platform.
+struct PlatformSetup {
+  std::string device_model;  // "H100", "MI300X", "auto" on cpu
+  int64_t num_devices = 1;
+  std::optional<double> memory_per_device_gb;
+  std::string software_stack;
+  Framework framework = Framework::native;  // default framework of the platform
+  Precision precision = Precision::bf16;
+  std::optional<double> usd_per_hour;  // of all devices together
+  std::map<Precision, double> peak_flops_override;
+  std::optional<double> tdp_watts;
+  Recompute recompute = Recompute::none;
+  bool activation_checkpointing = false;  // recompute is not none
+  PlatformSettings settings;
+};
+
+struct CheckpointSetup {
+  bool enabled = false;
+  int64_t save_interval = 1000;  // steps
+  int64_t keep_last = 2;
+};
+
+// A validated configuration. Made once by load_experiment, then passed as const.
+struct Experiment {
+  std::string name, description, version;
+  std::string methodology;  // default strategy
+  bool profiling = false, logging = true;
+  std::vector<ModelEntry> models;  // in the order of the file
+  std::map<Platform, PlatformSetup> platforms;
+  std::vector<Framework> frameworks;  // experiment.frameworks or FRAMEWORKS; empty: each platform's own
+  // strategy -> model -> platform -> layout
+  std::map<std::string, std::map<std::string, std::map<Platform, ParallelSpec>>> strategies;
+
+  LauncherSettings launch;
+  OptimizerSpec optimizer;
+  LossScaleSpec loss_scale;
+  AnomalySpec anomalies;
+  EvaluationSpec evaluation;
+  std::string data_split = DataSpec().split;
+  int64_t seed = 42;
+  std::optional<bool> deterministic;  // unstated: as TrainSpec says
+  int64_t micro_batch_size = 1, global_batch_size = 1, sequence_length = 0, steps = 0;
+  int64_t runs = 1;
+  std::optional<int64_t> fixed_warmup_steps;  // nothing: detect
+  CheckpointSetup checkpoints;
+  std::vector<std::string> performance_metrics,
+      memory_metrics;  // figures to show first, by the names in the result file
+
+  std::string planner_parameters;  // file of the planner's parameters; empty: the built-in ones
+  std::string output_directory = "./output";
+  std::string result_filename = "train_{platform}_{framework}_{model}.json";
+  std::string log_filename = "training_{framework}_{model}.log";
+  std::map<std::string, std::string> paths;  // "primus.installation" -> expanded path
+
+  const ModelEntry* find_model_entry(const std::string& name) const;  // nullptr when the config has no such model
+};
+
+// The training of one model on one platform under one strategy. Throws Error that lists the choices for an unknown
+// model, platform or strategy, and that names the broken rule and a layout that passes when the layout cannot run. A
+// single-device platform needs no entry under `strategies`. Where checkpoints are enabled, checkpoint.directory is
+// "checkpoints", relative to the run's own folder, which only the launcher knows; a run of the suite is a measurement
+// and begins anew (checkpoint.resume is false).
+TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
+                          const std::string& strategy);
+
+}  // namespace tprimat::suite

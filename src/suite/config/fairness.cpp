@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include "config/draft.h"
+#include "config/values.h"
+
+namespace tprimat::suite {
+namespace {
+
+// One thing in which two platforms differ.
+struct Difference {
+  std::string what;  // "precision"
+  std::string first, second;
+  std::string path;  // of the second platform's value
+};
+
+std::string print_sizes(const ParallelSpec& layout) {
+  const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(" ZeRO {}", layout.zero_stage);
+  const char* const sequence = layout.sequence_parallel && layout.tensor > 1 ? " SP" : "";
+  return fmt::format("TP {} PP {} VP {} DP {} CP {}{}{}", layout.tensor, layout.pipeline, layout.virtual_pipeline,
+                     layout.data, layout.context, zero, sequence);
+}
+
+std::string print_flag(const std::optional<bool>& flag) { return flag.value_or(false) ? "true" : "false"; }
+
+class PairAudit {
+ public:
+  PairAudit(const Draft& draft, Platform first, Platform second)
+      : draft_(draft),
+        first_(first),
+        second_(second),
+        a_(draft.experiment.platforms.at(first)),
+        b_(draft.experiment.platforms.at(second)) {}
+
+  // What makes the platforms do different work in every methodology.
+  std::vector<Difference> list_numeric() {
+    const std::string path = fmt::format("platform_optimizations.{}.", enum_name(second_));
+    add("precision", std::string(enum_name(a_.precision)), std::string(enum_name(b_.precision)), path + "precision");
+    add("activation_checkpointing", a_.activation_checkpointing ? "true" : "false",
+        b_.activation_checkpointing ? "true" : "false", path + "activation_checkpointing");
+    if (a_.activation_checkpointing && b_.activation_checkpointing)
+      add("recompute", std::string(enum_name(a_.recompute)), std::string(enum_name(b_.recompute)), path + "recompute");
+    return std::move(differences_);
+  }
+
+  // What must be the same as well where the configuration claims to be identical.
+  std::vector<Difference> list_all() {
+    differences_ = list_numeric();
+    const std::string path = fmt::format("platform_optimizations.{}.", enum_name(second_));
+    const PlatformSettings &a = a_.settings, &b = b_.settings;
+    add("fp8_hybrid", print_flag(a.fp8_hybrid), print_flag(b.fp8_hybrid), path + "fp8_hybrid");
+    add("fp8_param", print_flag(a.fp8_param), print_flag(b.fp8_param), path + "fp8_param");
+    if (a.flash_attention && b.flash_attention)
+      add("flash_attention", print_flag(a.flash_attention), print_flag(b.flash_attention), path + "flash_attention");
+    add("number of devices", std::to_string(a_.num_devices), std::to_string(b_.num_devices),
+        fmt::format("hardware.platforms.{}.num_gpus", enum_name(second_)));
+    add_layouts();
+    return std::move(differences_);
+  }
+
+ private:
+  void add(std::string what, std::string first, std::string second, std::string path) {
+    if (first != second)
+      differences_.push_back({std::move(what), std::move(first), std::move(second), std::move(path)});
+  }
+
+  void add_layouts() {
+    const std::string& strategy = draft_.experiment.methodology;
+    const auto found = draft_.experiment.strategies.find(strategy);
+    if (found == draft_.experiment.strategies.end()) return;
+    for (const auto& [model, by_platform] : found->second) {
+      if (by_platform.count(first_) == 0 || by_platform.count(second_) == 0) continue;
+      add(fmt::format("layout of {}", model), print_sizes(by_platform.at(first_)), print_sizes(by_platform.at(second_)),
+          fmt::format("parallelism.{}.{}.{}", strategy, model, enum_name(second_)));
+    }
+  }
+
+  const Draft& draft_;
+  Platform first_, second_;
+  const PlatformSetup &a_, &b_;
+  std::vector<Difference> differences_;
+};
+
+void report(const Draft& draft, Platform first, Platform second) {
+  const bool identical = draft.experiment.methodology == "identical_config";
+  PairAudit audit(draft, first, second);
+  for (const Difference& difference : identical ? audit.list_all() : audit.list_numeric()) {
+    if (!draft.diagnosis.is_sound(difference.path)) continue;
+    Problem problem{fmt::format("{} differs: {} on {}, {} on {}", difference.what, difference.first, enum_name(first),
+                                difference.second, enum_name(second)),
+                    origin_of(draft.tree, difference.path), ""};
+    if (identical) {
+      problem.what = "identical_config: " + problem.what;
+      problem.hint = "make them the same, or choose another methodology";
+      draft.diagnosis.add_error(std::move(problem));
+    } else {
+      problem.hint = "their speeds are then not those of the same work; methodology identical_config refuses this";
+      draft.diagnosis.add_warning(std::move(problem));
+    }
+  }
+}
+
+}  // namespace
+
+void check_fairness(const Draft& draft) {
+  const auto& platforms = draft.experiment.platforms;
+  for (auto first = platforms.begin(); first != platforms.end(); ++first)
+    for (auto second = std::next(first); second != platforms.end(); ++second)
+      report(draft, first->first, second->first);
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,242 @@
+#include "config/layers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/check_tree.h"
+#include "config/load.h"
+#include "config/values.h"
+#include "config/variables.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+
+namespace embedded {
+extern const std::string_view default_yaml;
+}
+
+namespace {
+
+const Origin k_default_origin{Provenance::built_in};
+constexpr const char* k_variable_hint =
+    "accepted are CONFIG_<SECTION>_<KEY>, such as CONFIG_TRAINING_DATA_SEQ_LENGTH, and CONFIG_OUTPUT_DIR, "
+    "CONFIG_AMD_NUM_GPUS, CONFIG_NVD_NUM_GPUS; unset it if it belongs to another program";
+
+YamlNode read_default() { return parse_yaml(default_config_text(), k_default_origin).root; }
+
+YamlNode read_file_layer(const ConfigLayers& layers, Diagnosis& diagnosis) {
+  YamlDocument document = parse_yaml(layers.file_text, layers.file_name);
+  for (const Problem& duplicate : document.duplicates) diagnosis.add_error(duplicate);
+  if (document.root.kind == YamlNode::Kind::null)
+    throw Error(Problem{"the file is empty", layers.file_name, "tprimat config init --force writes one to start from"});
+  if (!document.root.is_map())
+    throw Error(Problem{"is not a configuration: it must consist of sections such as  models:  and  training:",
+                        layers.file_name, "tprimat config show prints an example"});
+  canonicalize_keys(config_schema(), document.root, diagnosis);
+  return std::move(document.root);
+}
+
+// `over` onto the built-in default.
+void merge_file(const KeySchema& schema, YamlNode& base, const YamlNode& over) {
+  base.origin = over.origin;
+  for (const YamlEntry& entry : over.entries) {
+    const KeySchema* below = schema.find(entry.key);
+    YamlNode* found = base.find(entry.key);
+    const bool section = below != nullptr && below->kind == KeySchema::Kind::section;
+    if (section && found != nullptr && found->is_map() && entry.value.is_map())
+      merge_file(*below, *found, entry.value);
+    else if (found != nullptr)
+      *found = entry.value;
+    else
+      base.entries.push_back(entry);
+  }
+}
+
+// An override changes the keys that it names and no others.
+void merge_override(YamlNode& base, const YamlNode& over) {
+  if (!over.is_map() || !base.is_map()) {
+    base = over;
+    return;
+  }
+  for (const YamlEntry& entry : over.entries) merge_override(base[entry.key], entry.value);
+}
+
+const KeySchema* step_into(const KeySchema& schema, const std::string& key) {
+  return schema.kind == KeySchema::Kind::named ? &schema.each[0] : schema.find(key);
+}
+
+const KeySchema& schema_at(const std::string& path) {
+  const KeySchema* schema = &config_schema();
+  for (const std::string& part : split_path(path)) schema = step_into(*schema, part);
+  return *schema;
+}
+
+// A text is taken as it is; where a list or a section belongs, [..] and {..} are YAML.
+YamlNode read_override(const KeySchema& schema, const std::string& text, const Origin& origin, Diagnosis& diagnosis) {
+  const bool structured = schema.kind != KeySchema::Kind::value || schema.type == ValueType::text_list;
+  if (!structured || text.empty() || (text[0] != '{' && text[0] != '[')) return yaml_scalar(text, origin);
+  YamlDocument document = parse_yaml(text, origin);
+  for (const Problem& duplicate : document.duplicates) diagnosis.add_error(duplicate);
+  canonicalize_keys(schema, document.root, diagnosis);
+  return std::move(document.root);
+}
+
+void assign(YamlNode& tree, const std::string& path, const YamlNode& value) {
+  YamlNode* node = &tree;
+  for (const std::string& part : split_path(path)) {
+    YamlNode& below = (*node)[part];
+    if (!below.origin.known()) below.origin = value.origin;
+    node = &below;
+  }
+  merge_override(*node, value);
+}
+
+class EnvironmentLayer {
+ public:
+  EnvironmentLayer(YamlNode& tree, const Environment& environment, Diagnosis& diagnosis)
+      : tree_(tree), environment_(environment), diagnosis_(diagnosis) {}
+
+  // A variable with a name of its own is meant for hands, CONFIG_<UPPER_PATH> for scripts: the former wins.
+  void apply() {
+    const std::vector<ConfigVariable> known = list_path_variables(config_schema(), tree_);
+    for (const auto& [name, value] : environment_)
+      if (name.starts_with("CONFIG_") && !value.empty() && !is_named(name)) apply_path(name, value, known);
+    for (const ConfigVariable& variable : named_variables())
+      if (const std::string* value = find_variable(environment_, variable.name)) apply_named(variable, *value);
+  }
+
+ private:
+  static bool is_named(const std::string& name) {
+    const auto& named = named_variables();
+    return std::any_of(named.begin(), named.end(),
+                       [&](const ConfigVariable& variable) { return variable.name == name; });
+  }
+
+  void apply_named(const ConfigVariable& variable, const std::string& value) {
+    const std::string platform_prefix = "hardware.platforms.";
+    const std::string platform = variable.path.substr(0, variable.path.rfind('.'));
+    if (!variable.path.starts_with(platform_prefix) || find_path(tree_, platform) != nullptr)
+      return set(variable.name, variable.path, value);
+    diagnosis_.add_warning({fmt::format("is set, but the configuration has no platform {}; it changes nothing",
+                                        platform.substr(platform_prefix.size())),
+                            "environment " + variable.name, ""});
+  }
+
+  void apply_path(const std::string& name, const std::string& value, const std::vector<ConfigVariable>& known) {
+    std::vector<std::string> names, paths;
+    for (const ConfigVariable& variable : known) {
+      names.push_back(variable.name);
+      if (variable.name == name && std::find(paths.begin(), paths.end(), variable.path) == paths.end())
+        paths.push_back(variable.path);
+    }
+    if (paths.size() == 1) {
+      refuse_second(name, paths[0], value);
+      return set(name, paths[0], value);
+    }
+    if (paths.size() > 1) {
+      diagnosis_.add_error(
+          {fmt::format("may mean {}", join(paths, " or ")), "environment " + name, "use --set instead"});
+      return;
+    }
+    for (const ConfigVariable& variable : named_variables()) names.push_back(variable.name);
+    const std::string meant = nearest_word(name, names);
+    diagnosis_.add_error({"names no key of the configuration", "environment " + name,
+                          meant.empty() ? k_variable_hint : fmt::format("did you mean {}?", meant)});
+  }
+
+  void refuse_second(const std::string& name, const std::string& path, const std::string& value) {
+    const YamlNode* present = find_path(tree_, path);
+    if (present == nullptr || present->origin.provenance != Provenance::environment || present->scalar == value) return;
+    diagnosis_.add_error(
+        {fmt::format("sets {} to '{}', but {} sets it to '{}'", path, value, present->origin.place, present->scalar),
+         "environment " + name, "unset one of them"});
+  }
+
+  void set(const std::string& name, const std::string& path, const std::string& value) {
+    assign(tree_, path, read_override(schema_at(path), value, {Provenance::environment, name}, diagnosis_));
+  }
+
+  YamlNode& tree_;
+  const Environment& environment_;
+  Diagnosis& diagnosis_;
+};
+
+// A named thing that does not exist, but that looks like one that does, is a slip and not a new one.
+void refuse_near_names(const YamlNode& tree, const std::string& path, const std::string& where) {
+  const KeySchema* schema = &config_schema();
+  const YamlNode* node = &tree;
+  for (const std::string& part : split_path(path)) {
+    const YamlNode* below = node == nullptr ? nullptr : node->find(part);
+    if (schema->kind == KeySchema::Kind::named && schema->names == NameKind::any && node != nullptr &&
+        below == nullptr) {
+      std::vector<std::string> names;
+      for (const YamlEntry& entry : node->entries) names.push_back(entry.key);
+      const std::string meant = nearest_word(part, names);
+      if (!meant.empty())
+        throw Error(
+            Problem{fmt::format("there is no '{}' here", part), where, fmt::format("did you mean '{}'?", meant)});
+    }
+    node = below;
+    schema = step_into(*schema, part);
+  }
+}
+
+// Sets one key; `origin` is what errors name.
+void apply_value(YamlNode& tree, const std::string& key, const std::string& text, const Origin& origin,
+                 Diagnosis& diagnosis) {
+  try {
+    const std::string path = canonical_path(key, origin.text());
+    const YamlNode value = read_override(schema_at(path), text, origin, diagnosis);
+    if (!value.is_map()) refuse_near_names(tree, path, origin.text());
+    assign(tree, path, value);
+  } catch (const Error& error) {
+    for (const Problem& problem : error.problems()) diagnosis.add_error(problem);
+  }
+}
+
+void apply_set(YamlNode& tree, const std::string& text, Diagnosis& diagnosis) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    diagnosis.add_error(
+        {fmt::format("'{}' must be KEY=VALUE", text), "--set", "for example --set training.data.seq_length=4096"});
+    return;
+  }
+  const std::string key = text.substr(0, equals);
+  apply_value(tree, key, text.substr(equals + 1), {Provenance::option, "--set " + key}, diagnosis);
+}
+
+}  // namespace
+
+std::string_view default_config_text() { return embedded::default_yaml; }
+
+std::string canonical_path(const std::string& path, const std::string& where) {
+  const KeySchema* schema = &config_schema();
+  std::string canonical;
+  for (const std::string& part : split_path(path)) {
+    const std::string key = canonical_key(*schema, part);
+    const std::vector<std::string> accepted = accepted_keys(*schema);
+    const KeySchema* below = step_into(*schema, key);
+    const bool known = accepted.empty() || std::find(accepted.begin(), accepted.end(), key) != accepted.end();
+    if (below == nullptr || !known || part.empty())
+      throw Error(Problem{fmt::format("unknown key '{}'{}", part, canonical.empty() ? "" : " in " + canonical), where,
+                          suggest_key(part, *schema)});
+    canonical = join_path(canonical, key);
+    schema = below;
+  }
+  return canonical;
+}
+
+YamlNode merge_layers(const ConfigLayers& layers, Diagnosis& diagnosis) {
+  YamlNode tree = read_default();
+  canonicalize_keys(config_schema(), tree, diagnosis);
+  if (layers.has_file) merge_file(config_schema(), tree, read_file_layer(layers, diagnosis));
+  EnvironmentLayer(tree, layers.environment, diagnosis).apply();
+  for (const std::string& text : layers.overrides) apply_set(tree, text, diagnosis);
+  if (layers.strategy)
+    apply_value(tree, "experiment.methodology", *layers.strategy, {Provenance::option, "--strategy"}, diagnosis);
+  expand_variables(tree, layers.environment, diagnosis);
+  return tree;
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,185 @@
+#include "config/layout_rules.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace tprimat::suite {
+namespace {
+
+bool divides(int64_t part, int64_t whole) { return whole % part == 0; }
+
+class RuleList {
+ public:
+  RuleList(const LayoutTask& task, const ParallelSpec& layout) : task_(task), layout_(layout) {}
+
+  std::vector<std::string> check(std::optional<int64_t> stated_accumulation) && {
+    check_devices();
+    check_batch(stated_accumulation);
+    check_tensor();
+    check_pipeline();
+    check_context();
+    return std::move(broken_);
+  }
+
+ private:
+  void require(bool holds, std::string sentence) {
+    if (!holds) broken_.push_back(std::move(sentence));
+  }
+
+  void check_devices() {
+    // In floating point: the product of four stated sizes may pass 2^63.
+    const double ranks = static_cast<double>(layout_.tensor) * static_cast<double>(layout_.pipeline) *
+                         static_cast<double>(layout_.data) * static_cast<double>(layout_.context);
+    require(ranks == static_cast<double>(task_.devices),
+            fmt::format("TP {} x PP {} x DP {} x CP {} = {:.0f} is not the number of devices {}", layout_.tensor,
+                        layout_.pipeline, layout_.data, layout_.context, ranks, task_.devices));
+  }
+
+  void check_batch(std::optional<int64_t> stated_accumulation) {
+    const int64_t unit = task_.micro_batch_size * layout_.data;
+    const bool whole = divides(unit, task_.global_batch_size);
+    require(whole, fmt::format("GBS {} is not a multiple of MBS {} x DP {} = {}", task_.global_batch_size,
+                               task_.micro_batch_size, layout_.data, unit));
+    if (!whole || !stated_accumulation) return;
+    const int64_t follows = task_.global_batch_size / unit;
+    require(*stated_accumulation == follows,
+            fmt::format("GA {} contradicts GBS {} / (MBS {} x DP {}) = {}", *stated_accumulation,
+                        task_.global_batch_size, task_.micro_batch_size, layout_.data, follows));
+  }
+
+  void check_tensor() {
+    const ModelSpec& model = task_.model;
+    const int64_t tensor = layout_.tensor, kv = model.num_key_value_heads;
+    require(divides(tensor, model.num_attention_heads),
+            fmt::format("TP {} does not divide the {} attention heads", tensor, model.num_attention_heads));
+    require(divides(tensor, kv) || divides(kv, tensor),
+            fmt::format("TP {} neither divides the {} KV heads nor is a multiple of them", tensor, kv));
+    require(divides(tensor, model.ffn_hidden_size),
+            fmt::format("TP {} does not divide ffn_hidden_size {}", tensor, model.ffn_hidden_size));
+  }
+
+  void check_pipeline() {
+    const int64_t stages = layout_.pipeline * layout_.virtual_pipeline;
+    require(
+        divides(stages, layout_.pipeline_units(task_.model.num_layers)),
+        fmt::format("PP {} x VP {} = {} does not divide the {} layers{}", layout_.pipeline, layout_.virtual_pipeline,
+                    stages, task_.model.num_layers, layout_.ends_as_layers ? ", the embedding and the loss" : ""));
+    require(!layout_.ends_as_layers || layout_.pipeline > 1, "embedding_and_loss_as_layers needs PP above 1");
+    require(layout_.virtual_pipeline == 1 || layout_.pipeline > 1,
+            fmt::format("VP {} needs PP above 1", layout_.virtual_pipeline));
+    const int64_t unit = task_.micro_batch_size * layout_.data;
+    if (layout_.virtual_pipeline == 1 || !divides(unit, task_.global_batch_size)) return;
+    const int64_t micro_batches = task_.global_batch_size / unit;
+    require(divides(layout_.pipeline, micro_batches),
+            fmt::format("VP {} interleaves the stages, which needs PP {} to divide GA {}", layout_.virtual_pipeline,
+                        layout_.pipeline, micro_batches));
+  }
+
+  // Megatron-LM balances causal work by giving each rank two chunks of the sequence, one from each end.
+  void check_context() {
+    const int64_t chunks = layout_.context == 1 ? 1 : 2 * layout_.context;
+    require(divides(chunks, task_.sequence_length),
+            fmt::format("SL {} is not a multiple of 2 x CP = {}", task_.sequence_length, chunks));
+    if (!layout_.sequence_parallel || !divides(chunks, task_.sequence_length)) return;
+    const int64_t tokens = task_.micro_batch_size * (task_.sequence_length / layout_.context);
+    require(
+        divides(layout_.tensor, tokens),
+        fmt::format("SP splits the MBS {} x SL {} / CP {} = {} tokens of a micro batch, which TP {} does not divide",
+                    task_.micro_batch_size, task_.sequence_length, layout_.context, tokens, layout_.tensor));
+  }
+
+  const LayoutTask& task_;
+  const ParallelSpec& layout_;
+  std::vector<std::string> broken_;
+};
+
+std::vector<int64_t> list_divisors(int64_t number) {
+  std::vector<int64_t> divisors;
+  for (int64_t candidate = 1; candidate * candidate <= number; ++candidate) {
+    if (number % candidate != 0) continue;
+    divisors.push_back(candidate);
+    if (candidate != number / candidate) divisors.push_back(number / candidate);
+  }
+  return divisors;
+}
+
+// How far a layout is from the wanted one: the factors between their sizes, in powers of two. TP and PP decide memory,
+// so DP is free.
+double distance(const ParallelSpec& layout, const ParallelSpec& wanted) {
+  const auto apart = [](int64_t a, int64_t b) {
+    return std::fabs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+  };
+  const double tie_break = 1e-3 * std::log2(static_cast<double>(layout.tensor * layout.pipeline));
+  return apart(layout.tensor, wanted.tensor) + apart(layout.pipeline, wanted.pipeline) +
+         apart(layout.context, wanted.context) + tie_break;
+}
+
+}  // namespace
+
+std::vector<std::string> list_broken_rules(const LayoutTask& task, const ParallelSpec& layout,
+                                           std::optional<int64_t> stated_accumulation) {
+  return RuleList(task, layout).check(stated_accumulation);
+}
+
+std::optional<ParallelSpec> find_sound_layout(const LayoutTask& task, const ParallelSpec& wanted) {
+  std::optional<ParallelSpec> best;
+  const auto consider = [&](ParallelSpec layout) {
+    const int64_t others = layout.tensor * layout.pipeline * layout.context;
+    if (task.devices % others != 0) return;
+    layout.data = task.devices / others;
+    if (!list_broken_rules(task, layout).empty()) return;
+    if (!best || distance(layout, wanted) < distance(*best, wanted)) best = layout;
+  };
+  for (const int64_t tensor : list_divisors(task.devices))
+    for (const int64_t pipeline : list_divisors(task.devices / tensor)) {
+      if (pipeline > task.model.num_layers || tensor > task.model.num_attention_heads) continue;
+      ParallelSpec layout = wanted;
+      layout.tensor = tensor;
+      layout.pipeline = pipeline;
+      layout.ends_as_layers = wanted.ends_as_layers && pipeline > 1;
+      for (const int64_t context : {int64_t{1}, wanted.context})
+        for (const int64_t stages : {int64_t{1}, wanted.virtual_pipeline}) {
+          layout.context = context;
+          layout.virtual_pipeline = stages;
+          consider(layout);
+        }
+    }
+  return best;
+}
+
+std::string print_layout(const LayoutTask& task, const ParallelSpec& layout) {
+  std::string text = fmt::format("TP: {}, PP: {}, ", layout.tensor, layout.pipeline);
+  if (layout.virtual_pipeline != 1) text += fmt::format("VP: {}, ", layout.virtual_pipeline);
+  if (layout.context != 1) text += fmt::format("CP: {}, ", layout.context);
+  if (layout.ends_as_layers) text += "embedding_and_loss_as_layers: true, ";
+  const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(", ZeRO: {}", layout.zero_stage);
+  return fmt::format("{{{}DP: {}, GA: {}{}}}", text, layout.data,
+                     task.global_batch_size / (task.micro_batch_size * layout.data), zero);
+}
+
+std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted) {
+  if (const auto sound = find_sound_layout(task, wanted)) return "a layout that passes: " + print_layout(task, *sound);
+  const int64_t unit = task.micro_batch_size * task.devices;
+  LayoutTask roomier = task;
+  roomier.global_batch_size = (task.global_batch_size + unit - 1) / unit * unit;
+  if (const auto sound = find_sound_layout(roomier, wanted))
+    return fmt::format("with global_batch_size: {}, a layout that passes: {}", roomier.global_batch_size,
+                       print_layout(roomier, *sound));
+  return fmt::format("no layout of {} devices fits this model; change the number of devices", task.devices);
+}
+
+double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision,
+                            const OptimizerSpec& optimizer, int64_t zero_stage) {
+  const bool full = precision == Precision::fp32 || precision == Precision::tf32;
+  const auto shared_from = [&](int64_t stage) { return zero_stage >= stage ? static_cast<double>(layout.data) : 1.0; };
+  const double masters = full || !optimizer.master_weights ? 0 : 4;
+  const double moments = optimizer.moments == MomentFormat::bf16 ? 4 : 8;
+  const double states = (masters + moments) / shared_from(1);
+  const double gradients = 4 / shared_from(2);
+  const double weights = (full ? 4 : 2) / shared_from(3);
+  const double shards = static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline);
+  return static_cast<double>(count_parameters(model).total()) * (states + gradients + weights) / shards;
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/draft.h"
+#include "config/layout_rules.h"
+#include "config/values.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+ParallelSpec spec_of(const raw::Layout& layout, const std::string& strategy) {
+  ParallelSpec spec;
+  spec.strategy = strategy;
+  spec.tensor = layout.tensor.value_or(1);
+  spec.pipeline = layout.pipeline.value_or(1);
+  spec.virtual_pipeline = layout.virtual_pipeline.value_or(1);
+  spec.data = layout.data.value_or(1);
+  spec.context = layout.context.value_or(1);
+  spec.sequence_parallel = layout.sequence_parallel.value_or(false);
+  spec.ends_as_layers = layout.ends_as_layers.value_or(false);
+  spec.zero_stage = layout.zero_stage.value_or(0);
+  return spec;
+}
+
+std::string print_rules(const std::vector<std::string>& rules) { return join(rules, "; "); }
+
+// One layout of one model on one platform.
+class LayoutResolver {
+ public:
+  LayoutResolver(Draft& draft, const ModelSpec& model, Platform platform)
+      : draft_(draft),
+        model_(model),
+        platform_(platform),
+        setup_(draft.experiment.platforms.at(platform)),
+        task_{model, setup_.num_devices, draft.experiment.micro_batch_size, draft.experiment.global_batch_size,
+              draft.experiment.sequence_length} {}
+
+  void resolve(const std::string& strategy, raw::Layout& layout) {
+    path_ = fmt::format("parallelism.{}.{}.{}", strategy, model_.name, enum_name(platform_));
+    if (!inputs_are_sound()) return;
+    ParallelSpec spec = spec_of(layout, strategy);
+    if (!layout.data) spec.data = follow_data(spec);
+    const std::vector<std::string> broken = list_broken_rules(task_, spec, layout.accumulation);
+    if (broken.empty()) {
+      fill_absent(layout, spec);
+      warn_memory(spec);
+    } else {
+      report(strategy, spec, broken);
+    }
+    draft_.experiment.strategies[strategy][model_.name][platform_] = spec;
+  }
+
+  // What a platform with one device does when no layout is stated.
+  void check_single_device() {
+    path_ = fmt::format("hardware.platforms.{}", enum_name(platform_));
+    if (!inputs_are_sound()) return;
+    const std::vector<std::string> broken = list_broken_rules(task_, ParallelSpec{});
+    if (!broken.empty())
+      draft_.diagnosis.add_error(
+          {fmt::format("{} on one {} device: {}", model_.name, enum_name(platform_), print_rules(broken)),
+           origin_of(draft_.tree, "training.data.global_batch_size"), suggest_layout(task_, ParallelSpec{})},
+          "training.data");
+    else
+      warn_memory(ParallelSpec{});
+  }
+
+  // The chosen strategy says nothing of this model on this platform, which has several devices.
+  void report_missing(const std::string& strategy, bool strategy_exists) {
+    path_ = "parallelism." + strategy;
+    if (!inputs_are_sound()) return;
+    const std::string what = fmt::format("strategy '{}' has no layout for {} on {}, which has {} devices", strategy,
+                                         model_.name, enum_name(platform_), setup_.num_devices);
+    const std::string hint = fmt::format("{}, under parallelism.{}.{}.{}", suggest_layout(task_, ParallelSpec{}),
+                                         strategy, model_.name, enum_name(platform_));
+    const std::string origin = origin_of(draft_.tree, strategy_exists ? path_ : "experiment.methodology");
+    if (strategy_exists)
+      draft_.diagnosis.add_warning({what + "; it cannot be trained there", origin, hint});
+    else
+      draft_.diagnosis.add_error({what, origin, hint});
+  }
+
+ private:
+  bool inputs_are_sound() const {
+    return draft_.diagnosis.are_sound({path_, "training.data", "models." + model_.name,
+                                       fmt::format("hardware.platforms.{}.num_gpus", enum_name(platform_))});
+  }
+
+  int64_t follow_data(const ParallelSpec& spec) const {
+    const double others =
+        static_cast<double>(spec.tensor) * static_cast<double>(spec.pipeline) * static_cast<double>(spec.context);
+    const double data = static_cast<double>(task_.devices) / others;
+    return data >= 1 ? static_cast<int64_t>(data) : 1;
+  }
+
+  void fill_absent(raw::Layout& layout, const ParallelSpec& spec) {
+    take_or(draft_, layout.tensor, path_ + ".tensor_model_parallel_size", spec.tensor);
+    take_or(draft_, layout.pipeline, path_ + ".pipeline_model_parallel_size", spec.pipeline);
+    take_or(draft_, layout.data, path_ + ".data_parallel_size", spec.data,
+            derived_by("follows from the number of devices"));
+    take_or(draft_, layout.accumulation, path_ + ".gradient_accumulation_steps",
+            task_.global_batch_size / (task_.micro_batch_size * spec.data), derived_by("follows from the batch sizes"));
+    take_or(draft_, layout.zero_stage, path_ + ".zero_stage", spec.zero_stage);
+  }
+
+  void report(const std::string& strategy, const ParallelSpec& spec, const std::vector<std::string>& broken) {
+    const Problem problem{fmt::format("{} cannot run: {}", path_, print_rules(broken)), origin_of(draft_.tree, path_),
+                          suggest_layout(task_, spec)};
+    const std::string count = fmt::format("hardware.platforms.{}.num_gpus", enum_name(platform_));
+    const bool chosen = strategy == draft_.experiment.methodology;
+    const bool narrowed = is_overridden(draft_.tree, count) ||
+                          is_overridden(draft_.tree, "training.data.global_batch_size") ||
+                          is_overridden(draft_.tree, "training.data.micro_batch_size") ||
+                          is_overridden(draft_.tree, "training.data.seq_length");
+    if (!chosen && narrowed)
+      draft_.diagnosis.add_warning(problem);
+    else
+      draft_.diagnosis.add_error(problem, path_);
+  }
+
+  void warn_memory(const ParallelSpec& spec) {
+    if (!setup_.memory_per_device_gb) return;
+    const double room = *setup_.memory_per_device_gb * 1e9;
+    const auto state_bytes = [&](int64_t zero_stage) {
+      return estimate_state_bytes(model_, spec, setup_.precision, draft_.experiment.optimizer, zero_stage);
+    };
+    const double whole = state_bytes(spec.zero_stage);
+    if (whole <= room) return;
+    const double sharded = state_bytes(3);
+    const std::string what = fmt::format(
+        "{}: weights, gradients and optimizer state of {} take {} per device, {} more than its {}, before any "
+        "activation",
+        path_, model_.name, format_gb(whole), format_gb(whole - room), format_gb(room));
+    const std::string hint =
+        spec.data > 1 && sharded <= room
+            ? fmt::format("sharded over the {} data-parallel ranks (zero_stage: 3, FSDP) it takes {}, with {} to spare",
+                          spec.data, format_gb(sharded), format_gb(room - sharded))
+            : std::string("use more devices, or more TP and PP");
+    draft_.diagnosis.add_warning({what, origin_of(draft_.tree, path_), hint});
+  }
+
+  Draft& draft_;
+  const ModelSpec& model_;
+  Platform platform_;
+  const PlatformSetup& setup_;
+  LayoutTask task_;
+  std::string path_;
+};
+
+std::vector<std::string> model_names(const Draft& draft) {
+  std::vector<std::string> names;
+  for (const auto& [name, model] : draft.raw.models.entries) names.push_back(name);
+  return names;
+}
+
+void report_unknown_model(Draft& draft, const std::string& strategy, const std::string& name) {
+  const std::vector<std::string> names = model_names(draft);
+  const std::string meant = nearest_word(name, names);
+  draft.diagnosis.add_error(
+      {fmt::format("parallelism.{}.{} names no model; the models are {}", strategy, name, join(names, ", ")),
+       origin_of(draft.tree, fmt::format("parallelism.{}.{}", strategy, name)),
+       meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
+}
+
+void resolve_strategy(Draft& draft, const std::string& strategy, raw::LayoutsByModel& by_model) {
+  for (auto& [name, by_platform] : by_model.entries) {
+    const ModelEntry* model = draft.experiment.find_model_entry(name);
+    if (model == nullptr) {
+      if (draft.diagnosis.is_sound("models")) report_unknown_model(draft, strategy, name);
+      continue;
+    }
+    for (auto& [key, layout] : by_platform.entries) {
+      const auto platform = parse_enum<Platform>(key);
+      if (platform && draft.experiment.platforms.count(*platform) != 0)
+        LayoutResolver(draft, model->spec, *platform).resolve(strategy, layout);
+    }
+  }
+}
+
+// SL against the model itself, whatever the layout.
+void check_sequence(Draft& draft, const ModelSpec& model) {
+  const std::string path = "training.data.seq_length";
+  if (draft.experiment.sequence_length <= model.max_position_embeddings) return;
+  if (!draft.diagnosis.are_sound({path, "models." + model.name})) return;
+  draft.diagnosis.add_error(
+      {fmt::format("SL fits the model: training.data.seq_length {} is above max_position_embeddings {} of models.{}",
+                   draft.experiment.sequence_length, model.max_position_embeddings, model.name),
+       origin_of(draft.tree, path), fmt::format("seq_length: {} would pass", model.max_position_embeddings)});
+}
+
+bool has_layout(const raw::Config& config, const std::string& strategy, const std::string& model, Platform platform) {
+  const raw::LayoutsByModel* by_model = config.parallelism.find(strategy);
+  const raw::LayoutsByPlatform* by_platform = by_model == nullptr ? nullptr : by_model->find(model);
+  return by_platform != nullptr && by_platform->find(std::string(enum_name(platform))) != nullptr;
+}
+
+void check_methodology_name(Draft& draft) {
+  std::vector<std::string> names = {"single", "maximum_performance", "identical_config"};
+  for (const auto& [name, layouts] : draft.raw.parallelism.entries) names.push_back(name);
+  const std::string& chosen = draft.experiment.methodology;
+  if (std::find(names.begin(), names.end(), chosen) != names.end()) return;
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const std::string meant = nearest_word(chosen.substr(0, 64), names);
+  draft.diagnosis.add_error(
+      {fmt::format("'{}' is no strategy; the choices are {}", chosen, join(names, ", ")),
+       origin_of(draft.tree, "experiment.methodology"), meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)},
+      "experiment.methodology");
+}
+
+// Every model on every platform needs a layout of the chosen strategy, unless the platform has one device.
+void check_chosen_strategy(Draft& draft) {
+  if (!draft.diagnosis.are_sound({"experiment.methodology", "parallelism"})) return;
+  const std::string strategy = draft.experiment.methodology;
+  const raw::LayoutsByModel* layouts = draft.raw.parallelism.find(strategy);
+  const bool exists = layouts != nullptr && !layouts->entries.empty();
+  for (const ModelEntry& model : draft.experiment.models)
+    for (const auto& [platform, setup] : draft.experiment.platforms) {
+      if (has_layout(draft.raw, strategy, model.spec.name, platform)) continue;
+      LayoutResolver resolver(draft, model.spec, platform);
+      if (setup.num_devices == 1)
+        resolver.check_single_device();
+      else
+        resolver.report_missing(strategy, exists);
+    }
+}
+
+}  // namespace
+
+void resolve_layouts(Draft& draft) {
+  for (const ModelEntry& model : draft.experiment.models) check_sequence(draft, model.spec);
+  for (auto& [strategy, by_model] : draft.raw.parallelism.entries) resolve_strategy(draft, strategy, by_model);
+  check_methodology_name(draft);
+  check_chosen_strategy(draft);
+}
+
+}  // namespace tprimat::suite

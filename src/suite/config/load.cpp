@@ -1,0 +1,142 @@
+#include "config/load.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/files.h"
+#include "config/check_tree.h"
+#include "config/draft.h"
+#include "config/layers.h"
+#include "config/raw_tree.h"
+#include "config/values.h"
+#include "config/variables.h"
+
+namespace tprimat::suite {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* k_usual_file = "config.yaml";
+
+LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin origin) {
+  check_values(config_schema(), tree, diagnosis);
+  Draft draft{tree, diagnosis, read_raw(tree), {}, {}};
+  resolve_training(draft);
+  resolve_models(draft);
+  resolve_loop(draft);
+  resolve_platforms(draft);
+  resolve_launch(draft);
+  resolve_figures(draft);
+  resolve_layouts(draft);
+  check_fairness(draft);
+  if (!diagnosis.errors().empty()) throw Error(diagnosis.errors());
+  YamlNode settings = write_raw(draft.raw, tree, draft.derived);
+  return {std::move(draft.experiment), diagnosis.warnings(), std::move(origin), std::move(settings)};
+}
+
+LoadedExperiment load_layers(const ConfigLayers& layers) {
+  Diagnosis diagnosis;
+  const YamlNode tree = merge_layers(layers, diagnosis);
+  return resolve(
+      tree, diagnosis,
+      layers.has_file ? Origin{Provenance::file, std::string(layers.file_name)} : Origin{Provenance::built_in});
+}
+
+// A file larger than any configuration is not read whole first.
+std::string read_config_file(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
+  if (!error && size > k_yaml_most_bytes) throw Error(Problem{"is larger than any configuration (1 MiB)", path, ""});
+  return read_file(path);
+}
+
+void list_keys_at(const KeySchema& schema, const std::string& path, const std::vector<std::string>& aliases,
+                  std::vector<KeyDoc>& keys) {
+  if (schema.kind == KeySchema::Kind::value) keys.push_back({path, describe_type(schema), schema.doc, aliases});
+  if (schema.kind == KeySchema::Kind::named)
+    list_keys_at(schema.each[0],
+                 path + (schema.names == NameKind::any        ? ".<name>"
+                         : schema.names == NameKind::platform ? ".<platform>"
+                                                              : ".<framework>"),
+                 {}, keys);
+  for (const auto& [key, below] : schema.keys) {
+    std::vector<std::string> spellings;
+    for (const KeyAlias& alias : schema.aliases)
+      if (alias.key == key) spellings.emplace_back(alias.alias);
+    list_keys_at(below, join_path(path, key), spellings, keys);
+  }
+}
+
+std::string export_value(const YamlNode& node) {
+  if (node.is_scalar()) return node.scalar;
+  std::string list;
+  for (const YamlNode& item : node.items) list += (list.empty() ? "" : ",") + item.scalar;
+  return list;
+}
+
+void list_exports_at(const YamlNode& node, const std::string& path, std::vector<ExportedVariable>& exports) {
+  if (!node.is_map() && node.kind != YamlNode::Kind::null)
+    exports.push_back({variable_name(path), export_value(node), path});
+  for (const YamlEntry& entry : node.entries) list_exports_at(entry.value, join_path(path, entry.key), exports);
+}
+
+// Models a-b, a_b and A_B would all be CONFIG_MODELS_A_B_...: one such group is enough to say so.
+void refuse_shared_variables(const std::vector<ExportedVariable>& exports) {
+  std::map<std::string, std::string> paths;
+  for (const ExportedVariable& each : exports) {
+    const auto [first, is_new] = paths.try_emplace(each.name, each.path);
+    if (!is_new)
+      throw Error(Problem{fmt::format("{} and {} would be the same variable {}", first->second, each.path, each.name),
+                          "", "rename one: names must differ in more than case and punctuation"});
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> current_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const size_t equals = text.find('=');
+    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return variables;
+}
+
+LoadedExperiment load_experiment(const ConfigSources& sources) {
+  std::error_code error;
+  if (!sources.path && !fs::exists(k_usual_file, error))
+    return load_layers({"", "", false, sources.environment, sources.overrides, sources.strategy});
+  const std::string path = sources.path.value_or(k_usual_file);
+  return load_experiment_text(read_config_file(path), path, sources);
+}
+
+LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources) {
+  return load_layers({text, name, true, sources.environment, sources.overrides, sources.strategy});
+}
+
+std::string canonical_key_path(const std::string& path) { return canonical_path(path, "key " + path); }
+
+std::vector<ExportedVariable> list_exports(const YamlNode& settings) {
+  std::vector<ExportedVariable> exports;
+  list_exports_at(settings, "", exports);
+  refuse_shared_variables(exports);
+  return exports;
+}
+
+std::vector<ExportedVariable> list_named_variables() {
+  std::vector<ExportedVariable> variables;
+  for (const ConfigVariable& variable : named_variables()) variables.push_back({variable.name, variable.path});
+  return variables;
+}
+
+std::vector<KeyDoc> list_keys() {
+  std::vector<KeyDoc> keys;
+  list_keys_at(config_schema(), "", {}, keys);
+  return keys;
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "config/experiment.h"
+#include "text/yaml.h"
+
+namespace tprimat::suite {
+
+// Where a configuration comes from, strongest first: --set, environment, file, built-in default.
+struct ConfigSources {
+  std::optional<std::string> path;                     // nothing: ./config.yaml if it exists, else the built-in default
+  std::vector<std::string> overrides;                  // "training.data.seq_length=4096"
+  std::map<std::string, std::string> environment;      // normally current_environment()
+  std::optional<std::string> strategy = std::nullopt;  // --strategy: the methodology, stronger than all else
+};
+std::map<std::string, std::string> current_environment();
+
+struct LoadedExperiment {
+  Experiment experiment;
+  std::vector<Problem>
+      warnings;  // doubtful but usable: a peak that contradicts the catalogue, two platforms at different precision ...
+  Origin origin;      // "config.yaml", "built-in default"
+  YamlNode settings;  // every key that holds, canonical and complete, each with its origin: what `config show` prints
+};
+
+// Throws Error with all problems of the file at once, each at file:line:column (or "--set key", "environment NAME").
+LoadedExperiment load_experiment(const ConfigSources& sources);
+
+// The same for a file's text that the caller has; sources.path is not used. `name` is the file's name in origins.
+LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources);
+
+// The built-in default, as `tprimat config init` writes it.
+std::string_view default_config_text();
+
+// "hardware.platforms.nvidia.num_gpus" -> "hardware.platforms.nvd.num_gpus". Throws Error with "did you mean" for a key
+// that cannot exist.
+std::string canonical_key_path(const std::string& path);
+
+// An environment variable and the value that repeats a setting: eval "$(tprimat config export --shell)".
+struct ExportedVariable {
+  std::string name, value;
+  std::string path = {};  // of the key
+};
+// Throws Error where two keys would be one variable.
+std::vector<ExportedVariable> list_exports(const YamlNode& settings);
+
+// The environment variables that set a key by a name of their own (TRAIN_ITERS, CONFIG_OUTPUT_DIR ...): name and key.
+std::vector<ExportedVariable> list_named_variables();
+
+// A key of the configuration for docs and help: "training.data.seq_length", "models.<name>.num_layers".
+struct KeyDoc {
+  std::string path, type, doc;
+  std::vector<std::string> aliases;
+};
+std::vector<KeyDoc> list_keys();
+
+}  // namespace tprimat::suite

@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/draft.h"
+#include "config/paired_fields.h"
+#include "config/values.h"
+#include "spec/model_catalogue.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+constexpr double k_parameter_tolerance = 0.02;
+constexpr std::string_view k_required[] = {
+    "num_layers",          "hidden_size", "ffn_hidden_size",        "num_attention_heads",
+    "num_key_value_heads", "vocab_size",  "max_position_embeddings"};
+
+std::optional<ModelSpec> look_up(const raw::Model& model) {
+  for (const raw::Text* spelling : {&model.name, &model.full_name, &model.tokenizer_path})
+    if (*spelling)
+      if (auto known = find_model(**spelling)) return known;
+  return std::nullopt;
+}
+
+constexpr const char* k_rope_example =
+    "for example  rope_scaling: {type: llama3, factor: 8, original_max_position_embeddings: 8192}";
+
+bool is_of_type(std::string_view key, RopeScalingKind type) {
+  if (key == "type" || key == "factor") return true;
+  if (key == "original_max_position_embeddings") return type != RopeScalingKind::linear;
+  return type == (key.starts_with("beta") ? RopeScalingKind::yarn : RopeScalingKind::llama3);
+}
+
+bool is_name(std::string_view key) { return key == "name" || key == "full_name"; }
+
+template <class T>
+std::string print_value(const T& value) {
+  if constexpr (NamedEnum<T>)
+    return std::string(enum_name(value));
+  else
+    return fmt::format("{}", value);
+}
+
+class ModelResolver {
+ public:
+  ModelResolver(Draft& draft, const std::string& key, raw::Model& model)
+      : draft_(draft), path_("models." + key), key_(key), model_(model), known_(look_up(model)) {
+    if (known_) spec_ = *known_;
+  }
+
+  void resolve() {
+    take_stated();
+    fill_head_dim();
+    resolve_rope_scaling();
+    const bool complete = check_complete();
+    name_spec();
+    if (complete) check_shape();
+    fill_absent();
+    if (complete && draft_.diagnosis.is_sound(path_)) check_parameters();
+    add_entry();
+  }
+
+ private:
+  void take_stated() {
+    for_each_pair(model_, spec_, [&](std::string_view key, auto& stated, auto& value) {
+      if (is_name(key) || !stated) return;
+      if (known_ && value != std::decay_t<decltype(value)>(*stated)) warn_contradiction(key, *stated, value);
+      value = *stated;
+    });
+  }
+
+  template <class T, class Value>
+  void warn_contradiction(std::string_view key, const T& stated, const Value& catalogued) {
+    std::string has = "none";
+    if constexpr (std::is_same_v<Value, T>)
+      has = print_value(catalogued);
+    else if (catalogued)
+      has = print_value(*catalogued);
+    const std::string path = join_path(path_, std::string(key));
+    draft_.diagnosis.add_warning({fmt::format("{} is {}, but the model catalogue has {} for {}", path,
+                                              print_value(stated), has, known_->full_name),
+                                  origin_of(draft_.tree, path),
+                                  "the stated value is used; give the model another name if it is not that model"});
+  }
+
+  void fill_head_dim() {
+    if (spec_.head_dim != 0 || spec_.hidden_size == 0 || spec_.num_attention_heads == 0) return;
+    if (spec_.hidden_size % spec_.num_attention_heads != 0) return;
+    spec_.head_dim = spec_.hidden_size / spec_.num_attention_heads;
+    draft_.derived[path_ + ".head_dim"] = derived_by("hidden_size / num_attention_heads");
+  }
+
+  void resolve_rope_scaling() {
+    raw::RopeScalingSection& from = model_.rope_scaling;
+    const std::string path = path_ + ".rope_scaling";
+    if (find_path(draft_.tree, path) == nullptr || !draft_.diagnosis.is_sound(path)) return;
+    std::vector<std::string> missing;
+    if (!from.type) missing.emplace_back("type");
+    if (!from.factor) missing.emplace_back("factor");
+    if (from.type && *from.type != RopeScalingKind::linear && !from.original_max_position_embeddings)
+      missing.emplace_back("original_max_position_embeddings");
+    if (!missing.empty()) {
+      draft_.diagnosis.add_error(
+          {fmt::format("{} lacks {}", path, join(missing, ", ")), origin_of(draft_.tree, path), k_rope_example}, path);
+      return;
+    }
+    take_rope_scaling(path);
+  }
+
+  // What the type does not use is neither filled in nor silently ignored.
+  void take_rope_scaling(const std::string& path) {
+    RopeScaling scaling;
+    const RopeScalingKind type = *model_.rope_scaling.type;
+    for_each_pair(model_.rope_scaling, scaling, [&](std::string_view key, auto& stated, auto& value) {
+      const std::string place = join_path(path, std::string(key));
+      if (is_of_type(key, type)) {
+        value = take_or(draft_, stated, place, value);
+      } else if (stated) {
+        draft_.diagnosis.add_warning(
+            {fmt::format("{} has no effect with type {}", place, enum_name(type)), origin_of(draft_.tree, place), ""});
+      }
+    });
+    spec_.rope_scaling = scaling;
+  }
+
+  bool check_complete() {
+    std::vector<std::string> missing;
+    for_each_field<ModelSpec>([&](const auto& each) {
+      using Member = std::decay_t<decltype(spec_.*each.member)>;
+      if constexpr (std::is_same_v<Member, int64_t>)
+        if (std::find(std::begin(k_required), std::end(k_required), each.key) != std::end(k_required) &&
+            spec_.*each.member == 0)
+          missing.emplace_back(each.key);
+    });
+    if (missing.empty() || !draft_.diagnosis.is_sound(path_)) return missing.empty();
+    draft_.diagnosis.add_error(
+        {fmt::format("the shape of {} is incomplete: {} missing", path_, join(missing, ", ")),
+         origin_of(draft_.tree, path_), "state them, or give the model the name of a public one, such as llama3.1_8b"},
+        path_);
+    return false;
+  }
+
+  void name_spec() {
+    spec_.name = key_;
+    spec_.full_name = model_.full_name ? *model_.full_name : known_ ? known_->full_name : model_.name.value_or(key_);
+  }
+
+  void check_shape() {
+    if (!draft_.diagnosis.is_sound(path_)) return;
+    for (Problem& problem : check_model(spec_, origin_of(draft_.tree, path_))) {
+      problem.what = path_ + ": " + problem.what;
+      draft_.diagnosis.add_error(std::move(problem), path_);
+    }
+  }
+
+  void fill_absent() {
+    const Origin origin = known_ ? derived_by("model catalogue: " + known_->full_name) : Origin{Provenance::assumed};
+    for_each_pair(model_, spec_, [&](std::string_view key, auto& stated, auto& value) {
+      if (stated || is_name(key)) return;
+      stated = value;
+      draft_.derived.try_emplace(join_path(path_, std::string(key)), origin);
+    });
+    take_or(draft_, model_.full_name, path_ + ".full_name", spec_.full_name,
+            known_ ? derived_by("model catalogue") : Origin{Provenance::assumed});
+  }
+
+  void check_parameters() {
+    const double counted = static_cast<double>(count_parameters(spec_).total());
+    const std::string path = path_ + ".num_parameters";
+    const double stated = take_or(draft_, model_.num_parameters, path, counted, derived_by("counted from the shape"));
+    if (std::fabs(stated - counted) <= k_parameter_tolerance * counted) return;
+    draft_.diagnosis.add_warning(
+        {fmt::format("{} is {:.4g}, but the shape has {:.4g} parameters", path, stated, counted),
+         origin_of(draft_.tree, path), "the shape is used for every figure; correct one of them"});
+  }
+
+  void add_entry() {
+    ModelEntry entry;
+    entry.spec = spec_;
+    entry.given_name = model_.name.value_or(key_);
+    if (model_.dataset_path && !model_.dataset_path->empty()) entry.dataset = *model_.dataset_path;
+    entry.initial_weights = model_.initial_weights.value_or("");
+    entry.tokenizer_path = model_.tokenizer_path;
+    entry.nemo_recipe = model_.nemo_recipe;
+    entry.primus_config = model_.primus_config;
+    draft_.experiment.models.push_back(std::move(entry));
+  }
+
+  Draft& draft_;
+  std::string path_, key_;
+  raw::Model& model_;
+  std::optional<ModelSpec> known_;
+  ModelSpec spec_;
+};
+
+}  // namespace
+
+void resolve_models(Draft& draft) {
+  if (draft.raw.models.entries.empty() && draft.diagnosis.is_sound("models"))
+    draft.diagnosis.add_error({"models must name at least one model", origin_of(draft.tree, "models"),
+                               "for example  models: {llama: {name: llama3.1_8b}}"},
+                              "models");
+  for (auto& [key, model] : draft.raw.models.entries) ModelResolver(draft, key, model).resolve();
+}
+
+}  // namespace tprimat::suite

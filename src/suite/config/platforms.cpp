@@ -1,0 +1,229 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/draft.h"
+#include "config/paired_fields.h"
+#include "config/values.h"
+#include "spec/hardware_catalogue.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+constexpr double k_memory_tolerance = 0.1;  // 80 GB and 80 GiB are the same part
+
+std::string_view stack_of(Platform platform) {
+  return platform == Platform::nvd ? "cuda" : platform == Platform::amd ? "rocm" : "cpu";
+}
+
+class PlatformResolver {
+ public:
+  PlatformResolver(Draft& draft, const std::string& key, raw::Platform& from)
+      : draft_(draft),
+        key_(key),
+        path_("hardware.platforms." + key),
+        from_(from),
+        platform_(*parse_enum<Platform>(key)) {}
+
+  void resolve() {
+    resolve_device();
+    resolve_count();
+    resolve_memory();
+    resolve_stack();
+    to_.framework = take_or(draft_, from_.framework, path_ + ".framework", Framework::native);
+    resolve_precision();
+    resolve_options();
+    draft_.experiment.platforms[platform_] = to_;
+  }
+
+ private:
+  void fail(const std::string& path, std::string what, std::string hint = "") {
+    draft_.diagnosis.add_error({std::move(what), origin_of(draft_.tree, path), std::move(hint)}, path);
+  }
+  void warn(const std::string& path, std::string what, std::string hint = "") {
+    draft_.diagnosis.add_warning({std::move(what), origin_of(draft_.tree, path), std::move(hint)});
+  }
+
+  void resolve_device() {
+    const std::string path = path_ + ".gpu_model";
+    if (!from_.gpu_model && platform_ != Platform::cpu && draft_.diagnosis.is_sound(path))
+      return fail(path, path + " is missing", "name the device: H100, MI300X, ...");
+    to_.device_model = take_or<std::string>(draft_, from_.gpu_model, path, "auto");
+    if (to_.device_model == "auto") return;
+    part_ = find_hardware(to_.device_model);
+    if (!part_) {
+      if (platform_ != Platform::cpu)
+        warn(path,
+             fmt::format("{} '{}' is not in the hardware catalogue, or not one exact part", path, to_.device_model),
+             "its precisions, memory and MFU cannot be checked; tprimat knows no default for an unknown device");
+      return;
+    }
+    if (part_->platform == platform_) return;
+    fail(path, fmt::format("{} stands under {}, but is a device of {}", part_->display_name, key_,
+                           display_name(part_->platform)));
+  }
+
+  void resolve_count() {
+    const std::string path = path_ + ".num_gpus";
+    if (!from_.num_gpus && platform_ != Platform::cpu && draft_.diagnosis.is_sound(path))
+      fail(path, path + " is missing", "how many devices does one training use?");
+    to_.num_devices = take_or<int64_t>(draft_, from_.num_gpus, path, 1);
+  }
+
+  void resolve_memory() {
+    const std::string path = path_ + ".memory_per_gpu_gb";
+    if (part_ && part_->memory_bytes) {
+      const double known_gb = *part_->memory_bytes / 1e9;
+      const double stated = take_or(draft_, from_.memory_per_gpu_gb, path, known_gb, derived_by("hardware catalogue"));
+      if (std::fabs(stated - known_gb) > k_memory_tolerance * known_gb)
+        warn(path, fmt::format("{} is {:g}, but the hardware catalogue has {:g} GB for {}", path, stated, known_gb,
+                               part_->display_name));
+    }
+    to_.memory_per_device_gb = from_.memory_per_gpu_gb;
+  }
+
+  void resolve_stack() {
+    const std::string path = path_ + ".software_stack";
+    to_.software_stack = take_or(draft_, from_.software_stack, path, std::string(stack_of(platform_)));
+    if (to_.software_stack == stack_of(platform_) || !draft_.diagnosis.is_sound(path)) return;
+    fail(path, fmt::format("{} must be {} on {}, got '{}'", path, stack_of(platform_), display_name(platform_),
+                           to_.software_stack.substr(0, 40)));
+  }
+
+  void resolve_precision() {
+    raw::PrecisionSection& common = draft_.raw.training.precision;
+    const Precision fallback = take_or(draft_, common.fallback, "training.precision.default", Precision::bf16);
+    const raw::Optimizations* own = draft_.raw.platform_optimizations.find(key_);
+    const bool stated = own != nullptr && own->precision;
+    to_.precision = stated ? *own->precision : fallback;
+    const std::string path = stated ? "platform_optimizations." + key_ + ".precision" : "training.precision.default";
+    if (draft_.diagnosis.are_sound({path, path_ + ".gpu_model"})) check_precision(path);
+  }
+
+  void check_precision(const std::string& path) {
+    const std::string_view name = enum_name(to_.precision);
+    if (platform_ == Platform::cpu) {
+      if (to_.precision == Precision::tf32)
+        fail(path, fmt::format("precision {} does not exist on a CPU", name), "fp32 and bf16 do");
+      if (to_.precision == Precision::fp8)
+        warn(path, "precision fp8 is emulated on a CPU: the native trainer rounds to 8 bits and multiplies in bf16",
+             "it shows what fp8 does to the loss, and nothing of its speed");
+      return;
+    }
+    if (!part_ || part_->dense_peak_flops.empty() || to_.precision == Precision::fp32) return;
+    if (part_->dense_peak_flops.count(to_.precision) != 0) return;
+    std::string present;
+    for (const auto& [precision, peak] : part_->dense_peak_flops)
+      present += (present.empty() ? "" : ", ") + std::string(enum_name(precision));
+    const std::string what =
+        fmt::format("precision {} does not exist on {}, whose precisions are {}", name, part_->display_name, present);
+    // The catalogue omits what no source states, and sources often leave TF32 out.
+    if (to_.precision == Precision::tf32)
+      warn(path, what + ", as far as the hardware catalogue knows");
+    else
+      fail(path, what, fmt::format("state another one: platform_optimizations.{}.precision: bf16", key_));
+  }
+
+  void resolve_options() {
+    raw::Optimizations* own = draft_.raw.platform_optimizations.find(key_);
+    const raw::PrecisionSection& common = draft_.raw.training.precision;
+    const raw::Optimizations none;
+    const raw::Optimizations& from = own != nullptr ? *own : none;
+    resolve_recompute(from);
+    PlatformSettings& to = to_.settings;
+    for_each_pair(from, to, [](std::string_view, const auto& stated, auto& value) { value = stated; });
+    if (!to.fp8_hybrid) to.fp8_hybrid = common.fp8_hybrid;
+    if (!to.fp8_param) to.fp8_param = common.fp8_param;
+    for (const auto& [name, value] : from.environment.entries)
+      if (value) to.environment[name] = *value;
+    check_variables();
+    warn_without_fp8("fp8_hybrid", to.fp8_hybrid);
+    warn_without_fp8("fp8_param", to.fp8_param);
+    check_devices();
+  }
+
+  void check_variables() {
+    const std::string path = "platform_optimizations." + key_ + ".environment";
+    for (const auto& [name, value] : to_.settings.environment)
+      if (!is_variable_name(name))
+        fail(path + "." + name, fmt::format("'{}' in {} is not a variable name", printable(name), path),
+             "use letters, digits and _ only, and no digit first");
+  }
+
+  void warn_without_fp8(const std::string& flag, const raw::Flag& value) {
+    if (to_.precision == Precision::fp8 || !value.value_or(false)) return;
+    warn("platform_optimizations." + key_ + "." + flag,
+         fmt::format("{} is true on {}, but has no effect at precision {}", flag, key_, enum_name(to_.precision)));
+  }
+
+  void check_devices() {
+    if (!to_.settings.visible_devices) return;
+    const std::string& list = *to_.settings.visible_devices;
+    const auto named = static_cast<int64_t>(1 + std::count(list.begin(), list.end(), ','));
+    if (list.empty() || named < to_.num_devices)
+      warn("platform_optimizations." + key_ + ".visible_devices",
+           fmt::format("visible_devices is '{}', and one training on {} uses {} devices", list, key_, to_.num_devices));
+  }
+
+  // Two names of one technique, which is `recompute: full`; the first one counts where both are stated.
+  void resolve_recompute(const raw::Optimizations& from) {
+    const raw::Flag& flag = from.activation_checkpointing ? from.activation_checkpointing : from.gradient_checkpointing;
+    to_.recompute = from.recompute.value_or(flag.value_or(false) ? Recompute::full : Recompute::none);
+    to_.activation_checkpointing = to_.recompute != Recompute::none;
+    if (from.recompute) {
+      warn_recompute("activation_checkpointing", from.activation_checkpointing);
+      warn_recompute("gradient_checkpointing", from.gradient_checkpointing);
+      return;
+    }
+    if (!from.gradient_checkpointing || *from.gradient_checkpointing == *flag) return;
+    warn("platform_optimizations." + key_ + ".gradient_checkpointing",
+         fmt::format(
+             "on {}, activation_checkpointing is {} and gradient_checkpointing is {}: two names of one technique", key_,
+             *flag, *from.gradient_checkpointing),
+         fmt::format("activation_checkpointing: {} is used", *flag));
+  }
+
+  void warn_recompute(const std::string& name, const raw::Flag& flag) {
+    if (!flag || *flag == to_.activation_checkpointing) return;
+    const std::string_view used = enum_name(to_.recompute);
+    warn("platform_optimizations." + key_ + "." + name,
+         fmt::format("on {}, recompute is {} and {} is {}: they contradict each other", key_, used, name, *flag),
+         fmt::format("recompute: {} is used", used));
+  }
+
+  Draft& draft_;
+  std::string key_, path_;
+  raw::Platform& from_;
+  Platform platform_;
+  PlatformSetup to_;
+  std::optional<HardwareSpec> part_;
+};
+
+// Sections for platforms that this configuration does not have; the built-in default may have some, which is no one's
+// mistake.
+void warn_unused_optimizations(Draft& draft) {
+  for (const auto& [key, section] : draft.raw.platform_optimizations.entries) {
+    const std::string path = "platform_optimizations." + key;
+    if (draft.raw.hardware.platforms.find(key) == nullptr && is_stated(draft.tree, path))
+      draft.diagnosis.add_warning(
+          {fmt::format("{} is not used: hardware.platforms has no {}", path, key), origin_of(draft.tree, path), ""});
+  }
+}
+
+}  // namespace
+
+void resolve_platforms(Draft& draft) {
+  auto& platforms = draft.raw.hardware.platforms.entries;
+  if (platforms.empty() && draft.diagnosis.is_sound("hardware"))
+    draft.diagnosis.add_error(
+        {"hardware.platforms must name at least one platform", origin_of(draft.tree, "hardware.platforms"),
+         "for example  platforms: {cpu: {gpu_model: auto, num_gpus: 1}}"},
+        "hardware");
+  for (auto& [key, platform] : platforms)
+    if (parse_enum<Platform>(key)) PlatformResolver(draft, key, platform).resolve();
+  warn_unused_optimizations(draft);
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tprimat::suite {
+
+// A second spelling of a key: TP for tensor_model_parallel_size. Nothing past the merge of the layers sees it.
+struct KeyAlias {
+  std::string_view alias, key;
+};
+
+// The values a number may have, both ends included unless `above` says that the lower end is not.
+struct KeyRange {
+  std::string_view key;
+  double least = 0, most = 0;
+  bool above = false;  // greater than `least`, not equal to it
+};
+
+enum class ValueType { text, whole, number, boolean, choice, text_list };
+
+// What the names in a map of named things are: any (models, strategies), platforms, or the frameworks' long names.
+enum class NameKind { any, platform, framework };
+
+struct NamedSchema;
+
+// The shape of the configuration as data, made once from the raw structs' field lists. Everything that is not about the
+// meaning of one key works on this: unknown keys, "did you mean", types, ranges, --set and CONFIG_ paths, docs.
+struct KeySchema {
+  enum class Kind { value, section, named };
+  Kind kind = Kind::value;
+  std::string doc;
+
+  ValueType type = ValueType::text;  // of a value
+  std::vector<std::string> choices,
+      further_spellings;          // of a choice: those that we print; those that we accept as well
+  std::optional<KeyRange> range;  // of a number
+
+  std::vector<NamedSchema> keys;  // of a section, in the order of the docs
+  std::vector<KeyAlias> aliases;  // of a section
+
+  NameKind names = NameKind::any;  // of a map of named things
+  std::vector<KeySchema> each;     // one element: the shape of every named thing
+
+  const KeySchema* find(std::string_view key) const;  // a section's key; nullptr when unknown
+};
+
+struct NamedSchema {
+  std::string key;
+  KeySchema schema;
+};
+
+// The whole configuration.
+const KeySchema& config_schema();
+
+// The canonical spelling of one path element inside `schema`: an alias becomes its key, "nvidia" becomes "nvd", "prim"
+// "primus". Other words come back as they are.
+std::string canonical_key(const KeySchema& schema, const std::string& key);
+
+// The keys that `schema` accepts here, canonical; for "did you mean" and for lists of choices.
+std::vector<std::string> accepted_keys(const KeySchema& schema);
+
+// Every spelling of them: what a slip is compared with.
+std::vector<std::string> known_spellings(const KeySchema& schema);
+
+// "a whole number", "one of fp32, tf32, ...": what the key wants, to put after "must be".
+std::string describe_type(const KeySchema& schema);
+
+}  // namespace tprimat::suite

@@ -1,0 +1,218 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "config/draft.h"
+#include "config/paired_fields.h"
+#include "config/values.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+void resolve_experiment(Draft& draft) {
+  raw::ExperimentSection& from = draft.raw.experiment;
+  Experiment& to = draft.experiment;
+  to.name = from.name.value_or("");
+  to.description = from.description.value_or("");
+  to.version = from.version.value_or("");
+  to.methodology = take_or<std::string>(draft, from.methodology, "experiment.methodology", "single");
+  to.profiling = take_or(draft, from.profiling, "experiment.profiling", false);
+  to.logging = take_or(draft, from.logging, "experiment.logging", true);
+}
+
+void resolve_frameworks(Draft& draft) {
+  if (!draft.raw.experiment.frameworks) return;
+  for (std::string& name : *draft.raw.experiment.frameworks) {
+    if (const auto framework = parse_enum<Framework>(name)) {
+      draft.experiment.frameworks.push_back(*framework);
+      name = enum_name(*framework);
+      continue;
+    }
+    std::vector<std::string> known;
+    for (const auto& [value, spelling] : EnumNames<Framework>::values) known.emplace_back(spelling);
+    const std::string meant = nearest_word(name.substr(0, 64), known);
+    draft.diagnosis.add_error({fmt::format("'{}' is no framework; the choices are {}", name, enum_choices<Framework>()),
+                               origin_of(draft.tree, "experiment.frameworks"),
+                               meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
+  }
+}
+
+// Whether warmup_fraction counts: an override beats what is stated in the file, and both in one place are a mistake.
+bool is_fraction_chosen(Draft& draft, const std::string& fraction, const std::string& steps) {
+  if (!is_stated(draft.tree, steps)) return true;
+  const bool chosen = is_overridden(draft.tree, fraction);
+  if (chosen == is_overridden(draft.tree, steps))
+    draft.diagnosis.add_error(
+        {fmt::format("{} and warmup_steps are both stated", fraction), origin_of(draft.tree, fraction),
+         fmt::format("keep one of them; warmup_steps stands at {}", origin_of(draft.tree, steps))},
+        fraction);
+  return chosen;
+}
+
+// The settings show the steps that follow.
+void resolve_warmup_fraction(Draft& draft) {
+  raw::Optimizer& from = draft.raw.training.optimizer;
+  const std::string path = "training.optimizer.warmup_fraction", steps_path = "training.optimizer.warmup_steps";
+  const std::optional<double> fraction = std::exchange(from.warmup_fraction, std::nullopt);
+  if (!fraction || !draft.diagnosis.are_sound({path, steps_path, "training.duration"})) return;
+  if (!is_fraction_chosen(draft, path, steps_path)) return;
+  const int64_t steps = draft.experiment.steps;
+  from.warmup_steps = std::min<int64_t>(std::llround(*fraction * static_cast<double>(steps)), steps - 1);
+  draft.derived[steps_path] = derived_by(fmt::format("warmup_fraction {} of max_steps {}", *fraction, steps));
+}
+
+void resolve_optimizer(Draft& draft) {
+  raw::Optimizer& from = draft.raw.training.optimizer;
+  OptimizerSpec& to = draft.experiment.optimizer;
+  const std::string path = "training.optimizer";
+  for_each_pair(from, to, [&](std::string_view key, auto& stated, auto& value) {
+    if (key == "min_learning_rate") return;
+    value = take_or(draft, stated, join_path(path, std::string(key)), value);
+  });
+  to.min_learning_rate = take_or(draft, from.min_learning_rate, path + ".min_learning_rate", to.learning_rate / 10,
+                                 derived_by("a tenth of learning_rate"));
+  if (to.type == "adam") to.type = "adamw";
+  if (to.type != "adamw" && draft.diagnosis.is_sound(path + ".type"))
+    draft.diagnosis.add_error({fmt::format("training.optimizer.type must be adamw or adam, got '{}'", to.type),
+                               origin_of(draft.tree, path + ".type"), ""});
+  if (to.min_learning_rate > to.learning_rate &&
+      draft.diagnosis.are_sound({path + ".learning_rate", path + ".min_learning_rate"}))
+    draft.diagnosis.add_error({fmt::format("training.optimizer.min_learning_rate {} is above learning_rate {}",
+                                           to.min_learning_rate, to.learning_rate),
+                               origin_of(draft.tree, path + ".min_learning_rate"),
+                               "the learning rate decays from the peak to it"});
+}
+
+void resolve_batch(Draft& draft) {
+  raw::Data& from = draft.raw.training.data;
+  Experiment& to = draft.experiment;
+  to.micro_batch_size = take_or<int64_t>(draft, from.micro_batch_size, "training.data.micro_batch_size", 1);
+  to.global_batch_size = take_or<int64_t>(draft, from.global_batch_size, "training.data.global_batch_size", 1);
+  to.sequence_length = take_or<int64_t>(draft, from.seq_length, "training.data.seq_length", 1024);
+  to.seed = take_or<int64_t>(draft, draft.raw.training.general.seed, "training.general.seed", 42);
+}
+
+// A few steps asked for by hand (TRAIN_ITERS=3) need no thought about the file's warm-up.
+void shorten_warmup(Draft& draft, const std::string& path) {
+  Experiment& to = draft.experiment;
+  const int64_t before = to.optimizer.warmup_steps;
+  to.optimizer.warmup_steps = to.steps / 10;
+  draft.raw.training.optimizer.warmup_steps = to.optimizer.warmup_steps;
+  draft.derived[path] = derived_by("shortened to fit max_steps");
+  draft.diagnosis.add_warning({fmt::format("{} {} is not below max_steps {}: {} is used instead", path, before,
+                                           to.steps, to.optimizer.warmup_steps),
+                               origin_of(draft.tree, "training.duration.max_steps"), ""});
+}
+
+void check_warmup(Draft& draft) {
+  const Experiment& to = draft.experiment;
+  const int64_t warmup = to.optimizer.warmup_steps;
+  const std::string path = "training.optimizer.warmup_steps";
+  if (warmup < to.steps) return;
+  if (!draft.diagnosis.are_sound({path, "training.optimizer.warmup_fraction", "training.duration"})) return;
+  if (is_overridden(draft.tree, "training.duration.max_steps") && !is_overridden(draft.tree, path))
+    return shorten_warmup(draft, path);
+  draft.diagnosis.add_error(
+      {fmt::format("warm-up < steps: training.optimizer.warmup_steps {} is not below max_steps {}", warmup, to.steps),
+       origin_of(draft.tree, path),
+       fmt::format("warmup_steps: {} would pass, or max_steps: {}", to.steps / 10, 10 * warmup)},
+      path);
+}
+
+void resolve_checkpointing(Draft& draft) {
+  raw::Checkpointing& from = draft.raw.training.checkpointing;
+  const std::string path = "training.checkpointing.";
+  CheckpointSetup& to = draft.experiment.checkpoints;
+  to.enabled = take_or(draft, from.enabled, path + "enabled", false);
+  to.save_interval = take_or<int64_t>(draft, from.save_interval, path + "save_interval", 1000);
+  to.keep_last = take_or<int64_t>(draft, from.keep_last_n, path + "keep_last_n", 2);
+}
+
+void resolve_warmup(Draft& draft) {
+  const std::string text = take_or<std::string>(draft, draft.raw.benchmarking.warmup, "benchmarking.warmup", "auto");
+  if (text == "auto") return;
+  const auto steps = parse_whole(yaml_scalar(text, {}));
+  if (steps && *steps >= 0 && *steps < draft.experiment.steps) {
+    draft.experiment.fixed_warmup_steps = steps;
+    return;
+  }
+  if (!draft.diagnosis.are_sound({"benchmarking.warmup", "training.duration"})) return;
+  draft.diagnosis.add_error(
+      {fmt::format("benchmarking.warmup must be auto or a number of steps below max_steps {}, got '{}'",
+                   draft.experiment.steps, text.substr(0, 40)),
+       origin_of(draft.tree, "benchmarking.warmup"), ""});
+}
+
+// {platform}, {framework} and {model} are filled in; anything else in braces is a slip.
+void check_placeholders(Draft& draft, const std::string& format, const std::string& path) {
+  const std::vector<std::string> known = {"platform", "framework", "model"};
+  for (size_t at = format.find('{'); at != std::string::npos; at = format.find('{', at + 1)) {
+    const size_t end = format.find('}', at);
+    const std::string word = format.substr(at + 1, end == std::string::npos ? end : end - at - 1);
+    if (end != std::string::npos && std::find(known.begin(), known.end(), word) != known.end()) continue;
+    draft.diagnosis.add_error(
+        {fmt::format("{}: {{{}}} is no placeholder; there are {{platform}}, {{framework}} and {{model}}", path,
+                     word.substr(0, 40)),
+         origin_of(draft.tree, path), ""},
+        path);
+    return;
+  }
+}
+
+void check_result_name(Draft& draft, const std::string& path) {
+  const std::string& format = draft.experiment.result_filename;
+  for (const char* word : {"{platform}", "{framework}", "{model}"})
+    if (format.find(word) == std::string::npos && draft.diagnosis.is_sound(path))
+      draft.diagnosis.add_warning(
+          {fmt::format("{} '{}' lacks {}: results may overwrite each other", path, format, word),
+           origin_of(draft.tree, path), ""});
+}
+
+void resolve_output(Draft& draft) {
+  raw::Output& from = draft.raw.benchmarking.output;
+  Experiment& to = draft.experiment;
+  const std::string path = "benchmarking.output.";
+  to.output_directory = take_or(draft, from.directory, path + "directory", to.output_directory);
+  to.result_filename = take_or(draft, from.filename_format, path + "filename_format", to.result_filename);
+  to.log_filename = take_or(draft, from.log_format, path + "log_format", to.log_filename);
+  if (to.output_directory.empty())
+    draft.diagnosis.add_error(
+        {"benchmarking.output.directory is empty", origin_of(draft.tree, path + "directory"), ""});
+  check_placeholders(draft, to.result_filename, path + "filename_format");
+  check_placeholders(draft, to.log_filename, path + "log_format");
+  check_result_name(draft, path + "filename_format");
+}
+
+void resolve_paths(Draft& draft) {
+  for (const auto& [framework, path] : draft.raw.paths.entries)
+    for_each_field<raw::Path>([&, name = framework, &entry = path](const auto& each) {
+      if (const auto& value = entry.*each.member) draft.experiment.paths[name + "." + std::string(each.key)] = *value;
+    });
+}
+
+}  // namespace
+
+void resolve_training(Draft& draft) {
+  resolve_experiment(draft);
+  resolve_frameworks(draft);
+  draft.experiment.steps =
+      take_or<int64_t>(draft, draft.raw.training.duration.max_steps, "training.duration.max_steps", 100);
+  resolve_warmup_fraction(draft);
+  resolve_optimizer(draft);
+  resolve_batch(draft);
+  check_warmup(draft);
+  resolve_checkpointing(draft);
+  draft.experiment.runs = take_or<int64_t>(draft, draft.raw.benchmarking.runs, "benchmarking.runs", 1);
+  resolve_warmup(draft);
+  draft.experiment.planner_parameters = draft.raw.benchmarking.planner_parameters.value_or("");
+  draft.experiment.performance_metrics =
+      draft.raw.benchmarking.metrics.performance.value_or(std::vector<std::string>{});
+  draft.experiment.memory_metrics = draft.raw.benchmarking.metrics.memory.value_or(std::vector<std::string>{});
+  resolve_output(draft);
+  resolve_paths(draft);
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,101 @@
+#include "launch/container.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "launch/program_path.h"
+
+namespace tprimat::suite {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+void extend(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+// NVIDIA: the container toolkit of Docker, the device names of the Container Device Interface for Podman.
+// AMD: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
+Words gpu_words(ContainerProgram program, Platform platform) {
+  if (platform == Platform::amd)
+    return {"--device", "/dev/kfd",  "--device",   "/dev/dri",       "--group-add",
+            "video",    "--cap-add", "SYS_PTRACE", "--security-opt", "seccomp=unconfined"};
+  if (platform != Platform::nvd) return {};
+  if (program == ContainerProgram::podman) return {"--device", "nvidia.com/gpu=all"};
+  return {"--gpus", "all"};
+}
+
+// The host's shared memory, or as much as is stated: Podman takes one of the two.
+Words memory_words(const std::string& shm_size) {
+  Words words = {"--ipc=host"};
+  if (!shm_size.empty()) words = {"--shm-size", shm_size};
+  extend(words, {"--ulimit", "memlock=-1", "--ulimit", "stack=67108864"});
+  return words;
+}
+
+bool is_inside(const std::string& path, const std::string& folder) {
+  return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
+}
+
+}  // namespace
+
+std::optional<ContainerProgram> find_container_program() {
+  for (const ContainerProgram program : {ContainerProgram::docker, ContainerProgram::podman})
+    if (is_in_path(std::string(enum_name(program)))) return program;
+  return std::nullopt;
+}
+
+Words container_words(const ContainerRun& run) {
+  Words words = {std::string(enum_name(run.program)), "run", "--rm", "--init", "--name", run.name};
+  extend(words, run.options);
+  extend(words, gpu_words(run.program, run.platform));
+  extend(words, memory_words(run.shm_size));
+  for (const std::string& volume : run.volumes) extend(words, {"--volume", volume});
+  if (!run.working_directory.empty()) extend(words, {"--workdir", run.working_directory});
+  for (const std::string& name : run.variables) extend(words, {"--env", name});
+  extend(words, run.arguments);
+  words.push_back(run.image);
+  extend(words, run.words);
+  return words;
+}
+
+std::string default_image(Platform platform) { return "tprimat:" + std::string(enum_name(platform)); }
+
+std::string mount_of_folder(const std::string& folder, std::string_view separators, const std::string& where,
+                            const std::string& remedy) {
+  if (folder.find_first_of(separators) != std::string::npos)
+    throw Error(
+        Problem{fmt::format("the folder '{}' cannot be mounted into a container: each of '{}' would end its name",
+                            folder, separators),
+                where, remedy});
+  return folder + ":" + folder;
+}
+
+Words mounts_of_folders(const LaunchRequest& request, std::string_view separators) {
+  Words mounts;
+  for (const std::string& folder : folders_needed(request))
+    mounts.push_back(mount_of_folder(folder, separators, "launch.launcher",
+                                     "choose other folders for --output, data set and working directory"));
+  return mounts;
+}
+
+Words folders_needed(const LaunchRequest& request) {
+  const TrainSpec& spec = request.spec;
+  std::set<std::string> wanted = {request.paths.folder, request.paths.working_directory, request.checkout.installation,
+                                  spec.checkpoint.initial_weights, request.model_notes.tokenizer_path};
+  if (!spec.data.is_synthetic()) wanted.insert(fs::path(spec.data.dataset).parent_path());
+  Words folders;  // a folder comes before what is inside it
+  for (const std::string& path : wanted) {
+    if (!path.starts_with('/')) continue;  // inside the working directory, or not a path
+    std::string folder = fs::path(path).lexically_normal();
+    while (folder.ends_with('/')) folder.pop_back();
+    const auto holds = [&](const std::string& above) { return is_inside(folder, above); };
+    if (!folder.empty() && std::none_of(folders.begin(), folders.end(), holds)) folders.push_back(folder);
+  }
+  return folders;
+}
+
+}  // namespace tprimat::suite

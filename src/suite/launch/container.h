@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/launch_plan.h"
+
+namespace tprimat::suite {
+
+// docker where it is in PATH, else podman; nothing where neither is.
+std::optional<ContainerProgram> find_container_program();
+
+// What `docker run` is told.
+struct ContainerRun {
+  ContainerProgram program = ContainerProgram::docker;
+  Platform platform = Platform::cpu;
+  std::string name, image, shm_size;   // shm_size empty: the host's shared memory
+  std::vector<std::string> options;    // "--detach"
+  std::vector<std::string> volumes;    // FROM:TO
+  std::vector<std::string> variables;  // by name: their values are the caller's
+  std::string working_directory;
+  std::vector<std::string> arguments;  // further words before the image
+  std::vector<std::string> words;      // of the process in it
+};
+
+// "docker run --rm --init --name ... IMAGE WORDS": with the platform's GPUs and as much memory for sharing and pinning
+// as collectives want.
+std::vector<std::string> container_words(const ContainerRun& run);
+
+// The image of a platform as `tprimat docker build` names it: "tprimat:nvd".
+std::string default_image(Platform platform);
+
+// FROM:TO of a folder under its own name. Throws Error where the name holds a separator of a mount list.
+std::string mount_of_folder(const std::string& folder, std::string_view separators, const std::string& where,
+                            const std::string& remedy);
+
+// The same for the folders that a run needs.
+std::vector<std::string> mounts_of_folders(const LaunchRequest& request, std::string_view separators);
+
+// Folders that a run reads or writes, absolute, none inside another.
+std::vector<std::string> folders_needed(const LaunchRequest& request);
+
+}  // namespace tprimat::suite

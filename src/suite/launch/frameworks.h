@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "launch/launch_plan.h"
+#include "spec/names.h"
+
+namespace tprimat::suite {
+
+// How a framework was found on this machine.
+struct Installation {
+  std::string version;
+  std::string place;  // "built in", a folder
+};
+
+// Everything the suite knows about one framework.
+struct FrameworkModule {
+  Framework id;
+  std::string_view long_name;
+  std::vector<Platform> platforms;
+  std::optional<Installation> (*find)(const Checkout&);  // nothing: not installed
+  TrainProgram (*plan)(
+      const LaunchRequest&);    // pure: writes and starts nothing; throws Error for what the framework cannot do
+  std::string_view installing;  // what brings it here, in a sentence
+  std::string_view checkout;    // its name under `paths:`; empty for a package
+  std::vector<Profiler> profilers = {};  // that its plan heeds, the preferred one of each platform first
+  std::optional<Problem> (*lacking_on)(Platform) = nullptr;  // what it needs there besides and this machine has not
+};
+
+// All of them, in the order of menus and tables.
+const std::vector<FrameworkModule>& framework_modules();
+
+// Whether a plan is to be carried out here, or only shown.
+enum class Presence { installed, any };
+
+// Throws Error (ExitStatus::missing_component) that says what is available when the framework is not, or not on that
+// platform.
+const FrameworkModule& require_framework(Framework id, Platform platform);
+
+// What keeps an installed framework from training on that platform; nothing where nothing does.
+std::optional<Problem> find_lacking(const FrameworkModule& module, Platform platform);
+
+// Throws Error (ExitStatus::missing_component) that says how to install it, or what it lacks on that platform.
+void require_installed(const FrameworkModule& module, const Checkout& checkout, Platform platform);
+
+bool runs_on(const FrameworkModule& module, Platform platform);
+
+// The framework's program under a launcher, with the environment that the platform's settings become. Throws Error for
+// what the framework cannot do.
+LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request);
+
+}  // namespace tprimat::suite

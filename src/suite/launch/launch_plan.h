@@ -1,0 +1,124 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "spec/launcher_settings.h"
+#include "spec/platform_settings.h"
+#include "spec/train_spec.h"
+#include "text/enum_names.h"
+
+namespace tprimat::suite {
+
+struct GeneratedFile {
+  std::string path, content;
+};
+
+// What a framework does otherwise than asked because it cannot do what was asked, and which does not forbid the run.
+struct Deviation {
+  std::string key;  // of the TrainSpec: "rope_scaling"
+  std::string asked, effective;
+};
+
+// Where the ranks run, seen from this program.
+enum class Whereabouts {
+  children,      // started by the command, on this machine
+  this_machine,  // on this machine, but started by a daemon: a container
+  elsewhere,     // on machines that this one knows nothing of
+};
+
+// One training as the operating system sees it: everything needed to start it, and where its traces will be. Paths are
+// absolute.
+struct LaunchPlan {
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;  // added to the caller's
+  std::string working_directory;
+  std::vector<GeneratedFile> files;  // written before the start
+  std::string log_path;              // stdout and stderr
+  std::string steps_path;            // StepRecords, one JSON per line; empty: the steps are in the log
+  std::string checkpoints_path;      // folder of checkpoints; empty where none are written
+  std::string result_path;
+  std::string trace_path;  // that a profiler leaves; empty: none watches
+  std::vector<Deviation> deviations;
+  Whereabouts place = Whereabouts::children;
+  bool waits_in_queue = false;  // when it starts is for others to decide: a job, an image that is fetched first
+  std::vector<std::string>
+      cleanup_command;  // ends what may outlive the command, a job or a container; empty: nothing does
+};
+
+// Where one run keeps what it needs and writes. Paths are absolute.
+struct RunPaths {
+  std::string folder;  // for generated files and step records
+  std::string log, result;
+  std::string working_directory;
+};
+
+// A checkout of a framework that is not a package, as `paths:` of the configuration names it.
+struct Checkout {
+  std::string installation;  // folder; empty: not stated
+  std::string config_dir, run_script;
+};
+
+// What the configuration says of a model beyond its shape.
+struct ModelNotes {
+  std::string tokenizer_path;  // a Hugging Face name or a folder
+  std::string nemo_recipe, primus_config;
+};
+
+// What records where the time of some steps goes.
+enum class Profiler { nsys, rocprofv3, torch, own };
+constexpr auto enum_table(Profiler) {
+  return std::to_array<std::pair<Profiler, std::string_view>>({{Profiler::nsys, "nsys"},
+                                                               {Profiler::rocprofv3, "rocprofv3"},
+                                                               {Profiler::torch, "torch"},
+                                                               {Profiler::own, "own"}});
+}
+
+// The steps that a profiler records, both included, and the path of its trace without the ending.
+struct ProfileWindow {
+  Profiler profiler = Profiler::torch;
+  int64_t first_step = 1, last_step = 1;
+  std::string trace;
+};
+
+struct LaunchRequest {
+  TrainSpec spec;
+  Platform platform = Platform::cpu;
+  PlatformSettings settings;
+  ModelNotes model_notes;
+  Checkout checkout;  // of this framework
+  RunPaths paths;
+  std::string own_program;  // path of this program, for the native trainer
+  LauncherSettings launch;
+  std::optional<ProfileWindow> profile;
+};
+
+// How the ranks of a training come to be.
+enum class RankStart {
+  alone,     // one process is one rank
+  mpi,       // processes that an MPI launcher numbers
+  torchrun,  // processes that torch.distributed.run numbers
+  per_node,  // one process per node, which starts that node's ranks itself
+};
+
+// What a framework does with one training, before a launcher says how its ranks are started.
+struct TrainProgram {
+  std::vector<std::string> words;  // of one process
+  RankStart start = RankStart::alone;
+  std::string python;  // torchrun: the Python whose torch.distributed.run starts the words
+  std::map<std::string, std::string> environment;
+  std::vector<GeneratedFile> files;
+  std::string working_directory;  // empty: that of the request
+  std::string steps_path;         // empty: the steps are in the log
+  std::string checkpoints_path;
+  std::vector<Deviation> deviations;
+};
+
+// For a framework that neither evaluates nor saves under our hand.
+void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec);
+
+}  // namespace tprimat::suite

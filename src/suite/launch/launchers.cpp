@@ -1,0 +1,85 @@
+#include "launch/launchers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "launch/launchers/docker.h"
+#include "launch/launchers/local.h"
+#include "launch/launchers/mpi.h"
+#include "launch/launchers/slurm.h"
+
+namespace tprimat::suite {
+namespace {
+
+const LauncherModule& find_launcher(Launcher id) {
+  const auto& modules = launcher_modules();
+  return *std::find_if(modules.begin(), modules.end(), [&](const LauncherModule& each) { return each.id == id; });
+}
+
+// "tprimat_train_cpu_native_tiny_6f2b91c0": the result's name, and a checksum of where it lies.
+std::string name_of(const LaunchRequest& request) {
+  std::string stem = std::filesystem::path(request.paths.result).stem().string();
+  for (char& c : stem)
+    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')) c = '_';
+  return fmt::format("tprimat_{}_{:08x}", stem, crc32c(request.paths.folder));
+}
+
+// In an image, this program and the frameworks' Python have other names.
+void move_inside(TrainProgram& program, const LaunchRequest& request) {
+  const auto rename = [&](std::string& word) {
+    if (word == request.own_program)
+      word = request.launch.program_inside;
+    else if (!program.python.empty() && word == program.python)
+      word = request.launch.python_inside;
+  };
+  for (std::string& word : program.words) rename(word);
+  if (!program.python.empty()) program.python = request.launch.python_inside;
+}
+
+void require_even(int64_t ranks, int64_t nodes) {
+  if (ranks % nodes == 0) return;
+  throw Error(
+      Problem{fmt::format("{} rank{} cannot be spread evenly over {} nodes", ranks, ranks == 1 ? "" : "s", nodes),
+              "launch.nodes", "give a number of nodes that divides the ranks, or another layout"});
+}
+
+}  // namespace
+
+const std::vector<LauncherModule>& launcher_modules() {
+  static const std::vector<LauncherModule> modules = {
+      {Launcher::local, "this machine", place_locally, is_local_here, "", "it is part of this program"},
+      {Launcher::mpi, "mpirun", place_under_mpirun, is_mpirun_here, "mpirun is not in PATH",
+       "sudo apt-get install openmpi-bin"},
+      {Launcher::slurm, "Slurm", place_under_slurm, is_slurm_here, "srun or sbatch is not in PATH",
+       "run this on a node of the cluster where srun and sbatch are, or show the job with --dry-run"},
+      {Launcher::docker, "Docker or Podman", place_in_container, is_container_program_here,
+       "neither docker nor podman is in PATH", "sudo apt-get install podman, or install Docker"},
+  };
+  return modules;
+}
+
+void require_launcher(const LauncherSettings& settings) {
+  const LauncherModule& module = find_launcher(settings.launcher);
+  if (module.is_here(settings)) return;
+  throw Error(Problem{fmt::format("the launcher '{}' is not on this machine: {}", enum_name(module.id), module.lacking),
+                      "launch.launcher", std::string(module.installing)},
+              ExitStatus::missing_component);
+}
+
+void place_ranks(const TrainProgram& program, const LaunchRequest& request, LaunchPlan& plan) {
+  const int64_t ranks = request.spec.parallel.ranks(), nodes = request.launch.nodes;
+  require_even(ranks, nodes);
+  TrainProgram placed = program;
+  if (request.launch.in_container()) {
+    move_inside(placed, request);
+    for (auto& [name, value] : plan.environment)
+      if (value == request.own_program) value = request.launch.program_inside;
+  }
+  find_launcher(request.launch.launcher).place({placed, request, ranks, nodes, name_of(request)}, plan);
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,103 @@
+#include "launch/launchers/mpi.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "launch/launchers/local.h"
+#include "launch/node_script.h"
+#include "launch/program_path.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool in_batch_job() {
+  for (const char* variable : {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"})
+    if (std::getenv(variable) != nullptr) return true;
+  return false;
+}
+
+bool names_hosts(const MpiSettings& settings) { return !settings.hosts.empty() || !settings.hostfile.empty(); }
+
+void require_hosts(const Placement& placement) {
+  if (placement.nodes == 1 || names_hosts(placement.request.launch.mpi) || in_batch_job()) return;
+  throw Error(Problem{fmt::format("nothing says which {} nodes mpirun is to use", placement.nodes), "launch.mpi",
+                      "name them in launch.mpi.hosts or launch.mpi.hostfile"});
+}
+
+std::string without_slots(const std::string& host) { return host.substr(0, host.find(':')); }
+
+// "node1 slots=8  # rack 3": the first word of the first line that is no comment.
+std::string first_host_of_file(const std::string& path) {
+  std::istringstream lines(read_file(path));
+  std::string line, host;
+  while (std::getline(lines, line))
+    if (std::istringstream(line.substr(0, line.find('#'))) >> host) return without_slots(host);
+  throw Error(Problem{"names no host", path, "one host per line, such as: node1 slots=8"});
+}
+
+NodeNumbers node_numbers(const MpiSettings& settings) {
+  const std::string rank = "$OMPI_COMM_WORLD_RANK";
+  if (!settings.hosts.empty()) return {rank, quote_shell(without_slots(settings.hosts.front())), ""};
+  if (!settings.hostfile.empty()) return {rank, quote_shell(first_host_of_file(settings.hostfile)), ""};
+  return slurm_node_numbers(rank, "SLURM_JOB_NODELIST");
+}
+
+Words host_words(const Placement& placement) {
+  const MpiSettings& settings = placement.request.launch.mpi;
+  if (!settings.hostfile.empty()) return {"--hostfile", settings.hostfile};
+  std::string list;
+  for (const std::string& host : settings.hosts)
+    list += (list.empty() ? "" : ",") + without_slots(host) + ":" + std::to_string(placement.ranks_per_node());
+  return list.empty() ? Words{} : Words{"--host", list};
+}
+
+}  // namespace
+
+Words mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan) {
+  const bool per_node = starts_per_node(placement.program);
+  const int64_t on_each = per_node ? 1 : placement.ranks_per_node();
+  Words words = {"mpirun",
+                 "--allow-run-as-root",
+                 "--oversubscribe",
+                 "--bind-to",
+                 "none",
+                 "--map-by",
+                 fmt::format("ppr:{}:node", on_each),
+                 "-n",
+                 std::to_string(on_each * placement.nodes)};
+  for (const std::string& word : host_words(placement)) words.push_back(word);
+  for (const auto& [name, value] : plan.environment) words.insert(words.end(), {"-x", name});
+  const Words& further = placement.request.launch.mpi.arguments;
+  words.insert(words.end(), further.begin(), further.end());
+  return words;
+}
+
+void place_under_mpirun(const Placement& placement, LaunchPlan& plan) {
+  const MpiSettings& settings = placement.request.launch.mpi;
+  require_hosts(placement);
+  if (placement.nodes == 1) describe_single_node(placement, plan);
+  plan.command = mpirun_over_nodes(placement, plan);
+  if (needs_node_script(placement)) {
+    const std::string path = placement.request.paths.folder + "/start_node.sh";
+    plan.files.push_back({path, render_node_script(placement, node_numbers(settings))});
+    plan.command.insert(plan.command.end(), {"sh", path});
+    const Words& words = placement.program.words;
+    plan.command.insert(plan.command.end(), words.begin(), words.end());
+  } else {
+    const bool torchrun = placement.program.start == RankStart::torchrun;
+    const Words words = torchrun ? start_ranks_there(placement.program, placement.ranks) : placement.program.words;
+    plan.command.insert(plan.command.end(), words.begin(), words.end());
+  }
+  if (placement.nodes > 1 || names_hosts(settings)) plan.place = Whereabouts::elsewhere;
+}
+
+bool is_mpirun_here(const LauncherSettings&) { return is_in_path("mpirun"); }
+
+}  // namespace tprimat::suite

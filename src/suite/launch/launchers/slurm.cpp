@@ -1,0 +1,204 @@
+#include "launch/launchers/slurm.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "launch/launchers/local.h"
+#include "launch/launchers/mpi.h"
+#include "launch/launchers/slurm_options.h"
+#include "launch/node_script.h"
+#include "launch/program_path.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+using Words = std::vector<std::string>;
+
+void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+std::string render_words(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quote_shell(word);
+  return text;
+}
+
+bool in_allocation() { return std::getenv("SLURM_JOB_ID") != nullptr; }
+
+bool uses_srun(const SlurmSettings& settings) {
+  return settings.start == SlurmStart::srun || (settings.start == SlurmStart::automatic && in_allocation());
+}
+
+// A job of one node, seen from its own batch script.
+bool is_on_this_machine(const Placement& placement) {
+  const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
+  return uses_srun(placement.request.launch.slurm) && placement.nodes == 1 && nodes != nullptr &&
+         std::string_view(nodes) == "1" && std::getenv("SLURMD_NODENAME") != nullptr;
+}
+
+std::string place_of(const Placement& placement, const char* name) {
+  return placement.request.paths.folder + "/" + name;
+}
+
+// What each task is.
+Words task_words(const Placement& placement, LaunchPlan& plan) {
+  Words words;
+  if (needs_node_script(placement)) {
+    const std::string path = place_of(placement, "start_node.sh");
+    plan.files.push_back(
+        {path, render_node_script(placement, slurm_node_numbers("$SLURM_NODEID", "SLURM_STEP_NODELIST"))});
+    words = {"sh", path};
+    append(words, placement.program.words);
+  } else if (placement.program.start == RankStart::torchrun) {
+    words = start_ranks_there(placement.program, placement.ranks);
+  } else {
+    words = placement.program.words;
+  }
+  return words;
+}
+
+bool wants_mpirun(const Placement& placement) {
+  return placement.program.start == RankStart::mpi && placement.request.launch.slurm.mpi == SlurmMpi::mpirun;
+}
+
+// The command of a job that has its nodes.
+Words start_in_allocation(const Placement& placement, LaunchPlan& plan) {
+  if (wants_mpirun(placement)) {
+    Words words = mpirun_over_nodes(placement, plan);
+    append(words, placement.program.words);
+    return words;
+  }
+  Words words = {"srun"};
+  append(words, slurm_shape(placement));
+  append(words, slurm_step(placement, plan));
+  append(words, task_words(placement, plan));
+  return words;
+}
+
+Words start_by_srun(const Placement& placement, LaunchPlan& plan) {
+  Words words = start_in_allocation(placement, plan);
+  if (in_allocation()) return words;
+  if (wants_mpirun(placement))
+    throw Error(Problem{"mpirun needs nodes that Slurm has given already", "launch.slurm.mpi",
+                        "let a job do it: launch.slurm.start: sbatch"});
+  const Words wishes = slurm_wishes(placement);
+  words.insert(words.begin() + 1, wishes.begin(), wishes.end());
+  return words;
+}
+
+// A word of an #SBATCH line. Unlike a shell, sbatch reads a backslash as an escape within quotes too.
+std::string quote_option(const std::string& option) {
+  if (quote_shell(option) == option) return option;
+  std::string quoted = "'";
+  for (const char c : option) quoted += c == '\\' || c == '\'' ? std::string{'\\', c} : std::string(1, c);
+  return quoted + "'";
+}
+
+// A line break would start a script line that the shell executes.
+void require_one_line(const std::string& option) {
+  if (option.find_first_of("\n\r") == std::string::npos) return;
+  throw Error(Problem{fmt::format("a job script cannot contain '{}': it has a line break", printable(option)),
+                      "launch.slurm", "choose another --output or working directory, or launch.slurm.start: srun"});
+}
+
+// In an output path with a backslash, Slurm expands no patterns and drops the backslash.
+void require_no_backslash(const std::string& path) {
+  if (path.find('\\') == std::string::npos) return;
+  throw Error(Problem{fmt::format("Slurm cannot write its output to '{}': the path contains a backslash", path),
+                      "launch.slurm", "choose another --output, or launch.slurm.start: srun"});
+}
+
+// %x and others are patterns in the name of an output file.
+std::string output_pattern(const std::string& path) {
+  std::string pattern;
+  for (const char c : path) pattern += c == '%' ? std::string("%%") : std::string(1, c);
+  return pattern;
+}
+
+std::string render_job_script(const Placement& placement, LaunchPlan& plan) {
+  Words options = slurm_shape(placement);
+  require_no_backslash(place_of(placement, "job.out"));
+  append(options, {"--output=" + output_pattern(place_of(placement, "job.out")), "--open-mode=append",
+                   "--chdir=" + plan.working_directory});
+  append(options, slurm_wishes(placement));
+  std::string text = "#!/bin/sh\n";
+  for (const std::string& option : options) {
+    require_one_line(option);
+    text += "#SBATCH " + quote_option(option) + "\n";
+  }
+  for (const auto& [name, value] : plan.environment) text += "export " + name + "=" + quote_shell(value) + "\n";
+  return text + "exec " + render_words(start_in_allocation(placement, plan)) + "\n";
+}
+
+// A job has a name of its own; a step of somebody's allocation is found by its name among that job's steps. Slurm takes
+// its time to end them, and the next run wants their nodes.
+std::string render_cancel_script(const Placement& placement) {
+  return fmt::format(R"sh(#!/bin/sh
+# Ends the job of this run, or its step in an allocation, where it is still there; waits until it is gone.
+scancel --quiet --name={0} --user="$(id -un)"
+list() {{
+  squeue --noheader --name={0} --user="$(id -un)" --format=%i
+  [ -z "$SLURM_JOB_ID" ] ||
+    squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format='%i %j' | sed -n 's/^\([^ ]*\) {0}$/\1/p'
+}}
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  left=$(list 2>/dev/null)
+  [ -n "$left" ] || exit 0
+  [ "$((round % 5))" -ne 1 ] || scancel --quiet $left
+  sleep 1
+done
+echo "still there: $left" >&2
+exit 1
+)sh",
+                     placement.name);
+}
+
+// Files of a network file system are looked at anew when they are opened, so the output is read by opening it.
+std::string render_submit_script(const Placement& placement) {
+  const std::string output = quote_shell(place_of(placement, "job.out"));
+  return fmt::format(R"sh(#!/bin/sh
+# Submits the job, shows its output as it comes, and ends with its exit status. A signal cancels the job, also where
+# nobody reads what the shell has to say about it any more.
+trap '' PIPE
+: > {0}
+cancel={1}
+trap 'trap "" TERM INT HUP; sh "$cancel"; kill $follower 2>/dev/null; exit 143' TERM INT HUP
+sbatch --wait {2} &
+job=$!
+tail -n +1 -s 0.2 -F {0} 2>/dev/null &
+follower=$!
+wait $job
+status=$?
+cat {0} >/dev/null
+sleep 1
+kill $follower
+exit $status
+)sh",
+                     output, quote_shell(place_of(placement, "cancel.sh")), quote_shell(place_of(placement, "job.sh")));
+}
+
+}  // namespace
+
+void place_under_slurm(const Placement& placement, LaunchPlan& plan) {
+  plan.waits_in_queue = !in_allocation();
+  if (placement.nodes == 1) describe_single_node(placement, plan);
+  if (uses_srun(placement.request.launch.slurm)) {
+    plan.command = start_by_srun(placement, plan);
+  } else {
+    plan.files.push_back({place_of(placement, "job.sh"), render_job_script(placement, plan)});
+    plan.files.push_back({place_of(placement, "submit.sh"), render_submit_script(placement)});
+    plan.command = {"sh", place_of(placement, "submit.sh")};
+  }
+  plan.files.push_back({place_of(placement, "cancel.sh"), render_cancel_script(placement)});
+  plan.cleanup_command = {"sh", place_of(placement, "cancel.sh")};
+  plan.place = is_on_this_machine(placement) ? Whereabouts::this_machine : Whereabouts::elsewhere;
+}
+
+bool is_slurm_here(const LauncherSettings& settings) {
+  return is_in_path("srun") && (uses_srun(settings.slurm) || is_in_path("sbatch"));
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,210 @@
+#include "launch/mega.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "launch/checkout.h"
+#include "launch/checkout_revision.h"
+#include "launch/megatron_arguments.h"
+#include "launch/megatron_core_limits.h"
+
+namespace tprimat::suite {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* k_mega_script = "pretrain_gpt.py";
+
+// Of NVIDIA's NeMo container and of AMD's Megatron container.
+fs::path mega_place(const Checkout& checkout) {
+  return place_of_checkout(checkout, {"/opt/megatron-lm", "/workspace/Megatron-LM"}, k_mega_script);
+}
+
+void require_mega_can(const LaunchRequest& request) {
+  const TrainSpec& spec = request.spec;
+  const ParallelSpec& layout = spec.parallel;
+  std::vector<Problem> problems;
+  const auto refuse = [&](std::string what, std::string hint) {
+    problems.push_back({"the framework 'mega' " + what, "", std::move(hint)});
+  };
+  // Megatron-FSDP wants CUDA_DEVICE_MAX_CONNECTIONS above 1, tensor and context parallelism want 1.
+  if (layout.zero_stage >= 2 && (layout.tensor > 1 || layout.context > 1))
+    refuse(fmt::format("cannot do ZeRO-{} together with TP {} and CP {}", layout.zero_stage, layout.tensor,
+                       layout.context),
+           "give the layout a zero_stage of 0 or 1");
+  if (request.settings.fp8_param.value_or(false) && spec.precision == Precision::fp8 && layout.zero_stage == 0)
+    refuse("keeps weights in fp8 with its distributed optimizer only", "give the layout a zero_stage of 1");
+  if (spec.seed <= 0) refuse("needs a seed above 0", "choose another training.general.seed");
+  throw_if_any(std::move(problems));
+}
+
+void add_attention(ArgumentList& list, const TrainSpec& spec) {
+  const ModelSpec& model = spec.model;
+  list.add("--num-attention-heads", model.num_attention_heads);
+  list.add("--kv-channels", model.head_dim);
+  if (model.num_key_value_heads != model.num_attention_heads) {
+    list.flag("--group-query-attention");
+    list.add("--num-query-groups", model.num_key_value_heads);
+  }
+  list.flag_if(model.qkv_bias && !model.linear_bias, "--add-qkv-bias");
+  list.flag_if(model.qk_norm, "--qk-layernorm");
+  if (has_short_window(spec)) list.add("--window-size", fmt::format("{},0", *model.sliding_window - 1));
+}
+
+void add_positions(ArgumentList& list, const ModelSpec& model) {
+  list.add("--max-position-embeddings", model.max_position_embeddings);
+  if (model.position == PositionKind::learned) return list.add("--position-embedding-type", "learned_absolute");
+  list.add("--position-embedding-type", "rope");
+  list.add("--rotary-base", std::llround(model.rope_theta));
+  if (!model.rope_scaling || model.rope_scaling->type != RopeScalingKind::llama3) return;
+  list.flag("--use-rope-scaling");
+  list.add("--rope-scaling-factor", model.rope_scaling->factor);
+}
+
+void add_model(ArgumentList& list, const TrainSpec& spec) {
+  const ModelSpec& model = spec.model;
+  list.add("--num-layers", model.num_layers);
+  list.add("--hidden-size", model.hidden_size);
+  list.add("--ffn-hidden-size", model.ffn_hidden_size);
+  add_attention(list, spec);
+  add_positions(list, model);
+  list.add("--normalization", model.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
+  list.add("--norm-epsilon", model.norm_eps);
+  list.flag_if(model.mlp == MlpKind::swiglu, "--swiglu");
+  list.flag_if(!model.linear_bias, "--disable-bias-linear");
+  list.flag_if(!model.tied_embeddings, "--untie-embeddings-and-output-weights");
+  list.add("--attention-dropout", 0);
+  list.add("--hidden-dropout", 0);
+}
+
+// NullTokenizer counts an end-of-document token beyond --vocab-size.
+void add_data(ArgumentList& list, const TrainSpec& spec) {
+  list.add("--tokenizer-type", "NullTokenizer");
+  list.add("--vocab-size", spec.model.vocab_size - 1);
+  list.add("--make-vocab-size-divisible-by", vocabulary_divisor(spec));
+  if (spec.data.is_synthetic()) {
+    list.flag("--mock-data");
+  } else {
+    list.add("--data-path", spec.data.dataset);
+    list.add("--split", spec.data.split);
+  }
+  list.flag("--no-create-attention-mask-in-dataloader");
+}
+
+// ZeRO-1 is Megatron's distributed optimizer; 2 and 3 are Megatron-FSDP.
+void add_sharding(ArgumentList& list, const ParallelSpec& layout) {
+  if (layout.zero_stage == 0) return;
+  list.flag("--use-distributed-optimizer");
+  list.flag("--overlap-grad-reduce");
+  list.flag("--overlap-param-gather");
+  if (layout.zero_stage < 2) return;
+  list.flag("--use-megatron-fsdp");
+  list.add("--ckpt-format", "fsdp_dtensor");
+  list.add("--data-parallel-sharding-strategy", layout.zero_stage == 2 ? "optim_grads" : "optim_grads_params");
+}
+
+void add_layout(ArgumentList& list, const TrainSpec& spec) {
+  const ParallelSpec& layout = spec.parallel;
+  list.add("--tensor-model-parallel-size", layout.tensor);
+  list.add("--pipeline-model-parallel-size", layout.pipeline);
+  list.add("--context-parallel-size", layout.context);
+  if (layout.virtual_pipeline > 1)
+    list.add("--num-layers-per-virtual-pipeline-stage",
+             layout.pipeline_units(spec.model.num_layers) / (layout.pipeline * layout.virtual_pipeline));
+  list.flag_if(layout.ends_as_layers, "--account-for-embedding-in-pipeline-split");
+  list.flag_if(layout.ends_as_layers, "--account-for-loss-in-pipeline-split");
+  list.flag_if(layout.sequence_parallel && layout.tensor > 1, "--sequence-parallel");
+  add_sharding(list, layout);
+}
+
+void add_recompute(ArgumentList& list, Recompute recompute) {
+  if (recompute == Recompute::none) return;
+  list.add("--recompute-granularity", enum_name(recompute));
+  if (recompute == Recompute::selective) return;
+  list.add("--recompute-method", "uniform");
+  list.add("--recompute-num-layers", 1);
+}
+
+void add_platform(ArgumentList& list, const LaunchRequest& request) {
+  const PlatformSettings& settings = request.settings;
+  if (request.spec.precision == Precision::fp8) {
+    list.add("--fp8-format", settings.fp8_hybrid.value_or(true) ? "hybrid" : "e4m3");
+    list.flag_if(settings.fp8_param.value_or(false), "--fp8-param-gather");
+  }
+  if (settings.flash_attention) list.add("--attention-backend", *settings.flash_attention ? "flash" : "unfused");
+}
+
+std::vector<std::string> make_arguments(const LaunchRequest& request, const std::string& checkpoints) {
+  const TrainSpec& spec = request.spec;
+  ArgumentList list;
+  add_model(list, spec);
+  add_batch_arguments(list, spec);
+  add_optimizer_arguments(list, spec);
+  add_precision_arguments(list, spec);
+  add_data(list, spec);
+  add_layout(list, spec);
+  add_recompute(list, spec.recompute);
+  add_platform(list, request);
+  add_evaluation_arguments(list, spec);
+  add_checkpoint_arguments(list, spec, checkpoints);
+  list.add("--log-interval", 1);
+  list.flag("--log-throughput");
+  list.flag_if(spec.anomalies.not_finite != OnAnomaly::stop, "--no-check-for-nan-in-loss-and-grad");
+  list.add("--distributed-timeout-minutes", 10);
+  add_profile_arguments(list, request.profile);
+  return std::move(list).take();
+}
+
+// The command line has no other stretching than that of Llama 3.1, and --rope-scaling-factor is parsed and not passed
+// on: 8 is used (https://github.com/NVIDIA/Megatron-LM/issues/6305).
+void add_rope_deviation(std::vector<Deviation>& list, const ModelSpec& model) {
+  if (!model.rope_scaling) return;
+  RopeScaling llama;
+  llama.factor = 8.0;
+  if (*model.rope_scaling == llama) return;
+  const bool same_rule = model.rope_scaling->type == RopeScalingKind::llama3;
+  list.push_back(
+      {"rope_scaling", describe_rope_scaling(model.rope_scaling), same_rule ? describe_rope_scaling(llama) : "none"});
+}
+
+std::vector<Deviation> list_deviations(const TrainSpec& spec) {
+  std::vector<Deviation> list;
+  add_schedule_deviation(list, spec.optimizer);
+  add_rope_deviation(list, spec.model);
+  if (const double theta = spec.model.rope_theta; theta != std::round(theta))
+    list.push_back({"rope_theta", fmt::format("{}", theta), fmt::format("{}", std::llround(theta))});
+  if (spec.data.is_synthetic()) add_mock_data_deviation(list);
+  return list;
+}
+
+}  // namespace
+
+std::optional<Installation> find_mega(const Checkout& checkout) {
+  const fs::path place = mega_place(checkout);
+  std::error_code unreadable;
+  if (!fs::exists(place / k_mega_script, unreadable)) return std::nullopt;
+  auto version = read_megatron_version(place);
+  if (!version) version = find_checkout_revision(place);
+  return Installation{version.value_or("not known"), place.string()};
+}
+
+TrainProgram plan_mega(const LaunchRequest& request) {
+  require_megatron_can(Framework::mega, request.spec);
+  require_mega_can(request);
+  const fs::path place = mega_place(request.checkout), folder = request.paths.folder;
+  TrainProgram program;
+  program.python = python_for(Framework::mega);
+  program.start = RankStart::torchrun;
+  if (!request.spec.checkpoint.directory.empty())
+    program.checkpoints_path = (folder / request.spec.checkpoint.directory).string();
+  program.words = make_arguments(request, program.checkpoints_path);
+  program.words.insert(program.words.begin(), (place / k_mega_script).string());
+  program.environment = {{"PYTHONUNBUFFERED", "1"}};
+  if (request.spec.parallel.zero_stage < 2) program.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
+  program.working_directory = place.string();
+  program.deviations = list_deviations(request.spec);
+  return program;
+}
+
+}  // namespace tprimat::suite

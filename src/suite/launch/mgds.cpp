@@ -1,0 +1,206 @@
+#include "launch/mgds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "launch/checkout.h"
+#include "launch/checkout_revision.h"
+#include "launch/megatron_arguments.h"
+#include "launch/megatron_core_limits.h"
+#include "text/json.h"
+
+namespace tprimat::suite {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* k_mgds_script = "pretrain_gpt.py";
+
+fs::path mgds_place(const Checkout& checkout) {
+  return place_of_checkout(checkout, {"/workspace/Megatron-DeepSpeed"}, k_mgds_script);
+}
+
+class MgdsLimits {
+ public:
+  void check(const TrainSpec& spec) {
+    check_layout(spec.parallel);
+    if (spec.model.qk_norm) refuse("has no norms on queries and keys", "choose a model without qk_norm");
+    if (has_short_window(spec))
+      refuse("has no sliding window", "choose a model without one, or a shorter sequence_length");
+    if (spec.data.is_synthetic())
+      refuse("reads .bin/.idx files only",
+             "make some: tprimat data make --prefix P --tokens N --vocab V; then --dataset P, or "
+             "models.X.dataset_path: P");
+    if (spec.precision == Precision::fp16 &&
+        std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)))
+      refuse("starts at a loss scale that is a power of two", "choose another training.precision.loss_scale.initial");
+    throw_if_any(std::move(problems_));
+  }
+
+ private:
+  void check_layout(const ParallelSpec& layout) {
+    if (layout.context > 1) refuse("has no context parallelism", "give it a strategy with CP of 1");
+    if (layout.virtual_pipeline > 1)
+      refuse("has no virtual pipeline stages under DeepSpeed", "give it a strategy with VP of 1");
+    if (layout.ends_as_layers)
+      refuse("cuts the layers by its own rule", "give it a strategy without embedding_and_loss_as_layers");
+    if (layout.pipeline > 1 && layout.zero_stage >= 2)
+      refuse(fmt::format("cannot do ZeRO-{} over pipeline stages", layout.zero_stage),
+             "give the layout a zero_stage of 0 or 1, or a PP of 1");
+  }
+  void refuse(std::string what, std::string hint) {
+    problems_.push_back({"the framework 'mgds' " + std::move(what), "", std::move(hint)});
+  }
+  std::vector<Problem> problems_;
+};
+
+void add_mgds_model(ArgumentList& list, const ModelSpec& model) {
+  list.add("--num-layers", model.num_layers);
+  list.add("--hidden-size", model.hidden_size);
+  list.add("--ffn-hidden-size", model.ffn_hidden_size);
+  list.add("--num-attention-heads", model.num_attention_heads);
+  list.add("--num-key-value-heads", model.num_key_value_heads);
+  list.add("--kv-channels", model.head_dim);
+  list.add("--max-position-embeddings", model.max_position_embeddings);
+  if (model.position == PositionKind::rope) {
+    list.flag("--use-rotary-position-embeddings");
+    list.add("--rotary-position-embeddings-theta", std::llround(model.rope_theta));
+  }
+  list.add("--normalization", model.norm == NormKind::rms ? "rmsnorm" : "layernorm");
+  list.add("--layernorm-epsilon", model.norm_eps);
+  list.flag_if(model.mlp == MlpKind::swiglu, "--swiglu");
+  list.flag_if(!model.linear_bias, "--disable-bias-linear");
+  list.flag_if(!model.tied_embeddings, "--untie-embeddings-and-output-weights");
+  list.flag("--no-query-key-layer-scaling");
+  list.add("--attention-dropout", 0);
+  list.add("--hidden-dropout", 0);
+}
+
+void add_mgds_data(ArgumentList& list, const TrainSpec& spec) {
+  list.add("--tokenizer-type", "NullTokenizer");
+  list.add("--vocab-size", spec.model.vocab_size - 1);  // it counts an end-of-document token beyond these
+  list.add("--make-vocab-size-divisible-by", vocabulary_divisor(spec));
+  list.add("--data-path", spec.data.dataset);
+  list.add("--split", spec.data.split);
+}
+
+// Only with ZeRO does DeepSpeed add up bf16 gradients in fp32.
+int64_t mgds_zero_stage(const TrainSpec& spec) {
+  const bool bf16 = spec.precision == Precision::bf16 || spec.precision == Precision::fp8;
+  return std::max<int64_t>(spec.parallel.zero_stage, bf16 ? 1 : 0);
+}
+
+void add_mgds_layout(ArgumentList& list, const TrainSpec& spec) {
+  const ParallelSpec& layout = spec.parallel;
+  list.add("--tensor-model-parallel-size", layout.tensor);
+  list.add("--pipeline-model-parallel-size", layout.pipeline);
+  list.flag_if(layout.pipeline == 1, "--no-pipeline-parallel");
+  list.flag_if(layout.sequence_parallel && layout.tensor > 1, "--sequence-parallel");
+  list.add("--zero-stage", mgds_zero_stage(spec));
+  list.flag("--no-gradient-accumulation-fusion");  // it is not used, but its library would be asked for
+}
+
+void add_mgds_recompute(ArgumentList& list, Recompute recompute) {
+  list.flag_if(recompute == Recompute::full, "--checkpoint-activations");
+  list.flag_if(recompute == Recompute::full, "--deepspeed-activation-checkpointing");
+  if (recompute == Recompute::selective) list.add("--recompute-granularity", "selective");
+}
+
+void add_mgds_platform(ArgumentList& list, const LaunchRequest& request) {
+  if (request.spec.precision == Precision::fp8) {
+    list.add("--transformer-impl", "transformer_engine");
+    list.flag(request.settings.fp8_hybrid.value_or(true) ? "--fp8-hybrid" : "--fp8-e4m3");
+  }
+  list.flag_if(request.settings.flash_attention.value_or(false), "--use-flash-attn-v2");
+}
+
+// The settings that DeepSpeed takes from here and not from the command line, and those that both must say alike.
+Json make_ds_config(const TrainSpec& spec) {
+  Json config = {{"train_batch_size", spec.global_batch_size},
+                 {"train_micro_batch_size_per_gpu", spec.micro_batch_size},
+                 {"gradient_accumulation_steps", spec.gradient_accumulation_steps()},
+                 {"steps_per_print", 1},
+                 {"gradient_clipping", spec.optimizer.clip_grad_norm},
+                 {"zero_optimization", {{"stage", mgds_zero_stage(spec)}}},
+                 {"wall_clock_breakdown", false}};
+  if (spec.precision == Precision::bf16 || spec.precision == Precision::fp8) {
+    config["bf16"] = {{"enabled", true}};
+    config["data_types"] = {{"grad_accum_dtype", "fp32"}};
+  }
+  if (spec.precision == Precision::fp16)
+    config["fp16"] = {{"enabled", true},
+                      {"loss_scale", 0},
+                      {"initial_scale_power", std::llround(std::log2(spec.loss_scale.initial))},
+                      {"loss_scale_window", spec.loss_scale.window},
+                      {"hysteresis", 1},
+                      {"min_loss_scale", spec.loss_scale.minimum}};
+  return config;
+}
+
+std::vector<Deviation> mgds_deviations(const LaunchRequest& request) {
+  const ModelSpec& model = request.spec.model;
+  std::vector<Deviation> list;
+  add_schedule_deviation(list, request.spec.optimizer);
+  if (const int64_t stage = mgds_zero_stage(request.spec); stage != request.spec.parallel.zero_stage)
+    list.push_back({"zero_stage", std::to_string(request.spec.parallel.zero_stage), std::to_string(stage)});
+  if (model.rope_scaling) list.push_back({"rope_scaling", describe_rope_scaling(model.rope_scaling), "none"});
+  if (model.qkv_bias && !model.linear_bias) list.push_back({"qkv_bias", "true", "false"});
+  if (model.rope_theta != std::round(model.rope_theta))
+    list.push_back(
+        {"rope_theta", fmt::format("{}", model.rope_theta), fmt::format("{}", std::llround(model.rope_theta))});
+  if (request.spec.precision == Precision::fp8 && request.settings.fp8_param.value_or(false))
+    list.push_back({"fp8_param", "true", "false"});
+  return list;
+}
+
+std::vector<std::string> mgds_arguments(const LaunchRequest& request, const fs::path& ds_config) {
+  const TrainSpec& spec = request.spec;
+  ArgumentList list;
+  list.flag("--deepspeed");
+  list.add("--deepspeed_config", ds_config.string());
+  add_mgds_model(list, spec.model);
+  add_batch_arguments(list, spec);
+  add_optimizer_arguments(list, spec);
+  add_precision_arguments(list, spec);
+  add_mgds_data(list, spec);
+  add_mgds_layout(list, spec);
+  add_mgds_recompute(list, spec.recompute);
+  add_mgds_platform(list, request);
+  add_evaluation_arguments(list, spec);
+  add_checkpoint_arguments(list, spec, (fs::path(request.paths.folder) / spec.checkpoint.directory).string());
+  add_profile_arguments(list, request.profile);
+  list.add("--log-interval", 1);
+  return std::move(list).take();
+}
+
+}  // namespace
+
+std::optional<Installation> find_mgds(const Checkout& checkout) {
+  const fs::path place = mgds_place(checkout);
+  std::error_code unreadable;
+  if (!fs::exists(place / k_mgds_script, unreadable)) return std::nullopt;
+  return Installation{find_checkout_revision(place).value_or("not known"), place.string()};
+}
+
+TrainProgram plan_mgds(const LaunchRequest& request) {
+  require_megatron_can(Framework::mgds, request.spec);
+  MgdsLimits().check(request.spec);
+  const fs::path place = mgds_place(request.checkout), ds_config = fs::path(request.paths.folder) / "ds_config.json";
+  TrainProgram program;
+  program.python = python_for(Framework::mgds);
+  program.start = RankStart::torchrun;
+  program.words = mgds_arguments(request, ds_config);
+  program.words.insert(program.words.begin(), (place / k_mgds_script).string());
+  program.files = {{ds_config.string(), print_json(make_ds_config(request.spec))}};
+  program.environment = {{"PYTHONUNBUFFERED", "1"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
+  program.working_directory = place.string();
+  if (!request.spec.checkpoint.directory.empty())
+    program.checkpoints_path = (fs::path(request.paths.folder) / request.spec.checkpoint.directory).string();
+  program.deviations = mgds_deviations(request);
+  return program;
+}
+
+}  // namespace tprimat::suite

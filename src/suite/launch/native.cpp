@@ -1,0 +1,62 @@
+#include "launch/native.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/build_info.h"
+#include "base/program_module.h"
+#include "text/json.h"
+
+namespace tprimat::suite {
+namespace {
+
+// A relative directory of checkpoints is one inside the run's own folder.
+TrainSpec place_checkpoints(TrainSpec spec, const std::filesystem::path& folder) {
+  std::string& directory = spec.checkpoint.directory;
+  if (!directory.empty()) directory = (folder / directory).string();
+  return spec;
+}
+
+// Its fp8 is always the hybrid of formats, of copies of weights that are kept in bf16.
+std::vector<Deviation> fp8_deviations(const LaunchRequest& request) {
+  std::vector<Deviation> deviations;
+  if (request.spec.precision != Precision::fp8) return deviations;
+  if (!request.settings.fp8_hybrid.value_or(true)) deviations.push_back({"fp8_hybrid", "false", "true"});
+  if (request.settings.fp8_param.value_or(false)) deviations.push_back({"fp8_param", "true", "false"});
+  return deviations;
+}
+
+}  // namespace
+
+std::optional<Installation> find_native(const Checkout&) {
+  return Installation{std::string(build_info().version), "built in"};
+}
+
+std::optional<Problem> lacking_of_native(Platform platform) {
+  if (platform == Platform::cpu) return std::nullopt;
+  const std::string name = fmt::format("libtprimat_{}.so", enum_name(platform));
+  if (find_program_module(name)) return std::nullopt;
+  return Problem{fmt::format("the framework 'native' trains on {} GPUs through {}, which is not beside this program",
+                             display_name(platform), name),
+                 "--framework", fmt::format("scripts/build_gpu.sh {} builds both (docs/gpu.md)", enum_name(platform))};
+}
+
+TrainProgram plan_native(const LaunchRequest& request) {
+  const std::string spec_path = request.paths.folder + "/train_spec.json";
+  const TrainSpec spec = place_checkpoints(request.spec, request.paths.folder);
+  TrainProgram program;
+  program.words = {request.own_program, "train", "--spec", spec_path};
+  if (request.platform != Platform::cpu)
+    program.words.insert(program.words.end(), {"--device", std::string(enum_name(request.platform))});
+  program.start = spec.parallel.ranks() > 1 ? RankStart::mpi : RankStart::alone;
+  program.steps_path = request.paths.folder + "/steps.jsonl";
+  program.environment = {{"TPRIMAT_STEPS", program.steps_path}};
+  program.checkpoints_path = spec.checkpoint.directory;
+  program.deviations = fp8_deviations(request);
+  program.files = {{spec_path, print_json(train_spec_to_json(spec))}};
+  return program;
+}
+
+}  // namespace tprimat::suite

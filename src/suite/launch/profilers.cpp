@@ -1,0 +1,140 @@
+#include "launch/profilers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "launch/program_path.h"
+
+namespace tprimat::suite {
+namespace {
+
+using ProfilerWords = std::vector<std::string>;
+
+template <class Value>
+bool lists(const std::vector<Value>& values, Value value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// https://docs.nvidia.com/nsight-systems/UserGuide/: nothing is recorded before cudaProfilerStart; after
+// cudaProfilerStop the training goes on to its end, where `stop-shutdown` would kill it. The processor is not sampled,
+// which slows it down.
+ProfilerWords nsys_words(const ProfileWindow& window) {
+  return {"nsys",
+          "profile",
+          "--output=" + window.trace,
+          "--force-overwrite=true",
+          "--trace=cuda,nvtx,osrt,cudnn,cublas",
+          "--sample=none",
+          "--cpuctxsw=none",
+          "--capture-range=cudaProfilerApi",
+          "--capture-range-end=stop"};
+}
+
+// https://rocm.docs.amd.com/projects/rocprofiler-sdk: --selected-regions records between roctxProfilerResume(0) and
+// roctxProfilerPause(0) alone; every process writes files of its own, so the name holds torchrun's rank.
+ProfilerWords rocprof_words(const std::string& folder) {
+  return {"rocprofv3",
+          "--runtime-trace",
+          "--stats",
+          "--selected-regions",
+          "--output-format",
+          "pftrace",
+          "csv",
+          "-d",
+          folder,
+          "-o",
+          "rank%env{RANK}%",
+          "--"};
+}
+
+std::string window_words(const ProfileWindow& window) {
+  const std::string steps = fmt::format("{}:{}", window.first_step, window.last_step);
+  switch (window.profiler) {
+    case Profiler::nsys: return "cuda:" + steps;
+    case Profiler::rocprofv3: return "roctx:" + steps;
+    case Profiler::torch: break;
+    case Profiler::own: break;
+  }
+  return fmt::format("{}:{}:{}", enum_name(window.profiler), steps, trace_file(window));
+}
+
+std::string names_of(const std::vector<Profiler>& profilers) {
+  std::string text;
+  for (const Profiler each : profilers) text += (text.empty() ? "" : ", ") + std::string(enum_name(each));
+  return text;
+}
+
+}  // namespace
+
+const std::vector<ProfilerModule>& profiler_modules() {
+  using enum Platform;
+  static const std::vector<ProfilerModule> modules = {
+      {Profiler::nsys,
+       "NVIDIA Nsight Systems",
+       {nvd},
+       "nsys",
+       "sudo apt-get install nsight-systems-cli, from NVIDIA's package repository; or choose --profiler torch",
+       ".nsys-rep"},
+      {Profiler::rocprofv3,
+       "AMD rocprofv3",
+       {amd},
+       "rocprofv3",
+       "sudo apt-get install rocprofiler-sdk, from AMD's package repository, and add /opt/rocm/bin to PATH; or choose "
+       "--profiler torch",
+       ".pftrace"},
+      {Profiler::torch, "PyTorch profiler", {nvd, amd, cpu}, "", "", ".json.gz"},
+      {Profiler::own, "the trainer's own clock", {nvd, amd, cpu}, "", "", ".json"},
+  };
+  return modules;
+}
+
+const ProfilerModule& profiler_module(Profiler id) {
+  const auto& modules = profiler_modules();
+  return *std::find_if(modules.begin(), modules.end(), [&](const ProfilerModule& each) { return each.id == id; });
+}
+
+Profiler choose_profiler(const FrameworkModule& framework, Platform platform, std::optional<Profiler> asked) {
+  std::vector<Profiler> fitting;
+  for (const Profiler each : framework.profilers)
+    if (lists(profiler_module(each).platforms, platform)) fitting.push_back(each);
+  if (fitting.empty())
+    throw Error(Problem{fmt::format("the framework '{}' cannot be profiled on the platform {}", enum_name(framework.id),
+                                    enum_name(platform)),
+                        "--framework", "leave it out"});
+  if (!asked) return fitting.front();
+  if (lists(fitting, *asked)) return *asked;
+  throw Error(Problem{fmt::format("{} does not profile the framework '{}' on the platform {}", enum_name(*asked),
+                                  enum_name(framework.id), enum_name(platform)),
+                      "--profiler", "choose auto, or one of " + names_of(fitting)});
+}
+
+void require_profiler(const ProfilerModule& profiler) {
+  if (profiler.program.empty() || is_in_path(std::string(profiler.program))) return;
+  throw Error(Problem{fmt::format("there is no {} ({})", profiler.program, profiler.long_name), "PATH",
+                      std::string(profiler.installing)},
+              ExitStatus::missing_component);
+}
+
+std::string trace_file(const ProfileWindow& window) {
+  return window.trace + std::string(profiler_module(window.profiler).ending);
+}
+
+std::string rocprof_folder(const ProfileWindow& window) { return window.trace + "_rocprofv3"; }
+
+void add_profiler(LaunchPlan& plan, const LaunchRequest& request) {
+  const ProfileWindow& window = *request.profile;
+  if (request.launch.launcher != Launcher::local)
+    throw Error(Problem{fmt::format("profiles are made on this machine only, and the launcher is {}",
+                                    enum_name(request.launch.launcher)),
+                        "launch.launcher", "choose --launcher local"});
+  ProfilerWords words;
+  if (window.profiler == Profiler::nsys) words = nsys_words(window);
+  if (window.profiler == Profiler::rocprofv3) words = rocprof_words(rocprof_folder(window));
+  plan.command.insert(plan.command.begin(), words.begin(), words.end());
+  plan.environment["TPRIMAT_PROFILE"] = window_words(window);
+  plan.trace_path = trace_file(window);
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/frameworks.h"
+
+namespace tprimat::suite {
+
+// Everything the suite knows about one profiler.
+struct ProfilerModule {
+  Profiler id;
+  std::string_view long_name;
+  std::vector<Platform> platforms;
+  std::string_view program;     // looked up in PATH; empty: it comes with the framework
+  std::string_view installing;  // the command that brings it here
+  std::string_view ending;      // of the trace file
+};
+
+// All of them, in the order of menus.
+const std::vector<ProfilerModule>& profiler_modules();
+const ProfilerModule& profiler_module(Profiler id);
+
+// The one asked for, else the first that the framework lists and that knows the platform. Throws Error
+// (ExitStatus::usage) for one that does not fit.
+Profiler choose_profiler(const FrameworkModule& framework, Platform platform, std::optional<Profiler> asked);
+
+// Throws Error (ExitStatus::missing_component) with the command that installs it.
+void require_profiler(const ProfilerModule& profiler);
+
+// The file that the profiler leaves: the window's trace with its ending.
+std::string trace_file(const ProfileWindow& window);
+
+// Where rocprofv3 writes, one set of files per rank.
+std::string rocprof_folder(const ProfileWindow& window);
+
+// What makes a launch a profiled one: the profiler goes before the launcher, so that it sees all ranks of this machine,
+// and TPRIMAT_PROFILE tells the ranks which steps to record.
+void add_profiler(LaunchPlan& plan, const LaunchRequest& request);
+
+}  // namespace tprimat::suite

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "telemetry/machine.h"
+
+namespace tprimat::suite {
+
+// What a reader must know of machine and software to judge or repeat a run: key -> value, for a result's `environment`.
+// Of the process environment only variables from a fixed list of those that change speed are taken, so that no token or
+// password is ever stored.
+std::map<std::string, std::string> describe_environment(const MachineFacts& machine,
+                                                        const std::map<std::string, std::string>& libraries);
+
+}  // namespace tprimat::suite

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "extract/attempts.h"
+#include "extract/to_result.h"
+
+namespace tprimat::suite {
+
+struct ExtractOptions {
+  std::string format;  // of the log; empty: it is detected
+  logs::AttemptChoice attempts;
+  std::vector<std::string> telemetry;  // files, joined to the steps by time
+  logs::KnownFacts known;
+};
+
+// One log as a result, with the telemetry joined to its steps; a result of each attempt where all are asked for. Throws
+// Error.
+std::vector<RunResult> extract_runs(const std::string& path, const ExtractOptions& options);
+
+}  // namespace tprimat::suite

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "result/failure_kind.h"
+#include "run/reporter.h"
+#include "run/suite_context.h"
+#include "telemetry/sampler.h"
+
+namespace tprimat::suite {
+
+// Everything that is known of one training once it is over.
+struct TrainingTrace {
+  std::string timestamp;  // of the start, UTC
+  ExitReason exit;
+  std::optional<std::string> problem;  // it could not be started, or its log could not be written: in a sentence
+  FailureKind problem_kind = FailureKind::error;
+  std::vector<StepRecord> steps;  // as they came
+  int64_t unreadable_lines = 0;   // in the file of step records
+  std::vector<SensorTrace> sensors;
+  std::optional<std::string> hung;      // we stopped it because no step came any more: in a sentence
+  std::optional<int64_t> log_bytes;     // of its log, when we decided so
+  std::vector<std::string> damage;      // what befell its files, in sentences
+  std::vector<std::string> neighbours;  // other processes on its GPUs, in sentences
+  bool memory_kill = false;             // the kernel killed some process for want of memory meanwhile
+};
+
+// Starts the run, follows it to its end and stops it when asked. Never throws Error: whatever goes wrong is in the
+// trace, with the steps so far.
+TrainingTrace follow_training(const PlannedRun& run, const SuiteOptions& options, const SuiteContext& around,
+                              Reporter& reporter);
+
+}  // namespace tprimat::suite

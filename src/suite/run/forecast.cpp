@@ -1,0 +1,266 @@
+#include "run/forecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "config/layout_rules.h"
+#include "planner/calibrate.h"
+#include "planner/native_memory.h"
+#include "planner/own_results.h"
+#include "run/nearest_layout.h"
+#include "spec/hardware_catalogue.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+const GpuFacts* find_gpu(const PlannedRun& run, const MachineFacts& machine) {
+  if (run.plan.place == Whereabouts::elsewhere) return nullptr;
+  for (const GpuFacts& gpu : machine.gpus)
+    if (gpu.platform == run.platform) return &gpu;
+  return nullptr;
+}
+
+std::optional<planner::Machine> machine_of(const PlannedRun& run, const MachineFacts& machine) {
+  const GpuFacts* const gpu = find_gpu(run, machine);
+  if (gpu == nullptr) return planner::machine_of_device(run.setup.device_model, run.setup.memory_per_device_gb);
+  const auto gb = gpu->memory_bytes ? std::optional(*gpu->memory_bytes * 1e-9) : std::nullopt;
+  return planner::machine_of_device(gpu->name, gb);
+}
+
+// As results are read back (planner/own_results.h).
+std::optional<planner::Machine> processor_of(const PlannedRun& run, const MachineFacts& machine,
+                                             const std::optional<PeakInfo>& peak) {
+  if (!peak || run.plan.place == Whereabouts::elsewhere) return std::nullopt;
+  const int64_t ranks = run.spec.parallel.ranks();
+  auto facts = planner::facts_of_peak(*peak, run.spec.precision, used_threads(run, machine.cpu), ranks);
+  if (!facts) return std::nullopt;
+  facts->name = machine.cpu.model_name;
+  facts->memory_bytes = machine.memory_bytes.value_or(0);
+  return planner::processor_machine(*facts);
+}
+
+std::optional<DeviceMemory> memory_of_host(const PlannedRun& run, const MachineFacts& machine) {
+  if (!machine.memory_bytes || run.plan.place == Whereabouts::elsewhere) return std::nullopt;
+  const double all = std::min(*machine.memory_bytes, machine.memory_limit_bytes.value_or(*machine.memory_bytes));
+  return DeviceMemory{all, "this machine's memory", run.spec.parallel.ranks()};
+}
+
+// The configuration takes the memory of a known part from the catalogue where it is not stated.
+std::optional<DeviceMemory> memory_of_catalogue(const PlannedRun& run) {
+  const auto part = find_hardware(run.setup.device_model);
+  if (!part || !part->memory_bytes || !run.setup.memory_per_device_gb) return std::nullopt;
+  const double stated = *run.setup.memory_per_device_gb * 1e9;
+  if (std::fabs(*part->memory_bytes / stated - 1) >= 1e-9) return std::nullopt;
+  return DeviceMemory{stated, part->display_name + " in the hardware catalogue"};
+}
+
+// What is stated counts first, then what the GPU says of itself: parts have more memory than they are sold with.
+std::optional<DeviceMemory> room_of(const PlannedRun& run, const MachineFacts& machine) {
+  const auto catalogued = memory_of_catalogue(run);
+  if (run.setup.memory_per_device_gb && !catalogued)
+    return DeviceMemory{*run.setup.memory_per_device_gb * 1e9,
+                        fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(run.platform))};
+  if (run.platform == Platform::cpu) return memory_of_host(run, machine);
+  if (const GpuFacts* const gpu = find_gpu(run, machine); gpu != nullptr && gpu->memory_bytes)
+    return DeviceMemory{*gpu->memory_bytes, gpu->name};
+  if (catalogued) return catalogued;
+  const auto known = machine_of(run, machine);
+  return known ? std::optional(DeviceMemory{known->memory_bytes, known->id}) : std::nullopt;
+}
+
+double bytes_against(const DeviceMemory& room, const planner::Workload& workload,
+                     const planner::ParameterSet& parameters) {
+  return room.ranks > 1 && workload.family->own_trainer ? planner::plan_native_ranks(workload)
+                                                        : planner::estimate_memory(workload, parameters).total();
+}
+
+// Of other programs the planner has measured figures on GPUs alone.
+std::string missing_on(Platform platform, const planner::Workload& workload) {
+  if (platform != Platform::cpu || workload.family->own_trainer) return "";
+  return workload.family->full_name + " on a processor";
+}
+
+LayoutTask task_of(const PlannedRun& run, const planner::Layout& layout) {
+  return {run.spec.model, layout.num_gpus(), layout.micro_batch, run.spec.global_batch_size, run.spec.sequence_length};
+}
+
+// "{TP: 1, PP: 2, DP: 1, GA: 8}, MBS 1, recompute full"
+std::string print_fitting(const PlannedRun& run, const planner::Layout& layout) {
+  const TrainSpec spec = planner::with_layout(run.spec, layout);
+  std::string text = print_layout(task_of(run, layout), spec.parallel) + fmt::format(", MBS {}", layout.micro_batch);
+  if (layout.recompute != Recompute::none) text += fmt::format(", recompute {}", enum_name(layout.recompute));
+  return text;
+}
+
+// Whether the program would start with it, and the planner knows what it then needs.
+bool is_accepted(const PlannedRun& run, const planner::Layout& layout) {
+  LaunchRequest request = run.request;
+  request.spec = planner::with_layout(run.spec, layout);
+  if (!planner::workload_of(request.spec, run.framework, run.platform).missing.empty()) return false;
+  try {
+    plan_launch(require_framework(run.framework, run.platform), request);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string describe_no_fit(const planner::Family& family) {
+  const bool splits = family.own_trainer || family.fully_sharded || family.sharded_optimizer || family.tensor_parallel;
+  if (splits) return "no layout of as many devices fits; use more devices, or a smaller model or sequence";
+  return fmt::format(
+      "neither a smaller micro-batch nor recomputation makes it fit, and {} keeps the whole model on every device, so "
+      "that more of them change nothing; use a framework that shards (fsdp, mega), or a smaller model or sequence",
+      family.full_name);
+}
+
+// Of our own trainer: formats of the optimizer's states that make the layout fit as it is; empty where none do.
+std::string suggest_formats(const FitTask& task, planner::Workload workload) {
+  std::string keys;
+  const auto fits_with = [&](const std::string& key) {
+    keys += (keys.empty() ? "" : " and ") + key;
+    return task.needs(workload) <= task.bytes;
+  };
+  const auto say = [&] {
+    return fmt::format("; training.optimizer with {} makes it need {}", keys, format_memory(task.needs(workload)));
+  };
+  if (!workload.family->own_trainer) return "";
+  if (workload.moment_bytes > 2) {
+    workload.moment_bytes = 2;
+    if (fits_with("moments: bf16")) return say();
+  }
+  if (!workload.keeps_masters || workload.precision == planner::PlanPrecision::fp32) return "";
+  workload.keeps_masters = false;
+  return fits_with("master_weights: false") ? say() : "";
+}
+
+Problem describe_misfit(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
+  return {fmt::format("{} does not fit: {}", name_training(run), describe_memory(known)),
+          fmt::format("models.{}", run.spec.model.name),
+          suggest_fitting(run, known, planner) + "; or go on with --force"};
+}
+
+// Largest first, as far as they matter.
+std::string list_parts(const planner::MemoryEstimate& memory) {
+  constexpr double k_smallest_share = 0.02;
+  std::vector<std::pair<double, std::string>> sorted;
+  for (const auto& [name, bytes] : memory.parts())
+    if (bytes > k_smallest_share * memory.total()) sorted.emplace_back(bytes, name);
+  std::sort(sorted.rbegin(), sorted.rend());
+  std::string text;
+  for (const auto& [bytes, name] : sorted)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_memory(bytes));
+  return text;
+}
+
+bool is_own_on_gpu(const PlannedRun& run) {
+  return run.framework == Framework::native && run.platform != Platform::cpu;
+}
+
+// Why no time is predicted of a run whose memory is.
+std::string no_time(const PlannedRun& run, const std::optional<planner::Machine>& part,
+                    planner::PlanPrecision precision) {
+  if (is_own_on_gpu(run)) return "the time of a step: none of tprimat's own trainer was measured on GPUs";
+  if (part)
+    return fmt::format("the time of a step: no peak of {} products is known of {}", enum_name(precision), part->id);
+  return run.platform == Platform::cpu
+             ? fmt::format("the time of a step: the processor's {} peak and bandwidth were not measured",
+                           enum_name(run.spec.precision))
+             : "the time of a step: no such GPU in its list";
+}
+
+}  // namespace
+
+int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu) {
+  return std::min(cpu.usable_threads, std::max<int64_t>(1, run.spec.threads) * run.spec.parallel.ranks());
+}
+
+std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
+  // Elsewhere than in our own trainer the count is an estimate, and allocators need room to breathe; on a GPU driver
+  // and libraries do.
+  const double usable = known.workload.family->own_trainer && !known.workload.on_gpu ? 1 : 0.94;
+  const FitTask task{
+      usable * known.room->bytes,
+      [&](const planner::Workload& each) { return bytes_against(*known.room, each, planner.parameters); },
+      [&](const planner::Layout& layout) { return is_accepted(run, layout); }};
+  const auto fitting = find_fitting_layout(known.workload, task);
+  if (!fitting) return describe_no_fit(*known.workload.family) + suggest_formats(task, known.workload);
+  return fmt::format("the nearest layout that fits: {}, which needs {}", print_fitting(run, fitting->layout),
+                     format_memory(fitting->bytes));
+}
+
+std::string print_planned_layout(const PlannedRun& run) {
+  return print_fitting(run, planner::workload_of(run.spec, run.framework, run.platform).workload.layout);
+}
+
+Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner) {
+  planner::SpecWorkload read = planner::workload_of(run.spec, run.framework, run.platform);
+  Forecast known{std::move(read.workload), std::move(read.missing), {}, room_of(run, machine), 0};
+  if (known.missing.empty()) known.missing = missing_on(run.platform, known.workload);
+  if (!known.missing.empty()) return known;
+  known.memory = planner::estimate_memory(known.workload, planner.parameters);
+  known.needed = known.room ? bytes_against(*known.room, known.workload, planner.parameters) : known.memory->total();
+  return known;
+}
+
+std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine,
+                                  const planner::PlannerSettings& planner) {
+  std::vector<Problem> problems;
+  std::set<std::string> seen;
+  for (const PlannedRun& run : suite.runs) {
+    if (!seen.insert(name_training(run)).second) continue;  // a repetition
+    const Forecast known = forecast(run, machine, planner);
+    if (!known.fits()) problems.push_back(describe_misfit(run, known, planner));
+  }
+  return problems;
+}
+
+std::string describe_memory(const Forecast& forecast) {
+  if (!forecast.memory) return fmt::format("the planner does not predict {}", forecast.missing);
+  const bool shared = forecast.room && forecast.room->ranks > 1;
+  std::string text = shared ? fmt::format("all {} ranks need {}", forecast.room->ranks, format_memory(forecast.needed))
+                            : fmt::format("the heaviest rank needs {}", format_memory(forecast.needed));
+  if (forecast.room) text += fmt::format(" of {} ({})", format_memory(forecast.room->bytes), forecast.room->source);
+  if (shared) text += fmt::format("; the heaviest rank {}", format_memory(forecast.memory->total()));
+  return text + ": " + list_parts(*forecast.memory);
+}
+
+Json forecast_to_json(const Forecast& forecast) {
+  if (!forecast.memory) return Json{{"not_predicted", forecast.missing}};
+  Json json{{"memory_bytes", forecast.memory->total()}, {"bytes", Json::object()}};
+  for (const auto& [name, bytes] : forecast.memory->parts()) json["bytes"][name] = bytes;
+  if (!forecast.room) return json;
+  if (forecast.room->ranks > 1) json["all_ranks_bytes"] = forecast.needed;
+  json["device_bytes"] = forecast.room->bytes;
+  json["device_source"] = forecast.room->source;
+  json["fits"] = forecast.fits();
+  return json;
+}
+
+std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& machine,
+                                  const planner::PlannerSettings& planner, const std::optional<PeakInfo>& peak) {
+  const Forecast known = forecast(run, machine, planner);
+  Prediction prediction;
+  prediction.family = known.workload.family->id;
+  prediction.parameters = planner.source();
+  if (known.memory) prediction.memory_gb = known.memory->total() * 1e-9;
+  if (!known.missing.empty()) prediction.not_predicted = known.missing;
+  if (!known.missing.empty()) return prediction;
+  const std::optional<planner::Machine> part =
+      run.platform == Platform::cpu ? processor_of(run, machine, peak) : machine_of(run, machine);
+  if (is_own_on_gpu(run) || !part || part->peak(known.workload.precision) <= 0) {
+    prediction.not_predicted = no_time(run, part, known.workload.precision);
+    return prediction;
+  }
+  prediction.machine = part->id;
+  prediction.calibrated = planner::rests_on_measurements(planner.parameters, *part, *known.workload.family);
+  prediction.step_time_seconds = planner::predict_seconds(planner.parameters, *part, known.workload);
+  return prediction;
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/memory.h"
+#include "planner/spec_workload.h"
+#include "run/suite_context.h"
+#include "run/suite_plan.h"
+#include "text/json.h"
+
+namespace tprimat::suite {
+
+// Memory of one device, and who says so.
+struct DeviceMemory {
+  double bytes = 0;
+  std::string source;
+  int64_t ranks = 1;  // that share it, on a processor
+};
+
+// What the planner says of a run before it starts.
+struct Forecast {
+  planner::Workload workload;
+  std::string missing;                            // why it says nothing; empty where it does
+  std::optional<planner::MemoryEstimate> memory;  // of the device that needs most
+  std::optional<DeviceMemory> room;               // where it is known
+  double needed = 0;                              // of the ranks that share that room, together
+  bool fits() const { return !memory || !room || needed <= room->bytes; }
+};
+Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner);
+
+// Of the processor that all ranks of a run use together.
+int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu);
+
+// A sentence for each training whose memory does not fit its devices, with the nearest layout that does.
+std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine,
+                                  const planner::PlannerSettings& planner);
+
+// "the nearest layout that fits: {TP: 1, PP: 1, DP: 2, GA: 8}, MBS 1, which needs 9.10 GB", of a run that does not fit.
+std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner);
+
+// "{TP: 1, PP: 1, DP: 2, GA: 4}, MBS 2, recompute full"
+std::string print_planned_layout(const PlannedRun& run);
+
+// "the heaviest rank needs 0.61 GB of 16.40 GB (this machine's memory): moments 0.21 GB, weights 0.14 GB"
+std::string describe_memory(const Forecast& forecast);
+Json forecast_to_json(const Forecast& forecast);
+
+// What the result keeps of it, with the time of a step on a processor of that peak or on the GPU of the run.
+std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& machine,
+                                  const planner::PlannerSettings& planner, const std::optional<PeakInfo>& peak);
+
+}  // namespace tprimat::suite

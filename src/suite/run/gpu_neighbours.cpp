@@ -1,0 +1,67 @@
+#include "run/gpu_neighbours.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.h"
+
+namespace tprimat::suite {
+namespace {
+
+constexpr size_t k_most_named = 8;
+
+bool is_same(const GpuProcess& a, const GpuProcess& b) {
+  return a.library == b.library && a.device == b.device && a.process == b.process;
+}
+
+std::string name_all(const std::vector<GpuProcess>& processes) {
+  std::string text;
+  for (size_t i = 0; i < std::min(processes.size(), k_most_named); ++i)
+    text += (i > 0 ? "; " : "") + describe(processes[i]);
+  if (processes.size() > k_most_named) text += "; and " + std::to_string(processes.size() - k_most_named) + " more";
+  return text;
+}
+
+}  // namespace
+
+GpuNeighbours::GpuNeighbours(const Libraries& libraries, Platform platform)
+    : libraries_(libraries), platform_(platform), before_(list()) {}
+
+std::vector<GpuProcess> GpuNeighbours::list() const {
+  if (platform_ == Platform::cpu) return {};
+  std::vector<GpuProcess> found = gpu_processes(libraries_);
+  std::erase_if(found, [&](const GpuProcess& each) {
+    return each.platform != platform_ || each.process == static_cast<int64_t>(::getpid());
+  });
+  return found;
+}
+
+std::vector<GpuProcess> GpuNeighbours::list_new() const {
+  std::vector<GpuProcess> found = list();
+  std::erase_if(found, [&](const GpuProcess& each) {
+    return std::any_of(before_.begin(), before_.end(), [&](const GpuProcess& known) { return is_same(known, each); });
+  });
+  return found;
+}
+
+std::vector<std::string> GpuNeighbours::report(double patience_seconds) const {
+  std::vector<std::string> sentences;
+  if (!before_.empty())
+    sentences.push_back("other processes held memory of the GPUs when the run began, which may have slowed it down: " +
+                        name_all(before_));
+  const auto start = SteadyClock::now();
+  std::vector<GpuProcess> left = list_new();
+  while (!left.empty() && seconds_since(start) < patience_seconds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    left = list_new();
+  }
+  if (!left.empty())
+    sentences.push_back("processes that were not there before the run hold memory of the GPUs after it: " +
+                        name_all(left));
+  return sentences;
+}
+
+}  // namespace tprimat::suite

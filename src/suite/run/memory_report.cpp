@@ -1,0 +1,35 @@
+#include "run/memory_report.h"
+
+#include <fmt/format.h>
+
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+std::string render_memory_parts(const planner::MemoryEstimate& memory) {
+  TextTable table{{"part", "memory", "share"}, {}, {1, 2}};
+  for (const auto& [name, bytes] : memory.parts())
+    if (bytes > 0) table.rows.push_back({name, format_memory(bytes), format_percent(bytes / memory.total())});
+  table.rows.push_back({"all", format_memory(memory.total()), format_percent(1)});
+  return render_text(table);
+}
+
+std::string render_room(const Forecast& known, const PlannedRun& run, const planner::PlannerSettings& planner) {
+  if (!known.room) return "memory of the device: not known\n";
+  const std::string room = fmt::format("{} ({})", format_memory(known.room->bytes), known.room->source);
+  const std::string who =
+      known.room->ranks > 1 ? fmt::format("all {} ranks, {}: ", known.room->ranks, format_memory(known.needed)) : "";
+  if (known.fits()) return fmt::format("{}fits into {}\n", who, room);
+  return fmt::format("{}does not fit into {}\n{}\n", who, room, suggest_fitting(run, known, planner));
+}
+
+}  // namespace
+
+std::string render_memory(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
+  const std::string title = fmt::format("{}, {}\n\n", name_training(run), print_planned_layout(run));
+  if (!known.memory) return title + fmt::format("the planner does not predict {}\n", known.missing);
+  return title + render_memory_parts(*known.memory) + "\n" + render_room(known, run, planner);
+}
+
+}  // namespace tprimat::suite

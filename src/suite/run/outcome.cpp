@@ -1,0 +1,129 @@
+#include "run/outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "text/json_fields.h"
+
+namespace tprimat::suite {
+namespace {
+
+std::string status_text(const RunOutcome& outcome) {
+  return outcome.resumed ? "complete (resumed)" : std::string(enum_name(outcome.status));
+}
+
+std::string or_dash(const std::optional<double>& value, std::string (*format)(double)) {
+  return value ? format(*value) : "-";
+}
+std::string percent(double fraction) { return format_percent(fraction); }
+
+bool is_complete(const ProfileOutcome& outcome) { return outcome.status == RunStatus::complete; }
+bool needs_explaining(const RunOutcome& outcome) { return outcome.status != RunStatus::complete; }
+
+std::string name_of(const RunOutcome& outcome) {
+  return fmt::format("{} {} ({}, run {})", enum_name(outcome.framework), outcome.model, outcome.strategy, outcome.run);
+}
+
+// "native gpt (single, run 1): 41.2 % of what a device can do in matrix products, 205 GFLOP/s (measured:cpu:bf16)"
+std::string compare_with_machine(const RunOutcome& outcome) {
+  if (!outcome.mfu || !outcome.peak) return "";
+  const PeakInfo& peak = *outcome.peak;
+  std::string text = fmt::format("{}: {} of what a device can do in matrix products, {} ({})", name_of(outcome),
+                                 percent(*outcome.mfu), format_si(peak.flops_per_second, "FLOP/s"), peak.id);
+  if (peak.memory_bytes_per_second)
+    text += fmt::format("; its memory delivers {} (triad)", format_si(*peak.memory_bytes_per_second, "B/s"));
+  return text + "\n";
+}
+
+std::string explain(const RunOutcome& outcome) {
+  const std::string log = outcome.log_path.empty() ? "" : fmt::format("  log: {}\n", outcome.log_path);
+  return fmt::format("{} {}: {}\n{}", name_of(outcome), enum_name(outcome.status),
+                     outcome.reason.value_or("no reason is known"), log);
+}
+
+// What several runs share, such as a doubtful peak, is said once.
+std::string render_warnings(const std::vector<RunOutcome>& outcomes) {
+  struct WarnedRuns {
+    std::string warning;
+    std::vector<std::string> runs;
+  };
+  std::vector<WarnedRuns> runs_by_warning;
+  for (const RunOutcome& each : outcomes)
+    for (const std::string& warning : each.warnings) {
+      auto known = std::find_if(runs_by_warning.begin(), runs_by_warning.end(),
+                                [&](const auto& entry) { return entry.warning == warning; });
+      if (known == runs_by_warning.end()) known = runs_by_warning.insert(known, {warning, {}});
+      known->runs.push_back(name_of(each));
+    }
+  std::string lines;
+  for (const auto& [warning, runs] : runs_by_warning)
+    lines += fmt::format("{}: {}\n", runs.size() == 1 ? runs[0] : fmt::format("{} runs", runs.size()), warning);
+  return lines;
+}
+
+}  // namespace
+
+RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string reason) {
+  RunOutcome outcome;
+  outcome.platform = run.platform;
+  outcome.framework = run.framework;
+  outcome.model = run.spec.model.name;
+  outcome.strategy = run.spec.parallel.strategy;
+  outcome.run = run.run;
+  outcome.status = status;
+  if (!reason.empty()) outcome.reason = std::move(reason);
+  return outcome;
+}
+
+RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
+  RunOutcome outcome = make_outcome(run, result.status, result.status_reason.value_or(""));
+  outcome.result_path = run.plan.result_path;
+  outcome.log_path = run.plan.log_path;
+  outcome.failure_kind = result.failure_kind;
+  if (result.derived.tokens_per_second) outcome.tokens_per_second = result.derived.tokens_per_second->value;
+  if (result.derived.mfu) outcome.mfu = result.derived.mfu->value;
+  outcome.peak = result.derived.peak;
+  outcome.steps = static_cast<int64_t>(result.step_times.size());
+  outcome.warnings = result.warnings;
+  return outcome;
+}
+
+ExitStatus exit_status_of(const SuiteReport& report) {
+  if (report.interrupted) return ExitStatus::interrupted;
+  const bool all_done =
+      report.unavailable.empty() && std::none_of(report.outcomes.begin(), report.outcomes.end(), needs_explaining);
+  const bool all_profiled = std::all_of(report.profiles.begin(), report.profiles.end(), is_complete);
+  return all_done && all_profiled ? ExitStatus::done : ExitStatus::work_failed;
+}
+
+std::string render_report(const SuiteReport& report) {
+  TextTable table;
+  table.header = {"platform", "framework", "model", "strategy", "run", "status", "steps", "tokens/s", "MFU", "result"};
+  table.right = {4, 6, 7, 8};
+  std::string sentences;
+  for (const RunOutcome& each : report.outcomes) {
+    table.rows.push_back({std::string(enum_name(each.platform)), std::string(enum_name(each.framework)), each.model,
+                          each.strategy, fmt::format("{}", each.run), status_text(each),
+                          each.steps ? fmt::format("{}", *each.steps) : "-",
+                          or_dash(each.tokens_per_second, format_count), or_dash(each.mfu, percent),
+                          each.result_path.empty() ? "-" : each.result_path});
+    sentences += compare_with_machine(each);
+    if (needs_explaining(each)) sentences += explain(each);
+  }
+  sentences += render_warnings(report.outcomes);
+  for (const Problem& problem : report.unavailable) sentences += "not run: " + to_string(problem) + "\n";
+  const std::string profiles = render_profiles(report.profiles);
+  if (report.outcomes.empty()) return profiles + sentences;
+  return render_text(table) + (sentences.empty() ? "" : "\n" + sentences) + (profiles.empty() ? "" : "\n" + profiles);
+}
+
+Json report_to_json(const SuiteReport& report) {
+  Json unavailable = Json::array();
+  for (const Problem& problem : report.unavailable) unavailable.push_back(to_string(problem));
+  Json json{{"interrupted", report.interrupted}, {"runs", to_json(report.outcomes)}, {"unavailable", unavailable}};
+  if (!report.profiles.empty()) json["profiles"] = to_json(report.profiles);
+  return json;
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "result/run_result.h"
+#include "run/profile_outcome.h"
+#include "run/suite_plan.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+
+// How one planned run ended.
+struct RunOutcome {
+  Platform platform = Platform::cpu;
+  Framework framework = Framework::native;
+  std::string model, strategy;
+  int64_t run = 1;
+  RunStatus status = RunStatus::complete;
+  bool resumed = false;               // a complete result of the same configuration was there already
+  std::optional<std::string> reason;  // for every status but complete
+  std::optional<FailureKind> failure_kind;
+  std::string result_path, log_path;  // empty where no result could be written, no training started
+  std::optional<double> tokens_per_second, mfu;
+  std::optional<PeakInfo> peak;  // what the device can do: the denominator of mfu
+  std::optional<int64_t> steps;
+  std::vector<std::string> warnings;  // of the result
+  static constexpr auto fields() {
+    using O = RunOutcome;
+    return field_list(
+        field("platform", &O::platform, "nvd, amd or cpu"), field("framework", &O::framework, "what trained"),
+        field("model", &O::model, "key of the model"), field("strategy", &O::strategy, "name of the layout"),
+        field("run", &O::run, "number of the repetition"), field("status", &O::status, "how the run ended"),
+        field("resumed", &O::resumed, "the result was there already"),
+        field("reason", &O::reason, "why it did not complete"),
+        field("failure_kind", &O::failure_kind, "what made it fail, as a word"),
+        field("result", &O::result_path, "result file"), field("log", &O::log_path, "log of the run"),
+        field("tokens_per_second", &O::tokens_per_second, "steady-state throughput"),
+        field("mfu", &O::mfu, "model FLOPs utilisation, a fraction"),
+        field("peak", &O::peak, "what one device can do: the denominator of mfu"),
+        field("steps", &O::steps, "steps recorded"),
+        field("warnings", &O::warnings, "what to know before trusting the figures"));
+  }
+};
+RunOutcome make_outcome(const PlannedRun& run, const RunResult& result);
+RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string reason);  // without result and log
+
+struct SuiteReport {
+  std::vector<RunOutcome> outcomes;
+  std::vector<ProfileOutcome> profiles;
+  std::vector<Problem> unavailable;
+  bool interrupted = false;
+};
+
+// done, work_failed or interrupted.
+ExitStatus exit_status_of(const SuiteReport& report);
+
+// One row per run, then one sentence per run that did not complete.
+std::string render_report(const SuiteReport& report);
+Json report_to_json(const SuiteReport& report);
+
+}  // namespace tprimat::suite

@@ -1,0 +1,65 @@
+#include "run/peak_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "result/peak.h"
+
+namespace tprimat::suite {
+namespace {
+
+std::optional<MeasuredPeak> without_warning(const std::optional<PeakInfo>& peak) {
+  if (!peak) return std::nullopt;
+  return MeasuredPeak{*peak, std::nullopt};
+}
+
+}  // namespace
+
+std::optional<MeasuredPeak> PeakSource::find(const PlannedRun& run) {
+  const Precision precision = run.spec.precision;
+  const auto stated = run.setup.peak_flops_override.find(precision);
+  if (stated != run.setup.peak_flops_override.end())
+    return MeasuredPeak{{fmt::format("config:{}:{}", run.setup.device_model, enum_name(precision)), stated->second,
+                         "the configuration"},
+                        {}};
+  const bool elsewhere = run.plan.place == Whereabouts::elsewhere;
+  if (run.platform == Platform::cpu && elsewhere) return std::nullopt;  // another machine's peak
+  if (run.platform == Platform::cpu) return find_of_ranks(precision, run.spec.threads, run.spec.parallel.ranks());
+  for (const GpuFacts& gpu : around_.machine.gpus)
+    if (gpu.platform == run.platform && !elsewhere) return without_warning(catalogue_peak(gpu.name, precision));
+  return without_warning(catalogue_peak(run.setup.device_model, precision));
+}
+
+std::optional<MeasuredPeak> PeakSource::find_of_ranks(Precision precision, int64_t threads, int64_t ranks) {
+  const int64_t usable = around_.machine.cpu.usable_threads;  // more ranks than processors have no more to share
+  std::optional<MeasuredPeak> peak = find_measured(precision, ranks > 1 ? std::min(threads * ranks, usable) : threads);
+  if (!peak) return peak;
+  peak->peak.flops_per_second /= static_cast<double>(ranks);
+  if (peak->peak.memory_bytes_per_second) *peak->peak.memory_bytes_per_second /= static_cast<double>(ranks);
+  if (ranks > 1) peak->peak.source = fmt::format("1/{} of the machine's: {}", ranks, peak->peak.source);
+  return peak;
+}
+
+std::optional<MeasuredPeak> PeakSource::find_measured(Precision precision, int64_t threads) {
+  const auto known = measured_.find({precision, threads});
+  if (known != measured_.end()) return known->second;
+  return measured_[{precision, threads}] = measure(precision, threads);
+}
+
+std::optional<MeasuredPeak> PeakSource::measure(Precision precision, int64_t threads) {
+  if (!around_.measure_peak) return std::nullopt;
+  reporter_.noted(fmt::format("measuring the {} matmul peak of this processor", enum_name(precision)));
+  try {
+    const std::optional<MeasuredPeak> peak = around_.measure_peak(precision, threads);
+    if (!peak) reporter_.noted(fmt::format("no MFU: this processor has no {} matrix products", enum_name(precision)));
+    return peak;
+  } catch (const Error& error) {
+    if (around_.interrupts && around_.interrupts() > 0) return std::nullopt;  // the measurement was aborted
+    reporter_.noted(fmt::format("no MFU: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
+}  // namespace tprimat::suite

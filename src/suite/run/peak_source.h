@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "run/reporter.h"
+#include "run/suite_context.h"
+
+namespace tprimat::suite {
+
+// Finds the denominator of MFU for a run: what the configuration says, else the catalogue, else for a processor a
+// measurement, which is made once per precision. An unknown device has no peak.
+class PeakSource {
+ public:
+  PeakSource(const SuiteContext& around, Reporter& reporter) : around_(around), reporter_(reporter) {}
+  std::optional<MeasuredPeak> find(const PlannedRun& run);
+
+ private:
+  // Ranks on one processor are its devices: each has its share of what all threads together achieve.
+  std::optional<MeasuredPeak> find_of_ranks(Precision precision, int64_t threads, int64_t ranks);
+  std::optional<MeasuredPeak> find_measured(Precision precision, int64_t threads);
+  std::optional<MeasuredPeak> measure(Precision precision, int64_t threads);
+
+  const SuiteContext& around_;
+  Reporter& reporter_;
+  std::map<std::pair<Precision, int64_t>, std::optional<MeasuredPeak>> measured_;  // by precision and threads
+};
+
+}  // namespace tprimat::suite

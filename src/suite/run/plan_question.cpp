@@ -1,0 +1,309 @@
+#include "run/plan_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+#include "config/counted_models.h"
+#include "config/values.h"
+#include "planner/launcher_limits.h"
+#include "planner/planned_config.h"
+#include "planner/stated_figures.h"
+#include "run/this_processor.h"
+#include "spec/hardware_catalogue.h"
+#include "text/choice.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+constexpr size_t k_max_cases = 256;
+
+template <class Named>
+std::vector<std::string> ids_of(const std::vector<Named>& all) {
+  std::vector<std::string> ids;
+  for (const Named& each : all) ids.push_back(each.id);
+  return ids;
+}
+
+std::string remedy(const std::string& name, const std::vector<std::string>& ids) {
+  const std::string near = nearest_word(name, ids);
+  return near.empty() ? fmt::format("choose of: {}", join(ids, ", ")) : fmt::format("did you mean '{}'?", near);
+}
+
+planner::Machine require_machine(const std::string& name, const char* option) {
+  if (auto machine = planner::find_machine(name)) return *machine;
+  throw Error(Problem{fmt::format("the planner knows no GPU '{}'", name.substr(0, 64)), option,
+                      remedy(name.substr(0, 64), ids_of(planner::machines()))});
+}
+
+const planner::Family& require_family(const std::string& name) {
+  if (const planner::Family* family = planner::find_family(name)) return *family;
+  throw Error(Problem{fmt::format("the planner knows no framework '{}'", name.substr(0, 64)), "--framework",
+                      remedy(name.substr(0, 64), ids_of(planner::families()))});
+}
+
+std::vector<std::string> products_of(const planner::Machine& machine) {
+  std::vector<std::string> names;
+  for (const planner::PlanPrecision each :
+       {planner::PlanPrecision::bf16, planner::PlanPrecision::fp16, planner::PlanPrecision::fp8,
+        planner::PlanPrecision::fp4, planner::PlanPrecision::fp32})
+    if (machine.peak(each) > 0) names.emplace_back(enum_name(each));
+  return names;
+}
+
+int64_t usual_sequence(const ModelSpec& model) { return std::min<int64_t>(model.max_position_embeddings, 8192); }
+
+// At least 512, and whole on any of these numbers of GPUs, or where that would be too many at least one for each GPU.
+int64_t usual_batch(const std::vector<int64_t>& counts) {
+  constexpr int64_t k_least = 512, k_most = 1 << 16;
+  int64_t common = 1;
+  for (const int64_t each : counts) {
+    common = std::lcm(common, each);
+    if (common > k_most) return std::max(k_least, *std::max_element(counts.begin(), counts.end()));
+  }
+  return (k_least + common - 1) / common * common;
+}
+
+// What a plan written as a configuration keeps of a model's entry.
+planner::PlannedModel planned_model(const ModelEntry& entry) {
+  planner::PlannedModel model{entry.spec.name, entry.given_name, {}};
+  const auto keep = [&](const char* key, const std::string& value) {
+    if (!value.empty()) model.further.push_back({key, value});
+  };
+  if (entry.dataset != ModelEntry().dataset) keep("dataset_path", entry.dataset);
+  keep("initial_weights", entry.initial_weights);
+  keep("tokenizer_path", entry.tokenizer_path.value_or(""));
+  keep("nemo_recipe", entry.nemo_recipe.value_or(""));
+  keep("primus_config", entry.primus_config.value_or(""));
+  return model;
+}
+
+// Our own trainer runs on processors, and no other program is known there.
+void require_trainer_of(const planner::Machine& machine, const planner::Family& family) {
+  const bool on_processor = machine.cores > 0;
+  if (on_processor == family.own_trainer) return;
+  throw Error(on_processor ? Problem{"of processors the planner knows our own trainer alone", "--framework",
+                                     "add --framework native, or name a GPU"}
+                           : Problem{"our own trainer runs on processors", "--gpu", "plan it with --gpu cpu"});
+}
+
+// What the options and the configuration say together.
+class QuestionReader {
+ public:
+  QuestionReader(const PlanModelOptions& options, const LoadedExperiment& configured,
+                 const planner::PlannerSettings& planner)
+      : options_(options), experiment_(configured.experiment) {
+    if (options.gpu.empty() || options.gpus.empty())
+      throw Error(
+          Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama3_8b --gpu H100 --gpus 64"});
+    for (const std::string& name : planner::split_lists(options.gpu, "--gpu"))
+      add_machine(is_this_processor(name) ? measure_processor() : require_machine(name, "--gpu"));
+    counts_ = planner::parse_counts(planner::split_lists(options.gpus, "--gpus"), "--gpus", left_out_);
+    if (machines_.size() * counts_.size() > k_max_cases)
+      throw Error(
+          Problem{fmt::format("{} GPUs in {} numbers are too many to compare", machines_.size(), counts_.size()),
+                  "--gpus", fmt::format("at most {} together", k_max_cases)});
+    read_common();
+    assume_sizes(configured.settings);
+    if (!planner.is_built_in()) assume("parameters of " + planner.file);
+    for (const std::string& text : planner::split_lists(options.price, "--price"))
+      take_price(planner::parse_price(text, "--price"));
+    compared_.scaling = read_scaling();
+    compared_.most = options.top;
+    compared_.explains = counts_.size() == 1;
+    read_targets();
+  }
+
+  PlanQuestion question() const {
+    PlanQuestion question{{}, compared_, left_out_, {}, parse_enum<Framework>(options_.framework)};
+    for (const planner::Machine& machine : machines_)
+      for (const int64_t gpus : counts_) question.cases.push_back(case_of(machine, gpus));
+    if (const ModelEntry* entry = experiment_.find_model_entry(options_.model)) question.model = planned_model(*entry);
+    return question;
+  }
+
+ private:
+  bool has_processor() const {
+    return std::any_of(machines_.begin(), machines_.end(), [](const planner::Machine& each) { return each.cores > 0; });
+  }
+
+  void add_machine(const planner::Machine& machine) {
+    const bool is_new = std::none_of(machines_.begin(), machines_.end(),
+                                     [&](const planner::Machine& each) { return each.id == machine.id; });
+    if (is_new) machines_.push_back(machine);
+  }
+
+  void read_common() {
+    common_.shape = require_counted(experiment_, options_.model, "MODEL");
+    if (const std::string what = planner::unpredictable(common_.shape); !what.empty())
+      throw Error(Problem{fmt::format("'{}' is {}, which the planner does not predict", options_.model, what), "MODEL",
+                          "choose a dense model; docs/models.md lists them"});
+    common_.sequence_length = options_.sequence_length > 0 ? options_.sequence_length : experiment_.sequence_length;
+    common_.global_batch = options_.global_batch > 0 ? options_.global_batch : experiment_.global_batch_size;
+    common_.family = &require_family(options_.framework);
+    planner::keep_to_launcher(common_, options_.framework);
+    common_.zero_bubble = options_.zero_bubble;
+    common_.precision = planner::parse_plan_precision(options_.precision, "--precision", has_processor());
+    for (const planner::Machine& machine : machines_) require_trainer_of(machine, *common_.family);
+    for (const planner::Machine& machine : machines_)
+      if (machine.peak(common_.precision) <= 0)
+        throw Error(Problem{fmt::format("{} has no {} products", machine.id, enum_name(common_.precision)),
+                            "--precision",
+                            fmt::format("choose {}, or another GPU", join(products_of(machine), " or "))});
+  }
+
+  void assume(const std::string& what) { compared_.assumptions.push_back(what); }
+
+  // A model of the catalogue is not planned with the sizes of the built-in toys.
+  void assume_sizes(const YamlNode& settings) {
+    if (experiment_.find_model_entry(options_.model) != nullptr) return;
+    if (options_.sequence_length <= 0 && !is_stated(settings, "training.data.seq_length")) {
+      common_.sequence_length = usual_sequence(common_.shape.model);
+      assume(fmt::format("SL {} (--seq)", common_.sequence_length));
+    }
+    if (options_.global_batch <= 0 && !is_stated(settings, "training.data.global_batch_size")) {
+      const bool grows = options_.scaling == enum_name(planner::Scaling::weak);
+      common_.global_batch = usual_batch(grows ? std::vector{counts_.front()} : counts_);
+      assume(fmt::format("GBS {} (--gbs)", common_.global_batch));
+    }
+  }
+
+  void take_price(const planner::StatedPrice& price) {
+    if (price.gpu.empty()) return state_price("", "every GPU", price.usd_per_gpu_hour);
+    const planner::Machine machine = require_machine(price.gpu, "--price");
+    const bool is_asked = std::any_of(machines_.begin(), machines_.end(),
+                                      [&](const planner::Machine& each) { return each.id == machine.id; });
+    if (!is_asked)
+      throw Error(Problem{fmt::format("a price of {}, which is not planned for", machine.id), "--price",
+                          "name it in --gpu, or leave the price out"});
+    state_price(machine.id, machine.id, price.usd_per_gpu_hour);
+  }
+
+  void state_price(const std::string& id, const std::string& name, double usd) {
+    if (!prices_.emplace(id, usd).second)
+      throw Error(
+          Problem{fmt::format("two prices of {}", name), "--price", "state one, as in --price H100=2.5,B200=4"});
+  }
+
+  std::optional<planner::Scaling> read_scaling() const {
+    if (options_.scaling.empty()) return std::nullopt;
+    const auto scaling = parse_choice<planner::Scaling>(options_.scaling, "--scaling");
+    if (counts_.size() < 2)
+      throw Error(Problem{"needs more than one number of GPUs", "--scaling", "for instance --gpus 8..512"});
+    if (scaling == planner::Scaling::weak)
+      for (const int64_t gpus : counts_) (void)batch_of(gpus, scaling);
+    return scaling;
+  }
+
+  void require_tokens(const char* option) const {
+    if (options_.tokens.empty())
+      throw Error(Problem{"needs the tokens to train", option, "add --tokens, for instance --tokens 15T"});
+  }
+
+  void read_targets() {
+    if (options_.target_days > 0) compared_.target_days = options_.target_days;
+    if (options_.budget_usd > 0) compared_.budget_usd = options_.budget_usd;
+    if (compared_.target_days) require_tokens("--target-days");
+    if (compared_.budget_usd) require_tokens("--budget");
+    if (options_.budget_usd <= 0) return;
+    const bool any = std::any_of(machines_.begin(), machines_.end(),
+                                 [&](const planner::Machine& machine) { return price_of(machine).has_value(); });
+    if (!any)
+      throw Error(Problem{fmt::format("no price is known of {}", join(ids_of(machines_), ", ")), "--budget",
+                          "add --price USD_PER_GPU_HOUR, or the configuration's cloud_costs"});
+  }
+
+  int64_t batch_of(int64_t gpus, std::optional<planner::Scaling> scaling) const {
+    if (scaling != planner::Scaling::weak) return common_.global_batch;
+    const int64_t grown = common_.global_batch * gpus;
+    if (grown % counts_.front() == 0) return grown / counts_.front();
+    throw Error(Problem{fmt::format("a batch of {} on {} GPUs cannot grow evenly to {} GPUs", common_.global_batch,
+                                    counts_.front(), gpus),
+                        "--scaling", "choose numbers of GPUs that are multiples of the first, or another --gbs"});
+  }
+
+  // The platform of the configuration that has this device.
+  const PlatformSetup* setup_of(const planner::Machine& machine) const {
+    for (const auto& [platform, setup] : experiment_.platforms)
+      if (const auto configured = planner::find_machine(setup.device_model); configured && configured->id == machine.id)
+        return &setup;
+    return nullptr;
+  }
+
+  std::optional<double> price_of(const planner::Machine& machine) const {
+    for (const std::string& id : {machine.id, std::string()})
+      if (const auto stated = prices_.find(id); stated != prices_.end()) return stated->second;
+    const PlatformSetup* setup = setup_of(machine);
+    if (setup == nullptr || !setup->usd_per_hour) return std::nullopt;
+    return *setup->usd_per_hour / static_cast<double>(setup->num_devices);
+  }
+
+  std::optional<double> tdp_of(const planner::Machine& machine) const {
+    const PlatformSetup* setup = setup_of(machine);
+    if (setup != nullptr && setup->tdp_watts) return setup->tdp_watts;
+    const auto part = find_hardware(machine.id);
+    return part ? part->tdp_watts : std::nullopt;
+  }
+
+  // As the configuration states it of this GPU, where that is not what the catalogue has.
+  void take_memory(const planner::Machine& machine, planner::PlanCase& each) const {
+    for (const auto& [platform, setup] : experiment_.platforms) {
+      if (&setup != setup_of(machine) || !setup.memory_per_device_gb) continue;
+      const double stated = *setup.memory_per_device_gb * 1e9;
+      if (stated == machine.memory_bytes) return;
+      each.request.machine.memory_bytes = stated;
+      each.memory_source = fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(platform));
+    }
+  }
+
+  planner::PlanCase case_of(const planner::Machine& machine, int64_t gpus) const {
+    planner::PlanCase each{common_, {}};
+    each.request.machine = machine, each.request.gpus = gpus;
+    if (machine.cores > 0) each.request.machine.memory_bytes /= static_cast<double>(gpus);  // which ranks share
+    take_memory(machine, each);
+    each.request.global_batch = batch_of(gpus, compared_.scaling);
+    planner::TrainingTerms& terms = each.terms;
+    if (!options_.tokens.empty()) terms.tokens = planner::parse_tokens(options_.tokens, "--tokens");
+    terms.usd_per_gpu_hour = price_of(machine), terms.tdp_watts = tdp_of(machine);
+    if (options_.failure_gpu_hours > 0) terms.reliability.failure_gpu_hours = options_.failure_gpu_hours;
+    if (options_.restart_minutes >= 0) terms.reliability.restart_seconds = options_.restart_minutes * 60;
+    if (options_.checkpoint_bandwidth_gb > 0)
+      terms.reliability.storage_bandwidth = options_.checkpoint_bandwidth_gb * 1e9;
+    if (options_.node_noise_percent >= 0) terms.node_noise = options_.node_noise_percent / 100;
+    return each;
+  }
+
+  const PlanModelOptions& options_;
+  const Experiment& experiment_;
+  std::vector<planner::Machine> machines_;
+  std::vector<int64_t> counts_;
+  planner::PlanRequest common_;
+  std::vector<std::string> left_out_;
+  std::map<std::string, double> prices_;  // USD per GPU and hour, by id; "": of every one
+  planner::ComparisonOptions compared_;
+};
+
+}  // namespace
+
+PlanQuestion read_plan_question(const PlanModelOptions& options, const LoadedExperiment& configured,
+                                const planner::PlannerSettings& planner) {
+  return QuestionReader(options, configured, planner).question();
+}
+
+std::string render_fastest_config(const PlanQuestion& question, const planner::PlanComparison& comparison) {
+  const planner::PlanReport& plan = comparison.plans.front();
+  if (plan.ranked.empty())
+    throw Error(Problem{plan.legal > 0 ? "no layout fits into memory" : "no layout is legal", "--yaml",
+                        "see the same command without --yaml"},
+                ExitStatus::work_failed);
+  std::string text;
+  for (const std::string& assumed : comparison.assumptions) text += fmt::format("# Assumed: {}\n", assumed);
+  return text + planner::render_planned_config(question.cases.front().request, plan.ranked.front(), question.model,
+                                               question.framework);
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "planner/plan_comparison.h"
+#include "planner/planned_config.h"
+#include "planner/planner_settings.h"
+
+namespace tprimat::suite {
+
+// What `tprimat plan MODEL` was asked, as written.
+struct PlanModelOptions {
+  std::string model, framework = "megatron_core", precision = "bf16";
+  std::vector<std::string> gpu, gpus, price;
+  int64_t sequence_length = 0, global_batch = 0;
+  size_t top = 10;
+  std::string tokens, scaling;
+  double target_days = 0, budget_usd = 0;
+  double failure_gpu_hours = 0, restart_minutes = -1, checkpoint_bandwidth_gb = 0, node_noise_percent = -1;
+  bool zero_bubble = false;
+};
+
+// What the options and the configuration say together: one case per GPU and number of GPUs.
+struct PlanQuestion {
+  std::vector<planner::PlanCase> cases;
+  planner::ComparisonOptions compared;
+  std::vector<std::string> left_out;  // what --gpus names and no plan is made for, in sentences
+  planner::PlannedModel model;        // what a plan written as a configuration keeps of the model's entry
+  std::optional<Framework> framework;
+};
+
+// `configured`: the configuration that holds. Measures this processor where it is asked about. Throws Error.
+PlanQuestion read_plan_question(const PlanModelOptions& options, const LoadedExperiment& configured,
+                                const planner::PlannerSettings& planner);
+
+// The fastest layout of the first case as a configuration. Throws Error where there is none.
+std::string render_fastest_config(const PlanQuestion& question, const planner::PlanComparison& comparison);
+
+}  // namespace tprimat::suite

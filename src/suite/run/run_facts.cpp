@@ -1,0 +1,269 @@
+#include "run/run_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "extract/extracted_log.h"
+#include "result/asked_facts.h"
+#include "result/summary.h"
+#include "run/config_audit.h"
+#include "run/environment.h"
+#include "run/failure.h"
+#include "run/forecast.h"
+
+namespace tprimat::suite {
+namespace {
+
+constexpr std::string_view k_elsewhere =
+    "the ranks ran on other machines: what those are, and their power, memory and load, is not known here";
+constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
+
+DeviceInfo describe_device(const PlannedRun& run, const MachineFacts& machine) {
+  DeviceInfo device;
+  device.device_count = run.spec.parallel.ranks();
+  device.software_stack = run.platform == Platform::nvd ? "cuda" : run.platform == Platform::amd ? "rocm" : "cpu";
+  if (run.platform == Platform::cpu) {
+    device.device_name = machine.cpu.model_name.empty() ? run.setup.device_model : machine.cpu.model_name;
+    if (machine.memory_bytes)
+      device.total_memory_gb =
+          std::min(*machine.memory_bytes, machine.memory_limit_bytes.value_or(*machine.memory_bytes)) * 1e-9;
+    return device;
+  }
+  device.device_name = run.setup.device_model;
+  for (const GpuFacts& gpu : machine.gpus) {
+    if (gpu.platform != run.platform) continue;
+    device.device_name = gpu.name;
+    if (gpu.memory_bytes) device.total_memory_gb = *gpu.memory_bytes * 1e-9;
+    device.gpu_cores = gpu.cores;
+    break;
+  }
+  const auto stack = machine.stacks.find(*device.software_stack);
+  if (stack != machine.stacks.end()) device.software_version = stack->second;
+  return device;
+}
+
+void fail(RunResult& result, const logs::EndCause& cause) {
+  result.status = RunStatus::failed;
+  result.status_reason = cause.sentence;
+  result.failure_kind = cause.kind;
+  result.failed_rank = cause.rank;
+}
+
+// What the log showed before the stop may be why no step came: a rank that died, or a collective that waits.
+logs::EndCause explain_hang(const std::string& sentence, const std::string& log_end) {
+  const auto cause = find_failure_in(log_end);
+  if (!cause) return {FailureKind::hung, sentence, {}, false};
+  return {FailureKind::hung, sentence + "; before that the log shows: " + cause->sentence, cause->rank, false};
+}
+
+void describe_ending(RunResult& result, const TrainingTrace& trace) {
+  result.status = RunStatus::complete;
+  if (trace.problem) {
+    fail(result, {trace.problem_kind, *trace.problem, {}, false});
+  } else if (trace.hung) {
+    fail(result, explain_hang(*trace.hung, read_log_end(result.source.log.value_or(""), trace.log_bytes)));
+  } else if (trace.exit.kind == ExitReason::Kind::interrupted) {
+    result.status = RunStatus::interrupted;
+    result.status_reason = to_string(trace.exit);
+  } else if (!trace.exit.success()) {
+    fail(result, explain_failure(trace.exit, read_log_end(result.source.log.value_or(""))));
+    const bool killed = result.failure_kind == FailureKind::killed && trace.memory_kill;
+    if (!killed) return;
+    result.failure_kind = FailureKind::host_out_of_memory;
+    if (trace.exit.kind == ExitReason::Kind::signalled) *result.status_reason += ": the kernel ran out of memory";
+  }
+}
+
+// One value per step, NaN where the step has none; nothing at all when no step has it.
+std::vector<double> series(const std::vector<StepRecord>& steps, std::optional<double> StepRecord::*member) {
+  if (std::none_of(steps.begin(), steps.end(), [&](const StepRecord& step) { return (step.*member).has_value(); }))
+    return {};
+  std::vector<double> values;
+  for (const StepRecord& step : steps) values.push_back((step.*member).value_or(k_nan));
+  return values;
+}
+
+// Step k at place k-1. A step that was written twice (a trainer that resumed) counts as it was last; one that is
+// missing leaves a hole without a time, which makes the result invalid.
+std::vector<StepRecord> in_order(const TrainingTrace& trace, int64_t steps_asked, std::vector<std::string>& warnings) {
+  std::vector<StepRecord> ordered;
+  int64_t repeated = 0, beyond = 0;
+  for (const StepRecord& step : trace.steps) {
+    if (step.step > 2 * steps_asked + 1000) {
+      ++beyond;
+      continue;
+    }
+    const auto place = static_cast<size_t>(step.step - 1);
+    while (ordered.size() <= place) {
+      ordered.emplace_back();
+      ordered.back().time_seconds = k_nan;
+    }
+    repeated += ordered[place].step != 0;
+    ordered[place] = step;
+  }
+  if (repeated > 0)
+    warnings.push_back(fmt::format("{} steps were recorded more than once; the last record counts", repeated));
+  if (beyond > 0) warnings.push_back(fmt::format("{} records with impossible step numbers were left out", beyond));
+  if (trace.unreadable_lines > 0)
+    warnings.push_back(fmt::format("{} lines of the step file could not be read", trace.unreadable_lines));
+  return ordered;
+}
+
+// Rates follow from the tokens asked for; where the trainer itself counted others, they would be wrong.
+void check_tokens(RunResult& result, const std::vector<StepRecord>& steps, int64_t tokens_asked) {
+  const auto other = std::find_if(steps.begin(), steps.end(),
+                                  [&](const StepRecord& step) { return step.tokens && *step.tokens != tokens_asked; });
+  if (other == steps.end()) return;
+  result.config_audit.push_back({"tokens_per_step", std::to_string(tokens_asked), std::to_string(*other->tokens)});
+  if (result.status != RunStatus::complete) return;
+  result.status = RunStatus::invalid;
+  result.failure_kind = FailureKind::wrong_work;
+  result.status_reason =
+      fmt::format("step {} trained on {} tokens where {} were asked for", other->step, *other->tokens, tokens_asked);
+}
+
+// Whether step k has the rate of update k, or of the update before or after it: frameworks differ in whether they print
+// the rate before or after the schedule moves on.
+bool is_rate_of(const OptimizerSpec& optimizer, const StepRecord& step, int64_t steps) {
+  constexpr double k_tolerance = 0.01;  // logs round
+  double low = std::numeric_limits<double>::max(), high = 0.0;
+  for (int64_t k = step.step - 1; k <= step.step + 1; ++k) {
+    const double rate = k < 1 ? 0.0 : learning_rate_at(optimizer, k, steps);
+    low = std::min(low, rate);
+    high = std::max(high, rate);
+  }
+  const double slack = k_tolerance * std::max(high, optimizer.learning_rate * 1e-3);
+  return *step.learning_rate >= low - slack && *step.learning_rate <= high + slack;
+}
+
+// A schedule other than the one asked for trains another model: the first step that shows it is enough. In fp16 updates
+// are skipped after an overflow, and the schedule waits.
+void check_learning_rates(RunResult& result, const std::vector<StepRecord>& steps, const TrainSpec& spec) {
+  if (spec.precision == Precision::fp16) return;
+  const auto other = std::find_if(steps.begin(), steps.end(), [&](const StepRecord& step) {
+    return step.learning_rate && !is_rate_of(spec.optimizer, step, spec.steps);
+  });
+  if (other == steps.end()) return;
+  result.config_audit.push_back({fmt::format("learning_rate at step {}", other->step),
+                                 fmt::format("{:.6g}", learning_rate_at(spec.optimizer, other->step, spec.steps)),
+                                 fmt::format("{:.6g}", *other->learning_rate)});
+}
+
+// What stands beside the figures of a step: when it ended, by the clock of the trainer or ours, and the loss scale.
+void describe_beside(RunResult& result, const std::vector<StepRecord>& steps) {
+  ReportedFigures reported;
+  const auto keep = [&](std::optional<std::vector<double>>& kept, std::optional<double> StepRecord::*member) {
+    std::vector<double> values = series(steps, member);
+    if (!values.empty()) kept = std::move(values);
+  };
+  keep(reported.unix_time, &StepRecord::unix_time);
+  keep(reported.loss_scale, &StepRecord::loss_scale);
+  if (reported.unix_time || reported.loss_scale) result.reported = std::move(reported);
+}
+
+void describe_skipped_updates(RunResult& result, const std::vector<StepRecord>& steps) {
+  std::vector<RunEvent> events;
+  for (const StepRecord& each : steps) {
+    if (!each.skipped.value_or(false)) continue;
+    RunEvent& event = events.emplace_back();
+    event.kind = EventKind::skipped_update, event.step = each.step, event.text = "1 update skipped";
+  }
+  if (events.empty()) return;
+  result.skipped_updates = std::ssize(events);
+  result.event_counts = {{EventKind::skipped_update, std::ssize(events)}};
+  events.resize(std::min(events.size(), size_t{logs::k_max_events}));
+  result.events = std::move(events);
+}
+
+void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
+  const std::vector<StepRecord> steps = in_order(trace, spec.steps, result.warnings);
+  check_tokens(result, steps, spec.tokens_per_step());
+  check_learning_rates(result, steps, spec);
+  for (const StepRecord& step : steps) result.step_times.push_back(step.time_seconds);
+  result.loss_values = series(steps, &StepRecord::loss);
+  result.learning_rates = series(steps, &StepRecord::learning_rate);
+  result.grad_norms = series(steps, &StepRecord::grad_norm);
+  result.memory_values = series(steps, &StepRecord::memory_allocated_gb);
+  describe_beside(result, steps);
+  describe_skipped_updates(result, steps);
+}
+
+void describe_source(RunResult& result, const LaunchPlan& plan) {
+  result.source.log = plan.log_path;
+  result.source.format = plan.steps_path.empty() ? "log" : "tprimat-steps";
+  if (!plan.steps_path.empty()) result.source.steps_file = plan.steps_path;
+}
+
+// What ran otherwise than asked: because the framework cannot do it, or because its own log says so.
+void audit_run(RunResult& result, const PlannedRun& run) {
+  std::vector<AuditEntry>& audit = result.config_audit;
+  for (const Deviation& each : run.plan.deviations) audit.push_back({each.key, each.asked, each.effective});
+  const logs::ReadLog beginning = read_log_beginning(run.plan.log_path);
+  for (AuditEntry& entry : audit_settings(run.spec, beginning.log)) {
+    const auto known = [&](const AuditEntry& each) { return each.key == entry.key; };
+    if (std::none_of(audit.begin(), audit.end(), known)) audit.push_back(std::move(entry));
+  }
+  if (!beginning.log.settings.empty()) result.effective_config = beginning.log.settings;
+}
+
+}  // namespace
+
+RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const SuiteContext& around) {
+  RunResult result;
+  result.platform = run.platform;
+  result.framework = run.framework;
+  result.framework_version = run.framework_version;
+  fill_asked_facts(result, run.spec);
+  result.timestamp = trace.timestamp;
+  const bool elsewhere = run.plan.place == Whereabouts::elsewhere;
+  const MachineFacts machine = elsewhere ? MachineFacts{} : around.machine;
+  if (elsewhere) result.warnings.push_back(std::string(k_elsewhere));
+  result.gpu_info = describe_device(run, machine);
+  result.environment = describe_environment(machine, around.libraries);
+  if (run.platform == Platform::cpu && !elsewhere)
+    result.environment["cpu_threads_used"] = std::to_string(used_threads(run, machine.cpu));
+  result.config_hash = run.config_hash;
+  describe_source(result, run.plan);
+  describe_ending(result, trace);
+  describe_steps(result, trace, run.spec);
+  audit_run(result, run);
+  return result;
+}
+
+void note_circumstances(RunResult& result, const TrainingTrace& trace) {
+  for (const std::string& sentence : trace.neighbours) add_warning(result, sentence);
+  for (const std::string& sentence : trace.damage) {
+    add_warning(result, sentence);
+    if (result.status != RunStatus::complete && result.status_reason) *result.status_reason += "; " + sentence;
+  }
+}
+
+StepWindows step_windows(const TrainingTrace& trace, const RunResult& result) {
+  // Steps of a log are dated when they are seen; it is read twice a second, a large one less often.
+  constexpr double k_latest_look = 1.5;
+  StepWindows windows(result.step_times.size());
+  for (const StepRecord& step : trace.steps) {
+    if (step.step < 1 || static_cast<size_t>(step.step) > windows.size() || !step.unix_time) continue;
+    auto& window = windows[static_cast<size_t>(step.step - 1)];
+    window.reset();
+    if (is_valid_step_time(step.time_seconds))
+      window =
+          certain_window({*step.unix_time, result.source.steps_file ? 0.0 : k_latest_look, 0.0}, step.time_seconds);
+  }
+  drop_overlapping(windows);
+  return windows;
+}
+
+std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t steps_excluded) {
+  std::optional<TimeWindow> window;
+  for (const StepRecord& step : trace.steps) {
+    if (step.step <= steps_excluded || !step.unix_time || !(step.time_seconds > 0.0)) continue;
+    if (!window) window = TimeWindow{*step.unix_time - step.time_seconds, *step.unix_time};
+    window->end = *step.unix_time;
+  }
+  return window;
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,316 @@
+#include "run/suite_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
+
+#include "launch/launchers.h"
+#include "launch/profilers.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string fill(std::string pattern, const std::string& placeholder, std::string_view value) {
+  for (size_t at = pattern.find(placeholder); at != std::string::npos;
+       at = pattern.find(placeholder, at + value.size()))
+    pattern.replace(at, placeholder.size(), value);
+  return pattern;
+}
+
+class SuitePlanner {
+ public:
+  SuitePlanner(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine)
+      : experiment_(experiment), request_(request), machine_(machine) {}
+
+  SuitePlan plan() {
+    platform_ = choose_platform();
+    if (request_.presence == Presence::installed) require_launcher(experiment_.launch);
+    choose_models();
+    strategies_ = request_.strategies.empty() ? std::vector{experiment_.methodology} : request_.strategies;
+    claimed_ = {{(output_folder() / "runs").string(), "the folder of step records"}};
+    SuitePlan suite;
+    const std::vector<const FrameworkModule*> modules = choose_frameworks(suite.unavailable);
+    for (const std::string& model : models_)
+      for (const std::string& strategy : strategies_) add_in_turn(suite, modules, model, strategy);
+    if (suite.runs.empty()) throw Error(suite.unavailable, refused_with_);
+    return suite;
+  }
+
+ private:
+  std::vector<Framework> frameworks_asked(Platform platform) const {
+    if (!request_.frameworks.empty()) return request_.frameworks;
+    if (!experiment_.frameworks.empty()) return experiment_.frameworks;
+    return {experiment_.platforms.at(platform).framework};
+  }
+
+  bool can_run_something(Platform platform) const {
+    if (!experiment_.platforms.contains(platform)) return false;
+    for (const Framework framework : frameworks_asked(platform))
+      for (const FrameworkModule& module : framework_modules())
+        if (module.id == framework && runs_on(module, platform)) return true;
+    return false;
+  }
+
+  // On a machine with GPUs the trainers that need none can still be asked for: they run on its processor.
+  Platform choose_platform() const {
+    if (request_.platform) return configured(*request_.platform, "--platform");
+    for (const Platform platform : {machine_.platform, Platform::cpu})
+      if (can_run_something(platform)) return platform;
+    return configured(machine_.platform, "--platform auto");
+  }
+
+  Platform configured(Platform platform, const std::string& where) const {
+    if (experiment_.platforms.contains(platform)) return platform;
+    std::string known;
+    for (const auto& [each, setup] : experiment_.platforms)
+      known += (known.empty() ? "" : ", ") + std::string(enum_name(each));
+    throw Error(Problem{
+        fmt::format("the configuration says nothing of the platform {}; it describes {}", enum_name(platform), known),
+        where, fmt::format("add hardware.platforms.{}, or name another platform", enum_name(platform))});
+  }
+
+  void choose_models() {
+    models_ = request_.models;
+    if (models_.empty())
+      for (const ModelEntry& entry : experiment_.models) models_.push_back(entry.spec.name);
+    for (const std::string& model : models_) check_model_is_known(model);
+  }
+
+  void check_model_is_known(const std::string& model) const {
+    if (experiment_.find_model_entry(model) != nullptr) return;
+    std::vector<std::string> names;
+    for (const ModelEntry& entry : experiment_.models) names.push_back(entry.spec.name);
+    const std::string near = nearest_word(model, names);
+    throw Error(Problem{fmt::format("the configuration has no model '{}'; it has {}", model, join(names, ", ")),
+                        "--model", near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+  }
+
+  std::vector<const FrameworkModule*> choose_frameworks(std::vector<Problem>& unavailable) const {
+    std::vector<const FrameworkModule*> modules;
+    ExitStatus refused = ExitStatus::missing_component;
+    for (const Framework framework : frameworks_asked(platform_)) {
+      try {
+        const FrameworkModule& module = require_framework(framework, platform_);
+        if (must_be_installed()) require_installed(module, checkout_of(module), platform_);
+        if (request_.profile) require_profiler_of(module);
+        modules.push_back(&module);
+      } catch (const Error& error) {
+        unavailable.insert(unavailable.end(), error.problems().begin(), error.problems().end());
+        if (error.status() == ExitStatus::usage) refused = ExitStatus::usage;  // a profiler that does not fit
+      }
+    }
+    if (modules.empty()) throw Error(unavailable, refused);
+    return modules;
+  }
+
+  void require_profiler_of(const FrameworkModule& module) const {
+    const Profiler profiler = choose_profiler(module, platform_, request_.profile->profiler);
+    if (request_.presence == Presence::installed) require_profiler(profiler_module(profiler));
+  }
+
+  // A container's image brings the frameworks with it.
+  bool must_be_installed() const {
+    return request_.presence == Presence::installed && !experiment_.launch.in_container();
+  }
+
+  Checkout checkout_of(const FrameworkModule& module) const {
+    const auto stated = [&](const char* key) {
+      const auto found = experiment_.paths.find(fmt::format("{}.{}", module.checkout, key));
+      return found == experiment_.paths.end() ? std::string() : found->second;
+    };
+    return {stated("installation"), stated("config_dir"), stated("run_script")};
+  }
+
+  std::optional<Installation> find_installed(const FrameworkModule& module) const {
+    return experiment_.launch.in_container() ? std::nullopt : module.find(checkout_of(module));
+  }
+
+  ModelNotes notes_of(const std::string& model) const {
+    const ModelEntry& entry = *experiment_.find_model_entry(model);
+    return {entry.tokenizer_path.value_or(""), entry.nemo_recipe.value_or(""), entry.primus_config.value_or("")};
+  }
+
+  LaunchRequest request_of(const FrameworkModule& module, const PlannedRun& run) const {
+    return {run.spec,
+            run.platform,
+            run.setup.settings,
+            notes_of(run.spec.model.name),
+            checkout_of(module),
+            paths_of(run),
+            request_.own_program,
+            experiment_.launch,
+            run.profile};
+  }
+
+  // Frameworks take turns (A B C A B C), so that a machine that grows warm or busy slows all of them alike.
+  void add_in_turn(SuitePlan& suite, const std::vector<const FrameworkModule*>& modules, const std::string& model,
+                   const std::string& strategy) {
+    SuitePlan all;
+    for (const FrameworkModule* module : modules) add_runs(all, *module, model, strategy);
+    suite.unavailable.insert(suite.unavailable.end(), all.unavailable.begin(), all.unavailable.end());
+    std::stable_sort(all.runs.begin(), all.runs.end(),
+                     [](const PlannedRun& a, const PlannedRun& b) { return a.run < b.run; });
+    std::move(all.runs.begin(), all.runs.end(), std::back_inserter(suite.runs));
+  }
+
+  void add_runs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,
+                const std::string& strategy) {
+    for (int64_t run = 1; run <= runs_of_each(); ++run) {
+      PlannedRun planned = without_launch(module, make_spec(model, strategy), run);
+      try {
+        planned.request = request_of(module, planned);
+        planned.plan = plan_launch(module, planned.request);
+      } catch (const Error& error) {  // the others still run
+        suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
+        refused_with_ = error.status();
+        return;
+      }
+      claim_outputs(planned);
+      suite.runs.push_back(std::move(planned));
+    }
+  }
+
+  PlannedRun without_launch(const FrameworkModule& module, const TrainSpec& spec, int64_t run) const {
+    PlannedRun planned;
+    planned.platform = platform_;
+    planned.setup = experiment_.platforms.at(platform_);
+    planned.framework = module.id;
+    if (const auto installation = find_installed(module)) planned.framework_version = installation->version;
+    planned.spec = spec;
+    planned.run = run;
+    planned.runs = runs_of_each();
+    if (request_.profile) make_profiled(planned, module);
+    planned.launch_facts = {module.id,
+                            platform_,
+                            planned.setup.settings,
+                            experiment_.launch.launcher,
+                            experiment_.launch.nodes,
+                            planned.spec.checkpoint.directory,
+                            experiment_.fixed_warmup_steps,
+                            planned.setup.usd_per_hour};
+    planned.config_hash = hash_config(planned.spec, planned.launch_facts);
+    return planned;
+  }
+
+  int64_t runs_of_each() const { return request_.profile ? 1 : experiment_.runs; }
+
+  void make_profiled(PlannedRun& planned, const FrameworkModule& module) const {
+    const StepRange window = choose_window(*request_.profile, planned.spec.steps, experiment_.fixed_warmup_steps);
+    planned.spec = shorten_to(window, std::move(planned.spec));
+    const bool several = frameworks_asked(platform_).size() > 1;
+    const std::string name = profile_name(platform_, planned.spec, several ? std::optional(module.id) : std::nullopt);
+    planned.profile = ProfileWindow{choose_profiler(module, platform_, request_.profile->profiler), window.first,
+                                    window.last, (output_folder() / name).string()};
+  }
+
+  fs::path output_folder() const { return fs::absolute(experiment_.output_directory).lexically_normal(); }
+
+  // Its content is the trainer's to judge; that it is there at all can be said before anything starts.
+  void require_dataset(const DataSpec& data, const std::string& model) const {
+    if (data.is_synthetic()) return;
+    for (const char* ending : {".bin", ".idx"}) {
+      std::error_code unreadable;
+      if (std::filesystem::exists(data.dataset + ending, unreadable)) continue;
+      throw Error(Problem{
+          fmt::format("there is no {}{}", data.dataset, ending),
+          request_.dataset ? "--dataset" : fmt::format("models.{}.dataset_path", model),
+          "give the prefix of a .bin/.idx pair, or make one: tprimat data make --prefix P --tokens N --vocab V"});
+    }
+  }
+
+  static void require_initial_weights(const std::string& folder, const std::string& model) {
+    std::error_code unreadable;
+    if (folder.empty() || std::filesystem::exists(folder + "/config.json", unreadable)) return;
+    throw Error(Problem{fmt::format("there is no {}/config.json", folder),
+                        fmt::format("models.{}.initial_weights", model),
+                        "give the folder of a Hugging Face model, or leave the key out for random weights"});
+  }
+
+  TrainSpec make_spec(const std::string& model, const std::string& strategy) const {
+    TrainSpec spec = make_train_spec(experiment_, platform_, model, strategy);
+    require_initial_weights(spec.checkpoint.initial_weights, model);
+    if (request_.dataset) spec.data.dataset = *request_.dataset;
+    require_dataset(spec.data, model);
+    if (platform_ == Platform::cpu && spec.threads == 0) {
+      const int64_t ranks_here = std::max<int64_t>(1, spec.parallel.ranks() / experiment_.launch.nodes);
+      spec.threads = std::max<int64_t>(1, machine_.cpu.usable_threads / ranks_here);  // of each rank
+    }
+    return spec;
+  }
+
+  // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; what there is only one of is left out.
+  std::string file_name(const std::string& pattern, const PlannedRun& run) const {
+    std::string name = fill(pattern, "{platform}", enum_name(run.platform));
+    name = fill(name, "{framework}", enum_name(run.framework));
+    name = fill(name, "{model}", run.spec.model.name);
+    for (char& c : name)
+      if (c == '/') c = '_';
+    std::string suffix;
+    if (strategies_.size() > 1) suffix += "_" + run.spec.parallel.strategy;
+    if (run.runs > 1) suffix += fmt::format("_r{}", run.run);
+    const fs::path path(name);
+    return path.stem().string() + suffix + path.extension().string();
+  }
+
+  RunPaths paths_of(const PlannedRun& run) const {
+    const fs::path output = output_folder();
+    if (run.profile) {  // the log lies with the generated files: what reads logs finds no measurement in it
+      const fs::path folder = output / "runs" / fs::path(run.profile->trace).filename();
+      return {folder.string(), (folder / "training.log").string(), run.profile->trace + "_summary.json",
+              fs::current_path().string()};
+    }
+    const std::string result = file_name(experiment_.result_filename, run);
+    return {(output / "runs" / fs::path(result).stem()).string(),
+            (output / file_name(experiment_.log_filename, run)).string(), (output / result).string(),
+            fs::current_path().string()};
+  }
+
+  // A later file would overwrite an earlier one of its name.
+  void claim_outputs(const PlannedRun& run) {
+    claim(run.plan.result_path, "the result of " + describe(run), "benchmarking.output.filename_format");
+    claim(run.plan.log_path, "the log of " + describe(run), "benchmarking.output.log_format");
+  }
+
+  void claim(const std::string& path, const std::string& owner, const std::string& key) {
+    const auto [claimed, is_new] = claimed_.try_emplace(path, owner);
+    if (is_new) return;
+    throw Error(Problem{fmt::format("{} and {} would be the same file {}", claimed->second, owner, path), key,
+                        "use {platform}, {framework} and {model} in it, and give each output a name of its own"});
+  }
+
+  const Experiment& experiment_;
+  const SuiteRequest& request_;
+  const MachineFacts& machine_;
+  Platform platform_ = Platform::cpu;
+  std::vector<std::string> models_, strategies_;
+  std::map<std::string, std::string> claimed_;   // path -> its owner, in words
+  ExitStatus refused_with_ = ExitStatus::usage;  // by the last framework that cannot do what is asked
+};
+
+}  // namespace
+
+std::string name_training(const PlannedRun& run) {
+  return fmt::format("{} {} on {}, strategy {}", enum_name(run.framework), run.spec.model.name, enum_name(run.platform),
+                     run.spec.parallel.strategy);
+}
+
+std::string describe(const PlannedRun& run) {
+  std::string text = name_training(run);
+  if (run.runs > 1) text += fmt::format(", run {} of {}", run.run, run.runs);
+  if (run.profile)
+    text += fmt::format(", profiled by {} in steps {} to {}", enum_name(run.profile->profiler), run.profile->first_step,
+                        run.profile->last_step);
+  return text;
+}
+
+SuitePlan plan_suite(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine) {
+  return SuitePlanner(experiment, request, machine).plan();
+}
+
+}  // namespace tprimat::suite

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "config/experiment.h"
+#include "launch/frameworks.h"
+#include "launch/launch_plan.h"
+#include "run/profile_window.h"
+#include "spec/config_hash.h"
+#include "telemetry/machine.h"
+
+namespace tprimat::suite {
+
+// What is asked for beyond the configuration. Empty lists mean: as the configuration says.
+struct SuiteRequest {
+  std::optional<Platform> platform;  // nothing: what this machine is
+  std::vector<Framework> frameworks;
+  std::vector<std::string> models, strategies;
+  std::optional<std::string> dataset;
+  std::string own_program;                  // path of this program
+  Presence presence = Presence::installed;  // any: the plan is only shown
+  std::optional<ProfileRequest> profile;    // profiled runs, one of each training, instead of measured ones
+};
+
+// One training process group, from launch to exit.
+struct PlannedRun {
+  Platform platform = Platform::cpu;
+  PlatformSetup setup;
+  Framework framework = Framework::native;
+  std::optional<std::string> framework_version;
+  TrainSpec spec;
+  int64_t run = 1, runs = 1;  // the k-th of how many repetitions
+  LaunchFacts launch_facts;
+  std::string config_hash;               // of spec and launch_facts
+  std::optional<ProfileWindow> profile;  // it is no measurement
+  LaunchRequest request;                 // that became the plan
+  LaunchPlan plan;
+};
+
+// "native gpt on cpu, strategy single"
+std::string name_training(const PlannedRun& run);
+// The same and ", run 2 of 3"
+std::string describe(const PlannedRun& run);
+
+struct SuitePlan {
+  std::vector<PlannedRun> runs;      // in the order in which they start
+  std::vector<Problem> unavailable;  // what was asked for and a framework cannot do or is missing, when others can
+};
+
+// Pure: looks at nothing but its arguments and writes nothing. Throws Error when the request contradicts the
+// configuration or when no framework asked for can run (ExitStatus::missing_component, or usage where none can do what
+// is asked).
+SuitePlan plan_suite(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine);
+
+}  // namespace tprimat::suite
