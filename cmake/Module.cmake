@@ -1,10 +1,15 @@
-# tprimat_group(name USES groups... MODULES modules...)
+# tprimat_group(name [PRECOMPILED target] USES groups... MODULES modules...)
 #
 # One folder under src/ is one group: a namespace, an include root and a list of modules, lowest first. USES names the
 # groups whose headers its modules may include: their include roots are the only ones that its compiler sees.
+# PRECOMPILED is whose precompiled headers its modules take; without it, those of the standard alone.
 function(tprimat_group name)
-  cmake_parse_arguments(G "" "" "USES;MODULES" ${ARGN})
+  cmake_parse_arguments(G "" "PRECOMPILED" "USES;MODULES" ${ARGN})
   set(TPRIMAT_GROUP ${name})
+  set(TPRIMAT_PRECOMPILED tprimat_precompiled)
+  if(G_PRECOMPILED)
+    set(TPRIMAT_PRECOMPILED ${G_PRECOMPILED})
+  endif()
   set(TPRIMAT_VISIBLE_GROUPS ${name} ${G_USES})
   foreach(module IN LISTS G_MODULES)
     if(NOT TPRIMAT_FUZZ OR module IN_LIST TPRIMAT_FUZZED_MODULES)
@@ -13,16 +18,19 @@ function(tprimat_group name)
   endforeach()
 endfunction()
 
-# Standard headers, precompiled once for all modules: they are most of what a compiler reads. Preset dev goes without, which
-# shows a source that includes too little.
+# Standard headers, precompiled once for all modules: they are most of what a compiler reads; next come our own of a
+# result and of a training, which most sources of the upper groups include. Preset dev goes without, which shows a source
+# that includes too little.
 set(TPRIMAT_STANDARD_HEADERS <algorithm> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <utility> <vector> <fmt/format.h>)
-function(tprimat_precompile name)
+function(tprimat_precompile name)  # name headers...: these beside the standard ones
   add_library(${name} STATIC EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/cmake/precompiled.cpp)
   target_link_libraries(${name} PRIVATE tprimat_options)
-  target_precompile_headers(${name} PRIVATE ${TPRIMAT_STANDARD_HEADERS})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src/core)
+  target_precompile_headers(${name} PRIVATE ${TPRIMAT_STANDARD_HEADERS} ${ARGN})
 endfunction()
 tprimat_precompile(tprimat_precompiled)
+tprimat_precompile(tprimat_precompiled_upper [["result/run_result.h"]] [["spec/train_spec.h"]] [["text/json.h"]])
 set(TPRIMAT_HOT_OPTIONS $<$<CONFIG:Release>:-O3> $<$<CONFIG:Debug>:-O1>)
 tprimat_precompile(tprimat_precompiled_hot)
 target_compile_options(tprimat_precompiled_hot PRIVATE ${TPRIMAT_HOT_OPTIONS})
@@ -56,7 +64,7 @@ function(tprimat_module name)
     target_compile_options(tprimat_${name} PRIVATE ${TPRIMAT_HOT_OPTIONS})
     target_precompile_headers(tprimat_${name} REUSE_FROM tprimat_precompiled_hot)
   else()
-    target_precompile_headers(tprimat_${name} REUSE_FROM tprimat_precompiled)
+    target_precompile_headers(tprimat_${name} REUSE_FROM ${TPRIMAT_PRECOMPILED})
   endif()
   list(TRANSFORM M_DEPS PREPEND tprimat_ OUTPUT_VARIABLE dep_targets)
   target_link_libraries(tprimat_${name} PUBLIC tprimat_options ${dep_targets} ${M_LIBS})

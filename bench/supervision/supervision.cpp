@@ -133,11 +133,11 @@ void supervise(const Load& load) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("bench_supervision_{}", ::getpid());
   fs::create_directories(folder);
   LocalRunner processes;
-  const Surroundings around{processes, {}, {}, {}, {}, {}};
+  const suite::SuiteContext context{processes, {}, {}, {}, {}, {}};
   WatchingReporter reporter;
   const auto start = SteadyClock::now();
   const double cpu_before = own_cpu_seconds();
-  const suite::TrainingTrace trace = suite::follow_training(planned(load, folder), {}, around, reporter);
+  const suite::TrainingTrace trace = suite::follow_training(planned(load, folder), {}, context, reporter);
   const double seconds = seconds_since(start), cpu = own_cpu_seconds() - cpu_before;
   const double log_mb = static_cast<double>(fs::file_size(folder / "training.log")) * 1e-6;
   fmt::print("{:.1f} s, {:.0f} MB of log ({:.0f} MB/s), {} steps: supervisor {:.2f} s, warden {:.2f} s of CPU time\n",

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/log.h"

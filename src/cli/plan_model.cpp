@@ -1,7 +1,5 @@
 #include "cli/plan_model.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "process/local_runner.h"

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"

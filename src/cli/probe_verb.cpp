@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cli/hand_over.h"

@@ -1,5 +1,4 @@
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cli/run_options.h"

@@ -90,7 +90,7 @@ Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
     deviations.push_back({{"key", each.key}, {"asked", each.asked}, {"effective", each.effective}});
   return Json{{"run", describe(run)},
               {"command", run.plan.command},
-              {"environment", run.plan.environment},
+              {"environment", to_json(run.plan.environment)},
               {"working_directory", run.plan.working_directory},
               {"files", files},
               {"log", run.plan.log_path},

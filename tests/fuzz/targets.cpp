@@ -9,7 +9,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "archive/verify.h"
@@ -26,7 +25,6 @@
 #include "extract/dialects/tfrecord.h"
 #include "extract/to_result.h"
 #include "hugging_face/model_config.h"
-#include "hugging_face/unique_json.h"
 #include "model_files/checkpoint_manifest.h"
 #include "model_files/checksum.h"
 #include "model_files/rank_file.h"
@@ -38,6 +36,7 @@
 #include "result/current_result.h"
 #include "result/result_file.h"
 #include "telemetry/telemetry_file.h"
+#include "text/json.h"
 #include "text/json_fields.h"
 #include "trace/profile_summary.h"
 #include "unit/trace/zip_fixture.h"
@@ -180,7 +179,7 @@ void read_manifest_bytes(std::string_view bytes, const std::string&) {
 
 // What is understood can be written and comes back.
 void read_model_config(std::string_view bytes, const std::string&) {
-  const ModelSpec model = parse_hugging_face_config(parse_unique_json<Json>(bytes, "fuzz"), "fuzz").spec;
+  const ModelSpec model = parse_hugging_face_config(parse_json(bytes, "fuzz", SameKeys::refused), "fuzz").spec;
   parse_hugging_face_config(make_hugging_face_config(model, NumberFormat::f32), "fuzz");
 }
 

@@ -2,7 +2,6 @@
 //   dump_data order PREFIX SL SEED WEIGHTS SPLIT SAMPLES   the three indices and all samples, as JSON; SAMPLES 0: one
 //   epoch dump_data copy FROM TO                                 reads a pair token by token and writes it again
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "text/format.h"
@@ -14,11 +13,8 @@ TextTable field_table(const S& value) {
   TextTable table{{"fact", "value", "meaning"}, {}, {1}};
   const Json json = to_json(value);
   for_each_field<S>([&](const auto& each) {
-    const auto found = json.find(std::string(each.key));
-    if (found == json.end()) return;
-    table.rows.push_back({std::string(each.key),
-                          found->is_string() ? found->template get<std::string>() : found->dump(),
-                          std::string(each.doc)});
+    if (const Json* found = json.find(each.key))
+      table.rows.push_back({std::string(each.key), print_json_bare(*found), std::string(each.doc)});
   });
   return table;
 }

@@ -10,7 +10,7 @@ namespace tprimat {
 
 const Json* ConfigKeys::find(const std::string& key) const {
   const auto found = object_.find(key);
-  return found == object_.end() || found->is_null() ? nullptr : &*found;
+  return found == nullptr || found->is_null() ? nullptr : found;
 }
 
 void ConfigKeys::wrong(const std::string& key, const std::string& wanted) const {
@@ -32,7 +32,8 @@ int64_t ConfigKeys::size(const std::string& key, std::optional<int64_t> otherwis
     findings_.require(otherwise.has_value(), fmt::format("has no {}", key));
     return otherwise.value_or(1);
   }
-  if (found->is_number_integer() && *found >= 1 && *found <= k_largest) return found->get<int64_t>();
+  if (found->is_number_integer() && found->get<int64_t>() >= 1 && found->get<int64_t>() <= k_largest)
+    return found->get<int64_t>();
   wrong(key, "a size of at least 1");
   return 1;
 }

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "hugging_face/config_keys.h"
 #include "hugging_face/rope_config.h"
-#include "hugging_face/unique_json.h"
 #include "spec/findings.h"
+#include "text/format.h"
+#include "text/json.h"
 
 namespace tprimat {
 namespace {
@@ -188,7 +188,7 @@ HuggingFaceModel parse_hugging_face_config(const Json& config, const std::string
 HuggingFaceModel read_hugging_face_config(const fs::path& folder) {
   const fs::path path = folder / "config.json";
   const std::string where = path.string();
-  HuggingFaceModel model = parse_hugging_face_config(parse_unique_json<Json>(read_file(path), where), where);
+  HuggingFaceModel model = parse_hugging_face_config(parse_json(read_file(path), where, SameKeys::refused), where);
   const std::string name = fs::absolute(folder / "config.json").parent_path().filename().string();
   if (!name.empty()) model.spec.full_name = printable(name);
   return model;

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "hugging_face/model_config.h"
 #include "hugging_face/rope_config.h"

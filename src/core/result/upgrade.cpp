@@ -65,11 +65,6 @@ bool is_placeholder(const Json& value) {
   return word.empty() || word == "n/a" || word == "na" || word == "none" || word == "unknown" || word == "null";
 }
 
-std::string text_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // One older file on its way to version 1. Each step mends one thing and says so.
 class Upgrade {
  public:
@@ -129,8 +124,8 @@ class Upgrade {
   }
 
   void settle_platform() {
-    const std::string stack = lower_case(text_at(section("gpu_info"), "software_stack"));
-    const std::string written = lower_case(text_at(json_, "platform"));
+    const std::string stack = lower_case(section("gpu_info").text_at("software_stack"));
+    const std::string written = lower_case(json_.text_at("platform"));
     std::optional<Platform> platform = parse_enum<Platform>(written);
     if (!platform) {
       platform = parse_enum<Platform>(stack);
@@ -146,8 +141,8 @@ class Upgrade {
 
   void settle_framework() {
     Json& device = section("gpu_info");
-    const std::string stack = lower_case(text_at(device, "software_stack"));
-    std::optional<Framework> framework = parse_enum<Framework>(lower_case(text_at(json_, "framework")));
+    const std::string stack = lower_case(device.text_at("software_stack"));
+    std::optional<Framework> framework = parse_enum<Framework>(lower_case(json_.text_at("framework")));
     if (const auto from_stack = parse_enum<Framework>(stack)) {
       const std::string_view usual = platform_ == Platform::nvd ? "cuda" : platform_ == Platform::amd ? "rocm" : "cpu";
       device["software_stack"] = std::string(usual);
@@ -168,7 +163,7 @@ class Upgrade {
       note("framework taken from the file name: {}", enum_name(*name_.framework));
       return name_.framework;
     }
-    const std::string format = json_.contains("source") ? lower_case(text_at(json_["source"], "format")) : "";
+    const std::string format = json_.contains("source") ? lower_case(json_["source"].text_at("format")) : "";
     for (const auto& [framework, name] : EnumNames<Framework>::values) {
       if (name.size() < 5 || format.find(name) == std::string::npos) continue;
       note("framework taken from the source \"{}\": {}", format, enum_name(framework));
@@ -179,7 +174,7 @@ class Upgrade {
 
   void settle_model() {
     if (json_.contains("model_info")) return;
-    std::string model = lower_case(text_at(json_, "model"));
+    std::string model = lower_case(json_.text_at("model"));
     if (model.empty()) {
       model = name_.model;
       if (!model.empty()) note("model taken from the file name: {}", model);
@@ -189,7 +184,7 @@ class Upgrade {
   }
 
   void settle_strategy() {
-    const std::string name = text_at(section("training_config"), "parallel_strategy");
+    const std::string name = section("training_config").text_at("parallel_strategy");
     if (name.empty() || section("parallelism_config").contains("strategy_name")) return;
     json_["parallelism_config"]["strategy_name"] = name;
   }
@@ -247,7 +242,7 @@ void require_facts(const Json& json, const std::string& file_name) {
 Json upgrade_result(const Json& json, const std::string& file_name, std::vector<std::string>& notes) {
   require_result(json, file_name);
   const auto version = json.find("schema_version");
-  if (version == json.end()) return Upgrade(json, file_name, notes).run();
+  if (version == nullptr) return Upgrade(json, file_name, notes).run();
   require_facts(json, file_name);
   if (version->is_number_integer() && version->get<int64_t>() > k_schema_version)
     notes.push_back(

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "telemetry/json_documents.h"
 #include "telemetry/telemetry_rows.h"
@@ -85,21 +84,20 @@ void read_amd_csv(std::string_view text, std::string_view, TelemetryRows& rows) 
 
 // 171, "171 W", "N/A" or {"value": 171, "unit": "W"}
 void set_json(TelemetryRow& row, const KnownColumn& column, const Json& value) {
-  if (value.is_string()) return row.set(column, value.get_ref<const std::string&>());
-  if (value.is_number()) return row.set(column, value.dump());
+  if (value.is_string()) return row.set(column, value.text());
+  if (value.is_number()) return row.set(column, print_json_line(value));
   if (!value.is_object() || !value.contains("value")) return;
   const Json& number = value["value"];
-  const std::string unit = value.contains("unit") && value["unit"].is_string() ? value["unit"].get<std::string>() : "";
-  if (number.is_number()) row.set(column, fmt::format("{} {}", number.dump(), unit));
+  const std::string unit = value.contains("unit") && value["unit"].is_string() ? value["unit"].text() : "";
+  if (number.is_number()) row.set(column, fmt::format("{} {}", print_json_line(number), unit));
 }
 
 const Json* find_path(const Json& object, std::string_view path) {
   const Json* at = &object;
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find('.', begin), path.size());
-    const auto found = at->is_object() ? at->find(std::string(path.substr(begin, end - begin))) : at->end();
-    if (found == at->end()) return nullptr;
-    at = &*found;
+    at = at->find(path.substr(begin, end - begin));
+    if (at == nullptr) return nullptr;
     begin = end + 1;
   }
   return at;

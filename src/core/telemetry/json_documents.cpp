@@ -1,7 +1,5 @@
 #include "telemetry/json_documents.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 
 namespace tprimat {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "telemetry/json_documents.h"
 #include "telemetry/telemetry_rows.h"
@@ -33,9 +32,7 @@ void read_card(std::string_view card, const Json& facts, TelemetryRows& rows) {
   TelemetryRow row;
   row.set(k_keys[0], card);
   for (const KnownColumn& key : k_keys) {
-    const auto found = facts.find(std::string(key.name));
-    if (found == facts.end()) continue;
-    row.set(key, found->is_string() ? found->get_ref<const std::string&>() : found->dump());
+    if (const Json* found = facts.find(key.name)) row.set(key, print_json_bare(*found));
   }
   rows.add(row);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -19,7 +20,7 @@ std::string line_and_column(std::string_view text, size_t byte) {
 }
 
 // No file of ours nests this deeply. Copying and printing a value recurse, so a deeper one would end the program.
-constexpr int k_deepest_nesting = 200;
+constexpr size_t k_deepest_nesting = 200;
 
 // Outside strings JSON is printable ASCII, so every other character may be escaped by its number.
 std::string escape_unprintable(std::string json) {
@@ -39,55 +40,343 @@ std::string escape_unprintable(std::string json) {
   return out;
 }
 
+// The library's own way with what is neither a list nor an object.
+template <class T>
+std::string print_scalar(const T& value, bool ascii) {
+  return nlohmann::json(value).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+}
+
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
+}
+
+std::string print_text(std::string_view text, bool ascii) {
+  if (is_plain(text)) return fmt::format("\"{}\"", text);
+  return ascii ? print_scalar(text, true) : escape_unprintable(print_scalar(text, false));
+}
+
+std::string print_leaf(const Json& value, bool ascii) {
+  if (value.is_string()) return print_text(value.text(), ascii);
+  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  if (value.is_number_unsigned()) return fmt::format("{}", value.get<uint64_t>());
+  if (value.is_number_integer()) return fmt::format("{}", value.get<int64_t>());
+  return value.is_number() ? print_scalar(value.get<double>(), ascii) : "null";
+}
+
+void print_compact(const Json& value, bool ascii, std::string& out) {
+  if (!value.is_structured()) {
+    out += print_leaf(value, ascii);
+    return;
+  }
+  const bool list = value.is_array();
+  out += list ? '[' : '{';
+  for (size_t i = 0; i < value.size(); ++i) {
+    if (i > 0) out += ',';
+    if (!list) out += print_text(value.items()[i].key, ascii) + ':';
+    print_compact(list ? value[i] : value.items()[i].value, ascii, out);
+  }
+  out += list ? ']' : '}';
+}
+
 bool is_flat_array(const Json& value) {
   return value.is_array() &&
          std::none_of(value.begin(), value.end(), [](const Json& item) { return item.is_structured(); });
 }
 
-void print_indented(const Json& value, int depth, std::string& out);
-
-void print_members(const Json& value, int depth, std::string& out) {
-  const std::string indent(static_cast<size_t>(depth + 1) * 2, ' ');
-  bool first = true;
-  for (const auto& [key, item] : value.items()) {
-    out += first ? "\n" : ",\n";
-    out += indent;
-    if (value.is_object()) out += print_json_line(key) + ": ";
-    print_indented(item, depth + 1, out);
-    first = false;
-  }
-  out += '\n' + std::string(static_cast<size_t>(depth) * 2, ' ');
-}
-
 void print_indented(const Json& value, int depth, std::string& out) {
-  if (!value.is_structured() || value.empty() || is_flat_array(value)) {
-    out += print_json_line(value);
+  if (value.empty() || !value.is_structured() || is_flat_array(value)) {
+    print_compact(value, false, out);
     return;
   }
-  out += value.is_object() ? '{' : '[';
-  print_members(value, depth, out);
-  out += value.is_object() ? '}' : ']';
+  const bool list = value.is_array();
+  const std::string indent(static_cast<size_t>(depth + 1) * 2, ' ');
+  out += list ? '[' : '{';
+  for (size_t i = 0; i < value.size(); ++i) {
+    out += (i > 0 ? ",\n" : "\n") + indent;
+    if (!list) out += print_text(value.items()[i].key, false) + ": ";
+    print_indented(list ? value[i] : value.items()[i].value, depth + 1, out);
+  }
+  out += '\n' + std::string(static_cast<size_t>(depth) * 2, ' ');
+  out += list ? ']' : '}';
+}
+
+// The members in order, a key that is named again in the place where it was first.
+Json::Object keep_last(Json::Object members) {
+  Json::Object kept;
+  std::unordered_map<std::string, size_t> places;
+  for (Json::Member& member : members) {
+    const auto [place, is_new] = places.emplace(member.key, kept.size());
+    if (is_new)
+      kept.push_back(std::move(member));
+    else
+      kept[place->second].value = std::move(member.value);
+  }
+  return kept;
+}
+
+const std::string* find_repeated(const Json::Object& members) {
+  std::vector<const std::string*> keys;
+  for (const Json::Member& member : members) keys.push_back(&member.key);
+  const auto by_text = [](const auto* a, const auto* b) { return *a < *b; };
+  std::sort(keys.begin(), keys.end(), by_text);
+  const auto found =
+      std::adjacent_find(keys.begin(), keys.end(), [](const auto* a, const auto* b) { return *a == *b; });
+  return found == keys.end() ? nullptr : *found;
+}
+
+// Builds a value of what the library's parser calls out.
+class JsonBuilder {
+ public:
+  JsonBuilder(std::string_view text, std::string_view where, SameKeys same_keys)
+      : text_(text), where_(where), same_keys_(same_keys) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(int64_t value) { return add(value); }
+  bool number_unsigned(uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(nlohmann::json::binary_t&) { return true; }  // of other formats than JSON
+  bool start_array(size_t) { return open(); }
+  bool start_object(size_t) { return open(); }
+  bool key(std::string& key) {
+    open_.back().members.push_back({std::move(key), nullptr});
+    return true;
+  }
+  bool end_array() { return add(Json::array(close().items)); }
+  bool end_object() {
+    Json::Object members = close().members;
+    if (const std::string* repeated = find_repeated(members)) {
+      if (same_keys_ == SameKeys::refused)
+        fail(fmt::format("names '{}' twice", printable(std::string_view(*repeated).substr(0, 200))));
+      members = keep_last(std::move(members));
+    }
+    return add(Json::object(std::move(members)));
+  }
+  bool parse_error(size_t byte, const std::string&, const nlohmann::json::exception& error) {
+    constexpr int k_number_overflow = 406;
+    if (error.id == k_number_overflow) fail("holds a number that is too large");
+    const std::string_view full = error.what();
+    const size_t colon = full.rfind(": ");
+    throw Error(Problem{fmt::format("is not valid JSON: {}",
+                                    printable(colon == std::string_view::npos ? full : full.substr(colon + 2))),
+                        fmt::format("{}:{}", where_, line_and_column(text_, byte)), ""});
+  }
+
+ private:
+  struct Open {  // a list or an object whose end was not seen
+    Json::List items;
+    Json::Object members;
+  };
+
+  [[noreturn]] void fail(const std::string& what) const { throw Error(Problem{what, std::string(where_), ""}); }
+
+  void check_depth() const {
+    if (open_.size() > k_deepest_nesting) fail(fmt::format("is nested more than {} deep", k_deepest_nesting));
+  }
+  bool open() {
+    check_depth();
+    open_.emplace_back();
+    return true;
+  }
+  Open close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    return closed;
+  }
+  bool add(Json value) {
+    check_depth();
+    if (open_.empty())
+      root_ = std::move(value);
+    else if (open_.back().members.empty())
+      open_.back().items.push_back(std::move(value));
+    else
+      open_.back().members.back().value = std::move(value);
+    return true;
+  }
+
+  std::string_view text_, where_;
+  SameKeys same_keys_;
+  std::vector<Open> open_;
+  Json root_;
+};
+
+Error not_a(std::string_view wanted, const Json& value) {
+  return Error(Problem{fmt::format("{} is needed, got {}", wanted, print_json_line(value).substr(0, 60)), "", ""});
 }
 
 }  // namespace
 
-Json parse_json(std::string_view text, std::string_view where) {
-  const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
-    if (depth > k_deepest_nesting)
-      throw Error(Problem{fmt::format("is nested more than {} deep", k_deepest_nesting), std::string(where), ""});
-    return true;
+Json::Json() noexcept = default;
+Json::Json(const Json&) = default;
+Json::Json(Json&&) noexcept = default;
+Json& Json::operator=(Json other) noexcept {
+  value_ = std::move(other.value_);
+  return *this;
+}
+Json::~Json() = default;
+
+Json::Json(double value) noexcept : value_(value) {}
+Json::Json(const char* text) : value_(std::string(text)) {}
+Json::Json(std::string_view text) : value_(std::string(text)) {}
+Json::Json(std::string text) noexcept : value_(std::move(text)) {}
+
+Json Json::of_boolean(bool value) noexcept {
+  Json json;
+  json.value_ = value;
+  return json;
+}
+
+Json Json::of_integer(int64_t value) noexcept {
+  Json json;
+  json.value_ = value;
+  return json;
+}
+
+Json Json::of_unsigned(uint64_t value) noexcept {
+  Json json;
+  json.value_ = value;
+  return json;
+}
+
+Json::Json(std::initializer_list<Item> items) {
+  const auto is_member = [](const Item& item) {
+    return item.value().is_array() && item.value().size() == 2 && item.value().front().is_string();
   };
-  try {
-    return Json::parse(text, check_depth);
-  } catch (const Json::parse_error& error) {
-    const std::string_view full = error.what();
-    const size_t colon = full.rfind(": ");
-    throw Error(
-        Problem{fmt::format("is not valid JSON: {}", colon == std::string_view::npos ? full : full.substr(colon + 2)),
-                fmt::format("{}:{}", where, line_and_column(text, error.byte)), ""});
-  } catch (const Json::out_of_range&) {
-    throw Error(Problem{"holds a number that is too large", std::string(where), ""});
+  if (std::all_of(items.begin(), items.end(), is_member)) {
+    *this = object();
+    for (const Item& item : items) {
+      Json pair = item.take();
+      List& two = std::get<List>(pair.value_);
+      (*this)[two[0].text()] = std::move(two[1]);
+    }
+  } else {
+    *this = array();
+    for (const Item& item : items) push_back(item.take());
   }
+}
+
+Json Json::array(List items) {
+  Json json;
+  json.value_ = std::move(items);
+  return json;
+}
+
+Json Json::object() { return object(Object()); }
+
+Json Json::object(Object members) {
+  Json json;
+  json.value_ = std::move(members);
+  return json;
+}
+
+const std::string& Json::text() const {
+  if (!is_string()) throw not_a("a text", *this);
+  return std::get<std::string>(value_);
+}
+
+bool Json::boolean() const {
+  if (!is_boolean()) throw not_a("true or false", *this);
+  return std::get<bool>(value_);
+}
+
+double Json::number() const {
+  if (is_number_unsigned()) return static_cast<double>(std::get<uint64_t>(value_));
+  if (is_number_integer()) return static_cast<double>(std::get<int64_t>(value_));
+  if (!is_number()) throw not_a("a number", *this);
+  return std::get<double>(value_);
+}
+
+int64_t Json::integer() const {
+  constexpr double k_limit = 0x1p63;
+  if (is_number_unsigned()) return static_cast<int64_t>(std::get<uint64_t>(value_));
+  if (is_number_integer()) return std::get<int64_t>(value_);
+  if (const double value = number(); value >= -k_limit && value < k_limit) return static_cast<int64_t>(value);
+  throw not_a("a whole number", *this);
+}
+
+uint64_t Json::unsigned_integer() const {
+  return is_number_unsigned() ? std::get<uint64_t>(value_) : static_cast<uint64_t>(integer());
+}
+
+bool Json::equals(const Json& other) const {
+  if (value_.index() == other.value_.index()) return value_ == other.value_;
+  if (!is_number() || !other.is_number()) return false;
+  return is_number_float() || other.is_number_float() ? number() == other.number() : integer() == other.integer();
+}
+
+size_t Json::size() const noexcept {
+  if (const auto* items = std::get_if<List>(&value_)) return items->size();
+  if (const auto* members = std::get_if<Object>(&value_)) return members->size();
+  return is_null() ? 0 : 1;
+}
+
+const Json& Json::nth(size_t index) const noexcept {
+  const auto* items = std::get_if<List>(&value_);
+  return items != nullptr ? (*items)[index] : std::get_if<Object>(&value_)->operator[](index).value;
+}
+
+const Json& Json::operator[](size_t index) const {
+  if (!is_array() || index >= size()) throw not_a(fmt::format("a list with an item {}", index), *this);
+  return std::get<List>(value_)[index];
+}
+
+Json& Json::operator[](size_t index) { return const_cast<Json&>(std::as_const(*this)[index]); }
+
+void Json::push_back(Json item) {
+  if (is_null()) value_ = List();
+  if (!is_array()) throw not_a("a list", *this);
+  std::get<List>(value_).push_back(std::move(item));
+}
+
+const Json::Object& Json::items() const noexcept {
+  static const Object none;
+  const auto* members = std::get_if<Object>(&value_);
+  return members != nullptr ? *members : none;
+}
+
+const Json* Json::find(std::string_view key) const noexcept {
+  for (const Member& member : items())
+    if (member.key == key) return &member.value;
+  return nullptr;
+}
+
+const Json& Json::at(std::string_view key) const {
+  if (const Json* found = find(key)) return *found;
+  throw not_a(fmt::format("an object with '{}'", key), *this);
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (is_null()) value_ = Object();
+  if (const Json* found = find(key)) return const_cast<Json&>(*found);
+  if (!is_object()) throw not_a("an object", *this);
+  return std::get<Object>(value_).emplace_back(Member{std::string(key), nullptr}).value;
+}
+
+Json Json::value(std::string_view key, Json otherwise) const {
+  const Json* found = find(key);
+  return found != nullptr ? *found : std::move(otherwise);
+}
+
+std::string Json::text_at(std::string_view key) const {
+  const Json* found = find(key);
+  return found != nullptr && found->is_string() ? found->text() : "";
+}
+
+void Json::erase(std::string_view key) {
+  if (is_object()) std::erase_if(std::get<Object>(value_), [&](const Member& member) { return member.key == key; });
+}
+
+void Json::update(const Json& members) {
+  for (const auto& [key, value] : members.items()) (*this)[key] = value;
+}
+
+Json parse_json(std::string_view text, std::string_view where, SameKeys same_keys) {
+  JsonBuilder builder(text, where, same_keys);
+  nlohmann::json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 std::string print_json(const Json& value) {
@@ -97,7 +386,17 @@ std::string print_json(const Json& value) {
 }
 
 std::string print_json_line(const Json& value) {
-  return escape_unprintable(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  std::string out;
+  print_compact(value, false, out);
+  return out;
+}
+
+std::string print_json_bare(const Json& value) { return value.is_string() ? value.text() : print_json_line(value); }
+
+std::string print_json_ascii(const Json& value) {
+  std::string out;
+  print_compact(value, true, out);
+  return out;
 }
 
 }  // namespace tprimat

@@ -14,13 +14,6 @@ std::string Place::text() const {
                                 : fmt::format("{}.{}", outer->text(), name);
 }
 
-const Json* find_member(const Json& object, std::string_view key) {
-  const auto found = object.find(std::string(key));
-  return found == object.end() ? nullptr : &*found;
-}
-
-void set_member(Json& object, std::string_view key, Json&& value) { object[std::string(key)] = std::move(value); }
-
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 void reject(const Json& json, const Place& place, std::string_view wanted) {
@@ -53,7 +46,7 @@ int64_t read_whole(const Json& json, const Place& place) {
 
 void read_text(const Json& json, const Place& place, std::string& value) {
   require(json.is_string(), json, place, "a text");
-  value = json.get_ref<const std::string&>();
+  value = json.text();
 }
 
 Json object_schema(Json&& properties, Json&& required) {
@@ -64,7 +57,7 @@ Json leaf_schema(const char* type) { return Json{{"type", type}}; }
 
 void describe(Json& properties, std::string_view key, std::string_view doc, Json&& schema) {
   schema["description"] = std::string(doc);
-  properties[std::string(key)] = std::move(schema);
+  properties[key] = std::move(schema);
 }
 
 }  // namespace tprimat::json_detail

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,8 +41,6 @@ struct Place {
   std::string text() const;    // "result.json.runs[2].seed"
 };
 
-const Json* find_member(const Json& object, std::string_view key);  // null where it is absent
-void set_member(Json& object, std::string_view key, Json&& value);
 Json number_or_null(double value);
 
 // Throws Error: "must be a list, got ...".
@@ -93,9 +90,9 @@ namespace json_detail {
 template <class Member>
 [[gnu::noinline]] void write_member(Json& object, std::string_view key, const Member& member) {
   if constexpr (OptionalValue<Member>) {
-    if (member) set_member(object, key, to_json(*member));
+    if (member) object[key] = to_json(*member);
   } else {
-    set_member(object, key, to_json(member));
+    object[key] = to_json(member);
   }
 }
 
@@ -104,7 +101,7 @@ void read_value(const Json& json, const Place& place, T& value);
 
 template <class Member>
 [[gnu::noinline]] void read_member(const Json& object, const Place& outer, std::string_view key, Member& member) {
-  const Json* const found = find_member(object, key);
+  const Json* const found = object.find(key);
   if (found == nullptr) return;
   if constexpr (OptionalValue<Member>) {
     if (!found->is_null()) read_value(*found, {&outer, key}, member.emplace());
@@ -146,7 +143,7 @@ void read_value(const Json& json, const Place& place, T& value) {
     value = T{};
     for_each_field<T>([&](const auto& each) { read_member(json, place, each.key, value.*each.member); });
   } else if constexpr (NamedEnum<T>) {
-    const auto parsed = json.is_string() ? parse_stored_enum<T>(json.get_ref<const std::string&>()) : std::nullopt;
+    const auto parsed = json.is_string() ? parse_stored_enum<T>(json.text()) : std::nullopt;
     if (!parsed) reject(json, place, "one of " + enum_choices<T>());
     value = *parsed;
   } else if constexpr (VectorValue<T>) {
@@ -169,7 +166,7 @@ template <class Member>
   if constexpr (OptionalValue<Member>) {
     describe(properties, key, doc, json_schema<typename Member::value_type>());
   } else {
-    required.push_back(std::string(key));
+    required.push_back(key);
     describe(properties, key, doc, json_schema<Member>());
   }
 }
@@ -188,7 +185,7 @@ template <class T>
 Json enum_schema() {
   Json names = Json::array();
   for (const auto& [value, name] : EnumNames<T>::values)
-    if (enum_name(value) == name) names.push_back(std::string(name));
+    if (enum_name(value) == name) names.push_back(name);
   return Json{{"enum", names}};
 }
 
@@ -209,7 +206,7 @@ Json to_json(const T& value) {
     return array;
   } else if constexpr (MapValue<T>) {
     Json object = Json::object();
-    for (const auto& [key, item] : value) json_detail::set_member(object, json_detail::key_text(key), to_json(item));
+    for (const auto& [key, item] : value) object[json_detail::key_text(key)] = to_json(item);
     return object;
   } else if constexpr (std::is_floating_point_v<T>) {
     return json_detail::number_or_null(value);

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "hugging_face/unique_json.h"
 #include "model_files/checksum.h"
 #include "text/json.h"
 
@@ -40,11 +38,12 @@ uint64_t parse_checksum(const Json& value, const std::string& where) {
 }
 
 CheckpointManifest::RankEntry parse_rank(const Json& rank, const std::string& where) {
-  const auto is_size = [](const Json& value) { return value.is_number_integer() && value >= 0; };
+  const auto is_size = [](const Json& value) { return value.is_number_integer() && value.get<int64_t>() >= 0; };
   if (!rank.is_object() || !rank.contains("file") || !rank["file"].is_string() || !rank.contains("bytes") ||
       !is_size(rank["bytes"]) || !rank.contains("checksum"))
     throw damaged("does not describe each rank's file", where);
-  CheckpointManifest::RankEntry entry{rank["file"], rank["bytes"], parse_checksum(rank["checksum"], where)};
+  CheckpointManifest::RankEntry entry{rank["file"].text(), rank["bytes"].get<int64_t>(),
+                                      parse_checksum(rank["checksum"], where)};
   if (entry.file.empty() || entry.file.find_first_of(std::string("/\0", 2)) != std::string::npos)
     throw damaged("names a file outside its folder", where);
   return entry;
@@ -57,21 +56,21 @@ std::string print_manifest(const CheckpointManifest& manifest) {
   for (const auto& rank : manifest.ranks)
     ranks.push_back({{"file", rank.file}, {"bytes", rank.bytes}, {"checksum", checksum_text(rank.checksum)}});
   std::string text = print_json(
-      {{"format", k_format}, {"step", manifest.step}, {"state", Json::parse(manifest.state)}, {"ranks", ranks}});
+      {{"format", k_format}, {"step", manifest.step}, {"state", parse_json(manifest.state, "")}, {"ranks", ranks}});
   text.replace(text.size() - 3, 3, ",\n");  // instead of the last "\n}\n"
   return text + fmt::format("{}{}{}", k_before_checksum, checksum_text(checksum_of(text)), k_after_checksum);
 }
 
 CheckpointManifest parse_manifest(std::string_view text, const std::string& where) {
   check_sum(text, where);
-  const Json json = parse_unique_json<Json>(text, where);
+  const Json json = parse_json(text, where, SameKeys::refused);
   for (const char* key : {"format", "step", "state", "ranks"})
     if (!json.is_object() || !json.contains(key)) throw damaged(fmt::format("has no {}", key), where);
   if (json["format"] != k_format)
     throw damaged(fmt::format("is not of the format '{}', which this program reads", k_format), where);
-  if (!json["step"].is_number_integer() || json["step"] < 0) throw damaged("names no step", where);
+  if (!json["step"].is_number_integer() || json["step"].get<int64_t>() < 0) throw damaged("names no step", where);
   if (!json["ranks"].is_array() || json["ranks"].empty()) throw damaged("names no rank's file", where);
-  CheckpointManifest manifest{json["step"], {}, print_json_line(json["state"])};
+  CheckpointManifest manifest{json["step"].get<int64_t>(), {}, print_json_line(json["state"])};
   for (const Json& rank : json["ranks"]) manifest.ranks.push_back(parse_rank(rank, where));
   return manifest;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "model_files/checkpoint_folder.h"
@@ -115,7 +114,7 @@ void CheckpointReader::open_rank(size_t rank) {
     throw Error(Problem{"is not the file that the manifest was written for", file.path, k_damage_hint});
 }
 
-Json CheckpointReader::state() const { return Json::parse(manifest_.state); }
+Json CheckpointReader::state() const { return parse_json(manifest_.state, ""); }
 
 std::vector<NamedShape> CheckpointReader::weights(StateKind kind) const {
   std::vector<NamedShape> shapes;

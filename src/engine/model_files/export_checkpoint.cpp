@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "model_files/checkpoint_reader.h"
 #include "model_files/hugging_face.h"

@@ -5,19 +5,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "hugging_face/number_format.h"
-#include "hugging_face/unique_json.h"
+#include "text/format.h"
+#include "text/json.h"
 
 namespace tprimat::engine {
 namespace {
-
-using Value = nlohmann::json;
 
 constexpr size_t k_length_bytes = 8;
 constexpr uint64_t k_longest_header = 100'000'000;  // the limit of Hugging Face's own reader
@@ -48,7 +46,7 @@ class HeaderReader {
   HeaderReader(std::span<const std::byte> file, const std::string& where) : file_(file), where_(where) {}
 
   SafetensorsHeader read() {
-    const Value json = parse_unique_json<Value>(header_text(), where_ + ": header", 4);
+    const Json json = parse_json(header_text(), where_ + ": header", SameKeys::refused);
     if (!json.is_object()) throw problem("its header is not an object of tensors");
     for (const auto& [name, entry] : json.items()) {
       if (name == k_metadata)
@@ -81,7 +79,7 @@ class HeaderReader {
     return text;
   }
 
-  void read_metadata(const Value& entry) {
+  void read_metadata(const Json& entry) {
     if (!entry.is_object()) throw problem("__metadata__ is not an object");
     for (const auto& [key, value] : entry.items()) {
       if (!value.is_string()) throw problem("__metadata__ holds something other than texts");
@@ -89,11 +87,10 @@ class HeaderReader {
     }
   }
 
-  StoredTensor read_tensor(const std::string& name, const Value& entry) const {
-    const auto member = [&](const char* key) -> const Value& {
-      const auto found = entry.find(key);
-      if (found == entry.end()) throw tensor_problem(name, fmt::format("has no {}", key));
-      return *found;
+  StoredTensor read_tensor(const std::string& name, const Json& entry) const {
+    const auto member = [&](const char* key) -> const Json& {
+      if (const Json* found = entry.find(key)) return *found;
+      throw tensor_problem(name, fmt::format("has no {}", key));
     };
     if (!entry.is_object()) throw tensor_problem(name, "is not described by an object");
     if (!member("dtype").is_string()) throw tensor_problem(name, "has a dtype that is not a text");
@@ -107,13 +104,13 @@ class HeaderReader {
     return tensor;
   }
 
-  std::vector<int64_t> whole_numbers(const std::string& name, const Value& list) const {
+  std::vector<int64_t> whole_numbers(const std::string& name, const Json& list) const {
     constexpr uint64_t k_largest = uint64_t{1} << 62;
     constexpr size_t k_most_dimensions = 16;
     if (!list.is_array() || list.size() > k_most_dimensions)
       throw tensor_problem(name, "has a shape that is not a list");
     std::vector<int64_t> numbers;
-    for (const Value& item : list) {
+    for (const Json& item : list) {
       if (!item.is_number_unsigned() || item.get<uint64_t>() > k_largest)
         throw tensor_problem(name, "has a shape or an offset that is not a size");
       numbers.push_back(item.get<int64_t>());

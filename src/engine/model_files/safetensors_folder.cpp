@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
-#include "hugging_face/unique_json.h"
+#include "text/format.h"
+#include "text/json.h"
 
 namespace tprimat::engine {
 namespace {
@@ -23,9 +22,9 @@ bool is_plain_name(const std::string& name) {
 
 std::map<std::string, std::string> read_index(const fs::path& path) {
   const auto bad = [&](const std::string& what) { return Error(Problem{what, path.string(), "copy the file again"}); };
-  const auto json = parse_unique_json<nlohmann::json>(read_file(path), path.string());
-  const auto found = json.is_object() ? json.find("weight_map") : json.end();
-  if (!json.is_object() || found == json.end() || !found->is_object()) throw bad("has no weight_map");
+  const Json json = parse_json(read_file(path), path.string(), SameKeys::refused);
+  const Json* found = json.find("weight_map");
+  if (found == nullptr || !found->is_object()) throw bad("has no weight_map");
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : found->items()) {
     if (!file.is_string() || !is_plain_name(file.get<std::string>()))

@@ -8,7 +8,6 @@ namespace tprimat::engine {
 
 BatchReader::BatchReader(const TrainSpec& spec, const RankPlace& place, const BatchBuffers& buffers)
     : sequences_(spec.micro_batch_size),
-      sequence_length_(spec.sequence_length),
       local_length_(spec.sequence_length / spec.parallel.context),
       micro_batches_(spec.gradient_accumulation_steps()),
       order_(spec, place),

@@ -50,7 +50,7 @@ class BatchReader {
   int64_t micro_batches() const { return micro_batches_; }
 
  private:
-  int64_t sequences_, sequence_length_, local_length_, micro_batches_;
+  int64_t sequences_, local_length_, micro_batches_;
   ReadOrder order_;
   std::vector<ContextPiece> pieces_;
   std::vector<int32_t> sample_, read_tokens_, read_targets_;

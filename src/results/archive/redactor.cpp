@@ -8,7 +8,6 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "archive/secret_shapes.h"
 #include "base/environment.h"
@@ -48,7 +47,7 @@ constexpr std::array k_token_shapes = {
 bool is_number(std::string_view text) { return text.find_first_not_of("0123456789.+-eE") == std::string_view::npos; }
 
 std::string escape_in_json(const std::string& text) {
-  const std::string quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string quoted = print_json_line(Json(text));
   return quoted.substr(1, quoted.size() - 2);
 }
 

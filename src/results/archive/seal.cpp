@@ -8,7 +8,6 @@
 #include <array>
 #include <exception>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "archive/sha256.h"

@@ -1,7 +1,6 @@
 #include "archive/sealed_result.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace tprimat::results {
 

@@ -112,7 +112,7 @@ void check_threads(const StatedResult& result, const RequestFiles& files, const 
 }
 
 bool holds_a_stand_in(const Json& value) {
-  if (value.is_string()) return holds_stand_in(value.get_ref<const std::string&>());
+  if (value.is_string()) return holds_stand_in(value.text());
   return value.is_structured() && std::any_of(value.begin(), value.end(), holds_a_stand_in);
 }
 

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "archive/redactor.h"
 
 namespace tprimat::results {
 namespace {
 
-std::string show_json(const Json& value) { return value.is_number() ? value.dump() : "nothing"; }
+std::string show_json(const Json& value) { return value.is_number() ? print_json_line(value) : "nothing"; }
 
 bool is_interval(const std::string& key) { return key == "ci95_low" || key == "ci95_high"; }
 
@@ -62,12 +61,12 @@ bool is_same_number(const Json& stated, const Json& derived) {
 }
 
 bool is_hidden(const Json& value) {
-  return value.is_string() && value.get_ref<const std::string&>().find(k_hidden_secret) != std::string::npos;
+  return value.is_string() && value.text().find(k_hidden_secret) != std::string::npos;
 }
 
 std::string show_word(const Json& value) {
   if (value.is_null()) return "nothing";
-  return value.is_string() ? value.get<std::string>() : print_json_line(value);
+  return print_json_bare(value);
 }
 
 std::string show_figure(double figure) { return std::isfinite(figure) ? fmt::format("{}", figure) : "no number"; }

@@ -23,14 +23,9 @@ struct StatedEnd {
   std::optional<FailureKind> kind;
 };
 
-std::string text_in(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 StatedEnd end_of(const Json& stored) {
-  return {parse_enum<RunStatus>(text_in(stored, "status")), text_in(stored, "status_reason"),
-          parse_enum<FailureKind>(text_in(stored, "failure_kind"))};
+  return {parse_enum<RunStatus>(stored.text_at("status")), stored.text_at("status_reason"),
+          parse_enum<FailureKind>(stored.text_at("failure_kind"))};
 }
 
 std::string show_kind(const std::optional<FailureKind>& kind) {

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "archive/find_sealed.h"
@@ -235,8 +234,8 @@ class Verifier {
           "derived", "environment", "config_hash", "config_audit", "source"}) {
       const bool has_none = (key == std::string("performance_metrics") || key == std::string("statistics")) &&
                             !derived.contains(key);  // no step was recorded
-      const auto stated = result.stored.find(key);
-      const bool is_empty = stated == result.stored.end() || stated->is_null() || *stated == "";
+      const Json* stated = result.stored.find(key);
+      const bool is_empty = stated == nullptr || stated->is_null() || *stated == "";
       if (is_empty && !has_none) missing += (missing.empty() ? "" : ", ") + std::string(key);
     }
     if (!missing.empty())

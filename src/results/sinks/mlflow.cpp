@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "archive/sha256.h"
 #include "base/files.h"
 #include "result/result_file.h"
@@ -28,7 +26,7 @@ int mlflow_status(RunStatus status) {
 }
 
 // A JSON string in ASCII is one of YAML too.
-std::string quote_yaml(std::string_view text) { return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace); }
+std::string quote_yaml(std::string_view text) { return print_json_ascii(Json(text)); }
 
 // RFC 3986: what a URI cannot hold is percent-encoded.
 std::string file_uri(const fs::path& path) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "result/summary.h"
@@ -25,7 +24,7 @@ class MllogLines {
     const Json line = {{"namespace", ""},           {"time_ms", to_milliseconds(unix_time)},
                        {"event_type", event_type},  {"key", key},
                        {"value", std::move(value)}, {"metadata", std::move(metadata)}};
-    text_ += ":::MLLOG " + protect_token(line.dump(-1, ' ', true, Json::error_handler_t::replace)) + '\n';
+    text_ += ":::MLLOG " + protect_token(print_json_ascii(line)) + '\n';
   }
 
   template <class T>

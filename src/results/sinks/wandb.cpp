@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "sinks/kinds.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "launch/megatron_arguments.h"
 #include "launch/megatron_core_limits.h"
@@ -183,25 +182,11 @@ std::string write_yaml_number(double value) {
   return text.insert(exponent, ".0");
 }
 
-// A text as in JSON. PyYAML takes U+0085, U+2028 and U+2029 for line breaks and refuses other control characters.
-std::string write_yaml_text(const std::string& text) {
-  std::string quoted;
-  for (const char c : Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)) {
-    quoted += c;
-    const auto byte = static_cast<unsigned char>(c);
-    const auto ends_with = [&](std::string_view sequence) { return quoted.ends_with(sequence); };
-    if (byte == 0x7f) quoted.replace(quoted.size() - 1, 1, "\\u007f");
-    if (quoted.size() > 1 && quoted[quoted.size() - 2] == '\xc2' && byte >= 0x80 && byte < 0xa0)
-      quoted.replace(quoted.size() - 2, 2, fmt::format("\\u{:04x}", byte));
-    if (ends_with("\u2028") || ends_with("\u2029"))
-      quoted.replace(quoted.size() - 3, 3, ends_with("\u2028") ? "\\u2028" : "\\u2029");
-  }
-  return quoted;
-}
+// A text as in JSON, which escapes what PyYAML refuses and the line breaks that only YAML knows (U+0085, U+2028).
+std::string write_yaml_text(const std::string& text) { return print_json_line(Json(text)); }
 
 std::string write_yaml_value(const Json& value) {
-  if (value.is_string()) return write_yaml_text(value.get<std::string>());
-  return value.is_number_float() ? write_yaml_number(value.get<double>()) : value.dump();
+  return value.is_number_float() ? write_yaml_number(value.get<double>()) : print_json_line(value);
 }
 
 std::string base_path(const LaunchRequest& request) {

@@ -1,7 +1,6 @@
 #include "run/follow.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"

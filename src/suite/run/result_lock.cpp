@@ -12,7 +12,6 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"

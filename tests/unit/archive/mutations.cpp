@@ -1,7 +1,6 @@
 #include "unit/archive/mutations.h"
 
 #include <iostream>
-#include <regex>
 
 #include "archive/facts.h"
 #include "base/error.h"
@@ -10,17 +9,17 @@ namespace tprimat::results {
 namespace {
 
 // "telemetry[].samples" of /telemetry/0/samples, by the schema: keys of a map are all one fact.
-void collect(const Json& value, const Json& schema, const std::string& fact, const Json::json_pointer& place,
+void collect(const Json& value, const Json& schema, const std::string& fact, const std::string& place,
              std::vector<Mutation>& mutations);
 
-void collect_members(const Json& value, const Json& schema, const std::string& fact, const Json::json_pointer& place,
+void collect_members(const Json& value, const Json& schema, const std::string& fact, const std::string& place,
                      std::vector<Mutation>& mutations) {
   for (const auto& [key, member] : value.items()) {
     const bool is_field = schema.contains("properties") && schema["properties"].contains(key);
     if (is_field)
-      collect(member, schema["properties"][key], fact.empty() ? key : fact + "." + key, place / key, mutations);
+      collect(member, schema["properties"][key], fact.empty() ? key : fact + "." + key, place_within(place, key), mutations);
     else if (schema.contains("additionalProperties"))
-      collect(member, schema["additionalProperties"], fact + ".*", place / key, mutations);
+      collect(member, schema["additionalProperties"], fact + ".*", place_within(place, key), mutations);
   }
 }
 
@@ -61,15 +60,15 @@ std::vector<OtherValue> other_values(const Json& value, const Json& schema, cons
   return {};
 }
 
-void collect(const Json& value, const Json& schema, const std::string& fact, const Json::json_pointer& place,
+void collect(const Json& value, const Json& schema, const std::string& fact, const std::string& place,
              std::vector<Mutation>& mutations) {
   if (value.is_object()) return collect_members(value, schema, fact, place, mutations);
   if (value.is_array()) {
     if (!value.empty())
-      collect(value[value.size() / 2], schema["items"], fact + "[]", place / (value.size() / 2), mutations);
+      collect(value[value.size() / 2], schema["items"], fact + "[]", place_within(place, std::to_string(value.size() / 2)), mutations);
     return;
   }
-  const std::string exact = std::regex_replace(place.to_string().substr(place.empty() ? 0 : 1), std::regex("/"), ".");
+  const std::string exact = replace_all(place.substr(place.empty() ? 0 : 1), "/", ".");
   for (const OtherValue& other : other_values(value, schema, fact))
     mutations.push_back({fact, exact, other.description, place, other.value});
 }
@@ -78,7 +77,7 @@ void collect(const Json& value, const Json& schema, const std::string& fact, con
 
 std::vector<Mutation> mutations_of(const Json& document, const Json& schema) {
   std::vector<Mutation> mutations;
-  collect(document, schema, "", Json::json_pointer(), mutations);
+  collect(document, schema, "", "", mutations);
   return mutations;
 }
 

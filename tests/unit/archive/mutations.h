@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unit/archive/sealed_run.h"
+#include "unit/json_place.h"
 
 // Facts are changed one at a time in real small archives, which are sealed again and verified: what list_facts() says
 // of each fact is held against what verify_files() does.
@@ -15,7 +16,7 @@ namespace tprimat::results {
 
 struct Mutation {
   std::string fact, exact, description;  // exact: with the keys of maps
-  Json::json_pointer place;
+  std::string place;  // as a JSON Pointer
   Json value;
 };
 

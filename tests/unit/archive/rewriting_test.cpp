@@ -8,6 +8,7 @@
 
 #include "compare/compare_runs.h"
 #include "unit/archive/sealed_run.h"
+#include "unit/json_place.h"
 
 namespace tprimat::results {
 namespace {
@@ -38,7 +39,7 @@ std::function<void(Files&)> rewrite_json(const char* name, const std::function<s
 
 std::function<void(Files&)> rewrite_value(const char* name, const char* pointer, const Json& value) {
   return rewrite_json(name, [=](Json json) {
-    json[Json::json_pointer(pointer)] = value;
+    value_at(json, pointer) = value;
     return print_json(json);
   });
 }
@@ -47,9 +48,9 @@ void add_rewritings_of_json(std::vector<Rewriting>& list) {
   for (const char* name : {k_run_result, k_run_spec, k_run_launch}) {
     list.push_back({"keys in another order",
                     rewrite_json(name, [](const Json& json) { return print_json(with_sorted_keys(json)); })});
-    list.push_back({"one line", rewrite_json(name, [](const Json& json) { return json.dump(); })});
+    list.push_back({"one line", rewrite_json(name, [](const Json& json) { return print_json_line(json); })});
     list.push_back({"tabs and blank lines",
-                    rewrite_json(name, [](const Json& json) { return "\n\n" + json.dump(7, '\t') + "\n\n"; })});
+                    rewrite_json(name, [](const Json& json) { return "\n\n" + replace_all(print_json(json), "\n", "\n\n\t\t") + "\n\n"; })});
     list.push_back({"a key of another tool", rewrite_value(name, "/made_by", "somebody")});
   }
 }

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "unit/compare/expert_pairs.h"
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "spec/model_catalogue.h"
 #include "unit/compare/expert_trainings.h"

@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include "unit/compare/expert_pairs.h"
 

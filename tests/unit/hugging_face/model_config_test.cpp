@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/files.h"
 #include "unit/model_files/expect_error.h"
 #include "unit/model_files/sample_models.h"
@@ -13,8 +11,8 @@ namespace tprimat {
 namespace {
 
 const Json k_llama =
-    Json::parse(R"({"model_type": "llama", "vocab_size": 128, "hidden_size": 64, "intermediate_size": 96,
-  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-05})");
+    parse_json(R"({"model_type": "llama", "vocab_size": 128, "hidden_size": 64, "intermediate_size": 96,
+  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-05})", "");
 
 const Json k_nothing = Json::object();
 
@@ -130,7 +128,7 @@ const std::pair<const char*, const char*> k_not_computed[] = {
 
 TEST(HuggingFaceConfig, RefusesWhatIsNotComputedByItsName) {
   for (const auto& [changes, words] : k_not_computed) {
-    const std::string said = test::error_of([&, text = changes] { parse(Json::parse(text)); });
+    const std::string said = test::error_of([&, text = changes] { parse(parse_json(text, "")); });
     EXPECT_NE(said.find(words), std::string::npos) << changes << "\nsays: " << said;
   }
 }

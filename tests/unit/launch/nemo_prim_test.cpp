@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -108,8 +107,8 @@ TEST_F(NemoTest, PlansTheAdapterUnderTorchrun) {
   const Json spec = parse_json(content(program, "/out/runs/a/train_spec.json"), "spec");
   EXPECT_EQ(train_spec_from_json(spec, "spec"), request_.spec);
   EXPECT_EQ(parse_json(content(program, "/out/runs/a/nemo_settings.json"), "settings"),
-            Json::parse(R"({"recipe": "llama31_8b.pretrain_recipe", "flash_attention": true, "fp8_hybrid": true,
-                            "fp8_param": false})"));
+            parse_json(R"({"recipe": "llama31_8b.pretrain_recipe", "flash_attention": true, "fp8_hybrid": true,
+                            "fp8_param": false})", ""));
   EXPECT_NE(content(program, "/out/runs/a/adapter/train_nemo.py").find("megatron.bridge"), std::string::npos);
   EXPECT_NE(content(program, "/out/runs/a/adapter/tprimat_adapter/samples.py"), "");
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "model_files/checkpoint_folder.h"
 #include "model_files/checkpoint_reader.h"

@@ -154,11 +154,11 @@ TEST(PageData, SettingsStandSideBySide) {
   runs.runs[1].result.environment = {{"kernel", "6.1"}};
   std::map<std::string, Json> settings;
   const Json page = page_to_json(compare_runs(runs, {}));
-  for (const Json& each : page["groups"][0]["settings"]) settings[each["key"]] = each;
-  EXPECT_EQ(settings["environment: kernel"], Json::parse(R"({"key": "environment: kernel", "values": ["6.1"]})"));
+  for (const Json& each : page["groups"][0]["settings"]) settings[each["key"].text()] = each;
+  EXPECT_EQ(settings["environment: kernel"], parse_json(R"({"key": "environment: kernel", "values": ["6.1"]})", ""));
   EXPECT_EQ(settings["environment: only"],
-            Json::parse(R"({"key": "environment: only", "values": ["here"], "of": [0, -1]})"));
-  EXPECT_EQ(settings["device: device_name"]["of"], Json::parse("[0, 1]"));
+            parse_json(R"({"key": "environment: only", "values": ["here"], "of": [0, -1]})", ""));
+  EXPECT_EQ(settings["device: device_name"]["of"], parse_json("[0, 1]", ""));
 }
 
 TEST(StepPoints, LongSeriesKeepTheirSpikes) {

@@ -1,7 +1,5 @@
 #include "run/profile_run.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
 #include "run/profile_window.h"

@@ -1,7 +1,5 @@
 #include "run/suite_plan.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
 #include "spec/config_hash.h"

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "planner/native_memory.h"
@@ -88,7 +87,7 @@ TrainSpec draw_training(Draw& draw) {
   return spec;
 }
 
-std::string describe_drawn(const TrainSpec& spec) { return train_spec_to_json(spec).dump(); }
+std::string describe_drawn(const TrainSpec& spec) { return print_json_line(train_spec_to_json(spec)); }
 
 void expect_one_plan(const TrainSpec& spec, Platform platform, const TrainingDevice& device) {
   const planner::Workload workload = workload_on(platform, spec);

@@ -85,13 +85,13 @@ class MlperfReader : public LogReader {
       evaluation_start_ = entry.seconds;
     } else if (key == "run_stop") {
       stop_run(line, entry, log);
-    } else if (entry.value.is_primitive() && !entry.value.is_null()) {
+    } else if (!entry.value.is_structured() && !entry.value.is_null()) {
       keep_setting(key, entry.value, log);
     }
   }
 
   void keep_setting(const std::string& key, const Json& value, LogBuilder& log) {
-    const std::string text = value.is_string() ? value.get<std::string>() : print_json_line(value);
+    const std::string text = print_json_bare(value);
     log.set(key, text);
     LoggedFacts& facts = log.facts();
     const auto whole = parse_whole(text);
@@ -239,10 +239,9 @@ class MlperfReader : public LogReader {
   }
 
   static void stop_run(const LogLine& line, const MlperfLine& entry, LogBuilder& log) {
-    if (!entry.metadata.is_object()) return;
-    const auto status = entry.metadata.find("status");
-    if (status == entry.metadata.end() || !status->is_string()) return;
-    const auto& text = status->get_ref<const std::string&>();
+    const Json* status = entry.metadata.find("status");
+    if (status == nullptr || !status->is_string()) return;
+    const auto& text = status->text();
     log.set_total("run_stop status", text);
     if (text != "success") log.add_event(EventKind::failed, line, "run_stop with status " + text);
   }

@@ -73,10 +73,10 @@ std::optional<MlperfLine> take_mlperf_line(std::string_view& text) {
   const std::string_view one = text.substr(0, text.find(k_mark));
   text.remove_prefix(one.size());
   const auto json = parse_object(one);
-  const auto key = json ? json->find("key") : Json::const_iterator();
-  if (!json || key == json->end() || !key->is_string()) return std::nullopt;
+  const Json* key = json ? json->find("key") : nullptr;
+  if (key == nullptr || !key->is_string()) return std::nullopt;
   MlperfLine line;
-  line.key = key->get<std::string>();
+  line.key = key->text();
   line.value = json->value("value", Json());
   line.metadata = json->value("metadata", Json());
   if (const Figure ms = json_figure(*json, "time_ms"); ms.finite()) line.seconds = *ms / 1e3;
@@ -89,9 +89,8 @@ Figure json_figure(const Json& value) {
 }
 
 Figure json_figure(const Json& object, const char* key) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(key);
-  return found == object.end() ? Figure() : json_figure(*found);
+  const Json* found = object.find(key);
+  return found == nullptr ? Figure() : json_figure(*found);
 }
 
 MlperfPlatform parse_mlperf_platform(std::string_view name) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
@@ -45,10 +44,10 @@ std::string quote_bare_words(std::string_view text) {
 }
 
 Figure figure_of(const Json& record, std::string_view key) {
-  const auto found = record.find(key);
-  if (found == record.end()) return {};
+  const Json* found = record.find(key);
+  if (found == nullptr) return {};
   if (found->is_number()) return found->get<double>();
-  return found->is_string() ? parse_number(found->get_ref<const std::string&>()) : Figure();
+  return found->is_string() ? parse_number(found->text()) : Figure();
 }
 
 std::optional<int64_t> whole_of(const Json& record, std::string_view key) {
@@ -134,14 +133,14 @@ class HistoryReader {
 
 void read_trainer_state(std::string_view whole, LogBuilder& log) {
   const Json state = parse_json(quote_bare_words(whole), "");
-  const auto history = state.is_object() ? state.find("log_history") : state.end();
-  if (!state.is_object() || history == state.end() || !history->is_array())
+  const Json* history = state.find("log_history");
+  if (history == nullptr || !history->is_array())
     throw Error(Problem{"is no trainer state: it has no list \"log_history\"", "", ""});
   HistoryReader reader(whole, log);
   for (const Json& record : *history) reader.read_record(record);
   if (const auto steps = whole_of(state, "max_steps"); steps && *steps > 0) log.facts().max_steps = steps;
   for (const std::string_view key : {"logging_steps", "eval_steps", "save_steps", "num_train_epochs", "total_flos"})
-    if (const auto found = state.find(key); found != state.end() && !found->is_structured())
+    if (const Json* found = state.find(key); found != nullptr && !found->is_structured())
       log.set(std::string(key), print_json_line(*found));
   // Of one process, unlike DeepSpeed's setting of that name.
   if (const auto batch = whole_of(state, "train_batch_size"))

@@ -1,7 +1,5 @@
 #include "report/html/html_text.h"
 
-#include <nlohmann/json.hpp>
-
 #include "text/format.h"
 
 namespace tprimat::results {

@@ -9,11 +9,9 @@ namespace {
 
 using Settings = std::map<std::string, std::string>;
 
-std::string setting_text(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
-
 void add_settings(const std::string& prefix, const Json& object, Settings& settings) {
   for (const auto& [key, value] : object.items())
-    if (!value.is_null() && value != "") settings[prefix + key] = setting_text(value);
+    if (!value.is_null() && value != "") settings[prefix + key] = print_json_bare(value);
 }
 
 Settings list_settings(const RunResult& run) {
