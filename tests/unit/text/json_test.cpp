@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
 
 #include "base/error.h"
 #include "text/json_fields.h"
@@ -116,6 +118,87 @@ TEST(EnumNames, FirstNameIsPrinted) {
   EXPECT_EQ(enum_name(Colour::red), "red");
   EXPECT_EQ(enum_choices<Colour>(), "red, green");
   EXPECT_EQ(parse_enum<Colour>("blue"), std::nullopt);
+}
+
+// A document of the library behind parse_json, of what a generator says.
+nlohmann::ordered_json random_document(std::mt19937& random, int depth) {
+  const auto pick = [&](int count) { return static_cast<int>(random() % static_cast<unsigned>(count)); };
+  switch (pick(depth > 0 ? 9 : 7)) {
+    case 0: return nullptr;
+    case 1: return pick(2) == 1;
+    case 2: return static_cast<int64_t>(random()) - (int64_t{1} << 31);
+    case 3: return ~uint64_t{random()};
+    case 4: return std::ldexp(static_cast<double>(random()) - 2e9, pick(120) - 60);
+    case 5: return std::string("a \"quoted\\ text\n\t\x01 of ") + std::to_string(random());
+    case 6: return "plain";
+    default: break;
+  }
+  const bool list = pick(2) == 0;
+  nlohmann::ordered_json structure = list ? nlohmann::ordered_json::array() : nlohmann::ordered_json::object();
+  for (int i = pick(5); i > 0; --i)
+    if (list)
+      structure.push_back(random_document(random, depth - 1));
+    else
+      structure[std::to_string(pick(100)) + "/\t"] = random_document(random, depth - 1);
+  return structure;
+}
+
+TEST(Json, ReadsAndPrintsAsTheLibraryDoes) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string text = random_document(random, 5).dump();
+    const Json read = parse_json(text, "x");
+    ASSERT_EQ(print_json_line(read), text);
+    ASSERT_EQ(parse_json(print_json(read), "x"), read);
+    ASSERT_EQ(Json(read), read);
+  }
+}
+
+TEST(Json, BracesOfPairsAreAnObjectAndOthersAList) {
+  const Json inner{{"a", 1}, {"b", {1, 2.5, "x"}}};
+  EXPECT_EQ(print_json_line(inner), R"({"a":1,"b":[1,2.5,"x"]})");
+  EXPECT_EQ(print_json_line(Json{{"whole", inner}, {"texts", std::vector<std::string>{"p", "q"}}, {"none", nullptr}}),
+            R"({"whole":{"a":1,"b":[1,2.5,"x"]},"texts":["p","q"],"none":null})");
+  EXPECT_EQ(print_json_line(Json{"a", "b"}), R"(["a","b"])");
+  EXPECT_EQ(print_json_line(Json{{"a", 1}, {"a", 2}}), R"({"a":2})");
+  EXPECT_EQ(print_json_line(Json{true, 'c' == 'c', uint8_t{7}, -1L}), "[true,true,7,-1]");
+}
+
+TEST(Json, MembersKeepTheirOrder) {
+  Json json;
+  json["z"] = 1;
+  json["a"] = json["z"];
+  json["z"] = 3;
+  json.update(Json{{"m", 4}, {"a", 5}});
+  EXPECT_EQ(print_json_line(json), R"({"z":3,"a":5,"m":4})");
+  json.erase("a");
+  EXPECT_EQ(json.find("a"), nullptr);
+  EXPECT_EQ(json.value("a", "none"), "none");
+  int64_t sum = 0;
+  for (const Json& each : json) sum += each.get<int64_t>();
+  EXPECT_EQ(sum, 7);
+}
+
+TEST(Json, NumbersEqualByTheirValue) {
+  EXPECT_EQ(Json(1), Json(1U));
+  EXPECT_EQ(Json(1), Json(1.0));
+  EXPECT_NE(Json(1), Json("1"));
+  EXPECT_NE(Json(nullptr), Json(0));
+  EXPECT_NE(parse_json("-1", "x"), parse_json("18446744073709551615", "x"));
+}
+
+TEST(Json, WhatAValueDoesNotHoldIsASentence) {
+  EXPECT_EQ(message_of([] { (void)Json(1).text(); }), "a text is needed, got 1");
+  EXPECT_EQ(message_of([] { (void)Json("x").get<double>(); }), "a number is needed, got \"x\"");
+  EXPECT_EQ(message_of([] { (void)Json(1e300).get<int64_t>(); }), "a whole number is needed, got 1e+300");
+  EXPECT_EQ(message_of([] { (void)Json{{"a", 1}}.at("b"); }), "an object with 'b' is needed, got {\"a\":1}");
+  EXPECT_EQ(message_of([] { (void)Json{1, 2}[size_t{2}]; }), "a list with an item 2 is needed, got [1,2]");
+}
+
+TEST(Json, OfAKeyNamedTwiceTheLastCountsOrBothAreRefused) {
+  const std::string text = R"({"a":1,"b":{"c":1,"d":2,"c":3},"a":2})";
+  EXPECT_EQ(print_json_line(parse_json(text, "x")), R"({"a":2,"b":{"c":3,"d":2}})");
+  EXPECT_EQ(message_of([&] { parse_json(text, "x.json", SameKeys::refused); }), "x.json: names 'c' twice");
 }
 
 TEST(Json, WhatCannotBeHeldIsRefused) {
