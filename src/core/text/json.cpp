@@ -304,7 +304,9 @@ uint64_t Json::unsigned_integer() const {
 bool Json::equals(const Json& other) const {
   if (value_.index() == other.value_.index()) return value_ == other.value_;
   if (!is_number() || !other.is_number()) return false;
-  return is_number_float() || other.is_number_float() ? number() == other.number() : integer() == other.integer();
+  if (is_number_float() || other.is_number_float()) return number() == other.number();
+  return is_number_unsigned() ? std::cmp_equal(unsigned_integer(), other.integer())
+                              : std::cmp_equal(integer(), other.unsigned_integer());
 }
 
 size_t Json::size() const noexcept {

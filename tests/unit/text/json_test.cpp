@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "text/json_fields.h"
+#include "unit/json_place.h"
 
 namespace tprimat {
 namespace {
