@@ -284,7 +284,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, RealFiles,
 // A file of another version, or of another program, may hold words that this one does not know.
 TEST(ResultFile, UnknownWordsAreReadAsOther) {
   RunResult result = sample_result();
-  result.steps = StepSeries{.labelled = {{2, StepLabel::checkpoint}}};
+  result.steps.emplace().labelled = {{2, StepLabel::checkpoint}};
   result.events = std::vector<RunEvent>{{EventKind::nan, {}, 3, {}, {}, {}, "the loss is no number"}};
   result.event_counts = {{EventKind::nan, 1}};
   result.memory_by_rank = std::vector<RankMemoryEntry>{{0, MemoryKind::reserved, 71.25}};
