@@ -29,10 +29,9 @@ bool nearly_equal(const Json& a, const Json& b) {
     return std::fabs(a.get<double>() - b.get<double>()) <= 1e-9 * std::fabs(a.get<double>());
   if (a.is_array() && b.is_array()) return std::equal(a.begin(), a.end(), b.begin(), b.end(), nearly_equal);
   if (!a.is_object() || !b.is_object()) return a == b;
-  return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
-                    [](const Json::Member& x, const Json::Member& y) {
-                      return x.key == y.key && nearly_equal(x.value, y.value);
-                    });
+  return std::equal(
+      a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
+      [](const Json::Member& x, const Json::Member& y) { return x.key == y.key && nearly_equal(x.value, y.value); });
 }
 
 // Runs in the case's folder, so that the paths in the report are the same everywhere.

@@ -59,8 +59,7 @@ void change_log(const Files& files, const char* name, std::span<const PrintedFig
       Files changed = files;
       changed[name] = double_figure(files.at(name), figure.label, k);
       ASSERT_NE(changed[name], files.at(name)) << figure.label;
-      census.count({fact, fact, fmt::format("figure {}", k), "", {}},
-                   is_caught(seal_in_memory(changed)));
+      census.count({fact, fact, fmt::format("figure {}", k), "", {}}, is_caught(seal_in_memory(changed)));
     }
 }
 

@@ -17,7 +17,8 @@ void collect_members(const Json& value, const Json& schema, const std::string& f
   for (const auto& [key, member] : value.items()) {
     const bool is_field = schema.contains("properties") && schema["properties"].contains(key);
     if (is_field)
-      collect(member, schema["properties"][key], fact.empty() ? key : fact + "." + key, place_within(place, key), mutations);
+      collect(member, schema["properties"][key], fact.empty() ? key : fact + "." + key, place_within(place, key),
+              mutations);
     else if (schema.contains("additionalProperties"))
       collect(member, schema["additionalProperties"], fact + ".*", place_within(place, key), mutations);
   }
@@ -65,7 +66,8 @@ void collect(const Json& value, const Json& schema, const std::string& fact, con
   if (value.is_object()) return collect_members(value, schema, fact, place, mutations);
   if (value.is_array()) {
     if (!value.empty())
-      collect(value[value.size() / 2], schema["items"], fact + "[]", place_within(place, std::to_string(value.size() / 2)), mutations);
+      collect(value[value.size() / 2], schema["items"], fact + "[]",
+              place_within(place, std::to_string(value.size() / 2)), mutations);
     return;
   }
   const std::string exact = replace_all(place.substr(place.empty() ? 0 : 1), "/", ".");

@@ -16,7 +16,7 @@ namespace tprimat::results {
 
 struct Mutation {
   std::string fact, exact, description;  // exact: with the keys of maps
-  std::string place;  // as a JSON Pointer
+  std::string place;                     // as a JSON Pointer
   Json value;
 };
 

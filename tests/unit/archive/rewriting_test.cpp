@@ -49,8 +49,9 @@ void add_rewritings_of_json(std::vector<Rewriting>& list) {
     list.push_back({"keys in another order",
                     rewrite_json(name, [](const Json& json) { return print_json(with_sorted_keys(json)); })});
     list.push_back({"one line", rewrite_json(name, [](const Json& json) { return print_json_line(json); })});
-    list.push_back({"tabs and blank lines",
-                    rewrite_json(name, [](const Json& json) { return "\n\n" + replace_all(print_json(json), "\n", "\n\n\t\t") + "\n\n"; })});
+    list.push_back({"tabs and blank lines", rewrite_json(name, [](const Json& json) {
+                      return "\n\n" + replace_all(print_json(json), "\n", "\n\n\t\t") + "\n\n";
+                    })});
     list.push_back({"a key of another tool", rewrite_value(name, "/made_by", "somebody")});
   }
 }

@@ -110,7 +110,8 @@ const std::vector<std::pair<std::string, std::function<void(Json&)>>> k_not_unde
     {"\\d+", [](Json& j) {
        j["pre_tokenizer"] = parse_json(
            R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\d+"},"behavior":"Isolated","invert":false},
-               {"type":"ByteLevel","use_regex":false}]})", "");
+               {"type":"ByteLevel","use_regex":false}]})",
+           "");
      }}};
 
 TEST(TokenizerJson, NamesWhatItDoesNotUnderstand) {

@@ -12,7 +12,8 @@ namespace {
 
 const Json k_llama =
     parse_json(R"({"model_type": "llama", "vocab_size": 128, "hidden_size": 64, "intermediate_size": 96,
-  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-05})", "");
+  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-05})",
+               "");
 
 const Json k_nothing = Json::object();
 

@@ -108,7 +108,8 @@ TEST_F(NemoTest, PlansTheAdapterUnderTorchrun) {
   EXPECT_EQ(train_spec_from_json(spec, "spec"), request_.spec);
   EXPECT_EQ(parse_json(content(program, "/out/runs/a/nemo_settings.json"), "settings"),
             parse_json(R"({"recipe": "llama31_8b.pretrain_recipe", "flash_attention": true, "fp8_hybrid": true,
-                            "fp8_param": false})", ""));
+                            "fp8_param": false})",
+                       ""));
   EXPECT_NE(content(program, "/out/runs/a/adapter/train_nemo.py").find("megatron.bridge"), std::string::npos);
   EXPECT_NE(content(program, "/out/runs/a/adapter/tprimat_adapter/samples.py"), "");
 }

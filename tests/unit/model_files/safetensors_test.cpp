@@ -83,7 +83,8 @@ TEST(Safetensors, RefusesImpossibleLengthsAndBrokenJson) {
   EXPECT_ERROR_WITH("too few", parse_file("1234567"));
   EXPECT_NE(refusal(" {}", 0).find("begin with '{'"), std::string::npos);
   EXPECT_NE(refusal("{\"a\":", 0).find("not valid JSON"), std::string::npos);
-  EXPECT_NE(refusal("{\"a\":" + std::string(300, '[') + std::string(300, ']') + "}", 0).find("nested"), std::string::npos);
+  EXPECT_NE(refusal("{\"a\":" + std::string(300, '[') + std::string(300, ']') + "}", 0).find("nested"),
+            std::string::npos);
 }
 
 TEST(Safetensors, NoByteOfTheHeaderCanChangeUnseenAndMakeItReadElsewhere) {
