@@ -15,7 +15,7 @@
 namespace tprimat {
 
 // One JSON value: null, a boolean, a number, a text, a list or an object, whose members keep the order in which they
-// were added. A plain class: a library (nlohmann's) reads and prints, and is compiled in json.cpp alone, not in every
+// were added. A plain class: a library (nlohmann's) reads and prints, and is compiled in json_text.cpp alone, not in every
 // source that builds a document.
 //
 // `Json{{"step", 1}, {"loss", 2.5}}` is an object, as any list of pairs of which the first is a text; other braces are

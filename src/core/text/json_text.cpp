@@ -1,0 +1,234 @@
+#include "text/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/printable.h"
+
+namespace tprimat {
+namespace {
+
+std::string line_and_column(std::string_view text, size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return fmt::format("{}:{}", line, before.size() - line_start + 1);
+}
+
+// No file of ours nests this deeply. Copying and printing a value recurse, so a deeper one would end the program.
+constexpr size_t k_deepest_nesting = 200;
+
+// Outside strings JSON is printable ASCII, so every other character may be escaped by its number.
+std::string escape_unprintable(std::string json) {
+  const auto may_begin = [](char c) { return static_cast<unsigned char>(c) >= 0x7f; };
+  if (std::none_of(json.begin(), json.end(), may_begin)) return json;
+  std::string out;
+  for (std::string_view rest = json; !rest.empty();) {
+    const auto [code, bytes] = may_begin(rest.front()) ? decode_utf8(rest) : Utf8Character{U' ', 1};
+    if (!is_unprintable(code))
+      out += rest.substr(0, bytes);
+    else if (code < 0x10000)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(code));
+    else  // UTF-16
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xd7c0 + (code >> 10U), 0xdc00 + (code & 0x3ffU));
+    rest.remove_prefix(std::max<size_t>(1, bytes));
+  }
+  return out;
+}
+
+// The library's own way with what is neither a list nor an object.
+template <class T>
+std::string print_scalar(const T& value, bool ascii) {
+  return nlohmann::json(value).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+}
+
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
+}
+
+std::string print_text(std::string_view text, bool ascii) {
+  if (is_plain(text)) return fmt::format("\"{}\"", text);
+  return ascii ? print_scalar(text, true) : escape_unprintable(print_scalar(text, false));
+}
+
+std::string print_leaf(const Json& value, bool ascii) {
+  if (value.is_string()) return print_text(value.text(), ascii);
+  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  if (value.is_number_unsigned()) return fmt::format("{}", value.get<uint64_t>());
+  if (value.is_number_integer()) return fmt::format("{}", value.get<int64_t>());
+  return value.is_number() ? print_scalar(value.get<double>(), ascii) : "null";
+}
+
+void print_compact(const Json& value, bool ascii, std::string& out) {
+  if (!value.is_structured()) {
+    out += print_leaf(value, ascii);
+    return;
+  }
+  const bool list = value.is_array();
+  out += list ? '[' : '{';
+  for (size_t i = 0; i < value.size(); ++i) {
+    if (i > 0) out += ',';
+    if (!list) out += print_text(value.items()[i].key, ascii) + ':';
+    print_compact(list ? value[i] : value.items()[i].value, ascii, out);
+  }
+  out += list ? ']' : '}';
+}
+
+bool is_flat_array(const Json& value) {
+  return value.is_array() &&
+         std::none_of(value.begin(), value.end(), [](const Json& item) { return item.is_structured(); });
+}
+
+void print_indented(const Json& value, int depth, std::string& out) {
+  if (value.empty() || !value.is_structured() || is_flat_array(value)) {
+    print_compact(value, false, out);
+    return;
+  }
+  const bool list = value.is_array();
+  const std::string indent(static_cast<size_t>(depth + 1) * 2, ' ');
+  out += list ? '[' : '{';
+  for (size_t i = 0; i < value.size(); ++i) {
+    out += (i > 0 ? ",\n" : "\n") + indent;
+    if (!list) out += print_text(value.items()[i].key, false) + ": ";
+    print_indented(list ? value[i] : value.items()[i].value, depth + 1, out);
+  }
+  out += '\n' + std::string(static_cast<size_t>(depth) * 2, ' ');
+  out += list ? ']' : '}';
+}
+
+// The members in order, a key that is named again in the place where it was first.
+Json::Object keep_last(Json::Object members) {
+  Json::Object kept;
+  std::unordered_map<std::string, size_t> places;
+  for (Json::Member& member : members) {
+    const auto [place, is_new] = places.emplace(member.key, kept.size());
+    if (is_new)
+      kept.push_back(std::move(member));
+    else
+      kept[place->second].value = std::move(member.value);
+  }
+  return kept;
+}
+
+const std::string* find_repeated(const Json::Object& members) {
+  std::vector<const std::string*> keys;
+  for (const Json::Member& member : members) keys.push_back(&member.key);
+  const auto by_text = [](const auto* a, const auto* b) { return *a < *b; };
+  std::sort(keys.begin(), keys.end(), by_text);
+  const auto found =
+      std::adjacent_find(keys.begin(), keys.end(), [](const auto* a, const auto* b) { return *a == *b; });
+  return found == keys.end() ? nullptr : *found;
+}
+
+// Builds a value of what the library's parser calls out.
+class JsonBuilder {
+ public:
+  JsonBuilder(std::string_view text, std::string_view where, SameKeys same_keys)
+      : text_(text), where_(where), same_keys_(same_keys) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(int64_t value) { return add(value); }
+  bool number_unsigned(uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(nlohmann::json::binary_t&) { return true; }  // of other formats than JSON
+  bool start_array(size_t) { return open(); }
+  bool start_object(size_t) { return open(); }
+  bool key(std::string& key) {
+    open_.back().members.push_back({std::move(key), nullptr});
+    return true;
+  }
+  bool end_array() { return add(Json::array(close().items)); }
+  bool end_object() {
+    Json::Object members = close().members;
+    if (const std::string* repeated = find_repeated(members)) {
+      if (same_keys_ == SameKeys::refused)
+        fail(fmt::format("names '{}' twice", printable(std::string_view(*repeated).substr(0, 200))));
+      members = keep_last(std::move(members));
+    }
+    return add(Json::object(std::move(members)));
+  }
+  bool parse_error(size_t byte, const std::string&, const nlohmann::json::exception& error) {
+    constexpr int k_number_overflow = 406;
+    if (error.id == k_number_overflow) fail("holds a number that is too large");
+    const std::string_view full = error.what();
+    const size_t colon = full.rfind(": ");
+    throw Error(Problem{fmt::format("is not valid JSON: {}",
+                                    printable(colon == std::string_view::npos ? full : full.substr(colon + 2))),
+                        fmt::format("{}:{}", where_, line_and_column(text_, byte)), ""});
+  }
+
+ private:
+  struct Open {  // a list or an object whose end was not seen
+    Json::List items;
+    Json::Object members;
+  };
+
+  [[noreturn]] void fail(const std::string& what) const { throw Error(Problem{what, std::string(where_), ""}); }
+
+  void check_depth() const {
+    if (open_.size() > k_deepest_nesting) fail(fmt::format("is nested more than {} deep", k_deepest_nesting));
+  }
+  bool open() {
+    check_depth();
+    open_.emplace_back();
+    return true;
+  }
+  Open close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    return closed;
+  }
+  bool add(Json value) {
+    check_depth();
+    if (open_.empty())
+      root_ = std::move(value);
+    else if (open_.back().members.empty())
+      open_.back().items.push_back(std::move(value));
+    else
+      open_.back().members.back().value = std::move(value);
+    return true;
+  }
+
+  std::string_view text_, where_;
+  SameKeys same_keys_;
+  std::vector<Open> open_;
+  Json root_;
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, std::string_view where, SameKeys same_keys) {
+  JsonBuilder builder(text, where, same_keys);
+  nlohmann::json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+std::string print_json(const Json& value) {
+  std::string out;
+  print_indented(value, 0, out);
+  return out + '\n';
+}
+
+std::string print_json_line(const Json& value) {
+  std::string out;
+  print_compact(value, false, out);
+  return out;
+}
+
+std::string print_json_bare(const Json& value) { return value.is_string() ? value.text() : print_json_line(value); }
+
+std::string print_json_ascii(const Json& value) {
+  std::string out;
+  print_compact(value, true, out);
+  return out;
+}
+
+}  // namespace tprimat
