@@ -15,8 +15,8 @@
 namespace tprimat {
 
 // One JSON value: null, a boolean, a number, a text, a list or an object, whose members keep the order in which they
-// were added. A plain class: a library (nlohmann's) reads and prints, and is compiled in json_text.cpp alone, not in every
-// source that builds a document.
+// were added. A plain class: a library (nlohmann's) reads and prints, and is compiled in json_text.cpp alone, not in
+// every source that builds a document.
 //
 // `Json{{"step", 1}, {"loss", 2.5}}` is an object, as any list of pairs of which the first is a text; other braces are
 // a list. Taking what a value does not hold (the text of a number, a member that is not there) throws Error.
