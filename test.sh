@@ -137,7 +137,7 @@ stage_asan() {
 
 # With the commands of the sanitizers' build, which is clang's.
 stage_tidy() {
-  build asan tprimat_precompiled tprimat_precompiled_hot
+  build asan tprimat_precompiled tprimat_precompiled_hot tprimat_precompiled_upper
   say "Looking at sizes, complexity and names (clang-tidy)"
   count scripts/tidy.py
 }

@@ -97,7 +97,7 @@ def main():
         parser.error("clang-tidy-16 is not installed: sudo apt-get install clang-tidy-16")
     if not (build / "compile_commands.json").is_file():
         parser.error(f"{build} is not built: ./test.sh --stage tidy, or cmake --preset asan && "
-                     "cmake --build --preset asan --target tprimat_precompiled tprimat_precompiled_hot")
+                     "cmake --build --preset asan --target tprimat_precompiled tprimat_precompiled_hot tprimat_precompiled_upper")
     below = [path.resolve() for path in asked.paths] or [ROOT / "src"]
     for path in below:
         if not path.is_relative_to(ROOT / "src") or not path.exists():
