@@ -47,9 +47,7 @@ class Json {
   Json(std::string text) noexcept;
   Json(std::initializer_list<Item> items);
   template <class T>
-  Json(const std::vector<T>& list) : Json(array()) {
-    for (const auto& each : list) push_back(Json(each));
-  }
+  Json(const std::vector<T>& list) : Json(array(List(list.begin(), list.end()))) {}
   static Json array(List items = {});
   static Json object(Object members);
   static Json object();

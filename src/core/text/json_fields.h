@@ -201,9 +201,10 @@ Json to_json(const T& value) {
   } else if constexpr (NamedEnum<T>) {
     return std::string(enum_name(value));
   } else if constexpr (VectorValue<T>) {
-    Json array = Json::array();
-    for (const auto& item : value) array.push_back(to_json(item));
-    return array;
+    Json::List items;
+    items.reserve(value.size());
+    for (const auto& item : value) items.push_back(to_json(item));
+    return Json::array(std::move(items));
   } else if constexpr (MapValue<T>) {
     Json object = Json::object();
     for (const auto& [key, item] : value) object[json_detail::key_text(key)] = to_json(item);

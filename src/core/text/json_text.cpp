@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -40,39 +43,53 @@ std::string escape_unprintable(std::string json) {
   return out;
 }
 
-// The library's own way with what is neither a list nor an object.
-template <class T>
-std::string print_scalar(const T& value, bool ascii) {
-  return nlohmann::json(value).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
-}
-
 bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
 }
 
-std::string print_text(std::string_view text, bool ascii) {
-  if (is_plain(text)) return fmt::format("\"{}\"", text);
-  return ascii ? print_scalar(text, true) : escape_unprintable(print_scalar(text, false));
+void print_text(std::string_view text, bool ascii, std::string& out) {
+  if (is_plain(text)) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
+  std::string json = nlohmann::json(text).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+  out += ascii ? json : escape_unprintable(std::move(json));
 }
 
-std::string print_leaf(const Json& value, bool ascii) {
-  if (value.is_string()) return print_text(value.text(), ascii);
-  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
-  if (value.is_number_unsigned()) return fmt::format("{}", value.get<uint64_t>());
-  if (value.is_number_integer()) return fmt::format("{}", value.get<int64_t>());
-  return value.is_number() ? print_scalar(value.get<double>(), ascii) : "null";
+// As the library does, without its serializer, which takes longer to make than a number to print.
+void print_fraction(double value, std::string& out) {
+  std::array<char, 64> digits;
+  if (std::isfinite(value))
+    out.append(digits.data(), nlohmann::detail::to_chars(digits.data(), digits.data() + digits.size(), value));
+  else
+    out += "null";
+}
+
+void print_leaf(const Json& value, bool ascii, std::string& out) {
+  if (value.is_number_float())
+    print_fraction(value.get<double>(), out);
+  else if (value.is_number_unsigned())
+    fmt::format_to(std::back_inserter(out), "{}", value.get<uint64_t>());
+  else if (value.is_number_integer())
+    fmt::format_to(std::back_inserter(out), "{}", value.get<int64_t>());
+  else if (value.is_string())
+    print_text(value.text(), ascii, out);
+  else
+    out += value.is_null() ? "null" : value.get<bool>() ? "true" : "false";
 }
 
 void print_compact(const Json& value, bool ascii, std::string& out) {
-  if (!value.is_structured()) {
-    out += print_leaf(value, ascii);
-    return;
-  }
+  if (!value.is_structured()) return print_leaf(value, ascii, out);
   const bool list = value.is_array();
   out += list ? '[' : '{';
   for (size_t i = 0; i < value.size(); ++i) {
     if (i > 0) out += ',';
-    if (!list) out += print_text(value.items()[i].key, ascii) + ':';
+    if (!list) {
+      print_text(value.items()[i].key, ascii, out);
+      out += ':';
+    }
     print_compact(list ? value[i] : value.items()[i].value, ascii, out);
   }
   out += list ? ']' : '}';
@@ -93,7 +110,10 @@ void print_indented(const Json& value, int depth, std::string& out) {
   out += list ? '[' : '{';
   for (size_t i = 0; i < value.size(); ++i) {
     out += (i > 0 ? ",\n" : "\n") + indent;
-    if (!list) out += print_text(value.items()[i].key, false) + ": ";
+    if (!list) {
+      print_text(value.items()[i].key, false, out);
+      out += ": ";
+    }
     print_indented(list ? value[i] : value.items()[i].value, depth + 1, out);
   }
   out += '\n' + std::string(static_cast<size_t>(depth) * 2, ' ');
