@@ -20,8 +20,8 @@ namespace tprimat::engine::gpu::host {
 namespace {
 
 constexpr size_t k_page = 4096, k_huge_page = size_t{2} << 20;
-constexpr size_t k_alignment = 256;                 // of every allocation, as cudaMalloc's
-constexpr size_t k_most_filled = size_t{16} << 20;  // bytes; filling takes time and memory
+constexpr size_t k_alignment = 256;                // of every allocation, as cudaMalloc's
+constexpr size_t k_max_filled = size_t{16} << 20;  // bytes; filling takes time and memory
 
 struct Taken {
   std::byte* mapped = nullptr;
@@ -104,7 +104,7 @@ std::byte* take_memory(size_t bytes) {
   }
   taken.bytes = bytes;
   protect(taken, PROT_READ | PROT_WRITE);
-  if (bytes <= k_most_filled) std::memset(taken.start, 0xFF, bytes);
+  if (bytes <= k_max_filled) std::memset(taken.start, 0xFF, bytes);
   if (!is_open) protect(taken, PROT_NONE);
   forbid(taken.mapped, taken.start);
   forbid(taken.start + bytes, taken.mapped + taken.mapped_bytes);

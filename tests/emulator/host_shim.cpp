@@ -14,7 +14,7 @@ namespace tprimat::engine::gpu::host {
 namespace {
 
 constexpr int k_lanes = TPRIMAT_GPU_HOST_WARP;
-constexpr size_t k_most_exchanged = 16;
+constexpr size_t k_max_exchanged = 16;
 
 enum class Waits { no, for_warp, for_block, done };
 
@@ -23,7 +23,7 @@ struct GpuThread {
   ThreadPlace place;
   Waits waits = Waits::no;
   // What its warp may take: of this exchange, and of the one before, which others may still be taking.
-  std::array<std::array<std::byte, k_most_exchanged>, 2> given;
+  std::array<std::array<std::byte, k_max_exchanged>, 2> given;
   unsigned exchanges = 0;
 };
 
@@ -139,7 +139,7 @@ void Block::run(const Grid& grid, dim3 index, const std::function<void()>& body)
 int64_t grids = 0;
 
 // As devices have it: an H100's opt-in of 227 KiB, AMD's 64 KiB.
-constexpr size_t k_most_shared_bytes = (k_lanes == 64 ? size_t{64} : size_t{227}) << 10;
+constexpr size_t k_max_shared_bytes = (k_lanes == 64 ? size_t{64} : size_t{227}) << 10;
 
 }  // namespace
 
@@ -149,7 +149,7 @@ void run_grid(const Grid& grid, const std::function<void()>& body) {
   CHECK(grid.block.x * grid.block.y * grid.block.z <= 1024);
   CHECK(grid.grid.x >= 1 && grid.grid.x <= 0x7FFFFFFFu && grid.grid.y >= 1 && grid.grid.y <= 65535 &&
         grid.grid.z >= 1 && grid.grid.z <= 65535);
-  CHECK(grid.shared_bytes <= k_most_shared_bytes);
+  CHECK(grid.shared_bytes <= k_max_shared_bytes);
   ++grids;
   for (unsigned z = 0; z < grid.grid.z; ++z)
     for (unsigned y = 0; y < grid.grid.y; ++y)
@@ -168,7 +168,7 @@ void sync_warp() { block().wait(Waits::for_warp); }
 int lane() { return block().lane(); }
 
 void exchange(const void* given, size_t bytes, int from, void* taken) {
-  CHECK(bytes <= k_most_exchanged && from >= 0 && from < k_lanes);
+  CHECK(bytes <= k_max_exchanged && from >= 0 && from < k_lanes);
   GpuThread& here = block().current();
   const unsigned turn = here.exchanges++ % 2;
   std::memcpy(here.given[turn].data(), given, bytes);

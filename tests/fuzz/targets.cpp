@@ -241,7 +241,7 @@ void read_meeting(std::string_view bytes, const std::string&) {
   said.resize(engine::k_hello_bytes);
   if (const auto hello = engine::parse_hello(said))
     CHECK(engine::parse_hello(engine::print_hello(*hello)) == hello && hello->rank < hello->size &&
-          hello->size <= engine::k_most_tcp_ranks);
+          hello->size <= engine::k_max_tcp_ranks);
   said.resize(engine::k_word_bytes);
   if (const auto word = engine::parse_word(said)) CHECK(engine::parse_word(engine::print_word(*word)) == word);
 }

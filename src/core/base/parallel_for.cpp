@@ -10,8 +10,8 @@
 namespace tprimat {
 
 void parallel_for(size_t count, const std::function<void(size_t)>& work) {
-  constexpr size_t k_most_threads = 16;
-  const size_t threads = std::min({count, k_most_threads, size_t{std::max(1u, std::thread::hardware_concurrency())}});
+  constexpr size_t k_max_threads = 16;
+  const size_t threads = std::min({count, k_max_threads, size_t{std::max(1u, std::thread::hardware_concurrency())}});
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr thrown;

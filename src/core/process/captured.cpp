@@ -7,7 +7,7 @@
 namespace tprimat {
 namespace {
 
-constexpr size_t k_most_output = size_t{1} << 20;
+constexpr size_t k_max_output = size_t{1} << 20;
 
 std::unique_ptr<ChildProcess> start_if_installed(ProcessRunner& runner, const Command& command) {
   try {
@@ -31,7 +31,7 @@ std::optional<Captured> run_captured(ProcessRunner& runner, std::vector<std::str
   if (child == nullptr) return std::nullopt;
   Captured captured;
   const LineSink keep = [&](std::string_view line) {
-    if (captured.output.size() + line.size() < k_most_output) captured.output.append(line).append("\n");
+    if (captured.output.size() + line.size() < k_max_output) captured.output.append(line).append("\n");
   };
   std::optional<ExitReason> exit;
   while (!exit) {

@@ -199,9 +199,9 @@ std::optional<double> nearest_mean(const std::vector<double>& times, double stat
 
 // Half a unit of the last digit of a figure, as a share of it. Zeros at its end are lost, hence `least_places`.
 double rounding_share(double figure, int least_places) {
-  constexpr int k_most_places = 15;
+  constexpr int k_max_places = 15;
   constexpr double k_exact = 1e-12;
-  for (int places = least_places; places < k_most_places; ++places) {
+  for (int places = least_places; places < k_max_places; ++places) {
     const double units = figure * std::pow(10, places);
     if (std::fabs(std::round(units) - units) <= k_exact * std::fabs(units)) return 0.5 / std::fabs(units);
   }

@@ -16,7 +16,7 @@
 namespace tprimat {
 namespace {
 
-constexpr uint32_t k_most_handles = 256;  // a larger count is a broken library's
+constexpr uint32_t k_max_handles = 256;  // a larger count is a broken library's
 constexpr uint32_t k_partition_text_size = 64;
 
 using amd_smi::Handle;
@@ -32,10 +32,10 @@ template <class List>
 std::vector<Handle> list_handles(List&& list) {
   uint32_t count = 0;
   if (list(&count, nullptr) != 0 || count == 0) return {};
-  count = std::min(count, k_most_handles);
-  std::vector<Handle> handles(k_most_handles, nullptr);  // with room, should there be more by now
+  count = std::min(count, k_max_handles);
+  std::vector<Handle> handles(k_max_handles, nullptr);  // with room, should there be more by now
   if (list(&count, handles.data()) != 0) return {};
-  handles.resize(std::min(count, k_most_handles));
+  handles.resize(std::min(count, k_max_handles));
   return handles;
 }
 

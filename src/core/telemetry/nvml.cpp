@@ -14,7 +14,7 @@ namespace tprimat {
 namespace {
 
 constexpr unsigned int k_nvml_text_size = 96;
-constexpr unsigned int k_most_devices = 256;  // a larger count is a broken library's
+constexpr unsigned int k_max_devices = 256;  // a larger count is a broken library's
 
 template <class Function, class... Arguments>
 std::optional<std::string> ask_nvml_text(Function function, Arguments... arguments) {
@@ -34,7 +34,7 @@ class Nvml : public GpuLibrary {
     FaultLog ignored;
     const LibraryCaller caller{ignored, nvml::describe_status};
     const auto count = caller.ask<unsigned int>("devices", call_.count).value_or(0);
-    for (unsigned int i = 0; i < std::min(count, k_most_devices); ++i)
+    for (unsigned int i = 0; i < std::min(count, k_max_devices); ++i)
       if (const auto handle = caller.ask<nvml::Device>("device", call_.handle, i)) devices_.push_back({i, *handle});
   }
   Nvml(const Nvml&) = delete;

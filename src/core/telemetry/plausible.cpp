@@ -9,12 +9,12 @@
 namespace tprimat {
 namespace {
 
-constexpr double k_most_watts = 10e3;      // of one device; the largest of 2026 draws 1.4 kW
-constexpr double k_most_over_limit = 2.5;  // short peaks reach 1.5 times the limit
-constexpr double k_most_celsius = 150.0;   // silicon is switched off at about 110
-constexpr double k_most_hertz = 10e9;
-constexpr double k_most_memory_bytes = 10e12;  // where the device does not say how much it has
-constexpr double k_most_joules = 1e12;         // 1 kW for thirty years
+constexpr double k_max_watts = 10e3;      // of one device; the largest of 2026 draws 1.4 kW
+constexpr double k_max_over_limit = 2.5;  // short peaks reach 1.5 times the limit
+constexpr double k_max_celsius = 150.0;   // silicon is switched off at about 110
+constexpr double k_max_hertz = 10e9;
+constexpr double k_max_memory_bytes = 10e12;  // where the device does not say how much it has
+constexpr double k_max_joules = 1e12;         // 1 kW for thirty years
 
 struct PossibleRange {
   double lowest, highest;  // both possible
@@ -35,16 +35,15 @@ void keep_within(std::optional<double>& value, const PossibleRange& range, const
 }  // namespace
 
 void drop_implausible(Reading& reading, const ReadingLimits& limits, FaultLog& faults) {
-  const double watts = limits.power_limit_watts ? k_most_over_limit * *limits.power_limit_watts : k_most_watts;
-  const double bytes = limits.memory_bytes.value_or(k_most_memory_bytes);
+  const double watts = limits.power_limit_watts ? k_max_over_limit * *limits.power_limit_watts : k_max_watts;
+  const double bytes = limits.memory_bytes.value_or(k_max_memory_bytes);
   keep_within(reading.power_watts, {1e-3, watts}, {"power", "no GPU draws that", "W", 1.0}, faults);
-  keep_within(reading.energy_joules, {0.0, k_most_joules}, {"energy counter", "no counter stands there", "J", 1.0},
+  keep_within(reading.energy_joules, {0.0, k_max_joules}, {"energy counter", "no counter stands there", "J", 1.0},
               faults);
-  keep_within(reading.temperature_celsius, {1.0, k_most_celsius}, {"temperature", "no GPU runs at that", "C", 1.0},
+  keep_within(reading.temperature_celsius, {1.0, k_max_celsius}, {"temperature", "no GPU runs at that", "C", 1.0},
               faults);
-  keep_within(reading.clock_hz, {1e6, k_most_hertz}, {"clock", "no GPU runs at that", "MHz", 1e6}, faults);
-  keep_within(reading.memory_clock_hz, {1e6, k_most_hertz}, {"memory clock", "no GPU runs at that", "MHz", 1e6},
-              faults);
+  keep_within(reading.clock_hz, {1e6, k_max_hertz}, {"clock", "no GPU runs at that", "MHz", 1e6}, faults);
+  keep_within(reading.memory_clock_hz, {1e6, k_max_hertz}, {"memory clock", "no GPU runs at that", "MHz", 1e6}, faults);
   keep_within(reading.utilisation, {0.0, 1.0}, {"utilisation", "a share lies between 0 and 100 %", "%", 0.01}, faults);
   keep_within(reading.memory_used_bytes, {0.0, bytes}, {"memory", "more than the device has", "GB", 1e9}, faults);
 }
@@ -53,8 +52,8 @@ GpuFacts plausible_facts(GpuFacts facts) {
   const auto within = [](const std::optional<double>& value, double lowest, double highest) {
     return value && std::isfinite(*value) && *value >= lowest && *value <= highest;
   };
-  if (!within(facts.memory_bytes, 1e6, k_most_memory_bytes)) facts.memory_bytes.reset();
-  if (!within(facts.power_limit_watts, 1.0, k_most_watts)) facts.power_limit_watts.reset();
+  if (!within(facts.memory_bytes, 1e6, k_max_memory_bytes)) facts.memory_bytes.reset();
+  if (!within(facts.power_limit_watts, 1.0, k_max_watts)) facts.power_limit_watts.reset();
   facts.name = printable(facts.name);
   return facts;
 }

@@ -23,7 +23,7 @@ constexpr int k_rsmi_temperature_now = 0;
 constexpr int k_rsmi_component_driver = 0;
 constexpr int k_rsmi_clock_gfx = 0, k_rsmi_clock_memory = 4;
 constexpr uint32_t k_rsmi_text_size = 128;
-constexpr uint32_t k_most_rsmi_devices = 256;  // a larger count is a broken library's
+constexpr uint32_t k_max_rsmi_devices = 256;  // a larger count is a broken library's
 
 // rsmi_frequencies_t: until ROCm 5 {u32 count, u32 current, u64 Hz[]}, later with a bool before them.
 struct RsmiFrequencies {
@@ -36,7 +36,7 @@ struct RocmProcess {
   uint64_t dma_microseconds;
   uint32_t occupancy;
 };
-constexpr uint32_t k_most_rsmi_holders = 4096, k_most_rsmi_numbers = 1024;
+constexpr uint32_t k_max_rsmi_holders = 4096, k_max_rsmi_numbers = 1024;
 
 struct RocmSmiFunctions {
   RsmiStatus (*init)(uint64_t flags);
@@ -105,10 +105,10 @@ std::string_view describe_rsmi_status(RsmiStatus status) {
 // The present of the clock's steps. Only one of the two layouts makes sense of the words: in the newer one the first
 // word is 0 or 1, and where it is 1 the older reading would be "step n of 1".
 std::optional<double> present_frequency(const RsmiFrequencies& answer) {
-  constexpr uint32_t k_most_steps = 33;
+  constexpr uint32_t k_max_steps = 33;
   for (const size_t first : {size_t{0}, size_t{1}}) {
     const uint32_t count = answer.words[first], current = answer.words[first + 1];
-    if (count == 0 || count > k_most_steps || current >= count) continue;
+    if (count == 0 || count > k_max_steps || current >= count) continue;
     const size_t table = first == 0 ? 2 : 4;  // aligned to 8 bytes
     const size_t low = table + 2 * size_t{current};
     return static_cast<double>(answer.words[low]) + 4294967296.0 * answer.words[low + 1];
@@ -121,7 +121,7 @@ class RocmSmi : public GpuLibrary {
   RocmSmi(SharedLibrary library, const RocmSmiFunctions& functions) : library_(std::move(library)), call_(functions) {
     FaultLog ignored;
     const LibraryCaller caller{ignored, describe_rsmi_status};
-    count_ = std::min(caller.ask<uint32_t>("devices", call_.count).value_or(0), k_most_rsmi_devices);
+    count_ = std::min(caller.ask<uint32_t>("devices", call_.count).value_or(0), k_max_rsmi_devices);
   }
   RocmSmi(const RocmSmi&) = delete;
   RocmSmi& operator=(const RocmSmi&) = delete;
@@ -205,18 +205,18 @@ class RocmSmi : public GpuLibrary {
  private:
   // The same on every device.
   std::vector<RocmProcess> list_processes() const {
-    uint32_t count = k_most_rsmi_holders;
+    uint32_t count = k_max_rsmi_holders;
     std::vector<RocmProcess> list(count);
     if (call_.processes == nullptr || call_.processes(list.data(), &count) != 0) return {};
-    list.resize(std::min(count, k_most_rsmi_holders));
+    list.resize(std::min(count, k_max_rsmi_holders));
     return list;
   }
 
   bool uses(uint32_t process, uint32_t device) const {
-    uint32_t count = k_most_rsmi_numbers;
+    uint32_t count = k_max_rsmi_numbers;
     std::vector<uint32_t> devices(count);
     if (call_.devices_of == nullptr || call_.devices_of(process, devices.data(), &count) != 0) return false;
-    devices.resize(std::min(count, k_most_rsmi_numbers));
+    devices.resize(std::min(count, k_max_rsmi_numbers));
     return std::find(devices.begin(), devices.end(), device) != devices.end();
   }
 

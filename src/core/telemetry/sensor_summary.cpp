@@ -13,7 +13,7 @@ namespace {
 
 constexpr double k_longest_gap_seconds = 5.0;
 constexpr double k_longest_standstill_seconds = 5.0;  // of an energy counter; they move many times a second
-constexpr double k_most_watts_of_a_sensor = 20e3;     // RAPL adds up the packages of a machine
+constexpr double k_max_watts_of_a_sensor = 20e3;      // RAPL adds up the packages of a machine
 constexpr double k_method_tolerance = 0.10;
 
 using Figure = std::optional<double> Reading::*;
@@ -137,7 +137,7 @@ std::string counter_problem(const std::vector<Point>& counter) {
   if (const double still = longest_standstill(counter); still > k_longest_standstill_seconds)
     return fmt::format("the energy counter stood still for {:.1f} s", still);
   const double seconds = counter.back().time - counter.front().time;
-  if (joules > k_most_watts_of_a_sensor * seconds)
+  if (joules > k_max_watts_of_a_sensor * seconds)
     return fmt::format("the energy counter tells of {:.0f} kW", 1e-3 * joules / seconds);
   return "";
 }

@@ -9,13 +9,12 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr int k_most_ranks = 1 << 24;
+constexpr int k_max_ranks = 1 << 24;
 
 std::optional<int> parse_count(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > k_most_ranks)
-    return std::nullopt;
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > k_max_ranks) return std::nullopt;
   return value;
 }
 

@@ -14,7 +14,7 @@ namespace tprimat::engine {
 namespace {
 
 constexpr double k_final_epoch_threshold = 0.80;
-constexpr int64_t k_most_entries = std::numeric_limits<uint32_t>::max() - 1;  // from here on numpy draws 64 bits
+constexpr int64_t k_max_entries = std::numeric_limits<uint32_t>::max() - 1;  // from here on numpy draws 64 bits
 
 struct Extent {
   int64_t tokens, epochs, samples;  // samples of all epochs
@@ -34,12 +34,12 @@ Extent measure(const SampleOrderRequest& request) {
       throw Error(Problem{fmt::format("the training would order {} {}, more than {}", count, what, most), "", ""});
   };
   const int64_t asked = request.samples.value_or(0);
-  refuse_too_many(asked, k_most_entries, "samples");
+  refuse_too_many(asked, k_max_entries, "samples");
   const int64_t wanted = asked * request.sequence_length + request.extra_token;
   const int64_t epochs = std::max<int64_t>(1, (wanted + tokens - 1) / tokens);
-  refuse_too_many(epochs, std::max<int64_t>(1, k_most_entries / request.range.count()), "rounds over its sequences");
+  refuse_too_many(epochs, std::max<int64_t>(1, k_max_entries / request.range.count()), "rounds over its sequences");
   const Extent extent{tokens, epochs, samples_of(epochs * tokens, request), samples_of((epochs - 1) * tokens, request)};
-  refuse_too_many(extent.samples, k_most_entries, "samples");
+  refuse_too_many(extent.samples, k_max_entries, "samples");
   return extent;
 }
 

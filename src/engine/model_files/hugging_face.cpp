@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t k_most_problems = 20;
+constexpr size_t k_max_problems = 20;
 
 // Keeps the first of many: a model of another shape has as many problems as tensors.
 void shorten(std::vector<Problem>& problems) {
-  if (problems.size() <= k_most_problems) return;
-  const size_t more = problems.size() - k_most_problems;
-  problems.resize(k_most_problems);
+  if (problems.size() <= k_max_problems) return;
+  const size_t more = problems.size() - k_max_problems;
+  problems.resize(k_max_problems);
   problems.push_back({fmt::format("{} more tensors do not fit", more), problems.front().where, ""});
 }
 

@@ -106,8 +106,8 @@ class HeaderReader {
 
   std::vector<int64_t> whole_numbers(const std::string& name, const Json& list) const {
     constexpr uint64_t k_largest = uint64_t{1} << 62;
-    constexpr size_t k_most_dimensions = 16;
-    if (!list.is_array() || list.size() > k_most_dimensions)
+    constexpr size_t k_max_dimensions = 16;
+    if (!list.is_array() || list.size() > k_max_dimensions)
       throw tensor_problem(name, "has a shape that is not a list");
     std::vector<int64_t> numbers;
     for (const Json& item : list) {

@@ -7,7 +7,7 @@ namespace tprimat::engine {
 namespace {
 
 constexpr size_t k_cached_bytes = size_t{256} << 20;  // more than any GPU's last cache holds
-constexpr size_t k_most_copies = 8;
+constexpr size_t k_max_copies = 8;
 constexpr size_t k_drawn = (size_t{1} << 20) + 61;  // numbers that are drawn; no row length divides them
 
 template <class T>
@@ -31,7 +31,7 @@ void fill_randomly(Device& device, T* to, size_t count) {
 
 // As many times two inputs as no cache holds together.
 size_t copies_of(size_t bytes) {
-  return std::clamp<size_t>(k_cached_bytes / std::max<size_t>(bytes, 1) + 1, 2, k_most_copies);
+  return std::clamp<size_t>(k_cached_bytes / std::max<size_t>(bytes, 1) + 1, 2, k_max_copies);
 }
 
 struct Sizes {

@@ -11,7 +11,7 @@ namespace tprimat::engine {
 // The matrix products of a model's linear layers on one device over `tokens` tokens (MBS·SL), each forward, dgrad and
 // wgrad: qkv (one product), out, up (SwiGLU: gate and up in one), down, head. Attention's own products are not among
 // them. A product of more than `most_flops` is measured over fewer tokens, at least k_fewest_tokens.
-inline constexpr double k_most_product_flops = 4e10;
+inline constexpr double k_max_product_flops = 4e10;
 inline constexpr int64_t k_fewest_tokens = 256;
 
 struct ModelProduct {
@@ -19,7 +19,7 @@ struct ModelProduct {
   int64_t count = 1;  // in one pass over a micro-batch: the model's layers, or 1 for the head
 };
 std::vector<ModelProduct> model_products(const ModelSpec& model, int64_t tokens,
-                                         double most_flops = k_most_product_flops);
+                                         double most_flops = k_max_product_flops);
 
 // What a model's own products achieve.
 struct ModelRate {

@@ -10,14 +10,14 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_most_digits = 7;  // of a rank
+constexpr size_t k_max_digits = 7;  // of a rank
 
 // The digits at the start, cut off; nothing without any, or when they are no rank.
 std::optional<int32_t> take_rank(std::string_view& text) {
   size_t length = 0;
   int32_t value = 0;
   while (length < text.size() && is_digit(text[length])) {
-    if (++length > k_most_digits) return std::nullopt;
+    if (++length > k_max_digits) return std::nullopt;
     value = value * 10 + (text[length - 1] - '0');
   }
   if (length == 0) return std::nullopt;

@@ -99,8 +99,8 @@ ExtractedStep& LogBuilder::add(const ExtractedStep& record) {
     return *same;
   }
   // Ranks run a little apart: a step that is late is put where it belongs.
-  constexpr std::ptrdiff_t k_most_late = 1024;
-  if (log_.steps.size() > attempt_start_ + k_most_late && (log_.steps.end() - k_most_late)->step > record.step)
+  constexpr std::ptrdiff_t k_max_late = 1024;
+  if (log_.steps.size() > attempt_start_ + k_max_late && (log_.steps.end() - k_max_late)->step > record.step)
     begin_attempt(record);
   auto place = log_.steps.end();
   while (place != log_.steps.begin() + static_cast<std::ptrdiff_t>(attempt_start_) && (place - 1)->step > record.step)
@@ -158,11 +158,11 @@ void LogBuilder::add_event(LogEvent event) {
 }
 
 void LogBuilder::add_memory(int32_t rank, MemoryKind kind, double gb) {
-  constexpr size_t k_most_ranks = 1 << 16;
+  constexpr size_t k_max_ranks = 1 << 16;
   if (!std::isfinite(gb) || gb < 0) return;
   const auto [entry, is_new] = log_.memory_gb.try_emplace({rank, kind}, gb);
   entry->second = std::max(entry->second, gb);
-  if (is_new && log_.memory_gb.size() > k_most_ranks) log_.memory_gb.erase(entry);
+  if (is_new && log_.memory_gb.size() > k_max_ranks) log_.memory_gb.erase(entry);
 }
 
 void LogBuilder::note(const std::string& sentence) {
@@ -194,8 +194,8 @@ void LogBuilder::replace_settings(const std::map<std::string, std::string>& late
 }
 
 void LogBuilder::set(const std::string& key, const std::string& value) {
-  constexpr size_t k_most_settings = 10000;
-  if (log_.settings.size() < k_most_settings) log_.settings.emplace(printable(key), printable(value));
+  constexpr size_t k_max_settings = 10000;
+  if (log_.settings.size() < k_max_settings) log_.settings.emplace(printable(key), printable(value));
 }
 
 }  // namespace tprimat::logs

@@ -86,7 +86,7 @@ class MegatronReader : public LogReader {
   }
 
  private:
-  static constexpr int k_most_pieces = 6;
+  static constexpr int k_max_pieces = 6;
 
   bool is_record(const LogLine& line) {
     std::string_view text = line.text;
@@ -122,7 +122,7 @@ class MegatronReader : public LogReader {
 
   // Of a wrapped record every further line is taken that makes more of it readable.
   bool continue_record(const LogLine& line, LogBuilder& log) {
-    if (!is_record(line) && ++pieces_ <= k_most_pieces && append(line.text)) return true;
+    if (!is_record(line) && ++pieces_ <= k_max_pieces && append(line.text)) return true;
     flush(log);
     return read_line(line, log);
   }

@@ -16,7 +16,7 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr int64_t k_most_nanoseconds = int64_t{1} << 61;  // sums and differences of two of these fit
+constexpr int64_t k_max_nanoseconds = int64_t{1} << 61;  // sums and differences of two of these fit
 
 constexpr std::string_view k_step_mark = "ProfilerStep#";
 
@@ -333,7 +333,7 @@ std::optional<int64_t> parse_microseconds(std::string_view text) {
   std::string_view digits = negative ? text.substr(1) : text;
   int64_t whole = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), whole);
-  if (error != std::errc() || digits.starts_with('-') || whole > k_most_nanoseconds / 1000 - 1) return std::nullopt;
+  if (error != std::errc() || digits.starts_with('-') || whole > k_max_nanoseconds / 1000 - 1) return std::nullopt;
   digits.remove_prefix(static_cast<size_t>(end - digits.data()));
   int64_t nanoseconds = whole * 1000;
   if (digits.starts_with('.')) {

@@ -12,9 +12,9 @@ namespace tprimat::logs {
 namespace {
 
 constexpr size_t k_output_bytes = 256 * 1024;
-constexpr size_t k_longest_run = 16 * 1024 * 1024;     // characters of one text, or of none
-constexpr size_t k_most_characters = size_t{1} << 36;  // 64 GiB: beyond any trace, and an end for bombs
-constexpr size_t k_input_piece = size_t{1} << 30;      // zlib counts input in 32 bits
+constexpr size_t k_longest_run = 16 * 1024 * 1024;    // characters of one text, or of none
+constexpr size_t k_max_characters = size_t{1} << 36;  // 64 GiB: beyond any trace, and an end for bombs
+constexpr size_t k_input_piece = size_t{1} << 30;     // zlib counts input in 32 bits
 constexpr size_t k_longest_word = 16;
 
 bool is_letter(int c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -91,8 +91,8 @@ bool TraceCharacters::refill() {
   chunk_ = inflater_->next_piece();
   if (chunk_.empty() && !inflater_->ok)
     throw Error(Problem{fmt::format("{} at byte {} of the file", inflater_->problem, inflater_->consumed), where_, ""});
-  if (before_chunk_ > k_most_characters)
-    throw Error(Problem{fmt::format("holds more than {} GiB of text", k_most_characters >> 30), where_, ""});
+  if (before_chunk_ > k_max_characters)
+    throw Error(Problem{fmt::format("holds more than {} GiB of text", k_max_characters >> 30), where_, ""});
   return !chunk_.empty();
 }
 

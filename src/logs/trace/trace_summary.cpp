@@ -11,8 +11,8 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr double k_nanoseconds = 1e9;   // of a second
-constexpr size_t k_most_devices = 128;  // of one process; beyond any machine
+constexpr double k_nanoseconds = 1e9;  // of a second
+constexpr size_t k_max_devices = 128;  // of one process; beyond any machine
 
 // The three sets that the header defines; disjoint spans in order.
 struct DeviceSets {
@@ -171,7 +171,7 @@ std::vector<DeviceSummary> summarise_trace(const ChromeTrace& trace, std::string
   std::map<int32_t, DeviceView> views;
   for (const GpuEvent& event : trace.events)
     views.try_emplace(event.device, DeviceView{trace, classes, {}}).first->second.events.push_back(event);
-  if (views.size() > k_most_devices)
+  if (views.size() > k_max_devices)
     throw Error(
         Problem{fmt::format("holds work of {} GPUs; no process has so many", views.size()), std::string(where), ""});
   std::vector<DeviceSummary> summaries;

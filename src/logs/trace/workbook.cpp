@@ -15,9 +15,9 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr uint64_t k_most_part_bytes = 32'000'000, k_most_bytes = 128'000'000;
+constexpr uint64_t k_max_part_bytes = 32'000'000, k_max_bytes = 128'000'000;
 constexpr size_t k_text_block_bytes = 65536;
-constexpr uint32_t k_most_columns = 16384, k_most_rows = 1048576;  // of the format
+constexpr uint32_t k_max_columns = 16384, k_max_rows = 1048576;  // of the format
 
 // Some writers put a prefix before every element: <x:row>.
 std::string_view local_name(const pugi::xml_node& node) {
@@ -62,7 +62,7 @@ std::optional<uint32_t> parse_column(std::string_view reference) {
   for (const char c : reference) {
     if (c < 'A' || c > 'Z') break;
     column = column * 26 + static_cast<uint32_t>(c - 'A' + 1);
-    if (column > k_most_columns) return std::nullopt;
+    if (column > k_max_columns) return std::nullopt;
   }
   return column == 0 ? std::nullopt : std::optional(column - 1);
 }
@@ -92,7 +92,7 @@ class WorkbookReader {
 void WorkbookReader::parse(const std::string& part, pugi::xml_document& document) {
   const ZipArchive::Member* member = archive_.find(part);
   if (member == nullptr) fail(fmt::format("is no workbook: it has no {}", part));
-  const std::string text = archive_.read(*member, std::min(k_most_part_bytes, k_most_bytes - read_bytes_));
+  const std::string text = archive_.read(*member, std::min(k_max_part_bytes, k_max_bytes - read_bytes_));
   read_bytes_ += text.size();
   const pugi::xml_parse_result result = document.load_buffer(text.data(), text.size());
   if (!result)
@@ -150,7 +150,7 @@ void WorkbookReader::read_row(const pugi::xml_node& node, SheetRow& row) {
   for (const pugi::xml_node& cell : node.children()) {
     if (local_name(cell) != "c") continue;
     const uint32_t column = parse_column(attribute_named(cell, "r")).value_or(next_column);
-    if (column >= k_most_columns) break;
+    if (column >= k_max_columns) break;
     next_column = column + 1;
     if (const auto value = value_of(cell)) row.cells.push_back({column, *value});
   }
@@ -162,7 +162,7 @@ void WorkbookReader::read_sheet(const std::string& part, Sheet& sheet) {
   uint32_t next_row = 1;
   for (const pugi::xml_node& node : child_named(child_named(document, "worksheet"), "sheetData").children()) {
     SheetRow row{parse_index(attribute_named(node, "r")).value_or(next_row), {}};
-    if (row.number == 0 || row.number > k_most_rows) break;
+    if (row.number == 0 || row.number > k_max_rows) break;
     next_row = row.number + 1;
     read_row(node, row);
     if (row.cells.empty()) continue;

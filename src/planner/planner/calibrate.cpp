@@ -137,8 +137,8 @@ ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& obse
   if (observations.empty() || problem.inputs() == 0) return problem.result(before);
   Eigen::VectorXd z = Eigen::VectorXd::Zero(problem.inputs());
   Eigen::LevenbergMarquardt<Residuals> method(problem);
-  constexpr int k_most_evaluations = 200;
-  method.parameters.maxfev = k_most_evaluations;
+  constexpr int k_max_evaluations = 200;
+  method.parameters.maxfev = k_max_evaluations;
   method.parameters.ftol = method.parameters.xtol = 1e-5;
   method.minimize(z);
   problem.apply(z);

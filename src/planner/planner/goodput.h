@@ -28,8 +28,8 @@ struct Goodput {
 
   // Failures come faster than it restarts: less than a millionth of the time trains, and nothing ever ends.
   bool is_hopeless() const {
-    constexpr double k_least_share = 1e-6;
-    return !(share >= k_least_share);
+    constexpr double k_min_share = 1e-6;
+    return !(share >= k_min_share);
   }
 
   static constexpr auto fields() {

@@ -65,8 +65,8 @@ bool is_known(const std::optional<int64_t>& size) {
 }
 
 bool is_whole(const ModelSpec& m) {
-  constexpr int64_t k_most_layers = 1000;
-  if (m.num_layers > k_most_layers) return false;
+  constexpr int64_t k_max_layers = 1000;
+  if (m.num_layers > k_max_layers) return false;
   for (const int64_t each : {m.num_layers, m.hidden_size, m.ffn_hidden_size, m.num_attention_heads,
                              m.num_key_value_heads, m.head_dim, m.vocab_size})
     if (!is_known(each)) return false;

@@ -12,7 +12,7 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr size_t k_most_reasons = 5;
+constexpr size_t k_max_reasons = 5;
 
 double calibrated_straggling(const PlanRequest& request, const ParameterSet& parameters) {
   Workload workload;
@@ -50,7 +50,7 @@ SolvedCase solve(const PlanCase& each, const ParameterSet& parameters, const Com
   SearchOutcome outcome = search_layouts(request, parameters, options.most);
   std::vector<std::string> reasons;
   if (options.explains && !outcome.ranked.empty())
-    reasons = explain_choice(request, parameters, outcome.ranked.front(), k_most_reasons);
+    reasons = explain_choice(request, parameters, outcome.ranked.front(), k_max_reasons);
   if (each.terms.node_noise) apply_node_noise(outcome, request.gpus, per_doubling, *each.terms.node_noise);
   const Straggling straggling = estimate_straggling(request.gpus, per_doubling, each.terms.node_noise);
   SolvedCase solved{make_plan_report(request, outcome), {}};

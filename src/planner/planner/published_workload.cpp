@@ -32,10 +32,10 @@ std::optional<int64_t> following_length(const PublishedRow& row) {
   const auto whole = parse_printed(row.cell("tokens_per_s")), step = parse_printed(row.cell("step_time_s"));
   const auto batch = count_cell(row, "gbs");
   if (!whole || !step || !batch) return std::nullopt;
-  constexpr double k_grain = 512, k_most_off = 0.02, k_longest = 1 << 24;
+  constexpr double k_grain = 512, k_max_off = 0.02, k_longest = 1 << 24;
   const double length = whole->value * step->value / static_cast<double>(*batch);
   const double round = std::round(length / k_grain) * k_grain;
-  if (round < k_grain || length > k_longest || std::fabs(length / round - 1) > k_most_off) return std::nullopt;
+  if (round < k_grain || length > k_longest || std::fabs(length / round - 1) > k_max_off) return std::nullopt;
   return static_cast<int64_t>(round);
 }
 

@@ -10,7 +10,7 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr int64_t k_most_batch = int64_t{1} << 30;  // sequences per step; more is no training's
+constexpr int64_t k_max_batch = int64_t{1} << 30;  // sequences per step; more is no training's
 
 // Words of a row's layout that stand in its notes: "model-parallel size 96", "model parallel partitions 8".
 std::optional<int64_t> noted_model_parallel(const PublishedRow& row) {
@@ -101,12 +101,12 @@ std::optional<int64_t> noted_batch_per_rank(const PublishedRow& row) {
 int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
   const Layout& layout = workload.layout;
   if (const auto global = count_cell(row, "gbs")) return *global;
-  if (const auto each = noted_batch_per_rank(row)) return std::min(*each * layout.data, k_most_batch);
+  if (const auto each = noted_batch_per_rank(row)) return std::min(*each * layout.data, k_max_batch);
   const auto micro = count_cell(row, "mbs"), steps = count_cell(row, "ga");
   const bool once = layout.pipeline == 1 || workload.family->operator_recompute;
   if (!micro || (!steps && !once)) return 0;
   const double product = static_cast<double>(*micro) * static_cast<double>(steps.value_or(1) * layout.data);
-  return product <= k_most_batch ? static_cast<int64_t>(product) : 0;
+  return product <= k_max_batch ? static_cast<int64_t>(product) : 0;
 }
 
 }  // namespace

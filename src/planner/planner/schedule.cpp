@@ -65,7 +65,7 @@ class ActionOrder {
   std::vector<OrderedAction> actions_;
 };
 
-constexpr double k_most_actions = 4e6;  // of one simulation, and of the orders that are kept
+constexpr double k_max_actions = 4e6;  // of one simulation, and of the orders that are kept
 
 // A search asks for the same few orders thousands of times. What it returns holds until the next call.
 const std::vector<OrderedAction>& action_order(int64_t stages, int64_t chunks, int64_t micro_batches) {
@@ -74,7 +74,7 @@ const std::vector<OrderedAction>& action_order(int64_t stages, int64_t chunks, i
   const std::tuple key{stages, chunks, micro_batches};
   if (const auto found = orders.find(key); found != orders.end()) return found->second;
   std::vector<OrderedAction> order = ActionOrder(stages, chunks, micro_batches).take();
-  if (kept + static_cast<double>(order.size()) > k_most_actions) orders.clear(), kept = 0;
+  if (kept + static_cast<double>(order.size()) > k_max_actions) orders.clear(), kept = 0;
   kept += static_cast<double>(order.size());
   return orders.emplace(key, std::move(order)).first->second;
 }
@@ -172,7 +172,7 @@ double simulate_pipeline(const Pipeline& pipeline, const std::vector<ChunkSecond
   CHECK(static_cast<int64_t>(places.size()) == pipeline.stages * pipeline.chunks);
   CHECK(!pipeline.delays_weights || pipeline.chunks == 1);
   const int64_t simulated = simulated_micro_batches(pipeline);
-  if (2.0 * static_cast<double>(places.size()) * static_cast<double>(simulated) > k_most_actions)
+  if (2.0 * static_cast<double>(places.size()) * static_cast<double>(simulated) > k_max_actions)
     return least_seconds(pipeline, places);
   const double seconds = Simulation(pipeline, places).run(action_order(pipeline.stages, pipeline.chunks, simulated));
   const double busiest = busiest_rank_seconds(pipeline, places);

@@ -32,14 +32,14 @@ std::vector<int64_t> tensor_sizes(const PlanRequest& request) {
 
 std::vector<int64_t> context_sizes(const PlanRequest& request) {
   constexpr int64_t k_most = 64;
-  constexpr int64_t k_least_tokens = 1024;  // per rank: below, exchanges outweigh what is computed
+  constexpr int64_t k_min_tokens = 1024;  // per rank: below, exchanges outweigh what is computed
   std::vector<int64_t> sizes;
   const ModelSpec& model = request.shape.model;
   const bool short_window = model.sliding_window && *model.sliding_window < request.sequence_length;
   for (const int64_t each : divisors(request.gpus, short_window && !request.family->own_trainer ? 1 : k_most)) {
     if (each > 1 && (request.data_parallel_only || !request.family->context_parallel)) break;
     const bool even = each == 1 || request.sequence_length % (2 * each) == 0;
-    if (even && (each == 1 || request.sequence_length / each >= k_least_tokens)) sizes.push_back(each);
+    if (even && (each == 1 || request.sequence_length / each >= k_min_tokens)) sizes.push_back(each);
   }
   return sizes;
 }
@@ -162,8 +162,8 @@ class Search {
     layout.ends_as_layers = cut.ends_as_layers;
     layout.data = request_.gpus / model;
     if (base_.global_batch % layout.data != 0) return;
-    constexpr int64_t k_most_micro_batch = 16;
-    for (const int64_t micro : divisors(base_.global_batch / layout.data, k_most_micro_batch)) {
+    constexpr int64_t k_max_micro_batch = 16;
+    for (const int64_t micro : divisors(base_.global_batch / layout.data, k_max_micro_batch)) {
       layout.micro_batch = micro;
       try_pipeline(layout, cut);
     }

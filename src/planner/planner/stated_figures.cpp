@@ -10,7 +10,7 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr int64_t k_most_gpus = int64_t{1} << 20;
+constexpr int64_t k_max_gpus = int64_t{1} << 20;
 
 template <class Number>
 std::optional<Number> parse_whole_text(std::string_view text) {
@@ -22,9 +22,9 @@ std::optional<Number> parse_whole_text(std::string_view text) {
 
 int64_t parse_count(std::string_view text, const std::string& word, const std::string& option) {
   const auto count = parse_whole_text<int64_t>(text);
-  if (count && *count >= 1 && *count <= k_most_gpus) return *count;
+  if (count && *count >= 1 && *count <= k_max_gpus) return *count;
   throw Error(Problem{fmt::format("'{}' is no number of GPUs", word.substr(0, 64)), option,
-                      fmt::format("write 64, 8,16,64 or 8..16384; from 1 to {}", k_most_gpus)});
+                      fmt::format("write 64, 8,16,64 or 8..16384; from 1 to {}", k_max_gpus)});
 }
 
 void add_counts(std::vector<int64_t>& counts, const std::string& word, const std::string& option,

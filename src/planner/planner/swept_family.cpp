@@ -12,7 +12,7 @@ namespace {
 
 using SweptRows = std::vector<const PlannedRow*>;
 
-constexpr size_t k_least_rows = 4;
+constexpr size_t k_min_rows = 4;
 constexpr double k_like_size = 1.1;
 
 SweptFamily summarise_sweep(const SweptRows& rows) {
@@ -59,7 +59,7 @@ std::vector<SweptFamily> find_sweeps(const std::vector<PlannedRow>& rows) {
   std::map<int64_t, SweptFamily> by_line;
   for (const auto& [machine, together] : by_machine)
     for (const SweptRows& group : split_by_size(together))
-      if (group.size() >= k_least_rows) by_line[first_line(group)] = summarise_sweep(group);
+      if (group.size() >= k_min_rows) by_line[first_line(group)] = summarise_sweep(group);
   std::vector<SweptFamily> sweeps;
   for (auto& [line, family] : by_line) sweeps.push_back(std::move(family));
   return sweeps;

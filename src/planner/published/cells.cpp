@@ -16,9 +16,9 @@ std::string lower_text(std::string_view text) {
 bool mentions(const std::string& lower, std::string_view word) { return lower.find(word) != std::string::npos; }
 
 std::optional<int64_t> count_cell(const PublishedRow& row, std::string_view column) {
-  constexpr double k_most_count = 1 << 24;
+  constexpr double k_max_count = 1 << 24;
   const auto printed = parse_printed(row.cell(column));
-  if (!printed || printed->approximate || printed->value < 1 || printed->value > k_most_count) return std::nullopt;
+  if (!printed || printed->approximate || printed->value < 1 || printed->value > k_max_count) return std::nullopt;
   if (printed->value != std::floor(printed->value)) return std::nullopt;
   return static_cast<int64_t>(printed->value);
 }

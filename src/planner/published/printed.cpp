@@ -7,12 +7,12 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr size_t k_most_digits = 40;
+constexpr size_t k_max_digits = 40;
 constexpr double k_largest = 1e18;
 
 // Digits with at most one point.
 bool is_decimal(std::string_view text) {
-  return !text.empty() && text.size() <= k_most_digits && text.front() != '.' &&
+  return !text.empty() && text.size() <= k_max_digits && text.front() != '.' &&
          std::count(text.begin(), text.end(), '.') <= 1 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
 }

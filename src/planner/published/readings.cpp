@@ -105,7 +105,7 @@ std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
   for (const ShapeAxis axis : k_shape_axes) {
     std::vector<ShapeReading> wider;
     for (const ShapeReading& each : readings)
-      if (each.deviations.size() <= k_most_deviations) axis(inputs, each, wider);
+      if (each.deviations.size() <= k_max_deviations) axis(inputs, each, wider);
     readings = std::move(wider);
   }
   return readings;
@@ -213,7 +213,7 @@ std::vector<FlopReading> collect(const RowInputs& inputs, const SequenceChoice& 
   for (const ShapeReading& shape : shape_readings(inputs)) {
     std::vector<std::string> deviations = shape.deviations;
     if (!sequence.deviation.empty()) deviations.push_back(sequence.deviation);
-    if (deviations.size() <= k_most_deviations)
+    if (deviations.size() <= k_max_deviations)
       add(Collector(inputs, shape, sequence.length, std::move(deviations)), readings);
   }
   return readings;

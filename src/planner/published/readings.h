@@ -24,7 +24,7 @@ struct DeviationRule {
 const std::vector<DeviationRule>& deviation_rules();
 
 // More deviations than this explain anything.
-constexpr size_t k_most_deviations = 3;
+constexpr size_t k_max_deviations = 3;
 
 // Model FLOPs by every convention (MFU), fewest deviations first.
 std::vector<FlopReading> model_readings(const RowInputs& inputs, const SequenceChoice& sequence);

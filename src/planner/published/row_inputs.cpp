@@ -12,7 +12,7 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr double k_most_model_parameters = 1e15;
+constexpr double k_max_model_parameters = 1e15;
 
 // 0 for a cell without a count.
 int64_t whole_cell(const PublishedRow& row, std::string_view column) { return count_cell(row, column).value_or(0); }
@@ -57,7 +57,7 @@ bool is_countable(const CountedModel& counted) {
   const auto width = static_cast<double>(std::max(m.hidden_size, m.ffn_hidden_size));
   const double rough = static_cast<double>(m.num_layers) * static_cast<double>(m.hidden_size) * width *
                        static_cast<double>(m.num_experts.value_or(1));
-  return m.num_layers > 0 && m.hidden_size > 0 && rough < k_most_model_parameters;
+  return m.num_layers > 0 && m.hidden_size > 0 && rough < k_max_model_parameters;
 }
 
 void find_shape(RowInputs& inputs, const PublishedRow& row) {

@@ -13,8 +13,8 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr size_t k_most_bytes = size_t{64} << 20;  // the largest such table known has 50 kB
-constexpr size_t k_most_columns = 1000;
+constexpr size_t k_max_bytes = size_t{64} << 20;  // the largest such table known has 50 kB
+constexpr size_t k_max_columns = 1000;
 
 std::vector<std::string> split_tabs(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
@@ -34,7 +34,7 @@ std::vector<std::string> split_tabs(std::string_view line) {
 
 void check_header(const std::vector<std::string>& columns, const std::string& path) {
   const std::set<std::string> names(columns.begin(), columns.end());
-  if (columns.size() > k_most_columns) refuse_table(path, 1, fmt::format("has {} columns", columns.size()));
+  if (columns.size() > k_max_columns) refuse_table(path, 1, fmt::format("has {} columns", columns.size()));
   if (names.size() != columns.size()) refuse_table(path, 1, "names a column twice");
   if (names.count("model") == 0) refuse_table(path, 1, "has no column 'model'");
   constexpr const char* k_figures[] = {"tflops_per_gpu", "mfu_pct",      "hfu_pct",
@@ -61,7 +61,7 @@ const std::string& PublishedRow::cell(std::string_view column) const {
 }
 
 PublishedTable parse_published_table(std::string_view text, const std::string& path) {
-  if (text.size() > k_most_bytes) refuse_table(path, 0, "is larger than 64 MiB");
+  if (text.size() > k_max_bytes) refuse_table(path, 0, "is larger than 64 MiB");
   if (text.find('\0') != std::string_view::npos) refuse_table(path, 0, "is no text: it holds a zero byte");
   PublishedTable table{std::filesystem::path(path).stem().string(), {}};
   std::vector<std::string> columns;

@@ -74,7 +74,7 @@ class Search {
 
  private:
   void keep(const Way& way) {
-    if (way.deviations.size() > k_most_deviations) return;
+    if (way.deviations.size() > k_max_deviations) return;
     if (!best_ || effort_of(way) < effort_of(*best_)) best_ = way;
   }
   void note_nearest(const Way& way) {
@@ -115,7 +115,7 @@ void offer_reading(Search& search, FigureKind kind, const RowInputs& inputs, con
     if (rate.sequence_length != 0 && rate.sequence_length != length) continue;
     Way way{reading.flops_per_token, reading.convention, rate.from, "", joined(reading.deviations, rate.deviation)};
     if (contradict(inputs.rates, rate)) way.deviations.emplace_back("rates_disagree");
-    if (way.deviations.size() > k_most_deviations) continue;
+    if (way.deviations.size() > k_max_deviations) continue;
     offer_rate(search, kind, inputs, way, rate.tokens_per_second_per_gpu);
     if (reading.flops_per_token.low != reading.flops_per_token.high) continue;
     const double rounded =

@@ -150,7 +150,7 @@ bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
 }
 
 // Pairs grow with the square: beyond this many nobody reads them, and they take minutes.
-constexpr size_t k_most_participants = 100;
+constexpr size_t k_max_participants = 100;
 
 Margins margins_of(const CompareOptions& options) { return {options.smallest_effect, options.assumed_run_spread}; }
 
@@ -293,7 +293,7 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
     const bool has_baseline = !options.baseline.empty() && move_baseline_first(group, options.baseline);
     baseline_found = baseline_found || has_baseline;
     group.has_baseline = has_baseline;
-    if (!has_baseline && group.contenders.size() > k_most_participants) sort_many(group, options.sort);
+    if (!has_baseline && group.contenders.size() > k_max_participants) sort_many(group, options.sort);
     compare_group(group, options);
   }
   if (!baseline_found) throw_no_baseline(options.baseline);

@@ -66,9 +66,9 @@ void compare_with_device(const RunResult& run, Evidences& evidence) {
 
 // Large products reach some of what a datasheet promises, and never more.
 bool is_likely_peak(const PeakInfo& peak, const PeakInfo& known) {
-  constexpr double k_worth_telling = 0.01, k_least_reached = 0.6;
+  constexpr double k_worth_telling = 0.01, k_min_reached = 0.6;
   const double share = peak.flops_per_second / known.flops_per_second;
-  if (is_measured(peak)) return share >= k_least_reached && share <= 1;
+  if (is_measured(peak)) return share >= k_min_reached && share <= 1;
   return std::fabs(share - 1) <= k_worth_telling;
 }
 

@@ -26,15 +26,15 @@ Tone tone_of(const Pair& pair) {
 }
 
 // With more pairs than this one reads tables, not sentences.
-constexpr size_t k_most_pairs = 6;
+constexpr size_t k_max_pairs = 6;
 
 // Nobody reads tables longer than this: CSV and JSON have all.
-constexpr size_t k_most_rows = 100;
+constexpr size_t k_max_rows = 100;
 
-// At most k_most_rows of a table's columns or rows.
+// At most k_max_rows of a table's columns or rows.
 template <class T>
 std::span<const T> first_rows(const std::vector<T>& all) {
-  return std::span(all).first(std::min(all.size(), k_most_rows));
+  return std::span(all).first(std::min(all.size(), k_max_rows));
 }
 
 DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& group) {
@@ -43,9 +43,9 @@ DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& grou
     lines.push_back(
         {fmt::format("{} runs are too many to pair each with each: all are compared with the best, {}. Tables "
                      "show the first {}; --csv and --json have all.",
-                     group.contenders.size(), group.contenders.front().label, k_most_rows),
+                     group.contenders.size(), group.contenders.front().label, k_max_rows),
          Tone::doubtful, "name another with --baseline"});
-  if (group.pairs.size() > k_most_pairs) {
+  if (group.pairs.size() > k_max_pairs) {
     lines.push_back({count_verdicts(group) + ".", Tone::doubtful,
                      group.against_best ? "" : "name a --baseline to have one sentence per run"});
     return make_lines(std::move(lines));
@@ -85,10 +85,10 @@ std::string relative_uncertainty(const std::optional<Estimate>& estimate) {
 }
 
 DocumentPart tabulate_figures(const ModelGroup& group) {
-  constexpr size_t k_most_intervals = 4;
-  constexpr size_t k_most_columns = 30;
-  const bool few = group.contenders.size() <= k_most_intervals;
-  const size_t columns = std::min(group.contenders.size(), k_most_columns);
+  constexpr size_t k_max_intervals = 4;
+  constexpr size_t k_max_columns = 30;
+  const bool few = group.contenders.size() <= k_max_intervals;
+  const size_t columns = std::min(group.contenders.size(), k_max_columns);
   TextTable table{{"figure"}, {}, {}};
   for (const Contender& contender : std::span(group.contenders).first(columns)) {
     table.right.push_back(table.header.size());
@@ -136,7 +136,7 @@ std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const 
   std::vector<const Pair*> shown;
   for (const Pair& pair : group.pairs)
     if (shows_verdict(comparison, pair)) shown.push_back(&pair);
-  if (shown.size() > k_most_pairs) return std::nullopt;
+  if (shown.size() > k_max_pairs) return std::nullopt;
   for (const Pair* pair : shown)
     table.right.push_back(table.header.size()), table.header.push_back(pair_name(group, *pair));
   for (const Metric& metric : metrics()) {
@@ -163,12 +163,12 @@ struct Remark {
 class Remarks {
  public:
   void add(const Finding& finding, const std::string& whose) {
-    constexpr size_t k_most_named = 50;
+    constexpr size_t k_max_named = 50;
     const auto [place, is_new] = index_.emplace(finding.sentence, all_.size());
     if (is_new) return all_.push_back({finding, whose});
     Remark& same = all_[place->second];
     if (same.whose.ends_with(whose)) return;
-    if (++same.participants <= k_most_named) same.whose += ", " + whose;
+    if (++same.participants <= k_max_named) same.whose += ", " + whose;
   }
 
   // Worst first.
@@ -211,9 +211,9 @@ DocumentPart list_findings(const ModelGroup& group) {
   for (const auto& [finding, whose, participants] : first_rows(remarks))
     lines.push_back({fmt::format("{} {}{}: {}", enum_name(finding.severity), whose, code_of(finding), finding.sentence),
                      tone_of(finding.severity), finding.remedy});
-  if (remarks.size() > k_most_rows)
+  if (remarks.size() > k_max_rows)
     lines.push_back(
-        {fmt::format("and {} findings more: --json has all", remarks.size() - k_most_rows), Tone::plain, ""});
+        {fmt::format("and {} findings more: --json has all", remarks.size() - k_max_rows), Tone::plain, ""});
   if (lines.empty()) lines.push_back({"nothing found", Tone::good, ""});
   return make_lines(std::move(lines));
 }
@@ -237,8 +237,8 @@ DocumentPart list_files(const ModelGroup& group) {
   size_t files = 0;
   for (const Contender& contender : group.contenders)
     for (const LoadedRun& run : contender.runs)
-      if (files++ < k_most_rows) lines.push_back({contender.letter + ": " + run.path, Tone::plain, ""});
-  if (files > k_most_rows) lines.push_back({fmt::format("and {} files more", files - k_most_rows), Tone::plain, ""});
+      if (files++ < k_max_rows) lines.push_back({contender.letter + ": " + run.path, Tone::plain, ""});
+  if (files > k_max_rows) lines.push_back({fmt::format("and {} files more", files - k_max_rows), Tone::plain, ""});
   return make_lines(std::move(lines));
 }
 

@@ -49,9 +49,9 @@ std::string plot_titles(const Comparison& comparison, const ModelGroup& group, c
 
 // More curves than this are a smear.
 ModelGroup first_contenders(const ModelGroup& group) {
-  constexpr size_t k_most_curves = 40;
+  constexpr size_t k_max_curves = 40;
   ModelGroup first{group.model, {}, {}};
-  for (size_t i = 0; i < std::min(group.contenders.size(), k_most_curves); ++i)
+  for (size_t i = 0; i < std::min(group.contenders.size(), k_max_curves); ++i)
     first.contenders.push_back(group.contenders[i]);
   return first;
 }

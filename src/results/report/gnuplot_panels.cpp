@@ -49,8 +49,8 @@ bool is_drawable(double value) { return std::fabs(value) < 1e30; }
 
 // At most about 1500 points: of each bucket the lowest and the highest, so that no spike is lost.
 std::string write_points(const std::string& name, const Series& values, size_t begin, size_t end) {
-  constexpr size_t k_most_buckets = 750;
-  const size_t bucket = std::max<size_t>(1, (end - begin + k_most_buckets - 1) / k_most_buckets);
+  constexpr size_t k_max_buckets = 750;
+  const size_t bucket = std::max<size_t>(1, (end - begin + k_max_buckets - 1) / k_max_buckets);
   std::string block = "$" + name + " << EOD\n";
   for (size_t start = begin; start < end; start += bucket) {
     std::optional<size_t> low, high;

@@ -12,7 +12,7 @@ namespace tprimat::results {
 namespace {
 
 constexpr int k_chart_width = 760, k_chart_height = 640;  // of one panel
-constexpr size_t k_most_level_ticks = 10;                 // more are turned
+constexpr size_t k_max_level_ticks = 10;                  // more are turned
 constexpr double k_charts_share = 0.87;                   // of the height; the rest is for the titles
 
 std::string chart_titles(const std::string& title, const std::string& subtitle) {
@@ -56,7 +56,7 @@ std::string chart_axes(const ChartPanel& panel) {
   for (const double tick : panel.x_ticks)
     ticks += fmt::format("{}'{:.0f}' {:.8g}", ticks.empty() ? "" : ", ", tick, tick);
   return text + fmt::format("set xtics ({}){}\nset xrange [{:.8g}:{:.8g}]\n", ticks,
-                            panel.x_ticks.size() > k_most_level_ticks ? " rotate by -35 left" : "",
+                            panel.x_ticks.size() > k_max_level_ticks ? " rotate by -35 left" : "",
                             panel.x_ticks.front() / 1.15, panel.x_ticks.back() * 1.15);
 }
 

@@ -17,7 +17,7 @@ namespace tprimat::suite {
 namespace {
 
 constexpr size_t k_longest_quote = 200;
-constexpr int64_t k_most_read = int64_t{8} << 20;
+constexpr int64_t k_max_read = int64_t{8} << 20;
 constexpr size_t k_last_lines = 200;
 
 std::string lower(std::string text) {
@@ -133,7 +133,7 @@ std::string read_log_end(const std::string& path, std::optional<int64_t> until) 
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
   const auto size = static_cast<int64_t>(file.tellg());
-  const int64_t end = std::min(size, until.value_or(size)), start = std::max<int64_t>(0, end - k_most_read);
+  const int64_t end = std::min(size, until.value_or(size)), start = std::max<int64_t>(0, end - k_max_read);
   if (end <= start) return "";
   std::string text(static_cast<size_t>(end - start), '\0');
   file.seekg(start);

@@ -11,7 +11,7 @@
 namespace tprimat::suite {
 namespace {
 
-constexpr size_t k_most_named = 8;
+constexpr size_t k_max_named = 8;
 
 bool is_same(const GpuProcess& a, const GpuProcess& b) {
   return a.library == b.library && a.device == b.device && a.process == b.process;
@@ -19,9 +19,9 @@ bool is_same(const GpuProcess& a, const GpuProcess& b) {
 
 std::string name_all(const std::vector<GpuProcess>& processes) {
   std::string text;
-  for (size_t i = 0; i < std::min(processes.size(), k_most_named); ++i)
+  for (size_t i = 0; i < std::min(processes.size(), k_max_named); ++i)
     text += (i > 0 ? "; " : "") + describe(processes[i]);
-  if (processes.size() > k_most_named) text += "; and " + std::to_string(processes.size() - k_most_named) + " more";
+  if (processes.size() > k_max_named) text += "; and " + std::to_string(processes.size() - k_max_named) + " more";
   return text;
 }
 

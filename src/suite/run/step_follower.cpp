@@ -16,7 +16,7 @@ namespace {
 // No step record is that long, and no file is read in one go: garbage must not fill the memory.
 constexpr size_t k_longest_line = size_t{1} << 20;
 constexpr size_t k_piece = size_t{1} << 16;
-constexpr int64_t k_most_restored = int64_t{64} << 20;
+constexpr int64_t k_max_restored = int64_t{64} << 20;
 
 Descriptor open_to_read(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -77,7 +77,7 @@ void StepFollower::read_rest(double now) {
 
 void StepFollower::restore() const {
   struct stat named {};
-  if (!file_.is_open() || offset_ > k_most_restored || ::stat(path_.c_str(), &named) == 0) return;
+  if (!file_.is_open() || offset_ > k_max_restored || ::stat(path_.c_str(), &named) == 0) return;
   std::string text(static_cast<size_t>(offset_), '\0');
   const ssize_t count = ::pread(file_.get(), text.data(), text.size(), 0);
   if (count <= 0) return;

@@ -91,9 +91,9 @@ std::vector<double> value_by_step(const StepWindows& windows, Value&& value) {
 
 // Of steps shorter than the time between two readings hardly any has one: then there is nothing to hold it against.
 bool has_enough_figures(const std::vector<double>& values) {
-  constexpr long k_most_steps_a_figure = 20;
+  constexpr long k_max_steps_a_figure = 20;
   const auto known = std::count_if(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
-  return known > 0 && k_most_steps_a_figure * known >= static_cast<long>(values.size());
+  return known > 0 && k_max_steps_a_figure * known >= static_cast<long>(values.size());
 }
 
 std::optional<std::vector<double>> if_enough(std::vector<double> values) {

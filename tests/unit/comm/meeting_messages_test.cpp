@@ -56,7 +56,7 @@ TEST(MeetingMessages, UnderRandomChangesStayWithinTheirBounds) {
   for (int round = 0; round < 20'000; ++round) {
     if (const auto hello = parse_hello(change(print_hello(some_hello())))) {
       EXPECT_LT(hello->rank, hello->size);
-      EXPECT_LE(hello->size, uint32_t{k_most_tcp_ranks});
+      EXPECT_LE(hello->size, uint32_t{k_max_tcp_ranks});
       EXPECT_EQ(parse_hello(print_hello(*hello)), hello);
       ++understood;
     }

@@ -166,7 +166,7 @@ TEST(ValidateRow, EachDeviationExplainsTheRowThatHasIt) {
     EXPECT_EQ(figure.verdict, Standing::explained) << each.deviation;
     EXPECT_TRUE(grants(figure, each.deviation))
         << each.deviation << ": granted " << (figure.deviations.empty() ? "nothing" : figure.deviations.front());
-    EXPECT_LE(figure.deviations.size(), k_most_deviations);
+    EXPECT_LE(figure.deviations.size(), k_max_deviations);
   }
 }
 

@@ -167,7 +167,7 @@ TEST(StepPoints, LongSeriesKeepTheirSpikes) {
   series[54'321] = 9.87654321;
   series[77'777] = NAN;
   const StepPoints points = thin_series(run, series);
-  EXPECT_LE(points.values.size(), k_most_drawn_points);
+  EXPECT_LE(points.values.size(), k_max_drawn_points);
   EXPECT_EQ(points.recorded, series.size());
   const auto spike = std::find(points.values.begin(), points.values.end(), 9.8765);
   ASSERT_NE(spike, points.values.end());

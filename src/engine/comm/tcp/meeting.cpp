@@ -297,8 +297,8 @@ MetRanks meet_as_other(const MeetingSettings& settings) {
 }
 
 MetRanks meet_ranks(const MeetingSettings& settings) {
-  if (settings.size > k_most_tcp_ranks)
-    fail_to_meet(settings, fmt::format("{} ranks are more than {}", settings.size, k_most_tcp_ranks), "use MPI");
+  if (settings.size > k_max_tcp_ranks)
+    fail_to_meet(settings, fmt::format("{} ranks are more than {}", settings.size, k_max_tcp_ranks), "use MPI");
   return settings.rank == 0 ? meet_as_first(listen_for_all(settings), settings) : meet_as_other(settings);
 }
 

@@ -93,7 +93,7 @@ std::optional<MeetingHello> parse_hello(std::span<const std::byte> bytes) {
   hello.run = reader.number<uint64_t>();
   reader.raw(hello.token);
   const auto version = reader.text(k_version_bytes);
-  if (!version || port > 0xffff || hello.size > k_most_tcp_ranks || hello.rank >= hello.size || hello.to >= hello.size)
+  if (!version || port > 0xffff || hello.size > k_max_tcp_ranks || hello.rank >= hello.size || hello.to >= hello.size)
     return std::nullopt;
   hello.version = *version;
   return hello;
@@ -140,7 +140,7 @@ std::vector<std::byte> print_table(const MeetingTable& table) {
 }
 
 std::optional<MeetingTable> parse_table(std::span<const std::byte> bytes, int ranks) {
-  if (ranks < 1 || ranks > k_most_tcp_ranks || bytes.size() != table_bytes(ranks)) return std::nullopt;
+  if (ranks < 1 || ranks > k_max_tcp_ranks || bytes.size() != table_bytes(ranks)) return std::nullopt;
   ByteReader reader(bytes);
   MeetingTable table;
   reader.raw(table.token);

@@ -17,7 +17,7 @@ namespace tprimat::engine {
 using RunToken = std::array<uint8_t, 16>;
 
 constexpr uint32_t k_meeting_protocol = 1;
-constexpr int k_most_tcp_ranks = 1 << 14;  // each has a socket to every other
+constexpr int k_max_tcp_ranks = 1 << 14;  // each has a socket to every other
 
 // The first message on a connection.
 struct MeetingHello {

@@ -14,7 +14,7 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr size_t k_most_named = 16;  // ranks in a sentence
+constexpr size_t k_max_named = 16;  // ranks in a sentence
 
 }  // namespace
 
@@ -58,9 +58,9 @@ std::optional<MeetingWord> hear(const Socket& socket, Deadline deadline) {
 }
 
 std::string list_ranks(const std::vector<int>& ranks) {
-  const std::vector<int> named(ranks.begin(), ranks.begin() + static_cast<long>(std::min(ranks.size(), k_most_named)));
+  const std::vector<int> named(ranks.begin(), ranks.begin() + static_cast<long>(std::min(ranks.size(), k_max_named)));
   return fmt::format("rank{} {}{}", ranks.size() == 1 ? "" : "s", fmt::join(named, ", "),
-                     ranks.size() > k_most_named ? ", ..." : "");
+                     ranks.size() > k_max_named ? ", ..." : "");
 }
 
 }  // namespace tprimat::engine

@@ -8,7 +8,7 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr size_t k_most_visitors = 256;
+constexpr size_t k_max_visitors = 256;
 constexpr double k_patience = 10;  // seconds, for a first message
 
 int milliseconds_left(Deadline until) {
@@ -21,7 +21,7 @@ int milliseconds_left(Deadline until) {
 void Reception::let_in() {
   while (auto socket = accept_connection(listener_)) {
     visitors_.push_back({std::move(*socket), deadline_in(k_patience), {}, 0});
-    if (visitors_.size() > k_most_visitors) visitors_.pop_front();
+    if (visitors_.size() > k_max_visitors) visitors_.pop_front();
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using Element = simdjson::dom::element;
 
-constexpr int64_t k_most_tokens = int64_t{1} << 24;
+constexpr int64_t k_max_tokens = int64_t{1} << 24;
 constexpr std::string_view k_document_ends[] = {"<|endoftext|>", "<|end_of_text|>", "</s>"};
 
 // The characters by which a byte-level vocabulary writes bytes (bytes_to_unicode in GPT-2's encoder.py): printable ones
@@ -97,8 +97,8 @@ class Loader {
   }
   int32_t id_of(Result value, std::string_view token) const {
     int64_t id = -1;
-    if (value.get(id) != simdjson::SUCCESS || id < 0 || id >= k_most_tokens)
-      refuse(fmt::format("the number of token \"{}\" is not between 0 and {}", token, k_most_tokens));
+    if (value.get(id) != simdjson::SUCCESS || id < 0 || id >= k_max_tokens)
+      refuse(fmt::format("the number of token \"{}\" is not between 0 and {}", token, k_max_tokens));
     return static_cast<int32_t>(id);
   }
 

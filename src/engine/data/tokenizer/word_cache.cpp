@@ -19,7 +19,7 @@ uint64_t WordCache::hash_long(const char* word, size_t length) {
 }
 
 void WordCache::insert(const Key& key, std::span<const int32_t> tokens) {
-  if (words_ >= k_most_words) {
+  if (words_ >= k_max_words) {
     std::fill(slots_.begin(), slots_.end(), Slot{});
     more_.clear();
     letters_.clear();

@@ -55,7 +55,7 @@ class WordCache {
  private:
   static constexpr size_t k_short = 16;                                     // bytes
   static constexpr size_t k_slots = size_t{1} << 18, k_mask = k_slots - 1;  // 8 MiB
-  static constexpr size_t k_most_words = k_slots / 2, k_inline = 3;
+  static constexpr size_t k_max_words = k_slots / 2, k_inline = 3;
   struct Slot {
     uint64_t low = 0, high = 0;  // high of a long word: where it begins in letters_
     uint16_t count = 0;

@@ -9,9 +9,9 @@ namespace tprimat::engine::gpu {
 namespace {
 
 void require_head_size(const AttentionShape& shape) {
-  if (shape.head_dim <= k_most_head_dim) return;
+  if (shape.head_dim <= k_max_head_dim) return;
   throw Error(Problem{"attention heads of " + std::to_string(shape.head_dim) + " values", "attention on a GPU",
-                      "the kernels take heads of at most " + std::to_string(k_most_head_dim) +
+                      "the kernels take heads of at most " + std::to_string(k_max_head_dim) +
                           "; give the model more heads, or train on the CPU"});
 }
 

@@ -8,7 +8,7 @@ namespace tprimat::engine::gpu {
 namespace {
 
 constexpr int k_team = 32, k_teams = 8;  // teams of a block
-constexpr int k_columns = k_most_head_dim / k_team;
+constexpr int k_columns = k_max_head_dim / k_team;
 
 __device__ int member() { return static_cast<int>(threadIdx.x) % k_team; }
 __device__ int team() { return static_cast<int>(threadIdx.x) / k_team; }

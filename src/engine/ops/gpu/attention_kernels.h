@@ -1,7 +1,7 @@
 #pragma once
 
 // Our own kernels behind attention_forward and attention_backward (gpu_ops.h), contracts as there. shape has at least
-// one query, and heads of at most k_most_head_dim.
+// one query, and heads of at most k_max_head_dim.
 #include <cstdint>
 #include <initializer_list>
 

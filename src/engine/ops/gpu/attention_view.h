@@ -13,7 +13,7 @@
 namespace tprimat::engine::gpu {
 
 inline constexpr float k_log2_e = 1.4426950408889634f, k_ln_2 = 0.6931471805599453f;
-inline constexpr int k_most_head_dim = 256;  // of our own kernels
+inline constexpr int k_max_head_dim = 256;  // of our own kernels
 
 // AttentionShape on the device. Scores are kept as powers of 2: e^(s·scale) = 2^(s·scale_log2).
 struct AttentionView {
@@ -30,7 +30,7 @@ struct AttentionView {
         window(static_cast<int>(s.window)),
         scale(1.0f / std::sqrt(static_cast<float>(s.head_dim))),
         scale_log2(scale * k_log2_e) {
-    CHECK(s.heads % s.kv_heads == 0 && s.head_dim <= k_most_head_dim);
+    CHECK(s.heads % s.kv_heads == 0 && s.head_dim <= k_max_head_dim);
     CHECK(std::max(s.keys, s.first_query + s.queries) + s.window < int64_t{1} << 31);
   }
 

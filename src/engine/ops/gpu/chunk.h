@@ -43,11 +43,11 @@ bool fits_chunks(const V* pointer, int n) {
 }
 
 inline constexpr int k_block = 256;  // threads
-inline constexpr int64_t k_most_blocks_per_multiprocessor = 64;
+inline constexpr int64_t k_max_blocks_per_multiprocessor = 64;
 
 __host__ __device__ inline int64_t parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
-inline int64_t most_blocks() { return context().multiprocessors * k_most_blocks_per_multiprocessor; }
+inline int64_t most_blocks() { return context().multiprocessors * k_max_blocks_per_multiprocessor; }
 
 // One thread for n values of `count`; where there are more, each thread takes several, in visit_array.
 inline KernelLaunch array_launch(int64_t count, int n) {

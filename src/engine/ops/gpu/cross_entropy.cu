@@ -9,13 +9,13 @@
 namespace tprimat::engine::gpu {
 namespace {
 
-constexpr int k_most_vocabulary_threads = 1024;
+constexpr int k_max_vocabulary_threads = 1024;
 
 // One block for each row.
 template <int n>
 KernelLaunch vocabulary_launch(const CrossEntropyShape& shape) {
   const int64_t warps =
-      std::clamp<int64_t>(parts_of(shape.vocab, int64_t{2} * n * k_warp), 1, k_most_vocabulary_threads / k_warp);
+      std::clamp<int64_t>(parts_of(shape.vocab, int64_t{2} * n * k_warp), 1, k_max_vocabulary_threads / k_warp);
   return {dim3(static_cast<unsigned>(std::min(shape.rows, most_blocks()))), dim3(static_cast<unsigned>(warps * k_warp)),
           0, context().stream};
 }
@@ -107,7 +107,7 @@ struct GradientOfRow {
 };
 
 template <class T, int n>
-__global__ void __launch_bounds__(k_most_vocabulary_threads)
+__global__ void __launch_bounds__(k_max_vocabulary_threads)
     cross_entropy_rows(CrossEntropyShape shape, CrossEntropyArgs<T> args) {
   for (int64_t r = blockIdx.x; r < shape.rows; r += gridDim.x) {
     const float* row = args.logits + r * shape.stride;
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(k_most_vocabulary_threads)
 }
 
 template <int n>
-__global__ void __launch_bounds__(k_most_vocabulary_threads)
+__global__ void __launch_bounds__(k_max_vocabulary_threads)
     softmax_statistics(CrossEntropyShape shape, const float* logits, const int32_t* targets,
                        CrossEntropyStatistics<float> statistics) {
   for (int64_t r = blockIdx.x; r < shape.rows; r += gridDim.x) {
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(k_most_vocabulary_threads)
 }
 
 template <class T, int n>
-__global__ void __launch_bounds__(k_most_vocabulary_threads)
+__global__ void __launch_bounds__(k_max_vocabulary_threads)
     cross_entropy_gradient_rows(CrossEntropyShape shape, CrossEntropyShardArgs<T> args) {
   for (int64_t r = blockIdx.x; r < shape.rows; r += gridDim.x) {
     const RunningSoftmax whole{args.whole.largest[r], args.whole.sum[r]};

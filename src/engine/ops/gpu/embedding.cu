@@ -97,9 +97,9 @@ __global__ void __launch_bounds__(k_block)
 }
 
 uint32_t number_of_none(const EmbeddingShape& shape) {
-  constexpr int64_t k_most_tokens = int64_t{1} << 31;
-  CHECK(shape.vocab >= 0 && shape.vocab <= k_most_tokens);
-  return static_cast<uint32_t>(shape.vocab > 0 ? shape.vocab : k_most_tokens);
+  constexpr int64_t k_max_tokens = int64_t{1} << 31;
+  CHECK(shape.vocab >= 0 && shape.vocab <= k_max_tokens);
+  return static_cast<uint32_t>(shape.vocab > 0 ? shape.vocab : k_max_tokens);
 }
 
 // The rows by token, in scratch memory.

@@ -24,7 +24,7 @@ __device__ float squares_around(float mean, const Chunk<T, n>& chunk) {
 }
 
 template <class T, int n, bool adds>
-__global__ void __launch_bounds__(k_most_row_threads)
+__global__ void __launch_bounds__(k_max_row_threads)
     layernorm_rows(LayerNormShape shape, ResidualSum<T> in, LayerNormWeights<T> weights, LayerNormOutput<T> out) {
   const T* const normalised = adds ? in.sum : in.a;
   for (int64_t row = blockIdx.x; row < shape.rows; row += gridDim.x) {
@@ -91,7 +91,7 @@ struct LayerNormRow {
 
 // Leaves this block's parts of dweight and dbias in row blockIdx.x of `partial`.
 template <class T, int n, int held>
-__global__ void __launch_bounds__(k_most_summing_threads)
+__global__ void __launch_bounds__(k_max_summing_threads)
     layernorm_gradient_rows(LayerNormShape shape, LayerNormGradient<T> g, float* partial) {
   float* const own = partial + int64_t{blockIdx.x} * 2 * shape.cols;
   float* const own_bias = own + shape.cols;
@@ -169,8 +169,8 @@ void layernorm_backward(const LayerNormShape& shape, const LayerNormGradient<T>&
   if (shape.rows == 0) return;
   with_width<T>(fits_packs<T>({g.x, g.weight, g.dy, g.dx}, {shape.cols}), [&](auto width) {
     constexpr int n = decltype(width)::value;
-    if (shape.cols > int64_t{k_held} * k_most_summing_threads)
-      start_layernorm_gradient<T, n, k_most_held<T, n>>(shape, g);
+    if (shape.cols > int64_t{k_held} * k_max_summing_threads)
+      start_layernorm_gradient<T, n, k_max_held<T, n>>(shape, g);
     else
       start_layernorm_gradient<T, n, k_held>(shape, g);
   });

@@ -17,7 +17,7 @@ __device__ float squares_of(const Chunk<T, n>& chunk) {
 }
 
 template <class T, int n, bool adds>
-__global__ void __launch_bounds__(k_most_row_threads)
+__global__ void __launch_bounds__(k_max_row_threads)
     rmsnorm_rows(RmsNormShape shape, ResidualSum<T> in, const T* weight, T* y, float* rstd) {
   for (int64_t row = blockIdx.x; row < shape.rows; row += gridDim.x) {
     const int64_t at = row * shape.cols;
@@ -70,7 +70,7 @@ __device__ float rmsnorm_dot(const Chunk<T, n>& x, const Chunk<T, n>& dy, const 
 
 // Leaves this block's part of dweight in row blockIdx.x of `partial`.
 template <class T, int n, int held>
-__global__ void __launch_bounds__(k_most_summing_threads)
+__global__ void __launch_bounds__(k_max_summing_threads)
     rmsnorm_gradient_rows(RmsNormShape shape, RmsNormGradient<T> g, float* partial) {
   float* own = partial + int64_t{blockIdx.x} * shape.cols;
   Chunk<float, n> dweight[held / n] = {};
@@ -139,8 +139,8 @@ void rmsnorm_backward(const RmsNormShape& shape, const RmsNormGradient<T>& g) {
   if (shape.rows == 0) return;
   with_width<T>(fits_packs<T>({g.x, g.weight, g.dy, g.dx}, {shape.cols}), [&](auto width) {
     constexpr int n = decltype(width)::value;
-    if (shape.cols > int64_t{k_held} * k_most_summing_threads)
-      start_rmsnorm_gradient<T, n, k_most_held<T, n>>(shape, g);
+    if (shape.cols > int64_t{k_held} * k_max_summing_threads)
+      start_rmsnorm_gradient<T, n, k_max_held<T, n>>(shape, g);
     else
       start_rmsnorm_gradient<T, n, k_held>(shape, g);
   });

@@ -9,11 +9,11 @@
 namespace tprimat::engine::gpu {
 
 inline constexpr int k_held = 16;  // values of a row by each thread
-inline constexpr int k_most_row_threads = 1024;
-inline constexpr int k_most_summing_threads = 512;  // which need more registers
+inline constexpr int k_max_row_threads = 1024;
+inline constexpr int k_max_summing_threads = 512;  // which need more registers
 // Of a wide row whose sums are held too: as many as fit in registers.
 template <class T, int n>
-inline constexpr int k_most_held = sizeof(T) == 2 && n > 1 ? 2 * k_held : k_held;
+inline constexpr int k_max_held = sizeof(T) == 2 && n > 1 ? 2 * k_held : k_held;
 
 inline unsigned row_threads(int64_t cols, int held, int most) {
   return static_cast<unsigned>(std::clamp<int64_t>(parts_of(cols, int64_t{held} * k_warp), 1, most / k_warp) * k_warp);
@@ -21,12 +21,11 @@ inline unsigned row_threads(int64_t cols, int held, int most) {
 // Each block visits every gridDim.x-th row.
 inline KernelLaunch row_launch(int64_t rows, int64_t cols) {
   const int64_t blocks = std::min(rows, most_blocks());
-  return {dim3(static_cast<unsigned>(blocks)), dim3(row_threads(cols, k_held, k_most_row_threads)), 0,
-          context().stream};
+  return {dim3(static_cast<unsigned>(blocks)), dim3(row_threads(cols, k_held, k_max_row_threads)), 0, context().stream};
 }
 // About as many blocks as the device runs at once, each of which leaves `sums` sums of its rows in scratch memory.
 inline KernelLaunch summing_row_launch(int64_t rows, int64_t cols, int held, int64_t sums) {
-  const unsigned threads = row_threads(cols, held, k_most_summing_threads);
+  const unsigned threads = row_threads(cols, held, k_max_summing_threads);
   const int64_t at_once = context().multiprocessors * std::clamp<int64_t>(1024 / threads, 1, 16);
   return {dim3(static_cast<unsigned>(parts_in_scratch(std::min(rows, at_once), sums))), dim3(threads), 0,
           context().stream};

@@ -7,8 +7,8 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_most_causes = 4096;
-constexpr size_t k_most_named_ranks = 100;
+constexpr size_t k_max_causes = 4096;
+constexpr size_t k_max_named_ranks = 100;
 constexpr int64_t k_near = 1000;      // lines from one report to the next of the same event
 constexpr size_t k_key_length = 120;  // bytes of the text that tell causes apart; numbers at the end may shift the rest
 
@@ -28,7 +28,7 @@ void add_report(LogEvent& event, int32_t rank, int64_t line) {
   event.last_line = std::max(event.last_line, line);
   const auto place = std::lower_bound(event.ranks.begin(), event.ranks.end(), rank);
   const bool known = rank < 0 || (place != event.ranks.end() && *place == rank);
-  if (!known && event.ranks.size() < k_most_named_ranks) event.ranks.insert(place, rank);
+  if (!known && event.ranks.size() < k_max_named_ranks) event.ranks.insert(place, rank);
 }
 
 std::optional<size_t> CauseLog::add(LogEvent event, LogBuilder& log) {
@@ -48,7 +48,7 @@ std::optional<size_t> CauseLog::add(LogEvent event, LogBuilder& log) {
   if (event.rank >= 0) event.ranks = {event.rank};
   log.add_event(std::move(event));
   if (log.events().size() == index) return std::nullopt;
-  if (known_.size() >= k_most_causes) known_.clear();
+  if (known_.size() >= k_max_causes) known_.clear();
   known_[std::move(key)] = index;
   return index;
 }

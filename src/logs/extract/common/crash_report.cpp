@@ -9,9 +9,9 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr int k_longest_traceback = 500;         // lines
-constexpr int k_lines_to_chain = 8;              // of the message, between an exception and "During handling of ..."
-constexpr int k_most_strange_report_lines = 60;  // of other processes, in a report
+constexpr int k_longest_traceback = 500;        // lines
+constexpr int k_lines_to_chain = 8;             // of the message, between an exception and "During handling of ..."
+constexpr int k_max_strange_report_lines = 60;  // of other processes, in a report
 
 bool is_chain(std::string_view text) {
   return contains(text, "The above exception was the direct cause") || contains(text, "During handling of the above");
@@ -112,7 +112,7 @@ std::optional<ProcessFailure> ChildFailureReport::read(std::string_view text) {
   } else {
     ++strange_lines_;
   }
-  return strange_lines_ > k_most_strange_report_lines ? finish() : std::nullopt;
+  return strange_lines_ > k_max_strange_report_lines ? finish() : std::nullopt;
 }
 
 std::optional<ProcessFailure> ChildFailureReport::finish() {

@@ -14,7 +14,7 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_most_open_ranks = 4096;  // with something open
+constexpr size_t k_max_open_ranks = 4096;  // with something open
 constexpr size_t k_no_event = std::numeric_limits<size_t>::max();
 constexpr int64_t k_longest_report_gap = 300;  // lines, of other ranks, within a traceback or a report
 constexpr int k_lines_to_what = 3;             // between "terminate called" and "what():"
@@ -66,7 +66,7 @@ class FailuresReader : public LogReader {
 
  private:
   RankState& find_state(int32_t rank) {
-    if (ranks_.size() >= k_most_open_ranks && !ranks_.contains(rank)) ranks_.clear();
+    if (ranks_.size() >= k_max_open_ranks && !ranks_.contains(rank)) ranks_.clear();
     return ranks_[rank];
   }
 

@@ -9,8 +9,8 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr int k_longest_table = 400;             // lines; 64 GPUs take 200
-constexpr int k_most_strange_listing_lines = 8;  // of other processes, in a row
+constexpr int k_longest_table = 400;            // lines; 64 GPUs take 200
+constexpr int k_max_strange_listing_lines = 8;  // of other processes, in a row
 constexpr size_t k_longest_name = 60;
 constexpr std::string_view k_brands[] = {"NVIDIA ", "AMD Instinct ", "AMD Radeon ", "Tesla "};
 
@@ -70,7 +70,7 @@ void GpuTable::read(std::string_view text) {
 
 void GpuTable::read_nvidia(std::string_view text) {
   if (text.empty() || (text.front() != '|' && text.front() != '+')) {
-    open_ &= ++strange_lines_ <= k_most_strange_listing_lines;
+    open_ &= ++strange_lines_ <= k_max_strange_listing_lines;
     return;
   }
   strange_lines_ = 0;
@@ -95,7 +95,7 @@ void GpuTable::read_amd(std::string_view text) {
     listing_.name = quote_text(cut_name(words));
   const bool strange = !is_row && !text.starts_with(" ") && !text.starts_with("=") && !text.starts_with("Device");
   strange_lines_ = strange ? strange_lines_ + 1 : 0;
-  open_ &= strange_lines_ <= k_most_strange_listing_lines;
+  open_ &= strange_lines_ <= k_max_strange_listing_lines;
 }
 
 std::optional<NamedGpu> find_named_gpu(std::string_view text) {

@@ -15,16 +15,16 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr int64_t k_most_gpus = 1 << 22;
-constexpr size_t k_most_tables = 4096;   // open at the same time
-constexpr size_t k_most_pieces = 65536;  // of a model
+constexpr int64_t k_max_gpus = 1 << 22;
+constexpr size_t k_max_tables = 4096;   // open at the same time
+constexpr size_t k_max_pieces = 65536;  // of a model
 
 std::optional<int64_t> count_between(std::optional<int64_t> value, int64_t least, int64_t most) {
   return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
 std::optional<int64_t> gpus_after(std::string_view text, std::string_view key) {
-  return count_between(count_after(text, key), 1, k_most_gpus);
+  return count_between(count_after(text, key), 1, k_max_gpus);
 }
 
 // "2.6.0.dev20241231+cu126" after the key and a filler of blanks, dots, ":" and "="; "" where no version follows.
@@ -97,7 +97,7 @@ std::optional<int64_t> read_world_size(std::string_view text) {
     if (at == std::string_view::npos || (at > 0 && is_name_char(text[at - 1]))) continue;
     std::string_view rest = text.substr(at + name.size());
     if (!rest.empty() && (rest.front() == ':' || rest.front() == '='))
-      return count_between(parse_whole(rest.substr(1)), 1, k_most_gpus);
+      return count_between(parse_whole(rest.substr(1)), 1, k_max_gpus);
   }
   return std::nullopt;
 }
@@ -110,7 +110,7 @@ std::optional<int64_t> count_listed(std::string_view text) {
     skip_past(text, "[");
     skip_past(text, "]");
   }
-  return count_between(count, 1, k_most_gpus);
+  return count_between(count, 1, k_max_gpus);
 }
 
 std::optional<int64_t> read_gpu_count(std::string_view text) {
@@ -121,7 +121,7 @@ std::optional<int64_t> read_gpu_count(std::string_view text) {
   if (const auto member = text_after(text, ", MEMBER: ")) return gpus_after(*member, "/");
   if (contains(text, "num_local_procs=")) {
     const auto nodes = gpus_after(text, "nnodes="), each = gpus_after(text, "num_local_procs=");
-    return nodes && each ? count_between(*nodes * *each, 1, k_most_gpus) : std::nullopt;
+    return nodes && each ? count_between(*nodes * *each, 1, k_max_gpus) : std::nullopt;
   }
   return read_world_size(text);
 }
@@ -147,7 +147,7 @@ void read_memory(const LogLine& line, LogBuilder& log) {
           log.add_memory(static_cast<int32_t>(rank), kind, *mb * k_mib / 1e9);
     }
     if (const auto named = text_after(part, "[Rank "))
-      rank = count_between(parse_whole(*named), 0, k_most_gpus).value_or(rank);
+      rank = count_between(parse_whole(*named), 0, k_max_gpus).value_or(rank);
   }
 }
 
@@ -160,7 +160,7 @@ class ModelPieces {
     while (skip_past(text, "model parallel rank (")) {
       const auto tensor = parse_whole(text), pipeline = count_after_zero(text, ", ");
       const auto parameters = count_after(text, "): ");
-      if (tensor && pipeline && parameters && pieces_.size() < k_most_pieces)
+      if (tensor && pipeline && parameters && pieces_.size() < k_max_pieces)
         pieces_.try_emplace({*tensor, *pipeline}, *parameters);
     }
   }
@@ -188,7 +188,7 @@ class ModelPieces {
  private:
   static std::optional<int64_t> count_after_zero(std::string_view text, std::string_view key) {
     const auto rest = text_after(text, key);
-    return rest ? count_between(parse_whole(*rest), 0, k_most_gpus) : std::nullopt;
+    return rest ? count_between(parse_whole(*rest), 0, k_max_gpus) : std::nullopt;
   }
 
   void set_sum(LogBuilder& log) const {
@@ -237,7 +237,7 @@ class MachineFactsReader : public LogReader {
 
  private:
   bool read_table(const LogLine& line, LogBuilder& log) {
-    if (tables_.size() >= k_most_tables) tables_.clear();
+    if (tables_.size() >= k_max_tables) tables_.clear();
     GpuTable& table = tables_[line.rank];
     if (GpuTable::is_title(line.text)) {
       take_listing(table.listing(), log);

@@ -8,9 +8,9 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_most_levels = 16;
-constexpr size_t k_most_characters = 1 << 20;  // of one dump
-constexpr size_t k_most_settings = 5000;
+constexpr size_t k_max_levels = 16;
+constexpr size_t k_max_characters = 1 << 20;  // of one dump
+constexpr size_t k_max_settings = 5000;
 
 bool is_open_bracket(char c) { return c == '(' || c == '[' || c == '{'; }
 bool is_close_bracket(char c) { return c == ')' || c == ']' || c == '}'; }
@@ -42,12 +42,12 @@ void NestedSettings::begin_level() {
   levels_.push_back({levels_.empty() || key_.empty() ? outer : outer + quote_text(key_, k_longest_key) + "."});
   key_.clear(), value_.clear();
   after_key_ = false;
-  open_ &= levels_.size() <= k_most_levels;
+  open_ &= levels_.size() <= k_max_levels;
 }
 
 void NestedSettings::end_value() {
   const std::string value = quote_text(value_, k_longest_value);
-  if (after_key_ && !key_.empty() && found_.size() < k_most_settings)
+  if (after_key_ && !key_.empty() && found_.size() < k_max_settings)
     found_.push_back({levels_.back().key + quote_text(key_, k_longest_key), value});
   key_.clear(), value_.clear();
   after_key_ = false;
@@ -98,7 +98,7 @@ void NestedSettings::read_char(char c) {
 
 void NestedSettings::read(std::string_view text) {
   characters_ += text.size() + 1;
-  if (characters_ > k_most_characters) open_ = false;
+  if (characters_ > k_max_characters) open_ = false;
   for (const char c : text) {
     if (!open_) return;
     read_char(c);
@@ -120,7 +120,7 @@ std::vector<Setting> read_call_arguments(std::string_view text) {
     found.push_back({std::string(trim(part.substr(0, equals))),
                      quote_text(without_quotes(part.substr(equals + 1)), k_longest_value)});
   };
-  for (size_t at = 0; at < text.size() && found.size() < k_most_settings; ++at) {
+  for (size_t at = 0; at < text.size() && found.size() < k_max_settings; ++at) {
     const char c = text[at];
     if (quote != 0) {
       if (c == quote) quote = 0;

@@ -9,7 +9,7 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_most_flags = 2000;
+constexpr size_t k_max_flags = 2000;
 
 bool is_key_char(char c) { return is_name_char(c) || c == '.' || c == '-' || c == '/'; }
 
@@ -139,7 +139,7 @@ Setting read_flag(std::string_view word) {
 std::vector<Setting> read_command_line(std::string_view text) {
   std::vector<Setting> found;
   bool takes_values = false;  // until the program's name or a flag of one letter ends them
-  while (!text.empty() && found.size() < k_most_flags) {
+  while (!text.empty() && found.size() < k_max_flags) {
     const std::string_view word = take_word(text);
     if (is_long_flag(word)) {
       Setting flag = read_flag(word);

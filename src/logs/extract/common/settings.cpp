@@ -11,9 +11,9 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_max_dumping_ranks = 1024;    // with a dump under way
-constexpr int64_t k_longest_dump_gap = 300;     // lines, of other ranks, within a dump
-constexpr int k_most_strange_dump_lines = 100;  // of other processes, in a row
+constexpr size_t k_max_dumping_ranks = 1024;   // with a dump under way
+constexpr int64_t k_longest_dump_gap = 300;    // lines, of other ranks, within a dump
+constexpr int k_max_strange_dump_lines = 100;  // of other processes, in a row
 
 // What a rank is printing.
 enum class Dump { none, arguments, launch_config, call };
@@ -59,8 +59,8 @@ class SettingsReader : public LogReader {
     for (const Setting& setting : settings) log.set(setting.key, setting.value);
   }
   void keep_told(std::vector<Setting> settings) {
-    constexpr size_t k_most_told = 4000;
-    if (told_.size() < k_most_told) told_.insert(told_.end(), settings.begin(), settings.end());
+    constexpr size_t k_max_told = 4000;
+    if (told_.size() < k_max_told) told_.insert(told_.end(), settings.begin(), settings.end());
   }
 
   // What an earlier line of the rank began. True when the line belongs to it.
@@ -91,7 +91,7 @@ class SettingsReader : public LogReader {
     auto setting = read_dotted_setting(text, shows_origin_);
     if (!setting && text.starts_with("  ")) setting = read_undotted_setting(text, shows_origin_);
     rank.strange_lines = setting ? 0 : rank.strange_lines + 1;
-    if (rank.strange_lines > k_most_strange_dump_lines) rank.dump = Dump::none;
+    if (rank.strange_lines > k_max_strange_dump_lines) rank.dump = Dump::none;
     keep(setting, log);
     return setting.has_value();
   }
@@ -104,7 +104,7 @@ class SettingsReader : public LogReader {
   }
 
   bool read_call(std::string_view text, RankDump& rank, LogBuilder& log) {
-    const bool ends = trim(text) == ")" || ++rank.strange_lines > 10 * k_most_strange_dump_lines;
+    const bool ends = trim(text) == ")" || ++rank.strange_lines > 10 * k_max_strange_dump_lines;
     if (ends) rank.dump = Dump::none;
     keep(read_call_arguments(text), log);
     return true;

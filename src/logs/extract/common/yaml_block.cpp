@@ -9,8 +9,8 @@ namespace tprimat::logs {
 namespace {
 
 constexpr int k_longest_block = 5000;  // lines
-constexpr int k_most_before = 8;       // lines between its title and its first line
-constexpr size_t k_most_yaml_levels = 16, k_longest_yaml_key = 100;
+constexpr int k_max_before = 8;        // lines between its title and its first line
+constexpr size_t k_max_yaml_levels = 16, k_longest_yaml_key = 100;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void YamlBlock::open() {
 }
 
 std::optional<Setting> YamlBlock::read(std::string_view text) {
-  open_ &= ++lines_ <= k_longest_block && (began_ || lines_ <= k_most_before);
+  open_ &= ++lines_ <= k_longest_block && (began_ || lines_ <= k_max_before);
   const std::string_view words = trim(text);
   if (words.empty() || words.starts_with("- ") || words.front() == '#') return std::nullopt;
   const size_t colon = words.find(':');
@@ -39,7 +39,7 @@ std::optional<Setting> YamlBlock::read(std::string_view text) {
   std::string path = levels_.empty() ? "" : levels_.back().key + ".";
   path += key;
   if (!value.empty()) return Setting{path, quote_text(value, 400)};
-  if (levels_.size() < k_most_yaml_levels) levels_.push_back({indent, path});
+  if (levels_.size() < k_max_yaml_levels) levels_.push_back({indent, path});
   return std::nullopt;
 }
 

@@ -85,8 +85,8 @@ class ComposerReader : public LogReader {
     if (!step || *step < 0) return;
     if (pending_.count(line.rank) > 0) add_record(line.rank, log);
     if (!contains(text, "epoch=")) keep_first(log.facts().max_steps, count_after(batch, "/"));
-    constexpr size_t k_most_ranks = 1 << 16;
-    if (pending_.size() < k_most_ranks) pending_[line.rank].record = LogBuilder::start_step(line, *step);
+    constexpr size_t k_max_ranks = 1 << 16;
+    if (pending_.size() < k_max_ranks) pending_[line.rank].record = LogBuilder::start_step(line, *step);
   }
 
   // "loss/train/total: 12.0000"

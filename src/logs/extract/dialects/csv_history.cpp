@@ -11,7 +11,7 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_most_columns = 4096;
+constexpr size_t k_max_columns = 4096;
 
 // Cuts the next row off `text`: cells with the quotes taken off, which may hold line ends. False at the end,
 // and before a row without its end: that may be cut within a number, unless a quote closes it.
@@ -29,7 +29,7 @@ bool take_row(std::string_view& text, std::vector<std::string>& cells) {
       else
         quoted = !quoted;
     } else if (!quoted && (c == ',' || c == '\n')) {
-      if (cells.size() < k_most_columns) cells.push_back(std::move(cell));
+      if (cells.size() < k_max_columns) cells.push_back(std::move(cell));
       cell.clear();
       if (c == '\n') break;
     } else if (c != '\r') {

@@ -76,9 +76,9 @@ std::string_view take_word(std::string_view& text) {
 
 // "cmd = deepspeed main.py --max_seq_len 512 --deepspeed --seed=1234"
 void read_command(std::string_view text, LogBuilder& log) {
-  constexpr int k_most_words = 2000;
+  constexpr int k_max_words = 2000;
   std::string_view key;
-  for (int i = 0; i < k_most_words && !trim(text).empty(); ++i) {
+  for (int i = 0; i < k_max_words && !trim(text).empty(); ++i) {
     const std::string_view word = take_word(text);
     const bool is_key = word.substr(0, 2) == "--";
     if (!is_key && !key.empty()) add_setting(key, word, log);

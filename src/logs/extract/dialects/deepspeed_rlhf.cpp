@@ -41,7 +41,7 @@ std::optional<PpoLine> parse_ppo_line(std::string_view text) {
 class EpochCounter {
  public:
   int64_t count(const PpoLine& line) {
-    const auto epoch = static_cast<size_t>(std::min<int64_t>(line.epoch, k_most_epochs - 1));
+    const auto epoch = static_cast<size_t>(std::min<int64_t>(line.epoch, k_max_epochs - 1));
     if (starts_.size() <= epoch) starts_.resize(epoch + 1, last_ + 1);
     last_ = starts_[epoch] + line.step;
     return last_;
@@ -49,7 +49,7 @@ class EpochCounter {
   bool many_epochs() const { return starts_.size() > 1; }
 
  private:
-  static constexpr int64_t k_most_epochs = 4096;
+  static constexpr int64_t k_max_epochs = 4096;
   std::vector<int64_t> starts_;  // the step that each epoch begins with
   int64_t last_ = -1;
 };

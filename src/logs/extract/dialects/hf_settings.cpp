@@ -22,7 +22,7 @@ constexpr std::string_view k_trainable = "Number of trainable parameters = ";
 constexpr std::string_view k_running = "***** Running training *****";
 constexpr std::string_view k_arguments = "TrainingArguments(";
 constexpr int k_max_lines = 400;  // of an argument dump
-constexpr int k_most_depth = 100;
+constexpr int k_max_depth = 100;
 
 struct WholeArgument {
   std::string_view name;
@@ -105,7 +105,7 @@ bool HfSettingsReader::read_arguments(std::string_view text, LogBuilder& log) {
   size_t begin = 0;
   for (size_t at = 0; at < text.size() && inside_; ++at) {
     const char c = text[at];
-    if ((c == '(' || c == '[' || c == '{') && depth_ < k_most_depth) ++depth_;
+    if ((c == '(' || c == '[' || c == '{') && depth_ < k_max_depth) ++depth_;
     if (depth_ == 0 && (c == ',' || c == ')')) {
       add_argument(trim(text.substr(begin, at - begin)), log);
       begin = at + 1;

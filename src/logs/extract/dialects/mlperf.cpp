@@ -162,7 +162,7 @@ class MlperfReader : public LogReader {
 
   // A mean over all steps since the evaluation before. It is a record only where the log has nothing finer.
   void keep_block(ExtractedStep& record, Figure rate, LogBuilder& log) {
-    constexpr size_t k_most_blocks = 1 << 16;
+    constexpr size_t k_max_blocks = 1 << 16;
     if (rate.finite() && *rate > 0) {
       const double per_sample =
           unit_ == CountedAs::tokens ? static_cast<double>(log.facts().sequence_length.value_or(0)) : 1.0;
@@ -171,7 +171,7 @@ class MlperfReader : public LogReader {
         set_time_from_rate(record, *record.global_batch_size, *record.samples_per_second, 0);
     }
     record.mean_of = mean_of_gap(block_gaps_.measure(record));
-    if (blocks_.size() < k_most_blocks) blocks_.push_back(record);
+    if (blocks_.size() < k_max_blocks) blocks_.push_back(record);
   }
 
   // The number of the optimizer step that an entry belongs to, as far as its metadata and the batch tell.

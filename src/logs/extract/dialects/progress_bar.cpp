@@ -120,12 +120,12 @@ void set_time(ExtractedStep& step, const RoundedNumber& seconds, TimeSource sour
 
 std::optional<ProgressBar> take_progress_bar(std::string_view& text) {
   // Bounds what is looked at for each bracket, so that a line of nothing but brackets costs no quadratic time.
-  constexpr size_t k_most_before = 512, k_most_inside = 4096;
+  constexpr size_t k_max_before = 512, k_max_inside = 4096;
   for (size_t open = text.find(" ["); open != std::string_view::npos; open = text.find(" [", open + 1)) {
     ProgressBar bar;
-    const size_t first = open - std::min(open, k_most_before);
+    const size_t first = open - std::min(open, k_max_before);
     if (!read_count(text.substr(first, open - first), bar)) continue;
-    const std::string_view behind = text.substr(open + 2, k_most_inside);
+    const std::string_view behind = text.substr(open + 2, k_max_inside);
     const size_t length = std::min(behind.find(']'), behind.size());
     if (!read_brackets(behind.substr(0, length), bar)) continue;
     text.remove_prefix(std::min(text.size(), open + 2 + length + 1));

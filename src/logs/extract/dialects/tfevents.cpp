@@ -58,8 +58,8 @@ class EventSteps {
     }
     const StepMetric* metric = find_step_metric(scalar.tag);
     if (metric == nullptr) {
-      constexpr size_t k_most_names = 8;
-      if (unknown_.size() < k_most_names) unknown_.insert(printable(scalar.tag.substr(0, 80)));
+      constexpr size_t k_max_names = 8;
+      if (unknown_.size() < k_max_names) unknown_.insert(printable(scalar.tag.substr(0, 80)));
       return;
     }
     has_interval_times_ |= scalar.tag == k_interval_time;

@@ -3,7 +3,7 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_most_states = 1 << 16;
+constexpr size_t k_max_states = 1 << 16;
 
 bool counts_steps(const ProgressBar& bar) {
   return bar.title.empty() && bar.reading.total > 0 && bar.reading.count <= bar.reading.total &&
@@ -58,7 +58,7 @@ void TrainingBar::keep(const BarReading& reading, int64_t line) {
   if (skipped_++ < skip_ && reading.count > 1) return;
   skipped_ = 0;
   states_.push_back({line, reading});
-  if (states_.size() < k_most_states) return;
+  if (states_.size() < k_max_states) return;
   for (size_t i = 0; i < states_.size() / 2; ++i) states_[i] = states_[2 * i];
   states_.resize(states_.size() / 2);
   skip_ = 2 * skip_ + 1;

@@ -18,7 +18,7 @@ namespace {
 
 // Beyond this many pairs of a model their sentences and further ratios, which nobody reads, would make up most of the
 // page.
-constexpr size_t k_most_full_pairs = 200;
+constexpr size_t k_max_full_pairs = 200;
 
 // Moves the lists of findings into one list, and leaves their places there.
 class FindingList {
@@ -112,7 +112,7 @@ void add_measurements(const Contender& contender, Json& json) {
 }
 
 void shorten_pairs(Json& pairs, FindingList& findings) {
-  const bool full = pairs.size() <= k_most_full_pairs;
+  const bool full = pairs.size() <= k_max_full_pairs;
   for (Json& pair : pairs) {
     pair["findings"] = findings.refer(pair["findings"]);
     if (full) continue;

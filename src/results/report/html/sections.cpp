@@ -38,9 +38,9 @@ bool is_told_elsewhere(const std::string& heading) {
 
 // Long lists are folded away: a table of 2000 pairs is no reading.
 std::string open_remark(const std::string& model, const std::string& heading, size_t rows) {
-  constexpr size_t k_most_open = 40;
+  constexpr size_t k_max_open = 40;
   return fmt::format("<details class=\"remark\"{}><summary><h3>{}: {}</h3></summary>\n",
-                     rows <= k_most_open ? " open" : "", escape_html(model), escape_html(heading));
+                     rows <= k_max_open ? " open" : "", escape_html(model), escape_html(heading));
 }
 
 size_t count_rows(const Document& document, size_t heading) {

@@ -45,11 +45,11 @@ double round_significant(double value, int digits) {
 StepPoints thin_series(const RunResult& result, const std::vector<double>& series) {
   StepPoints points;
   points.recorded = series.size();
-  if (series.size() <= k_most_drawn_points) {
+  if (series.size() <= k_max_drawn_points) {
     for (size_t i = 0; i < series.size(); ++i) add_point(result, series, i, points);
     return points;
   }
-  constexpr size_t k_buckets = k_most_drawn_points / 2;
+  constexpr size_t k_buckets = k_max_drawn_points / 2;
   for (size_t bucket = 0; bucket < k_buckets; ++bucket)
     add_extremes(result, series, bucket * series.size() / k_buckets, (bucket + 1) * series.size() / k_buckets, points);
   return points;

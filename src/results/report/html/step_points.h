@@ -16,7 +16,7 @@ struct StepPoints {
 
 // Beyond this many entries a series is thinned: of each of half as many buckets the lowest and the highest remain, so
 // that no spike is lost.
-inline constexpr size_t k_most_drawn_points = 2000;
+inline constexpr size_t k_max_drawn_points = 2000;
 
 // The values have five significant digits, more than a screen can show.
 StepPoints thin_series(const RunResult& result, const std::vector<double>& series);
