@@ -115,22 +115,22 @@ class Fastest {
   std::priority_queue<double> slowest_first_;
 };
 
-// Layouts of which none is both faster and smaller than another.
-class Staircase {
+// The layouts that no other one beats in both time and memory.
+class ParetoFrontier {
  public:
   void add(double seconds, double bytes) {
     if (beats(seconds, bytes)) return;
-    auto each = steps_.lower_bound(seconds);
-    while (each != steps_.end() && each->second >= bytes) each = steps_.erase(each);
-    steps_[seconds] = bytes;
+    auto each = bytes_.lower_bound(seconds);
+    while (each != bytes_.end() && each->second >= bytes) each = bytes_.erase(each);
+    bytes_[seconds] = bytes;
   }
   bool beats(double seconds, double bytes) const {
-    const auto after = steps_.upper_bound(seconds);
-    return after != steps_.begin() && std::prev(after)->second <= bytes;
+    const auto after = bytes_.upper_bound(seconds);
+    return after != bytes_.begin() && std::prev(after)->second <= bytes;
   }
 
  private:
-  std::map<double, double> steps_;  // bytes by seconds, falling
+  std::map<double, double> bytes_;  // by seconds; each later one is smaller
 };
 
 class Search {
@@ -230,7 +230,7 @@ class Search {
               [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
     std::vector<Timed> timed;
     Fastest fastest(most_);
-    Staircase frontier;
+    ParetoFrontier frontier;
     for (const Candidate& each : candidates_) {
       if (fastest.beat(each.seconds) && frontier.beats(each.seconds, each.bytes)) continue;
       base_.layout = each.layout;
