@@ -39,11 +39,11 @@ struct Operands {
   engine::MatrixView<bf16> product;
 };
 Operands operands_of(const Shape& s, bf16* a, bf16* b, float* c) {
-  const bool a_turned = s.pass == Pass::weight, b_turned = s.pass == Pass::forward;
+  const bool a_transposed = s.pass == Pass::weight, b_transposed = s.pass == Pass::forward;
   const engine::MatrixView<const bf16> left =
-      a_turned ? engine::transposed(engine::matrix<const bf16>(a, s.k, s.m)) : engine::matrix<const bf16>(a, s.m, s.k);
+      a_transposed ? engine::transposed(engine::matrix<const bf16>(a, s.k, s.m)) : engine::matrix<const bf16>(a, s.m, s.k);
   const engine::MatrixView<const bf16> right =
-      b_turned ? engine::transposed(engine::matrix<const bf16>(b, s.n, s.k)) : engine::matrix<const bf16>(b, s.k, s.n);
+      b_transposed ? engine::transposed(engine::matrix<const bf16>(b, s.n, s.k)) : engine::matrix<const bf16>(b, s.k, s.n);
   return {left, right, engine::matrix(c, s.m, s.n), engine::matrix(reinterpret_cast<bf16*>(c), s.m, s.n)};
 }
 

@@ -53,9 +53,9 @@ bool is_fp8(blas::Number number) { return number == blas::Number::e4m3 || number
 // A value of the library's operand, row r and column c of op(X).
 struct Operand {
   const HostLayout& layout;
-  bool turned;
-  int64_t rows() const { return turned ? layout.cols : layout.rows; }
-  int64_t cols() const { return turned ? layout.rows : layout.cols; }
+  bool transposed;
+  int64_t rows() const { return transposed ? layout.cols : layout.rows; }
+  int64_t cols() const { return transposed ? layout.rows : layout.cols; }
 };
 
 bool is_known(const HostOperation& op, const HostLayout& a, const HostLayout& b, const HostLayout& d) {
@@ -64,7 +64,7 @@ bool is_known(const HostOperation& op, const HostLayout& a, const HostLayout& b,
   if (is_fp8(a.number) != is_fp8(b.number)) return false;
   if (!is_fp8(a.number)) return a.number == b.number && (d.number == a.number || d.number == blas::Number::float32);
   if (a.number == blas::Number::e5m2 && b.number == blas::Number::e5m2) return false;
-  return left.turned && !right.turned && d.rows % 16 == 0 && d.cols % 16 == 0 && left.cols() % 16 == 0 &&
+  return left.transposed && !right.transposed && d.rows % 16 == 0 && d.cols % 16 == 0 && left.cols() % 16 == 0 &&
          op.scale_a != nullptr && op.scale_b != nullptr;
 }
 
@@ -90,7 +90,7 @@ struct Lines {
 // Columns of op(X), one after the other: op(X)ᵀ row by row.
 Lines columns_of(const Operand& x, const void* data, const float* scale) {
   Lines lines{x.cols(), x.rows(), std::vector<float>(static_cast<size_t>(x.rows() * x.cols()))};
-  const int64_t step = x.turned ? x.layout.stride : 1, next = x.turned ? 1 : x.layout.stride;
+  const int64_t step = x.transposed ? x.layout.stride : 1, next = x.transposed ? 1 : x.layout.stride;
   for (int64_t c = 0; c < lines.count; ++c)
     for (int64_t r = 0; r < lines.length; ++r)
       lines.line(c)[r] = value_at(data, x.layout.number, c * next + r * step) * (scale != nullptr ? *scale : 1.0f);

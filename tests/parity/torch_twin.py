@@ -59,8 +59,8 @@ class PlainTwin:
         frequency = self.model["rope_theta"] ** (-torch.arange(half, dtype=torch.float64) / half)
         angle = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * frequency
         turn = torch.polar(torch.ones_like(angle), angle).to(x.dtype.to_complex())
-        turned = torch.complex(x[..., :half].contiguous(), x[..., half:].contiguous()) * turn
-        return torch.cat([turned.real, turned.imag], -1)
+        rotated = torch.complex(x[..., :half].contiguous(), x[..., half:].contiguous()) * turn
+        return torch.cat([rotated.real, rotated.imag], -1)
 
     def visible(self, length):
         distance = torch.arange(length)[:, None] - torch.arange(length)  # query minus key

@@ -26,7 +26,7 @@ struct LayerPlan {
 // what undoes that, and the greatest magnitude. The scales of input and weight are kept for the backward pass, which
 // thus reads both once less.
 struct Fp8Tensor {
-  Slot<uint8_t> values, turned;
+  Slot<uint8_t> values, transposed;
   Slot<float> scale;
 };
 struct Fp8Tensors {

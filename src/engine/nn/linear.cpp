@@ -55,7 +55,7 @@ Linear<T>::Linear(const Plan& plan, const LinearBuffers& buffers, const std::str
 template <class T>
 void Linear<T>::quantize(const Pass<T>& pass, const Fp8Tensor& tensor, const MatrixView<const T>& x,
                          const Rounding& rounding) const {
-  const auto [format, turned, scaling] = rounding;
+  const auto [format, transposed, scaling] = rounding;
   float* const scale = pass.at(tensor.scale);
   pass.ops.fp8_quantize({x.rows,
                          x.cols,
@@ -63,15 +63,15 @@ void Linear<T>::quantize(const Pass<T>& pass, const Fp8Tensor& tensor, const Mat
                          format,
                          scaling,
                          {scale, scale + 1, scale + 2},
-                         turned == Turned::yes ? nullptr : pass.at(tensor.values),
-                         turned == Turned::no ? nullptr : pass.at(tensor.turned)});
+                         transposed == Transposed::yes ? nullptr : pass.at(tensor.values),
+                         transposed == Transposed::no ? nullptr : pass.at(tensor.transposed)});
 }
 
 template <class T>
 Fp8Matrix Linear<T>::quantized(const Pass<T>& pass, const Fp8Tensor& tensor, Sides sides, Fp8Format format,
-                               bool turned) const {
+                               bool transposed) const {
   const float* const back = pass.at(tensor.scale) + 1;
-  if (turned) return {pass.at(tensor.turned), sides.cols, sides.rows, format, back};
+  if (transposed) return {pass.at(tensor.transposed), sides.cols, sides.rows, format, back};
   return {pass.at(tensor.values), sides.rows, sides.cols, format, back};
 }
 
@@ -79,8 +79,9 @@ template <class T>
 void Linear<T>::forward_fp8(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
   constexpr Fp8Format k_format = Fp8Format::e4m3;
   constexpr Fp8Scaling k_scaling = Fp8Scaling::current;
-  quantize(pass, units_->input, matrix(x, rows, inputs_), {k_format, Turned::no, k_scaling});
-  quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_), {k_format, Turned::no, k_scaling});
+  quantize(pass, units_->input, matrix(x, rows, inputs_), {k_format, Transposed::no, k_scaling});
+  quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_),
+           {k_format, Transposed::no, k_scaling});
   pass.ops.fp8_matmul({quantized(pass, units_->input, {rows, inputs_}, k_format, false),
                        quantized(pass, units_->weight, {outputs_, inputs_}, k_format, false), matrix(y, rows, outputs_),
                        false, true});
@@ -89,8 +90,9 @@ void Linear<T>::forward_fp8(const Pass<T>& pass, int64_t rows, const T* x, T* y)
 // The input's scale is the forward pass's. The gradient of the output stays for that of the input.
 template <class T>
 void Linear<T>::add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy) const {
-  quantize(pass, units_->gradient, matrix(dy, rows, outputs_), {Fp8Format::e5m2, Turned::both, Fp8Scaling::current});
-  quantize(pass, units_->input, matrix(x, rows, inputs_), {Fp8Format::e4m3, Turned::yes, Fp8Scaling::delayed});
+  quantize(pass, units_->gradient, matrix(dy, rows, outputs_),
+           {Fp8Format::e5m2, Transposed::both, Fp8Scaling::current});
+  quantize(pass, units_->input, matrix(x, rows, inputs_), {Fp8Format::e4m3, Transposed::yes, Fp8Scaling::delayed});
   pass.ops.fp8_matmul_wide({quantized(pass, units_->gradient, {rows, outputs_}, Fp8Format::e5m2, true),
                             quantized(pass, units_->input, {rows, inputs_}, Fp8Format::e4m3, true),
                             matrix(pass.gradient(weight_), outputs_, inputs_), pass.adds_to_gradients(), false});
@@ -99,7 +101,7 @@ void Linear<T>::add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const
 template <class T>
 void Linear<T>::find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx) const {
   quantize(pass, units_->weight, matrix(pass.weight(weight_), outputs_, inputs_),
-           {Fp8Format::e4m3, Turned::yes, Fp8Scaling::delayed});
+           {Fp8Format::e4m3, Transposed::yes, Fp8Scaling::delayed});
   pass.ops.fp8_matmul({quantized(pass, units_->gradient, {rows, outputs_}, Fp8Format::e5m2, false),
                        quantized(pass, units_->weight, {outputs_, inputs_}, Fp8Format::e4m3, true),
                        matrix(dx, rows, inputs_), false, false});

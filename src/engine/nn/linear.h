@@ -58,10 +58,10 @@ class Linear {
   void backward_through_gelu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy, T* dx) const;
 
  private:
-  enum class Turned { no, yes, both };
+  enum class Transposed { no, yes, both };
   struct Rounding {
     Fp8Format format;
-    Turned turned;
+    Transposed transposed;
     Fp8Scaling scaling;
   };
   void quantize(const Pass<T>& pass, const Fp8Tensor& tensor, const MatrixView<const T>& x,
@@ -69,8 +69,9 @@ class Linear {
   struct Sides {
     int64_t rows, cols;
   };
-  // As it was quantised, rows×cols; or turned, cols×rows.
-  Fp8Matrix quantized(const Pass<T>& pass, const Fp8Tensor& tensor, Sides sides, Fp8Format format, bool turned) const;
+  // As it was quantised, rows×cols; or transposed, cols×rows.
+  Fp8Matrix quantized(const Pass<T>& pass, const Fp8Tensor& tensor, Sides sides, Fp8Format format,
+                      bool transposed) const;
   void forward_fp8(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
   void add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy) const;
   void find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx) const;

@@ -27,7 +27,7 @@ class StepOutput {
   std::optional<EventFile> events_;
 };
 
-// What a GPU's operations turned out to be made of, after the first step, and what they warn of.
+// The implementations that a GPU's operations chose, known after the first step, and their warnings.
 class KernelNotes {
  public:
   KernelNotes(KernelReport* report, const Engine& engine, int64_t first_step)

@@ -37,10 +37,10 @@ HistoryPoint make_point(const std::vector<const IndexedFile*>& files, const Metr
 }
 
 TrendVerdict judge_trend(const Estimate& ratio, const Metric& metric, double smallest_effect) {
-  const bool turned = metric.better == Direction::lower_is_better;
+  const bool reversed = metric.better == Direction::lower_is_better;
   switch (judge(ratio, smallest_effect)) {
-    case Verdict::faster: return turned ? TrendVerdict::worse : TrendVerdict::better;
-    case Verdict::slower: return turned ? TrendVerdict::better : TrendVerdict::worse;
+    case Verdict::faster: return reversed ? TrendVerdict::worse : TrendVerdict::better;
+    case Verdict::slower: return reversed ? TrendVerdict::better : TrendVerdict::worse;
     case Verdict::same: return TrendVerdict::same;
     case Verdict::inconclusive: break;
   }

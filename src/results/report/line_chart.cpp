@@ -12,7 +12,7 @@ namespace tprimat::results {
 namespace {
 
 constexpr int k_chart_width = 760, k_chart_height = 640;  // of one panel
-constexpr size_t k_max_level_ticks = 10;                  // more are turned
+constexpr size_t k_max_level_ticks = 10;                  // more are rotated
 constexpr double k_charts_share = 0.87;                   // of the height; the rest is for the titles
 
 std::string chart_titles(const std::string& title, const std::string& subtitle) {

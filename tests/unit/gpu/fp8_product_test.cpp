@@ -40,22 +40,22 @@ void compare_quantized(const TensorShape& shape, const std::vector<T>& x, Fp8For
   SCOPED_TRACE(testing::Message() << shape.rows << "×" << shape.cols << " format " << static_cast<int>(format)
                                   << " scaling " << static_cast<int>(scaling));
   const auto count = static_cast<size_t>(shape.rows * shape.cols);
-  std::vector<uint8_t> y(count), turned(count);
+  std::vector<uint8_t> y(count), transposed(count);
   ScaleOfBoth scale(3.5f);
-  Fp8Quantize<T> host{shape.rows, shape.cols, x.data(), format, scaling, scale.on_host(), y.data(), turned.data()};
+  Fp8Quantize<T> host{shape.rows, shape.cols, x.data(), format, scaling, scale.on_host(), y.data(), transposed.data()};
   reference::fp8_quantize(host);
   const DeviceVector<T> x_there(x);
   const auto y_there = DeviceVector<uint8_t>::poisoned(static_cast<int64_t>(count)),
-             turned_there = DeviceVector<uint8_t>::poisoned(static_cast<int64_t>(count));
+             transposed_there = DeviceVector<uint8_t>::poisoned(static_cast<int64_t>(count));
   Fp8Quantize<T> device = host;
   device.x = x_there.data();
   device.scale = scale.on_device();
   device.y = y_there.data();
-  device.y_transposed = turned_there.data();
+  device.y_transposed = transposed_there.data();
   gpu::fp8_quantize(device);
   scale.compare();
   EXPECT_EQ(y_there.download(), y);
-  EXPECT_EQ(turned_there.download(), turned);
+  EXPECT_EQ(transposed_there.download(), transposed);
 }
 
 TYPED_TEST(GpuFp8Quantize, QuantizesAsTheReferenceDoes) {
@@ -106,10 +106,10 @@ TEST(GpuFp8Bits, OneOfTheTwoResultsMayBeLeftOut) {
   gpu::fp8_quantize(
       Fp8Quantize<float>{16, 32, x.data(), Fp8Format::e4m3, Fp8Scaling::delayed, scale.on_device(), y.data()});
   EXPECT_EQ(y.download(), std::vector<uint8_t>(16 * 32, 0x3C));  // 1.5
-  const auto turned = DeviceVector<uint8_t>::poisoned(16 * 32);
+  const auto transposed = DeviceVector<uint8_t>::poisoned(16 * 32);
   gpu::fp8_quantize(Fp8Quantize<float>{16, 32, x.data(), Fp8Format::e4m3, Fp8Scaling::delayed, scale.on_device(),
-                                       nullptr, turned.data()});
-  EXPECT_EQ(turned.download(), std::vector<uint8_t>(16 * 32, 0x3C));
+                                       nullptr, transposed.data()});
+  EXPECT_EQ(transposed.download(), std::vector<uint8_t>(16 * 32, 0x3C));
 }
 
 // The scale follows the greatest of the last three amaxes, and stays where there was nothing or infinity.

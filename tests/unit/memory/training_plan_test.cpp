@@ -58,7 +58,7 @@ TEST(TrainingPlanTest, Fp8UnitsTakeBytes) {
   const LinearBuffers& units = counted.chunks.front().buffers.blocks.front().mlp.up;
   ASSERT_TRUE(copies.copies && units.units);
   EXPECT_EQ(copies.copies->weight.count, 2 * 688 * 256);
-  EXPECT_EQ(units.units->weight.turned.count, 2 * 688 * 256);
+  EXPECT_EQ(units.units->weight.transposed.count, 2 * 688 * 256);
   EXPECT_EQ(units.units->weight.scale.place, Place::bank);  // the backward pass uses it too
   EXPECT_EQ(units.units->gradient.scale.place, Place::arena);
 }

@@ -36,13 +36,13 @@ TYPED_TEST(FastRope, MatchesReferenceAndTurnsBack) {
       FilledTable<double> table({head_dim, 1e4, {}}, positions_from(0, 9));
       FilledTable<float> table_f({head_dim, 1e4, {}}, positions_from(0, 9));
       const auto start = rounded<T>(random_values(2 * 9 * 5 * head_dim, 5));
-      auto turned = start;
-      reference::rope_in_place<double>(shape, table.view(), +1, turned.data());
-      auto turned_t = narrowed<T>(start);
-      rope_in_place<T>(shape, table_f.view(), +1, turned_t.data());
-      expect_close(widened(turned_t), turned, tolerance_of<T>());
-      rope_in_place<T>(shape, table_f.view(), -1, turned_t.data());
-      expect_close(widened(turned_t), start, tolerance_of<T>());
+      auto rotated = start;
+      reference::rope_in_place<double>(shape, table.view(), +1, rotated.data());
+      auto rotated_t = narrowed<T>(start);
+      rope_in_place<T>(shape, table_f.view(), +1, rotated_t.data());
+      expect_close(widened(rotated_t), rotated, tolerance_of<T>());
+      rope_in_place<T>(shape, table_f.view(), -1, rotated_t.data());
+      expect_close(widened(rotated_t), start, tolerance_of<T>());
     }
   });
 }

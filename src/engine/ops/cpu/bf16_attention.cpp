@@ -204,9 +204,9 @@ struct BackwardBuffers {
   bf16 *keys_across, *keys_along, *values_across;  // of the group
   bf16 *queries_along, *doutput_along;             // of one tile of queries: products over queries, columns head_dim
   bf16* dscores;                                   // 64×64, a row per query
-  bf16 *powers_turned, *dscores_turned;  // the pairs of two queries side by side: pair k of key c at k·128 + 2c
-  float *scores, *dpowers, *dqueries;    // of one tile
-  float *dkeys, *dvalues;                // of the group
+  bf16 *powers_transposed, *dscores_transposed;  // the pairs of two queries side by side: pair k of key c at k·128 + 2c
+  float *scores, *dpowers, *dqueries;            // of one tile
+  float *dkeys, *dvalues;                        // of the group
 };
 
 BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<bf16>& inputs) {
@@ -215,7 +215,7 @@ BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group
   BackwardBuffers b{};
   for (bf16** buffer : {&b.keys_across, &b.keys_along, &b.values_across}) *buffer = take_bf16(scratch, whole);
   for (bf16** buffer : {&b.queries_along, &b.doutput_along}) *buffer = take_bf16(scratch, tile);
-  for (bf16** buffer : {&b.dscores, &b.powers_turned, &b.dscores_turned}) *buffer = take_bf16(scratch, square);
+  for (bf16** buffer : {&b.dscores, &b.powers_transposed, &b.dscores_transposed}) *buffer = take_bf16(scratch, square);
   for (float** buffer : {&b.scores, &b.dpowers}) *buffer = scratch.take(square);
   b.dqueries = scratch.take(tile);
   for (float** buffer : {&b.dkeys, &b.dvalues}) {
@@ -255,9 +255,11 @@ TPRIMAT_AVX512_BF16 void softmax_backward_pair(const BackwardBuffers& b, float s
     PowerAndGradient odd{_mm512_setzero_si512(), _mm512_setzero_si512()};
     if (2 * k + 1 < queries)
       odd = softmax_backward(b.scores + at + k_tile, b.dpowers + at + k_tile, scale, rows[2 * k + 1], c);
-    const int64_t turned = 2 * (k * k_tile + c);
-    _mm512_storeu_si512(b.powers_turned + turned, _mm512_or_si512(even.power, _mm512_slli_epi32(odd.power, 16)));
-    _mm512_storeu_si512(b.dscores_turned + turned, _mm512_or_si512(even.dscore, _mm512_slli_epi32(odd.dscore, 16)));
+    const int64_t transposed = 2 * (k * k_tile + c);
+    _mm512_storeu_si512(b.powers_transposed + transposed,
+                        _mm512_or_si512(even.power, _mm512_slli_epi32(odd.power, 16)));
+    _mm512_storeu_si512(b.dscores_transposed + transposed,
+                        _mm512_or_si512(even.dscore, _mm512_slli_epi32(odd.dscore, 16)));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(b.dscores + at), _mm512_cvtepi32_epi16(even.dscore));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(b.dscores + at + k_tile), _mm512_cvtepi32_epi16(odd.dscore));
   }
@@ -291,9 +293,9 @@ void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, const Quer
     score(t, queries, b.keys_across + at, b.scores);
     score(t, doutput, b.values_across + at, b.dpowers);
     for (int64_t k = 0; k < query_pairs; ++k) softmax_backward_pair(b, scale, rows, queries.count, k);
-    multiply_small({{b.powers_turned, 2, 2 * k_tile}, b.doutput_along, keys, t.width, query_pairs, b.dvalues + at},
+    multiply_small({{b.powers_transposed, 2, 2 * k_tile}, b.doutput_along, keys, t.width, query_pairs, b.dvalues + at},
                    true);
-    multiply_small({{b.dscores_turned, 2, 2 * k_tile}, b.queries_along, keys, t.width, query_pairs, b.dkeys + at},
+    multiply_small({{b.dscores_transposed, 2, 2 * k_tile}, b.queries_along, keys, t.width, query_pairs, b.dkeys + at},
                    true);
     multiply_small({{b.dscores, k_tile, 2}, b.keys_along + at, queries.count, t.width, pair_count(keys), b.dqueries},
                    true);

@@ -38,8 +38,8 @@ uint32_t alignment_of(const void* memory) {
 }
 
 // Whether the lines of memory that hold the matrix are its columns.
-bool is_turned(const BlasMatrix& m) { return m.col_stride != 1; }
-int64_t line_stride(const BlasMatrix& m) { return is_turned(m) ? m.col_stride : m.row_stride; }
+bool is_transposed(const BlasMatrix& m) { return m.col_stride != 1; }
+int64_t line_stride(const BlasMatrix& m) { return is_transposed(m) ? m.col_stride : m.row_stride; }
 
 // Everything that decides which kernel runs.
 struct ProductKey {
@@ -58,7 +58,8 @@ ProductKey key_of(const BlasProduct& p) {
       {line_stride(p.a), line_stride(p.b), p.c_stride, p.aux_stride},
       {alignment_of(p.a.data), alignment_of(p.b.data), alignment_of(p.c), alignment_of(p.bias), alignment_of(p.aux)},
       {p.a.number, p.b.number, p.c_number},
-      {is_turned(p.a), is_turned(p.b), p.accumulate, p.fast_sums, p.a.scale != nullptr, product_settings().tf32},
+      {is_transposed(p.a), is_transposed(p.b), p.accumulate, p.fast_sums, p.a.scale != nullptr,
+       product_settings().tf32},
       p.epilogue};
 }
 
@@ -76,8 +77,8 @@ blas::Layout make_layout(blas::Number number, int64_t length, int64_t lines, int
   return layout;
 }
 blas::Layout layout_of(const BlasMatrix& m, int64_t rows, int64_t cols) {
-  return is_turned(m) ? make_layout(m.number, rows, cols, m.col_stride)
-                      : make_layout(m.number, cols, rows, m.row_stride);
+  return is_transposed(m) ? make_layout(m.number, rows, cols, m.col_stride)
+                          : make_layout(m.number, cols, rows, m.row_stride);
 }
 
 // What the library knows of a problem: a training repeats the same few dozen products.
@@ -111,8 +112,8 @@ class ProductLibrary {
 void describe(const BlasProduct& p, int compute, ProductPlan& plan) {
   check_blas(blas::functions().operation_create(&plan.operation, compute, static_cast<int>(blas::Number::float32)),
              "describe a product");
-  set(plan.operation, blas::operation::k_transpose_a, is_turned(p.b) ? blas::k_transposed : blas::k_as_is);
-  set(plan.operation, blas::operation::k_transpose_b, is_turned(p.a) ? blas::k_transposed : blas::k_as_is);
+  set(plan.operation, blas::operation::k_transpose_a, is_transposed(p.b) ? blas::k_transposed : blas::k_as_is);
+  set(plan.operation, blas::operation::k_transpose_b, is_transposed(p.a) ? blas::k_transposed : blas::k_as_is);
   set(plan.operation, blas::operation::k_epilogue, p.epilogue);
   if (p.fast_sums && blas::operation::k_fast_sums >= 0) set(plan.operation, blas::operation::k_fast_sums, int8_t{1});
   if (p.aux != nullptr) set(plan.operation, blas::operation::k_aux_stride, p.aux_stride);

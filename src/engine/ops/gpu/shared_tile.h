@@ -1,6 +1,6 @@
 #pragma once
 
-// A tile of rows in shared memory whose 16-byte chunks are turned about, so that the same columns of eight rows in
+// A tile of rows in shared memory whose 16-byte chunks are swizzled, so that the same columns of eight rows in
 // succession lie in different banks: ldmatrix, and copies of whole rows, meet no conflict.
 #include "ops/gpu/async_copy.h"
 #include "ops/gpu/element.h"
@@ -72,7 +72,7 @@ __device__ __forceinline__ void load_tile(const SharedTile<T, columns>& to, cons
   // Each thread takes the same columns of every k_step-th row; the last threads of a block may be left over.
   constexpr int k_chunks = columns / 8, k_step = threads / k_chunks, k_busy = k_step * k_chunks;
   int thread = static_cast<int>(threadIdx.x);
-  if constexpr (k_step % 8 != 0) thread = hidden(thread);  // each of its rows is turned otherwise
+  if constexpr (k_step % 8 != 0) thread = hidden(thread);  // each row has another swizzle
   const int first = thread / k_chunks, column = thread % k_chunks * 8;
   if (k_busy < threads && thread >= k_busy) return;
   const T* source = hidden(from.data + first * from.stride + column);
