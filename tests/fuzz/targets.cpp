@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "comm/tcp/meeting_messages.h"
+#include "comm/tcp/rendezvous_messages.h"
 #include "comm/tcp/peer_link.h"
 #include "data/encode/document_encoder.h"
 #include "data/megatron_index.h"
@@ -234,7 +234,7 @@ void read_result(std::string_view bytes, const std::string&) {
 }
 
 // What is understood stays within its bounds, and is what its print says.
-void read_meeting(std::string_view bytes, const std::string&) {
+void read_rendezvous(std::string_view bytes, const std::string&) {
   std::vector<std::byte> said(std::as_bytes(std::span(bytes)).begin(), std::as_bytes(std::span(bytes)).end());
   if (const auto table = engine::parse_table(said, 3))
     CHECK(engine::parse_table(engine::print_table(*table), 3) == table);
@@ -242,8 +242,8 @@ void read_meeting(std::string_view bytes, const std::string&) {
   if (const auto hello = engine::parse_hello(said))
     CHECK(engine::parse_hello(engine::print_hello(*hello)) == hello && hello->rank < hello->size &&
           hello->size <= engine::k_max_tcp_ranks);
-  said.resize(engine::k_word_bytes);
-  if (const auto word = engine::parse_word(said)) CHECK(engine::parse_word(engine::print_word(*word)) == word);
+  said.resize(engine::k_message_bytes);
+  if (const auto message = engine::parse_message(said)) CHECK(engine::parse_message(engine::print_message(*message)) == message);
 }
 
 // From a peer, while messages of several kinds are under way: the peer's bytes reach nothing but their places.
@@ -272,7 +272,7 @@ std::vector<FuzzTarget> make_targets() {
                                      {"workbook", "tests/fuzz/corpus/workbook", read_workbook_bytes, ""},
                                      {"archive", "tests/fuzz/corpus/archive", read_archive, ""},
                                      {"index", "", read_index, ""},
-                                     {"meeting", "tests/fuzz/corpus/meeting", read_meeting, ""},
+                                     {"rendezvous", "tests/fuzz/corpus/rendezvous", read_rendezvous, ""},
                                      {"peer", "tests/fuzz/corpus/peer", read_peer, ""},
                                      {"result", "tests/fuzz/corpus/result", read_result, ""},
                                      {"tokenizer", "tests/fuzz/corpus/tokenizer", read_tokenizer, ""},

@@ -39,7 +39,7 @@ def start(folder, launch, layout, **changes):
     spec.write_text(json.dumps({**SPEC, "parallel": layout, **changes}))
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "SLURM_", "TORCHELASTIC_"))}
     done = subprocess.run([*launch, sys.argv[1], "train", "--spec", str(spec)], capture_output=True, text=True, timeout=200,
-                          env={**kept, "TPRIMAT_STEPS": str(steps), "TPRIMAT_MEETING_TIMEOUT": "60"})
+                          env={**kept, "TPRIMAT_STEPS": str(steps), "TPRIMAT_RENDEZVOUS_TIMEOUT": "60"})
     losses = [json.loads(line)["loss"] for line in steps.read_text().splitlines()] if steps.exists() else []
     return done, losses
 

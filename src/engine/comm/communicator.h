@@ -106,13 +106,13 @@ std::unique_ptr<Communicator> make_world_communicator();
 void abort_ranks(int status);
 
 // What brings the ranks together.
-enum class RankMeeting { none, mpi, tcp };
+enum class RendezvousKind { none, mpi, tcp };
 
 // Ranks and place on this machine as the launcher's environment tells, without loading MPI.
 struct LauncherPlace {
   int rank = 0, size = 1;
   int local_rank = 0, local_size = 1;
-  RankMeeting meeting = RankMeeting::none;
+  RendezvousKind rendezvous = RendezvousKind::none;
 };
 LauncherPlace launcher_place();
 

@@ -56,10 +56,10 @@ std::optional<int> read_slurm_local_size(const EnvironmentReader& read) {
   return list ? tasks_of_node(*list, read_count(read, "SLURM_NODEID").value_or(0)) : std::nullopt;
 }
 
-std::optional<LauncherPlace> read_place(const EnvironmentReader& read, const Names& names, RankMeeting meeting) {
+std::optional<LauncherPlace> read_place(const EnvironmentReader& read, const Names& names, RendezvousKind rendezvous) {
   const auto rank = read_count(read, names.rank), size = read_count(read, names.size);
   if (!rank || !size || *rank >= *size) return std::nullopt;
-  LauncherPlace place{*rank, *size, 0, 1, meeting};
+  LauncherPlace place{*rank, *size, 0, 1, rendezvous};
   const auto local_rank = read_count(read, names.local_rank);
   const auto local_size = *names.local_size != '\0' ? read_count(read, names.local_size) : read_slurm_local_size(read);
   if (local_rank && local_size && *local_rank < *local_size && *local_size <= *size) {
@@ -73,12 +73,12 @@ std::optional<LauncherPlace> read_place(const EnvironmentReader& read, const Nam
 
 LauncherPlace read_launcher_place(const EnvironmentReader& read) {
   const auto met =
-      read("MASTER_ADDR") && read("MASTER_PORT") ? read_place(read, k_torchrun, RankMeeting::tcp) : std::nullopt;
+      read("MASTER_ADDR") && read("MASTER_PORT") ? read_place(read, k_torchrun, RendezvousKind::tcp) : std::nullopt;
   if (met && read("TORCHELASTIC_RUN_ID")) return *met;
   for (const Names& names : {k_open_mpi, k_mpich})
-    if (const auto place = read_place(read, names, RankMeeting::mpi)) return *place;
+    if (const auto place = read_place(read, names, RendezvousKind::mpi)) return *place;
   if (met) return *met;
-  return read_place(read, k_srun, RankMeeting::mpi).value_or(LauncherPlace());
+  return read_place(read, k_srun, RendezvousKind::mpi).value_or(LauncherPlace());
 }
 
 LauncherPlace launcher_place() { return read_launcher_place(read_environment); }

@@ -8,7 +8,7 @@
 #include "comm/communicator.h"
 #include "comm/launcher_place.h"
 #include "comm/mpi/module.h"
-#include "comm/tcp/meeting_place.h"
+#include "comm/tcp/rendezvous_address.h"
 #include "comm/tcp/tcp_communicator.h"
 
 #if TPRIMAT_ADDRESS_SANITIZER
@@ -51,7 +51,7 @@ std::unique_ptr<Communicator> make_mpi_world(const LauncherPlace& place) {
 std::unique_ptr<Communicator> make_world_communicator() {
   const LauncherPlace place = launcher_place();
   if (place.size == 1) return make_self_communicator();
-  if (place.meeting == RankMeeting::tcp) return make_tcp_world(read_meeting_settings(read_environment, place));
+  if (place.rendezvous == RendezvousKind::tcp) return make_tcp_world(read_rendezvous_settings(read_environment, place));
   return make_mpi_world(place);
 }
 

@@ -61,19 +61,19 @@ const Environment k_exported = {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"MASTER_ADD
 const Environment k_of_torchrun =
     with(k_exported, {{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}, {"TORCHELASTIC_RUN_ID", "none"}});
 
-RankMeeting meeting_in(const Environment& environment) {
+RendezvousKind rendezvous_in(const Environment& environment) {
   return read_launcher_place([&](const std::string& name) -> std::optional<std::string> {
            const auto found = environment.find(name);
            return found == environment.end() ? std::nullopt : std::optional(found->second);
          })
-      .meeting;
+      .rendezvous;
 }
 
 TEST(LauncherPlace, OfTorchrunAndOfWhatSetsItsVariables) {
   EXPECT_EQ(place_in(k_of_torchrun), (Place{5, 8, 1, 4}));
   EXPECT_EQ(place_in(k_exported), (Place{5, 8, 0, 1}));
-  EXPECT_EQ(meeting_in(k_of_torchrun), RankMeeting::tcp);
-  EXPECT_EQ(meeting_in(k_exported), RankMeeting::tcp);
+  EXPECT_EQ(rendezvous_in(k_of_torchrun), RendezvousKind::tcp);
+  EXPECT_EQ(rendezvous_in(k_exported), RendezvousKind::tcp);
 }
 
 TEST(LauncherPlace, WithoutAPlaceToMeetThereIsNoGroup) {
@@ -81,21 +81,21 @@ TEST(LauncherPlace, WithoutAPlaceToMeetThereIsNoGroup) {
     Environment environment = k_of_torchrun;
     environment.erase(missing);
     EXPECT_EQ(place_in(environment), k_alone) << missing;
-    EXPECT_EQ(meeting_in(environment), RankMeeting::none) << missing;
+    EXPECT_EQ(rendezvous_in(environment), RendezvousKind::none) << missing;
   }
 }
 
 TEST(LauncherPlace, TheInnermostLauncherCounts) {
-  EXPECT_EQ(meeting_in(k_of_open_mpi), RankMeeting::mpi);
-  EXPECT_EQ(meeting_in(k_of_srun), RankMeeting::mpi);
+  EXPECT_EQ(rendezvous_in(k_of_open_mpi), RendezvousKind::mpi);
+  EXPECT_EQ(rendezvous_in(k_of_srun), RendezvousKind::mpi);
   // One torchrun per machine, each started by mpirun or srun.
   EXPECT_EQ(place_in(with(k_of_torchrun, k_of_open_mpi)), (Place{5, 8, 1, 4}));
   EXPECT_EQ(place_in(with(k_of_torchrun, k_of_srun)), (Place{5, 8, 1, 4}));
   // Variables that a script exports for whatever it starts.
   EXPECT_EQ(place_in(with(k_exported, k_of_open_mpi)), (Place{1, 3, 0, 1}));
-  EXPECT_EQ(meeting_in(with(k_exported, k_of_open_mpi)), RankMeeting::mpi);
+  EXPECT_EQ(rendezvous_in(with(k_exported, k_of_open_mpi)), RendezvousKind::mpi);
   EXPECT_EQ(place_in(with(k_exported, k_of_srun)), (Place{5, 8, 0, 1}));
-  EXPECT_EQ(meeting_in(with(k_exported, k_of_srun)), RankMeeting::tcp);
+  EXPECT_EQ(rendezvous_in(with(k_exported, k_of_srun)), RendezvousKind::tcp);
 }
 
 TEST(LauncherPlace, NonsenseIsNoLauncher) {

@@ -14,8 +14,8 @@
 namespace tprimat::engine {
 namespace {
 
-MeetingSettings meeting_of(int rank, int size, int port) {
-  MeetingSettings settings;
+RendezvousSettings rendezvous_of(int rank, int size, int port) {
+  RendezvousSettings settings;
   settings.rank = rank;
   settings.size = size;
   settings.host = "127.0.0.1";
@@ -34,9 +34,9 @@ std::vector<std::string> run_ranks(int size, const std::function<void(Communicat
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
       try {
-        const MeetingSettings settings = meeting_of(rank, size, port);
+        const RendezvousSettings settings = rendezvous_of(rank, size, port);
         const auto ranks = make_tcp_communicator(
-            rank == 0 ? meet_as_first(std::move(listener), settings) : meet_as_other(settings), [](const auto&) {});
+            rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings), [](const auto&) {});
         body(*ranks);
       } catch (const std::exception& error) {
         errors[static_cast<size_t>(rank)] = error.what();
@@ -218,8 +218,8 @@ TEST(FailureDetector, TellsOfALostRankWhereNobodyWaits) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] {
-      const MeetingSettings settings = meeting_of(rank, 3, port);
-      MetRanks met = rank == 0 ? meet_as_first(std::move(listener), settings) : meet_as_other(settings);
+      const RendezvousSettings settings = rendezvous_of(rank, 3, port);
+      ConnectedRanks met = rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings);
       const auto at = static_cast<size_t>(rank);
       const auto on_loss = [&, at](const std::string& sentence) {
         told[at] = sentence;
@@ -240,8 +240,8 @@ TEST(FailureDetector, SaysNothingOfRanksThatAreDone) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] {
-      const MeetingSettings settings = meeting_of(rank, 3, port);
-      MetRanks met = rank == 0 ? meet_as_first(std::move(listener), settings) : meet_as_other(settings);
+      const RendezvousSettings settings = rendezvous_of(rank, 3, port);
+      ConnectedRanks met = rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings);
       FailureDetector detector(
           std::move(met.controls), [&](const std::string&) { ++losses; }, 0.01);
       std::this_thread::sleep_for(std::chrono::milliseconds(100 * (rank + 1)));

@@ -246,9 +246,9 @@ std::map<std::string, std::map<std::string, Verdict>> verdicts_by_label(const Co
   const ModelGroup& group = comparison.groups[0];
   for (const Pair& pair : group.pairs) {
     const std::string &a = group.contenders[pair.subject].label, &b = group.contenders[pair.reference].label;
-    const bool reversed = pair.verdict == Verdict::faster || pair.verdict == Verdict::slower;
+    const bool decided = pair.verdict == Verdict::faster || pair.verdict == Verdict::slower;
     all[a][b] = pair.verdict;
-    all[b][a] = !reversed ? pair.verdict : pair.verdict == Verdict::faster ? Verdict::slower : Verdict::faster;
+    all[b][a] = !decided ? pair.verdict : pair.verdict == Verdict::faster ? Verdict::slower : Verdict::faster;
   }
   return all;
 }

@@ -24,7 +24,7 @@ namespace tprimat::engine::gpu {
 namespace {
 
 constexpr int k_first_upper_tag = 16384;  // from here on tags have routes of their own
-constexpr int k_meeting_tag = 32767;      // of the hosts' messages by which two ranks meet
+constexpr int k_rendezvous_tag = 32767;      // of the hosts' messages by which two ranks meet
 
 void check_nccl(nccl::Status status, const char* what) {
   if (status == 0) return;
@@ -347,7 +347,7 @@ void NcclCommunicator::meet(int peer) {
   if (leads)
     for (nccl::UniqueId& id : ids) id = make_id();
   const CommBuffer bytes = comm_buffer(reinterpret_cast<std::byte*>(ids.data()), sizeof ids);
-  (leads ? host_->start_send(bytes, peer, k_meeting_tag) : host_->start_receive(bytes, peer, k_meeting_tag))->wait();
+  (leads ? host_->start_send(bytes, peer, k_rendezvous_tag) : host_->start_receive(bytes, peer, k_rendezvous_tag))->wait();
   for (size_t i = 0; i < ids.size(); ++i) {
     const bool upwards = i < 2;  // from the lower rank to the higher
     const bool sends = upwards == leads;

@@ -12,7 +12,7 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr double k_last_word_seconds = 2;
+constexpr double k_farewell_seconds = 2;
 
 // Signals are for the threads that know what to do with them.
 class SignalsBlocked {
@@ -47,13 +47,13 @@ void FailureDetector::leave(bool failed) {
   if (!thread_.joinable()) return;
   ::eventfd_write(stop_.descriptor(), 1);
   thread_.join();
-  const MeetingWord word{failed ? MeetingWord::Verdict::failed : MeetingWord::Verdict::goodbye};
+  const RendezvousMessage message{failed ? RendezvousMessage::Verdict::failed : RendezvousMessage::Verdict::goodbye};
   for (const Line& line : lines_)
-    if (line.socket.is_open()) send_all(line.socket, print_word(word), deadline_in(k_last_word_seconds));
+    if (line.socket.is_open()) send_all(line.socket, print_message(message), deadline_in(k_farewell_seconds));
   lines_.clear();
 }
 
-bool FailureDetector::await_stir(int milliseconds) {
+bool FailureDetector::wait_for_event(int milliseconds) {
   std::vector<pollfd> waiting{{stop_.descriptor(), POLLIN, 0}};
   for (const Line& line : lines_) waiting.push_back({line.socket.descriptor(), POLLIN, 0});  // closed: overlooked
   ::poll(waiting.data(), waiting.size(), milliseconds);
@@ -62,26 +62,26 @@ bool FailureDetector::await_stir(int milliseconds) {
 
 int FailureDetector::look_at(Line& line) {
   if (!line.socket.is_open()) return -1;
-  const auto count = receive_some(line.socket, std::span(line.said).subspan(line.count));
+  const auto count = receive_some(line.socket, std::span(line.bytes).subspan(line.count));
   line.count += count.value_or(0);
-  if (count && line.count < k_word_bytes) return -1;
-  const auto word = count ? parse_word(line.said) : std::nullopt;
+  if (count && line.count < k_message_bytes) return -1;
+  const auto message = count ? parse_message(line.bytes) : std::nullopt;
   line.socket = Socket();
-  if (word && word->verdict == MeetingWord::Verdict::goodbye) return -1;
-  const bool told = word && word->verdict == MeetingWord::Verdict::failed && word->number > 0;
-  return told ? static_cast<int>(word->number) : line.rank;
+  if (message && message->verdict == RendezvousMessage::Verdict::goodbye) return -1;
+  const bool told = message && message->verdict == RendezvousMessage::Verdict::failed && message->number > 0;
+  return told ? static_cast<int>(message->number) : line.rank;
 }
 
 void FailureDetector::tell_others(int lost) {
-  const MeetingWord word{MeetingWord::Verdict::failed, static_cast<uint32_t>(lost)};
+  const RendezvousMessage message{RendezvousMessage::Verdict::failed, static_cast<uint32_t>(lost)};
   for (const Line& line : lines_)
-    if (line.socket.is_open()) send_all(line.socket, print_word(word), deadline_in(k_last_word_seconds));
+    if (line.socket.is_open()) send_all(line.socket, print_message(message), deadline_in(k_farewell_seconds));
 }
 
 void FailureDetector::watch() {
   int lost = -1;
   while (lost < 0) {
-    if (!await_stir(-1)) return;
+    if (!wait_for_event(-1)) return;
     for (Line& line : lines_)
       if (lost < 0) lost = look_at(line);
   }

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/tcp/meeting_messages.h"
+#include "comm/tcp/rendezvous_messages.h"
 #include "comm/tcp/socket.h"
 
 namespace tprimat::engine {
@@ -29,11 +29,11 @@ class FailureDetector {
   struct Line {
     Socket socket;
     int rank = 0;  // of the other side
-    std::array<std::byte, k_word_bytes> said{};
+    std::array<std::byte, k_message_bytes> bytes{};
     size_t count = 0;
   };
   void watch();
-  bool await_stir(int milliseconds);  // false: this rank leaves
+  bool wait_for_event(int milliseconds);  // false: this rank leaves
   int look_at(Line& line);            // the rank that was lost; -1: none
   void tell_others(int lost);
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "comm/tcp/meeting_talk.h"
+#include "comm/tcp/rendezvous_exchange.h"
 
 namespace tprimat::engine {
 namespace {
@@ -22,14 +22,14 @@ void Pairing::connect_to_rank(int rank, const HostAddress& place) {
   std::string reason;
   while (true) {
     if (auto socket = connect_to(place, deadline, reason)) {
-      MeetingHello hello{MeetingHello::Purpose::pair, static_cast<uint32_t>(settings_.size),
+      RendezvousHello hello{RendezvousHello::Purpose::pair, static_cast<uint32_t>(settings_.size),
                          static_cast<uint32_t>(settings_.rank), static_cast<uint32_t>(rank)};
       hello.token = token_;
       hello.version = program_version();
       if (send_all(*socket, print_hello(hello), deadline)) return keep(rank, std::move(*socket));
     }
     if (SteadyClock::now() >= deadline)
-      fail_to_meet(settings_, fmt::format("cannot connect to rank {} at {}: {}", rank, to_text(place), reason),
+      fail_rendezvous(settings_, fmt::format("cannot connect to rank {} at {}: {}", rank, to_text(place), reason),
                    k_port_hint);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
@@ -37,28 +37,28 @@ void Pairing::connect_to_rank(int rank, const HostAddress& place) {
 
 void Pairing::accept_higher_ranks(Deadline deadline, const std::function<void()>& check) {
   for (int missing = settings_.size - 1 - settings_.rank; missing > 0;) {
-    if (auto guest = reception_.next(deadline_in(k_pairing_slice)); guest && is_due(guest->hello)) {
-      if (!say(guest->socket, {MeetingWord::Verdict::noted})) continue;
-      keep(static_cast<int>(guest->hello.rank), std::move(guest->socket));
+    if (auto peer = listener_.next(deadline_in(k_pairing_slice)); peer && is_due(peer->hello)) {
+      if (!send_message(peer->socket, {RendezvousMessage::Verdict::noted})) continue;
+      keep(static_cast<int>(peer->hello.rank), std::move(peer->socket));
       --missing;
     }
     check();
     if (SteadyClock::now() >= deadline)
-      fail_to_meet(settings_, fmt::format("{} did not connect to this rank", list_ranks(absent_ranks())), k_port_hint);
+      fail_rendezvous(settings_, fmt::format("{} did not connect to this rank", list_ranks(absent_ranks())), k_port_hint);
   }
 }
 
-void Pairing::hear_lower_ranks(Deadline deadline) {
+void Pairing::confirm_lower_ranks(Deadline deadline) {
   for (int rank = 0; rank < settings_.rank; ++rank) {
-    const auto word = hear(peers_[static_cast<size_t>(rank)], deadline);
-    if (!word || word->verdict != MeetingWord::Verdict::noted)
-      fail_to_meet(settings_, fmt::format("rank {} did not take this rank's connection", rank),
+    const auto message = receive_message(peers_[static_cast<size_t>(rank)], deadline);
+    if (!message || message->verdict != RendezvousMessage::Verdict::noted)
+      fail_rendezvous(settings_, fmt::format("rank {} did not take this rank's connection", rank),
                    "its own message says why");
   }
 }
 
-bool Pairing::is_due(const MeetingHello& hello) const {
-  return hello.purpose == MeetingHello::Purpose::pair && hello.token == token_ &&
+bool Pairing::is_due(const RendezvousHello& hello) const {
+  return hello.purpose == RendezvousHello::Purpose::pair && hello.token == token_ &&
          hello.size == static_cast<uint32_t>(settings_.size) && hello.to == static_cast<uint32_t>(settings_.rank) &&
          hello.rank > hello.to && !peers_[hello.rank].is_open();
 }

@@ -29,7 +29,7 @@ PeerLink::PeerLink(Socket socket, int peer) : socket_(std::move(socket)), peer_(
   if (!is_self_) staging_.resize(k_staging_bytes);
 }
 
-// Both ends run the same program; machines with another order of bytes were refused at the meeting.
+// Both ends run the same program; machines with another order of bytes were refused at the rendezvous.
 std::array<std::byte, PeerLink::k_head_bytes> PeerLink::print_head(const Head& head) {
   std::array<std::byte, k_head_bytes> bytes{};
   const std::array<uint32_t, 4> words = {static_cast<uint32_t>(head.kind), head.key.context, head.key.tag, head.number};

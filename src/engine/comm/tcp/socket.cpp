@@ -182,7 +182,7 @@ Socket listen_at(const std::optional<HostAddress>& address, uint16_t port) {
     if (failure == 0) return socket;
   }
   throw Error(Problem{fmt::format("cannot listen at port {}: {}", port, text_of_errno(failure)), "ranks over TCP",
-                      "another program holds it: give every rank another MASTER_PORT, or TPRIMAT_MEETING_PORT"},
+                      "another program holds it: give every rank another MASTER_PORT, or TPRIMAT_RENDEZVOUS_PORT"},
               ExitStatus::work_failed);
 }
 

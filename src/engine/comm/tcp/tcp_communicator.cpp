@@ -118,12 +118,12 @@ std::unique_ptr<Communicator> make_communicator(const MeshPtr& mesh) {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_tcp_communicator(MetRanks met, FailureDetector::OnLoss on_loss) {
+std::unique_ptr<Communicator> make_tcp_communicator(ConnectedRanks met, FailureDetector::OnLoss on_loss) {
   return make_communicator(std::make_shared<TcpMesh>(std::move(met), std::move(on_loss)));
 }
 
-std::unique_ptr<Communicator> make_tcp_world(const MeetingSettings& settings) {
-  const auto mesh = std::make_shared<TcpMesh>(meet_ranks(settings), end_process);
+std::unique_ptr<Communicator> make_tcp_world(const RendezvousSettings& settings) {
+  const auto mesh = std::make_shared<TcpMesh>(connect_ranks(settings), end_process);
   running_mesh() = mesh;
   return make_communicator(mesh);
 }

@@ -14,7 +14,7 @@ constexpr double k_goodbye_seconds = 10;
 
 }  // namespace
 
-TcpMesh::TcpMesh(MetRanks met, FailureDetector::OnLoss on_loss)
+TcpMesh::TcpMesh(ConnectedRanks met, FailureDetector::OnLoss on_loss)
     : rank_(met.rank), exceptions_(std::uncaught_exceptions()) {
   for (size_t rank = 0; rank < met.peers.size(); ++rank)
     links_.emplace_back(std::move(met.peers[rank]), static_cast<int>(rank));

@@ -9,7 +9,7 @@
 
 #include "comm/messages/traffic.h"
 #include "comm/tcp/failure_detector.h"
-#include "comm/tcp/meeting.h"
+#include "comm/tcp/rendezvous.h"
 #include "comm/tcp/peer_link.h"
 
 namespace tprimat::engine {
@@ -18,7 +18,7 @@ namespace tprimat::engine {
 // who waits sleeps until a connection stirs. Where a rank is lost, every later call throws Error.
 class TcpMesh : public Traffic {
  public:
-  TcpMesh(MetRanks met, FailureDetector::OnLoss on_loss);
+  TcpMesh(ConnectedRanks met, FailureDetector::OnLoss on_loss);
   // Says goodbye; not where an exception is on its way or work was given up, which tells the others that it failed.
   ~TcpMesh() override;
 

@@ -40,7 +40,7 @@ def free_port():
 def environment_of(rank, ranks, port):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(MPI)}
     return {**kept, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(ranks),
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TPRIMAT_MEETING_TIMEOUT": "100"}
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TPRIMAT_RENDEZVOUS_TIMEOUT": "100"}
 
 
 def start(command, ranks, **settings):

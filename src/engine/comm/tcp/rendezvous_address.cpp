@@ -1,4 +1,4 @@
-#include "comm/tcp/meeting_place.h"
+#include "comm/tcp/rendezvous_address.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr double k_longest_meeting = 7 * 24 * 3600;  // seconds
+constexpr double k_max_rendezvous_seconds = 7 * 24 * 3600;  // seconds
 
 // A whole number from 1 to most.
 int read_setting(const std::string& name, const std::string& text, int most) {
@@ -21,7 +21,7 @@ int read_setting(const std::string& name, const std::string& text, int most) {
 }
 
 int read_port(const EnvironmentReader& read) {
-  if (const auto own = read("TPRIMAT_MEETING_PORT")) return read_setting("TPRIMAT_MEETING_PORT", *own, 65535);
+  if (const auto own = read("TPRIMAT_RENDEZVOUS_PORT")) return read_setting("TPRIMAT_RENDEZVOUS_PORT", *own, 65535);
   const bool is_taken = read("TORCHELASTIC_USE_AGENT_STORE") == "True";
   return read_setting("MASTER_PORT", read("MASTER_PORT").value_or(""), is_taken ? 65534 : 65535) + (is_taken ? 1 : 0);
 }
@@ -36,16 +36,16 @@ std::string name_of_run(const EnvironmentReader& read) {
 
 }  // namespace
 
-MeetingSettings read_meeting_settings(const EnvironmentReader& read, const LauncherPlace& place) {
-  MeetingSettings settings;
+RendezvousSettings read_rendezvous_settings(const EnvironmentReader& read, const LauncherPlace& place) {
+  RendezvousSettings settings;
   settings.rank = place.rank;
   settings.size = place.size;
   settings.host = read("MASTER_ADDR").value_or("");
   settings.port = read_port(read);
   settings.one_machine = place.local_size == place.size;
   settings.run = name_of_run(read);
-  if (const auto seconds = read("TPRIMAT_MEETING_TIMEOUT"))
-    settings.seconds = read_setting("TPRIMAT_MEETING_TIMEOUT", *seconds, static_cast<int>(k_longest_meeting));
+  if (const auto seconds = read("TPRIMAT_RENDEZVOUS_TIMEOUT"))
+    settings.seconds = read_setting("TPRIMAT_RENDEZVOUS_TIMEOUT", *seconds, static_cast<int>(k_max_rendezvous_seconds));
   return settings;
 }
 

@@ -1,4 +1,4 @@
-#include "comm/tcp/meeting.h"
+#include "comm/tcp/rendezvous.h"
 
 #include <fmt/format.h>
 #include <sys/random.h>
@@ -11,14 +11,14 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/tcp/meeting_talk.h"
+#include "comm/tcp/rendezvous_exchange.h"
 #include "comm/tcp/pairing.h"
-#include "comm/tcp/reception.h"
+#include "comm/tcp/listener.h"
 
 namespace tprimat::engine {
 namespace {
 
-using Verdict = MeetingWord::Verdict;
+using Verdict = RendezvousMessage::Verdict;
 constexpr double k_slice = 0.1;      // seconds between two looks at those who wait
 constexpr double k_first_note = 15;  // seconds until rank 0 says for whom it waits
 
@@ -44,20 +44,20 @@ void allow_sockets(int count) {
 
 constexpr const char* k_missing_hint =
     "start every rank with the same MASTER_ADDR and MASTER_PORT, which all must be able to reach; "
-    "TPRIMAT_MEETING_TIMEOUT=SECONDS waits longer";
+    "TPRIMAT_RENDEZVOUS_TIMEOUT=SECONDS waits longer";
 
 class FirstRank {
  public:
-  FirstRank(Socket listener, const MeetingSettings& settings)
+  FirstRank(Socket listener, const RendezvousSettings& settings)
       : settings_(settings),
-        reception_(std::move(listener)),
+        listener_(std::move(listener)),
         controls_(static_cast<size_t>(settings.size)),
         table_{draw_token(), std::vector<HostAddress>(static_cast<size_t>(settings.size))} {}
 
-  MetRanks meet() {
+  ConnectedRanks meet() {
     gather();
     welcome();
-    Pairing pairing(reception_, settings_, table_.token);
+    Pairing pairing(listener_, settings_, table_.token);
     const auto check = [&] {
       for (int rank = 1; rank < settings_.size; ++rank)
         if (has_left(control(rank))) fail_for(rank);
@@ -65,15 +65,15 @@ class FirstRank {
     const Deadline deadline = deadline_in(settings_.seconds);
     pairing.accept_higher_ranks(deadline, check);
     for (int rank = 1; rank < settings_.size; ++rank) {
-      while (!has_said_a_word(control(rank)) && SteadyClock::now() < deadline) {
+      while (!has_message(control(rank)) && SteadyClock::now() < deadline) {
         check();
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
-      const auto word = hear(control(rank), SteadyClock::now());
-      if (!word || word->verdict != Verdict::ready) fail_for(rank);
+      const auto message = receive_message(control(rank), SteadyClock::now());
+      if (!message || message->verdict != Verdict::ready) fail_for(rank);
     }
     for (int rank = 1; rank < settings_.size; ++rank)
-      if (!say(control(rank), {Verdict::go})) fail_for(rank);
+      if (!send_message(control(rank), {Verdict::go})) fail_for(rank);
     return {0, settings_.size, pairing.take_peers(), std::move(controls_)};
   }
 
@@ -81,7 +81,7 @@ class FirstRank {
   Socket& control(int rank) { return controls_[static_cast<size_t>(rank)]; }
 
   [[noreturn]] void fail_for(int rank) {
-    fail_to_meet(settings_, fmt::format("rank {} came and left again", rank), "its own message says why");
+    fail_rendezvous(settings_, fmt::format("rank {} came and left again", rank), "its own message says why");
   }
 
   std::vector<int> missing_ranks() {
@@ -99,30 +99,30 @@ class FirstRank {
       if (!noted && SteadyClock::now() >= first_note) {
         noted = true;
         log_note(fmt::format("waiting for {} of {} at {}", list_ranks(missing), settings_.size,
-                             meeting_place_of(settings_)));
+                             rendezvous_address(settings_)));
       }
-      if (auto guest = reception_.next(deadline_in(k_slice))) admit(std::move(*guest));
+      if (auto peer = listener_.next(deadline_in(k_slice))) admit(std::move(*peer));
       for (int rank = 1; rank < settings_.size; ++rank)
         if (control(rank).is_open() && has_left(control(rank))) control(rank) = Socket();
     }
   }
 
-  void admit(Guest guest) {
-    if (guest.hello.purpose != MeetingHello::Purpose::join) return;
-    const MeetingWord verdict = judge(guest.hello);
-    if (!say(guest.socket, verdict)) return;
+  void admit(IncomingPeer peer) {
+    if (peer.hello.purpose != RendezvousHello::Purpose::join) return;
+    const RendezvousMessage verdict = judge(peer.hello);
+    if (!send_message(peer.socket, verdict)) return;
     if (verdict.verdict != Verdict::noted) {
-      log_warning(fmt::format("a process at {} came to the meeting as rank {} of {} and was refused",
-                              to_text(peer_address(guest.socket)), guest.hello.rank, guest.hello.size));
+      log_warning(fmt::format("a process at {} came to the rendezvous as rank {} of {} and was refused",
+                              to_text(peer_address(peer.socket)), peer.hello.rank, peer.hello.size));
       return;
     }
-    HostAddress& place = table_.places[guest.hello.rank];
-    place = peer_address(guest.socket);
-    place.port = guest.hello.port;
-    controls_[guest.hello.rank] = std::move(guest.socket);
+    HostAddress& place = table_.places[peer.hello.rank];
+    place = peer_address(peer.socket);
+    place.port = peer.hello.port;
+    controls_[peer.hello.rank] = std::move(peer.socket);
   }
 
-  MeetingWord judge(const MeetingHello& hello) {
+  RendezvousMessage judge(const RendezvousHello& hello) {
     if (hello.version != program_version()) return {Verdict::other_version, 0, 0, program_version()};
     if (hello.run != hash_of_run(settings_.run)) return {Verdict::other_run};
     if (hello.size != static_cast<uint32_t>(settings_.size))
@@ -132,11 +132,11 @@ class FirstRank {
   }
 
   [[noreturn]] void fail_without(const std::vector<int>& missing) {
-    const MeetingWord word{Verdict::missing, static_cast<uint32_t>(missing.size()),
+    const RendezvousMessage message{Verdict::missing, static_cast<uint32_t>(missing.size()),
                            static_cast<uint32_t>(missing.front())};
     for (const Socket& each : controls_)
-      if (each.is_open()) say(each, word);
-    fail_to_meet(settings_,
+      if (each.is_open()) send_message(each, message);
+    fail_rendezvous(settings_,
                  fmt::format("{} of {} ranks did not come within {:g} s: {}", missing.size(), settings_.size,
                              settings_.seconds, list_ranks(missing)),
                  k_missing_hint);
@@ -145,33 +145,33 @@ class FirstRank {
   void welcome() {
     const std::vector<std::byte> table = print_table(table_);
     for (int rank = 1; rank < settings_.size; ++rank)
-      if (!say(control(rank), {Verdict::welcome}) || !send_all(control(rank), table, deadline_in(k_answer_seconds)))
+      if (!send_message(control(rank), {Verdict::welcome}) || !send_all(control(rank), table, deadline_in(k_answer_seconds)))
         fail_for(rank);
   }
 
-  const MeetingSettings& settings_;
-  Reception reception_;
+  const RendezvousSettings& settings_;
+  Listener listener_;
   std::vector<Socket> controls_;
-  MeetingTable table_;
+  RendezvousTable table_;
 };
 
 class OtherRank {
  public:
-  explicit OtherRank(const MeetingSettings& settings) : settings_(settings) {}
+  explicit OtherRank(const RendezvousSettings& settings) : settings_(settings) {}
 
-  MetRanks meet() {
+  ConnectedRanks meet() {
     join();
-    const MeetingTable table = await_table();
-    Pairing pairing(*reception_, settings_, table.token);
+    const RendezvousTable table = receive_table();
+    Pairing pairing(*listener_, settings_, table.token);
     for (int rank = 0; rank < settings_.rank; ++rank) pairing.connect_to_rank(rank, place_to_reach(table, rank));
     const Deadline deadline = deadline_in(settings_.seconds);
     pairing.accept_higher_ranks(deadline, [&] {
       if (has_left(control_)) fail_with_first();
     });
-    pairing.hear_lower_ranks(deadline);
-    if (!say(control_, {Verdict::ready})) fail_with_first();
-    const auto word = hear(control_, deadline);
-    if (!word || word->verdict != Verdict::go) fail_with_first();
+    pairing.confirm_lower_ranks(deadline);
+    if (!send_message(control_, {Verdict::ready})) fail_with_first();
+    const auto message = receive_message(control_, deadline);
+    if (!message || message->verdict != Verdict::go) fail_with_first();
     std::vector<Socket> controls;
     controls.push_back(std::move(control_));
     return {settings_.rank, settings_.size, pairing.take_peers(), std::move(controls)};
@@ -179,7 +179,7 @@ class OtherRank {
 
  private:
   [[noreturn]] void fail_with_first() {
-    fail_to_meet(settings_, "rank 0 left the meeting", "its own message says why");
+    fail_rendezvous(settings_, "rank 0 left the rendezvous", "its own message says why");
   }
 
   // Until rank 0 has noted this rank. Names may not be known yet, and the port may still be closed, or another's.
@@ -190,7 +190,7 @@ class OtherRank {
       for (const HostAddress& place : resolve_host(settings_.host, static_cast<uint16_t>(settings_.port), reason))
         if (try_to_join(place, deadline, reason)) return;
       if (SteadyClock::now() >= deadline)
-        fail_to_meet(settings_, fmt::format("rank 0 did not answer within {:g} s: {}", settings_.seconds, reason),
+        fail_rendezvous(settings_, fmt::format("rank 0 did not answer within {:g} s: {}", settings_.seconds, reason),
                      k_missing_hint);
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -199,62 +199,62 @@ class OtherRank {
   bool try_to_join(const HostAddress& place, Deadline deadline, std::string& reason) {
     auto socket = connect_to(place, std::min(deadline, deadline_in(k_answer_seconds)), reason);
     if (!socket) return false;
-    open_reception(*socket);
-    MeetingHello hello{MeetingHello::Purpose::join, static_cast<uint32_t>(settings_.size),
+    open_listener(*socket);
+    RendezvousHello hello{RendezvousHello::Purpose::join, static_cast<uint32_t>(settings_.size),
                        static_cast<uint32_t>(settings_.rank)};
-    hello.port = own_address(reception_->listener()).port;
+    hello.port = own_address(listener_->socket()).port;
     hello.run = hash_of_run(settings_.run);
     hello.version = program_version();
     const Deadline soon = std::min(deadline, deadline_in(k_answer_seconds));
-    const auto word = send_all(*socket, print_hello(hello), soon) ? hear(*socket, soon) : std::nullopt;
-    if (!word) {
+    const auto message = send_all(*socket, print_hello(hello), soon) ? receive_message(*socket, soon) : std::nullopt;
+    if (!message) {
       reason = "what answers there is not rank 0 of this training: another program may hold the port";
       return false;
     }
-    refuse_unless_noted(*word);
+    refuse_unless_noted(*message);
     first_place_ = place;
     control_ = std::move(*socket);
     return true;
   }
 
   // Other machines need not reach this rank where all are on one.
-  void open_reception(const Socket& to_first) {
-    if (reception_) return;
+  void open_listener(const Socket& to_first) {
+    if (listener_) return;
     const HostAddress own = own_address(to_first);
     const bool closed = settings_.one_machine && is_loopback(own);
-    reception_.emplace(listen_at(closed ? std::optional(own) : std::nullopt, 0));
+    listener_.emplace(listen_at(closed ? std::optional(own) : std::nullopt, 0));
   }
 
-  void refuse_unless_noted(const MeetingWord& word) {
-    switch (word.verdict) {
+  void refuse_unless_noted(const RendezvousMessage& message) {
+    switch (message.verdict) {
       case Verdict::noted: return;
       case Verdict::other_version:
-        fail_to_meet(settings_, fmt::format("rank 0 runs tprimat {}, this rank {}", word.version, program_version()),
+        fail_rendezvous(settings_, fmt::format("rank 0 runs tprimat {}, this rank {}", message.version, program_version()),
                      "run the same program on every machine");
       case Verdict::other_size:
-        fail_to_meet(
+        fail_rendezvous(
             settings_,
-            fmt::format("rank 0 was started as one of {} ranks, this one as one of {}", word.number, settings_.size),
+            fmt::format("rank 0 was started as one of {} ranks, this one as one of {}", message.number, settings_.size),
             "WORLD_SIZE must be the same everywhere; does another training use this port?");
       case Verdict::other_run:
-        fail_to_meet(settings_, "rank 0 belongs to another run, or to another attempt of it",
+        fail_rendezvous(settings_, "rank 0 belongs to another run, or to another attempt of it",
                      "give each run a MASTER_PORT of its own");
       case Verdict::rank_taken:
-        fail_to_meet(settings_, fmt::format("another process has come as rank {}", settings_.rank),
+        fail_rendezvous(settings_, fmt::format("another process has come as rank {}", settings_.rank),
                      "RANK must differ from rank to rank; does another training use this port?");
-      default: fail_to_meet(settings_, "rank 0 said something else than was due", "");
+      default: fail_rendezvous(settings_, "rank 0 said something else than was due", "");
     }
   }
 
   // Rank 0 knows how long it waits; what is added lets it say so first.
-  MeetingTable await_table() {
-    const auto word = hear(control_, deadline_in(settings_.seconds + k_answer_seconds));
-    if (word && word->verdict == Verdict::missing)
-      fail_to_meet(settings_,
-                   fmt::format("{} of {} ranks did not come; the first of them is rank {}", word->number,
-                               settings_.size, word->first),
+  RendezvousTable receive_table() {
+    const auto message = receive_message(control_, deadline_in(settings_.seconds + k_answer_seconds));
+    if (message && message->verdict == Verdict::missing)
+      fail_rendezvous(settings_,
+                   fmt::format("{} of {} ranks did not come; the first of them is rank {}", message->number,
+                               settings_.size, message->first),
                    k_missing_hint);
-    if (!word || word->verdict != Verdict::welcome) fail_with_first();
+    if (!message || message->verdict != Verdict::welcome) fail_with_first();
     std::vector<std::byte> bytes(table_bytes(settings_.size));
     if (!receive_all(control_, bytes, deadline_in(k_answer_seconds))) fail_with_first();
     const auto table = parse_table(bytes, settings_.size);
@@ -263,20 +263,20 @@ class OtherRank {
   }
 
   // A rank that rank 0 saw at its own loopback interface is on rank 0's machine.
-  HostAddress place_to_reach(const MeetingTable& table, int rank) const {
+  HostAddress place_to_reach(const RendezvousTable& table, int rank) const {
     if (rank == 0) return first_place_;
     HostAddress place = table.places[static_cast<size_t>(rank)];
     if (is_loopback(place) && !is_loopback(first_place_)) place.bytes = first_place_.bytes;
     return place;
   }
 
-  const MeetingSettings& settings_;
-  std::optional<Reception> reception_;
+  const RendezvousSettings& settings_;
+  std::optional<Listener> listener_;
   HostAddress first_place_;
   Socket control_;
 };
 
-Socket listen_for_all(const MeetingSettings& settings) {
+Socket listen_for_all(const RendezvousSettings& settings) {
   const auto port = static_cast<uint16_t>(settings.port);
   std::string reason;
   const std::vector<HostAddress> places = resolve_host(settings.host, port, reason);
@@ -286,20 +286,20 @@ Socket listen_for_all(const MeetingSettings& settings) {
 
 }  // namespace
 
-MetRanks meet_as_first(Socket listener, const MeetingSettings& settings) {
+ConnectedRanks rendezvous_as_first(Socket listener, const RendezvousSettings& settings) {
   allow_sockets(settings.size);
   return FirstRank(std::move(listener), settings).meet();
 }
 
-MetRanks meet_as_other(const MeetingSettings& settings) {
+ConnectedRanks rendezvous_as_other(const RendezvousSettings& settings) {
   allow_sockets(settings.size);
   return OtherRank(settings).meet();
 }
 
-MetRanks meet_ranks(const MeetingSettings& settings) {
+ConnectedRanks connect_ranks(const RendezvousSettings& settings) {
   if (settings.size > k_max_tcp_ranks)
-    fail_to_meet(settings, fmt::format("{} ranks are more than {}", settings.size, k_max_tcp_ranks), "use MPI");
-  return settings.rank == 0 ? meet_as_first(listen_for_all(settings), settings) : meet_as_other(settings);
+    fail_rendezvous(settings, fmt::format("{} ranks are more than {}", settings.size, k_max_tcp_ranks), "use MPI");
+  return settings.rank == 0 ? rendezvous_as_first(listen_for_all(settings), settings) : rendezvous_as_other(settings);
 }
 
 }  // namespace tprimat::engine

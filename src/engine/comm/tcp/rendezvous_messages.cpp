@@ -1,4 +1,4 @@
-#include "comm/tcp/meeting_messages.h"
+#include "comm/tcp/rendezvous_messages.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@ namespace tprimat::engine {
 namespace {
 
 constexpr uint64_t k_hello_magic = 0x31'4b4e'4152'5054;  // "TPRANK1"
-constexpr uint64_t k_word_magic = 0x31'4452'4f57'5054;   // "TPWORD1"
+constexpr uint64_t k_message_magic = 0x31'4452'4f57'5054;   // "TPWORD1"
 constexpr size_t k_version_bytes = 32;
 constexpr size_t k_place_bytes = 18;
 
@@ -62,11 +62,11 @@ class ByteReader {
 
 }  // namespace
 
-std::array<std::byte, k_hello_bytes> print_hello(const MeetingHello& hello) {
+std::array<std::byte, k_hello_bytes> print_hello(const RendezvousHello& hello) {
   std::array<std::byte, k_hello_bytes> bytes{};
   ByteWriter writer(bytes);
   writer.number(k_hello_magic);
-  writer.number(k_meeting_protocol);
+  writer.number(k_rendezvous_protocol);
   writer.number(static_cast<uint32_t>(hello.purpose));
   for (const uint32_t each : {hello.size, hello.rank, hello.to, uint32_t{hello.port}}) writer.number(each);
   writer.number(hello.run);
@@ -76,15 +76,15 @@ std::array<std::byte, k_hello_bytes> print_hello(const MeetingHello& hello) {
   return bytes;
 }
 
-std::optional<MeetingHello> parse_hello(std::span<const std::byte> bytes) {
+std::optional<RendezvousHello> parse_hello(std::span<const std::byte> bytes) {
   if (bytes.size() != k_hello_bytes) return std::nullopt;
   ByteReader reader(bytes);
-  if (reader.number<uint64_t>() != k_hello_magic || reader.number<uint32_t>() != k_meeting_protocol)
+  if (reader.number<uint64_t>() != k_hello_magic || reader.number<uint32_t>() != k_rendezvous_protocol)
     return std::nullopt;
-  MeetingHello hello;
+  RendezvousHello hello;
   const auto purpose = reader.number<uint32_t>();
   if (purpose != 1 && purpose != 2) return std::nullopt;
-  hello.purpose = static_cast<MeetingHello::Purpose>(purpose);
+  hello.purpose = static_cast<RendezvousHello::Purpose>(purpose);
   hello.size = reader.number<uint32_t>();
   hello.rank = reader.number<uint32_t>();
   hello.to = reader.number<uint32_t>();
@@ -99,36 +99,36 @@ std::optional<MeetingHello> parse_hello(std::span<const std::byte> bytes) {
   return hello;
 }
 
-std::array<std::byte, k_word_bytes> print_word(const MeetingWord& word) {
-  std::array<std::byte, k_word_bytes> bytes{};
+std::array<std::byte, k_message_bytes> print_message(const RendezvousMessage& message) {
+  std::array<std::byte, k_message_bytes> bytes{};
   ByteWriter writer(bytes);
-  writer.number(k_word_magic);
-  writer.number(k_meeting_protocol);
-  for (const uint32_t each : {static_cast<uint32_t>(word.verdict), word.number, word.first}) writer.number(each);
-  writer.text(word.version, k_version_bytes);
+  writer.number(k_message_magic);
+  writer.number(k_rendezvous_protocol);
+  for (const uint32_t each : {static_cast<uint32_t>(message.verdict), message.number, message.first}) writer.number(each);
+  writer.text(message.version, k_version_bytes);
   CHECK(writer.left() == 0);
   return bytes;
 }
 
-std::optional<MeetingWord> parse_word(std::span<const std::byte> bytes) {
-  if (bytes.size() != k_word_bytes) return std::nullopt;
+std::optional<RendezvousMessage> parse_message(std::span<const std::byte> bytes) {
+  if (bytes.size() != k_message_bytes) return std::nullopt;
   ByteReader reader(bytes);
-  if (reader.number<uint64_t>() != k_word_magic || reader.number<uint32_t>() != k_meeting_protocol) return std::nullopt;
-  MeetingWord word;
+  if (reader.number<uint64_t>() != k_message_magic || reader.number<uint32_t>() != k_rendezvous_protocol) return std::nullopt;
+  RendezvousMessage message;
   const auto verdict = reader.number<uint32_t>();
-  if (verdict < 1 || verdict > static_cast<uint32_t>(MeetingWord::Verdict::missing)) return std::nullopt;
-  word.verdict = static_cast<MeetingWord::Verdict>(verdict);
-  word.number = reader.number<uint32_t>();
-  word.first = reader.number<uint32_t>();
+  if (verdict < 1 || verdict > static_cast<uint32_t>(RendezvousMessage::Verdict::missing)) return std::nullopt;
+  message.verdict = static_cast<RendezvousMessage::Verdict>(verdict);
+  message.number = reader.number<uint32_t>();
+  message.first = reader.number<uint32_t>();
   const auto version = reader.text(k_version_bytes);
   if (!version) return std::nullopt;
-  word.version = *version;
-  return word;
+  message.version = *version;
+  return message;
 }
 
 size_t table_bytes(int ranks) { return sizeof(RunToken) + static_cast<size_t>(ranks) * k_place_bytes; }
 
-std::vector<std::byte> print_table(const MeetingTable& table) {
+std::vector<std::byte> print_table(const RendezvousTable& table) {
   std::vector<std::byte> bytes(table_bytes(static_cast<int>(table.places.size())));
   ByteWriter writer(bytes);
   writer.raw(table.token);
@@ -139,10 +139,10 @@ std::vector<std::byte> print_table(const MeetingTable& table) {
   return bytes;
 }
 
-std::optional<MeetingTable> parse_table(std::span<const std::byte> bytes, int ranks) {
+std::optional<RendezvousTable> parse_table(std::span<const std::byte> bytes, int ranks) {
   if (ranks < 1 || ranks > k_max_tcp_ranks || bytes.size() != table_bytes(ranks)) return std::nullopt;
   ByteReader reader(bytes);
-  MeetingTable table;
+  RendezvousTable table;
   reader.raw(table.token);
   for (int rank = 0; rank < ranks; ++rank) {
     HostAddress& place = table.places.emplace_back();

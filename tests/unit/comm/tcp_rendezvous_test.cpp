@@ -1,4 +1,4 @@
-#include "comm/tcp/meeting.h"
+#include "comm/tcp/rendezvous.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/tcp/meeting_place.h"
+#include "comm/tcp/rendezvous_address.h"
 
 namespace tprimat::engine {
 namespace {
 
-MeetingSettings settings_of(int rank, int size, int port, double seconds = 30) {
-  MeetingSettings settings;
+RendezvousSettings settings_of(int rank, int size, int port, double seconds = 30) {
+  RendezvousSettings settings;
   settings.rank = rank;
   settings.size = size;
   settings.host = "127.0.0.1";
@@ -26,9 +26,9 @@ MeetingSettings settings_of(int rank, int size, int port, double seconds = 30) {
 
 Socket listen_here() { return listen_at(ipv4_address({127, 0, 0, 1}, 0), 0); }
 
-// What each side of a meeting came to: its ranks, or the sentence of its error.
+// What each side of a rendezvous came to: its ranks, or the sentence of its error.
 struct Outcome {
-  MetRanks met;
+  ConnectedRanks met;
   std::string error;
 };
 
@@ -44,11 +44,11 @@ Outcome outcome_of(const Meet& meet) {
 
 // Rank 0 listens while `others(port)` does what it does.
 template <class Others>
-Outcome outcome_of_first(MeetingSettings settings, const Others& others) {
+Outcome outcome_of_first(RendezvousSettings settings, const Others& others) {
   Socket listener = listen_here();
   settings.port = own_address(listener).port;
   Outcome first;
-  std::thread thread([&] { first = outcome_of([&] { return meet_as_first(std::move(listener), settings); }); });
+  std::thread thread([&] { first = outcome_of([&] { return rendezvous_as_first(std::move(listener), settings); }); });
   others(settings.port);
   thread.join();
   return first;
@@ -65,14 +65,14 @@ void say_bytes(const Socket& socket, const std::string& text) {
   send_all(socket, std::as_bytes(std::span(text)), deadline_in(10));
 }
 
-TEST(Meeting, BringsAllRanksTogether) {
+TEST(Rendezvous, BringsAllRanksTogether) {
   constexpr int k_ranks = 5;
   std::vector<Outcome> others(k_ranks);
   const Outcome first = outcome_of_first(settings_of(0, k_ranks, 0), [&](int port) {
     std::vector<std::thread> threads;
     for (int rank = k_ranks - 1; rank > 0; --rank)
       threads.emplace_back([&, rank] {
-        others[static_cast<size_t>(rank)] = outcome_of([&] { return meet_as_other(settings_of(rank, k_ranks, port)); });
+        others[static_cast<size_t>(rank)] = outcome_of([&] { return rendezvous_as_other(settings_of(rank, k_ranks, port)); });
       });
     for (std::thread& thread : threads) thread.join();
   });
@@ -87,48 +87,48 @@ TEST(Meeting, BringsAllRanksTogether) {
   }
 }
 
-TEST(Meeting, NamesTheRanksThatDidNotCome) {
+TEST(Rendezvous, NamesTheRanksThatDidNotCome) {
   Outcome second;
   const Outcome first = outcome_of_first(settings_of(0, 4, 0, 1), [&](int port) {
-    second = outcome_of([&] { return meet_as_other(settings_of(2, 4, port, 1)); });
+    second = outcome_of([&] { return rendezvous_as_other(settings_of(2, 4, port, 1)); });
   });
   EXPECT_TRUE(holds(first.error, "2 of 4 ranks did not come within 1 s: ranks 1, 3")) << first.error;
   EXPECT_TRUE(holds(first.error, "127.0.0.1:")) << first.error;
-  EXPECT_TRUE(holds(first.error, "TPRIMAT_MEETING_TIMEOUT")) << first.error;
+  EXPECT_TRUE(holds(first.error, "TPRIMAT_RENDEZVOUS_TIMEOUT")) << first.error;
   EXPECT_TRUE(holds(second.error, "2 of 4 ranks did not come; the first of them is rank 1")) << second.error;
 }
 
-TEST(Meeting, WhereRankZeroIsNotEndsInTime) {
+TEST(Rendezvous, WhereRankZeroIsNotEndsInTime) {
   int port = 0;
   {
     const Socket listener = listen_here();
     port = own_address(listener).port;
   }
-  const Outcome alone = outcome_of([&] { return meet_as_other(settings_of(1, 2, port, 1)); });
+  const Outcome alone = outcome_of([&] { return rendezvous_as_other(settings_of(1, 2, port, 1)); });
   EXPECT_TRUE(holds(alone.error, "rank 0 did not answer within 1 s: Connection refused")) << alone.error;
 }
 
-TEST(Meeting, ANameWithoutAnAddressIsNamed) {
-  MeetingSettings settings = settings_of(1, 2, 1, 1);
+TEST(Rendezvous, ANameWithoutAnAddressIsNamed) {
+  RendezvousSettings settings = settings_of(1, 2, 1, 1);
   settings.host = "no such host";
-  const Outcome alone = outcome_of([&] { return meet_as_other(settings); });
+  const Outcome alone = outcome_of([&] { return rendezvous_as_other(settings); });
   EXPECT_TRUE(holds(alone.error, "no such host:1")) << alone.error;
 }
 
-TEST(Meeting, AnotherProgramAtThePortIsNotRankZero) {
+TEST(Rendezvous, AnotherProgramAtThePortIsNotRankZero) {
   const Socket listener = listen_here();
   std::atomic<bool> done = false;
   std::thread server([&] {
     while (!done)
-      if (const auto guest = accept_connection(listener)) say_bytes(*guest, std::string(200, 'x'));
+      if (const auto peer = accept_connection(listener)) say_bytes(*peer, std::string(200, 'x'));
   });
-  const Outcome alone = outcome_of([&] { return meet_as_other(settings_of(1, 2, own_address(listener).port, 1)); });
+  const Outcome alone = outcome_of([&] { return rendezvous_as_other(settings_of(1, 2, own_address(listener).port, 1)); });
   done = true;
   server.join();
   EXPECT_TRUE(holds(alone.error, "is not rank 0 of this training")) << alone.error;
 }
 
-TEST(Meeting, StrangersAreIgnored) {
+TEST(Rendezvous, StrangersAreIgnored) {
   Outcome second;
   std::vector<Socket> strangers;
   const Outcome first = outcome_of_first(settings_of(0, 2, 0), [&](int port) {
@@ -138,36 +138,36 @@ TEST(Meeting, StrangersAreIgnored) {
       if (i % 7 == 0) say_bytes(strangers.back(), std::string(1000, '\xff'));
       if (i % 11 == 0) strangers.pop_back();
     }
-    second = outcome_of([&] { return meet_as_other(settings_of(1, 2, port)); });
+    second = outcome_of([&] { return rendezvous_as_other(settings_of(1, 2, port)); });
   });
   EXPECT_EQ(first.error, "");
   EXPECT_EQ(second.error, "");
 }
 
-TEST(Meeting, RefusesWhoDoesNotBelongToIt) {
+TEST(Rendezvous, RefusesWhoDoesNotBelongToIt) {
   std::vector<std::string> refused;
   Outcome second;
-  MeetingSettings first_settings = settings_of(0, 3, 0, 30);
+  RendezvousSettings first_settings = settings_of(0, 3, 0, 30);
   first_settings.run = "this/0";
   const Outcome first = outcome_of_first(first_settings, [&](int port) {
-    MeetingSettings other = settings_of(1, 3, port);
+    RendezvousSettings other = settings_of(1, 3, port);
     other.run = "this/0";
-    std::thread good([&, other] { second = outcome_of([&] { return meet_as_other(other); }); });
-    const auto refuse = [&](MeetingSettings settings) {
-      refused.push_back(outcome_of([&] { return meet_as_other(settings); }).error);
+    std::thread good([&, other] { second = outcome_of([&] { return rendezvous_as_other(other); }); });
+    const auto refuse = [&](RendezvousSettings settings) {
+      refused.push_back(outcome_of([&] { return rendezvous_as_other(settings); }).error);
     };
-    MeetingSettings stale = other;
+    RendezvousSettings stale = other;
     stale.rank = 2;
     stale.run = "this/1";
     refuse(stale);
-    MeetingSettings larger = settings_of(3, 4, port);
+    RendezvousSettings larger = settings_of(3, 4, port);
     larger.run = "this/0";
     refuse(larger);
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     refuse(other);  // once rank 1 is there
-    MeetingSettings last = other;
+    RendezvousSettings last = other;
     last.rank = 2;
-    EXPECT_EQ(outcome_of([&] { return meet_as_other(last); }).error, "");
+    EXPECT_EQ(outcome_of([&] { return rendezvous_as_other(last); }).error, "");
     good.join();
   });
   EXPECT_EQ(first.error, "");
@@ -179,26 +179,26 @@ TEST(Meeting, RefusesWhoDoesNotBelongToIt) {
 }
 
 // A process that says a hello of its own making.
-std::optional<MeetingWord> answer_to(int port, const MeetingHello& hello) {
+std::optional<RendezvousMessage> answer_to(int port, const RendezvousHello& hello) {
   const auto socket = connect_here(port);
-  std::array<std::byte, k_word_bytes> bytes{};
+  std::array<std::byte, k_message_bytes> bytes{};
   if (!socket || !send_all(*socket, print_hello(hello), deadline_in(10))) return std::nullopt;
   if (!receive_all(*socket, bytes, deadline_in(2))) return std::nullopt;
-  return parse_word(bytes);
+  return parse_message(bytes);
 }
 
-TEST(Meeting, AnotherVersionAndAWrongTokenAreRefused) {
+TEST(Rendezvous, AnotherVersionAndAWrongTokenAreRefused) {
   Outcome second;
   const Outcome first = outcome_of_first(settings_of(0, 2, 0), [&](int port) {
-    MeetingHello hello;
+    RendezvousHello hello;
     hello.size = 2;
     hello.rank = 1;
     hello.version = "0.0.0";
-    const auto word = answer_to(port, hello);
-    EXPECT_TRUE(word && word->verdict == MeetingWord::Verdict::other_version && !word->version.empty());
-    hello.purpose = MeetingHello::Purpose::pair;
+    const auto message = answer_to(port, hello);
+    EXPECT_TRUE(message && message->verdict == RendezvousMessage::Verdict::other_version && !message->version.empty());
+    hello.purpose = RendezvousHello::Purpose::pair;
     EXPECT_FALSE(answer_to(port, hello).has_value());
-    second = outcome_of([&] { return meet_as_other(settings_of(1, 2, port)); });
+    second = outcome_of([&] { return rendezvous_as_other(settings_of(1, 2, port)); });
   });
   EXPECT_EQ(first.error, "");
   EXPECT_EQ(second.error, "");
@@ -207,51 +207,51 @@ TEST(Meeting, AnotherVersionAndAWrongTokenAreRefused) {
 void come_and_leave(int port, bool connects) {
   Socket listener = listen_here();
   const auto socket = connect_here(port);
-  MeetingHello hello;
+  RendezvousHello hello;
   hello.size = 3;
   hello.rank = 2;
   hello.port = own_address(listener).port;
   hello.version = answer_to(port, hello)->version;  // refused, and told the version
   hello.run = 14695981039346656037u;                // of a run without a name
   EXPECT_TRUE(send_all(*socket, print_hello(hello), deadline_in(10)));
-  std::vector<std::byte> bytes(2 * k_word_bytes + table_bytes(3));
+  std::vector<std::byte> bytes(2 * k_message_bytes + table_bytes(3));
   EXPECT_TRUE(receive_all(*socket, bytes, deadline_in(10)));
   if (!connects) return;
-  hello.purpose = MeetingHello::Purpose::pair;
-  std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()) + 2 * k_word_bytes, hello.token.size(),
+  hello.purpose = RendezvousHello::Purpose::pair;
+  std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()) + 2 * k_message_bytes, hello.token.size(),
               hello.token.begin());
-  const auto word = answer_to(port, hello);
-  EXPECT_TRUE(word && word->verdict == MeetingWord::Verdict::noted);
+  const auto message = answer_to(port, hello);
+  EXPECT_TRUE(message && message->verdict == RendezvousMessage::Verdict::noted);
 }
 
 // Rank 2 comes, learns the table and goes, before or after it connected to rank 0: neither of the others waits for it
 // till the end.
-class MeetingOfThree : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(, MeetingOfThree, testing::Bool());
+class RendezvousOfThree : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(, RendezvousOfThree, testing::Bool());
 
-TEST_P(MeetingOfThree, ARankThatLeavesEndsItForAll) {
+TEST_P(RendezvousOfThree, ARankThatLeavesEndsItForAll) {
   Outcome second;
   const Outcome first = outcome_of_first(settings_of(0, 3, 0), [&](int port) {
-    std::thread good([&] { second = outcome_of([&] { return meet_as_other(settings_of(1, 3, port)); }); });
+    std::thread good([&] { second = outcome_of([&] { return rendezvous_as_other(settings_of(1, 3, port)); }); });
     Outcome third = outcome_of([&] {
       come_and_leave(port, GetParam());
-      return MetRanks();
+      return ConnectedRanks();
     });
     EXPECT_EQ(third.error, "");
     good.join();
   });
   EXPECT_TRUE(holds(first.error, "rank 2 came and left again")) << first.error;
-  EXPECT_TRUE(holds(second.error, "rank 0 left the meeting")) << second.error;
+  EXPECT_TRUE(holds(second.error, "rank 0 left the rendezvous")) << second.error;
 }
 
-TEST(MeetingSettings, AreThoseOfTheEnvironment) {
+TEST(RendezvousSettings, AreThoseOfTheEnvironment) {
   std::map<std::string, std::string> variables = {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
   const auto read = [&](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
   };
-  const LauncherPlace place{5, 8, 1, 4, RankMeeting::tcp};
-  MeetingSettings settings = read_meeting_settings(read, place);
+  const LauncherPlace place{5, 8, 1, 4, RendezvousKind::tcp};
+  RendezvousSettings settings = read_rendezvous_settings(read, place);
   EXPECT_EQ(settings.rank, 5);
   EXPECT_EQ(settings.size, 8);
   EXPECT_EQ(settings.host, "node1");
@@ -259,25 +259,25 @@ TEST(MeetingSettings, AreThoseOfTheEnvironment) {
   EXPECT_EQ(settings.seconds, 300);
   EXPECT_EQ(settings.run, "");
   EXPECT_FALSE(settings.one_machine);
-  EXPECT_TRUE(read_meeting_settings(read, {1, 2, 1, 2, RankMeeting::tcp}).one_machine);
+  EXPECT_TRUE(read_rendezvous_settings(read, {1, 2, 1, 2, RendezvousKind::tcp}).one_machine);
 
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
-  EXPECT_EQ(read_meeting_settings(read, place).port, 29500);
+  EXPECT_EQ(read_rendezvous_settings(read, place).port, 29500);
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "True";  // torchrun itself listens there
   variables["TORCHELASTIC_RUN_ID"] = "none";
   variables["TORCHELASTIC_RESTART_COUNT"] = "2";
-  variables["TPRIMAT_MEETING_TIMEOUT"] = "20";
-  settings = read_meeting_settings(read, place);
+  variables["TPRIMAT_RENDEZVOUS_TIMEOUT"] = "20";
+  settings = read_rendezvous_settings(read, place);
   EXPECT_EQ(settings.port, 29501);
   EXPECT_EQ(settings.run, "none/2");
   EXPECT_EQ(settings.seconds, 20);
-  variables["TPRIMAT_MEETING_PORT"] = "4000";
-  EXPECT_EQ(read_meeting_settings(read, place).port, 4000);
-  variables.erase("TPRIMAT_MEETING_PORT");
+  variables["TPRIMAT_RENDEZVOUS_PORT"] = "4000";
+  EXPECT_EQ(read_rendezvous_settings(read, place).port, 4000);
+  variables.erase("TPRIMAT_RENDEZVOUS_PORT");
   for (const char* port : {"", "0", "65535", "65536", "-1", "x", "29500x"}) {
     variables["MASTER_PORT"] = port;
     try {
-      read_meeting_settings(read, place);
+      read_rendezvous_settings(read, place);
       ADD_FAILURE() << port << " was taken";
     } catch (const Error& error) {
       EXPECT_EQ(error.status(), ExitStatus::usage);

@@ -1,4 +1,4 @@
-#include "comm/tcp/meeting_messages.h"
+#include "comm/tcp/rendezvous_messages.h"
 
 #include <gtest/gtest.h>
 
@@ -7,29 +7,29 @@
 namespace tprimat::engine {
 namespace {
 
-MeetingHello some_hello() {
-  MeetingHello hello{MeetingHello::Purpose::pair, 8, 5, 2, 40123, 0x0123456789abcdef, {}, "0.1.0+abc"};
+RendezvousHello some_hello() {
+  RendezvousHello hello{RendezvousHello::Purpose::pair, 8, 5, 2, 40123, 0x0123456789abcdef, {}, "0.1.0+abc"};
   for (size_t i = 0; i < hello.token.size(); ++i) hello.token[i] = static_cast<uint8_t>(i * 17);
   return hello;
 }
 
-TEST(MeetingHello, ComesBackAsItWasPrinted) {
-  const MeetingHello hello = some_hello();
+TEST(RendezvousHello, ComesBackAsItWasPrinted) {
+  const RendezvousHello hello = some_hello();
   EXPECT_EQ(parse_hello(print_hello(hello)), hello);
 }
 
-TEST(MeetingHello, WhatNoRankSaysIsNone) {
+TEST(RendezvousHello, WhatNoRankSaysIsNone) {
   const auto spoilt = [](auto&& spoil) {
-    MeetingHello hello = some_hello();
+    RendezvousHello hello = some_hello();
     spoil(hello);
     return parse_hello(print_hello(hello));
   };
-  EXPECT_FALSE(spoilt([](MeetingHello& hello) { hello.rank = 8; }));
-  EXPECT_FALSE(spoilt([](MeetingHello& hello) { hello.to = 8; }));
-  EXPECT_FALSE(spoilt([](MeetingHello& hello) { hello.size = 0; }));
-  EXPECT_FALSE(spoilt([](MeetingHello& hello) { hello.size = 1u << 31; }));
-  EXPECT_FALSE(spoilt([](MeetingHello& hello) { hello.purpose = MeetingHello::Purpose{3}; }));
-  EXPECT_FALSE(spoilt([](MeetingHello& hello) { hello.version = "\x1b[31m"; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.rank = 8; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.to = 8; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.size = 0; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.size = 1u << 31; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.purpose = RendezvousHello::Purpose{3}; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.version = "\x1b[31m"; }));
   const auto bytes = print_hello(some_hello());
   EXPECT_FALSE(parse_hello(std::span(bytes).first(k_hello_bytes - 1)));
   for (size_t i = 0; i < 12; ++i) {  // magic and protocol
@@ -40,17 +40,17 @@ TEST(MeetingHello, WhatNoRankSaysIsNone) {
 }
 
 // Whatever is understood is within its bounds, and is what its print says.
-TEST(MeetingMessages, UnderRandomChangesStayWithinTheirBounds) {
+TEST(RendezvousMessages, UnderRandomChangesStayWithinTheirBounds) {
   std::mt19937 random(1);
   const auto change = [&](auto bytes) {
     for (unsigned i = random() % 6; i-- > 0;) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     return bytes;
   };
-  MeetingTable table;
+  RendezvousTable table;
   for (uint16_t rank = 0; rank < 5; ++rank)
     table.places.push_back(ipv4_address({10, 0, 0, 1}, static_cast<uint16_t>(rank * 1000)));
-  const MeetingWord word{MeetingWord::Verdict::missing, 3, 1, "0.1.0"};
-  ASSERT_EQ(parse_word(print_word(word)), word);
+  const RendezvousMessage message{RendezvousMessage::Verdict::missing, 3, 1, "0.1.0"};
+  ASSERT_EQ(parse_message(print_message(message)), message);
   ASSERT_EQ(parse_table(print_table(table), 5), table);
   int understood = 0;
   for (int round = 0; round < 20'000; ++round) {
@@ -60,8 +60,8 @@ TEST(MeetingMessages, UnderRandomChangesStayWithinTheirBounds) {
       EXPECT_EQ(parse_hello(print_hello(*hello)), hello);
       ++understood;
     }
-    if (const auto other = parse_word(change(print_word(word)))) {
-      EXPECT_EQ(parse_word(print_word(*other)), other);
+    if (const auto other = parse_message(change(print_message(message)))) {
+      EXPECT_EQ(parse_message(print_message(*other)), other);
     }
     if (const auto other = parse_table(change(print_table(table)), 5)) {
       EXPECT_EQ(parse_table(print_table(*other), 5), other);
@@ -70,8 +70,8 @@ TEST(MeetingMessages, UnderRandomChangesStayWithinTheirBounds) {
   EXPECT_GT(understood, 1000);
 }
 
-TEST(MeetingTable, IsOfAsManyRanksAsThereAre) {
-  MeetingTable table;
+TEST(RendezvousTable, IsOfAsManyRanksAsThereAre) {
+  RendezvousTable table;
   table.places.resize(3, ipv4_address({127, 0, 0, 1}, 5));
   const auto bytes = print_table(table);
   EXPECT_EQ(bytes.size(), table_bytes(3));

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/tcp/meeting_messages.h"
+#include "comm/tcp/rendezvous_messages.h"
 #include "comm/tcp/socket.h"
 
 namespace tprimat::engine {
@@ -12,26 +12,26 @@ namespace tprimat::engine {
 // come, say who they are and where they listen themselves, and when all are there rank 0 hands out the table of all
 // places and a token that it drew. Then every rank connects to every lower one, and shows the token; what
 // strangers say is ignored.
-struct MeetingSettings {
+struct RendezvousSettings {
   int rank = 0, size = 1;
   std::string host;  // of rank 0, by name or number
   int port = 0;
-  double seconds = 300;      // until all have come, or the meeting fails
+  double seconds = 300;      // until all have come, or the rendezvous fails
   bool one_machine = false;  // all ranks: nobody listens to other machines
   std::string run;           // what the launcher calls this run; ranks of another one are refused
 };
 
-struct MetRanks {
+struct ConnectedRanks {
   int rank = 0, size = 1;
   std::vector<Socket> peers;     // to each rank; the own one is closed
   std::vector<Socket> controls;  // of rank 0 to each rank, of the others to rank 0: tell that a rank has gone
 };
 
 // Throws Error that names the ranks that did not come, or why this rank was refused.
-MetRanks meet_ranks(const MeetingSettings& settings);
+ConnectedRanks connect_ranks(const RendezvousSettings& settings);
 
 // The two sides of it: rank 0, which listens already, and the others.
-MetRanks meet_as_first(Socket listener, const MeetingSettings& settings);
-MetRanks meet_as_other(const MeetingSettings& settings);
+ConnectedRanks rendezvous_as_first(Socket listener, const RendezvousSettings& settings);
+ConnectedRanks rendezvous_as_other(const RendezvousSettings& settings);
 
 }  // namespace tprimat::engine

@@ -1,4 +1,4 @@
-#include "comm/tcp/meeting_talk.h"
+#include "comm/tcp/rendezvous_exchange.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,13 +18,13 @@ constexpr size_t k_max_named = 16;  // ranks in a sentence
 
 }  // namespace
 
-std::string meeting_place_of(const MeetingSettings& settings) {
+std::string rendezvous_address(const RendezvousSettings& settings) {
   return fmt::format("{}:{}", settings.host, settings.port);
 }
 
-void fail_to_meet(const MeetingSettings& settings, const std::string& what, const std::string& hint) {
+void fail_rendezvous(const RendezvousSettings& settings, const std::string& what, const std::string& hint) {
   throw Error(
-      Problem{what, fmt::format("rank {} at the meeting of the ranks, {}", settings.rank, meeting_place_of(settings)),
+      Problem{what, fmt::format("rank {} at the rendezvous of the ranks, {}", settings.rank, rendezvous_address(settings)),
               hint},
       ExitStatus::work_failed);
 }
@@ -42,19 +42,19 @@ bool has_left(const Socket& socket) {
   return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-bool has_said_a_word(const Socket& socket) {
-  std::array<std::byte, k_word_bytes> bytes{};
+bool has_message(const Socket& socket) {
+  std::array<std::byte, k_message_bytes> bytes{};
   return ::recv(socket.descriptor(), bytes.data(), bytes.size(), MSG_PEEK) == static_cast<ssize_t>(bytes.size());
 }
 
-bool say(const Socket& socket, const MeetingWord& word) {
-  return send_all(socket, print_word(word), deadline_in(k_answer_seconds));
+bool send_message(const Socket& socket, const RendezvousMessage& message) {
+  return send_all(socket, print_message(message), deadline_in(k_answer_seconds));
 }
 
-std::optional<MeetingWord> hear(const Socket& socket, Deadline deadline) {
-  std::array<std::byte, k_word_bytes> bytes{};
+std::optional<RendezvousMessage> receive_message(const Socket& socket, Deadline deadline) {
+  std::array<std::byte, k_message_bytes> bytes{};
   if (!receive_all(socket, bytes, deadline)) return std::nullopt;
-  return parse_word(bytes);
+  return parse_message(bytes);
 }
 
 std::string list_ranks(const std::vector<int>& ranks) {
