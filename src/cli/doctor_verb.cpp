@@ -154,7 +154,8 @@ void add_doctor_verb(CommandLine& program, Session& session) {
   verb->add_option("--framework", options->frameworks, "Frameworks that must run here; exit status 4 where one cannot")
       ->type_name("LIST")
       ->delimiter(',');
-  verb->add_option("--output", options->output, "Folder of results, for its room (default: that of the configuration)")
+  verb->add_option("--output", options->output,
+                   "Folder of results, to check its free space (default: that of the configuration)")
       ->type_name("DIR");
   verb->add_option("--install", options->install, "Install these frameworks instead, from pinned lists of packages")
       ->type_name("LIST")

@@ -186,7 +186,7 @@ blas::Status set_preference(blas::Preference preference, int attribute, const vo
 
 // As the library, it wants 16 bytes' alignment for 8-bit numbers and what epilogues keep.
 blas::Status find_candidates(blas::Handle handle, blas::Operation operation, blas::Layout a, blas::Layout b,
-                             blas::Layout, blas::Layout d, blas::Preference preference, int room,
+                             blas::Layout, blas::Layout d, blas::Preference preference, int capacity,
                              blas::Candidate* candidates, int* count) {
   ++blas_habits().searches;
   *count = 0;
@@ -199,7 +199,7 @@ blas::Status find_candidates(blas::Handle handle, blas::Operation operation, bla
   if (op.epilogue != blas::BlasEpilogue::none && !blas_habits().knows_epilogues) return k_not_supported;
   if (op.compute == blas::k_compute_tf32 && !blas_habits().knows_tf32) return k_not_supported;
   if (op.aux != nullptr && op.aux_stride % 8 != 0) return k_not_supported;
-  *count = std::min(room, blas_habits().candidates);
+  *count = std::min(capacity, blas_habits().candidates);
   for (int i = 0; i < *count; ++i) {
     candidates[i] = {};
     candidates[i].algorithm.data[0] = static_cast<uint64_t>(i);

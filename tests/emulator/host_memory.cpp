@@ -87,8 +87,8 @@ std::byte* take_memory(size_t bytes) {
   static const bool watched = (watch_faults(), true);
   CHECK(watched);
   const size_t alignment = bytes < k_huge_page ? k_alignment : k_huge_page;
-  const size_t used = round_to(bytes, k_alignment), room = round_to(used, k_page);
-  const size_t mapped_bytes = round_to(room + alignment, k_page) + 2 * k_page;
+  const size_t used = round_to(bytes, k_alignment), rounded = round_to(used, k_page);
+  const size_t mapped_bytes = round_to(rounded + alignment, k_page) + 2 * k_page;
   void* const mapped = ::mmap(nullptr, mapped_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   Taken taken;
@@ -98,7 +98,7 @@ std::byte* take_memory(size_t bytes) {
   if (alignment == k_huge_page) {
     const auto address = reinterpret_cast<uintptr_t>(mapped);
     taken.start = taken.mapped + (round_to(address, k_huge_page) - address);
-    taken.open_bytes = static_cast<size_t>(taken.start - taken.mapped) + room;
+    taken.open_bytes = static_cast<size_t>(taken.start - taken.mapped) + rounded;
   } else {
     taken.start = taken.mapped + taken.open_bytes - used;
   }

@@ -100,8 +100,8 @@ class SharedGroup {
     for (int64_t i = 0; i < bytes;) {
       const int64_t written = pipe.channel->written.load();
       wait_until([&] { return written - pipe.channel->read.load() < k_channel_bytes; });
-      const int64_t room = k_channel_bytes - (written - pipe.channel->read.load()),
-                    piece = std::min({bytes - i, room, k_channel_bytes - written % k_channel_bytes});
+      const int64_t space = k_channel_bytes - (written - pipe.channel->read.load()),
+                    piece = std::min({bytes - i, space, k_channel_bytes - written % k_channel_bytes});
       std::memcpy(pipe.data + written % k_channel_bytes, from + i, static_cast<size_t>(piece));
       pipe.channel->written = written + piece;
       i += piece;

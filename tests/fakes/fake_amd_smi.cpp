@@ -117,14 +117,14 @@ int amdsmi_get_power_info(void* device, void* info) {
   if (const int state = state_of(device); state != k_success) return state;
   const uint32_t now = fake::lie("power_absurd") != 0 ? 1U << 31 : fake::lie("power_unknown") != 0 ? ~0U : k_watts;
   const struct {
-    uint32_t current, average, voltages[3], limit, room[11];
+    uint32_t current, average, voltages[3], limit, reserved[11];
   } old{now, ~0U, {757, 801, 1203}, 750, {}};
   const struct {
     uint64_t socket;
     uint32_t current, average;
     uint64_t voltages[3];
     uint32_t limit;
-    uint64_t room[18];
+    uint64_t reserved[18];
   } info_26{0, now, ~0U, {757, 801, 1203}, 750, {}};
   if (version() < k_rocm_6_4)
     std::memcpy(info, &old, sizeof old);

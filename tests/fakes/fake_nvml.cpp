@@ -119,7 +119,7 @@ int nvmlDeviceGetCurrPcieLinkWidth(void* device, unsigned int* lanes) {
 }
 int nvmlDeviceGetMaxPcieLinkWidth(void* device, unsigned int* lanes) { ANSWER(device, lanes, 16U); }
 // Processes in $FAKE_GPU_PROCESSES, numbers with spaces between them: each holds 3 GB of the first GPU. The second one
-// does not know how much process 4711 holds, and has more processes than a caller may have room for.
+// does not know how much process 4711 holds, and has more processes than a caller may expect.
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned int* count, void* list) {
   struct Process {
     unsigned int process;
@@ -127,18 +127,18 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned int* count, v
     unsigned int gpu_instance, compute_instance;
   };
   constexpr int k_insufficient_size = 7;
-  const unsigned int room = *count;
+  const unsigned int capacity = *count;
   auto* processes = static_cast<Process*>(list);
   if (device_number(device) == 2) {
     constexpr unsigned int k_many = 100;
     *count = k_many;
-    if (room < k_many) return k_insufficient_size;
+    if (capacity < k_many) return k_insufficient_size;
     for (unsigned int i = 0; i < k_many; ++i) processes[i] = {4711 + i, i == 0 ? ~0ULL : 1'000'000ULL, ~0U, ~0U};
     return k_success;
   }
   const char* text = std::getenv("FAKE_GPU_PROCESSES");
   *count = 0;
-  while (text != nullptr && *text != '\0' && *count < room) {
+  while (text != nullptr && *text != '\0' && *count < capacity) {
     char* end = nullptr;
     processes[*count] = {static_cast<unsigned int>(std::strtoul(text, &end, 10)), 3'000'000'000ULL, ~0U, ~0U};
     if (end == text) break;

@@ -97,7 +97,7 @@ def compare_fields(what, ours, theirs, tables):
     for name, [offset, size] in ours.get("fields", {}).items():
         if name in table:
             their_offset, their_size = theirs["fields"][table[name]]
-            size = min(size, their_size) if name == "text" else size  # ours has room for the longest
+            size = min(size, their_size) if name == "text" else size  # ours fits the longest
             found += differ(f"{what}, {name}", [offset, size], [their_offset, their_size])
         elif offset < theirs["size"]:
             found.append(f"{what}, {name}: it should lie behind what the library writes, which are {theirs['size']} bytes")
@@ -105,7 +105,7 @@ def compare_fields(what, ours, theirs, tables):
 
 
 def compare_structs(binding, structs, ours, exact):
-    """exact: sizes are the same, for lists of structs; else ours has room for theirs."""
+    """exact: sizes are the same, for lists of structs; else ours is at least as large."""
     found = []
     for name, counterparts in structs.items():
         for their_name, tables in counterparts.items():

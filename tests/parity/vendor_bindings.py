@@ -70,7 +70,7 @@ class NvmlBinding(Binding):
     def _library(self, calls):
         def enter(symbol, *arguments):
             calls[symbol] = ["integer32", *map(self._describe_value, arguments)]
-            # A list without room is asked for its length: the next call brings room.
+            # A list without space returns its length; the next call brings the space.
             return self.module.NVML_ERROR_INSUFFICIENT_SIZE if None in arguments else self.module.NVML_SUCCESS
 
         class Library:

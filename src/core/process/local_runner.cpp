@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t k_read_size = 64 * 1024;
 // A program that prints line by line would wake us for each: what comes within this time is read together, as long as
-// the pipe has room for it.
+// the pipe can take it.
 constexpr double k_gather_seconds = 0.05;
 constexpr double k_mend_interval_seconds = 1.0;
 constexpr double k_wake_interval_seconds = 0.05;
@@ -309,7 +309,7 @@ class LocalChild : public ChildProcess {
   std::optional<double> time_limit_;
   std::optional<ExitReason::Kind> stop_cause_;
   bool stop_ordered_ = false;
-  bool gathers_ = false;  // output came, and there is room for more
+  bool gathers_ = false;  // output came, and more fits
   size_t pipe_size_ = 0;
   int wait_status_ = 0;
   LineSplitter lines_;

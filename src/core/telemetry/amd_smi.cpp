@@ -27,13 +27,13 @@ std::optional<int64_t> parse_process_number(const std::string& name) {
   return std::stoll(name);
 }
 
-// `list(&count, nullptr)` tells how many there are, and again with room for them which.
+// `list(&count, nullptr)` tells how many there are, and a second call with an array of that size lists them.
 template <class List>
 std::vector<Handle> list_handles(List&& list) {
   uint32_t count = 0;
   if (list(&count, nullptr) != 0 || count == 0) return {};
   count = std::min(count, k_max_handles);
-  std::vector<Handle> handles(k_max_handles, nullptr);  // with room, should there be more by now
+  std::vector<Handle> handles(k_max_handles, nullptr);  // larger, should there be more by now
   if (list(&count, handles.data()) != 0) return {};
   handles.resize(std::min(count, k_max_handles));
   return handles;

@@ -7,7 +7,7 @@
 #include "telemetry/gpu_library.h"
 
 // The few declarations we need of amdsmi.h. Structs differ between versions of the library: each below holds the part
-// that is the same in all the versions that we know, and room for what any version writes behind it.
+// that is the same in all the versions that we know, and reserved space for what any version writes behind it.
 namespace tprimat {
 namespace amd_smi {
 
@@ -26,30 +26,30 @@ constexpr uint32_t k_oldest_known = 24, k_newest_known = 26;
 
 struct Version {
   uint32_t first = 0, second = 0;
-  char room[56] = {};
+  char reserved[56] = {};
 };
 struct Text {  // structs that begin with the string we want: 64 or 256 bytes
   char text[4096] = {};
 };
 struct Activity {
   uint32_t gfx = 0, memory_controller = 0, multimedia = 0;  // percent
-  uint32_t room[61] = {};
+  uint32_t reserved[61] = {};
 };
 struct Clock {
   uint32_t now = 0, lowest = 0, highest = 0;  // MHz
-  uint32_t room[61] = {};
+  uint32_t reserved[61] = {};
 };
 struct PowerCap {
   uint64_t now = 0;  // uW
-  uint64_t room[31] = {};
+  uint64_t reserved[31] = {};
 };
 struct ErrorCount {
   uint64_t correctable = 0, uncorrectable = 0;
-  uint64_t room[30] = {};
+  uint64_t reserved[30] = {};
 };
 struct KfdInfo {
   uint64_t id = 0;  // of the device in /sys/class/kfd
-  uint64_t room[31] = {};
+  uint64_t reserved[31] = {};
 };
 struct Power {
   uint32_t words[128] = {};  // in W; see power_watts()
@@ -63,7 +63,7 @@ struct Metrics {
   uint64_t throttle = 0;  // of the kernel's driver, the same bits for every chip
   char before_residency[304] = {};
   Residency residency;
-  char room[32768 - 112 - 8 - 304 - sizeof(Residency)] = {};
+  char reserved[32768 - 112 - 8 - 304 - sizeof(Residency)] = {};
 };
 
 struct Functions {

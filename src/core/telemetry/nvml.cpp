@@ -123,16 +123,16 @@ class Nvml : public GpuLibrary {
   }
 
  private:
-  // Processes may come between the question how many there are and the next, so there is room for more.
+  // Processes may come between the question how many there are and the next, so the list is larger.
   std::vector<nvml::Process> list_processes(nvml::Device device) const {
     if (call_.processes == nullptr) return {};
     constexpr unsigned int k_most = 1U << 16;
-    for (unsigned int room = 64; room <= k_most; room *= 4) {
-      std::vector<nvml::Process> list(room);
-      unsigned int count = room;
+    for (unsigned int capacity = 64; capacity <= k_most; capacity *= 4) {
+      std::vector<nvml::Process> list(capacity);
+      unsigned int count = capacity;
       const nvml::Status status = call_.processes(device, &count, list.data());
       if (status == nvml::k_insufficient_size) continue;
-      list.resize(status == 0 ? std::min(count, room) : 0);
+      list.resize(status == 0 ? std::min(count, capacity) : 0);
       return list;
     }
     return {};

@@ -52,7 +52,7 @@ struct Functions {
   Status (*mig_mode)(Device, unsigned int* current, unsigned int* pending);
   Status (*pcie_lanes)(Device, unsigned int*);
   Status (*max_pcie_lanes)(Device, unsigned int*);
-  Status (*processes)(Device, unsigned int*, Process*);  // count: room, then how many there are
+  Status (*processes)(Device, unsigned int*, Process*);  // count: capacity, then how many there are
 };
 
 // Calls visit(function, symbol) for each of them; a function of several symbols is the first that the library has.

@@ -54,9 +54,9 @@ struct RocmSmiFunctions {
   RsmiStatus (*busy)(uint32_t, uint32_t*);                              // percent
   RsmiStatus (*frequencies)(uint32_t, int clock, RsmiFrequencies*);     // Hz
   RsmiStatus (*throttle)(uint32_t, uint64_t*);                          // ROCm 6.1 and later
-  RsmiStatus (*processes)(RocmProcess*, uint32_t*);                     // of all devices; count: room, then how many
-  RsmiStatus (*devices_of)(uint32_t process, uint32_t*, uint32_t*);     // their numbers; count: room, then how many
-  RsmiStatus (*process_on)(uint32_t process, uint32_t, RocmProcess*);   // what it uses of one device
+  RsmiStatus (*processes)(RocmProcess*, uint32_t*);                    // of all devices; count: capacity, then how many
+  RsmiStatus (*devices_of)(uint32_t process, uint32_t*, uint32_t*);    // their numbers; count: capacity, then how many
+  RsmiStatus (*process_on)(uint32_t process, uint32_t, RocmProcess*);  // what it uses of one device
 };
 
 RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {

@@ -42,7 +42,7 @@ void PrefetchedSource::read_sample(int64_t index, std::span<int32_t> tokens) con
   spare_.push_back(std::move(*sample));
 }
 
-std::optional<PrefetchedSource::Sample> PrefetchedSource::wait_for_room() {
+std::optional<PrefetchedSource::Sample> PrefetchedSource::wait_for_free_buffer() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ready_.size() < plan_.ahead || stopping_; });
   if (stopping_) return std::nullopt;
@@ -64,7 +64,7 @@ void PrefetchedSource::read(Sample& sample, int64_t index) const {
 
 void PrefetchedSource::run() {
   for (int64_t n = 0;; ++n) {
-    std::optional<Sample> sample = wait_for_room();
+    std::optional<Sample> sample = wait_for_free_buffer();
     const std::optional<int64_t> index = sample ? plan_.sample_at(n) : std::nullopt;
     if (!index) break;
     read(*sample, *index);

@@ -44,7 +44,7 @@ class PrefetchedSource final : public TokenSource {
     std::exception_ptr failure;
   };
   void run();
-  std::optional<Sample> wait_for_room();  // a buffer to fill; absent: stop
+  std::optional<Sample> wait_for_free_buffer();  // a buffer to fill; absent: stop
   std::optional<Sample> take(int64_t index) const;
   void read(Sample& sample, int64_t index) const;
 

@@ -40,7 +40,7 @@ std::string name_of_machine() {
 // A seat as it travels between ranks.
 using SeatBytes = std::array<char, 512>;
 
-void put_text(const std::string& text, char* to, size_t room) { text.copy(to, room - 1); }
+void put_text(const std::string& text, char* to, size_t capacity) { text.copy(to, capacity - 1); }
 
 std::vector<GpuSeat> gather_seats(Communicator& world, const GpuSeat& seat) {
   constexpr size_t half = std::tuple_size_v<SeatBytes> / 2;

@@ -144,7 +144,7 @@ class Explanation {
     return fmt::format("{} rather than {}", dimension.name(mine()), dimension.print(dimension.value(other)));
   }
 
-  // The nearest choice that would be faster with all else alike, if only there were room for it.
+  // The nearest choice that would be faster with all else alike, if only it fitted.
   void add_excluded(const Dimension& dimension) {
     const RankedLayout* nearest = nullptr;
     const auto distance = [&](const RankedLayout& plan) {

@@ -170,7 +170,7 @@ std::string bar_text(const std::string& text, double x, double y, double lift, c
                      lift, size);
 }
 
-// Under a bar: the letter, and the name where there is room for it.
+// Under a bar: the letter, and the name where it fits.
 std::string bar_tics(const ModelGroup& group) {
   std::string tics;
   for (size_t i = 0; i < group.contenders.size(); ++i) {
@@ -201,7 +201,7 @@ struct LegendStyle {
   size_t name_columns, fact_columns;
   double entry_step, line_step;  // shares of the panel's height
 };
-constexpr LegendStyle k_roomy{13, 11, 46, 58, 0.235, 0.048}, k_tight{11, 9, 57, 72, 0.125, 0.036};
+constexpr LegendStyle k_wide{13, 11, 46, 58, 0.235, 0.048}, k_tight{11, 9, 57, 72, 0.125, 0.036};
 
 // Whether the legend's first line says it already, or it says nothing.
 bool is_left_out(RunFactKind kind, const Contender& contender) {
@@ -250,12 +250,12 @@ std::string throughput_labels(const Contender& contender, size_t participants, d
   const Estimate value = *read_figure(contender, rate);
   const auto utilisation = read_figure(contender, mfu);
   const double top = value.high.value_or(value.value);
-  const bool roomy = participants <= 4;
-  const std::string second = utilisation           ? (roomy ? "MFU " + format_figure(mfu, utilisation->value)
-                                                            : fmt::format("{:.0f} %", utilisation->value * 100))
-                             : value.low || !roomy ? ""
-                                                   : "no interval";
-  const std::string first = roomy ? format_figure(rate, value.value) : short_count(value.value);
+  const bool wide = participants <= 4;
+  const std::string second = utilisation          ? (wide ? "MFU " + format_figure(mfu, utilisation->value)
+                                                          : fmt::format("{:.0f} %", utilisation->value * 100))
+                             : value.low || !wide ? ""
+                                                  : "no interval";
+  const std::string first = wide ? format_figure(rate, value.value) : short_count(value.value);
   return bar_text(first, x, top, second.empty() ? 0.7 : 1.7, "12") +
          (second.empty() ? "" : bar_text(second, x, top, 0.6, "10"));
 }
@@ -345,7 +345,7 @@ std::string plot_memory(const ModelGroup& group, const Frame& frame) {
 std::string plot_legend(const ModelGroup& group, const Frame& frame) {
   constexpr size_t k_most = 8;
   const size_t shown = std::min(group.contenders.size(), k_most);
-  const LegendStyle& style = shown <= 4 ? k_roomy : k_tight;
+  const LegendStyle& style = shown <= 4 ? k_wide : k_tight;
   std::string script =
       begin_panel(frame, "runs", "") + "unset tics\nset border 0\nset lmargin 1\nset rmargin 1\nset bmargin 1\n";
   for (size_t i = 0; i < shown; ++i) {

@@ -33,7 +33,7 @@ std::string chart_data(const ChartPanel& panel) {
   return text;
 }
 
-// Room above the curves for the legend.
+// Space above the curves for the legend.
 std::string chart_y_range(const ChartPanel& panel) {
   double low = INFINITY, high = -INFINITY;
   for (const ChartSeries& series : panel.series)

@@ -118,7 +118,7 @@ bool is_safe(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-
 }  // namespace
 
 std::string make_run_name(std::string_view path) {
-  constexpr size_t k_longest_name = 120;  // leaves room for "-2" and endings below the 255 of file systems
+  constexpr size_t k_longest_name = 120;  // with "-2" and an extension, below the 255 of file systems
   std::string name = std::filesystem::path(path).stem().string().substr(0, k_longest_name);
   for (char& c : name)
     if (!is_safe(c)) c = '_';

@@ -161,11 +161,11 @@ std::string print_layout(const LayoutTask& task, const ParallelSpec& layout) {
 std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted) {
   if (const auto sound = find_sound_layout(task, wanted)) return "a layout that passes: " + print_layout(task, *sound);
   const int64_t unit = task.micro_batch_size * task.devices;
-  LayoutTask roomier = task;
-  roomier.global_batch_size = (task.global_batch_size + unit - 1) / unit * unit;
-  if (const auto sound = find_sound_layout(roomier, wanted))
-    return fmt::format("with global_batch_size: {}, a layout that passes: {}", roomier.global_batch_size,
-                       print_layout(roomier, *sound));
+  LayoutTask larger = task;
+  larger.global_batch_size = (task.global_batch_size + unit - 1) / unit * unit;
+  if (const auto sound = find_sound_layout(larger, wanted))
+    return fmt::format("with global_batch_size: {}, a layout that passes: {}", larger.global_batch_size,
+                       print_layout(larger, *sound));
   return fmt::format("no layout of {} devices fits this model; change the number of devices", task.devices);
 }
 

@@ -122,21 +122,21 @@ class LayoutResolver {
 
   void warn_memory(const ParallelSpec& spec) {
     if (!setup_.memory_per_device_gb) return;
-    const double room = *setup_.memory_per_device_gb * 1e9;
+    const double available = *setup_.memory_per_device_gb * 1e9;
     const auto state_bytes = [&](int64_t zero_stage) {
       return estimate_state_bytes(model_, spec, setup_.precision, draft_.experiment.optimizer, zero_stage);
     };
     const double whole = state_bytes(spec.zero_stage);
-    if (whole <= room) return;
+    if (whole <= available) return;
     const double sharded = state_bytes(3);
     const std::string what = fmt::format(
         "{}: weights, gradients and optimizer state of {} take {} per device, {} more than its {}, before any "
         "activation",
-        path_, model_.name, format_gb(whole), format_gb(whole - room), format_gb(room));
+        path_, model_.name, format_gb(whole), format_gb(whole - available), format_gb(available));
     const std::string hint =
-        spec.data > 1 && sharded <= room
+        spec.data > 1 && sharded <= available
             ? fmt::format("sharded over the {} data-parallel ranks (zero_stage: 3, FSDP) it takes {}, with {} to spare",
-                          spec.data, format_gb(sharded), format_gb(room - sharded))
+                          spec.data, format_gb(sharded), format_gb(available - sharded))
             : std::string("use more devices, or more TP and PP");
     draft_.diagnosis.add_warning({what, origin_of(draft_.tree, path_), hint});
   }

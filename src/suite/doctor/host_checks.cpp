@@ -107,9 +107,9 @@ std::vector<MachineFinding> check_memory(const DoctorFacts& facts) {
 static void add_free_space(AreaFindings& findings, double bytes, const std::string& folder) {
   const std::string what = fmt::format("{} are free for results in {}", format_gb(bytes), folder);
   if (bytes < k_no_disk)
-    findings.add(MachineSeverity::broken, what, "make room, or choose another folder with --output");
+    findings.add(MachineSeverity::broken, what, "free some space, or choose another folder with --output");
   else if (bytes < k_little_disk)
-    findings.warn(what, "make room: a checkpoint holds 14 bytes per parameter");
+    findings.warn(what, "free some space: a checkpoint holds 14 bytes per parameter");
   else
     findings.ok(what);
 }

@@ -59,7 +59,7 @@ std::optional<DeviceMemory> memory_of_catalogue(const PlannedRun& run) {
 }
 
 // What is stated counts first, then what the GPU says of itself: parts have more memory than they are sold with.
-std::optional<DeviceMemory> room_of(const PlannedRun& run, const MachineFacts& machine) {
+std::optional<DeviceMemory> device_memory_of(const PlannedRun& run, const MachineFacts& machine) {
   const auto catalogued = memory_of_catalogue(run);
   if (run.setup.memory_per_device_gb && !catalogued)
     return DeviceMemory{*run.setup.memory_per_device_gb * 1e9,
@@ -72,10 +72,10 @@ std::optional<DeviceMemory> room_of(const PlannedRun& run, const MachineFacts& m
   return known ? std::optional(DeviceMemory{known->memory_bytes, known->id}) : std::nullopt;
 }
 
-double bytes_against(const DeviceMemory& room, const planner::Workload& workload,
+double bytes_against(const DeviceMemory& device, const planner::Workload& workload,
                      const planner::ParameterSet& parameters) {
-  return room.ranks > 1 && workload.family->own_trainer ? planner::plan_native_ranks(workload)
-                                                        : planner::estimate_memory(workload, parameters).total();
+  return device.ranks > 1 && workload.family->own_trainer ? planner::plan_native_ranks(workload)
+                                                          : planner::estimate_memory(workload, parameters).total();
 }
 
 // Of other programs the planner has measured figures on GPUs alone.
@@ -180,12 +180,12 @@ int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu) {
 }
 
 std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
-  // Elsewhere than in our own trainer the count is an estimate, and allocators need room to breathe; on a GPU driver
+  // Elsewhere than in our own trainer the count is an estimate, and allocators need spare memory; on a GPU driver
   // and libraries do.
   const double usable = known.workload.family->own_trainer && !known.workload.on_gpu ? 1 : 0.94;
   const FitTask task{
-      usable * known.room->bytes,
-      [&](const planner::Workload& each) { return bytes_against(*known.room, each, planner.parameters); },
+      usable * known.device->bytes,
+      [&](const planner::Workload& each) { return bytes_against(*known.device, each, planner.parameters); },
       [&](const planner::Layout& layout) { return is_accepted(run, layout); }};
   const auto fitting = find_fitting_layout(known.workload, task);
   if (!fitting) return describe_no_fit(*known.workload.family) + suggest_formats(task, known.workload);
@@ -199,11 +199,12 @@ std::string print_planned_layout(const PlannedRun& run) {
 
 Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner) {
   planner::SpecWorkload read = planner::workload_of(run.spec, run.framework, run.platform);
-  Forecast known{std::move(read.workload), std::move(read.missing), {}, room_of(run, machine), 0};
+  Forecast known{std::move(read.workload), std::move(read.missing), {}, device_memory_of(run, machine), 0};
   if (known.missing.empty()) known.missing = missing_on(run.platform, known.workload);
   if (!known.missing.empty()) return known;
   known.memory = planner::estimate_memory(known.workload, planner.parameters);
-  known.needed = known.room ? bytes_against(*known.room, known.workload, planner.parameters) : known.memory->total();
+  known.needed =
+      known.device ? bytes_against(*known.device, known.workload, planner.parameters) : known.memory->total();
   return known;
 }
 
@@ -221,10 +222,12 @@ std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& ma
 
 std::string describe_memory(const Forecast& forecast) {
   if (!forecast.memory) return fmt::format("the planner does not predict {}", forecast.missing);
-  const bool shared = forecast.room && forecast.room->ranks > 1;
-  std::string text = shared ? fmt::format("all {} ranks need {}", forecast.room->ranks, format_memory(forecast.needed))
-                            : fmt::format("the heaviest rank needs {}", format_memory(forecast.needed));
-  if (forecast.room) text += fmt::format(" of {} ({})", format_memory(forecast.room->bytes), forecast.room->source);
+  const bool shared = forecast.device && forecast.device->ranks > 1;
+  std::string text = shared
+                         ? fmt::format("all {} ranks need {}", forecast.device->ranks, format_memory(forecast.needed))
+                         : fmt::format("the heaviest rank needs {}", format_memory(forecast.needed));
+  if (forecast.device)
+    text += fmt::format(" of {} ({})", format_memory(forecast.device->bytes), forecast.device->source);
   if (shared) text += fmt::format("; the heaviest rank {}", format_memory(forecast.memory->total()));
   return text + ": " + list_parts(*forecast.memory);
 }
@@ -233,10 +236,10 @@ Json forecast_to_json(const Forecast& forecast) {
   if (!forecast.memory) return Json{{"not_predicted", forecast.missing}};
   Json json{{"memory_bytes", forecast.memory->total()}, {"bytes", Json::object()}};
   for (const auto& [name, bytes] : forecast.memory->parts()) json["bytes"][name] = bytes;
-  if (!forecast.room) return json;
-  if (forecast.room->ranks > 1) json["all_ranks_bytes"] = forecast.needed;
-  json["device_bytes"] = forecast.room->bytes;
-  json["device_source"] = forecast.room->source;
+  if (!forecast.device) return json;
+  if (forecast.device->ranks > 1) json["all_ranks_bytes"] = forecast.needed;
+  json["device_bytes"] = forecast.device->bytes;
+  json["device_source"] = forecast.device->source;
   json["fits"] = forecast.fits();
   return json;
 }

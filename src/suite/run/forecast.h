@@ -24,9 +24,9 @@ struct Forecast {
   planner::Workload workload;
   std::string missing;                            // why it says nothing; empty where it does
   std::optional<planner::MemoryEstimate> memory;  // of the device that needs most
-  std::optional<DeviceMemory> room;               // where it is known
-  double needed = 0;                              // of the ranks that share that room, together
-  bool fits() const { return !memory || !room || needed <= room->bytes; }
+  std::optional<DeviceMemory> device;             // where it is known
+  double needed = 0;                              // of the ranks that share that memory, together
+  bool fits() const { return !memory || !device || needed <= device->bytes; }
 };
 Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner);
 

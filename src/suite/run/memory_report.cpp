@@ -15,13 +15,15 @@ std::string render_memory_parts(const planner::MemoryEstimate& memory) {
   return render_text(table);
 }
 
-std::string render_room(const Forecast& known, const PlannedRun& run, const planner::PlannerSettings& planner) {
-  if (!known.room) return "memory of the device: not known\n";
-  const std::string room = fmt::format("{} ({})", format_memory(known.room->bytes), known.room->source);
-  const std::string who =
-      known.room->ranks > 1 ? fmt::format("all {} ranks, {}: ", known.room->ranks, format_memory(known.needed)) : "";
-  if (known.fits()) return fmt::format("{}fits into {}\n", who, room);
-  return fmt::format("{}does not fit into {}\n{}\n", who, room, suggest_fitting(run, known, planner));
+std::string render_device_memory(const Forecast& known, const PlannedRun& run,
+                                 const planner::PlannerSettings& planner) {
+  if (!known.device) return "memory of the device: not known\n";
+  const std::string capacity = fmt::format("{} ({})", format_memory(known.device->bytes), known.device->source);
+  const std::string who = known.device->ranks > 1
+                              ? fmt::format("all {} ranks, {}: ", known.device->ranks, format_memory(known.needed))
+                              : "";
+  if (known.fits()) return fmt::format("{}fits into {}\n", who, capacity);
+  return fmt::format("{}does not fit into {}\n{}\n", who, capacity, suggest_fitting(run, known, planner));
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ std::string render_room(const Forecast& known, const PlannedRun& run, const plan
 std::string render_memory(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
   const std::string title = fmt::format("{}, {}\n\n", name_training(run), print_planned_layout(run));
   if (!known.memory) return title + fmt::format("the planner does not predict {}\n", known.missing);
-  return title + render_memory_parts(*known.memory) + "\n" + render_room(known, run, planner);
+  return title + render_memory_parts(*known.memory) + "\n" + render_device_memory(known, run, planner);
 }
 
 }  // namespace tprimat::suite

@@ -65,7 +65,7 @@ std::vector<HostCase> cases_of_storage() {
       {check_storage, [](DoctorFacts& f) { f.output.free_bytes = 1e6; }, "0.00 GB are free", MachineSeverity::broken,
        "--output"},
       {check_storage, [](DoctorFacts& f) { f.output.free_bytes = 1e9; }, "1.00 GB are free", MachineSeverity::warning,
-       "room"},
+       "free some space"},
       {check_storage, [](DoctorFacts& f) { f.output.writable = false; }, "/data cannot be written",
        MachineSeverity::broken, "--output"},
       {check_storage, [](DoctorFacts& f) { f.host.shared_memory_free_bytes = 64e6; }, "/dev/shm",

@@ -19,7 +19,7 @@ constexpr const char* k_megatron =
     "  adam_beta1 ...................................... 0.9\n"
     "  bf16 ............................................ True\n"
     "  check_weight_hash_across_dp_replicas_interval ... None\n"
-    "  a_name_so_long_that_no_dot_has_room_left_after_it  7\n"
+    "  a_name_so_long_that_no_dot_has_any_space_after_it  7\n"
     "  config_logger_dir ............................... \n"
     "  data_path ....................................... ['corpus_text_document']\n"
     "  fp8 ............................................. None\n"
@@ -41,7 +41,7 @@ TEST(Settings, ReadsMegatronsArguments) {
   EXPECT_EQ(log.settings.size(), 16u);
   EXPECT_EQ(setting(log, "adam_beta1"), "0.9");
   EXPECT_EQ(setting(log, "check_weight_hash_across_dp_replicas_interval"), "None");
-  EXPECT_EQ(setting(log, "a_name_so_long_that_no_dot_has_room_left_after_it"), "7");
+  EXPECT_EQ(setting(log, "a_name_so_long_that_no_dot_has_any_space_after_it"), "7");
   EXPECT_EQ(setting(log, "config_logger_dir"), "");
   EXPECT_EQ(log.facts.precision, Precision::bf16);
   EXPECT_EQ(log.facts.global_batch_size, 16);

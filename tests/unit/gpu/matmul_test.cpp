@@ -31,7 +31,7 @@ MatrixView<V> view_of(V* data, int64_t rows, int64_t cols, bool turn, int64_t ga
       turn ? MatrixView<V>{data, cols, rows, rows + gap, 1} : MatrixView<V>{data, rows, cols, cols + gap, 1};
   return turn ? transposed(stored) : stored;
 }
-int64_t room_for(int64_t rows, int64_t cols, int64_t gap) { return rows * cols + gap * std::max(rows, cols); }
+int64_t elements_of(int64_t rows, int64_t cols, int64_t gap) { return rows * cols + gap * std::max(rows, cols); }
 
 template <class T>
 MatrixView<const T> reading(const MatrixView<T>& m) {
@@ -49,8 +49,8 @@ struct Both {
 
 template <class T, class C>
 void compare_product(const Sizes& s, const Variant& v) {
-  Both<T> a(room_for(s.m, s.k, v.gap), 1), b(room_for(s.k, s.n, v.gap), 2);
-  Both<C> c(room_for(s.m, s.n, v.gap), 3);
+  Both<T> a(elements_of(s.m, s.k, v.gap), 1), b(elements_of(s.k, s.n, v.gap), 2);
+  Both<C> c(elements_of(s.m, s.n, v.gap), 3);
   reference::matmul<double, double>(reading(view_of(a.host.data(), s.m, s.k, v.turn_a, v.gap)),
                                     reading(view_of(b.host.data(), s.k, s.n, v.turn_b, v.gap)),
                                     view_of(c.host.data(), s.m, s.n, false, v.gap), v.accumulate);

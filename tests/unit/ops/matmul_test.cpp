@@ -22,14 +22,14 @@ MatrixView<V> view_of(V* data, int64_t rows, int64_t cols, bool turn, int64_t ga
       turn ? MatrixView<V>{data, cols, rows, rows + gap, 1} : MatrixView<V>{data, rows, cols, cols + gap, 1};
   return turn ? transposed(stored) : stored;
 }
-int64_t room_for(int64_t rows, int64_t cols, int64_t gap) { return rows * cols + gap * std::max(rows, cols); }
+int64_t elements_of(int64_t rows, int64_t cols, int64_t gap) { return rows * cols + gap * std::max(rows, cols); }
 
 // a·b as forward and both gradients need them.
 template <class T, class C>
 void compare_with_reference(const MatmulCase& c, const Variant& v) {
-  const auto a = rounded<T>(random_values(room_for(c.m, c.k, v.gap), 1));
-  const auto b = rounded<T>(random_values(room_for(c.k, c.n, v.gap), 2));
-  const auto start = rounded<C>(random_values(room_for(c.m, c.n, v.gap), 3));
+  const auto a = rounded<T>(random_values(elements_of(c.m, c.k, v.gap), 1));
+  const auto b = rounded<T>(random_values(elements_of(c.k, c.n, v.gap), 2));
+  const auto start = rounded<C>(random_values(elements_of(c.m, c.n, v.gap), 3));
   auto expected = start;
   reference::matmul<double, double>(view_of(a.data(), c.m, c.k, v.turn_a, v.gap),
                                     view_of(b.data(), c.k, c.n, v.turn_b, v.gap),

@@ -20,18 +20,18 @@ TEST_F(ForecastTest, OwnTrainersMemoryIsCounted) {
   const Forecast one = known();
   EXPECT_EQ(one.missing, "");
   EXPECT_EQ(one.memory->total(), planner::plan_native_memory(one.workload).total());
-  EXPECT_FALSE(one.room);
+  EXPECT_FALSE(one.device);
   EXPECT_TRUE(one.fits());
 }
 
 TEST_F(ForecastTest, RanksShareTheMachinesMemoryWithinItsLimit) {
   machine_.memory_bytes = 64e9;
   machine_.memory_limit_bytes = 8e9;
-  EXPECT_EQ(known().room->bytes, 8e9);
-  EXPECT_EQ(known().room->source, "this machine's memory");
+  EXPECT_EQ(known().device->bytes, 8e9);
+  EXPECT_EQ(known().device->source, "this machine's memory");
   give_memory(1e9);
-  EXPECT_EQ(known().room->bytes, 1e9);
-  EXPECT_EQ(known().room->source, "hardware.platforms.cpu.memory_per_gpu_gb");
+  EXPECT_EQ(known().device->bytes, 1e9);
+  EXPECT_EQ(known().device->source, "hardware.platforms.cpu.memory_per_gpu_gb");
 }
 
 TEST_F(ForecastTest, WhatDoesNotFitIsNamedWithALayoutThatDoes) {
@@ -108,10 +108,10 @@ TEST_F(ForecastTest, WhatDoesNotFitOntoACardIsNamedWithALayoutThatDoes) {
   run.platform = Platform::nvd;
   run.setup.device_model = "H200", run.setup.memory_per_device_gb = 141;
   run.spec.sequence_length = 128;
-  EXPECT_EQ(forecast(run, machine_, planner_).room->source, "NVIDIA H200 SXM 141 GB in the hardware catalogue");
+  EXPECT_EQ(forecast(run, machine_, planner_).device->source, "NVIDIA H200 SXM 141 GB in the hardware catalogue");
   GpuFacts& gpu = machine_.gpus.emplace_back();
   gpu.platform = Platform::nvd, gpu.name = "NVIDIA H200", gpu.memory_bytes = 150.75e9;
-  EXPECT_EQ(forecast(run, machine_, planner_).room->bytes, 150.75e9) << "what the GPU says of itself";
+  EXPECT_EQ(forecast(run, machine_, planner_).device->bytes, 150.75e9) << "what the GPU says of itself";
   SuitePlan suite;
   suite.runs = {run};
   EXPECT_TRUE(find_misfits(suite, machine_, planner_).empty());
@@ -218,9 +218,9 @@ TEST_F(ForecastTest, ThePartsMemoryComesFromTheCatalogue) {
   PlannedRun run = first_run();
   run.platform = Platform::nvd, run.framework = Framework::mega, run.setup.device_model = "H100-SXM-80GB";
   run.setup.memory_per_device_gb = 80;
-  EXPECT_EQ(forecast(run, machine_, planner_).room->source, "NVIDIA H100 SXM 80 GB in the hardware catalogue");
+  EXPECT_EQ(forecast(run, machine_, planner_).device->source, "NVIDIA H100 SXM 80 GB in the hardware catalogue");
   run.setup.memory_per_device_gb = 79;
-  EXPECT_EQ(forecast(run, machine_, planner_).room->source, "hardware.platforms.nvd.memory_per_gpu_gb");
+  EXPECT_EQ(forecast(run, machine_, planner_).device->source, "hardware.platforms.nvd.memory_per_gpu_gb");
 }
 
 TEST_F(ForecastTest, ResultsKeepWhatWasPredicted) {

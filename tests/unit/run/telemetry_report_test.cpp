@@ -79,7 +79,7 @@ TEST(Disturbance, IsWhatOthersTakeFromABusyMachine) {
     return count_others_threads({utilisation("proc", own), utilisation("proc:machine", machine)}, {8, 4}).has_value();
   };
   EXPECT_TRUE(found(1.0, 0.8));    // 4.8 of 8 threads belong to others
-  EXPECT_FALSE(found(0.55, 1.0));  // others have room of their own
+  EXPECT_FALSE(found(0.55, 1.0));  // others have memory of their own
   EXPECT_FALSE(found(0.5, 1.0));
   EXPECT_FALSE(count_others_threads({utilisation("proc", 1.0)}, {8, 8}).has_value());
 }

@@ -119,14 +119,14 @@ class GzipStream final : public ByteStream {
     state_.avail_in = static_cast<uInt>(left);
     state_.next_out = reinterpret_cast<Bytef*>(into);
     state_.avail_out = static_cast<uInt>(std::min<size_t>(size, k_compressed_block));
-    const uInt room = state_.avail_out;
+    const uInt capacity = state_.avail_out;
     const int result = ::inflate(&state_, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
       refuse_stream(input_.file().path(), "the gzip data is damaged");
     input_.begin += left - state_.avail_in;
     inside_ = result != Z_STREAM_END;
     if (!inside_) inflateReset(&state_);  // another member may follow
-    return room - state_.avail_out;
+    return capacity - state_.avail_out;
   }
 
   CompressedInput input_;

@@ -187,7 +187,7 @@ BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group
   transpose_tiles(t, b.keys, b.keys_t);
   b.dvalues = scratch.take(whole);
   b.values_t = scratch.take(whole);
-  transpose_tiles(t, widen_sequence(t, inputs.value, group, b.dvalues), b.values_t);  // dvalues lends its room
+  transpose_tiles(t, widen_sequence(t, inputs.value, group, b.dvalues), b.values_t);  // in the memory of dvalues
   b.dkeys = scratch.take(whole);
   std::fill(b.dvalues, b.dvalues + whole, 0.0f);
   std::fill(b.dkeys, b.dkeys + whole, 0.0f);

@@ -94,7 +94,7 @@ struct BlasCalls {
   Status (*preference_create)(Preference*);
   Status (*preference_destroy)(Preference);
   Status (*preference_set)(Preference, int attribute, const void* value, size_t bytes);
-  Status (*find_candidates)(Handle, Operation, Layout a, Layout b, Layout c, Layout d, Preference, int room,
+  Status (*find_candidates)(Handle, Operation, Layout a, Layout b, Layout c, Layout d, Preference, int capacity,
                             Candidate* candidates, int* count);
   // d = alpha·a·b + beta·c
   Status (*multiply)(Handle, Operation, const void* alpha, const void* a, Layout, const void* b, Layout,

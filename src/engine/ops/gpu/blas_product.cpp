@@ -144,8 +144,8 @@ std::vector<blas::Candidate> find_candidates(const BlasProduct& p, const Product
   const blas::BlasCalls& library = blas::functions();
   blas::Preference preference = nullptr;
   check_blas(library.preference_create(&preference), "describe a search");
-  const uint64_t room = workspace(p).bytes;
-  check_blas(library.preference_set(preference, blas::preference::k_workspace_bytes, &room, sizeof room),
+  const uint64_t limit = workspace(p).bytes;
+  check_blas(library.preference_set(preference, blas::preference::k_workspace_bytes, &limit, sizeof limit),
              "describe a search");
   const uint32_t alignments[] = {alignment_of(p.b.data), alignment_of(p.a.data), alignment_of(p.c), alignment_of(p.c)};
   for (int i = 0; i < 4 && blas::preference::k_first_alignment >= 0; ++i)
@@ -159,16 +159,16 @@ std::vector<blas::Candidate> find_candidates(const BlasProduct& p, const Product
                               preference, k_candidates, candidates.data(), &count);
   library.preference_destroy(preference);
   candidates.resize(static_cast<size_t>(status == 0 ? count : 0));
-  std::erase_if(candidates, [&](const blas::Candidate& c) { return c.state != 0 || c.workspace_bytes > room; });
+  std::erase_if(candidates, [&](const blas::Candidate& c) { return c.state != 0 || c.workspace_bytes > limit; });
   return candidates;
 }
 
 blas::Status multiply(const BlasProduct& p, const ProductPlan& plan, const blas::Candidate& candidate) {
   const float one = 1.0f, beta = p.accumulate ? 1.0f : 0.0f;
-  const Workspace room = workspace(p);
+  const Workspace space = workspace(p);
   return blas::functions().multiply(of_device<ProductLibrary>().handle, plan.operation, &one, p.b.data, plan.b,
                                     p.a.data, plan.a, &beta, p.c, plan.c, p.c, plan.c, &candidate.algorithm,
-                                    room.memory, room.bytes, context().stream);
+                                    space.memory, space.bytes, context().stream);
 }
 
 class Stopwatch {

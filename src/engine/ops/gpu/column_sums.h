@@ -11,9 +11,9 @@ void add_partial_sums(int64_t parts, int64_t cols, const float* partial, int64_t
 
 // As many parts of the work as are wanted and as scratch memory holds, each leaving `cols` sums.
 inline int64_t parts_in_scratch(int64_t wanted, int64_t cols) {
-  const auto room = static_cast<int64_t>(context().scratch_bytes / sizeof(float)) / std::max<int64_t>(cols, 1);
-  CHECK(room > 0);
-  return std::clamp<int64_t>(wanted, 1, room);
+  const auto limit = static_cast<int64_t>(context().scratch_bytes / sizeof(float)) / std::max<int64_t>(cols, 1);
+  CHECK(limit > 0);
+  return std::clamp<int64_t>(wanted, 1, limit);
 }
 
 inline constexpr int k_sum_lanes = 32;  // neighbouring threads along a row; k_block / k_sum_lanes rows at a time

@@ -118,7 +118,7 @@ HeadLanes lanes_for(int64_t head_dim, int n) {
 
 constexpr int64_t k_max_shared_sums = (48 << 10) / sizeof(float);
 
-// As many warps as have room for the sums of their teams.
+// As many warps as fit the sums of their teams.
 int64_t head_warps(const HeadLanes& lanes, int64_t head_dim) {
   const int64_t sums_of_warp = k_warp / lanes.lanes * head_dim;
   CHECK(sums_of_warp <= k_max_shared_sums);
