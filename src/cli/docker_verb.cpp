@@ -19,7 +19,7 @@ namespace tprimat::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using DockerWords = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 constexpr const char* k_docker_examples =
     "  tprimat docker build nvd                          the image tprimat:nvd, from this folder's "
@@ -31,7 +31,7 @@ constexpr const char* k_docker_examples =
 
 struct DockerOptions {
   std::string platform, program, tag, source = ".", name, shm_size;
-  DockerWords volumes, variables, command;
+  Arguments volumes, variables, command;
   bool detach = false, tmux = false, dry_run = false;
 };
 
@@ -59,28 +59,29 @@ std::string container_name(const DockerOptions& options) {
   return options.name.empty() ? fmt::format("tprimat_{}", enum_name(docker_platform(options))) : options.name;
 }
 
-std::string render_line(const DockerWords& words) {
+std::string render_line(const Arguments& arguments) {
   std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + quote_shell(word);
+  for (const std::string& word : arguments) line += (line.empty() ? "" : " ") + quote_shell(word);
   return line;
 }
 
 // This process becomes the command, which then has the terminal and every signal.
-ExitStatus become(const DockerWords& words, bool dry_run) {
+ExitStatus become(const Arguments& arguments, bool dry_run) {
   if (dry_run) {
-    print_result(render_line(words) + "\n");
+    print_result(render_line(arguments) + "\n");
     return ExitStatus::done;
   }
-  const bool docker = parse_enum<ContainerProgram>(words.front()).has_value();
-  require_program(words.front(), docker ? (words.front() == "docker" ? "docker.io" : "podman") : words.front());
-  DockerWords copy = words;
+  const bool docker = parse_enum<ContainerProgram>(arguments.front()).has_value();
+  require_program(arguments.front(),
+                  docker ? (arguments.front() == "docker" ? "docker.io" : "podman") : arguments.front());
+  Arguments copy = arguments;
   std::vector<char*> pointers;
   for (std::string& word : copy) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   flush_stdout();
   restore_pipe_signal();
   ::execvp(pointers[0], pointers.data());
-  throw Error(Problem{fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)), "", ""},
+  throw Error(Problem{fmt::format("cannot start {}: {}", arguments.front(), std::strerror(errno)), "", ""},
               ExitStatus::work_failed);
 }
 
@@ -109,7 +110,7 @@ suite::ContainerRun container_of(const DockerOptions& options) {
       suite::mount_of_folder(run.working_directory, ":", "working directory", "start it in a folder of another name")};
   run.volumes.insert(run.volumes.end(), options.volumes.begin(), options.volumes.end());
   run.variables = options.variables;
-  run.words = options.command;
+  run.command = options.command;
   return run;
 }
 
@@ -119,16 +120,16 @@ ExitStatus run_in_container(const DockerOptions& options) {
       options.tmux || (!options.detach && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0);
   if (options.detach) run.options = {"--detach"};
   if (terminal) run.options = {"--interactive", "--tty"};
-  const DockerWords words = suite::container_words(run);
-  if (!options.tmux) return become(words, options.dry_run);
-  return become({"tmux", "new-session", "-d", "-s", run.name, render_line(words)}, options.dry_run);
+  const Arguments arguments = suite::container_arguments(run);
+  if (!options.tmux) return become(arguments, options.dry_run);
+  return become({"tmux", "new-session", "-d", "-s", run.name, render_line(arguments)}, options.dry_run);
 }
 
 ExitStatus open_shell(const DockerOptions& options) {
   suite::ContainerRun run = container_of(options);
   run.options = {"--interactive", "--tty"};
-  if (run.words.empty()) run.words = {"bash"};
-  return become(suite::container_words(run), options.dry_run);
+  if (run.command.empty()) run.command = {"bash"};
+  return become(suite::container_arguments(run), options.dry_run);
 }
 
 void add_common(CommandLine& part, DockerOptions& options) {

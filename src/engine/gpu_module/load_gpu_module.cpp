@@ -12,11 +12,11 @@
 namespace tprimat::engine {
 namespace {
 
-struct VendorWords {
+struct VendorNames {
   std::string_view module, vendor, see_devices;
 };
 
-VendorWords words_of(GpuVendor vendor) {
+VendorNames names_of(GpuVendor vendor) {
   switch (vendor) {
     case GpuVendor::nvd:
       return {"nvd", "NVIDIA",
@@ -31,29 +31,29 @@ VendorWords words_of(GpuVendor vendor) {
   return {"gpu_host", "simulated", "the simulated device always has one GPU"};
 }
 
-std::string file_of(const VendorWords& words) { return fmt::format("libtprimat_{}.so", words.module); }
+std::string file_of(const VendorNames& names) { return fmt::format("libtprimat_{}.so", names.module); }
 
 const GpuModule& open_module(GpuVendor vendor) {
-  const VendorWords words = words_of(vendor);
-  const std::string where = fmt::format("{} GPU", words.vendor);
+  const VendorNames names = names_of(vendor);
+  const std::string where = fmt::format("{} GPU", names.vendor);
   const ProgramModule library(
-      {.name = file_of(words),
+      {.name = file_of(names),
        .where = where,
-       .wanted_for = fmt::format("training on {} GPUs was requested", words.vendor),
+       .wanted_for = fmt::format("training on {} GPUs was requested", names.vendor),
        .when_missing = fmt::format("build with scripts/build_gpu.sh {}, which puts the module beside the program "
                                    "(docs/gpu.md)",
-                                   words.module),
+                                   names.module),
        .when_broken =
            fmt::format("install the missing library, or build the module on this machine: scripts/build_gpu.sh {} "
                        "(docs/gpu.md)",
-                       words.module)});
+                       names.module)});
   const GpuModule& module = *library.function<GiveGpuModule>(k_give_gpu_module)();
   if (module.bytes != sizeof(GpuModule))
-    throw Error(Problem{fmt::format("{} belongs to another build", file_of(words)), where,
+    throw Error(Problem{fmt::format("{} belongs to another build", file_of(names)), where,
                         "rebuild the program and the module"},
                 ExitStatus::missing_component);
   if (module.version != build_info().version || module.revision != build_info().revision)
-    throw Error(Problem{fmt::format("{} is version {} ({}), the program is version {} ({})", file_of(words),
+    throw Error(Problem{fmt::format("{} is version {} ({}), the program is version {} ({})", file_of(names),
                                     module.version, module.revision, build_info().version, build_info().revision),
                         where, "rebuild the program and the module"},
                 ExitStatus::missing_component);
@@ -71,15 +71,15 @@ const GpuModule& opened_module(GpuVendor vendor) {
 }  // namespace
 
 const GpuModule* find_gpu_module(GpuVendor vendor) {
-  return find_program_module(file_of(words_of(vendor))) ? &opened_module(vendor) : nullptr;
+  return find_program_module(file_of(names_of(vendor))) ? &opened_module(vendor) : nullptr;
 }
 
 const GpuModule& load_gpu_module(GpuVendor vendor) {
   const GpuModule& module = opened_module(vendor);
-  const VendorWords words = words_of(vendor);
+  const VendorNames names = names_of(vendor);
   if (module.count_devices() == 0)
-    throw Error(Problem{"no GPU or driver is visible to this process", fmt::format("{} GPU", words.vendor),
-                        std::string(words.see_devices)},
+    throw Error(Problem{"no GPU or driver is visible to this process", fmt::format("{} GPU", names.vendor),
+                        std::string(names.see_devices)},
                 ExitStatus::missing_component);
   return module;
 }

@@ -292,7 +292,7 @@ std::string explain_nothing(const ReadLog& read) {
 
 ReadLog read_source(LogSource& source, const ReadOptions& options) {
   std::string_view lines = source.next_lines();
-  std::string other_kind = describe_other_kind(lines.substr(0, k_head)), last_words;
+  std::string other_kind = describe_other_kind(lines.substr(0, k_head)), last_error;
   ReadLog result;
   if (const Dialect* document = find_document(lines.substr(0, k_head), options.format)) {
     std::string whole(lines);
@@ -306,11 +306,11 @@ ReadLog read_source(LogSource& source, const ReadOptions& options) {
   result.forced = !options.format.empty();
   if (!source.complaint().empty()) result.log.notes.push_back(source.complaint());
   if (result.dialect == nullptr && !speaks_of_training(result.log)) {
-    if (const auto end = explain_end(result.log)) last_words = fmt::format(" (its last words: {})", end->sentence);
+    if (const auto end = explain_end(result.log)) last_error = fmt::format(" (its last words: {})", end->sentence);
     result.log.events.clear(), result.log.event_counts.clear();
   }
   result.why_nothing = explain_nothing(result);
-  if (result.dialect == nullptr && !result.why_nothing.empty()) result.why_nothing += last_words;
+  if (result.dialect == nullptr && !result.why_nothing.empty()) result.why_nothing += last_error;
   if (!result.why_nothing.empty() && !other_kind.empty() && result.dialect == nullptr)
     result.why_nothing = "it is " + other_kind;
   return result;

@@ -13,41 +13,41 @@ namespace {
 
 enum class Matter { work, detail, none };
 
-struct ShapeWord {
+struct ShapeName {
   std::string_view key;
   const char* word;
   Matter matter;
 };
 
 // A key that is not listed is work, under its own name: a new field of a shape decides something.
-constexpr std::array k_shape_words = {ShapeWord{"name", "", Matter::none},
-                                      ShapeWord{"full_name", "", Matter::none},
-                                      ShapeWord{"num_layers", "layers", Matter::work},
-                                      ShapeWord{"hidden_size", "hidden size", Matter::work},
-                                      ShapeWord{"ffn_hidden_size", "FFN size", Matter::work},
-                                      ShapeWord{"num_attention_heads", "heads", Matter::work},
-                                      ShapeWord{"num_key_value_heads", "KV heads", Matter::work},
-                                      ShapeWord{"head_dim", "head width", Matter::work},
-                                      ShapeWord{"vocab_size", "vocabulary", Matter::work},
-                                      ShapeWord{"num_experts", "experts", Matter::work},
-                                      ShapeWord{"experts_per_token", "experts per token", Matter::work},
-                                      ShapeWord{"sliding_window", "sliding window", Matter::work},
-                                      ShapeWord{"mlp", "MLP", Matter::work},
-                                      ShapeWord{"tied_embeddings", "tied embeddings", Matter::work},
-                                      ShapeWord{"norm", "norm", Matter::detail},
-                                      ShapeWord{"position", "positions", Matter::detail},
-                                      ShapeWord{"qk_norm", "norm of queries and keys", Matter::detail},
-                                      ShapeWord{"qkv_bias", "bias of queries, keys, values", Matter::detail},
-                                      ShapeWord{"linear_bias", "bias of linear layers", Matter::detail},
-                                      ShapeWord{"max_position_embeddings", "", Matter::none},
-                                      ShapeWord{"rope_theta", "rotary base", Matter::detail},
-                                      ShapeWord{"rope_scaling", "rotary scaling", Matter::detail},
-                                      ShapeWord{"norm_eps", "", Matter::none}};
+constexpr std::array k_shape_names = {ShapeName{"name", "", Matter::none},
+                                      ShapeName{"full_name", "", Matter::none},
+                                      ShapeName{"num_layers", "layers", Matter::work},
+                                      ShapeName{"hidden_size", "hidden size", Matter::work},
+                                      ShapeName{"ffn_hidden_size", "FFN size", Matter::work},
+                                      ShapeName{"num_attention_heads", "heads", Matter::work},
+                                      ShapeName{"num_key_value_heads", "KV heads", Matter::work},
+                                      ShapeName{"head_dim", "head width", Matter::work},
+                                      ShapeName{"vocab_size", "vocabulary", Matter::work},
+                                      ShapeName{"num_experts", "experts", Matter::work},
+                                      ShapeName{"experts_per_token", "experts per token", Matter::work},
+                                      ShapeName{"sliding_window", "sliding window", Matter::work},
+                                      ShapeName{"mlp", "MLP", Matter::work},
+                                      ShapeName{"tied_embeddings", "tied embeddings", Matter::work},
+                                      ShapeName{"norm", "norm", Matter::detail},
+                                      ShapeName{"position", "positions", Matter::detail},
+                                      ShapeName{"qk_norm", "norm of queries and keys", Matter::detail},
+                                      ShapeName{"qkv_bias", "bias of queries, keys, values", Matter::detail},
+                                      ShapeName{"linear_bias", "bias of linear layers", Matter::detail},
+                                      ShapeName{"max_position_embeddings", "", Matter::none},
+                                      ShapeName{"rope_theta", "rotary base", Matter::detail},
+                                      ShapeName{"rope_scaling", "rotary scaling", Matter::detail},
+                                      ShapeName{"norm_eps", "", Matter::none}};
 
-ShapeWord word_of(std::string_view key) {
+ShapeName name_of(std::string_view key) {
   const auto found =
-      std::find_if(k_shape_words.begin(), k_shape_words.end(), [&](const ShapeWord& each) { return each.key == key; });
-  return found == k_shape_words.end() ? ShapeWord{key, key.data(), Matter::work} : *found;
+      std::find_if(k_shape_names.begin(), k_shape_names.end(), [&](const ShapeName& each) { return each.key == key; });
+  return found == k_shape_names.end() ? ShapeName{key, key.data(), Matter::work} : *found;
 }
 
 // A figure that a shape may lack is not unknown there: the model has no experts, or no window.
@@ -100,10 +100,10 @@ Evidences compare_shapes(const RunResult& reference, const RunResult& subject, M
   const ModelSpec b = without_idle_window(*subject.model_info.shape, subject.training_config.sequence_length);
   Evidences evidence;
   for_each_field<ModelSpec>([&](const auto& field) {
-    ShapeWord word = word_of(field.key);
+    ShapeName name = name_of(field.key);
     if (field.key == "vocab_size" && is_padding(a.vocab_size, b.vocab_size, padded_for(reference, subject)))
-      word.matter = Matter::detail;
-    if (word.matter == wanted) compare_field(evidence, word.word, a.*field.member, b.*field.member);
+      name.matter = Matter::detail;
+    if (name.matter == wanted) compare_field(evidence, name.word, a.*field.member, b.*field.member);
   });
   return evidence;
 }

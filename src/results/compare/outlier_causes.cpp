@@ -21,7 +21,7 @@ constexpr size_t k_enough_steps = 5;    // ordinary steps with readings, to know
 constexpr double k_lower_clock = 0.95;  // of the ordinary steps' median
 constexpr double k_as_busy = 0.9;       // of the ordinary steps' median: an idle device lowers its clock, too
 
-const std::map<std::string_view, std::string_view>& throttle_words() {
+const std::map<std::string_view, std::string_view>& throttle_reasons() {
   static const std::map<std::string_view, std::string_view> words = {
       {"power", "the clock held down by the power limit"},
       {"thermal", "the clock held down by heat"},
@@ -101,8 +101,9 @@ class StepCauses {
     const StepTelemetry& seen = *run_.step_telemetry;
     if (seen.throttle_shares) {
       for (const auto& [reason, shares] : *seen.throttle_shares) {
-        const auto words = throttle_words().find(reason);
-        if (words != throttle_words().end() && is_rare(shares, entry, k_held_share)) causes.emplace_back(words->second);
+        const auto words = throttle_reasons().find(reason);
+        if (words != throttle_reasons().end() && is_rare(shares, entry, k_held_share))
+          causes.emplace_back(words->second);
       }
     } else if (has_lower_clock(seen, entry)) {
       causes.emplace_back("a lower clock");

@@ -109,7 +109,7 @@ Shown check_step_work(const Sides& sides) {
 }
 
 // Letters and digits in lower case, without the words that name an implementation.
-std::string plain_words(const std::string& text, std::initializer_list<std::string_view> beside) {
+std::string normalized_name(const std::string& text, std::initializer_list<std::string_view> beside) {
   std::string plain;
   for (const char c : text)
     if (std::isalnum(static_cast<unsigned char>(c))) plain += static_cast<char>(std::tolower(c));
@@ -121,7 +121,7 @@ std::string plain_words(const std::string& text, std::initializer_list<std::stri
 
 // "Adam" of Megatron-LM, DeepSpeed and NeMo decouples the decay, as AdamW does.
 std::string plain_optimizer(const std::string& name) {
-  const std::string plain = plain_words(
+  const std::string plain = normalized_name(
       name, {"optimizernames", "distributed", "mcore", "fused", "torch", "apex", "cpu", "with", "optimizer", "optim"});
   if (plain.empty()) return name;
   return plain == "adam" || plain == "optim" ? "adamw" : plain;
@@ -129,7 +129,7 @@ std::string plain_optimizer(const std::string& name) {
 
 // "CosineAnnealing", "cosine_with_min_lr" and "WarmupCosineLR" are one shape; a name of two shapes is neither.
 std::string plain_schedule(const std::string& name) {
-  const std::string plain = plain_words(name, {"schedulertype", "linearwarmup"});
+  const std::string plain = normalized_name(name, {"schedulertype", "linearwarmup"});
   std::vector<std::string> shapes;
   for (const char* shape : {"cosine", "linear", "constant"})
     if (plain.find(shape) != std::string::npos) shapes.emplace_back(shape);

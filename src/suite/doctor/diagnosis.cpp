@@ -12,7 +12,7 @@
 namespace tprimat::suite {
 namespace {
 
-std::string count_words(size_t count, const char* one, const char* many) {
+std::string format_count(size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
@@ -55,8 +55,8 @@ std::string summarise(const MachineDiagnosis& diagnosis) {
   else
     text = "fit to measure";
   if (broken > 0 && missing > 0) text += fmt::format(", {} missing", missing);
-  if (warnings > 0) text += ", with " + count_words(warnings, "warning", "warnings");
-  if (notes > 0) text += (warnings > 0 ? " and " : ", with ") + count_words(notes, "note", "notes");
+  if (warnings > 0) text += ", with " + format_count(warnings, "warning", "warnings");
+  if (notes > 0) text += (warnings > 0 ? " and " : ", with ") + format_count(notes, "note", "notes");
   return text;
 }
 

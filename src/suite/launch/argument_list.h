@@ -8,7 +8,7 @@
 
 namespace tprimat::suite {
 
-// Words of a command line in the form "--flag value".
+// Arguments of a command line in the form "--flag value".
 class ArgumentList {
  public:
   void flag(const char* name) { words_.emplace_back(name); }

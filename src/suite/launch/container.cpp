@@ -13,13 +13,15 @@ namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-void extend(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+void extend(Arguments& arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
 
 // NVIDIA: the container toolkit of Docker, the device names of the Container Device Interface for Podman.
 // AMD: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
-Words gpu_words(ContainerProgram program, Platform platform) {
+Arguments gpu_arguments(ContainerProgram program, Platform platform) {
   if (platform == Platform::amd)
     return {"--device", "/dev/kfd",  "--device",   "/dev/dri",       "--group-add",
             "video",    "--cap-add", "SYS_PTRACE", "--security-opt", "seccomp=unconfined"};
@@ -29,11 +31,11 @@ Words gpu_words(ContainerProgram program, Platform platform) {
 }
 
 // The host's shared memory, or as much as is stated: Podman takes one of the two.
-Words memory_words(const std::string& shm_size) {
-  Words words = {"--ipc=host"};
-  if (!shm_size.empty()) words = {"--shm-size", shm_size};
-  extend(words, {"--ulimit", "memlock=-1", "--ulimit", "stack=67108864"});
-  return words;
+Arguments memory_arguments(const std::string& shm_size) {
+  Arguments arguments = {"--ipc=host"};
+  if (!shm_size.empty()) arguments = {"--shm-size", shm_size};
+  extend(arguments, {"--ulimit", "memlock=-1", "--ulimit", "stack=67108864"});
+  return arguments;
 }
 
 bool is_inside(const std::string& path, const std::string& folder) {
@@ -48,18 +50,18 @@ std::optional<ContainerProgram> find_container_program() {
   return std::nullopt;
 }
 
-Words container_words(const ContainerRun& run) {
-  Words words = {std::string(enum_name(run.program)), "run", "--rm", "--init", "--name", run.name};
-  extend(words, run.options);
-  extend(words, gpu_words(run.program, run.platform));
-  extend(words, memory_words(run.shm_size));
-  for (const std::string& volume : run.volumes) extend(words, {"--volume", volume});
-  if (!run.working_directory.empty()) extend(words, {"--workdir", run.working_directory});
-  for (const std::string& name : run.variables) extend(words, {"--env", name});
-  extend(words, run.arguments);
-  words.push_back(run.image);
-  extend(words, run.words);
-  return words;
+Arguments container_arguments(const ContainerRun& run) {
+  Arguments arguments = {std::string(enum_name(run.program)), "run", "--rm", "--init", "--name", run.name};
+  extend(arguments, run.options);
+  extend(arguments, gpu_arguments(run.program, run.platform));
+  extend(arguments, memory_arguments(run.shm_size));
+  for (const std::string& volume : run.volumes) extend(arguments, {"--volume", volume});
+  if (!run.working_directory.empty()) extend(arguments, {"--workdir", run.working_directory});
+  for (const std::string& name : run.variables) extend(arguments, {"--env", name});
+  extend(arguments, run.arguments);
+  arguments.push_back(run.image);
+  extend(arguments, run.command);
+  return arguments;
 }
 
 std::string default_image(Platform platform) { return "tprimat:" + std::string(enum_name(platform)); }
@@ -74,20 +76,20 @@ std::string mount_of_folder(const std::string& folder, std::string_view separato
   return folder + ":" + folder;
 }
 
-Words mounts_of_folders(const LaunchRequest& request, std::string_view separators) {
-  Words mounts;
+Arguments mounts_of_folders(const LaunchRequest& request, std::string_view separators) {
+  Arguments mounts;
   for (const std::string& folder : folders_needed(request))
     mounts.push_back(mount_of_folder(folder, separators, "launch.launcher",
                                      "choose other folders for --output, data set and working directory"));
   return mounts;
 }
 
-Words folders_needed(const LaunchRequest& request) {
+Arguments folders_needed(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
   std::set<std::string> wanted = {request.paths.folder, request.paths.working_directory, request.checkout.installation,
                                   spec.checkpoint.initial_weights, request.model_notes.tokenizer_path};
   if (!spec.data.is_synthetic()) wanted.insert(fs::path(spec.data.dataset).parent_path());
-  Words folders;  // a folder comes before what is inside it
+  Arguments folders;  // a folder comes before what is inside it
   for (const std::string& path : wanted) {
     if (!path.starts_with('/')) continue;  // inside the working directory, or not a path
     std::string folder = fs::path(path).lexically_normal();

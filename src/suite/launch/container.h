@@ -21,13 +21,13 @@ struct ContainerRun {
   std::vector<std::string> volumes;    // FROM:TO
   std::vector<std::string> variables;  // by name: their values are the caller's
   std::string working_directory;
-  std::vector<std::string> arguments;  // further words before the image
-  std::vector<std::string> words;      // of the process in it
+  std::vector<std::string> arguments;  // further arguments before the image
+  std::vector<std::string> command;    // of the process in it
 };
 
 // "docker run --rm --init --name ... IMAGE WORDS": with the platform's GPUs and as much memory for sharing and pinning
 // as collectives want.
-std::vector<std::string> container_words(const ContainerRun& run);
+std::vector<std::string> container_arguments(const ContainerRun& run);
 
 // The image of a platform as `tprimat docker build` names it: "tprimat:nvd".
 std::string default_image(Platform platform);

@@ -107,9 +107,9 @@ enum class RankStart {
 
 // What a framework does with one training, before a launcher says how its ranks are started.
 struct TrainProgram {
-  std::vector<std::string> words;  // of one process
+  std::vector<std::string> arguments;  // of one process
   RankStart start = RankStart::alone;
-  std::string python;  // torchrun: the Python whose torch.distributed.run starts the words
+  std::string python;  // torchrun: the Python whose torch.distributed.run starts the arguments
   std::map<std::string, std::string> environment;
   std::vector<GeneratedFile> files;
   std::string working_directory;  // empty: that of the request

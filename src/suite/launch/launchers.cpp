@@ -36,7 +36,7 @@ void move_inside(TrainProgram& program, const LaunchRequest& request) {
     else if (!program.python.empty() && word == program.python)
       word = request.launch.python_inside;
   };
-  for (std::string& word : program.words) rename(word);
+  for (std::string& word : program.arguments) rename(word);
   if (!program.python.empty()) program.python = request.launch.python_inside;
 }
 

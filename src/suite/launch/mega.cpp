@@ -198,8 +198,8 @@ TrainProgram plan_mega(const LaunchRequest& request) {
   program.start = RankStart::torchrun;
   if (!request.spec.checkpoint.directory.empty())
     program.checkpoints_path = (folder / request.spec.checkpoint.directory).string();
-  program.words = make_arguments(request, program.checkpoints_path);
-  program.words.insert(program.words.begin(), (place / k_mega_script).string());
+  program.arguments = make_arguments(request, program.checkpoints_path);
+  program.arguments.insert(program.arguments.begin(), (place / k_mega_script).string());
   program.environment = {{"PYTHONUNBUFFERED", "1"}};
   if (request.spec.parallel.zero_stage < 2) program.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
   program.working_directory = place.string();

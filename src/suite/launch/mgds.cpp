@@ -191,8 +191,8 @@ TrainProgram plan_mgds(const LaunchRequest& request) {
   TrainProgram program;
   program.python = python_for(Framework::mgds);
   program.start = RankStart::torchrun;
-  program.words = mgds_arguments(request, ds_config);
-  program.words.insert(program.words.begin(), (place / k_mgds_script).string());
+  program.arguments = mgds_arguments(request, ds_config);
+  program.arguments.insert(program.arguments.begin(), (place / k_mgds_script).string());
   program.files = {{ds_config.string(), print_json(make_ds_config(request.spec))}};
   program.environment = {{"PYTHONUNBUFFERED", "1"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
   program.working_directory = place.string();

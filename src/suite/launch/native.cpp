@@ -46,9 +46,9 @@ TrainProgram plan_native(const LaunchRequest& request) {
   const std::string spec_path = request.paths.folder + "/train_spec.json";
   const TrainSpec spec = place_checkpoints(request.spec, request.paths.folder);
   TrainProgram program;
-  program.words = {request.own_program, "train", "--spec", spec_path};
+  program.arguments = {request.own_program, "train", "--spec", spec_path};
   if (request.platform != Platform::cpu)
-    program.words.insert(program.words.end(), {"--device", std::string(enum_name(request.platform))});
+    program.arguments.insert(program.arguments.end(), {"--device", std::string(enum_name(request.platform))});
   program.start = spec.parallel.ranks() > 1 ? RankStart::mpi : RankStart::alone;
   program.steps_path = request.paths.folder + "/steps.jsonl";
   program.environment = {{"TPRIMAT_STEPS", program.steps_path}};

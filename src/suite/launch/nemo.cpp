@@ -83,7 +83,7 @@ TrainProgram plan_nemo(const LaunchRequest& request) {
   require_nemo_can(request.spec);
   const std::string& folder = request.paths.folder;
   TrainProgram program;
-  program.words = {folder + "/adapter/train_nemo.py", "--spec", folder + "/train_spec.json"};
+  program.arguments = {folder + "/adapter/train_nemo.py", "--spec", folder + "/train_spec.json"};
   program.start = RankStart::torchrun;
   program.python = (choose_nemo_prefix(request.checkout) / "bin" / "python3").string();
   program.steps_path = folder + "/steps.jsonl";

@@ -99,7 +99,7 @@ TrainProgram plan_prim(const LaunchRequest& request) {
   require_primus_can(request);
   const std::string& folder = request.paths.folder;
   TrainProgram program;
-  program.words = {"bash", primus_script(request.checkout)};
+  program.arguments = {"bash", primus_script(request.checkout)};
   program.start = RankStart::per_node;
   program.working_directory = place_of_primus(request.checkout);  // the script's own paths start here
   const std::string experiment = folder + "/primus.yaml";

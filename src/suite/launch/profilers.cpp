@@ -129,10 +129,10 @@ void add_profiler(LaunchPlan& plan, const LaunchRequest& request) {
     throw Error(Problem{fmt::format("profiles are made on this machine only, and the launcher is {}",
                                     enum_name(request.launch.launcher)),
                         "launch.launcher", "choose --launcher local"});
-  ProfilerWords words;
-  if (window.profiler == Profiler::nsys) words = nsys_words(window);
-  if (window.profiler == Profiler::rocprofv3) words = rocprof_words(rocprof_folder(window));
-  plan.command.insert(plan.command.begin(), words.begin(), words.end());
+  ProfilerWords arguments;
+  if (window.profiler == Profiler::nsys) arguments = nsys_words(window);
+  if (window.profiler == Profiler::rocprofv3) arguments = rocprof_words(rocprof_folder(window));
+  plan.command.insert(plan.command.begin(), arguments.begin(), arguments.end());
   plan.environment["TPRIMAT_PROFILE"] = window_words(window);
   plan.trace_path = trace_file(window);
 }

@@ -132,11 +132,11 @@ TrainProgram plan_python_framework(const PythonFramework& framework, const Launc
   require_possible(framework, request.spec, request.platform);
   const fs::path folder = request.paths.folder, spec_path = folder / "train_spec.json";
   TrainProgram program;
-  program.words = {(folder / "adapter" / framework.script).string(), "--spec", spec_path.string()};
+  program.arguments = {(folder / "adapter" / framework.script).string(), "--spec", spec_path.string()};
   program.python = python_of(framework).string();
   const bool torchrun = framework.always_torchrun || request.spec.parallel.ranks() > 1;
   program.start = torchrun ? RankStart::torchrun : RankStart::alone;
-  if (!torchrun) program.words.insert(program.words.begin(), program.python);
+  if (!torchrun) program.arguments.insert(program.arguments.begin(), program.python);
   program.steps_path = (folder / "steps.jsonl").string();
   program.environment = environment_of(request, program.steps_path);
   program.files = list_adapter_files(framework.script, request);

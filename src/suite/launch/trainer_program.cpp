@@ -34,15 +34,15 @@ std::string take_answer(const std::string& output) {
   return output.substr(start, end + 3 - start);
 }
 
-// What the trainer answers to these words.
+// What the trainer answers to these arguments.
 template <class T>
-T ask_trainer(ProcessRunner& runner, std::vector<std::string> words, double seconds,
+T ask_trainer(ProcessRunner& runner, std::vector<std::string> arguments, double seconds,
               const std::function<bool()>& is_stopped) {
-  words.insert(words.begin(), require_trainer_program().string());
-  words.insert(words.end(), {"--json", "--quiet"});
+  arguments.insert(arguments.begin(), require_trainer_program().string());
+  arguments.insert(arguments.end(), {"--json", "--quiet"});
   std::optional<Captured> answer;
   try {
-    answer = run_captured(runner, std::move(words), seconds, "", is_stopped);
+    answer = run_captured(runner, std::move(arguments), seconds, "", is_stopped);
   } catch (const Error& error) {
     throw failed(error.problems().front().what);
   }

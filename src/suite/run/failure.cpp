@@ -81,7 +81,7 @@ std::optional<logs::EndCause> find_symptom(const std::vector<std::string_view>& 
 }
 
 // The last line that speaks of an error, else the last line with anything on it.
-std::string find_last_words(const std::vector<std::string_view>& lines) {
+std::string find_last_error(const std::vector<std::string_view>& lines) {
   std::string last;
   for (const std::string_view line : lines) {
     const std::string text = quote(line);
@@ -112,7 +112,7 @@ logs::EndCause explain_exit(const ExitReason& exit, const std::string& log_end) 
   if (const auto symptom = find_symptom(lines))
     return {symptom->kind, symptom->sentence, cause ? cause->rank : std::nullopt, false};
   if (cause) return *cause;
-  const std::string words = find_last_words(lines);
+  const std::string words = find_last_error(lines);
   return {FailureKind::error, words.empty() ? status + ", without a word" : status + ": " + words, {}, false};
 }
 

@@ -20,7 +20,7 @@ namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 // A variable of this process for as long as the object lives; nothing: it is not set.
 class TemporaryVariable {
@@ -86,7 +86,7 @@ class LauncherTest : public ::testing::Test {
   // One process per node, which starts the ranks there itself.
   LaunchPlan place_per_node() const {
     TrainProgram program;
-    program.words = {"run.sh", "a b"};
+    program.arguments = {"run.sh", "a b"};
     program.start = RankStart::per_node;
     return place(program);
   }
@@ -103,8 +103,8 @@ class LauncherTest : public ::testing::Test {
       if (fs::path(file.path).filename() == name) return file.content;
     return "";
   }
-  static bool holds(const Words& words, const std::string& word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+  static bool holds(const Arguments& arguments, const std::string& word) {
+    return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
   }
 
   fs::path folder_ = fs::temp_directory_path() / ("launchers " + std::to_string(::getpid()));
@@ -180,7 +180,7 @@ TEST_F(LauncherTest, AMissingOneSaysWhatBringsIt) {
 TEST_F(LauncherTest, AProgramPerNodeIsToldItsNode) {
   EXPECT_EQ(place_per_node().environment.at("GPUS_PER_NODE"), "8");
   EXPECT_EQ(place_per_node().environment.at("MASTER_ADDR"), "localhost");
-  EXPECT_EQ(place_per_node().command, (Words{"run.sh", "a b"}));
+  EXPECT_EQ(place_per_node().command, (Arguments{"run.sh", "a b"}));
   request_.launch.launcher = Launcher::slurm;
   request_.launch.nodes = 2;
   const LaunchPlan plan = place_per_node();
@@ -249,7 +249,7 @@ TEST_F(LauncherTest, SlurmStartsAStepInAnAllocationAndAJobOutside) {
   EXPECT_EQ(step.command.front(), "srun");
   EXPECT_FALSE(holds(step.command, "--partition=gpu"));
   EXPECT_EQ(step.place, Whereabouts::elsewhere);
-  EXPECT_EQ(step.cleanup_command, (Words{"sh", "/out/runs/train_tiny/cancel.sh"}));
+  EXPECT_EQ(step.cleanup_command, (Arguments{"sh", "/out/runs/train_tiny/cancel.sh"}));
   const TemporaryVariable node("SLURMD_NODENAME", "n1"), count("SLURM_JOB_NUM_NODES", "1");
   EXPECT_EQ(plan(Framework::fsdp).place, Whereabouts::this_machine);
 }
@@ -303,11 +303,11 @@ TEST_F(LauncherTest, AContainerHasNamesAndFoldersOfItsOwn) {
   EXPECT_TRUE(holds(fsdp.command, "python3"));
   EXPECT_FALSE(holds(fsdp.command, "/env/fsdp/bin/python"));
   EXPECT_EQ(fsdp.environment.at("TPRIMAT_PROGRAM"), "tprimat");
-  Words volumes;
+  Arguments volumes;
   for (size_t i = 0; i + 1 < fsdp.command.size(); ++i)
     if (fsdp.command[i] == "--volume") volumes.push_back(fsdp.command[i + 1]);
-  EXPECT_EQ(volumes, (Words{"/data/sets:/data/sets", "/out/runs/train_tiny:/out/runs/train_tiny", "/work dir:/work dir",
-                            "/models:/models:ro"}));
+  EXPECT_EQ(volumes, (Arguments{"/data/sets:/data/sets", "/out/runs/train_tiny:/out/runs/train_tiny",
+                                "/work dir:/work dir", "/models:/models:ro"}));
   EXPECT_TRUE(holds(fsdp.command, "HF_TOKEN"));
   EXPECT_TRUE(holds(fsdp.command, "--shm-size"));
   EXPECT_FALSE(holds(fsdp.command, "--ipc=host"));
@@ -319,19 +319,19 @@ TEST_F(LauncherTest, AContainerHasNamesAndFoldersOfItsOwn) {
 TEST_F(LauncherTest, GpusReachAContainerInTheWordsOfEach) {
   ContainerRun run;
   run.platform = Platform::nvd;
-  EXPECT_TRUE(holds(container_words(run), "--gpus"));
+  EXPECT_TRUE(holds(container_arguments(run), "--gpus"));
   run.program = ContainerProgram::podman;
-  EXPECT_TRUE(holds(container_words(run), "nvidia.com/gpu=all"));
+  EXPECT_TRUE(holds(container_arguments(run), "nvidia.com/gpu=all"));
   run.platform = Platform::amd;
-  EXPECT_TRUE(holds(container_words(run), "/dev/kfd"));
+  EXPECT_TRUE(holds(container_arguments(run), "/dev/kfd"));
   run.platform = Platform::cpu;
-  EXPECT_FALSE(holds(container_words(run), "--device"));
+  EXPECT_FALSE(holds(container_arguments(run), "--device"));
   EXPECT_EQ(find_container_program(), ContainerProgram::docker);
 }
 
 TEST_F(LauncherTest, TwoRunsHaveTwoNames) {
   request_.launch.launcher = Launcher::docker;
-  const Words first = plan(Framework::fsdp).cleanup_command;
+  const Arguments first = plan(Framework::fsdp).cleanup_command;
   EXPECT_EQ(first, plan(Framework::fsdp).cleanup_command);
   request_.paths.folder = "/other/runs/train_tiny";
   EXPECT_NE(first, plan(Framework::fsdp).cleanup_command);

@@ -98,7 +98,7 @@ TEST_F(NemoTest, PlansTheAdapterUnderTorchrun) {
   request_.settings.flash_attention = true;
   ::setenv("PATH", "/nowhere", 1);
   const TrainProgram program = plan_nemo(request_);
-  EXPECT_EQ(program.words,
+  EXPECT_EQ(program.arguments,
             (std::vector<std::string>{"/out/runs/a/adapter/train_nemo.py", "--spec", "/out/runs/a/train_spec.json"}));
   EXPECT_EQ(program.start, RankStart::torchrun);
   EXPECT_EQ(program.python, (folder_ / "environments/nemo/bin/python3").string());
@@ -200,14 +200,14 @@ TEST_F(MegatronCoreTest, ARevisionIsReadFromEveryKindOfCheckout) {
 
 TEST_F(PrimTest, PlansTheScriptOfTheCheckout) {
   const TrainProgram program = plan_prim(request_);
-  EXPECT_EQ(program.words, (std::vector<std::string>{"bash", "examples/run_pretrain.sh"}));
+  EXPECT_EQ(program.arguments, (std::vector<std::string>{"bash", "examples/run_pretrain.sh"}));
   EXPECT_EQ(program.start, RankStart::per_node);
   EXPECT_EQ(program.working_directory, request_.checkout.installation);
   EXPECT_EQ(program.steps_path, "");
   EXPECT_EQ(program.environment.at("EXP"), "/out/runs/a/primus.yaml");
   EXPECT_EQ(program.environment.at("GPUS_PER_NODE"), "8");
   request_.checkout.run_script = "./own.sh";
-  EXPECT_EQ(plan_prim(request_).words[1], "./own.sh");
+  EXPECT_EQ(plan_prim(request_).arguments[1], "./own.sh");
   request_.checkout.installation.clear();
   EXPECT_EQ(plan_prim(request_).working_directory, "/workspace/Primus");
 }

@@ -70,11 +70,11 @@ TEST(Profilers, MegatronIsToldByItsOwnWords) {
   LaunchRequest request = profiled_request(Platform::nvd, Profiler::nsys);
   request.spec.model.vocab_size = 256;
   request.spec.seed = 7;
-  const std::vector<std::string> words = plan_of(Framework::mega, request).command;
+  const std::vector<std::string> arguments = plan_of(Framework::mega, request).command;
   const std::vector<std::string> told = {"--profile", "--profile-step-start", "10", "--profile-step-end",
                                          "15",        "--profile-ranks",      "0"};
-  EXPECT_NE(std::search(words.begin(), words.end(), told.begin(), told.end()), words.end());
-  EXPECT_EQ(words[0], "nsys");
+  EXPECT_NE(std::search(arguments.begin(), arguments.end(), told.begin(), told.end()), arguments.end());
+  EXPECT_EQ(arguments[0], "nsys");
   const FrameworkModule& mega = require_framework(Framework::mega, Platform::amd);
   EXPECT_THROW(choose_profiler(mega, Platform::amd, {}), Error);
 }

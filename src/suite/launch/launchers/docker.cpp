@@ -23,8 +23,8 @@ void place_in_container(const Placement& placement, LaunchPlan& plan) {
   run.variables.insert(run.variables.end(), settings.environment.begin(), settings.environment.end());
   run.working_directory = plan.working_directory;
   run.arguments = settings.arguments;
-  run.words = start_ranks_there(placement.program, placement.ranks);
-  plan.command = container_words(run);
+  run.command = start_ranks_there(placement.program, placement.ranks);
+  plan.command = container_arguments(run);
   plan.cleanup_command = {std::string(enum_name(run.program)), "kill", run.name};
   plan.place = Whereabouts::this_machine;
 }

@@ -8,7 +8,7 @@
 namespace tprimat::suite {
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 void require_mpirun(int64_t ranks) {
   if (is_in_path("mpirun")) return;
@@ -19,21 +19,21 @@ void require_mpirun(int64_t ranks) {
 
 // Threads are placed by the system, not by mpirun, which would bind each rank to one core. More ranks than processors
 // are allowed: a layout can be tried on a small machine. In containers everybody is root.
-Words local_mpirun(int64_t ranks) {
+Arguments local_mpirun(int64_t ranks) {
   return {"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks)};
 }
 
-Words local_torchrun(const std::string& python, int64_t ranks) {
+Arguments local_torchrun(const std::string& python, int64_t ranks) {
   return {python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", std::to_string(ranks)};
 }
 
 }  // namespace
 
-Words start_ranks_there(const TrainProgram& program, int64_t ranks) {
-  Words command;
+Arguments start_ranks_there(const TrainProgram& program, int64_t ranks) {
+  Arguments command;
   if (program.start == RankStart::mpi) command = local_mpirun(ranks);
   if (program.start == RankStart::torchrun) command = local_torchrun(program.python, ranks);
-  command.insert(command.end(), program.words.begin(), program.words.end());
+  command.insert(command.end(), program.arguments.begin(), program.arguments.end());
   return command;
 }
 

@@ -15,7 +15,7 @@
 namespace tprimat::suite {
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
 bool in_batch_job() {
   for (const char* variable : {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"})
@@ -49,34 +49,34 @@ NodeNumbers node_numbers(const MpiSettings& settings) {
   return slurm_node_numbers(rank, "SLURM_JOB_NODELIST");
 }
 
-Words host_words(const Placement& placement) {
+Arguments host_arguments(const Placement& placement) {
   const MpiSettings& settings = placement.request.launch.mpi;
   if (!settings.hostfile.empty()) return {"--hostfile", settings.hostfile};
   std::string list;
   for (const std::string& host : settings.hosts)
     list += (list.empty() ? "" : ",") + without_slots(host) + ":" + std::to_string(placement.ranks_per_node());
-  return list.empty() ? Words{} : Words{"--host", list};
+  return list.empty() ? Arguments{} : Arguments{"--host", list};
 }
 
 }  // namespace
 
-Words mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan) {
+Arguments mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan) {
   const bool per_node = starts_per_node(placement.program);
   const int64_t on_each = per_node ? 1 : placement.ranks_per_node();
-  Words words = {"mpirun",
-                 "--allow-run-as-root",
-                 "--oversubscribe",
-                 "--bind-to",
-                 "none",
-                 "--map-by",
-                 fmt::format("ppr:{}:node", on_each),
-                 "-n",
-                 std::to_string(on_each * placement.nodes)};
-  for (const std::string& word : host_words(placement)) words.push_back(word);
-  for (const auto& [name, value] : plan.environment) words.insert(words.end(), {"-x", name});
-  const Words& further = placement.request.launch.mpi.arguments;
-  words.insert(words.end(), further.begin(), further.end());
-  return words;
+  Arguments arguments = {"mpirun",
+                         "--allow-run-as-root",
+                         "--oversubscribe",
+                         "--bind-to",
+                         "none",
+                         "--map-by",
+                         fmt::format("ppr:{}:node", on_each),
+                         "-n",
+                         std::to_string(on_each * placement.nodes)};
+  for (const std::string& word : host_arguments(placement)) arguments.push_back(word);
+  for (const auto& [name, value] : plan.environment) arguments.insert(arguments.end(), {"-x", name});
+  const Arguments& further = placement.request.launch.mpi.arguments;
+  arguments.insert(arguments.end(), further.begin(), further.end());
+  return arguments;
 }
 
 void place_under_mpirun(const Placement& placement, LaunchPlan& plan) {
@@ -88,12 +88,13 @@ void place_under_mpirun(const Placement& placement, LaunchPlan& plan) {
     const std::string path = placement.request.paths.folder + "/start_node.sh";
     plan.files.push_back({path, render_node_script(placement, node_numbers(settings))});
     plan.command.insert(plan.command.end(), {"sh", path});
-    const Words& words = placement.program.words;
-    plan.command.insert(plan.command.end(), words.begin(), words.end());
+    const Arguments& arguments = placement.program.arguments;
+    plan.command.insert(plan.command.end(), arguments.begin(), arguments.end());
   } else {
     const bool torchrun = placement.program.start == RankStart::torchrun;
-    const Words words = torchrun ? start_ranks_there(placement.program, placement.ranks) : placement.program.words;
-    plan.command.insert(plan.command.end(), words.begin(), words.end());
+    const Arguments arguments =
+        torchrun ? start_ranks_there(placement.program, placement.ranks) : placement.program.arguments;
+    plan.command.insert(plan.command.end(), arguments.begin(), arguments.end());
   }
   if (placement.nodes > 1 || names_hosts(settings)) plan.place = Whereabouts::elsewhere;
 }

@@ -8,7 +8,7 @@ namespace tprimat::suite {
 void place_under_mpirun(const Placement& placement, LaunchPlan& plan);
 bool is_mpirun_here(const LauncherSettings& settings);
 
-// mpirun and its options, up to the words that it starts: `processes` of them, equally many on each node, with the
+// mpirun and its options, up to the arguments that it starts: `processes` of them, equally many on each node, with the
 // variables of the plan.
 std::vector<std::string> mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan);
 

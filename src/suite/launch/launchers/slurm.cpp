@@ -16,13 +16,15 @@
 namespace tprimat::suite {
 namespace {
 
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+void append(Arguments& arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
 
-std::string render_words(const Words& words) {
+std::string render_words(const Arguments& arguments) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quote_shell(word);
+  for (const std::string& word : arguments) text += (text.empty() ? "" : " ") + quote_shell(word);
   return text;
 }
 
@@ -44,20 +46,20 @@ std::string place_of(const Placement& placement, const char* name) {
 }
 
 // What each task is.
-Words task_words(const Placement& placement, LaunchPlan& plan) {
-  Words words;
+Arguments task_arguments(const Placement& placement, LaunchPlan& plan) {
+  Arguments arguments;
   if (needs_node_script(placement)) {
     const std::string path = place_of(placement, "start_node.sh");
     plan.files.push_back(
         {path, render_node_script(placement, slurm_node_numbers("$SLURM_NODEID", "SLURM_STEP_NODELIST"))});
-    words = {"sh", path};
-    append(words, placement.program.words);
+    arguments = {"sh", path};
+    append(arguments, placement.program.arguments);
   } else if (placement.program.start == RankStart::torchrun) {
-    words = start_ranks_there(placement.program, placement.ranks);
+    arguments = start_ranks_there(placement.program, placement.ranks);
   } else {
-    words = placement.program.words;
+    arguments = placement.program.arguments;
   }
-  return words;
+  return arguments;
 }
 
 bool wants_mpirun(const Placement& placement) {
@@ -65,28 +67,28 @@ bool wants_mpirun(const Placement& placement) {
 }
 
 // The command of a job that has its nodes.
-Words start_in_allocation(const Placement& placement, LaunchPlan& plan) {
+Arguments start_in_allocation(const Placement& placement, LaunchPlan& plan) {
   if (wants_mpirun(placement)) {
-    Words words = mpirun_over_nodes(placement, plan);
-    append(words, placement.program.words);
-    return words;
+    Arguments arguments = mpirun_over_nodes(placement, plan);
+    append(arguments, placement.program.arguments);
+    return arguments;
   }
-  Words words = {"srun"};
-  append(words, slurm_shape(placement));
-  append(words, slurm_step(placement, plan));
-  append(words, task_words(placement, plan));
-  return words;
+  Arguments arguments = {"srun"};
+  append(arguments, slurm_shape(placement));
+  append(arguments, slurm_step(placement, plan));
+  append(arguments, task_arguments(placement, plan));
+  return arguments;
 }
 
-Words start_by_srun(const Placement& placement, LaunchPlan& plan) {
-  Words words = start_in_allocation(placement, plan);
-  if (in_allocation()) return words;
+Arguments start_by_srun(const Placement& placement, LaunchPlan& plan) {
+  Arguments arguments = start_in_allocation(placement, plan);
+  if (in_allocation()) return arguments;
   if (wants_mpirun(placement))
     throw Error(Problem{"mpirun needs nodes that Slurm has given already", "launch.slurm.mpi",
                         "let a job do it: launch.slurm.start: sbatch"});
-  const Words wishes = slurm_wishes(placement);
-  words.insert(words.begin() + 1, wishes.begin(), wishes.end());
-  return words;
+  const Arguments wishes = slurm_wishes(placement);
+  arguments.insert(arguments.begin() + 1, wishes.begin(), wishes.end());
+  return arguments;
 }
 
 // A word of an #SBATCH line. Unlike a shell, sbatch reads a backslash as an escape within quotes too.
@@ -119,7 +121,7 @@ std::string output_pattern(const std::string& path) {
 }
 
 std::string render_job_script(const Placement& placement, LaunchPlan& plan) {
-  Words options = slurm_shape(placement);
+  Arguments options = slurm_shape(placement);
   require_no_backslash(place_of(placement, "job.out"));
   append(options, {"--output=" + output_pattern(place_of(placement, "job.out")), "--open-mode=append",
                    "--chdir=" + plan.working_directory});
