@@ -41,7 +41,7 @@ install_dependencies
 install_dependencies test
 hash=$(tree_hash)
 if [ "$again" = no ] && [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$hash" ]; then
-  say "Nothing changed since these tests passed ($(sed -n 2p "$stamp")); ./test.sh --again runs them again"
+  progress "Nothing changed since these tests passed ($(sed -n 2p "$stamp")); ./test.sh --again runs them again"
   sed -n '3,$p' "$stamp"
   exit 0
 fi
@@ -54,7 +54,7 @@ passed=0 failed=0 skipped=0
 test_preset() {
   local preset=$1 log="build/ctest-$1.log"
   shift
-  say "Testing $preset${*:+ ($*)}"
+  progress "Testing $preset${*:+ ($*)}"
   ctest --preset "$preset" -j "$(nproc)" "$@" >"$log" 2>&1 || true
   local line
   line=$(grep -E '^[0-9]+% tests passed' "$log") || { tail -n 40 "$log" >&2; fail "ctest did not finish; see $log"; }
@@ -124,7 +124,7 @@ stage_release() {
   wait "$packages" || fail "installing Python packages failed; see build/pip.log"
   ahead_of_tests build asan
   TPRIMAT_PYTHON=$PWD/build/python/bin/python test_preset release
-  say "Checking what a machine with a GPU would lack"
+  progress "Checking what a machine with a GPU would lack"
   count bench/device/check.sh --preset release --build
 }
 
@@ -138,14 +138,14 @@ stage_asan() {
 # With the commands of the sanitizers' build, which is clang's.
 stage_tidy() {
   build asan tprimat_precompiled tprimat_precompiled_hot tprimat_precompiled_upper
-  say "Looking at sizes, complexity and names (clang-tidy)"
+  progress "Looking at sizes, complexity and names (clang-tidy)"
   count scripts/tidy.py
 }
 
 stage_tsan() {
   # shellcheck disable=SC2086
   build tsan $threaded_tests
-  test_preset tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint|^comm\.(Tcp|FailureDetector|Meeting)'
+  test_preset tsan -L unit -R '^(process|telemetry|run)\.|^data\..*(Prefetch|Encode)|^model_files\.Checkpoint|^comm\.(Tcp|FailureDetector|Rendezvous)'
 }
 
 stage_amd() {
@@ -156,7 +156,7 @@ stage_amd() {
 }
 
 stage_fuzz() {
-  say "Fuzzing every reader of foreign files"
+  progress "Fuzzing every reader of foreign files"
   count scripts/fuzz.sh 2
 }
 
@@ -194,7 +194,7 @@ else
 fi
 
 summary="$passed passed, $failed failed, $skipped skipped"
-say "Done"
+progress "Done"
 echo "$summary"
 [ "$failed" -eq 0 ] || exit 1
 [ -z "$stage" ] || exit 0

@@ -1,7 +1,7 @@
 # Sourced by benchmark.sh and test.sh: installs what is missing, then builds a preset.
 
-# say SENTENCE: what happens now, and the minutes and seconds since the start.
-say() {
+# progress SENTENCE: what happens now, and the minutes and seconds since the start.
+progress() {
   local bold='' plain=''
   [ ! -t 2 ] || { bold=$'\033[1m'; plain=$'\033[0m'; }
   printf '%s==> %d:%02d %s%s\n' "$bold" $((SECONDS / 60)) $((SECONDS % 60)) "$*" "$plain" >&2
@@ -35,7 +35,7 @@ install_dependencies() {
   local packages
   packages=$(missing_packages "$@")
   [ -n "$packages" ] || return 0
-  say "Installing $(echo "$packages" | wc -w) packages: $(echo $packages)"
+  progress "Installing $(echo "$packages" | wc -w) packages: $(echo $packages)"
   [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "run this as root, or install sudo"
   as_root apt-get update -qq || fail "apt-get update failed; is the network there?"
   # shellcheck disable=SC2086
@@ -48,7 +48,7 @@ install_wheels() {
   local group=$1 wanted
   wanted=$(listed "$group")
   [ "$wanted" != "$(cat "build/cuda/$group.txt" 2>/dev/null)" ] || return 0
-  say "Installing into build/cuda: $(echo $wanted)"
+  progress "Installing into build/cuda: $(echo $wanted)"
   # shellcheck disable=SC2086
   { python3 -m venv build/cuda && build/cuda/bin/pip install -q --no-deps $wanted; } \
     >build/cuda.log 2>&1 || fail "installing Python packages failed; see build/cuda.log"
@@ -65,7 +65,7 @@ install_nvcc() {
 install_python_packages() {
   local wanted=tests/parity/requirements.txt alone=tests/parity/requirements_alone.txt amdsmi=tests/parity/requirements_amdsmi.txt
   ! cat "$wanted" "$alone" "$amdsmi" | cmp -s - build/python/installed.txt || return 0
-  say "Installing the Python packages of $wanted, $alone and $amdsmi"
+  progress "Installing the Python packages of $wanted, $alone and $amdsmi"
   rm -rf build/python
   { python3 -m venv build/python && build/python/bin/pip install -q -r "$wanted" &&
     build/python/bin/pip install -q --no-deps -r "$alone" && install_beside "$amdsmi"; } >build/pip.log 2>&1 ||
@@ -83,7 +83,7 @@ install_beside() {
 
 # configure PRESET [OPTION...]
 configure() {
-  say "Configuring $1"
+  progress "Configuring $1"
   cmake --preset "$@" >"build/configure-$1.log" 2>&1 || { cat "build/configure-$1.log" >&2; fail "configuring $1 failed"; }
 }
 
@@ -94,7 +94,7 @@ tell_progress() {
     read -r done steps <<<"$(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1 | tr -d '[]' | tr / ' ')"
     [ "${done:-0}" -gt 0 ] || continue
     left=$(((SECONDS - start) * (steps - done) / done))
-    say "$done of $steps steps, about $((left / 60)):$(printf %02d $((left % 60))) left"
+    progress "$done of $steps steps, about $((left / 60)):$(printf %02d $((left % 60))) left"
   done
 }
 
@@ -103,7 +103,7 @@ build() {
   local preset=$1 log="build/build-$1.log"
   shift
   [ -f "build/$preset/build.ninja" ] || configure "$preset"
-  say "Building $preset${*:+ ($*)}"
+  progress "Building $preset${*:+ ($*)}"
   local command=(cmake --build --preset "$preset" --target "${@:-all}")
   if [ -t 2 ]; then
     "${command[@]}" >&2 || fail "building $preset failed"

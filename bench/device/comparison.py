@@ -51,7 +51,7 @@ class Comparison:
             contender.failed = outcome["failed"]
         else:
             contender.runs.append({**outcome, "turn": turn})
-        self.call.say(f"  {self.cell.name():32}{contender.name:11}{contenders.show(outcome)}")
+        self.call.note(f"  {self.cell.name():32}{contender.name:11}{contenders.show(outcome)}")
         self.save()
 
     def run_round(self, number, turn):
@@ -127,7 +127,7 @@ def profile(call, comparison):
         outcome = comparison.contenders[0].run(["--profile"], "_profile")
         found |= {"profile": read_profile(outcome.get("output", "")), "attention": outcome.get("attention"),
                   "failed": outcome.get("failed")}
-        call.say(f"  {cell.name():32}{'profile':11}{found['failed'] or str(len(found['profile'])) + ' operations'}")
+        call.note(f"  {cell.name():32}{'profile':11}{found['failed'] or str(len(found['profile'])) + ' operations'}")
         call.save()
     return found
 

@@ -141,7 +141,7 @@ class Peer(Contender):
                                     "peer": "hf" if self.name == "hf" else "torch", "settings": settings,
                                     "steps": steps, "warmup": WARMUP}))
         if self.options.runner.dry_run:
-            programs.say(f"# {self.cell.name()} {self.name}: {json.dumps(settings)}")
+            programs.note(f"# {self.cell.name()} {self.name}: {json.dumps(settings)}")
 
         def read(line):
             found = read_object(line)
@@ -176,7 +176,7 @@ class Peer(Contender):
             self.choose()
             self.failed = None
             save()
-            programs.say(f"  {self.cell.name():32}{self.name:11}{show(outcome)}  tried")
+            programs.note(f"  {self.cell.name():32}{self.name:11}{show(outcome)}  tried")
             following = self.untried()
             return bool(following) and runner.budget.left() < self.least(following[0])
         while self.untried():

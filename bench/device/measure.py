@@ -45,19 +45,19 @@ class Call:
         self.part = self.take_up()
         self.part["calls"].append({"begin": self.begin, "budget_seconds": options.budget})
 
-    def say(self, text):
+    def note(self, text):
         if not self.options.dry_run:
-            programs.say(text)
+            programs.note(text)
 
     def take_up(self):
         """What is resumed; a part in the way is moved aside, never overwritten."""
         folders = [] if self.options.again else [self.folder, *self.options.earlier]
         found, path, note = parts.take_up(folders, self.name, self.options.device_name, self.revision)
         if note:
-            self.say(note)
+            self.note(note)
         own = parts.path_of(self.folder, self.name)
         if own.exists() and own != path and not self.options.dry_run:
-            self.say(parts.move_aside(own))
+            self.note(parts.move_aside(own))
         fresh = {"call": self.name, "revision": self.revision, "calls": [], "tests": [], "trainings": [],
                  "operations": [], "failed": {}}
         return {**(found or fresh), "date": self.begin, "device": self.options.device_name,
@@ -107,7 +107,7 @@ class Call:
         if outcome == "no time" and not seconds and earlier:
             return
         self.part["tests"] = [each for each in self.part["tests"] if each is not earlier] + [entry]
-        self.say(f"  {name:58}{outcome:10}{seconds:7.1f} s  {detail}")
+        self.note(f"  {name:58}{outcome:10}{seconds:7.1f} s  {detail}")
         self.save()
 
     def ask(self):
@@ -132,7 +132,7 @@ class Call:
             self.save()
         finally:
             self.keep_logs()
-        self.say("\n" + self.table() + f"\nresults in {self.folder}")
+        self.note("\n" + self.table() + f"\nresults in {self.folder}")
         return 1 if self.part["open"] else 0
 
 
@@ -195,7 +195,7 @@ def prepare(options, work):
 
 
 def print_commands(call):
-    programs.say("$ " + shlex.join(card.sampling(card.QUERY)))
+    programs.note("$ " + shlex.join(card.sampling(card.QUERY)))
     raise SystemExit(1 if any("ended early" in each for each in call.ask()) else 0)
 
 

@@ -235,7 +235,7 @@ def train(case, setting, parts, card):
     return {"seconds": seconds[case["warmup"]:], "warmup_seconds": seconds[:case["warmup"]], "loss": total}
 
 
-def say(setting, outcome):
+def report(setting, outcome):
     print(json.dumps({"setting": setting, **outcome}), flush=True)
 
 
@@ -251,7 +251,7 @@ def measure(case, card):
             outcome = {"failed": f"{type(failure).__name__}: {failure}"[:400]}
         with contextlib.suppress(AttributeError):
             parts[0].network.zero_grad(set_to_none=True)
-        say(setting, {**outcome, **card.peaks()})
+        report(setting, {**outcome, **card.peaks()})
 
 
 def versions():

@@ -24,7 +24,7 @@ def refuse(status, text):
     raise SystemExit(status)
 
 
-def say(text):
+def note(text):
     """A reader who closed the pipe does not end a measurement."""
     try:
         print(text, flush=True)
@@ -145,7 +145,7 @@ class Runner:
         left = self.budget.left()
         if self.dry_run:
             settings = [f"{key}={value}" for key, value in (environment or {}).items()]
-            say("$ " + shlex.join([*settings, *map(str, command)]))
+            note("$ " + shlex.join([*settings, *map(str, command)]))
             return Done(None, "", NOT_STARTED, time.time(), 0)
         if left < needs:
             why = f"not started: needs {needs:.0f} s, {max(0.0, left):.0f} s of the budget are left"

@@ -235,7 +235,7 @@ class Peers(Folder):
                 self.assertIn(setting, contenders.make(self.options("peers"), cell, name).settings()[0])
 
 
-class Surroundings(Folder):
+class Environment(Folder):
     def test_our_programs_find_the_libraries_of_the_chosen_python(self):
         with mock.patch.dict(os.environ, {"VIRTUAL_ENV": ""}):
             self.assertEqual(programs.Programs(self.bin).environment["VIRTUAL_ENV"], sys.prefix)

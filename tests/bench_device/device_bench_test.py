@@ -29,7 +29,7 @@ import shapes
 import table
 import trainings
 
-from calls_test import Peers, Script, Surroundings, Tests  # noqa: F401  unittest finds them here
+from calls_test import Peers, Script, Environment, Tests  # noqa: F401  unittest finds them here
 from check_test import Check  # noqa: F401
 from trouble_test import Devices, Endings, Inputs, Resumed  # noqa: F401
 

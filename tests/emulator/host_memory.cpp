@@ -52,15 +52,15 @@ void allow(const Taken&) {}
 
 struct sigaction earlier_action;
 
-void say(const char* text) {
+void print_error(const char* text) {
   if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) ::_exit(1);
 }
 
 // The instruction runs again after this, and then ends the program as it would have.
 void explain_fault(int number, siginfo_t* info, void*) {
   if (is_taken(info->si_addr)) {
-    say(is_open ? "internal error: work on the device touches memory beyond its buffer\n"
-                : "internal error: the host touches memory of the device\n");
+    print_error(is_open ? "internal error: work on the device touches memory beyond its buffer\n"
+                        : "internal error: the host touches memory of the device\n");
     void* frames[32];
     ::backtrace_symbols_fd(frames, ::backtrace(frames, 32), STDERR_FILENO);
   }

@@ -83,7 +83,8 @@ std::optional<MachineTicks> parse_machine_ticks(const std::string& proc_stat) {
   line >> label;
   if (label != "cpu") return std::nullopt;
   MachineTicks ticks;
-  constexpr int k_idle = 3, k_iowait = 4, k_steal = 7;  // guest time, after it, is already in user time
+  constexpr int k_idle = 3, k_iowait = 4,
+                k_steal = 7;  // the time of virtual machines, after it, is already in user time
   double value = 0.0;
   for (int column = 0; column <= k_steal && line >> value; ++column) {
     ticks.total += value;

@@ -125,17 +125,17 @@ std::string suggest_formats(const FitTask& task, planner::Workload workload) {
     keys += (keys.empty() ? "" : " and ") + key;
     return task.needs(workload) <= task.bytes;
   };
-  const auto say = [&] {
+  const auto advice = [&] {
     return fmt::format("; training.optimizer with {} makes it need {}", keys, format_memory(task.needs(workload)));
   };
   if (!workload.family->own_trainer) return "";
   if (workload.moment_bytes > 2) {
     workload.moment_bytes = 2;
-    if (fits_with("moments: bf16")) return say();
+    if (fits_with("moments: bf16")) return advice();
   }
   if (!workload.keeps_masters || workload.precision == planner::PlanPrecision::fp32) return "";
   workload.keeps_masters = false;
-  return fits_with("master_weights: false") ? say() : "";
+  return fits_with("master_weights: false") ? advice() : "";
 }
 
 Problem describe_misfit(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {

@@ -16,12 +16,12 @@ static void PrintTo(const ExpertGate& row, std::ostream* out) { *out << row.name
 
 namespace {
 
-const char* words_of(Answer answer) {
+const char* name_of(Answer answer) {
   constexpr const char* k_words[] = {"faster", "slower", "same", "inconclusive", "withheld"};
   return k_words[static_cast<size_t>(answer)];
 }
 
-const char* words_of(GateAnswer answer) {
+const char* name_of(GateAnswer answer) {
   constexpr const char* k_words[] = {"passes", "fails", "refuses", "has no answer"};
   return k_words[static_cast<size_t>(answer)];
 }
@@ -116,7 +116,7 @@ TEST_P(ExpertMatrix, AgreesWith) {
   const Judged judged = judge(row.reference, row.subject);
   const std::string miss =
       row.answer == Answer::withheld ? miss_of_withheld(row, judged) : miss_of_comparable(row, judged);
-  EXPECT_TRUE(miss.empty()) << row.name << "\nexpert: " << words_of(row.answer) << " ("
+  EXPECT_TRUE(miss.empty()) << row.name << "\nexpert: " << name_of(row.answer) << " ("
                             << fmt::format("{}", fmt::join(row.codes, ", ")) << "): " << row.reason
                             << "\nprogram: " << miss << "\n"
                             << describe(judged);
@@ -145,7 +145,7 @@ TEST_P(ExpertGates, AgreeWith) {
   const Judged judged = judge(row.reference, row.subject, {row.gate});
   ASSERT_EQ(judged.comparison.gates.size(), 1u) << describe(judged);
   EXPECT_TRUE(is_answer(row.answer, judged.comparison.gates[0].outcome))
-      << row.name << "\nexpert: " << row.gate << " " << words_of(row.answer) << ": " << row.reason << "\nprogram:\n"
+      << row.name << "\nexpert: " << row.gate << " " << name_of(row.answer) << ": " << row.reason << "\nprogram:\n"
       << describe(judged);
 }
 INSTANTIATE_TEST_SUITE_P(Rows, ExpertGates, ::testing::ValuesIn(gate_rows()), RowName());

@@ -159,7 +159,7 @@ TEST(TrainableParameters, TheShareOfARanksPartIsThatOfTheModel) {
   EXPECT_LT(adapters.derived.mfu->value, 0.75 * all.derived.mfu->value);
 }
 
-TEST(TrainableParameters, PrintedWordsOfAdaptersAreFound) {
+TEST(TrainableParameters, PrintedNamesOfAdaptersAreFound) {
   for (const char* line : {"peft=LoRA(target_modules=['linear_qkv', 'linear_proj'], dim=16, alpha=32, dropout=0.0)\n",
                            "Using LoraConfig(r=16, lora_alpha=32)\n", "Applying LoRA to linear_qkv\n",
                            "    peft_scheme: lora\n", "Freezing base model parameters\n"}) {

@@ -43,7 +43,7 @@ ExtractedLog read_events(const std::string& file) {
   return builder.take();
 }
 
-bool notes_say(const ExtractedLog& log, std::string_view words) {
+bool notes_hold(const ExtractedLog& log, std::string_view words) {
   for (const std::string& note : log.notes)
     if (contains(note, words)) return true;
   return false;
@@ -73,7 +73,7 @@ TEST(TfEvents, SaysThatTheFirstIntervalWasDividedWrongly) {
       read_file(std::string(TPRIMAT_SOURCE_DIR) + "/tests/unit/extract/fixtures/tfevents/torchtitan.tfevents"));
   EXPECT_DOUBLE_EQ(*log.steps[0].time_seconds, 1.0);
   EXPECT_DOUBLE_EQ(*log.steps[0].time_high, 10.0);
-  EXPECT_TRUE(notes_say(log, "log interval of 10"));
+  EXPECT_TRUE(notes_hold(log, "log interval of 10"));
 }
 
 TEST(TfEvents, DerivesTimesFromWallTimeWhereNoneIsWritten) {
@@ -91,7 +91,7 @@ TEST(TfEvents, ReadsWhatIsWholeOfACutFile) {
   const std::string whole = event(1, "lm loss", 9, 1) + event(2, "lm loss", 8, 2) + event(3, "lm loss", 7, 3);
   const ExtractedLog log = read_events(whole.substr(0, whole.size() - 5));
   EXPECT_EQ(log.steps.size(), 2u);
-  EXPECT_TRUE(notes_say(log, "is cut"));
+  EXPECT_TRUE(notes_hold(log, "is cut"));
 }
 
 TEST(TfEvents, StopsAtAWrongChecksum) {
@@ -99,7 +99,7 @@ TEST(TfEvents, StopsAtAWrongChecksum) {
   file[file.size() * 2 / 3 - 6] ^= 1;  // in the data of the second
   const ExtractedLog log = read_events(file);
   EXPECT_EQ(log.steps.size(), 1u);
-  EXPECT_TRUE(notes_say(log, "checksum"));
+  EXPECT_TRUE(notes_hold(log, "checksum"));
 }
 
 TEST(TfEvents, DoesNotBelieveAHugeLength) {
@@ -107,13 +107,13 @@ TEST(TfEvents, DoesNotBelieveAHugeLength) {
   const std::string file = event(1, "lm loss", 9, 1) + length + little_endian(masked_crc32c(length), 4) + "abcd";
   const ExtractedLog log = read_events(file);
   EXPECT_EQ(log.steps.size(), 1u);
-  EXPECT_TRUE(notes_say(log, "is cut"));
+  EXPECT_TRUE(notes_hold(log, "is cut"));
 }
 
 TEST(TfEvents, NamesScalarsThatMeanNothingHere) {
   const ExtractedLog log = read_events(event(0, "strict/foo", 1, 1) + event(5, "strict/foo", 2, 2));
   EXPECT_TRUE(log.steps.empty());
-  EXPECT_TRUE(notes_say(log, "strict/foo"));
+  EXPECT_TRUE(notes_hold(log, "strict/foo"));
 }
 
 TEST(TfEvents, RefusesAFileWithoutAnEvent) {

@@ -229,7 +229,7 @@ TYPED_TEST(GpuAttention, AddsToTheGradientsOfKeysAndValues) {
   }
 }
 
-// Room for the statistics of two heads: less than a sequence has.
+// Memory for the statistics of two heads: less than a sequence has.
 TYPED_TEST(GpuAttention, TakesAsManyHeadsAtATimeAsTheScratchMemoryHolds) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

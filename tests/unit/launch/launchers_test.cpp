@@ -316,7 +316,7 @@ TEST_F(LauncherTest, AContainerHasNamesAndFoldersOfItsOwn) {
   EXPECT_TRUE(holds(plan(Framework::native).command, "tprimat"));
 }
 
-TEST_F(LauncherTest, GpusReachAContainerInTheWordsOfEach) {
+TEST_F(LauncherTest, GpusReachAContainerByTheOptionsOfEach) {
   ContainerRun run;
   run.platform = Platform::nvd;
   EXPECT_TRUE(holds(container_arguments(run), "--gpus"));

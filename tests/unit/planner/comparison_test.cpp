@@ -138,7 +138,7 @@ TEST(Reasons, NameWhatWouldNotFit) {
   EXPECT_NE(reasons.front().find("would need"), std::string::npos) << reasons.front();
 }
 
-TEST(Reasons, WithRoomForAllOnlyTimesAreCompared) {
+TEST(Reasons, WhereAllFitOnlyTimesAreCompared) {
   PlanRequest request = sample_request(64);
   request.machine.memory_bytes = 1e15;
   const SearchOutcome outcome = search_layouts(request, built_in_parameters(), 1);

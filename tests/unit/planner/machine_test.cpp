@@ -7,7 +7,7 @@
 namespace tprimat::planner {
 namespace {
 
-TEST(Machines, AreFoundByTheWordsOfTables) {
+TEST(Machines, AreFoundByTheirNamesInTables) {
   EXPECT_EQ(find_printed_machine("H100-SXM-80GB 700W")->id, "H100-SXM-80GB");
   EXPECT_EQ(find_printed_machine("DGX-GB200")->id, "GB200");
   EXPECT_EQ(find_printed_machine("a100_40gb")->id, "A100-SXM-40GB");

@@ -34,7 +34,7 @@ TEST_F(GpuProcesses, OfNvmlAreNamedWhereTheyAreSeen) {
   EXPECT_EQ(describe(first[1]), "process 17 (python3) on GPU 0, 3.00 GB");
 }
 
-TEST_F(GpuProcesses, AreAskedForUntilThereIsRoom) {
+TEST_F(GpuProcesses, AreAskedForUntilAllFit) {
   const auto second = on_device(gpu_processes({open_nvml(FAKE_NVML).library}, root_), 1);
   ASSERT_EQ(second.size(), 100u);
   EXPECT_FALSE(second[0].memory_bytes.has_value()) << "the driver does not say";
