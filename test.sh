@@ -175,7 +175,7 @@ all_stages() {
 }
 
 # What takes minutes and shows little more than its neighbours; --all runs it.
-only_in_all='^bench\.device$|^cli\.(output_streams|hostile_scripts)$|^layouts\.(tcp\.)?gpu_host'
+only_in_all='^bench\.device$|^cli\.(output_streams|hostile_scripts)$|^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 short_stages() {
   build release engine_tests
   ahead_of_tests build asan sanitized_tests

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The least time that one training step can take on a GPU, operation by operation, and the memory that it needs.
 
-  roofline.py                                       Llama 3.1 8B on an H200: the tables of docs/performance.md
+  roofline.py                                       Llama 3.1 8B on an H200: the tables of docs/gpu.md
   roofline.py --model qwen2.5_7b --batches 8192x1   another model of the catalogue; tokens x sequences
   roofline.py --json                                the same as JSON
 

@@ -20,16 +20,15 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_archive_examples =
-    "  tprimat archive                                   everything in ./output, to tprimat.tar.zst\n"
+    "  tprimat archive                                   seals ./output into tprimat.tar.zst\n"
     "  tprimat archive results/ config.yaml --output run7.tar.zst --hide-hosts\n"
-    "  tprimat archive verify run7.tar.zst               does every published figure follow from its samples?\n"
-    "  tprimat archive output restarts.log               a result with the log that it was extracted from\n"
-    "  tprimat archive facts                             which witnesses each fact is checked against\n"
+    "  tprimat archive verify run7.tar.zst               recomputes every published figure from its samples\n"
+    "  tprimat archive output restarts.log               seals a result with its source log\n"
+    "  tprimat archive facts                             the facts that verify checks, with their witnesses\n"
     "  tprimat archive --sign ~/.ssh/id_ed25519 && tprimat archive verify tprimat.tar.zst --signed-by id_ed25519.pub\n"
-    "\nTokens and passwords, the user's name and home folders are replaced in every text; the SHA-256 of the manifest "
-    "that\n"
-    "is printed names the archive: publish it beside the figures. Exit status of verify: 1 when something does not "
-    "hold.\n";
+    "\nTokens and passwords, the user's name and home folders are redacted in every text file. The printed SHA-256 of "
+    "the\n"
+    "manifest identifies the archive: publish it with the figures. Exit status of verify: 1 on any mismatch.\n";
 
 struct ArchiveRequest {
   std::vector<std::string> paths, hide;
@@ -61,7 +60,7 @@ void print_seal(const Session& session, const ArchiveRequest& request, const res
       fmt::format("{}: {}, {}\nmanifest SHA-256 {}\n", request.output, count(seal.manifest.files.size(), "file"),
                   count(std::filesystem::file_size(request.output), "byte"), seal.manifest_sha256);
   for (const auto& [kind, count] : seal.manifest.redactions)
-    text += fmt::format("hidden: {} ({} times)\n", kind, count);
+    text += fmt::format("redacted: {} ({} times)\n", kind, count);
   for (size_t i = 0; i < seal.left_out.size() && i < k_max_lines; ++i)
     text += fmt::format("left out: {} ({})\n", printable(seal.left_out[i].path), seal.left_out[i].reason);
   if (seal.left_out.size() > k_max_lines)
@@ -120,7 +119,7 @@ std::string describe_other_side(const results::Broken& broken) {
 std::string describe_broken(const results::Broken& each) {
   const std::string values =
       each.stated.empty() ? "" : fmt::format(": stated {}, {}", printable(each.stated), describe_other_side(each));
-  return fmt::format("does not hold: {}: {}{}\n", printable(each.file), printable(each.what), values);
+  return fmt::format("mismatch: {}: {}{}\n", printable(each.file), printable(each.what), values);
 }
 
 // Derived figures come last; where something else does not hold, they follow from it.
@@ -130,18 +129,17 @@ std::string list_broken(const std::vector<results::Broken>& broken) {
   const size_t listed = others > 0 ? others : broken.size();
   std::string text;
   for (size_t i = 0; i < listed && i < k_max_lines; ++i) text += describe_broken(broken[i]);
-  if (listed > k_max_lines) text += fmt::format("does not hold: {} more; --json lists them\n", listed - k_max_lines);
+  if (listed > k_max_lines) text += fmt::format("mismatch: {} more; --json lists them\n", listed - k_max_lines);
   const size_t rest = broken.size() - listed;
   if (rest > 0)
-    text += fmt::format("does not hold: {} {} not follow either; --json lists them\n", count(rest, "derived figure"),
-                        rest == 1 ? "does" : "do");
+    text += fmt::format("mismatch: {} as a consequence; --json lists them\n", count(rest, "derived figure"));
   return text;
 }
 
 std::string describe_outcome(const results::Verification& found) {
   if (!found.broken.empty())
-    return fmt::format("{} {} not hold", count(found.broken.size(), "thing"), found.broken.size() == 1 ? "does" : "do");
-  return found.results > 0 ? "everything holds" : "holds no result, so nothing was verified";
+    return fmt::format("{} mismatch{}", found.broken.size(), found.broken.size() == 1 ? "" : "es");
+  return found.results > 0 ? "all checks passed" : "contains no results, so nothing was verified";
 }
 
 std::string describe_verification(const ArchiveRequest& request, const results::Verification& found) {
@@ -162,24 +160,23 @@ std::string describe_verification(const ArchiveRequest& request, const results::
 
 ExitStatus verify(const Session& session, const ArchiveRequest& request) {
   if (!request.signed_by.empty() && !std::filesystem::exists(request.signed_by))
-    throw Error(
-        Problem{"there is no such file", request.signed_by,
-                "give the signer's public key (KEYFILE.pub), or a file of allowed signers as ssh-keygen reads it"});
+    throw Error(Problem{"no such file", request.signed_by,
+                        "give the signer's public key (KEYFILE.pub) or an ssh-keygen file of allowed signers"});
   results::Verification found = results::verify_archive(request.archive);
   LocalRunner runner;
   if (!request.signed_by.empty()) results::check_signature(runner, request.signed_by, found);
   if (request.signed_by.empty() && found.signature)
-    found.notes.push_back("the archive is signed; --signed-by FILE checks the signer");
+    found.notes.push_back("the archive is signed; check the signer with --signed-by FILE");
   if (found.results == 0)
-    found.notes.push_back("no result was found: seal results of `tprimat run` or `tprimat extract`");
+    found.notes.push_back("the archive contains no results: seal those of `tprimat run` or `tprimat extract`");
   print_result(session.json ? print_json(verification_to_json(found)) : describe_verification(request, found));
   return holds(found) ? ExitStatus::done : ExitStatus::work_failed;
 }
 
 ExitStatus print_facts(const Session& session, const ArchiveRequest& request) {
   if (!request.archive.empty())
-    throw Error(Problem{"is not read by `archive facts`, which lists the kinds of facts", request.archive,
-                        "verify an archive: tprimat archive verify " + request.archive});
+    throw Error(Problem{"`archive facts` lists the kinds of facts and reads no archive", request.archive,
+                        "verify this archive: tprimat archive verify " + request.archive});
 
   Json list = Json::array();
   for (const results::Fact& fact : results::list_facts())
@@ -193,28 +190,28 @@ ExitStatus print_facts(const Session& session, const ArchiveRequest& request) {
 void add_archive_verb(CommandLine& program, Session& session) {
   auto request = std::make_shared<ArchiveRequest>();
   CommandLine* verb = add_verb(program, session, "archive",
-                               "Seal results, logs and configuration; verify what was sealed", k_archive_examples);
+                               "Seal results, logs and configuration; verify a sealed archive", k_archive_examples);
   add_json_option(*verb, session);
   verb->require_subcommand(0, 1);
-  verb->add_option("paths", request->paths, "Results, logs, configurations, or folders of them (default: ./output)")
+  verb->add_option("paths", request->paths, "Results, logs, configurations, or folders (default: ./output)")
       ->type_name("DIR|FILE");
-  verb->add_option("--output", request->output, "The archive to write, *.tar.zst or *.tar.gz")
+  verb->add_option("--output", request->output, "Archive to write, *.tar.zst or *.tar.gz")
       ->type_name("FILE")
       ->capture_default_str();
-  verb->add_flag("--hide-hosts", request->hide_hosts, "Also replace the name of this machine");
+  verb->add_flag("--hide-hosts", request->hide_hosts, "Also redact the name of this machine");
   verb->add_option("--hide", request->hide,
-                   "A further word to replace everywhere, 8 characters or more; may be repeated")
+                   "Additional word to redact everywhere, at least 8 characters; may be repeated")
       ->type_name("TEXT")
       ->allow_extra_args(false);
   verb->add_option("--sign", request->sign, "Sign the manifest with this SSH key")->type_name("KEYFILE");
-  CommandLine* part = verb->add_subcommand("verify", "Derive every figure again from the samples in the archive");
-  part->add_option("archive", request->archive, "A file that `tprimat archive` wrote")->required()->type_name("FILE");
+  CommandLine* part = verb->add_subcommand("verify", "Recompute every figure from the samples in the archive");
+  part->add_option("archive", request->archive, "Archive written by `tprimat archive`")->required()->type_name("FILE");
   part->add_option("--signed-by", request->signed_by,
-                   "Require a signature by one of these: a file of allowed signers (ssh-keygen) or of public keys")
+                   "Require a signature by a key in this file of public keys or allowed signers (ssh-keygen)")
       ->type_name("FILE");
   add_json_option(*part, session);
   CommandLine* facts =
-      verb->add_subcommand("facts", "List which facts verify checks, and against which witnesses; reads no archive");
+      verb->add_subcommand("facts", "List the facts that verify checks, with their witnesses; reads no archive");
   facts->add_option("archive", request->archive)->group("");
   add_json_option(*facts, session);
   verb->callback([&session, request, part, facts] {

@@ -43,11 +43,11 @@ void print_comparison(const std::string& text, CompareFormat format) {
 
 void add_history_options(CommandLine& verb, HistoryRequest& request) {
   verb.add_option("--history", request.folder,
-                  "Follow one metric over all results in this directory and below, by configuration and time")
+                  "Track one metric over all results in this directory and below, by configuration and time")
       ->type_name("DIR");
   verb.add_option("--metric", request.metric, "With --history: the metric (default: tokens_per_second_per_gpu)")
       ->type_name("METRIC");
-  verb.add_option("--last", request.last, "With --history: points that a series' table shows")
+  verb.add_option("--last", request.last, "With --history: points to show per series")
       ->type_name("N")
       ->capture_default_str()
       ->check(number_from(1, 1000000));
@@ -58,7 +58,7 @@ ExitStatus compare_history(const HistoryRequest& request, const results::Compare
   const results::History history =
       results::read_history(request.folder, {.metric = request.metric, .last = request.last, .compare = options});
   for (const results::SkippedFile& file : history.index.skipped)
-    log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
+    log_detail(fmt::format("skipped {}: {}", file.path, file.reason));
   if (!history.index.note.empty()) log_note(history.index.note);
   log_detail(fmt::format("{} files read, {} gone, index {}", history.index.files_read, history.index.files_gone,
                          history.index.index_path.empty() ? "in memory" : history.index.index_path));

@@ -33,9 +33,9 @@ constexpr const char* k_compare_examples =
     "  tprimat compare --history results/ --last 20\n"
     "  tprimat compare new.json --baseline main.json --fail-if 'tokens_per_second < -3%'\n"
     "  tprimat compare a.json b.json --json | jq '.groups[].pairs[].verdict'\n"
-    "\nWrites compare.md, compare.png and compare.svg to the output directory. Exit status 3: a pair did not do the "
-    "same\n"
-    "work, so nobody is declared faster; --force tells the ratio all the same, with the reason beside it.\n";
+    "\nWrites compare.md, compare.png and compare.svg to the output directory. Exit status 3: some "
+    "runs\n"
+    "did different work and get no verdict; --force prints the ratio anyway, with the reason.\n";
 
 constexpr const char* k_default_page = "DIR/compare.html";  // DIR is what --output says
 
@@ -62,7 +62,7 @@ std::vector<E> parse_names(const std::vector<std::string>& words, const char* op
 
 results::CompareOptions make_options(const CompareRequest& request) {
   if (!request.gates.empty() && request.baseline.empty() && request.history.folder.empty())
-    throw Error(Problem{"a gate needs something to compare with", "--fail-if", "name it with --baseline"});
+    throw Error(Problem{"a gate needs a baseline", "--fail-if", "add --baseline RUN"});
   std::optional<double> loss_tolerance;
   if (request.loss_tolerance_percent) loss_tolerance = *request.loss_tolerance_percent / 100;
   return {.platforms = parse_names<Platform>(request.platforms, "--platform"),
@@ -85,7 +85,7 @@ results::LoadedRuns load_requested(const CompareRequest& request) {
     paths.push_back(request.baseline);
   results::LoadedRuns loaded = results::load_runs(paths);
   for (const results::SkippedFile& file : loaded.skipped)
-    log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
+    log_detail(fmt::format("skipped {}: {}", file.path, file.reason));
   return loaded;
 }
 
@@ -143,8 +143,8 @@ std::filesystem::path page_path(const CompareRequest& request) {
   if (request.html == k_default_page) return std::filesystem::path(request.output) / "compare.html";
   const std::filesystem::path path = request.html;
   if (path.extension() == ".json" || std::filesystem::is_directory(path))
-    throw Error(Problem{fmt::format("{} is no page to write", request.html), "--html",
-                        "results come before --html; or name the page: --html=page.html"});
+    throw Error(Problem{fmt::format("{} cannot be written as the page", request.html), "--html",
+                        "put results before --html, or name the page: --html=page.html"});
   return path;
 }
 
@@ -155,7 +155,7 @@ void write_page(const results::Comparison& comparison, const std::filesystem::pa
 }
 
 void refuse_pair(const char* one, const char* other) {
-  throw Error(Problem{fmt::format("{} and {} do not go together", one, other), one, "leave one of them out"});
+  throw Error(Problem{fmt::format("cannot be combined with {}", other), one, "omit one of them"});
 }
 
 void check_history_request(const CompareRequest& request) {
@@ -167,7 +167,7 @@ void check_history_request(const CompareRequest& request) {
   if (!request.gates.empty()) return;
   for (const char* option : {"--baseline", "--junit", "--annotations"})
     if (request.is_given(option))
-      throw Error(Problem{"with --history this is about gates, and none is given", option,
+      throw Error(Problem{"needs a gate when used with --history", option,
                           "add --fail-if, e.g. --fail-if 'tokens_per_second < -3%'"});
 }
 
@@ -175,12 +175,10 @@ void check_history_request(const CompareRequest& request) {
 void check_request(const CompareRequest& request) {
   for (const char* option : {"--history", "--metric", "--baseline", "--junit", "--html", "--output"})
     if (request.is_given(option) && request.verb->text(option).empty())
-      throw Error(Problem{"is empty", option, "give it a value, or leave it out"});
+      throw Error(Problem{"is empty", option, "give it a value, or omit it"});
   if (request.is_given("--history")) return check_history_request(request);
-  if (request.is_given("--metric"))
-    throw Error(Problem{"a metric is followed over a history", "--metric", "add --history DIR"});
-  if (request.is_given("--last"))
-    throw Error(Problem{"it is the table of a history that shows the last points", "--last", "add --history DIR"});
+  if (request.is_given("--metric")) throw Error(Problem{"applies only to a history", "--metric", "add --history DIR"});
+  if (request.is_given("--last")) throw Error(Problem{"applies only to a history", "--last", "add --history DIR"});
 }
 
 ExitStatus compare(const Session& session, const CompareRequest& request) {
@@ -210,7 +208,7 @@ void add_filters(CommandLine& verb, CompareRequest& request) {
   add_list("--model", request.models, "Only these models");
   add_list("--strategy", request.strategies, "Only these parallel strategies");
   verb.add_option("--baseline", request.baseline,
-                  "Compare all against this one: a file, a folder of results, platform, framework or label")
+                  "Compare all runs against this one: a file, a folder of results, platform, framework or label")
       ->type_name("RUN");
   verb.add_option("--sort", request.sort, "Order the runs by a metric, best first, e.g. tokens_per_second_per_gpu")
       ->type_name("METRIC");
@@ -218,14 +216,14 @@ void add_filters(CommandLine& verb, CompareRequest& request) {
 
 void add_gates(CommandLine& verb, CompareRequest& request) {
   verb.add_option("--fail-if", request.gates,
-                  "Exit with 5 when a metric changed so against the baseline, e.g. 'tokens_per_second < -3%', and with "
-                  "6 when the noise forbids an answer; may be repeated")
+                  "Exit with 5 when a metric's change against the baseline matches, e.g. 'tokens_per_second < -3%', "
+                  "and with 6 when the noise is too large to tell; may be repeated")
       ->type_name("GATE")
       ->allow_extra_args(false);
   verb.add_option("--junit", request.ci.junit_path, "Write results, pairs and gates as JUnit XML to this file")
       ->type_name("FILE");
   verb.add_flag("--annotations", request.ci.annotations,
-                "Print what fails and what is doubtful as annotations of GitHub Actions on stderr");
+                "Print failures and doubtful findings as GitHub Actions annotations on stderr");
 }
 
 }  // namespace
@@ -249,7 +247,7 @@ void add_compare_verb(CommandLine& program, Session& session) {
       ->type_name("[FILE]");
   verb->add_flag("--plot", request->plot, "Fail when the plot cannot be drawn, instead of warning");
   verb->add_flag("--force", request->force,
-                 "Tell verdicts and ratios of runs that are not comparable, with the reasons");
+                 "Print verdicts and ratios even of runs that are not comparable, with the reasons");
   add_gates(*verb, *request);
   add_history_options(*verb, request->history);
   verb->add_option("--smallest-effect", request->smallest_effect_percent, "Smallest difference of interest, in percent")
@@ -258,17 +256,17 @@ void add_compare_verb(CommandLine& program, Session& session) {
       ->check(number_from(0.01, 50.0));
   verb->add_option(
           "--loss-tolerance", request->loss_tolerance_percent,
-          "How far two loss curves may lie apart, in percent (default: 5, or 1 where repeated runs show their spread)")
+          "Largest distance between two loss curves, in percent (default: 5, or 1 if repeated runs show their spread)")
       ->type_name("PERCENT")
       ->check(number_from(0.01, 100.0));
   verb->add_option("--run-spread", request->run_spread_percent,
-                   "Spread between runs to assume where one run does not show it, in percent")
+                   "Assumed spread between runs, in percent, for a side with a single run")
       ->type_name("PERCENT")
       ->capture_default_str()
       ->check(number_from(0.0, 50.0));
   verb->add_option("--output", request->output,
                    "Directory for compare.md, compare.png and compare.svg (default: ./output); with --history for "
-                   "history.md (default: it is not written)")
+                   "history.md (default: not written)")
       ->type_name("DIR");
   verb->callback([&session, request] { session.action = [&session, request] { return compare(session, *request); }; });
 }

@@ -142,16 +142,16 @@ ExitStatus init(const Session& session, bool force) {
   const std::string path = session.config_path.empty() ? "config.yaml" : session.config_path;
   std::error_code error;
   if (!force && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
-    throw Error(Problem{"exists already", path, "--force overwrites it; --config FILE writes elsewhere"});
+    throw Error(Problem{"already exists", path, "overwrite it with --force, or write elsewhere with --config FILE"});
   write_file_atomically(path, suite::default_config_text());
-  log_note(fmt::format("wrote {}; tprimat config validate checks it", path));
+  log_note(fmt::format("wrote {}; check it with tprimat config validate", path));
   return ExitStatus::done;
 }
 
 // The verbs of `config` accept the options of `config` behind them.
 CommandLine* add_part(CommandLine& verb, const std::string& name, const std::string& summary) {
   CommandLine* part = verb.add_subcommand(name, summary)->fallthrough();
-  part->footer("The options of `tprimat config` hold here too: --config, --set, --json, -q, -v, --no-color.\n\n" +
+  part->footer("The options of `tprimat config` also apply here: --config, --set, --json, -q, -v, --no-color.\n\n" +
                verb.footer());
   return part;
 }
@@ -161,11 +161,11 @@ CommandLine* add_part(CommandLine& verb, const std::string& name, const std::str
 void add_config_verb(CommandLine& program, Session& session) {
   CommandLine* verb =
       add_verb(program, session, "config", "Show, check and export the configuration",
-               "  tprimat config show                                  every setting and where it comes from\n"
-               "  tprimat config validate --config my.yaml             all mistakes at once; exit status 2\n"
+               "  tprimat config show                                  every setting and its origin\n"
+               "  tprimat config validate --config my.yaml             all errors at once; exit status 2\n"
                "  tprimat config get training.data.seq_length\n"
                "  eval \"$(tprimat config export --shell)\"\n"
-               "  tprimat config init                                  writes config.yaml to start from\n");
+               "  tprimat config init                                  writes config.yaml as a starting point\n");
   add_config_options(*verb, session);
   add_json_option(*verb, session);
   verb->require_subcommand(1);
@@ -184,7 +184,7 @@ void add_config_verb(CommandLine& program, Session& session) {
 
   CommandLine* export_part = add_part(*verb, "export", "Print the configuration as shell variables");
   auto shell = std::make_shared<bool>(false);
-  export_part->add_flag("--shell", *shell, "As export lines that eval accepts (the only form)");
+  export_part->add_flag("--shell", *shell, "Print export lines for eval (the only form)");
   export_part->callback([&session, shell] { session.action = [&session] { return export_shell(session); }; });
 
   CommandLine* init_part = add_part(*verb, "init", "Write the built-in default to config.yaml, or to --config FILE");

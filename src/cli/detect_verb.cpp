@@ -12,8 +12,8 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_detect_examples =
-    "  tprimat detect            what this machine is, for people\n"
-    "  tprimat detect --json     the same for programs\n";
+    "  tprimat detect            facts about this machine, as a table\n"
+    "  tprimat detect --json     the same as JSON\n";
 
 Json frameworks_to_json(Platform platform) {
   Json list = Json::array();
@@ -39,7 +39,7 @@ std::string describe_cores(const CpuFacts& cpu) {
 }
 
 std::string describe_memory(const MachineFacts& machine) {
-  std::string text = machine.memory_bytes ? format_gb(*machine.memory_bytes) : "not known";
+  std::string text = machine.memory_bytes ? format_gb(*machine.memory_bytes) : "unknown";
   if (machine.memory_limit_bytes) text += fmt::format(", limited to {}", format_gb(*machine.memory_limit_bytes));
   if (machine.numa_nodes)
     text += fmt::format(", {} NUMA node{}", *machine.numa_nodes, *machine.numa_nodes == 1 ? "" : "s");
@@ -47,7 +47,7 @@ std::string describe_memory(const MachineFacts& machine) {
 }
 
 void add_gpu_rows(TextTable& table, const MachineFacts& machine) {
-  if (machine.gpus.empty()) table.rows.push_back({"GPUs", "none that a management library sees"});
+  if (machine.gpus.empty()) table.rows.push_back({"GPUs", "none visible to a management library"});
   for (const GpuFacts& gpu : machine.gpus) {
     std::string text = gpu.name;
     if (gpu.memory_bytes) text += ", " + format_gb(*gpu.memory_bytes);
@@ -74,13 +74,13 @@ std::string render(const MachineFacts& machine) {
                 {"processor", machine.cpu.model_name},
                 {"threads", describe_cores(machine.cpu)},
                 {"instruction sets", join(machine.cpu.instruction_sets, " ")},
-                {"governor", machine.cpu.governor.value_or("not known")},
+                {"governor", machine.cpu.governor.value_or("unknown")},
                 {"memory", describe_memory(machine)},
-                {"transparent huge pages", machine.transparent_huge_pages.value_or("not known")},
+                {"transparent huge pages", machine.transparent_huge_pages.value_or("unknown")},
                 {"kernel", machine.kernel + " " + machine.architecture},
-                {"system", machine.distribution.value_or("not known")},
-                {"container", machine.container.value_or("none seen")},
-                {"virtual machine", machine.virtual_machine.value_or("none seen")}};
+                {"system", machine.distribution.value_or("unknown")},
+                {"container", machine.container.value_or("none detected")},
+                {"virtual machine", machine.virtual_machine.value_or("none detected")}};
   add_gpu_rows(table, machine);
   add_framework_rows(table, machine.platform);
   return render_text(table);
@@ -102,7 +102,7 @@ ExitStatus detect(const Session& session) {
 
 void add_detect_verb(CommandLine& program, Session& session) {
   CommandLine* verb = add_verb(program, session, "detect",
-                               "What this machine is: platform, devices, drivers, frameworks", k_detect_examples);
+                               "Show this machine's platform, devices, drivers and frameworks", k_detect_examples);
   add_json_option(*verb, session);
   verb->callback([&session] { session.action = [&session] { return detect(session); }; });
 }

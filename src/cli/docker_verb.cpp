@@ -22,8 +22,7 @@ namespace fs = std::filesystem;
 using Arguments = std::vector<std::string>;
 
 constexpr const char* k_docker_examples =
-    "  tprimat docker build nvd                          the image tprimat:nvd, from this folder's "
-    "docker/nvd.Dockerfile\n"
+    "  tprimat docker build nvd                          builds tprimat:nvd from ./docker/nvd.Dockerfile\n"
     "  tprimat docker run nvd -- tprimat run --steps 20  in the foreground, in this folder\n"
     "  tprimat docker run amd --detach -- tprimat run    in the background; docker logs -f tprimat_amd follows it\n"
     "  tprimat docker run amd --tmux -- tprimat run      in a tmux session; tmux attach -t tprimat_amd shows it\n"
@@ -91,8 +90,8 @@ ExitStatus build_image(const DockerOptions& options) {
       fs::path(options.source) / "docker" / fmt::format("{}.Dockerfile", enum_name(docker_platform(options)));
   std::error_code unreadable;
   if (!fs::exists(file, unreadable))
-    throw Error(Problem{fmt::format("there is no {}", file.lexically_normal().string()), "--source",
-                        "run this in the folder of TensorPrimat's sources, or name it with --source"});
+    throw Error(Problem{fmt::format("no such file: {}", file.lexically_normal().string()), "--source",
+                        "run this in TensorPrimat's source folder, or name it with --source"});
   return become(
       {program, "build", "--tag", docker_image(options), "--file", file.lexically_normal().string(), options.source},
       options.dry_run);
@@ -106,8 +105,8 @@ suite::ContainerRun container_of(const DockerOptions& options) {
   run.image = docker_image(options);
   run.shm_size = options.shm_size;
   run.working_directory = fs::current_path().string();
-  run.volumes = {
-      suite::mount_of_folder(run.working_directory, ":", "working directory", "start it in a folder of another name")};
+  run.volumes = {suite::mount_of_folder(run.working_directory, ":", "working directory",
+                                        "start it in a folder with another name")};
   run.volumes.insert(run.volumes.end(), options.volumes.begin(), options.volumes.end());
   run.variables = options.variables;
   run.command = options.command;
@@ -137,20 +136,20 @@ void add_common(CommandLine& part, DockerOptions& options) {
       ->required()
       ->check(one_of({"nvd", "amd", "cpu"}))
       ->type_name("PLATFORM");
-  part.add_option("--program", options.program, "docker or podman (default: docker where it is, else podman)")
+  part.add_option("--program", options.program, "docker or podman (default: docker if installed, else podman)")
       ->check(one_of({"docker", "podman"}))
       ->type_name("NAME");
-  part.add_option("--tag", options.tag, "The image (default: tprimat:PLATFORM)")->type_name("NAME");
+  part.add_option("--tag", options.tag, "Image (default: tprimat:PLATFORM)")->type_name("NAME");
   part.add_flag("--dry-run", options.dry_run, "Print the command, ready to paste; start nothing");
 }
 
 void add_container_options(CommandLine& part, DockerOptions& options) {
   part.add_option("--name", options.name, "Name of the container (default: tprimat_PLATFORM)")->type_name("NAME");
   part.add_option("--volume", options.volumes,
-                  "A further folder, FROM:TO; may be repeated; this folder is always there")
+                  "Additional folder to mount, FROM:TO; may be repeated; this folder is always mounted")
       ->type_name("PATHS")
       ->allow_extra_args(false);
-  part.add_option("--env", options.variables, "A variable of yours that the container gets, by name; may be repeated")
+  part.add_option("--env", options.variables, "Environment variable to pass to the container, by name; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
   part.add_option("--shm-size", options.shm_size, "Shared memory, such as 64g (default: the host's)")
@@ -174,20 +173,18 @@ CommandLine* add_docker_part(CommandLine& verb, Session& session, const DockerPa
 }  // namespace
 
 void add_docker_verb(CommandLine& program, Session& session) {
-  CommandLine* verb = add_verb(program, session, "docker", "Images with tprimat and the frameworks: build, run, shell",
-                               k_docker_examples);
+  CommandLine* verb =
+      add_verb(program, session, "docker", "Build and run images with tprimat and the frameworks", k_docker_examples);
   verb->require_subcommand(1);
   const auto options = std::make_shared<DockerOptions>();
-  CommandLine* build =
-      add_docker_part(*verb, session, {"build", "Build the image of a platform", build_image}, options);
-  build->add_option("--source", options->source, "Folder of TensorPrimat's sources (default: this one)")
-      ->type_name("DIR");
+  CommandLine* build = add_docker_part(*verb, session, {"build", "Build a platform's image", build_image}, options);
+  build->add_option("--source", options->source, "TensorPrimat's source folder (default: this one)")->type_name("DIR");
   CommandLine* run = add_docker_part(
       *verb, session, {"run", "Run a command in a container, in this folder", run_in_container}, options);
   add_container_options(*run, *options);
-  Option* detach = run->add_flag("--detach", options->detach, "In the background");
-  run->add_flag("--tmux", options->tmux, "In a new tmux session of the container's name")->excludes(detach);
-  run->add_option("command", options->command, "The command, after --")->required()->type_name("COMMAND...");
+  Option* detach = run->add_flag("--detach", options->detach, "Run in the background");
+  run->add_flag("--tmux", options->tmux, "Run in a new tmux session named after the container")->excludes(detach);
+  run->add_option("command", options->command, "Command to run, after --")->required()->type_name("COMMAND...");
   CommandLine* shell =
       add_docker_part(*verb, session, {"shell", "Open a shell in a container, in this folder", open_shell}, options);
   add_container_options(*shell, *options);

@@ -28,9 +28,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* k_doctor_examples =
     "  tprimat doctor                                    is this machine fit to measure? what is missing?\n"
-    "  tprimat doctor --brief                            only what is not in order\n"
-    "  tprimat doctor --platform nvd --framework tran    exit status 4 where that cannot run here\n"
-    "  tprimat doctor --install tran,fsdp                installs frameworks from pinned lists of packages\n";
+    "  tprimat doctor --brief                            leaves out findings that are in order\n"
+    "  tprimat doctor --platform nvd --framework tran    exit status 4 if that cannot run here\n"
+    "  tprimat doctor --install tran,fsdp                installs frameworks from pinned package lists\n";
 
 struct DoctorOptions {
   std::string platform = "auto", output;
@@ -50,7 +50,7 @@ void take_configuration(const Session& session, suite::DoctorRequest& request) {
     request.paths = loaded.experiment.paths;
   } catch (const Error& error) {
     if (sources.path || !sources.overrides.empty()) throw;
-    log_warning(fmt::format("the configuration cannot be used ({}); see tprimat config validate",
+    log_warning(fmt::format("cannot use the configuration ({}); run tprimat config validate",
                             to_string(error.problems().front())));
   }
 }
@@ -96,9 +96,9 @@ class ScratchFolder {
   ScratchFolder() {
     std::string pattern = (fs::temp_directory_path() / "tprimat-install-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr)
-      throw Error(
-          Problem{"no folder can be made", fs::temp_directory_path().string(), "set TMPDIR to one that can be written"},
-          ExitStatus::work_failed);
+      throw Error(Problem{"cannot create a temporary folder", fs::temp_directory_path().string(),
+                          "set TMPDIR to a writable folder"},
+                  ExitStatus::work_failed);
     path_ = pattern;
   }
   ~ScratchFolder() {
@@ -130,8 +130,8 @@ ExitStatus install_all(const DoctorOptions& options, const Session& session) {
     suite::install_framework(framework, scratch.path(), runner, [](std::string_view line) { log_note(line); });
     const auto found = find_installed(framework);
     if (!found)
-      throw Error(Problem{fmt::format("{} was installed, but is not found", display_name(framework)), "--install",
-                          "TPRIMAT_FRAMEWORKS and XDG_DATA_HOME say where it is looked for"},
+      throw Error(Problem{fmt::format("{} was installed but cannot be found", display_name(framework)), "--install",
+                          "check TPRIMAT_FRAMEWORKS and XDG_DATA_HOME, which set the search path"},
                   ExitStatus::work_failed);
     installed.push_back({{"id", enum_name(framework)}, {"version", found->version}, {"place", found->place}});
     lines += fmt::format("{} {} in {}\n", enum_name(framework), found->version, found->place);
@@ -145,22 +145,21 @@ ExitStatus install_all(const DoctorOptions& options, const Session& session) {
 void add_doctor_verb(CommandLine& program, Session& session) {
   auto options = std::make_shared<DoctorOptions>();
   CommandLine* verb =
-      add_verb(program, session, "doctor", "Is this machine fit to measure? What is missing, and what brings it",
-               k_doctor_examples);
+      add_verb(program, session, "doctor",
+               "Check whether this machine is fit to measure; name a remedy for each finding", k_doctor_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
-  verb->add_option("--platform", options->platform, "auto, nvd, amd or cpu: what it is to be fit for")
+  verb->add_option("--platform", options->platform, "Required platform: auto (this machine's), nvd, amd or cpu")
       ->type_name("NAME");
-  verb->add_option("--framework", options->frameworks, "Frameworks that must run here; exit status 4 where one cannot")
+  verb->add_option("--framework", options->frameworks, "Frameworks that must run here; exit status 4 if one cannot")
       ->type_name("LIST")
       ->delimiter(',');
-  verb->add_option("--output", options->output,
-                   "Folder of results, to check its free space (default: that of the configuration)")
+  verb->add_option("--output", options->output, "Results folder, checked for free space (default: the configuration's)")
       ->type_name("DIR");
-  verb->add_option("--install", options->install, "Install these frameworks instead, from pinned lists of packages")
+  verb->add_option("--install", options->install, "Install these frameworks instead, from pinned package lists")
       ->type_name("LIST")
       ->delimiter(',');
-  verb->add_flag("--brief", options->brief, "Leave out what is in order");
+  verb->add_flag("--brief", options->brief, "Leave out findings that are in order");
   verb->callback([options, &session] {
     session.action = [options, &session] {
       return options->install.empty() ? examine(*options, session) : install_all(*options, session);

@@ -19,10 +19,9 @@ namespace {
 constexpr const char* k_estimate_examples =
     "  tprimat estimate --flops llama                            parameters and FLOPs of a model, part by part\n"
     "  tprimat estimate --flops deepseek_v3 --seq 4096 --recompute selective --json\n"
-    "  tprimat estimate --flops gpt3_175b --tp 8                 with the vocabulary that Megatron pads for TP 8\n"
-    "  tprimat estimate --memory llama                           what the configuration's layout needs, part by part\n"
-    "  tprimat estimate --validate results.tsv                   do published TFLOP/s, MFU and HFU follow from their "
-    "inputs?\n";
+    "  tprimat estimate --flops gpt3_175b --tp 8                 with the vocabulary padded as in Megatron-LM, TP 8\n"
+    "  tprimat estimate --memory llama                           memory of the configured layout, part by part\n"
+    "  tprimat estimate --validate results.tsv                   recomputes published TFLOP/s, MFU and HFU\n";
 
 struct MemoryRequest {
   std::string model;
@@ -99,18 +98,17 @@ ExitStatus estimate(const Session& session, const EstimateOptions& options) {
 
 void add_memory_options(CommandLine& verb, MemoryRequest& request, Option* flops) {
   Option* memory =
-      verb.add_option("--memory", request.model, "Model of the configuration: bytes of its layout on the heaviest rank")
+      verb.add_option("--memory", request.model, "Configured model: bytes on the heaviest rank of its layout")
           ->type_name("MODEL")
           ->excludes(flops);
-  verb.add_option("--platform", request.platform, "With --memory: auto (what this machine is), nvd, amd or cpu")
+  verb.add_option("--platform", request.platform, "With --memory: auto (this machine's platform), nvd, amd or cpu")
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(memory);
-  verb.add_option("--framework", request.framework, "With --memory: this one (default: as configured)")
+  verb.add_option("--framework", request.framework, "With --memory: framework (default: as configured)")
       ->type_name("NAME")
       ->needs(memory);
-  verb.add_option("--strategy", request.strategy,
-                  "With --memory: layout of the configuration (default: its methodology)")
+  verb.add_option("--strategy", request.strategy, "With --memory: configured layout (default: experiment.methodology)")
       ->type_name("NAME")
       ->needs(memory);
 }
@@ -125,7 +123,7 @@ void add_estimate_verb(CommandLine& program, Session& session) {
   add_config_options(*verb, session);
   auto options = std::make_shared<EstimateOptions>();
   Option* flops =
-      verb->add_option("--flops", options->model, "Model of the configuration or of the catalogue")->type_name("MODEL");
+      verb->add_option("--flops", options->model, "Model from the configuration or the catalogue")->type_name("MODEL");
   verb->add_option("--seq", options->flops.sequence_length, "Tokens per sequence (default: the configuration's)")
       ->check(number_from(int64_t{1}, int64_t{1} << 24))
       ->needs(flops);
@@ -133,17 +131,16 @@ void add_estimate_verb(CommandLine& program, Session& session) {
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(flops);
-  verb->add_option("--recompute", options->recompute, "Activations computed twice: none, selective or full")
+  verb->add_option("--recompute", options->recompute, "Activation recomputation: none, selective or full")
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(flops);
   verb->add_option("--tp", options->flops.tensor_parallel,
-                   "Pad the vocabulary to a multiple of 128 x this, as Megatron-LM does for its tensor-parallel ranks")
+                   "Pad the vocabulary to a multiple of 128 x this, as Megatron-LM does for tensor parallelism")
       ->check(number_from(1, 1 << 16))
       ->needs(flops);
   add_memory_options(*verb, options->memory, flops);
-  verb->add_option("--validate", options->tables,
-                   "Recompute the TFLOP/s, MFU and HFU that these tables print (tab-separated)")
+  verb->add_option("--validate", options->tables, "Recompute TFLOP/s, MFU and HFU in these tab-separated tables")
       ->type_name("TABLE")
       ->excludes(flops);
   verb->callback([&session, options] { session.action = [&session, options] { return estimate(session, *options); }; });

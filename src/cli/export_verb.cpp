@@ -21,7 +21,7 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_export_examples =
-    "  tprimat export --format csv                       everything in ./output, to ./export\n"
+    "  tprimat export --format csv                       exports ./output to ./export\n"
     "  tprimat export results/ --format tensorboard && tensorboard --logdir export/tensorboard\n"
     "  tprimat export new.json --format prometheus --output /var/lib/node_exporter/textfile\n"
     "  tprimat export results/ --format parquet,mlflow,wandb,mllog --output shared/\n";
@@ -53,10 +53,10 @@ results::LoadedRuns load_exported(const ExportRequest& request) {
   const std::vector<std::string> paths = request.paths.empty() ? std::vector<std::string>{"./output"} : request.paths;
   results::LoadedRuns loaded = results::load_runs(paths);
   for (const results::SkippedFile& file : loaded.skipped)
-    log_detail(fmt::format("{} is skipped: {}", file.path, file.reason));
+    log_detail(fmt::format("skipped {}: {}", file.path, file.reason));
   if (loaded.runs.empty())
-    throw Error(Problem{"there is no result to export", join(paths, ", "),
-                        "name result files, or the directory that `tprimat run` wrote to"});
+    throw Error(Problem{"no results to export", join(paths, ", "),
+                        "name result files, or the output directory of `tprimat run`"});
   return loaded;
 }
 
@@ -123,8 +123,8 @@ std::string list_sinks() {
 
 void add_export_verb(CommandLine& program, Session& session) {
   auto request = std::make_shared<ExportRequest>();
-  CommandLine* verb =
-      add_verb(program, session, "export", "Write results as other tools read them", k_export_examples + list_sinks());
+  CommandLine* verb = add_verb(program, session, "export", "Write results in the formats of other tools",
+                               k_export_examples + list_sinks());
   add_json_option(*verb, session);
   verb->add_option("paths", request->paths, "Result files, or directories of them (default: ./output)")
       ->type_name("DIR|FILE");
@@ -133,9 +133,7 @@ void add_export_verb(CommandLine& program, Session& session) {
       ->delimiter(',')
       ->type_name("NAME,...")
       ->allow_extra_args(false);
-  verb->add_option("--output", request->output, "Directory that the export goes to")
-      ->type_name("DIR")
-      ->capture_default_str();
+  verb->add_option("--output", request->output, "Directory of the export")->type_name("DIR")->capture_default_str();
   verb->callback(
       [&session, request] { session.action = [&session, request] { return export_runs(session, *request); }; });
 }

@@ -29,7 +29,7 @@ results::ExtractedFile extract_file(const fs::path& path, const fs::path& folder
     file.result = suite::extract_runs(path.string(), request.options).front();
     const bool nothing = file.result.step_times.empty() && !file.result.events;
     if (nothing) {
-      file.why_nothing = file.result.status_reason.value_or("no step was found");
+      file.why_nothing = file.result.status_reason.value_or("no steps found");
     } else {
       const fs::path target = free_path(fs::path(request.output) / (file.path + ".json"), file.result, taken);
       write_run_result(target, file.result, Survives::kill);
@@ -55,9 +55,9 @@ void show_progress(size_t done, size_t all, SteadyClock::time_point start) {
 
 ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request, const Session& session) {
   if (fs::path(request.output).extension() == ".json")
-    throw Error(Problem{"a folder of logs gives many results", "--output", "name a directory"});
+    throw Error(Problem{"a folder of logs produces several results", "--output", "name a directory"});
   const std::vector<fs::path> paths = logs::list_log_files(folder, request.output);
-  if (paths.empty()) throw Error(Problem{"holds no files", folder.string(), ""});
+  if (paths.empty()) throw Error(Problem{"contains no files", folder.string(), ""});
   InterruptGuard interrupt;
   std::vector<results::ExtractedFile> files;
   std::set<fs::path> taken;
@@ -70,7 +70,7 @@ ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request,
   print_result(session.json ? print_json(results::extracted_files_to_json(files))
                             : results::render_extracted_files(files));
   const auto given = std::count_if(files.begin(), files.end(), [](const auto& f) { return f.why_nothing.empty(); });
-  log_note(fmt::format("{} of {} files gave a result, written below {}", given, files.size(), request.output));
+  log_note(fmt::format("{} of {} files gave a result, written to {}", given, files.size(), request.output));
   return given > 0 ? ExitStatus::done : ExitStatus::work_failed;
 }
 

@@ -25,17 +25,17 @@ namespace fs = std::filesystem;
 
 constexpr const char* k_extract_examples =
     "  tprimat extract train.log                          any log: format, steps, speed, failures\n"
-    "  tprimat extract logs/ --output results/            every log of a folder, one result file each\n"
+    "  tprimat extract logs/ --output results/            every log in a folder, one result file each\n"
     "  zcat job.log.gz | tprimat extract - --json         a result on stdout\n"
     "  tprimat extract train.log --follow                 while it grows\n"
-    "  tprimat extract train.log --attempt all            each attempt of a training that was restarted\n"
+    "  tprimat extract train.log --attempt all            each attempt of a restarted training\n"
     "  tprimat extract train.log --telemetry gpu.csv --device H100 --sequence-length 4096\n"
-    "  tprimat extract --list-formats                     what can be read\n"
-    "\nOf a log alone `--device`, `--devices`, `--model`, `--sequence-length` ... may add what it does not say. "
-    "Without a\n"
-    "path, the files named by LLAMA_LOG, QWEN_LOG ... (<MODEL>_LOG) are read. Exit status 1: a log gave no step, or "
-    "tells\n"
-    "of a run that failed or did not reach its last step; of a folder only when no file gave a result.\n";
+    "  tprimat extract --list-formats                     the supported formats\n"
+    "\nAdd facts that a log lacks with `--device`, `--devices`, `--model`, `--sequence-length` ... Without a path, "
+    "the\n"
+    "files named by LLAMA_LOG, QWEN_LOG ... (<MODEL>_LOG) are read. Exit status 1: a log gave no step, or its run "
+    "failed\n"
+    "or ended before its last step; for a folder: no file gave a result.\n";
 
 template <NamedEnum E>
 std::optional<E> parse_known(const std::string& word, const char* option) {
@@ -162,10 +162,10 @@ void check_paths(const std::vector<std::string>& paths, const ExtractRequest& re
     if (!fs::exists(path, ignored))
       problems.push_back({"no such file or folder", path, ""});
     else if (paths.size() > 1 && fs::is_directory(path, ignored))
-      problems.push_back({"a folder is read alone", path, "name the folder, or logs, but not both"});
+      problems.push_back({"a folder must be the only argument", path, "name one folder, or only logs"});
   }
   if (paths.size() > 1 && fs::path(request.output).extension() == ".json")
-    problems.push_back({"several logs give several results", "--output", "name a directory"});
+    problems.push_back({"several logs produce several results", "--output", "name a directory"});
   const bool has_folder = std::any_of(paths.begin(), paths.end(), [](const std::string& path) {
     std::error_code ignored;
     return fs::is_directory(path, ignored);
@@ -174,9 +174,9 @@ void check_paths(const std::vector<std::string>& paths, const ExtractRequest& re
     problems.push_back({"--attempt does not work on a folder", "",
                         fmt::format("name the logs, e.g. {}", (fs::path(paths.front()) / "*.log").string())});
   if (!request.attempt.empty() && request.follow)
-    problems.push_back({"--attempt and --follow do not go together", "", "leave one of them out"});
+    problems.push_back({"--attempt and --follow cannot be combined", "", "omit one of them"});
   if (problems.empty() && request.follow && (paths.size() != 1 || !fs::is_regular_file(paths.front())))
-    problems.push_back({"one growing file can be followed", "--follow", "name one log file"});
+    problems.push_back({"follows a single log file", "--follow", "name one log file"});
   if (!problems.empty()) throw Error(std::move(problems));
 }
 
@@ -187,8 +187,7 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
   std::vector<std::string> paths = request.paths;
   if (paths.empty())
     for (const fs::path& path : logs_of_environment(session)) paths.push_back(path.string());
-  if (paths.empty())
-    throw Error(Problem{"no log is named", "", "name a log or a folder, or set LLAMA_LOG, QWEN_LOG ..."});
+  if (paths.empty()) throw Error(Problem{"no log given", "", "name a log or a folder, or set LLAMA_LOG, QWEN_LOG ..."});
   check_paths(paths, request);
   if (request.follow) return follow_log(paths.front(), request);
   if (paths.size() == 1 && fs::is_directory(paths.front())) return extract_folder(paths.front(), request, session);
@@ -205,11 +204,10 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
 }
 
 void add_fact_options(CommandLine& verb, ExtractRequest& request) {
-  verb.add_option("--platform", request.platform, "Platform, where the log does not say: nvd, amd, cpu")
-      ->type_name("NAME");
+  verb.add_option("--platform", request.platform, "Platform, if the log lacks it: nvd, amd, cpu")->type_name("NAME");
   verb.add_option("--model", request.options.known.model, "Model, e.g. \"Llama 3.1 8B\"")->type_name("NAME");
   verb.add_option("--device", request.options.known.device, "Device, e.g. \"H100\"")->type_name("NAME");
-  verb.add_option("--devices", request.devices, "Devices of the run")->type_name("N")->check(number_from(1, 10000000));
+  verb.add_option("--devices", request.devices, "Number of devices")->type_name("N")->check(number_from(1, 10000000));
   verb.add_option("--global-batch-size", request.batch, "Sequences per step")
       ->type_name("N")
       ->check(number_from(1, 1000000000));
@@ -218,7 +216,7 @@ void add_fact_options(CommandLine& verb, ExtractRequest& request) {
       ->check(number_from(1, 1000000000));
   verb.add_option("--precision", request.precision, "Precision of the matrix products: bf16, fp16, fp8, fp32, tf32")
       ->type_name("NAME");
-  verb.add_option("--warmup", request.warmup, "Leave out this many records instead of detecting the warm-up")
+  verb.add_option("--warmup", request.warmup, "Skip this many records instead of detecting the warm-up")
       ->type_name("N")
       ->check(number_from(0, 1000000000));
 }
@@ -232,19 +230,19 @@ void add_extract_verb(CommandLine& program, Session& session) {
                k_extract_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
-  verb->add_option("paths", request->paths, "Logs (plain, gzip or zstd), folders of logs, or - for standard input")
+  verb->add_option("paths", request->paths, "Logs (plain, gzip or zstd), one folder of logs, or - for standard input")
       ->type_name("FILE|DIR");
   verb->add_option("--format", request->options.format, "Read as this format instead of detecting it")->type_name("ID");
-  verb->add_flag("--list-formats", request->list_formats, "Show every format and what is read from it");
+  verb->add_flag("--list-formats", request->list_formats, "List the formats and the figures read from each");
   verb->add_option("--output", request->output,
                    "Directory for result files, or a .json file for one log (default: ./output)")
       ->type_name("DIR|FILE");
-  verb->add_flag("--follow", request->follow, "Keep reading a growing log and keep its result current; Ctrl-C ends it");
+  verb->add_flag("--follow", request->follow, "Follow a growing log and keep its result current; Ctrl-C ends it");
   verb->add_option("--attempt", request->attempt,
-                   "Extract only this attempt of a restarted training; all: one result each (default: the last run)")
+                   "Extract only this attempt of a restarted run; all: one result per attempt (default: the last)")
       ->type_name("N|all");
   verb->add_option("--telemetry", request->options.telemetry,
-                   "Telemetry of nvidia-smi, rocm-smi or amd-smi, joined to the steps by time")
+                   "Telemetry recorded by nvidia-smi, rocm-smi or amd-smi, joined to the steps by time")
       ->type_name("FILE")
       ->allow_extra_args(false);
   add_fact_options(*verb, *request);

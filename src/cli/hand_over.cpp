@@ -18,7 +18,7 @@ struct TrainerVerb {
   const char *name, *summary;
 };
 constexpr std::array k_trainer_verbs = {
-    TrainerVerb{"train", "The native trainer: train one model as a JSON specification says"},
+    TrainerVerb{"train", "Train one model with the native trainer, from a JSON specification"},
     TrainerVerb{"data", "Token data sets (Megatron .bin/.idx)"},
 };
 
@@ -61,7 +61,7 @@ void become_trainer(std::vector<std::string> words) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execv(path.c_str(), argv.data());
-  throw Error(Problem{std::string("the native trainer cannot be started: ") + std::strerror(errno), path, ""},
+  throw Error(Problem{std::string("cannot start the native trainer: ") + std::strerror(errno), path, ""},
               ExitStatus::missing_component);
 }
 

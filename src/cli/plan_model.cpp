@@ -14,7 +14,7 @@ ExitStatus plan_model(const Session& session, const PlanModelRequest& request,
   check_plan_request(request, session.json);
   const suite::PlanQuestion question = suite::read_plan_question(request.question, configured, planner);
   if (request.yaml && question.cases.size() != 1)
-    throw Error(Problem{"needs one GPU and one number of them", "--yaml", "for instance --gpu H100 --gpus 64"});
+    throw Error(Problem{"needs one GPU type and one GPU count", "--yaml", "for instance --gpu H100 --gpus 64"});
   for (const std::string& sentence : question.left_out) log_note(sentence);
   const planner::PlanComparison comparison =
       planner::compare_plans(question.cases, planner.parameters, question.compared);

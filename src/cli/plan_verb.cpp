@@ -26,8 +26,7 @@ constexpr const char* k_plan_examples =
     "  tprimat plan llama3_8b --gpu H100,B200 --gpus 8..512 --scaling strong\n"
     "  tprimat plan llama3_8b --gpu H100 --gpus 8..512 --tokens 15T --price 2.5 --target-days 60\n"
     "  tprimat plan llama3_8b --gpu H100 --gpus 64 --gbs 512 --seq 8192 --yaml\n"
-    "  tprimat plan --validate results.tsv --rows                  how wrong is the planner on published "
-    "measurements?\n"
+    "  tprimat plan --validate results.tsv --rows                  planner errors on published measurements\n"
     "  tprimat plan --calibrate results.tsv --output parameters.tsv\n"
     "  tprimat plan llama3_8b --gpu H100 --gpus 64 --parameters parameters.tsv\n";
 
@@ -110,14 +109,14 @@ void require_observations(const std::vector<planner::Observation>& observations,
   std::map<std::string, int64_t> reasons = planner::report_own_results(inputs.results, parameters).not_predicted;
   for (const planner::PublishedTable& table : tables)
     for (const auto& [reason, count] : planner::plan_table(table, parameters).not_predicted) reasons[reason] += count;
-  throw Error(Problem{fmt::format("nothing can be fitted: {}", list_reasons(reasons)), "--calibrate",
-                      "docs/planner.md says what a result or a row must state"});
+  throw Error(Problem{fmt::format("no data to fit: {}", list_reasons(reasons)), "--calibrate",
+                      "see docs/planner.md for the facts that a result or row must state"});
 }
 
 void tell_use(const PlanOptions& options) {
-  if (options.folds == 0) log_note("the errors after the fit are those of what was fitted, not of what is unseen");
+  if (options.folds == 0) log_note("errors after the fit are on the fitted data, not on unseen data");
   log_note(options.output.empty()
-               ? "nothing was written: keep the parameters with --output FILE"
+               ? "parameters not saved: write them with --output FILE"
                : fmt::format("wrote {0}; use it with tprimat plan --parameters {0}, or in a configuration as "
                              "benchmarking.planner_parameters",
                              options.output));
@@ -151,33 +150,32 @@ ExitStatus plan_asked_model(const Session& session, const PlanOptions& options) 
 void check_options(const PlanOptions& options) {
   const bool reads_tables = !options.tables.empty() || !options.calibration.empty();
   if (options.rows && !reads_tables)
-    throw Error(Problem{"shows the rows of tables, and there are none", "--rows", "add --validate TABLE"});
+    throw Error(Problem{"shows the rows of tables, but no table is given", "--rows", "add --validate TABLE"});
   const char* table_option = options.calibration.empty() ? "--validate" : "--calibrate";
   if (reads_tables && !options.model.question.model.empty())
     throw Error(
-        Problem{fmt::format("reads tables, and plans no model '{}'", options.model.question.model.substr(0, 64)),
-                table_option, "leave one of the two out"});
+        Problem{fmt::format("reads tables and cannot also plan model '{}'", options.model.question.model.substr(0, 64)),
+                table_option, "omit one of the two"});
 }
 
 void add_parameter_options(CommandLine& verb, PlanOptions& options) {
   verb.add_option("--parameters", options.parameters,
-                  "Fitted parameters that --calibrate wrote (default: the configuration's, else the built-in ones)")
+                  "Fitted parameters, written by --calibrate (default: the configuration's, else the built-in ones)")
       ->type_name("FILE");
 }
 
 void add_table_options(CommandLine& verb, PlanOptions& options) {
-  Option* validate =
-      verb.add_option("--validate", options.tables,
-                      "Predict the rows of these tables of published measurements, or these results of runs")
-          ->type_name("TABLE|DIR|FILE");
+  Option* validate = verb.add_option("--validate", options.tables,
+                                     "Predict the rows of these tables of published measurements, or these run results")
+                         ->type_name("TABLE|DIR|FILE");
   Option* calibration = verb.add_option("--calibrate", options.calibration,
-                                        "Fit the parameters to these tables, or to results of runs (files or folders)")
+                                        "Fit the parameters to these tables, or to run results (files or folders)")
                             ->type_name("TABLE|DIR|FILE")
                             ->excludes(validate);
   verb.add_option("--output", options.output, "Write the fitted parameters to this file")
       ->type_name("FILE")
       ->needs(calibration);
-  verb.add_flag("--rows", options.rows, "Show every row, not the errors alone");
+  verb.add_flag("--rows", options.rows, "Show every row, not only the errors");
   verb.add_option("--folds", options.folds, "Cut the rows into this many parts; predict each by a fit to the others")
       ->type_name("N")
       ->needs(calibration)

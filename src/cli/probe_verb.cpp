@@ -19,9 +19,9 @@ namespace {
 constexpr const char* k_probe_examples =
     "  tprimat probe                                     matrix products and memory, about 12 s\n"
     "  tprimat probe --threads 1 --json\n"
-    "  tprimat probe --model llama                       the products of a model of the configuration\n"
+    "  tprimat probe --model llama                       the matrix products of a configured model\n"
     "  tprimat probe --device nvd                        this machine's first NVIDIA GPU, about a minute\n"
-    "  mpirun -n 2 tprimat probe --collectives           what MPI achieves between ranks, about 10 s\n";
+    "  mpirun -n 2 tprimat probe --collectives           collectives over MPI, about 10 s\n";
 
 struct ProbeOptions {
   int threads = 0;
@@ -56,7 +56,7 @@ TrainSpec read_model(const Session& session, const std::string& model) {
 std::string keep_for_trainer(const std::string& text) {
   const int file = ::memfd_create("train_spec.json", 0);
   if (file < 0 || ::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw Error(Problem{"the model's specification cannot be kept in memory", "--model", ""}, ExitStatus::work_failed);
+    throw Error(Problem{"cannot keep the model's specification in memory", "--model", ""}, ExitStatus::work_failed);
   return fmt::format("/proc/self/fd/{}", file);
 }
 
@@ -77,19 +77,18 @@ ExitStatus probe(const Session& session, const ProbeOptions& options) {
 }  // namespace
 
 void add_probe_verb(CommandLine& program, Session& session) {
-  CommandLine* verb =
-      add_verb(program, session, "probe", "Measure what this machine achieves: matrix products, memory, collectives",
-               k_probe_examples);
+  CommandLine* verb = add_verb(program, session, "probe",
+                               "Measure this machine's rates: matrix products, memory, collectives", k_probe_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   auto options = std::make_shared<ProbeOptions>();
   verb->add_option("--threads", options->threads, "CPU threads (default: all that this process may use)")
       ->check(number_from(0, 4096));
   verb->add_option("--device", options->device,
-                   "What is measured: cpu, or GPUs: nvd, amd; the first, or one for each rank (default: cpu)")
+                   "Device to measure: cpu, nvd or amd; the first GPU, or one GPU per rank (default: cpu)")
       ->type_name("DEVICE");
   auto* model = verb->add_option("--model", options->model,
-                                 "Measure the products of this model of the configuration, over MBS x SL tokens")
+                                 "Measure the matrix products of this configured model, over MBS x SL tokens")
                     ->type_name("NAME");
   verb->add_flag("--collectives", options->collectives, "Measure collectives between the ranks that mpirun started")
       ->excludes(model);

@@ -11,10 +11,10 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_profile_examples =
-    "  tprimat profile --model llama                      trains once more and records steady steps; no measurement\n"
+    "  tprimat profile --model llama                      trains and records steady steps; not a measurement\n"
     "  tprimat profile --framework fsdp --profiler torch --steps 40 --window 21:23\n"
     "  tprimat profile --dry-run                          shows commands and files, starts nothing\n"
-    "  tprimat profile --summarise trace.json.gz          where the time of a trace went\n"
+    "  tprimat profile --summarise trace.json.gz          where the time of a trace goes\n"
     "  tprimat profile --summarise perf_report.xlsx --json\n";
 
 struct ProfileOptions {
@@ -49,13 +49,13 @@ ExitStatus profile(const Session& session, ProfileOptions options) {
 }  // namespace
 
 void add_profile_verb(CommandLine& program, Session& session) {
-  CommandLine* verb = add_verb(program, session, "profile",
-                               "Run under a profiler, and say where the time went; or say it of a trace that is there",
-                               k_profile_examples);
+  CommandLine* verb =
+      add_verb(program, session, "profile",
+               "Run under a profiler and show where the time goes, or summarise an existing trace", k_profile_examples);
   auto options = std::make_shared<ProfileOptions>();
   verb->add_option(
           "--summarise", options->file,
-          "Summarise this instead: PyTorch Chrome trace (.json, .json.gz), table of kernels (.csv) or TraceLens "
+          "Summarise this file instead: PyTorch Chrome trace (.json, .json.gz), kernel table (.csv) or TraceLens "
           "report (.xlsx)")
       ->type_name("FILE");
   verb->add_option("--profiler", options->profiler, "auto (the platform's), nsys, rocprofv3, torch or own")

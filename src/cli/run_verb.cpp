@@ -28,10 +28,10 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_run_examples =
-    "  tprimat run                                       everything the configuration names, on this machine\n"
+    "  tprimat run                                       everything in the configuration, on this machine\n"
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
     "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
-    "  tprimat run --resume --timeout 30m                goes on where an earlier suite ended\n";
+    "  tprimat run --resume --timeout 30m                continues an earlier suite\n";
 
 void add_launch_overrides(std::vector<std::string>& overrides, const RunOptions& options) {
   if (!options.launcher.empty())
@@ -196,26 +196,27 @@ suite::SuiteOptions suite_options_of(const RunOptions& options, const suite::Exp
 }
 
 void add_choices(CommandLine& verb, RunOptions& options) {
-  verb.add_option("--platform", options.platform, "auto (what this machine is), nvd, amd or cpu")
+  verb.add_option("--platform", options.platform, "auto (this machine's platform), nvd, amd or cpu")
       ->type_name("NAME")
       ->capture_default_str();
   verb.add_option("--framework", options.frameworks, "Frameworks to run, separated by commas (default: as configured)")
       ->delimiter(',')
       ->type_name("LIST");
-  verb.add_option("--model", options.models, "Models of the configuration, separated by commas (default: all)")
+  verb.add_option("--model", options.models, "Configured models, separated by commas (default: all)")
       ->delimiter(',')
       ->type_name("LIST");
-  verb.add_option("--strategy", options.strategies, "Parallel layouts of the configuration (default: its methodology)")
+  verb.add_option("--strategy", options.strategies,
+                  "Configured layouts, separated by commas (default: experiment.methodology)")
       ->delimiter(',')
       ->type_name("LIST");
-  verb.add_option("--launcher", options.launcher, "What starts the ranks: local, mpi, slurm or docker")
+  verb.add_option("--launcher", options.launcher, "Launcher that starts the ranks: local, mpi, slurm or docker")
       ->type_name("NAME");
-  verb.add_option("--nodes", options.nodes, "Nodes of one training (default: as configured, 1)")
+  verb.add_option("--nodes", options.nodes, "Nodes per training (default: as configured, else 1)")
       ->check(positive_count())
       ->type_name("N");
   verb.add_option("--dataset", options.dataset, "Prefix of a Megatron .bin/.idx pair, or synthetic")
       ->type_name("PREFIX");
-  verb.add_option("--output", options.output, "Directory for results and logs (default: as configured, ./output)")
+  verb.add_option("--output", options.output, "Directory for results and logs (default: as configured, else ./output)")
       ->type_name("DIR");
 }
 
@@ -228,15 +229,15 @@ void add_limits(CommandLine& verb, RunOptions& options) {
       ->check(positive_count());
   add_time(verb, "--timeout", options.time_limit_seconds, "Stop a run after this time: 90, 90s, 30m, 2h");
   verb.add_option("--hang-factor", options.hang_factor,
-                  "Stop a run after this many times its median step, and a minute, without a step; 0: never")
+                  "Stop a run when no step arrives for this many median step times, at least a minute; 0: never")
       ->check(number_from(0.0, 1e6))
       ->capture_default_str();
   add_time(verb, "--startup-timeout", options.startup_seconds,
-           "Time until the first steps and after the last one (default: 15m on GPUs, 1h on cpu); 0: any");
+           "Time limit for the first steps and for the end after the last (default: 15m on GPUs, 1h on cpu); 0: none");
   add_time(verb, "--cool-down", options.cool_down_seconds, "Pause between two runs (default: none)");
-  verb.add_option("--retries", options.retries, "Try a run that fails again, this often (default: never)")
+  verb.add_option("--retries", options.retries, "Retry a failed run up to this many times (default: never)")
       ->check(number_from(0, 100));
-  verb.add_flag("--force", options.force, "Start what the planner expects not to fit into memory too");
+  verb.add_flag("--force", options.force, "Also start runs that the planner expects not to fit into memory");
   verb.add_flag("--dry-run", options.dry_run, "Print commands, environment and files, ready to paste; start nothing");
 }
 
@@ -270,13 +271,14 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
 }
 
 void add_run_verb(CommandLine& program, Session& session) {
-  CommandLine* verb = add_verb(program, session, "run",
-                               "Train what the configuration names on this machine, and measure", k_run_examples);
+  CommandLine* verb =
+      add_verb(program, session, "run", "Train the configured models on this machine, and measure", k_run_examples);
   auto options = std::make_shared<RunOptions>();
   add_run_options(*verb, session, *options);
-  verb->add_option("--runs", options->runs, "Repeat every run this often (default: as configured)")
+  verb->add_option("--runs", options->runs, "Repeat every run this many times (default: as configured)")
       ->check(number_from(1, 1000));
-  verb->add_flag("--resume", options->resume, "Skip runs whose complete result for the same configuration is there");
+  verb->add_flag("--resume", options->resume,
+                 "Skip runs that already have a complete result for the same configuration");
   verb->callback(
       [&session, options] { session.action = [&session, options] { return run_configuration(session, *options); }; });
 }

@@ -87,8 +87,8 @@ class Counts(unittest.TestCase):
     def test_page_holds_what_the_script_prints(self):
         machine = shapes.read_machine("H200-SXM-141GB")
         text = roofline.render(shapes.read_model("llama3.1_8b"), machine, [(8192, 1), (2048, 4)])
-        page = (SOURCE / "docs" / "performance.md").read_text(encoding="utf-8")
-        self.assertTrue(text in page, "put the output of bench/device/roofline.py into docs/performance.md")
+        page = (SOURCE / "docs" / "gpu.md").read_text(encoding="utf-8")
+        self.assertTrue(text in page, "put the output of bench/device/roofline.py into docs/gpu.md")
 
 
 class Choices(Folder):

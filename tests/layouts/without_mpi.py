@@ -84,7 +84,7 @@ def check_a_rank_that_does_not_come(program, folder):
     environment = {**torchrun_variables.environment_of(0, 2, torchrun_variables.free_port()), "TPRIMAT_RENDEZVOUS_TIMEOUT": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 1, done
-    assert "1 of 2 ranks did not come within 1 s: rank 1" in done.stderr, done.stderr
+    assert "1 of 2 ranks did not join within 1 s: rank 1" in done.stderr, done.stderr
     print("ok   a rank that does not come is named")
 
 

@@ -61,7 +61,7 @@ std::vector<std::string> part_names(const CLI::App& part) {
 
 std::string suggest_option(const CLI::App& part, const std::string& name) {
   if (part.get_name() == "export" && name == "--history")
-    return "name the directory: export DIR; tprimat compare --history DIR --csv gives one line a point; ";
+    return "name the directory: export DIR; tprimat compare --history DIR --csv prints one line per point; ";
   return suggest_word(name, option_names(part));
 }
 
@@ -91,7 +91,7 @@ std::string explain_conversion(const std::string& message) {
   constexpr std::string_view start = "Could not convert: ", middle = " = ";
   const size_t at = message.find(middle);
   if (!message.starts_with(start) || at == std::string::npos) return message;
-  return fmt::format("{}: '{}' is not a number that it takes", message.substr(start.size(), at - start.size()),
+  return fmt::format("{}: '{}' is not a valid number", message.substr(start.size(), at - start.size()),
                      printable(message.substr(at + middle.size(), 64)));
 }
 

@@ -9,9 +9,9 @@ CommandLine* add_verb(CommandLine& program, Session& session, const std::string&
                       const std::string& examples) {
   CommandLine* verb = program.add_subcommand(name, summary);
   verb->footer("Examples:\n" + examples);
-  verb->add_flag("-q,--quiet", session.quiet, "Only errors on stderr");
-  verb->add_flag("-v,--verbose", session.verbose, "More detail on stderr");
-  verb->add_flag("--no-color", session.no_color, "No colour (also with NO_COLOR set)");
+  verb->add_flag("-q,--quiet", session.quiet, "Print only errors on stderr");
+  verb->add_flag("-v,--verbose", session.verbose, "Print more detail on stderr");
+  verb->add_flag("--no-color", session.no_color, "Disable colour (as NO_COLOR does)");
   return verb;
 }
 

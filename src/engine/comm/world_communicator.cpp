@@ -29,7 +29,7 @@ ModuleFile mpi_module() {
   return {"libtprimat_mpi.so",
           "MPI",
           "this program was started as one rank of several",
-          "install libopenmpi-dev and openmpi-bin, then build again: the module is put beside the program",
+          "install libopenmpi-dev and openmpi-bin, then rebuild: the build puts the module beside the program",
           "sudo apt-get install openmpi-bin libopenmpi3",
           true};
 }
@@ -43,7 +43,7 @@ std::unique_ptr<Communicator> make_mpi_world(const LauncherPlace& place) {
   std::unique_ptr<Communicator> world(make());
   if (world->size() == place.size) return world;
   refuse(fmt::format("the launcher started {} ranks, but MPI sees {}", place.size, world->size()),
-         "the launcher and MPI do not know each other: start with Open MPI's mpirun, or with srun --mpi=pmix");
+         "use a launcher that MPI recognizes: Open MPI's mpirun, or srun --mpi=pmix");
 }
 
 }  // namespace

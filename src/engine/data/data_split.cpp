@@ -32,7 +32,7 @@ std::array<double, k_splits> parse_weights(const std::string& weights) {
       refuse_split(weights, "is not a list of positive numbers");
     at = stop;
     if (at == end) return values;
-    if (*at != ',') refuse_split(weights, "is not a list of numbers with commas between them");
+    if (*at != ',') refuse_split(weights, "is not a comma-separated list of numbers");
   }
 }
 

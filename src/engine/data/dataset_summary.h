@@ -36,7 +36,7 @@ struct DatasetSummary {
                       field("shortest_sequence", &D::shortest_sequence, "tokens"),
                       field("longest_sequence", &D::longest_sequence, "tokens"),
                       field("largest_token", &D::largest_token, "the vocabulary must be larger than this"),
-                      field("distinct_tokens", &D::distinct_tokens, "different tokens that occur"));
+                      field("distinct_tokens", &D::distinct_tokens, "number of distinct tokens"));
   }
 };
 DatasetSummary summarise_dataset(const std::string& prefix);  // throws Error
@@ -51,12 +51,12 @@ struct SplitSummary {
   static constexpr auto fields() {
     using S = SplitSummary;
     return field_list(field("split", &S::split, "train, valid or test"),
-                      field("first_sequence", &S::first_sequence, "first of its sequences"),
-                      field("end_sequence", &S::end_sequence, "the sequence behind its last"),
+                      field("first_sequence", &S::first_sequence, "its first sequence"),
+                      field("end_sequence", &S::end_sequence, "one past its last sequence"),
                       field("sequences", &S::sequences, "sequences"),
                       field("tokens", &S::tokens, "tokens of its sequences"),
-                      field("samples", &S::samples, "samples that lie ready"),
-                      field("epochs", &S::epochs, "rounds over the sequences that these samples take"));
+                      field("samples", &S::samples, "number of samples"),
+                      field("epochs", &S::epochs, "epochs that these samples take"));
   }
 };
 struct SplitQuestion {

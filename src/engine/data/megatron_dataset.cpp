@@ -30,7 +30,7 @@ TokenStream::TokenStream(std::string prefix)
       index_(load_megatron_index(prefix_ + ".idx", static_cast<int64_t>(bin_.bytes().size()))),
       num_tokens_(std::accumulate(index_.sizes.begin(), index_.sizes.end(), int64_t{0})) {
   if (index_.has_modes)
-    log_note(fmt::format("{}.idx: the modes of its sequences are ignored, every sequence is read as text", prefix_));
+    log_note(fmt::format("{}.idx: sequence modes are ignored; every sequence is read as text", prefix_));
 }
 
 void TokenStream::read(TokenPlace place, std::span<int32_t> out, int64_t vocab_size) const {
@@ -41,7 +41,7 @@ void TokenStream::read(TokenPlace place, std::span<int32_t> out, int64_t vocab_s
   if (converted != out.size())
     throw Error(Problem{fmt::format("the token at byte {} is not in the vocabulary of {}",
                                     at + static_cast<int64_t>(converted) * width, vocab_size),
-                        prefix_ + ".bin", "train with the vocabulary that this data set was made with"});
+                        prefix_ + ".bin", "train with the vocabulary of this data set"});
 }
 
 namespace {
@@ -49,7 +49,7 @@ namespace {
 uint32_t numpy_seed(int64_t seed) {
   if (seed >= 0 && seed <= std::numeric_limits<uint32_t>::max()) return static_cast<uint32_t>(seed);
   throw Error(Problem{fmt::format("the seed of the data order must be between 0 and 4294967295, got {}", seed), "seed",
-                      "numpy, whose order this is, takes no other"});
+                      "choose a seed in that range: the order is numpy's"});
 }
 
 SequenceRange choose_range(const TokenStream& stream, const std::string& weights, DataSplit split) {
@@ -93,7 +93,7 @@ void MegatronDataset::read_sample(int64_t index, std::span<int32_t> tokens) cons
 std::string MegatronDataset::describe() const {
   return fmt::format("{} ({}): {} tokens, {} samples in {} epoch{}{}", stream_.prefix(), enum_name(request_.split),
                      order_.tokens_per_epoch, order_.samples(), order_.epochs, order_.epochs == 1 ? "" : "s",
-                     order_.final_epoch_apart ? ", the last shuffled apart" : "");
+                     order_.final_epoch_apart ? ", the last shuffled separately" : "");
 }
 
 }  // namespace tprimat::engine

@@ -66,13 +66,14 @@ void check_magic(const std::filesystem::path& path, IndexReader& reader) {
     if (reader.read_value<char>() != k_magic[i])
       throw damaged(path, i, "not a Megatron index: it does not start with MMIDIDX");
   if (const auto version = reader.read_value<uint64_t>(); version != k_version)
-    throw damaged(path, k_magic.size(), fmt::format("index version {} is not known, only {}", version, k_version));
+    throw damaged(path, k_magic.size(), fmt::format("index version {} is not supported, only {}", version, k_version));
 }
 
 TokenType read_type(const std::filesystem::path& path, IndexReader& reader) {
   const size_t offset = reader.offset();
   const auto code = reader.read_value<uint8_t>();
-  if (code < 1 || code > 8) throw damaged(path, offset, fmt::format("token type {} is not known, only 1 to 8", code));
+  if (code < 1 || code > 8)
+    throw damaged(path, offset, fmt::format("token type {} is not supported, only 1 to 8", code));
   return static_cast<TokenType>(code);
 }
 
@@ -84,25 +85,23 @@ void check_sequences(const std::filesystem::path& path, const MegatronIndex& ind
     if (size < 0)
       throw damaged(path, k_header_bytes + i * sizeof(int32_t), fmt::format("sequence {} has size {}", i, size));
     if (pointer < 0 || pointer > bin_bytes || size * width > bin_bytes - pointer)
-      throw damaged(
-          path, pointers_at + i * sizeof(int64_t),
-          fmt::format(
-              "sequence {} is said to hold {} tokens of {} bytes from byte {} on, but the .bin file has {} bytes", i,
-              size, width, pointer, bin_bytes));
+      throw damaged(path, pointers_at + i * sizeof(int64_t),
+                    fmt::format("sequence {} claims {} tokens of {} bytes from byte {}, but the .bin file has {} bytes",
+                                i, size, width, pointer, bin_bytes));
   }
 }
 
 void check_documents(const std::filesystem::path& path, const MegatronIndex& index) {
   const size_t start = k_header_bytes + index.sizes.size() * (sizeof(int32_t) + sizeof(int64_t));
   const auto sequences = static_cast<int64_t>(index.sizes.size());
-  if (index.documents.empty()) throw damaged(path, start, "the list of document borders is empty");
+  if (index.documents.empty()) throw damaged(path, start, "the list of document boundaries is empty");
   int64_t previous = 0;
   for (size_t i = 0; i < index.documents.size(); ++i) {
     const int64_t border = index.documents[i];
     if (border < previous || border > sequences || (i == 0 && border != 0))
       throw damaged(path, start + i * sizeof(int64_t),
-                    fmt::format("document border {} is {}, which does not rise from 0 to the {} sequences", i, border,
-                                sequences));
+                    fmt::format("document boundary {} is {}: boundaries must rise from 0 to the {} sequences", i,
+                                border, sequences));
     previous = border;
   }
   if (previous != sequences)

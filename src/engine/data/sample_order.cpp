@@ -31,13 +31,13 @@ Extent measure(const SampleOrderRequest& request) {
   if (tokens == 0) throw Error(Problem{"the split holds no tokens", "data.split", "give it a larger weight"});
   const auto refuse_too_many = [](int64_t count, int64_t most, const char* what) {
     if (count > most)
-      throw Error(Problem{fmt::format("the training would order {} {}, more than {}", count, what, most), "", ""});
+      throw Error(Problem{fmt::format("the data order needs {} {}, more than {}", count, what, most), "", ""});
   };
   const int64_t asked = request.samples.value_or(0);
   refuse_too_many(asked, k_max_entries, "samples");
   const int64_t wanted = asked * request.sequence_length + request.extra_token;
   const int64_t epochs = std::max<int64_t>(1, (wanted + tokens - 1) / tokens);
-  refuse_too_many(epochs, std::max<int64_t>(1, k_max_entries / request.range.count()), "rounds over its sequences");
+  refuse_too_many(epochs, std::max<int64_t>(1, k_max_entries / request.range.count()), "epochs");
   const Extent extent{tokens, epochs, samples_of(epochs * tokens, request), samples_of((epochs - 1) * tokens, request)};
   refuse_too_many(extent.samples, k_max_entries, "samples");
   return extent;

@@ -21,8 +21,8 @@ class CpuDevice final : public Device {
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
       throw Error(
-          Problem{fmt::format("cannot get {:.2f} GB of memory for the training", static_cast<double>(bytes) / 1e9), "",
-                  "use a smaller micro batch, sequence length or model"},
+          Problem{fmt::format("cannot allocate {:.2f} GB of memory for the training", static_cast<double>(bytes) / 1e9),
+                  "", "use a smaller micro batch, sequence length or model"},
           ExitStatus::work_failed);
     // Wishes: without them the training is only slower, or its first step is.
     ::madvise(memory, bytes, MADV_HUGEPAGE);

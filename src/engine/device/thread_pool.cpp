@@ -94,7 +94,7 @@ void ThreadPool::start(int number) {
   } catch (const std::system_error& error) {
     throw Error(Problem{fmt::format("thread {} of {} does not start: {}", number + 1, size(), error.code().message()),
                         "",
-                        "raise the limit of processes (ulimit -u, or pids.max of the control group), or take fewer "
+                        "raise the process limit (ulimit -u, or pids.max of the control group), or use fewer "
                         "processors (taskset -c 0-7)"});
   }
 }

@@ -40,7 +40,7 @@ const GpuModule& open_module(GpuVendor vendor) {
       {.name = file_of(names),
        .where = where,
        .wanted_for = fmt::format("training on {} GPUs was requested", names.vendor),
-       .when_missing = fmt::format("build with scripts/build_gpu.sh {}, which puts the module beside the program "
+       .when_missing = fmt::format("build the module with scripts/build_gpu.sh {}, which puts it beside the program "
                                    "(docs/gpu.md)",
                                    names.module),
        .when_broken =

@@ -21,7 +21,7 @@ Error damaged(const std::string& what, const std::string& where) { return Error(
 // The last line holds the checksum of all before it.
 void check_sum(std::string_view text, const std::string& where) {
   const size_t tail = k_before_checksum.size() + k_digits + k_after_checksum.size();
-  if (text.size() < tail) throw damaged("is cut: it has no checksum", where);
+  if (text.size() < tail) throw damaged("is truncated: it has no checksum", where);
   const std::string_view checked = text.substr(0, text.size() - tail);
   const std::string expected =
       fmt::format("{}{}{}", k_before_checksum, checksum_text(checksum_of(checked)), k_after_checksum);
@@ -33,7 +33,7 @@ uint64_t parse_checksum(const Json& value, const std::string& where) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), checksum, 16);
   if (error != std::errc() || end != text.data() + text.size() || text.size() != k_digits)
-    throw damaged("names a checksum that is none", where);
+    throw damaged("holds an invalid checksum", where);
   return checksum;
 }
 
@@ -67,7 +67,7 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& wher
   for (const char* key : {"format", "step", "state", "ranks"})
     if (!json.is_object() || !json.contains(key)) throw damaged(fmt::format("has no {}", key), where);
   if (json["format"] != k_format)
-    throw damaged(fmt::format("is not of the format '{}', which this program reads", k_format), where);
+    throw damaged(fmt::format("is not in format '{}', the only one this program reads", k_format), where);
   if (!json["step"].is_number_integer() || json["step"].get<int64_t>() < 0) throw damaged("names no step", where);
   if (!json["ranks"].is_array() || json["ranks"].empty()) throw damaged("names no rank's file", where);
   CheckpointManifest manifest{json["step"].get<int64_t>(), {}, print_json_line(json["state"])};

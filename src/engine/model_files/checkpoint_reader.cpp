@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* k_damage_hint = "go back to an earlier checkpoint of the same directory";
+constexpr const char* k_damage_hint = "resume from an earlier checkpoint in the same directory";
 
 // Copies values that are stored as S to T's.
 template <class S, class T>
@@ -106,12 +106,11 @@ void CheckpointReader::open_rank(size_t rank) {
   file.bytes = std::make_unique<MappedFile>(path);
   const auto size = static_cast<int64_t>(file.bytes->bytes().size());
   if (size != entry.bytes)
-    throw Error(
-        Problem{fmt::format("has {} bytes where {} were written", size, entry.bytes), file.path, k_damage_hint});
+    throw Error(Problem{fmt::format("has {} bytes, but {} were written", size, entry.bytes), file.path, k_damage_hint});
   file.table = parse_rank_table(file.bytes->bytes(), file.path);
   if (file.table.checksum != entry.checksum || file.table.step != manifest_.step || file.table.rank != rank ||
       file.table.ranks != files_.size())
-    throw Error(Problem{"is not the file that the manifest was written for", file.path, k_damage_hint});
+    throw Error(Problem{"is not the file that the manifest lists", file.path, k_damage_hint});
 }
 
 Json CheckpointReader::state() const { return parse_json(manifest_.state, ""); }
@@ -152,7 +151,7 @@ const std::vector<CheckpointReader::PieceView>& CheckpointReader::pieces_of(Stat
   const auto found = pieces_.find({kind, name});
   if (found == pieces_.end())
     throw Error(Problem{fmt::format("holds no {} of {}", enum_name(kind), name), folder_,
-                        "the checkpoint is of another model"});
+                        "use a checkpoint of this model: this one is of another"});
   return found->second;
 }
 
@@ -161,7 +160,7 @@ void CheckpointReader::check_shape(const Shard& wanted, const PieceView& found, 
   if (stored.whole_rows == wanted.whole_rows && stored.whole_cols == wanted.whole_cols) return;
   throw Error(Problem{fmt::format("{} is {}x{} in the checkpoint and {}x{} in the model", name, stored.whole_rows,
                                   stored.whole_cols, wanted.whole_rows, wanted.whole_cols),
-                      found.file->path, "the checkpoint is of another model"});
+                      found.file->path, "use a checkpoint of this model: this one is of another"});
 }
 
 template <class T>
@@ -203,9 +202,9 @@ std::vector<float> CheckpointReader::read_whole(StateKind kind, const std::strin
   int64_t stored = 0;  // before the memory is taken: a damaged table must not ask for more than there is
   for (const PieceView& view : pieces_of(kind, name)) stored += view.piece->count();
   if (stored < whole.count())
-    throw Error(Problem{fmt::format("{} of {}: {} values are stored, but the whole has {}", enum_name(kind), name,
-                                    stored, whole.count()),
-                        folder_, k_damage_hint});
+    throw Error(Problem{
+        fmt::format("{} of {}: {} values are stored instead of {}", enum_name(kind), name, stored, whole.count()),
+        folder_, k_damage_hint});
   return read<float>(kind, whole);
 }
 

@@ -15,7 +15,7 @@
 #include "model_files/checkpoint_manifest.h"
 #include "model_files/rank_file.h"
 #include "model_files/whole_weights.h"
-#include "nn/parameters.h"
+#include "parameters/parameters.h"
 #include "text/json.h"
 
 namespace tprimat::engine {

@@ -34,7 +34,7 @@ class DirectoryLock {
     if (descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
     ::close(descriptor_);
     throw Error(Problem{"another run is writing a checkpoint into this folder", directory.string(),
-                        "give each run a folder of its own"},
+                        "give each run its own folder"},
                 ExitStatus::work_failed);
   }
   ~DirectoryLock() {
@@ -145,7 +145,7 @@ class CheckpointWriter::Job {
       if (stop.stop_requested() || seconds_since(begin) > target_.patience_seconds)
         throw Error(Problem{fmt::format("rank {} of {} has not written its part within {:.0f} s", rank, target_.ranks,
                                         target_.patience_seconds),
-                            path.string(), "see what that rank says; all ranks must reach the folder by the same path"},
+                            path.string(), "see that rank's message; all ranks must reach the folder by the same path"},
                     ExitStatus::work_failed);
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, std::chrono::milliseconds(200));

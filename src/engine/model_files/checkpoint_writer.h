@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model_files/rank_file.h"
-#include "nn/parameters.h"
+#include "parameters/parameters.h"
 #include "text/json.h"
 
 namespace tprimat::engine {

@@ -13,7 +13,7 @@ namespace {
 ModelSpec model_of(const CheckpointReader& checkpoint, const std::string& where) {
   const Json state = checkpoint.state();
   if (!state.is_object() || !state.contains(k_state_spec))
-    throw Error(Problem{"does not say of which model it is", where, "it was not written by the native trainer"});
+    throw Error(Problem{"does not name its model", where, "give a checkpoint of the native trainer"});
   const ModelSpec model = train_spec_from_json(state.at(k_state_spec), where + ": " + k_state_spec).model;
   if (const std::vector<Problem> problems = check_model(model, where); !problems.empty()) throw Error(problems);
   return model;

@@ -57,7 +57,7 @@ void HuggingFaceWeights::match_parts(JoinedWeight& weight, std::vector<Problem>&
     const auto found = unmatched_.find(std::string(without_prefix(part.name)));
     if (found == unmatched_.end()) {
       problems.push_back({fmt::format("holds no tensor '{}'", part.name), files_.path(),
-                          "check that config.json and the weights are of one model"});
+                          "check that config.json and the weights belong to one model"});
       continue;
     }
     part.name = found->second;
@@ -84,8 +84,8 @@ void HuggingFaceWeights::check_tied_head(std::vector<Problem>& problems) {
 
 void HuggingFaceWeights::check_unexpected(std::vector<Problem>& problems) const {
   for (const auto& [bare, name] : unmatched_)
-    problems.push_back({fmt::format("tensor '{}' belongs to no weight of the model", printable(name)),
-                        files_.file_of(name), "check that config.json and the weights are of one model"});
+    problems.push_back({fmt::format("tensor '{}' matches no weight of the model", printable(name)),
+                        files_.file_of(name), "check that config.json and the weights belong to one model"});
 }
 
 std::vector<float> HuggingFaceWeights::read_whole(const std::string& our_name) const {

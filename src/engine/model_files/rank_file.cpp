@@ -143,9 +143,9 @@ class TableReader {
   }
 
   uint64_t read_head() {
-    require(file_.size() >= k_head_bytes, fmt::format("has {} bytes, too few for a checkpoint's file", file_.size()));
+    require(file_.size() >= k_head_bytes, fmt::format("has {} bytes, too few for a checkpoint file", file_.size()));
     require(std::memcmp(file_.data(), k_magic.data(), k_magic.size()) == 0,
-            "does not begin as a checkpoint's file does (bytes 0 to 7)");
+            "does not begin like a checkpoint file (bytes 0 to 7)");
     ByteReader in(file_.subspan(k_magic.size()), where_);
     const auto version = in.take<uint32_t>();
     table_.rank = in.take<uint32_t>();
@@ -156,9 +156,8 @@ class TableReader {
     const auto table_bytes = in.take<uint64_t>(), file_bytes = in.take<uint64_t>(), table_sum = in.take<uint64_t>();
     table_.checksum = in.take<uint64_t>();
     require(checksum_of(file_.first(k_checked_head)) == table_.checksum, "its head (bytes 0 to 71) is damaged");
-    require(version == k_version,
-            fmt::format("has version {} of the format; this program reads {}", version, k_version));
-    require(file_bytes == file_.size(), fmt::format("has {} bytes where {} were written", file_.size(), file_bytes));
+    require(version == k_version, fmt::format("has format version {}; this program reads {}", version, k_version));
+    require(file_bytes == file_.size(), fmt::format("has {} bytes, but {} were written", file_.size(), file_bytes));
     require(table_bytes <= file_bytes - k_head_bytes, "its table of pieces is longer than the file");
     table_.file_bytes = static_cast<int64_t>(file_bytes);
     require(
@@ -169,11 +168,10 @@ class TableReader {
 
   void check_piece(const Piece& piece) const {
     const bool known = piece.kind <= StateKind::second_moment;
-    require(known && (piece.bytes_per_value == 4 || piece.bytes_per_value == 8),
-            "it holds values of a kind that this program does not know");
+    require(known && (piece.bytes_per_value == 4 || piece.bytes_per_value == 8), "it holds values of an unknown kind");
     const auto count = sound_count(piece.shard);
     require(count && piece.begin >= 0 && piece.begin < piece.end && piece.end <= *count,
-            fmt::format("the place of '{}' in the whole weight is impossible", printable(piece.name.substr(0, 200))));
+            fmt::format("the position of '{}' in the whole weight is invalid", printable(piece.name.substr(0, 200))));
     require(piece.count() <= (table_.file_bytes - piece.offset) / piece.bytes_per_value,
             fmt::format("'{}' is longer than the file", printable(piece.name.substr(0, 200))));
   }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/parameters.h"
+#include "parameters/parameters.h"
 #include "text/enum_names.h"
 
 namespace tprimat::engine {

@@ -60,7 +60,7 @@ class HeaderReader {
 
  private:
   Error problem(const std::string& what) const {
-    return Error(Problem{what, where_, "the file is damaged or not safetensors; copy it again from where it came"});
+    return Error(Problem{what, where_, "the file is damaged or not safetensors; copy it again from its source"});
   }
   Error tensor_problem(const std::string& name, const std::string& what) const {
     return problem(fmt::format("tensor '{}' {}", printable(name.substr(0, 200)), what));
@@ -72,7 +72,7 @@ class HeaderReader {
     uint64_t length = 0;
     std::memcpy(&length, file_.data(), sizeof length);
     if (length > k_longest_header || length > file_.size() - k_length_bytes)
-      throw problem(fmt::format("says that its header has {} bytes, but the file has {}", length, file_.size()));
+      throw problem(fmt::format("claims a header of {} bytes, but the file has {}", length, file_.size()));
     header_.data_begin = static_cast<int64_t>(k_length_bytes + length);
     const std::string_view text{reinterpret_cast<const char*>(file_.data()) + k_length_bytes, length};
     if (!text.starts_with('{')) throw problem("its header does not begin with '{'");
@@ -82,7 +82,7 @@ class HeaderReader {
   void read_metadata(const Json& entry) {
     if (!entry.is_object()) throw problem("__metadata__ is not an object");
     for (const auto& [key, value] : entry.items()) {
-      if (!value.is_string()) throw problem("__metadata__ holds something other than texts");
+      if (!value.is_string()) throw problem("__metadata__ holds values other than strings");
       header_.metadata[key] = value.get<std::string>();
     }
   }
@@ -93,7 +93,7 @@ class HeaderReader {
       throw tensor_problem(name, fmt::format("has no {}", key));
     };
     if (!entry.is_object()) throw tensor_problem(name, "is not described by an object");
-    if (!member("dtype").is_string()) throw tensor_problem(name, "has a dtype that is not a text");
+    if (!member("dtype").is_string()) throw tensor_problem(name, "has a dtype that is not a string");
     StoredTensor tensor{member("dtype").get<std::string>(), whole_numbers(name, member("shape")), 0, 0};
     const std::vector<int64_t> offsets = whole_numbers(name, member("data_offsets"));
     if (offsets.size() != 2 || offsets[0] > offsets[1])
@@ -121,14 +121,14 @@ class HeaderReader {
   void check_size(const std::string& name, const StoredTensor& tensor) const {
     const auto each = format_bytes(tensor.format);
     if (!each)
-      throw tensor_problem(name, fmt::format("has the number format {}, which this program does not know",
-                                             printable(tensor.format.substr(0, 40))));
+      throw tensor_problem(name,
+                           fmt::format("has the unknown number format {}", printable(tensor.format.substr(0, 40))));
     int64_t bytes = *each;
     for (const int64_t dimension : tensor.shape)
       if (__builtin_mul_overflow(bytes, dimension, &bytes)) throw tensor_problem(name, "has an impossible shape");
     if (bytes != tensor.end - tensor.begin)
       throw tensor_problem(name,
-                           fmt::format("has {} bytes where its shape [{}] of {} needs {}", tensor.end - tensor.begin,
+                           fmt::format("has {} bytes, but its shape [{}] of {} needs {}", tensor.end - tensor.begin,
                                        fmt::join(tensor.shape, ", "), tensor.format, bytes));
   }
 
@@ -150,7 +150,7 @@ class HeaderReader {
       next = tensor->end;
     }
     const int64_t present = static_cast<int64_t>(file_.size()) - header_.data_begin;
-    if (next != present) throw problem(fmt::format("has {} bytes of data where its tensors need {}", present, next));
+    if (next != present) throw problem(fmt::format("has {} bytes of data, but its tensors need {}", present, next));
   }
 
   std::span<const std::byte> file_;
@@ -184,7 +184,7 @@ std::vector<float> SafetensorsFile::read(const std::string& name) const {
   const auto format = readable_format(tensor->format);
   if (!format)
     throw Error(
-        Problem{fmt::format("tensor '{}' has the number format {}, which is not one of weights", name, tensor->format),
+        Problem{fmt::format("tensor '{}' has the number format {}, which is not a weight format", name, tensor->format),
                 path_, "store it as F32, F64, F16 or BF16"});
   std::vector<float> values(static_cast<size_t>(tensor->count()));
   const auto bytes = file_.bytes().subspan(static_cast<size_t>(header_.data_begin + tensor->begin),

@@ -28,7 +28,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : found->items()) {
     if (!file.is_string() || !is_plain_name(file.get<std::string>()))
-      throw bad(fmt::format("the file of tensor '{}' is not the name of a file in this folder", printable(tensor)));
+      throw bad(fmt::format("the file of tensor '{}' is not a file name in this folder", printable(tensor)));
     files[tensor] = file.get<std::string>();
   }
   return files;
@@ -50,16 +50,16 @@ SafetensorsFolder::SafetensorsFolder(const fs::path& folder) : path_(folder.stri
     if (files_.count(file) == 0) open(file);
   for (const auto& [tensor, file] : index)
     if (files_.at(file)->find(tensor) == nullptr)
-      throw Error(Problem{fmt::format("holds no tensor '{}', but {} says so", printable(tensor), k_index_file),
-                          files_.at(file)->path(), "copy the model again, all files from one place"});
+      throw Error(Problem{fmt::format("holds no tensor '{}', although {} lists it", printable(tensor), k_index_file),
+                          files_.at(file)->path(), "copy all files of the model again, from one source"});
 }
 
 void SafetensorsFolder::open(const std::string& file) {
   auto opened = std::make_unique<SafetensorsFile>(fs::path(path_) / file);
   for (const auto& [name, tensor] : opened->header().tensors)
     if (!holders_.emplace(name, opened.get()).second)
-      throw Error(Problem{fmt::format("tensor '{}' stands in {} too", printable(name), holders_.at(name)->path()),
-                          opened->path(), "copy the model again, all files from one place"});
+      throw Error(Problem{fmt::format("tensor '{}' is in {} too", printable(name), holders_.at(name)->path()),
+                          opened->path(), "copy all files of the model again, from one source"});
   files_.emplace(file, std::move(opened));
 }
 

@@ -100,7 +100,7 @@ void refuse_occupied(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
     if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"))
-      throw Error(Problem{fmt::format("holds the weights of a model already ({})", name), folder.string(),
+      throw Error(Problem{fmt::format("already holds the weights of a model ({})", name), folder.string(),
                           "choose another folder, or remove it"});
   }
 }

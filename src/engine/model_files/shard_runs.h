@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "nn/parameters.h"
+#include "parameters/parameters.h"
 
 namespace tprimat::engine {
 

@@ -10,7 +10,7 @@ std::vector<Problem> check_trainable(const ModelSpec& model, const std::string& 
   std::vector<Problem> problems;
   const auto refuse = [&](bool present, const std::string& what) {
     if (present)
-      problems.push_back({"the native trainer does not train " + what, where,
+      problems.push_back({"the native trainer does not support " + what, where,
                           "choose a dense Llama, Qwen, Mistral or GPT shape with even head sizes"});
   };
   refuse(model.num_experts.has_value(), "mixtures of experts (num_experts)");

@@ -7,8 +7,8 @@
 #include "device/arena.h"
 #include "memory/layer_buffers.h"
 #include "nn/op_clock.h"
-#include "nn/parameters.h"
 #include "ops/op_table.h"
+#include "parameters/parameters.h"
 #include "spec/train_spec.h"
 
 namespace tprimat::engine {

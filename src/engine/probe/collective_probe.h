@@ -32,11 +32,11 @@ struct CollectiveRate {
 
   static constexpr auto fields() {
     using C = CollectiveRate;
-    return field_list(field("kind", &C::kind, "which collective"),
-                      field("bytes", &C::bytes, "S: size of the whole data"),
+    return field_list(field("kind", &C::kind, "collective"), field("bytes", &C::bytes, "S: total data size"),
                       field("algorithm_bytes_per_second", &C::algorithm_bytes_per_second, "S / median time"),
                       field("bus_bytes_per_second", &C::bus_bytes_per_second,
-                            "the same times 2·(R − 1)/R for all_reduce, (R − 1)/R for all_gather and reduce_scatter"),
+                            "algorithm bandwidth times 2·(R − 1)/R for all_reduce, (R − 1)/R for all_gather and "
+                            "reduce_scatter"),
                       field("measured", &C::measured, "the measurement, by the slowest rank of each window"));
   }
 };
@@ -48,7 +48,7 @@ struct CollectiveReport {
 
   static constexpr auto fields() {
     using C = CollectiveReport;
-    return field_list(field("ranks", &C::ranks, "R"), field("how", &C::how, "rule of the measurement"),
+    return field_list(field("ranks", &C::ranks, "R"), field("how", &C::how, "measurement rule"),
                       field("rates", &C::rates, "by collective and size"));
   }
 };

@@ -33,7 +33,7 @@ struct DeviceMeasured {
         field("median_seconds", &M::median_seconds, "one repetition in the median window"),
         field("relative_noise", &M::relative_noise, "1.4826 x median absolute deviation / median of the windows"),
         field("windows", &M::windows, "windows measured"),
-        field("ended_by", &M::ended_by, "noise: the windows agreed; time: the time limit was reached before"),
+        field("ended_by", &M::ended_by, "noise: the windows agreed; time: the time limit came first"),
         field("slowed", &M::slowed, "the second half was over 5 % slower than the first: throttled or disturbed"));
   }
 };
@@ -51,7 +51,7 @@ struct GpuRate {
   static constexpr auto fields() {
     using G = GpuRate;
     return field_list(
-        field("name", &G::name, "which product"),
+        field("name", &G::name, "name of the product"),
         field("pass", &G::pass, "forward, or the gradient of the input (dgrad) or of the weights (wgrad)"),
         field("m", &G::m, "rows of the left matrix and the result"),
         field("n", &G::n, "columns of the right matrix and the result"),
@@ -86,9 +86,11 @@ struct GpuPeak {
     return field_list(
         field("precision", &G::precision, "number format of the inputs"),
         field("flops_per_second", &G::flops_per_second, "of the fastest product"),
-        field("catalogue_flops", &G::catalogue_flops, "dense peak by the hardware catalogue; absent: not known"),
-        field("model_flops_per_second", &G::model_flops_per_second, "all products of a step of the model together"),
-        field("conditions", &G::conditions, "the GPU meanwhile"),
+        field("catalogue_flops", &G::catalogue_flops, "dense peak from the hardware catalogue; absent: unknown"),
+        field("model_flops_per_second", &G::model_flops_per_second,
+              "aggregate rate of all products in a step of the "
+              "model"),
+        field("conditions", &G::conditions, "GPU state during the measurement"),
         field("products", &G::products, "rate of each product"));
   }
 };
@@ -102,8 +104,8 @@ struct GpuTransferRate {
     using G = GpuTransferRate;
     return field_list(
         field("kind", &G::kind,
-              "copy: c = a; add: c = a + b, both in the GPU's memory; upload, download: between the host's "
-              "memory and the GPU's, as a training's"),
+              "copy: c = a; add: c = a + b, both in GPU memory; upload, download: between host and GPU memory, as in "
+              "training"),
         field("bytes_per_second", &G::bytes_per_second, "read and written, in the median window"),
         field("measured", &G::measured, "the measurement"));
   }
@@ -117,9 +119,9 @@ struct GpuLaunch {
 
   static constexpr auto fields() {
     using G = GpuLaunch;
-    return field_list(field("given_seconds", &G::given_seconds, "of the host, for giving one operation to the GPU"),
-                      field("done_seconds", &G::done_seconds, "from one operation to the next on the GPU"),
-                      field("recorded_seconds", &G::recorded_seconds, "the same where the GPU repeats recorded work"));
+    return field_list(field("given_seconds", &G::given_seconds, "host time to launch one operation"),
+                      field("done_seconds", &G::done_seconds, "GPU time from one operation to the next"),
+                      field("recorded_seconds", &G::recorded_seconds, "the same for operations replayed from a graph"));
   }
 };
 
@@ -137,14 +139,13 @@ struct GpuProbeReport {
   static constexpr auto fields() {
     using G = GpuProbeReport;
     return field_list(
-        field("gpu", &G::gpu, "as its driver names it"), field("part", &G::part, "in the hardware catalogue"),
-        field("model", &G::model, "whose products these are; absent: of general shapes"),
+        field("gpu", &G::gpu, "name reported by its driver"), field("part", &G::part, "in the hardware catalogue"),
+        field("model", &G::model, "model of these products; absent: generic shapes"),
         field("tokens", &G::tokens, "tokens of a micro-batch, MBS x SL"),
         field("matmul", &G::matmul, "achievable matrix-product rate by number format"),
-        field("no_kernels", &G::no_kernels, "number formats that the GPU or its library cannot multiply"),
-        field("catalogue_bandwidth", &G::catalogue_bandwidth, "memory bandwidth by the hardware catalogue, bytes/s"),
-        field("memory", &G::memory, "achievable bandwidths"),
-        field("launch", &G::launch, "what a small operation costs"));
+        field("no_kernels", &G::no_kernels, "number formats without kernels on this GPU"),
+        field("catalogue_bandwidth", &G::catalogue_bandwidth, "memory bandwidth from the hardware catalogue, bytes/s"),
+        field("memory", &G::memory, "achievable bandwidths"), field("launch", &G::launch, "cost of a small operation"));
   }
 };
 

@@ -33,7 +33,7 @@ struct ModelRate {
     return field_list(field("model", &M::model, "key of the model in the config"),
                       field("tokens", &M::tokens, "tokens of a micro-batch, MBS x SL"),
                       field("products", &M::products, "rate of each product"),
-                      field("flops_per_second", &M::flops_per_second, "all products of a step together"));
+                      field("flops_per_second", &M::flops_per_second, "aggregate rate of all products in a step"));
   }
 };
 

@@ -28,10 +28,10 @@ struct ModelProbeReport {
 
   static constexpr auto fields() {
     using P = ModelProbeReport;
-    return field_list(field("cpu", &P::cpu, "as the processor gives it"),
-                      field("threads", &P::threads, "threads that measured"),
+    return field_list(field("cpu", &P::cpu, "name reported by the processor"),
+                      field("threads", &P::threads, "threads used"),
                       field("matmul", &P::matmul, "achievable matrix-product rate by number format"),
-                      field("models", &P::models, "what the model's own products achieve, by number format"));
+                      field("models", &P::models, "rate of the model's own products, by number format"));
   }
 };
 

@@ -19,12 +19,12 @@ namespace {
 constexpr const char* k_encode_examples =
     "  tprimat data encode corpus.jsonl.gz --tokenizer tokenizer.json --output data/corpus --append-eod\n"
     "  tprimat data encode books/*.txt --tokenizer tokenizer.model --output data/books --split-by file\n\n"
-    "What a document is (--split-by)\n"
-    "  jsonl   a line that is a JSON object; its text is under --json-key. For names in .jsonl, .ndjson, .json\n"
-    "  blank   lines up to a blank one. For all other names\n"
-    "  line    a line\n"
+    "Document boundaries (--split-by)\n"
+    "  jsonl   one JSON object per line, text under --json-key; default for .jsonl, .ndjson and .json\n"
+    "  blank   lines up to a blank line; default for all other names\n"
+    "  line    one line\n"
     "  file    a whole file\n"
-    "A line's own end, and blank lines around a document, are not part of it. Input may be gzip or zstd.";
+    "Line ends, and blank lines around a document, are not part of it. Input may be gzip or zstd.";
 
 struct EncodeOptions {
   EncodeRequest request;
@@ -62,8 +62,7 @@ class ProgressLine {
 int32_t find_end_of_document(const Tokenizer& tokenizer, const EncodeOptions& options) {
   if (options.eod.empty()) {
     if (const auto end = tokenizer.end_of_document()) return *end;
-    throw Error(
-        Problem{"the tokenizer does not say which token ends a document", options.tokenizer, "name it with --eod"});
+    throw Error(Problem{"the tokenizer has no end-of-document token", options.tokenizer, "name it with --eod"});
   }
   if (const auto token = tokenizer.find_token(options.eod)) return *token;
   throw Error(Problem{fmt::format("the tokenizer has no token {}", options.eod), "--eod", ""});
@@ -85,12 +84,12 @@ ExitStatus encode(const Session& session, EncodeOptions options) {
 }
 
 void add_document_options(CommandLine& encode_verb, EncodeOptions& options) {
-  encode_verb.add_option("--split-by", options.form, "What a document is (below); by default by the file's name")
+  encode_verb.add_option("--split-by", options.form, "Document boundaries, see below (default: by file name)")
       ->check(one_of(names_of<DocumentForm>()));
-  encode_verb.add_option("--json-key", options.request.json_key, "Where the text is in a JSON object")
+  encode_verb.add_option("--json-key", options.request.json_key, "Key of the text in a JSON object")
       ->capture_default_str();
-  encode_verb.add_flag("--append-eod", options.append_eod, "End every document with the tokenizer's own end token");
-  encode_verb.add_option("--eod", options.eod, "End every document with this token")->type_name("TOKEN");
+  encode_verb.add_flag("--append-eod", options.append_eod, "Append the tokenizer's own end token to every document");
+  encode_verb.add_option("--eod", options.eod, "Append this token to every document")->type_name("TOKEN");
 }
 
 }  // namespace
@@ -101,18 +100,16 @@ void add_data_encode(CommandLine& verb, Session& session) {
   auto options = std::make_shared<EncodeOptions>();
   EncodeRequest& request = options->request;
   encode_verb->add_option("IN", request.inputs, "JSON lines or plain text")->required();
-  encode_verb->add_option("--tokenizer", options->tokenizer, "A tokenizer.json, or a .model of SentencePiece")
+  encode_verb->add_option("--tokenizer", options->tokenizer, "A tokenizer.json, or a SentencePiece .model")
       ->required()
       ->type_name("FILE");
   encode_verb->add_option("--output", request.output, "Path of the pair, without .bin and .idx")
       ->required()
       ->type_name("PREFIX");
   add_document_options(*encode_verb, *options);
-  encode_verb
-      ->add_option("--dtype", options->type,
-                   "Number format of a token; by default uint16 below 65500 tokens, else int32")
+  encode_verb->add_option("--dtype", options->type, "Token type (default: uint16 below 65500 tokens, else int32)")
       ->check(one_of(names_of<TokenType>()));
-  encode_verb->add_option("--threads", request.threads, "Threads; 0 for all")
+  encode_verb->add_option("--threads", request.threads, "Threads; 0: all")
       ->capture_default_str()
       ->check(number_from(0, 4096));
   add_json_option(*encode_verb, session);

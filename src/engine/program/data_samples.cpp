@@ -38,9 +38,11 @@ ExitStatus write_samples(const SamplesOptions& options) {
 
 void add_data_samples(CommandLine& verb, Session& session) {
   CommandLine* samples = verb.add_subcommand(
-      "samples", "Write the samples of a training in its order as a NumPy file: int32 [steps * GBS, SL + 1]");
+      "samples", "Write a training's samples, in order, to a NumPy file: int32 [steps * GBS, SL + 1]");
   auto options = std::make_shared<SamplesOptions>();
-  samples->add_option("--spec", options->spec_path, "The training: train_spec.json")->required()->type_name("FILE");
+  samples->add_option("--spec", options->spec_path, "Specification of the training: train_spec.json")
+      ->required()
+      ->type_name("FILE");
   samples->add_option("--output", options->output, "The .npy file to write")->required()->type_name("FILE");
   samples->footer(k_samples_examples);
   samples->fallthrough();

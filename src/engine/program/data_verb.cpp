@@ -63,28 +63,28 @@ void add_make(CommandLine& verb, Session& session) {
   make->add_option("--prefix", spec->prefix, "Path of the pair, without .bin and .idx")
       ->required()
       ->type_name("PREFIX");
-  make->add_option("--tokens", spec->tokens, "Tokens in all")
+  make->add_option("--tokens", spec->tokens, "Total tokens")
       ->required()
       ->check(number_from(int64_t{1}, int64_t{1} << 50));
-  make->add_option("--vocab", spec->vocab_size, "Size of the vocabulary")->required();
-  make->add_option("--document-length", spec->document_length, "Tokens of one document")->capture_default_str();
-  make->add_option("--seed", spec->seed, "Which samples of the corpus")->capture_default_str();
+  make->add_option("--vocab", spec->vocab_size, "Vocabulary size")->required();
+  make->add_option("--document-length", spec->document_length, "Tokens per document")->capture_default_str();
+  make->add_option("--seed", spec->seed, "Seed of the corpus")->capture_default_str();
   add_json_option(*make, session);
   make->fallthrough();  // --quiet and its kin belong to `data`
   make->callback([&session, spec] { session.action = [&session, spec] { return make_dataset(session, *spec); }; });
 }
 
 void add_info(CommandLine& verb, Session& session) {
-  CommandLine* info = verb.add_subcommand("info", "Check a pair from end to end and say what it holds");
+  CommandLine* info = verb.add_subcommand("info", "Check a pair from end to end and summarize it");
   auto options = std::make_shared<InfoOptions>();
   info->add_option("PREFIX", options->prefix, "Path of the pair, without .bin and .idx")->required();
   Option* split =
-      info->add_option("--split", options->split, "Say what training, validation and test get, e.g. 949,50,1");
-  Option* length =
-      info->add_option("--seq-length", options->sequence_length, "... and how many samples of so many tokens")
-          ->needs(split)
-          ->check(number_from(int64_t{1}, int64_t{1} << 29));
-  info->add_option("--samples", options->samples, "... and the epochs that so many samples take")
+      info->add_option("--split", options->split, "Show the shares of training, validation and test, e.g. 949,50,1");
+  Option* length = info->add_option("--seq-length", options->sequence_length,
+                                    "... and the number of samples of this length in tokens")
+                       ->needs(split)
+                       ->check(number_from(int64_t{1}, int64_t{1} << 29));
+  info->add_option("--samples", options->samples, "... and the epochs for this many samples")
       ->needs(length)
       ->check(number_from(int64_t{1}, int64_t{1} << 31));
   add_json_option(*info, session);

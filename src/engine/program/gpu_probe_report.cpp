@@ -46,7 +46,7 @@ std::string render_peaks(const GpuProbeReport& report) {
                           format_si(*peak.catalogue_flops, "FLOP/s"));
     text += describe_conditions(peak.conditions) + "\n";
     if (report.model && peak.model_flops_per_second)
-      text += fmt::format("  all products of a step of {} together: {}\n", *report.model,
+      text += fmt::format("  all products in a step of {}: {}\n", *report.model,
                           format_si(*peak.model_flops_per_second, "FLOP/s"));
   }
   return text;
@@ -65,21 +65,19 @@ std::string render_transfers(const GpuProbeReport& report) {
 
 std::string render_launch(const std::optional<GpuLaunch>& launch) {
   if (!launch) return "";
-  return fmt::format(
-      "\nsmall operations: {} each of the host's time, {} each on the GPU, {} each where the GPU repeats recorded "
-      "work\n",
-      format_duration(launch->given_seconds), format_duration(launch->done_seconds),
-      format_duration(launch->recorded_seconds));
+  return fmt::format("\nsmall operations: {} each on the host, {} each on the GPU, {} each replayed from a graph\n",
+                     format_duration(launch->given_seconds), format_duration(launch->done_seconds),
+                     format_duration(launch->recorded_seconds));
 }
 
 }  // namespace
 
 std::string render_gpu_probe(const GpuProbeReport& report) {
   const std::string part = report.part ? fmt::format("{} ({})", report.gpu, *report.part)
-                                       : fmt::format("{}, which the hardware catalogue does not know", report.gpu);
+                                       : fmt::format("{} (not in the hardware catalogue)", report.gpu);
   return fmt::format(
       "{}\n\n{}\n{}{}{}\nrates: median window; noise: scaled median deviation of the windows, * the time "
-      "limit ended the measurement before they agreed\n",
+      "limit was reached before they agreed\n",
       part, render_products(report), render_peaks(report), render_transfers(report), render_launch(report.launch));
 }
 
@@ -89,8 +87,8 @@ std::vector<std::string> list_disturbances(const GpuProbeReport& report) {
     for (const GpuRate& rate : peak.products)
       if (rate.measured.slowed)
         list.push_back(
-            fmt::format("{} {} {} x {} x {}: over 5 % slower in the second half of the measurement (a lower "
-                        "clock, or other work)",
+            fmt::format("{} {} {} x {} x {}: over 5 % slower in the second half of the measurement (a lower clock or "
+                        "other load)",
                         enum_name(peak.precision), enum_name(rate.pass), rate.m, rate.n, rate.k));
   return list;
 }

@@ -15,8 +15,8 @@ namespace tprimat::engine {
 namespace {
 
 constexpr const char* k_libraries_examples =
-    "  tprimat-train libraries                      what is built in\n"
-    "  tprimat-train libraries --device nvd --json  also what a training on NVIDIA GPUs loads\n";
+    "  tprimat-train libraries                      built-in libraries\n"
+    "  tprimat-train libraries --device nvd --json  also those loaded for NVIDIA GPUs\n";
 
 // What a training on the platform's GPUs loads; nothing where the trainer has no module for them.
 std::vector<LibraryReport> list_loaded(Platform platform) {
@@ -47,11 +47,11 @@ ExitStatus print_libraries(const Session& session, const std::string& device) {
 }  // namespace
 
 void add_libraries_verb(CommandLine& program, Session& session) {
-  CommandLine* verb = add_verb(program, session, "libraries",
-                               "Versions of the libraries that the trainer computes with", k_libraries_examples);
+  CommandLine* verb =
+      add_verb(program, session, "libraries", "Versions of the trainer's compute libraries", k_libraries_examples);
   add_json_option(*verb, session);
   auto device = std::make_shared<std::string>("cpu");
-  verb->add_option("--device", *device, "Also what a training on these GPUs loads: nvd, amd (default: cpu)")
+  verb->add_option("--device", *device, "Include libraries loaded for these GPUs: nvd, amd (default: cpu)")
       ->type_name("NAME");
   verb->callback(
       [&session, device] { session.action = [&session, device] { return print_libraries(session, *device); }; });

@@ -29,7 +29,7 @@ TextTable product_table() {
 }
 
 std::string explain_noise() {
-  return "noise: scaled median deviation of the windows; * the time limit ended the measurement before they agreed\n";
+  return "noise: scaled median deviation of the windows; * the time limit was reached before they agreed\n";
 }
 
 std::string render_memory(const MemoryBandwidth& memory) {
@@ -66,8 +66,8 @@ class Touched {
   std::string names_;
 };
 
-constexpr const char* k_slowed = "over 5 % slower in the second half of the measurement (a lower clock, or other work)";
-constexpr const char* k_waited = "a rank was without a processor for over 5 % of the time";
+constexpr const char* k_slowed = "over 5 % slower in the second half of the measurement (a lower clock or other load)";
+constexpr const char* k_waited = "a rank had no processor for over 5 % of the time";
 
 std::string name_of(const GemmPeak& peak, const GemmRate& shape) {
   return fmt::format("{} {} {} x {} x {}", enum_name(peak.precision), enum_name(shape.pass), shape.m, shape.n, shape.k);
@@ -82,9 +82,8 @@ std::vector<std::string> list_taken(const std::vector<GemmPeak>& peaks) {
   std::vector<std::string> list;
   for (const GemmPeak& peak : peaks)
     if (peak.cpu_share < k_undisturbed_share)
-      list.push_back(
-          fmt::format("{} matmul: other processes took {} of the CPU time, so the machine can do more than this figure",
-                      enum_name(peak.precision), format_percent(1 - peak.cpu_share)));
+      list.push_back(fmt::format("{} matmul: other processes took {} of the CPU time, so the real peak is higher",
+                                 enum_name(peak.precision), format_percent(1 - peak.cpu_share)));
   return list;
 }
 
@@ -111,9 +110,9 @@ std::string render_model_probe(const ModelProbeReport& report) {
     const ModelRate& model = report.models[i];
     const double peak = report.matmul[i].flops_per_second;
     add_products(table, model.products, peak);
-    totals += fmt::format(
-        "{} products of a step of {} together: {}, {} of the peak\n", enum_name(model.products.precision), model.model,
-        format_rate(model.flops_per_second, model.products.precision), format_percent(model.flops_per_second / peak));
+    totals += fmt::format("all {} products in a step of {}: {}, {} of the peak\n", enum_name(model.products.precision),
+                          model.model, format_rate(model.flops_per_second, model.products.precision),
+                          format_percent(model.flops_per_second / peak));
   }
   return fmt::format("{}, {} threads\n\n{}\n{}\n{}{}", report.cpu, report.threads, render_text(table), totals,
                      describe_rules(report.matmul), explain_noise());

@@ -25,7 +25,7 @@ constexpr const char* k_probe_examples =
     "  tprimat-train probe --precision bf16 --json             the peak of one format, and memory, about 3 s\n"
     "  tprimat-train probe --spec train_spec.json              the products of a training's model\n"
     "  tprimat-train probe --device nvd                        this machine's first NVIDIA GPU, about a minute\n"
-    "  mpirun -n 2 tprimat-train probe --collectives           what MPI achieves between ranks, about 10 s\n";
+    "  mpirun -n 2 tprimat-train probe --collectives           collectives over MPI, about 10 s\n";
 
 struct ProbeOptions {
   int threads = 0;
@@ -46,7 +46,7 @@ void warn(const std::vector<std::string>& disturbances) {
 }
 
 ExitStatus probe_machine(const Session& session, const ProbeOptions& options) {
-  log_note("measuring for about 12 seconds; other work on this machine lowers the figures");
+  log_note("measuring for about 12 seconds; other load on this machine lowers the results");
   const ProbeReport report = run_cpu_probes(options.threads);
   warn(list_disturbances(report));
   return print_report(session, report, render_probe);
@@ -90,7 +90,7 @@ ExitStatus probe_gpu(const Session& session, const ProbeOptions& options, Platfo
   const GpuModule& module = load_gpu_module(platform == Platform::nvd ? GpuVendor::nvd : GpuVendor::amd);
   const std::optional<ProbedModel> model =
       options.spec_path.empty() ? std::nullopt : std::optional(read_model(options));
-  if (!model) log_note("measuring for about a minute; other work on this GPU lowers the figures");
+  if (!model) log_note("measuring for about a minute; other load on this GPU lowers the results");
   const auto device = module.make_device(0);
   const auto watch = watch_gpu(platform, 0);
   GpuProbeReport report =
@@ -115,8 +115,8 @@ CollectiveReport measure_between_gpus(Communicator& world, Platform platform) {
 ExitStatus probe_collectives(const Session& session, Platform platform) {
   const auto world = make_world_communicator();
   if (world->size() == 1)
-    throw Error(Problem{"collectives need several ranks, and this program runs alone", "--collectives",
-                        "mpirun -n 2 tprimat probe --collectives"});
+    throw Error(Problem{"collectives need several ranks, but this program runs alone", "--collectives",
+                        "start it with mpirun -n 2 tprimat probe --collectives"});
   const bool speaks = world->rank() == 0;
   if (speaks) log_note("measuring for about 10 seconds");
   const CollectiveReport report =
@@ -137,25 +137,23 @@ ExitStatus probe(const Session& session, const ProbeOptions& options) {
 }  // namespace
 
 void add_probe_verb(CommandLine& program, Session& session) {
-  CommandLine* verb =
-      add_verb(program, session, "probe", "Measure what this machine achieves: matrix products, memory, collectives",
-               k_probe_examples);
+  CommandLine* verb = add_verb(program, session, "probe",
+                               "Measure this machine's rates: matrix products, memory, collectives", k_probe_examples);
   add_json_option(*verb, session);
   auto options = std::make_shared<ProbeOptions>();
   verb->add_option("--threads", options->threads, "CPU threads (default: all that this process may use)")
       ->check(number_from(0, 4096));
   verb->add_option("--device", options->device,
-                   "What is measured: cpu, or GPUs: nvd, amd; the first, or one for each rank (default: cpu)")
+                   "Device to measure: cpu, nvd or amd; the first GPU, or one GPU per rank (default: cpu)")
       ->type_name("DEVICE");
   auto* spec = verb->add_option("--spec", options->spec_path,
                                 "Measure the products of this training's model, over MBS x SL tokens (JSON)")
                    ->type_name("FILE");
-  auto* precision =
-      verb->add_option("--precision", options->precisions,
-                       "Measure only what trainings in these precisions on the CPU are held against: peaks and memory")
-          ->type_name("LIST")
-          ->delimiter(',')
-          ->excludes(spec);
+  auto* precision = verb->add_option("--precision", options->precisions,
+                                     "Measure only the CPU peaks in these precisions, and memory bandwidth")
+                        ->type_name("LIST")
+                        ->delimiter(',')
+                        ->excludes(spec);
   verb->add_flag("--collectives", options->collectives, "Measure collectives between the ranks that mpirun started")
       ->excludes(spec)
       ->excludes(precision);

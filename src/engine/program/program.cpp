@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   using namespace tprimat::engine;
   using namespace tprimat;
   Program program;
-  program.purpose = "The native trainer of tprimat, which hands `tprimat train`, `probe` and `data` over to it";
+  program.purpose = "The native trainer of tprimat; runs `tprimat train`, `probe` and `data`";
   program.add_verbs = [](CommandLine& app, Session& session) {
     add_train_verb(app, session);
     add_probe_verb(app, session);

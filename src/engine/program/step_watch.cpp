@@ -24,12 +24,12 @@ void require_writable(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failure;
   if (fs::exists(path, failure) && !fs::is_regular_file(path, failure))
-    throw Error(Problem{"the trace cannot be written: this is not a regular file", path, "name another path"});
+    throw Error(Problem{"cannot write the trace: this is not a regular file", path, "choose another path"});
   const fs::path folder = fs::absolute(path).parent_path();
   fs::create_directories(folder, failure);
   if (failure || ::access(folder.c_str(), W_OK) != 0)
-    throw Error(Problem{"the trace cannot be written: " + (failure ? failure.message() : std::string("no permission")),
-                        folder.string(), "name another path"});
+    throw Error(Problem{"cannot write the trace: " + (failure ? failure.message() : std::string("no permission")),
+                        folder.string(), "choose another path"});
 }
 
 }  // namespace
@@ -75,9 +75,9 @@ StepTrace::StepTrace(Engine& engine, const Backend& backend, const TrainSpec& sp
     : engine_(engine), backend_(backend), request_(op_trace_request()) {
   if (!request_) return;
   if (request_->last_step > spec.steps || request_->last_step < first_step)
-    throw Error(Problem{fmt::format("steps {} to {} do not lie in this training of steps {} to {}",
-                                    request_->first_step, request_->last_step, first_step, spec.steps),
-                        "TPRIMAT_PROFILE", "name steps that it makes"});
+    throw Error(Problem{fmt::format("steps {} to {} are outside this training's steps {} to {}", request_->first_step,
+                                    request_->last_step, first_step, spec.steps),
+                        "TPRIMAT_PROFILE", "choose steps of this training"});
   if (request_->kind == OpTraceRequest::Kind::own) {
     if (engine.ranks().world->rank() == 0) require_writable(request_->path);
     clock_.keep_events();

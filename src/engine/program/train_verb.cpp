@@ -30,7 +30,7 @@ constexpr const char* k_train_examples =
     "  TPRIMAT_STEPS=steps.jsonl tprimat train --spec train_spec.json\n"
     "  tprimat train --spec train_spec.json --save ckpt --save-interval 100      resumes from ckpt when started again\n"
     "  tprimat train --spec train_spec.json --initial-weights hf_model --save ckpt --export hf_trained\n"
-    "  tprimat train --spec train_spec.json --profile                            where the time of a step goes\n"
+    "  tprimat train --spec train_spec.json --profile                            time per operation\n"
     "  mpirun -n 4 tprimat train --spec train_spec.json                          a layout of four ranks\n"
     "  torchrun --standalone --no-python --nproc-per-node 4 tprimat train --spec train_spec.json     the same, without "
     "MPI\n"
@@ -55,7 +55,7 @@ TrainSpec read_spec(const TrainOptions& options) {
   if (options.no_resume) spec.checkpoint.resume = false;
   if (!options.initial_weights.empty()) spec.checkpoint.initial_weights = options.initial_weights;
   if (!options.export_folder.empty() && spec.checkpoint.directory.empty())
-    throw Error(Problem{"--export takes the weights from the last checkpoint", "--export", "give --save DIR too"});
+    throw Error(Problem{"--export needs a checkpoint to take the weights from", "--export", "add --save DIR"});
   if (spec.threads == 0) {
     const LauncherPlace place = launcher_place();  // ranks of one machine share its processors
     set_thread_count(0);
@@ -97,13 +97,13 @@ void prepare_folders(const TrainSpec& spec, const TrainOptions& options) {
   std::error_code failure;
   if (!options.export_folder.empty() && std::filesystem::exists(options.export_folder, failure) &&
       !std::filesystem::is_empty(options.export_folder, failure))
-    throw Error(Problem{"the folder is not empty", options.export_folder, "export into a new one"});
+    throw Error(Problem{"the folder is not empty", options.export_folder, "export into a new folder"});
   if (spec.checkpoint.directory.empty()) return;
   std::filesystem::create_directories(spec.checkpoint.directory, failure);
   if (failure || ::access(spec.checkpoint.directory.c_str(), W_OK) != 0)
-    throw Error(Problem{"checkpoints cannot be written here: " +
-                            (failure ? failure.message() : std::string("the folder is not writable")),
-                        spec.checkpoint.directory, "choose another directory"});
+    throw Error(Problem{
+        "cannot write checkpoints here: " + (failure ? failure.message() : std::string("the folder is not writable")),
+        spec.checkpoint.directory, "choose another directory"});
 }
 
 ExitStatus train(const TrainOptions& options) {
@@ -151,12 +151,15 @@ ExitStatus train(const TrainOptions& options) {
 }
 
 void add_checkpoint_options(CommandLine& verb, TrainOptions& options) {
-  verb.add_option("--save", options.save, "Directory of checkpoints; a later start resumes from the newest sound one")
+  verb.add_option("--save", options.save,
+                  "Checkpoint directory; a later start resumes from the newest intact "
+                  "checkpoint")
       ->type_name("DIR");
-  verb.add_option("--save-interval", options.save_interval, "Steps between two checkpoints (default: at the end only)")
+  verb.add_option("--save-interval", options.save_interval, "Steps between checkpoints (default: only at the end)")
       ->check(positive_count());
   verb.add_option("--keep", options.keep, "Checkpoints to keep (default: 2)")->check(positive_count());
-  verb.add_flag("--no-resume", options.no_resume, "Begin anew even where there are checkpoints");
+  verb.add_flag("--no-resume", options.no_resume,
+                "Start from the beginning; refused if the directory holds checkpoints");
   verb.add_option("--initial-weights", options.initial_weights,
                   "Hugging Face folder (config.json, safetensors) to start from instead of random weights")
       ->type_name("DIR");
@@ -168,18 +171,18 @@ void add_checkpoint_options(CommandLine& verb, TrainOptions& options) {
 
 void add_train_verb(CommandLine& program, Session& session) {
   CommandLine* verb = add_verb(program, session, "train",
-                               "The native trainer: train one model as a JSON specification says", k_train_examples);
+                               "Train one model with the native trainer, from a JSON specification", k_train_examples);
   auto options = std::make_shared<TrainOptions>();
-  verb->add_option("--spec", options->spec_path, "What to train, as written by `tprimat run` (JSON)")
+  verb->add_option("--spec", options->spec_path, "Training specification, as written by `tprimat run` (JSON)")
       ->required()
       ->type_name("FILE");
   verb->add_option("--steps", options->steps, "Stop after this many steps instead of those in the specification")
       ->check(positive_count());
-  verb->add_option("--device", options->device, "What trains: cpu, or a GPU for each rank: nvd, amd (default: cpu)")
+  verb->add_option("--device", options->device, "Device: cpu, or one GPU per rank: nvd, amd (default: cpu)")
       ->type_name("NAME");
   add_checkpoint_options(*verb, *options);
   verb->add_option("--tensorboard", options->tensorboard, "Write TensorBoard event files here")->type_name("DIR");
-  verb->add_flag("--profile", options->profile, "Show at the end which operations took the time");
+  verb->add_flag("--profile", options->profile, "Show the time per operation at the end");
   verb->callback([&session, options] { session.action = [options] { return train(*options); }; });
 }
 

@@ -26,7 +26,7 @@ struct Course {
     using C = Course;
     return field_list(field("sequence_length", &C::sequence_length, "SL"),
                       field("global_batch_size", &C::global_batch_size, "GBS"), field("seed", &C::seed, "seed"),
-                      field("dataset", &C::dataset, "where tokens come from"));
+                      field("dataset", &C::dataset, "token source"));
   }
 };
 
@@ -56,7 +56,7 @@ std::vector<Problem> model_differences(const Json& saved, const ModelSpec& model
     if (theirs != ours)
       problems.push_back({fmt::format("the {} has {} {}, this training has {}", what, key, print_json_line(theirs),
                                       print_json_line(ours)),
-                          where, "train the same model, or another folder"});
+                          where, "train the same model, or choose another folder"});
   }
   return problems;
 }
@@ -68,7 +68,7 @@ void require_same_course(const Json& state, const TrainSpec& spec, const std::st
     if (saved.value(key, Json()) != value)
       problems.push_back({fmt::format("the checkpoint was made with {} {}, this training has {}", key,
                                       print_json_line(saved.value(key, Json())), print_json_line(value)),
-                          folder, "train with the same, or into another checkpoint directory"});
+                          folder, "use the same value, or another checkpoint directory"});
   for (Problem& problem : model_differences(state.value(k_state_spec, Json::object()).value("model", Json::object()),
                                             spec.model, "checkpoint", folder))
     problems.push_back(std::move(problem));
@@ -91,7 +91,7 @@ Checkpoints::Checkpoints(const TrainSpec& spec, Engine& engine, Note note)
 void Checkpoints::refuse_used_directory() const {
   const std::string& directory = spec_.checkpoint.directory;
   if (!directory.empty() && !spec_.checkpoint.resume && !list_step_folders(directory).empty())
-    throw Error(Problem{"the directory holds checkpoints, and this training shall begin anew", directory,
+    throw Error(Problem{"the directory holds checkpoints, but this training does not resume", directory,
                         "resume from them, remove them, or save into another directory"});
 }
 

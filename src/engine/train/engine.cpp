@@ -26,7 +26,7 @@ namespace {
 
 Error does_not_fit(const std::string& problem) {
   return Error(Problem{problem, "micro_batch_size, sequence_length, model",
-                       "make one of them smaller, or share the model among more ranks"},
+                       "reduce one of them, or split the model over more ranks"},
                ExitStatus::work_failed);
 }
 
@@ -228,8 +228,8 @@ void refuse_untrainable(const TrainSpec& spec, const Backend& backend) {
     problems.push_back({"the native trainer has no tf32 on a CPU", "precision", "use fp32, bf16 or fp16"});
   if (!problems.empty()) throw Error(std::move(problems));
   if (spec.parallel.ranks() > 1 && backend.accelerator != nullptr && backend.connect == nullptr)
-    throw Error(Problem{"this program was built without NCCL or RCCL, by which GPUs exchange what they have",
-                        "parallel", "build its GPU module where they are installed (docs/gpu.md)"},
+    throw Error(Problem{"this program was built without NCCL or RCCL, which multi-GPU training needs", "parallel",
+                        "build its GPU module on a machine that has them (docs/gpu.md)"},
                 ExitStatus::missing_component);
 }
 

@@ -13,7 +13,7 @@
 #include "data/token_source.h"
 #include "model_files/rank_file.h"
 #include "nn/op_clock.h"
-#include "nn/parameters.h"
+#include "parameters/parameters.h"
 #include "spec/train_spec.h"
 #include "text/fields.h"
 #include "train/backend.h"

@@ -21,7 +21,7 @@ struct OpLine {
 
   static constexpr auto fields() {
     using O = OpLine;
-    return field_list(field("operation", &O::operation, "what was computed or exchanged"),
+    return field_list(field("operation", &O::operation, "operation or exchange"),
                       field("calls", &O::calls, "calls per step"), field("seconds", &O::seconds, "time per step, s"),
                       field("share", &O::share, "share of the step"),
                       field("flops_per_second", &O::flops_per_second, "of matrix products"),

@@ -54,7 +54,7 @@ std::optional<OpTraceRequest> op_trace_request() {
   if (kind == "roctx") request.kind = OpTraceRequest::Kind::roctx;
   const bool is_own = kind == "own" && !request.path.empty();
   if (names_steps && (is_own || request.kind != OpTraceRequest::Kind::own)) return request;
-  throw Error(Problem{fmt::format("'{}' does not say what this trainer is to record", text), "TPRIMAT_PROFILE",
+  throw Error(Problem{fmt::format("'{}' is not a valid recording request", text), "TPRIMAT_PROFILE",
                       "set own:11:15:PATH for a trace of steps 11 to 15, cuda:11:15 for Nsight Systems, or roctx:11:15 "
                       "for rocprofv3"});
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "nn/initial_values.h"
 
 namespace tprimat::engine {
 

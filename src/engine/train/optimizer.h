@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "nn/parameters.h"
+#include "parameters/parameters.h"
 #include "train/engine.h"
 #include "train/weight_store.h"
 

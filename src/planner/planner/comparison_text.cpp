@@ -154,8 +154,7 @@ std::string render_legal_batches(const PlanComparison& comparison) {
   }
   std::string text;
   for (const auto& [multiple, named] : counts)
-    text +=
-        fmt::format("none is legal: on {} GPUs choose a GBS that is a multiple of {}\n", join(named, ", "), multiple);
+    text += fmt::format("none is legal: on {} GPUs choose a GBS divisible by {}\n", join(named, ", "), multiple);
   return text;
 }
 
@@ -176,25 +175,24 @@ std::string render_notes(const PlanComparison& comparison, const ComparisonColum
   std::string text;
   if (!comparison.frontier.empty()) {
     text = fmt::format(
-        "* this layout is on the Pareto frontier: nothing here is better in {} at once; slower layouts of a row may be "
-        "on it too: --json lists all {}\n",
+        "* this layout is on the Pareto frontier: no layout here beats it in {} at once; slower layouts of a row may "
+        "be on it too: --json lists all {}\n",
         list_frontier_figures(comparison), comparison.frontier.size());
   }
   if (const Goodput* goodput = first_goodput(comparison)) text += "goodput: " + describe_failures(*goodput) + "\n";
   if (std::any_of(comparison.plans.begin(), comparison.plans.end(), never_ends))
     text += fmt::format("never: {}\n", k_never_ends);
   text += render_legal_batches(comparison) + render_memory_sources(comparison);
-  if (columns.energy) text += "energy: at most; the GPUs alone at their thermal design power\n";
+  if (columns.energy) text += "energy: an upper bound, for GPUs alone at their thermal design power\n";
   const std::string unpriced =
       list_parts(comparison, [](const PlanReport& plan) { return plan.training && !plan.training->usd; });
-  if (columns.usd && !unpriced.empty()) text += fmt::format("no price is known of {}\n", unpriced);
+  if (columns.usd && !unpriced.empty()) text += fmt::format("no price is known for {}\n", unpriced);
   if (std::any_of(comparison.plans.begin(), comparison.plans.end(), counts_ends))
-    text += "ends as layers: embedding and loss count as layers where a pipeline's stages are cut\n";
-  if (columns.efficiency) text += "efficiency: tokens/s/GPU over that of the fewest GPUs that fit\n";
+    text += "ends as layers: embedding and loss count as layers when the pipeline is split into stages\n";
+  if (columns.efficiency) text += "efficiency: tokens/s/GPU relative to the smallest number of GPUs that fits\n";
   const std::string believed = list_parts(comparison, [](const PlanReport& plan) { return !plan.calibrated; });
   if (!believed.empty())
-    text += fmt::format("{}: no measurement stands behind these figures; they rest on priors (docs/planner.md)\n",
-                        believed);
+    text += fmt::format("{}: these figures rest on priors, not on measurements (docs/planner.md)\n", believed);
   return text;
 }
 

@@ -130,8 +130,7 @@ class Explanation {
     const std::string need = "would need " + format_gb(plan.memory.total());
     const std::string all = format_gb(request_.machine.memory_bytes);
     if (plan.memory.total() > request_.machine.memory_bytes) return fmt::format("{} of {}", need, all);
-    return fmt::format("{}, more than the {} of {} that may be filled", need, format_percent(request_.usable_memory, 0),
-                       all);
+    return fmt::format("{}, more than the usable {} of {}", need, format_percent(request_.usable_memory, 0), all);
   }
 
   // The fastest that fits with another value of one or more of the choices.
@@ -157,7 +156,7 @@ class Explanation {
     }
     if (nearest != nullptr)
       reasons_.push_back({true, slower(*nearest),
-                          fmt::format("{}, which with all else alike {}",
+                          fmt::format("{}: all else equal, the latter {}",
                                       name_choice(dimension, nearest->workload.layout), would_need(*nearest))});
   }
 
@@ -186,7 +185,7 @@ class Explanation {
     if (slower(other) < k_least) return;
     reasons_.push_back(
         {false, slower(other),
-         fmt::format("{}: the fastest such layout that fits ({}) makes a step {} longer{}{}", join(rival.choices, ", "),
+         fmt::format("{}: the fastest alternative that fits ({}) makes a step {} longer{}{}", join(rival.choices, ", "),
                      format_layout(describe_plan(other, request_)), format_percent(slower(other)),
                      name_differences(best_.time, other.time), compare_memory(other))});
   }

@@ -36,12 +36,12 @@ struct Goodput {
     using G = Goodput;
     return field_list(
         field("failure_seconds", &G::failure_seconds, "mean time between failures of all GPUs"),
-        field("checkpoint_seconds", &G::checkpoint_seconds, "to write a checkpoint"),
-        field("interval_seconds", &G::interval_seconds, "best time between checkpoints (Daly 2006)"),
-        field("young_interval_seconds", &G::young_interval_seconds, "the same to first order (Young 1974)"),
-        field("restart_seconds", &G::restart_seconds, "after a failure, besides reading a checkpoint"),
-        field("failure_gpu_hours", &G::failure_gpu_hours, "hours of one GPU between failures"),
-        field("share", &G::share, "of the time that trains"));
+        field("checkpoint_seconds", &G::checkpoint_seconds, "time to write a checkpoint"),
+        field("interval_seconds", &G::interval_seconds, "optimal time between checkpoints (Daly 2006)"),
+        field("young_interval_seconds", &G::young_interval_seconds, "first-order optimum (Young 1974)"),
+        field("restart_seconds", &G::restart_seconds, "restart after a failure, without reading the checkpoint"),
+        field("failure_gpu_hours", &G::failure_gpu_hours, "GPU-hours between failures"),
+        field("share", &G::share, "share of the time spent training"));
   }
 };
 // Checkpoints are at least one step apart.

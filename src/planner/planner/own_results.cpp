@@ -91,14 +91,14 @@ bool has_sound_layout(const RunResult& result) {
 // Why the result does not say what a prediction needs; empty where it does.
 std::string lacking(const RunResult& result) {
   const TrainingConfig& t = result.training_config;
-  if (result.status != RunStatus::complete) return fmt::format("a run that is {}", enum_name(result.status));
+  if (result.status != RunStatus::complete) return fmt::format("a run with status {}", enum_name(result.status));
   if (!result.framework || !result.platform) return "no framework";
-  if (!result.model_info.shape || !is_whole(*result.model_info.shape)) return "no shape of the model";
+  if (!result.model_info.shape || !is_whole(*result.model_info.shape)) return "no model shape";
   if (!is_known(t.global_batch_size) || !is_known(t.micro_batch_size) || !is_known(t.sequence_length))
     return "no batch";
   if (!is_known(ranks_of(result))) return "no number of devices";
   if (!result.precision) return "no precision";
-  if (!has_sound_layout(result)) return "a layout that does not multiply out";
+  if (!has_sound_layout(result)) return "an inconsistent layout";
   if (!comparable_step_seconds(result)) return "no step time";
   return "";
 }
@@ -134,15 +134,15 @@ OwnObservation observe(const NamedResult& named, const Processors& processors) {
   own.layout = describe_ranks(read.workload);
   own.missing = read.missing;
   if (own.missing.empty() && is_of_processor(result) != read.workload.family->own_trainer)
-    own.missing = is_of_processor(result) ? "a processor" : "our own trainer on a GPU";
+    own.missing = is_of_processor(result) ? "this framework on a CPU" : "the native trainer on a GPU";
   const auto machine = machine_of_result(result, processors);
-  if (own.missing.empty() && !machine) own.missing = "a machine that the planner does not know";
+  if (own.missing.empty() && !machine) own.missing = "a machine unknown to the planner";
   if (own.missing.empty() && machine->peak(read.workload.precision) <= 0)
-    own.missing = fmt::format("no peak of {} products", enum_name(read.workload.precision));
+    own.missing = fmt::format("no known {} peak", enum_name(read.workload.precision));
   if (!own.missing.empty()) return own;
   if (!std::isfinite(predict_seconds(built_in_parameters(), *machine, read.workload) /
                      *comparable_step_seconds(result)))
-    own.missing = "figures beyond reason";
+    own.missing = "implausible figures";
   if (!own.missing.empty()) return own;
   std::optional<double> bytes = comparable_memory_gb(result);
   if (bytes && !std::isfinite(*bytes *= 1e9)) bytes.reset();

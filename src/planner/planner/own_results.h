@@ -44,19 +44,19 @@ struct ResultResidual {
 
   static constexpr auto fields() {
     using R = ResultResidual;
-    return field_list(field("result", &R::result, "file"), field("family", &R::family, "of programs"),
-                      field("machine", &R::machine, "what it ran on"),
+    return field_list(field("result", &R::result, "file"), field("family", &R::family, "framework family"),
+                      field("machine", &R::machine, "machine of the run"),
                       field("precision", &R::precision, "of the matrix products"),
-                      field("layout", &R::layout, "ranks and how the training is laid out over them"),
+                      field("layout", &R::layout, "number of ranks and parallel layout"),
                       field("measured_seconds", &R::measured_seconds, "median of the steady steps"),
                       field("before_seconds", &R::before_seconds, "predicted before the fit"),
-                      field("before_error", &R::before_error, "that over the measured time, less 1"),
+                      field("before_error", &R::before_error, "prediction over the measured time, minus 1"),
                       field("predicted_seconds", &R::predicted_seconds, "predicted by the parameters of this report"),
-                      field("error", &R::error, "that over the measured time, less 1"),
-                      field("measured_memory", &R::measured_memory, "bytes on the device that needed most"),
+                      field("error", &R::error, "prediction over the measured time, minus 1"),
+                      field("measured_memory", &R::measured_memory, "bytes on the device with the highest use"),
                       field("predicted_memory", &R::predicted_memory, "bytes"),
-                      field("memory_error", &R::memory_error, "that over the measured bytes, less 1"),
-                      field("missing", &R::missing, "why nothing is predicted"));
+                      field("memory_error", &R::memory_error, "prediction over the measured bytes, minus 1"),
+                      field("missing", &R::missing, "reason for a missing prediction"));
   }
 };
 
@@ -68,7 +68,7 @@ struct OwnResultsReport {
 
   static constexpr auto fields() {
     using R = OwnResultsReport;
-    return field_list(field("table", &R::table, "what the rows are"), field("errors", &R::errors, "quantiles"),
+    return field_list(field("table", &R::table, "kind of rows"), field("errors", &R::errors, "quantiles"),
                       field("not_predicted", &R::not_predicted, "results without a prediction, by reason"),
                       field("rows", &R::rows, "each result"));
   }

@@ -36,7 +36,7 @@ double parse_cell(const std::string& cell, const std::string& path, int64_t line
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
-    refuse_line(path, line, fmt::format("'{}' is no number", printable(cell.substr(0, 40))));
+    refuse_line(path, line, fmt::format("'{}' is not a number", printable(cell.substr(0, 40))));
   return value;
 }
 
@@ -48,13 +48,13 @@ PlanParameter parse_line(const std::string& text, const std::string& path, int64
     if (tab == text.size()) break;
     at = tab + 1;
   }
-  if (cells.size() != 7) refuse_line(path, line, "is no line of seven cells");
+  if (cells.size() != 7) refuse_line(path, line, "does not have seven cells");
   const auto number = [&](size_t index) { return parse_cell(cells[index], path, line); };
   PlanParameter each{cells[0], number(1), number(2), number(3), number(4), number(5), cells[6]};
   const bool ordered = each.low > 0 && each.low <= each.value && each.value <= each.high && each.low <= each.prior &&
                        each.prior <= each.high;
   if (!ordered || each.spread < 0)
-    refuse_line(path, line, fmt::format("{} does not lie between its bounds", printable(cells[0].substr(0, 60))));
+    refuse_line(path, line, fmt::format("{} is outside its bounds", printable(cells[0].substr(0, 60))));
   return each;
 }
 
@@ -86,7 +86,7 @@ std::vector<PlanParameter> read_built_in() {
 ParameterSet parse_parameters(std::string_view text, const std::string& path) {
   ParameterSet set = built_in_parameters();
   for (const auto& [line, parameter] : parse_lines(text, path))
-    if (!set.replace(parameter)) refuse_line(path, line, "names a parameter that the planner does not have");
+    if (!set.replace(parameter)) refuse_line(path, line, "names an unknown parameter");
   return set;
 }
 

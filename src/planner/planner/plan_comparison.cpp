@@ -135,8 +135,8 @@ PlanRefs ending(const PlanRefs& plans) {
 std::string name_obstacle(const PlanRefs& plans) {
   const auto any = [&](auto holds) { return std::any_of(plans.begin(), plans.end(), holds); };
   if (any([](const PlanReport* plan) { return plan->fitting > 0; }))
-    return std::string("it never ends: ") + k_never_ends;
-  if (any([](const PlanReport* plan) { return plan->legal > 0; })) return "nothing fits into memory";
+    return std::string("the training never finishes: ") + k_never_ends;
+  if (any([](const PlanReport* plan) { return plan->legal > 0; })) return "no layout fits into memory";
   const std::string remedy = plans.empty() ? "" : name_legal_batch(*plans.front());
   return fmt::format("no layout of this batch is legal{}{}", remedy.empty() ? "" : ": ", remedy);
 }
@@ -161,7 +161,8 @@ PlanAnswer answer_target(const std::string& gpu, const PlanRefs& asked, double t
     fill_answer(answer, *fewest);
     answer.sentence = name_plan(*fewest) + " are the fewest of these";
   } else if (const PlanReport* quickest = least_plan(plans, days_of)) {
-    answer.sentence = fmt::format("none of these numbers of {}; the quickest is {}", gpu, name_plan(*quickest));
+    answer.sentence =
+        fmt::format("none of these numbers of {} suffices; the quickest is {}", gpu, name_plan(*quickest));
   } else {
     answer.sentence = fmt::format("{}: {}", gpu, name_obstacle(asked));
   }
@@ -185,7 +186,7 @@ PlanAnswer answer_budget(const PlanRefs& asked, double budget) {
                  least_plan(priced, [](const PlanReport& plan) { return *plan.training->usd; })) {
     answer.sentence = fmt::format("none of these; the cheapest is {}", name_plan(*cheapest));
   } else {
-    answer.sentence = plans.empty() ? name_obstacle(asked) : "nothing with a known price fits into memory";
+    answer.sentence = plans.empty() ? name_obstacle(asked) : "no layout with a known price fits into memory";
   }
   answer.sentence = fmt::format("for {}: {}", format_usd(budget), answer.sentence);
   return answer;

@@ -38,10 +38,10 @@ struct FrontierPlan {
 
   static constexpr auto fields() {
     using F = FrontierPlan;
-    return field_list(field("gpu", &F::gpu, "part"), field("gpus", &F::gpus, "how many"),
-                      field("layout", &F::layout, "which"), field("days", &F::days, "to train all tokens"),
+    return field_list(field("gpu", &F::gpu, "part"), field("gpus", &F::gpus, "number of GPUs"),
+                      field("layout", &F::layout, "which"), field("days", &F::days, "time to train all tokens"),
                       field("usd", &F::usd, "for that"),
-                      field("megawatt_hours", &F::megawatt_hours, "for that, at most"));
+                      field("megawatt_hours", &F::megawatt_hours, "energy to train all tokens, upper bound"));
   }
 };
 
@@ -55,11 +55,10 @@ struct PlanAnswer {
 
   static constexpr auto fields() {
     using A = PlanAnswer;
-    return field_list(field("sentence", &A::sentence, "what was asked, and the answer"),
-                      field("found", &A::found, "a plan satisfies it"),
-                      field("gpu", &A::gpu, "of that plan; empty where there is none"),
-                      field("gpus", &A::gpus, "of that plan"), field("days", &A::days, "of that plan"),
-                      field("usd", &A::usd, "of that plan"));
+    return field_list(
+        field("sentence", &A::sentence, "question and answer"), field("found", &A::found, "a plan meets the target"),
+        field("gpu", &A::gpu, "of that plan; empty if there is none"), field("gpus", &A::gpus, "of that plan"),
+        field("days", &A::days, "of that plan"), field("usd", &A::usd, "of that plan"));
   }
 };
 
@@ -77,13 +76,13 @@ struct PlanComparison {
 
   static constexpr auto fields() {
     using C = PlanComparison;
-    return field_list(field("plans", &C::plans, "one per GPU and number of GPUs"),
+    return field_list(field("plans", &C::plans, "one per GPU model and number of GPUs"),
                       field("tokens", &C::tokens, "to train"),
-                      field("scaling", &C::scaling, "strong: the same batch; weak: it grows with the GPUs"),
-                      field("frontier_of", &C::frontier_of, "what the frontier weighs"),
-                      field("frontier", &C::frontier, "layouts that no other beats in all of that"),
+                      field("scaling", &C::scaling, "strong: constant batch; weak: the batch grows with the GPUs"),
+                      field("frontier_of", &C::frontier_of, "figures that the frontier compares"),
+                      field("frontier", &C::frontier, "layouts that no other beats in every such figure"),
                       field("answers", &C::answers, "to --target-days and --budget"),
-                      field("assumptions", &C::assumptions, "of what nobody stated"));
+                      field("assumptions", &C::assumptions, "assumptions for values not given"));
   }
 };
 

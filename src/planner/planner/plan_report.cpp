@@ -119,18 +119,18 @@ std::string render_goodput(const TrainingOutlook& training) {
 
 std::string render_straggling(const Straggling& s) {
   if (s.nodes <= 1) return "";
-  return fmt::format("  slowest   of {:.0f} nodes: +{} of a step, as {} of noise in each node's would cause\n", s.nodes,
+  return fmt::format("  slowest   of {:.0f} nodes: +{} of a step, the effect of {} noise per node\n", s.nodes,
                      format_percent(s.share), format_percent(s.node_noise, 2));
 }
 
 std::string render_training(const TrainingOutlook& t) {
   std::string text = fmt::format("  training  {} tokens {}, at {} tokens/s\n", format_tokens(t.tokens),
-                                 t.days ? "in " + format_days(*t.days) : fmt::format("never end: {}", k_never_ends),
+                                 t.days ? "in " + format_days(*t.days) : fmt::format("never finish: {}", k_never_ends),
                                  format_count(t.tokens_per_second));
   text += render_goodput(t) + render_straggling(t.straggling);
   if (t.usd) text += fmt::format("  cost      {} at ${:.4g} per GPU-hour\n", format_usd(*t.usd), *t.usd_per_gpu_hour);
   if (t.megawatt_hours)
-    text += fmt::format("  energy    at most {}, the GPUs alone at their {} W\n",
+    text += fmt::format("  energy    at most {}, for GPUs alone at {} W each\n",
                         format_megawatt_hours(*t.megawatt_hours), format_fixed(*t.tdp_watts, 0));
   return text;
 }
@@ -226,7 +226,7 @@ bool are_hours(double days) {
 std::string name_legal_batch(const PlanReport& report) {
   if (!report.batch_multiple) return "";
   const int64_t multiple = *report.batch_multiple;
-  return fmt::format("choose a GBS that is a multiple of {}, such as {}", multiple,
+  return fmt::format("choose a GBS divisible by {}, such as {}", multiple,
                      (report.global_batch_size + multiple - 1) / multiple * multiple);
 }
 
@@ -240,7 +240,7 @@ std::string format_tokens(double tokens) {
 std::string describe_failures(const Goodput& g) {
   const bool published = g.failure_gpu_hours == published_reliability().failure_gpu_hours;
   return fmt::format("one failure per {} GPU-hours{}, {} to restart", format_count(g.failure_gpu_hours),
-                     published ? " (as of Llama 3, arXiv 2407.21783)" : "", format_duration(g.restart_seconds));
+                     published ? " (Llama 3, arXiv 2407.21783)" : "", format_duration(g.restart_seconds));
 }
 
 PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& outcome) {
@@ -269,12 +269,11 @@ std::string render_plan_report(const PlanReport& report) {
   text += render_lines(report.ranked) + "\n" + render_choice(report);
   if (report.training) text += render_training(*report.training);
   if (std::any_of(report.ranked.begin(), report.ranked.end(), [](const PlanLine& line) { return line.ends_as_layers; }))
-    text += "\nends as layers: embedding and loss count as layers where the pipeline's stages are cut\n";
+    text += "\nends as layers: embedding and loss count as layers when the pipeline is split into stages\n";
   if (!report.calibrated)
     text += report.framework == find_family("native")->full_name
                 ? "\nthe parameters were fitted on another processor: calibrate them on this one (docs/planner.md)\n"
-                : "\nno measurement of this architecture stands behind these figures: they rest on priors "
-                  "(docs/planner.md)\n";
+                : "\nthese figures rest on priors, not on measurements of this architecture (docs/planner.md)\n";
   return text;
 }
 

@@ -24,23 +24,24 @@ struct PlanLine {
 
   static constexpr auto fields() {
     using P = PlanLine;
-    return field_list(field("tensor_model_parallel_size", &P::tensor, "TP"),
-                      field("pipeline_model_parallel_size", &P::pipeline, "PP"),
-                      field("virtual_pipeline_size", &P::chunks, "VP"),
-                      field("embedding_and_loss_as_layers", &P::ends_as_layers, "where the stages are cut"),
-                      field("zero_bubble", &P::delays_weights, "gradients of weights fill the pipeline's waiting"),
-                      field("context_parallel_size", &P::context, "CP"), field("data_parallel_size", &P::data, "DP"),
-                      field("micro_batch_size", &P::micro_batch, "MBS, sequences"),
-                      field("gradient_accumulation_steps", &P::accumulation, "GA"),
-                      field("sharding", &P::sharding, "what data-parallel ranks split"),
-                      field("recompute", &P::recompute, "activations that are computed twice"),
-                      field("on_frontier", &P::on_frontier, "no other is better in everything that is weighed"),
-                      field("step_seconds", &P::step_seconds, "predicted"),
-                      field("tokens_per_second_per_gpu", &P::tokens_per_second_per_gpu, "predicted"),
-                      field("mfu", &P::mfu, "causal, over the dense peak of the precision"),
-                      field("memory_bytes", &P::memory_bytes, "predicted, on the GPU that needs most"),
-                      field("seconds", &P::seconds, "of a step, by what they go to"),
-                      field("bytes", &P::bytes, "by what needs them"));
+    return field_list(
+        field("tensor_model_parallel_size", &P::tensor, "TP"),
+        field("pipeline_model_parallel_size", &P::pipeline, "PP"), field("virtual_pipeline_size", &P::chunks, "VP"),
+        field("embedding_and_loss_as_layers", &P::ends_as_layers,
+              "they count as layers when the pipeline is split into stages"),
+        field("zero_bubble", &P::delays_weights, "weight gradients fill the pipeline bubble (ZB-H1)"),
+        field("context_parallel_size", &P::context, "CP"), field("data_parallel_size", &P::data, "DP"),
+        field("micro_batch_size", &P::micro_batch, "MBS, sequences"),
+        field("gradient_accumulation_steps", &P::accumulation, "GA"),
+        field("sharding", &P::sharding, "state sharded over data-parallel ranks"),
+        field("recompute", &P::recompute, "activation recomputation"),
+        field("on_frontier", &P::on_frontier, "on the Pareto frontier: no layout beats it in every figure compared"),
+        field("step_seconds", &P::step_seconds, "predicted"),
+        field("tokens_per_second_per_gpu", &P::tokens_per_second_per_gpu, "predicted"),
+        field("mfu", &P::mfu, "causal model FLOPs, over the dense peak of the precision"),
+        field("memory_bytes", &P::memory_bytes, "predicted, on the GPU with the highest use"),
+        field("seconds", &P::seconds, "of a step, by component"),
+        field("bytes", &P::bytes, "on that GPU, by component"));
   }
 };
 
@@ -62,24 +63,23 @@ struct PlanReport {
 
   static constexpr auto fields() {
     using P = PlanReport;
-    return field_list(
-        field("model", &P::model, "name of the model"), field("gpu", &P::gpu, "part"),
-        field("framework", &P::framework, "family of programs"), field("gpus", &P::gpus, "how many"),
-        field("sequence_length", &P::sequence_length, "tokens"),
-        field("global_batch_size", &P::global_batch_size, "sequences per step"),
-        field("precision", &P::precision, "of the matrix products"),
-        field("legal", &P::legal, "layouts that model, batch and GPUs allow"),
-        field("fitting", &P::fitting, "of those, that fit into memory"),
-        field("memory_bytes", &P::memory_bytes, "of one GPU"),
-        field("memory_source", &P::memory_source, "configuration key that states it; empty: the catalogue"),
-        field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
-        field("ranked", &P::ranked, "layouts, fastest first"),
-        field("frontier", &P::frontier, "layouts of which none is both faster and smaller"),
-        field("smallest", &P::smallest, "layout that needs least memory, where none fits"),
-        field("training", &P::training, "of all tokens, in the fastest layout"),
-        field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
-        field("efficiency", &P::efficiency, "tokens/s/GPU over that of the fewest GPUs"),
-        field("batch_multiple", &P::batch_multiple, "a batch that is a multiple of it has legal layouts"));
+    return field_list(field("model", &P::model, "name of the model"), field("gpu", &P::gpu, "part"),
+                      field("framework", &P::framework, "framework family"), field("gpus", &P::gpus, "number of GPUs"),
+                      field("sequence_length", &P::sequence_length, "tokens"),
+                      field("global_batch_size", &P::global_batch_size, "sequences per step"),
+                      field("precision", &P::precision, "of the matrix products"),
+                      field("legal", &P::legal, "legal layouts for model, batch and GPUs"),
+                      field("fitting", &P::fitting, "legal layouts that fit into memory"),
+                      field("memory_bytes", &P::memory_bytes, "of one GPU"),
+                      field("memory_source", &P::memory_source, "configuration key that sets it; empty: the catalogue"),
+                      field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
+                      field("ranked", &P::ranked, "layouts, fastest first"),
+                      field("frontier", &P::frontier, "layouts on the Pareto frontier of step time and memory"),
+                      field("smallest", &P::smallest, "layout with the lowest memory use, if none fits"),
+                      field("training", &P::training, "training all tokens in the fastest layout"),
+                      field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
+                      field("efficiency", &P::efficiency, "tokens/s/GPU relative to the smallest number of GPUs"),
+                      field("batch_multiple", &P::batch_multiple, "batches divisible by it have legal layouts"));
   }
 };
 
@@ -93,10 +93,10 @@ std::string format_layout(const PlanLine& line);
 std::string name_sharding(Sharding sharding);      // "zero1", "unsharded"
 std::string format_further(const PlanLine& line);  // ", full recompute, ends as layers": but for sizes and sharding
 
-// "choose a GBS that is a multiple of 13, such as 520"; empty where there is none.
+// "choose a GBS divisible by 13, such as 520"; empty where there is none.
 std::string name_legal_batch(const PlanReport& report);
 
-inline constexpr const char* k_never_ends = "failures come faster than it restarts";
+inline constexpr const char* k_never_ends = "failures come faster than restarts complete";
 
 // "one failure per 50 678 GPU-hours, 10 min 00 s to restart"
 std::string describe_failures(const Goodput& goodput);

@@ -74,7 +74,7 @@ PlannedRow plan_row(const PublishedRow& row, const ParameterSet& parameters) {
   planned.assumptions = read.assumptions;
   const double seconds = predict_seconds(parameters, read.machine, w);
   if (!std::isfinite(seconds / measured_seconds(read))) {
-    planned.missing = "figures beyond reason";
+    planned.missing = "implausible figures";
     return planned;
   }
   planned.published = read.tokens_per_second_per_gpu;

@@ -21,11 +21,11 @@ struct PlanErrors {
 
   static constexpr auto fields() {
     using P = PlanErrors;
-    return field_list(field("of", &P::of, "which rows"), field("rows", &P::rows, "predicted"),
-                      field("median", &P::median,
-                            "of the absolute relative errors: of the step time, or of the memory where `of` says so"),
-                      field("p90", &P::p90, "their 90th percentile"), field("worst", &P::worst, "the largest"),
-                      field("bias", &P::bias, "median of the signed errors"));
+    return field_list(
+        field("of", &P::of, "which rows"), field("rows", &P::rows, "predicted"),
+        field("median", &P::median, "median absolute relative error of the step time, or of memory if `of` says so"),
+        field("p90", &P::p90, "their 90th percentile"), field("worst", &P::worst, "the largest"),
+        field("bias", &P::bias, "median of the signed errors"));
   }
 };
 
@@ -40,7 +40,7 @@ struct PlannedTable {
     using P = PlannedTable;
     return field_list(field("table", &P::table, "file name without extension"),
                       field("errors", &P::errors, "quantiles of the errors"),
-                      field("sweeps", &P::sweeps, "how well layouts and settings of one model are put in order"),
+                      field("sweeps", &P::sweeps, "ranking quality for layouts and settings of one model"),
                       field("not_predicted", &P::not_predicted, "rows without a prediction, by reason"),
                       field("rows", &P::rows, "all rows"));
   }

@@ -32,7 +32,7 @@ Platform platform_of(const Machine& machine) {
 
 Precision require_precision(PlanPrecision precision) {
   if (const auto known = parse_enum<Precision>(enum_name(precision))) return *known;
-  throw Error(Problem{fmt::format("a configuration cannot ask for {}", enum_name(precision)), "--yaml",
+  throw Error(Problem{fmt::format("a configuration cannot select {}", enum_name(precision)), "--yaml",
                       "choose bf16, fp16 or fp8"});
 }
 
@@ -127,7 +127,7 @@ std::string render_layout(const PlanLine& line, Platform platform, const std::st
 std::string render_heading(const PlanRequest& request, const PlanLine& line) {
   return fmt::format(
       "# {} on {} x {} by {}: predicted {} per step, {} tokens/s/GPU, {} of {} per GPU.\n"
-      "# Each section may be pasted into the one of the same name in a config.yaml.\n",
+      "# Paste each section into the section of the same name in a config.yaml.\n",
       request.shape.model.full_name, request.gpus, request.machine.id, request.family->full_name,
       format_duration(line.step_seconds), format_count(line.tokens_per_second_per_gpu), format_gb(line.memory_bytes),
       format_gb(request.machine.memory_bytes));
@@ -139,7 +139,7 @@ std::string render_planned_config(const PlanRequest& request, const PlanLine& li
                                   const std::optional<Framework>& framework) {
   const Precision precision = require_precision(request.precision);
   if (line.delays_weights)
-    throw Error(Problem{"a configuration cannot ask for a zero-bubble schedule", "--yaml", "leave --zero-bubble out"});
+    throw Error(Problem{"a configuration cannot select a zero-bubble schedule", "--yaml", "omit --zero-bubble"});
   const Platform platform = platform_of(request.machine);
   const ModelSpec& model = request.shape.model;
   const std::string key = planned.key.empty() ? key_of(model.name) : planned.key;

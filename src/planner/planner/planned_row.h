@@ -26,18 +26,18 @@ struct PlannedRow {
   static constexpr auto fields() {
     using P = PlannedRow;
     return field_list(
-        field("line", &P::line, "of the file, from 1"), field("model", &P::model, "as printed"),
-        field("gpu", &P::gpu, "part of the planner's list"),
-        field("precision", &P::precision, "of the matrix products"), field("gpus", &P::gpus, "how many"),
-        field("parameters", &P::parameters, "of the model"),
-        field("layout", &P::layout, "GPUs and how the training is laid out over them"),
+        field("line", &P::line, "line in the file, from 1"), field("model", &P::model, "as printed"),
+        field("gpu", &P::gpu, "GPU in the planner's list"), field("precision", &P::precision, "of the matrix products"),
+        field("gpus", &P::gpus, "number of GPUs"), field("parameters", &P::parameters, "model parameters"),
+        field("layout", &P::layout, "number of GPUs and parallel layout"),
         field("predicted", &P::predicted, "tokens/s per GPU"), field("published", &P::published, "tokens/s per GPU"),
-        field("error", &P::error, "predicted step time over published step time, less 1"),
-        field("memory_error", &P::memory_error, "predicted bytes over published bytes, less 1"),
-        field("activation_error", &P::activation_error, "the same of activations alone"),
-        field("fits", &P::fits, "the layout is predicted to fit into memory"), field("ran", &P::ran, "it did"),
-        field("assumptions", &P::assumptions, "inputs that the row does not print"),
-        field("missing", &P::missing, "why nothing is predicted"));
+        field("error", &P::error, "predicted step time over published step time, minus 1"),
+        field("memory_error", &P::memory_error, "predicted bytes over published bytes, minus 1"),
+        field("activation_error", &P::activation_error, "the same for activations alone"),
+        field("fits", &P::fits, "the layout is predicted to fit into memory"),
+        field("ran", &P::ran, "the published run fit into memory"),
+        field("assumptions", &P::assumptions, "assumed inputs, missing from the row"),
+        field("missing", &P::missing, "reason for a missing prediction"));
   }
 };
 

@@ -116,7 +116,7 @@ bool read_program(PublishedWorkload& read, const PublishedRow& row) {
   else if (family == nullptr)
     read.missing = "no such framework in the planner's list";
   else if (!precision || machine->peak(*precision) <= 0)
-    read.missing = "no peak of its precision";
+    read.missing = "no known peak for its precision";
   if (!read.missing.empty()) return false;
   read.machine = *machine;
   read.workload.family = family;

@@ -70,7 +70,7 @@ bool read_row_layout(PublishedWorkload& read, const PublishedRow& row, int64_t g
   const double model =
       static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline) * static_cast<double>(layout.context);
   if (model > static_cast<double>(gpus) || layout.pipeline > read.workload.shape.model.num_layers) {
-    read.missing = "a layout that does not multiply out";
+    read.missing = "an inconsistent layout";
     return false;
   }
   layout.data = gpus / (layout.tensor * layout.pipeline * layout.context);

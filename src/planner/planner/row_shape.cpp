@@ -68,11 +68,11 @@ bool read_row_shape(PublishedWorkload& read, const PublishedRow& row) {
   else if (!unpredictable(*inputs.shape).empty())
     read.missing = unpredictable(*inputs.shape);
   else if (inputs.tuning == TuningKind::adapters)
-    read.missing = "adapters alone are trained";
+    read.missing = "only adapters are trained";
   else if (mentions(notes, "check:"))
     read.missing = "marked CHECK: its figures contradict each other";
   else if (mentions(notes, "single transformer layer"))
-    read.missing = "one layer alone";
+    read.missing = "a single layer";
   if (!read.missing.empty()) return false;
   read.workload.shape = *inputs.shape;
   if (!inputs.vocabulary_known) {

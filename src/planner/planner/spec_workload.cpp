@@ -41,7 +41,7 @@ bool trains_wide(const Workload& workload, Precision precision) {
 }
 
 std::string missing_of(const Workload& workload, Framework framework, Precision precision) {
-  if (!is_described(framework)) return fmt::format("{}, which it does not describe", display_name(framework));
+  if (!is_described(framework)) return std::string(display_name(framework));
   if (const std::string what = unpredictable(workload.shape); !what.empty()) return what;
   const bool wide = precision == Precision::fp32 || precision == Precision::tf32;
   if (wide && !trains_wide(workload, precision)) return fmt::format("{} products", enum_name(precision));

@@ -23,7 +23,7 @@ std::optional<Number> parse_whole_text(std::string_view text) {
 int64_t parse_count(std::string_view text, const std::string& word, const std::string& option) {
   const auto count = parse_whole_text<int64_t>(text);
   if (count && *count >= 1 && *count <= k_max_gpus) return *count;
-  throw Error(Problem{fmt::format("'{}' is no number of GPUs", word.substr(0, 64)), option,
+  throw Error(Problem{fmt::format("'{}' is not a number of GPUs", word.substr(0, 64)), option,
                       fmt::format("write 64, 8,16,64 or 8..16384; from 1 to {}", k_max_gpus)});
 }
 
@@ -38,7 +38,7 @@ void add_counts(std::vector<int64_t>& counts, const std::string& word, const std
                         fmt::format("write {}..{}", last, first)});
   for (int64_t count = first; count <= last; count *= 2) counts.push_back(count);
   if (const int64_t reached = counts.back(); reached != last)
-    left_out.push_back(fmt::format("{}: {} doubles up to {} and leaves {} out; write {}..{},{} for it too", option,
+    left_out.push_back(fmt::format("{}: {} doubles up to {} and leaves {} out; write {}..{},{} to include it", option,
                                    word, reached, last, first, reached, last));
 }
 
@@ -62,8 +62,8 @@ std::vector<std::string> split_lists(const std::vector<std::string>& lists, cons
     for (size_t begin = 0; begin <= list.size();) {
       const size_t end = std::min(list.find(',', begin), list.size());
       if (end == begin)
-        throw Error(Problem{fmt::format("'{}' has an empty place", list.substr(0, 64)), option,
-                            "write values with commas between them"});
+        throw Error(Problem{fmt::format("'{}' has an empty entry", list.substr(0, 64)), option,
+                            "separate the values with commas"});
       words.push_back(list.substr(begin, end - begin));
       begin = end + 1;
     }
@@ -85,7 +85,7 @@ double parse_tokens(const std::string& text, const std::string& option) {
   const auto number = parse_whole_text<double>(std::string_view(text).substr(0, text.size() - (unit > 0 ? 1 : 0)));
   const double tokens = number ? *number * (unit > 0 ? unit : 1) : 0;
   if (tokens >= 1 && tokens <= k_most) return tokens;
-  throw Error(Problem{fmt::format("'{}' is no number of tokens", text.substr(0, 64)), option,
+  throw Error(Problem{fmt::format("'{}' is not a number of tokens", text.substr(0, 64)), option,
                       "write 15T, 300B or 1.5e13; at least 1, at most 1e18"});
 }
 
@@ -100,15 +100,15 @@ StatedPrice parse_price(const std::string& text, const std::string& option) {
     price.usd_per_gpu_hour = *usd;
     return price;
   }
-  throw Error(Problem{fmt::format("'{}' is no price", text.substr(0, 64)), option,
-                      "write USD per GPU and hour, 2.5 or H100=2.5,B200=4; above 0, at most 1e6"});
+  throw Error(Problem{fmt::format("'{}' is not a price", text.substr(0, 64)), option,
+                      "write USD per GPU-hour, 2.5 or H100=2.5,B200=4; above 0, at most 1e6"});
 }
 
 PlanPrecision parse_plan_precision(const std::string& text, const std::string& option, bool of_processor) {
   const auto precision = parse_enum<PlanPrecision>(text);
   if (precision && (*precision != PlanPrecision::fp32 || of_processor)) return *precision;
-  throw Error(Problem{fmt::format("the planner does not predict '{}'", text.substr(0, 64)), option,
-                      "choose bf16, fp16, fp8 or fp4; of this processor also fp32"});
+  throw Error(Problem{fmt::format("the planner does not support '{}'", text.substr(0, 64)), option,
+                      "choose bf16, fp16, fp8 or fp4; with --gpu cpu also fp32"});
 }
 
 }  // namespace tprimat::planner

@@ -21,7 +21,7 @@ struct SweptFamily {
     return field_list(field("of", &S::of, "models, number of GPUs, GPU"), field("rows", &S::rows, "predicted"),
                       field("spearman", &S::spearman, "rank correlation of predicted and published tokens/s per GPU"),
                       field("best_behind", &S::best_behind,
-                            "published rate of the best row over that of the row predicted best, less 1"));
+                            "published rate of the best row over that of the row predicted best, minus 1"));
   }
 };
 

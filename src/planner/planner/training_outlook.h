@@ -24,10 +24,11 @@ struct Straggling {
 
   static constexpr auto fields() {
     using S = Straggling;
-    return field_list(field("nodes", &S::nodes, "of eight GPUs"),
-                      field("share", &S::share, "that waiting for the slowest node adds to a step, relative"),
-                      field("expected_maximum", &S::expected_maximum, "of as many standard normal draws"),
-                      field("node_noise", &S::node_noise, "standard deviation of one node's time, relative"));
+    return field_list(
+        field("nodes", &S::nodes, "nodes of eight GPUs"),
+        field("share", &S::share, "relative step time added by waiting for the slowest node"),
+        field("expected_maximum", &S::expected_maximum, "expected maximum of that many standard normal draws"),
+        field("node_noise", &S::node_noise, "relative standard deviation of one node's step time"));
   }
 };
 
@@ -43,15 +44,15 @@ struct TrainingOutlook {
   static constexpr auto fields() {
     using O = TrainingOutlook;
     return field_list(
-        field("tokens", &O::tokens, "to train"),
-        field("tokens_per_second", &O::tokens_per_second, "of all GPUs, while they train"),
-        field("goodput", &O::goodput, "what failures and checkpoints leave"),
-        field("straggling", &O::straggling, "what the slowest node costs; part of the step time"),
-        field("days", &O::days, "tokens / (tokens/s x goodput); absent where it never ends"),
-        field("usd_per_gpu_hour", &O::usd_per_gpu_hour, "price of one GPU"),
+        field("tokens", &O::tokens, "tokens to train"),
+        field("tokens_per_second", &O::tokens_per_second, "of all GPUs, while training"),
+        field("goodput", &O::goodput, "share of time left by failures and checkpoints"),
+        field("straggling", &O::straggling, "cost of the slowest node, included in the step time"),
+        field("days", &O::days, "tokens / (tokens/s x goodput); absent if the training never finishes"),
+        field("usd_per_gpu_hour", &O::usd_per_gpu_hour, "price of one GPU-hour"),
         field("usd", &O::usd, "price x GPUs x hours"),
         field("tdp_watts", &O::tdp_watts, "thermal design power of one GPU"),
-        field("megawatt_hours", &O::megawatt_hours, "of the GPUs at their thermal design power: an upper bound"));
+        field("megawatt_hours", &O::megawatt_hours, "upper bound: the GPUs at their thermal design power"));
   }
 };
 TrainingOutlook foresee_training(const RankedLayout& plan, const TrainingTerms& terms, const Straggling& straggling);

@@ -75,7 +75,7 @@ void find_shape(RowInputs& inputs, const PublishedRow& row) {
   if (!inputs.shape) {
     inputs.missing = fmt::format("no shape: the row prints none, and '{}' is in no catalogue", row.cell("model"));
   } else if (!is_countable(*inputs.shape)) {
-    inputs.missing = "no number of layers that belongs to the hidden size";
+    inputs.missing = "no number of layers for the hidden size";
     inputs.shape.reset();
   } else if (vocabulary > 0) {
     inputs.shape->model.vocab_size = vocabulary;

@@ -40,8 +40,7 @@ void check_header(const std::vector<std::string>& columns, const std::string& pa
   constexpr const char* k_figures[] = {"tflops_per_gpu", "mfu_pct",      "hfu_pct",
                                        "step_time_s",    "tokens_per_s", "tokens_per_s_per_gpu"};
   if (std::none_of(std::begin(k_figures), std::end(k_figures), [&](const char* each) { return names.count(each) > 0; }))
-    refuse_table(path, 1,
-                 fmt::format("has none of the columns {}, so nothing to validate", fmt::join(k_figures, ", ")));
+    refuse_table(path, 1, fmt::format("has nothing to validate: none of the columns {}", fmt::join(k_figures, ", ")));
 }
 
 PublishedRow make_row(const std::vector<std::string>& columns, std::vector<std::string> cells, int64_t line) {
@@ -62,7 +61,7 @@ const std::string& PublishedRow::cell(std::string_view column) const {
 
 PublishedTable parse_published_table(std::string_view text, const std::string& path) {
   if (text.size() > k_max_bytes) refuse_table(path, 0, "is larger than 64 MiB");
-  if (text.find('\0') != std::string_view::npos) refuse_table(path, 0, "is no text: it holds a zero byte");
+  if (text.find('\0') != std::string_view::npos) refuse_table(path, 0, "is not text: it holds a zero byte");
   PublishedTable table{std::filesystem::path(path).stem().string(), {}};
   std::vector<std::string> columns;
   for (int64_t line = 1; !text.empty(); ++line) {

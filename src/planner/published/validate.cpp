@@ -156,7 +156,7 @@ bool lacks_length(const RowInputs& inputs) {
 
 std::string what_is_lacking(const RowInputs& inputs, FigureKind kind) {
   if (!inputs.missing.empty()) return inputs.missing;
-  if (kind != FigureKind::tflops && inputs.peaks.empty()) return "no known peak of this GPU and precision";
+  if (kind != FigureKind::tflops && inputs.peaks.empty()) return "no known peak for this GPU and precision";
   return "no sequence length";
 }
 
@@ -166,7 +166,7 @@ FigureCheck judge_figure(const std::string& column, FigureKind kind, const Publi
   check.printed = row.cell(column);
   const auto printed = parse_printed(check.printed);
   if (!printed) {
-    check.lacks = "the printed figure is no number";
+    check.lacks = "the printed figure is not a number";
     return check;
   }
   Search search(*printed);

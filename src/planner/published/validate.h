@@ -41,13 +41,13 @@ struct FigureCheck {
                       field("printed", &F::printed, "as the table prints it"),
                       field("verdict", &F::verdict, "reproduced, explained, unexplained or lacking"),
                       field("computed", &F::computed, "our figure, in the column's unit"),
-                      field("low", &F::low, "the least that the row's digits leave open"),
-                      field("high", &F::high, "the most that the row's digits leave open"),
-                      field("convention", &F::convention, "how FLOPs were counted"),
-                      field("from", &F::from, "input that the rate is from"),
-                      field("peak", &F::peak, "peak that the rate was held against, TFLOP/s"),
-                      field("deviations", &F::deviations, "named deviations that were granted"),
-                      field("lacks", &F::lacks, "what the row does not print"));
+                      field("low", &F::low, "lower bound from the row's rounding"),
+                      field("high", &F::high, "upper bound from the row's rounding"),
+                      field("convention", &F::convention, "FLOP counting convention"),
+                      field("from", &F::from, "input that gives the rate"),
+                      field("peak", &F::peak, "peak behind the utilization, TFLOP/s"),
+                      field("deviations", &F::deviations, "named deviations accepted"),
+                      field("lacks", &F::lacks, "inputs missing from the row"));
   }
 };
 

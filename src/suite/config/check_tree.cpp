@@ -24,7 +24,7 @@ std::string quote_value(const YamlNode& node) {
   }
   const bool is_long = node.scalar.size() > k_longest_quote;
   const std::string text = is_long ? node.scalar.substr(0, k_longest_quote) + "..." : node.scalar;
-  return node.quoted ? fmt::format("the text '{}'", text) : fmt::format("'{}'", text);
+  return node.quoted ? fmt::format("the string '{}'", text) : fmt::format("'{}'", text);
 }
 
 bool same_value(const YamlNode& a, const YamlNode& b) {
@@ -40,8 +40,8 @@ void merge_spellings(const YamlEntry& first, const YamlEntry& second, const std:
                                  ? fmt::format(": {} and {}", first.value.scalar, second.value.scalar)
                                  : "";
   diagnosis.add_error(
-      {fmt::format("'{}' is another spelling of {}, which is given already{}", second.key, key, values),
-       second.origin.text(), fmt::format("the first one is at {}; keep one of them", first.origin.text())},
+      {fmt::format("'{}' is an alias of {}, which is already set{}", second.key, key, values), second.origin.text(),
+       fmt::format("the first one is at {}; keep one of them", first.origin.text())},
       key);
 }
 
@@ -101,7 +101,8 @@ class ValueCheck {
   void report_key(const KeySchema& schema, const YamlEntry& entry, const std::string& path) {
     const std::vector<std::string> accepted = accepted_keys(schema);
     if (accepted.empty()) {
-      diagnosis_.add_error({fmt::format("the name '{}' {} may hold letters, digits, _ and - only, {} at most",
+      diagnosis_.add_error({fmt::format("the name '{}' {} may contain only letters, digits, _ and -, at most {} "
+                                        "characters",
                                         entry.key.substr(0, k_longest_quote), in_section(path), k_longest_name),
                             entry.origin.text(), "it becomes part of file names and of CONFIG_ variables"},
                            join_path(path, entry.key));
@@ -187,7 +188,7 @@ std::string suggest_key(const std::string& word, const KeySchema& schema) {
   const std::vector<std::string> accepted = accepted_keys(schema);
   const std::string meant = nearest_word(word.substr(0, k_longest_name), known_spellings(schema));
   if (!meant.empty()) return fmt::format("did you mean '{}'?", meant);
-  return accepted.empty() ? "" : fmt::format("the keys here are {}", join(accepted, ", "));
+  return accepted.empty() ? "" : fmt::format("the valid keys are {}", join(accepted, ", "));
 }
 
 }  // namespace tprimat::suite

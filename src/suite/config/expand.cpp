@@ -53,8 +53,9 @@ class Expander {
       throw Refusal{fmt::format("${{{}}} does not name a variable", reference.substr(0, 40)),
                     "write ${NAME} or ${NAME:-default}"};
     if (names_a_secret(name))
-      throw Refusal{fmt::format("${{{}}} must not stand in a configuration, which is printed and stored", name),
-                    "delete it; the frameworks read it from the environment themselves"};
+      throw Refusal{
+          fmt::format("${{{}}} must not appear in a configuration: configurations are printed and stored", name),
+          "delete it; the frameworks read it from the environment"};
     if (const std::string* value = find_variable(environment_, name)) return *value;
     if (dash != std::string_view::npos) return expand(reference.substr(dash + 2), depth + 1);
     throw Refusal{fmt::format("the environment variable {} is not set", name),

@@ -12,9 +12,9 @@ namespace {
 [[noreturn]] void refuse_choice(const std::string& kind, const std::string& chosen,
                                 const std::vector<std::string>& choices) {
   const std::string meant = nearest_word(chosen.substr(0, 64), choices);
-  throw Error(
-      Problem{fmt::format("'{}' is no {} of this configuration; the choices are {}", chosen, kind, join(choices, ", ")),
-              "", meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
+  throw Error(Problem{
+      fmt::format("'{}' is not a {} in this configuration; the choices are {}", chosen, kind, join(choices, ", ")), "",
+      meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
 }
 
 const ModelEntry& choose_model(const Experiment& experiment, const std::string& name) {

@@ -93,7 +93,7 @@ void report(const Draft& draft, Platform first, Platform second) {
       problem.hint = "make them the same, or choose another methodology";
       draft.diagnosis.add_error(std::move(problem));
     } else {
-      problem.hint = "their speeds are then not those of the same work; methodology identical_config refuses this";
+      problem.hint = "the speeds then compare different work; methodology identical_config rejects this";
       draft.diagnosis.add_warning(std::move(problem));
     }
   }

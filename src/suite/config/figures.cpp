@@ -74,7 +74,9 @@ void resolve_price(Draft& draft, const std::string& key, double price) {
   const auto parsed = parse_price_key(key);
   if (!parsed || !(price > 0) || price > 1e7) {
     draft.diagnosis.add_error({parsed ? fmt::format("{} must be above 0 and at most 1e7 USD, got {:g}", path, price)
-                                      : fmt::format("'{}' in cloud_costs does not say whose price it is", key),
+                                      : fmt::format("'{}' in cloud_costs does not name a platform, device and GPU "
+                                                    "count",
+                                                    key),
                                origin_of(draft.tree, path),
                                "write <platform>_<device>_<n>gpu_per_hour: USD, as in nvidia_h100_8gpu_per_hour: 32.0"},
                               path);
@@ -82,11 +84,12 @@ void resolve_price(Draft& draft, const std::string& key, double price) {
   }
   const auto& [device, count] = *parsed;
   PlatformSetup* setup = find_setup(draft, device);
-  if (setup == nullptr) return warn(draft, path, fmt::format("{} is not used: no platform here has that device", path));
+  if (setup == nullptr)
+    return warn(draft, path, fmt::format("{} is not used: no configured platform has that device", path));
   setup->usd_per_hour = price * static_cast<double>(setup->num_devices) / static_cast<double>(count);
   if (count != setup->num_devices)
     warn(draft, path,
-         fmt::format("the price is for {} devices, the training uses {}: {:.4g} USD per hour is used", count,
+         fmt::format("the price is for {} devices, but the training uses {}: scaled to {:.4g} USD per hour", count,
                      setup->num_devices, *setup->usd_per_hour));
 }
 
@@ -111,10 +114,10 @@ bool contradicts(double stated, double catalogued) {
 std::string explain_peak(double stated, Precision precision, const HardwareSpec& part) {
   for (const auto& [other, peak] : part.dense_peak_flops)
     if (other != precision && !contradicts(stated, peak))
-      return fmt::format(" (it is the peak of {})", enum_name(other));
+      return fmt::format(" (that is the {} peak)", enum_name(other));
   const double catalogued = part.dense_peak_flops.at(precision);
-  if (!contradicts(stated, 2 * catalogued)) return " (it is the peak with sparsity)";
-  if (!contradicts(stated, catalogued / 2)) return " (it is half of it)";
+  if (!contradicts(stated, 2 * catalogued)) return " (that is the peak with sparsity)";
+  if (!contradicts(stated, catalogued / 2)) return " (that is half the dense peak)";
   return "";
 }
 
@@ -142,13 +145,14 @@ void resolve_hardware_figures(Draft& draft, const std::string& key, const raw::H
   const std::string path = "benchmarking.enhanced_metrics.hardware_specs." + key;
   const auto device = parse_device_key(key);
   if (!device) {
-    draft.diagnosis.add_error({fmt::format("'{}' in hardware_specs does not say which device it means", key),
+    draft.diagnosis.add_error({fmt::format("'{}' in hardware_specs does not name a platform and device", key),
                                origin_of(draft.tree, path), "write <platform>_<device>, as in nvidia_h100"},
                               path);
     return;
   }
   PlatformSetup* setup = find_setup(draft, *device);
-  if (setup == nullptr) return warn(draft, path, fmt::format("{} is not used: no platform here has that device", path));
+  if (setup == nullptr)
+    return warn(draft, path, fmt::format("{} is not used: no configured platform has that device", path));
   take_peaks(*setup, figures);
   if (const auto part = find_hardware(setup->device_model)) check_peaks(draft, *setup, *part, path);
 }

@@ -29,16 +29,16 @@ void resolve_nodes(Draft& draft) {
   const bool listed = to.launcher == Launcher::mpi && !to.mpi.hosts.empty();
   const auto hosts = static_cast<int64_t>(to.mpi.hosts.size());
   to.nodes = take_or(draft, draft.raw.launch.nodes, path, listed ? hosts : int64_t{1},
-                     listed ? derived_by("as many as launch.mpi.hosts") : Origin{Provenance::assumed});
+                     listed ? derived_by("number of launch.mpi.hosts") : Origin{Provenance::assumed});
   if (!draft.diagnosis.are_sound({"launch.launcher", path, "launch.mpi"})) return;
   if (to.nodes > 1 && (to.launcher == Launcher::local || to.launcher == Launcher::docker))
     return refuse_launch(draft, path,
                          fmt::format("launch.nodes is {}, but the launcher {} starts ranks on this machine only",
                                      to.nodes, enum_name(to.launcher)),
-                         "several nodes are started by the launchers mpi and slurm");
+                         "use the launcher mpi or slurm for several nodes");
   if (listed && hosts != to.nodes)
     refuse_launch(draft, path, fmt::format("launch.nodes is {}, but launch.mpi.hosts names {}", to.nodes, hosts),
-                  "leave launch.nodes out, or name as many hosts");
+                  "remove launch.nodes, or list as many hosts");
 }
 
 // sbatch takes 90, 90:00, 1:30:00, 2-0, 2-12:30 and 2-12:30:00.
@@ -58,7 +58,7 @@ void check_slurm(Draft& draft) {
 // These end up as lines of a job script, where a line break would begin another line.
 void check_one_line(Draft& draft, const std::string& path, const std::string& text) {
   if (text.find_first_of("\n\r") == std::string::npos || !draft.diagnosis.is_sound(path)) return;
-  refuse_launch(draft, path, path + " holds a line break", "write it on one line");
+  refuse_launch(draft, path, path + " contains a line break", "write it on one line");
 }
 
 // They become words of scripts and of comma-separated lists, where other characters would change the meaning.
@@ -66,7 +66,7 @@ void check_variable_names(Draft& draft, const std::string& path, const std::vect
   for (const std::string& name : names)
     if (!is_variable_name(name) && draft.diagnosis.is_sound(path))
       refuse_launch(draft, path, fmt::format("'{}' in {} is not a variable name", printable(name.substr(0, 40)), path),
-                    "use letters, digits and _ only, and no digit first; the values come from your environment");
+                    "use only letters, digits and _, and no leading digit; the values come from your environment");
 }
 
 // A word that begins with - would be an option of the program that takes it.

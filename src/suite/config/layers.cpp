@@ -20,8 +20,8 @@ namespace {
 
 const Origin k_default_origin{Provenance::built_in};
 constexpr const char* k_variable_hint =
-    "accepted are CONFIG_<SECTION>_<KEY>, such as CONFIG_TRAINING_DATA_SEQ_LENGTH, and CONFIG_OUTPUT_DIR, "
-    "CONFIG_AMD_NUM_GPUS, CONFIG_NVD_NUM_GPUS; unset it if it belongs to another program";
+    "use CONFIG_<SECTION>_<KEY>, such as CONFIG_TRAINING_DATA_SEQ_LENGTH, or CONFIG_OUTPUT_DIR, CONFIG_AMD_NUM_GPUS, "
+    "CONFIG_NVD_NUM_GPUS; unset it if it belongs to another program";
 
 YamlNode read_default() { return parse_yaml(default_config_text(), k_default_origin).root; }
 
@@ -29,7 +29,8 @@ YamlNode read_file_layer(const ConfigLayers& layers, Diagnosis& diagnosis) {
   YamlDocument document = parse_yaml(layers.file_text, layers.file_name);
   for (const Problem& duplicate : document.duplicates) diagnosis.add_error(duplicate);
   if (document.root.kind == YamlNode::Kind::null)
-    throw Error(Problem{"the file is empty", layers.file_name, "tprimat config init --force writes one to start from"});
+    throw Error(
+        Problem{"the file is empty", layers.file_name, "write a starting point with tprimat config init --force"});
   if (!document.root.is_map())
     throw Error(Problem{"is not a configuration: it must consist of sections such as  models:  and  training:",
                         layers.file_name, "tprimat config show prints an example"});
@@ -118,9 +119,9 @@ class EnvironmentLayer {
     const std::string platform = variable.path.substr(0, variable.path.rfind('.'));
     if (!variable.path.starts_with(platform_prefix) || find_path(tree_, platform) != nullptr)
       return set(variable.name, variable.path, value);
-    diagnosis_.add_warning({fmt::format("is set, but the configuration has no platform {}; it changes nothing",
-                                        platform.substr(platform_prefix.size())),
-                            "environment " + variable.name, ""});
+    diagnosis_.add_warning(
+        {fmt::format("has no effect: the configuration has no platform {}", platform.substr(platform_prefix.size())),
+         "environment " + variable.name, ""});
   }
 
   void apply_path(const std::string& name, const std::string& value, const std::vector<ConfigVariable>& known) {
@@ -135,13 +136,13 @@ class EnvironmentLayer {
       return set(name, paths[0], value);
     }
     if (paths.size() > 1) {
-      diagnosis_.add_error(
-          {fmt::format("may mean {}", join(paths, " or ")), "environment " + name, "use --set instead"});
+      diagnosis_.add_error({fmt::format("is ambiguous: it may mean {}", join(paths, " or ")), "environment " + name,
+                            "use --set instead"});
       return;
     }
     for (const ConfigVariable& variable : named_variables()) names.push_back(variable.name);
     const std::string meant = nearest_word(name, names);
-    diagnosis_.add_error({"names no key of the configuration", "environment " + name,
+    diagnosis_.add_error({"matches no configuration key", "environment " + name,
                           meant.empty() ? k_variable_hint : fmt::format("did you mean {}?", meant)});
   }
 

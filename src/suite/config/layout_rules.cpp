@@ -32,8 +32,8 @@ class RuleList {
     const double ranks = static_cast<double>(layout_.tensor) * static_cast<double>(layout_.pipeline) *
                          static_cast<double>(layout_.data) * static_cast<double>(layout_.context);
     require(ranks == static_cast<double>(task_.devices),
-            fmt::format("TP {} x PP {} x DP {} x CP {} = {:.0f} is not the number of devices {}", layout_.tensor,
-                        layout_.pipeline, layout_.data, layout_.context, ranks, task_.devices));
+            fmt::format("TP {} x PP {} x DP {} x CP {} = {:.0f} does not match the number of devices {}",
+                        layout_.tensor, layout_.pipeline, layout_.data, layout_.context, ranks, task_.devices));
   }
 
   void check_batch(std::optional<int64_t> stated_accumulation) {
@@ -54,7 +54,7 @@ class RuleList {
     require(divides(tensor, model.num_attention_heads),
             fmt::format("TP {} does not divide the {} attention heads", tensor, model.num_attention_heads));
     require(divides(tensor, kv) || divides(kv, tensor),
-            fmt::format("TP {} neither divides the {} KV heads nor is a multiple of them", tensor, kv));
+            fmt::format("TP {} is neither a divisor nor a multiple of the {} KV heads", tensor, kv));
     require(divides(tensor, model.ffn_hidden_size),
             fmt::format("TP {} does not divide ffn_hidden_size {}", tensor, model.ffn_hidden_size));
   }
@@ -72,7 +72,7 @@ class RuleList {
     if (layout_.virtual_pipeline == 1 || !divides(unit, task_.global_batch_size)) return;
     const int64_t micro_batches = task_.global_batch_size / unit;
     require(divides(layout_.pipeline, micro_batches),
-            fmt::format("VP {} interleaves the stages, which needs PP {} to divide GA {}", layout_.virtual_pipeline,
+            fmt::format("interleaving with VP {} needs PP {} to divide GA {}", layout_.virtual_pipeline,
                         layout_.pipeline, micro_batches));
   }
 
@@ -85,7 +85,8 @@ class RuleList {
     const int64_t tokens = task_.micro_batch_size * (task_.sequence_length / layout_.context);
     require(
         divides(layout_.tensor, tokens),
-        fmt::format("SP splits the MBS {} x SL {} / CP {} = {} tokens of a micro batch, which TP {} does not divide",
+        fmt::format("SP splits the MBS {} x SL {} / CP {} = {} tokens of a micro-batch, which are not divisible by TP "
+                    "{}",
                     task_.micro_batch_size, task_.sequence_length, layout_.context, tokens, layout_.tensor));
   }
 
@@ -159,14 +160,14 @@ std::string print_layout(const LayoutTask& task, const ParallelSpec& layout) {
 }
 
 std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted) {
-  if (const auto sound = find_sound_layout(task, wanted)) return "a layout that passes: " + print_layout(task, *sound);
+  if (const auto sound = find_sound_layout(task, wanted)) return "a valid layout: " + print_layout(task, *sound);
   const int64_t unit = task.micro_batch_size * task.devices;
   LayoutTask larger = task;
   larger.global_batch_size = (task.global_batch_size + unit - 1) / unit * unit;
   if (const auto sound = find_sound_layout(larger, wanted))
-    return fmt::format("with global_batch_size: {}, a layout that passes: {}", larger.global_batch_size,
+    return fmt::format("with global_batch_size: {}, a valid layout: {}", larger.global_batch_size,
                        print_layout(larger, *sound));
-  return fmt::format("no layout of {} devices fits this model; change the number of devices", task.devices);
+  return fmt::format("no layout on {} devices fits this model; change the number of devices", task.devices);
 }
 
 double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision,

@@ -99,9 +99,9 @@ class LayoutResolver {
     take_or(draft_, layout.tensor, path_ + ".tensor_model_parallel_size", spec.tensor);
     take_or(draft_, layout.pipeline, path_ + ".pipeline_model_parallel_size", spec.pipeline);
     take_or(draft_, layout.data, path_ + ".data_parallel_size", spec.data,
-            derived_by("follows from the number of devices"));
+            derived_by("number of devices / (TP x PP x CP)"));
     take_or(draft_, layout.accumulation, path_ + ".gradient_accumulation_steps",
-            task_.global_batch_size / (task_.micro_batch_size * spec.data), derived_by("follows from the batch sizes"));
+            task_.global_batch_size / (task_.micro_batch_size * spec.data), derived_by("GBS / (MBS x DP)"));
     take_or(draft_, layout.zero_stage, path_ + ".zero_stage", spec.zero_stage);
   }
 
@@ -130,14 +130,15 @@ class LayoutResolver {
     if (whole <= available) return;
     const double sharded = state_bytes(3);
     const std::string what = fmt::format(
-        "{}: weights, gradients and optimizer state of {} take {} per device, {} more than its {}, before any "
-        "activation",
+        "{}: weights, gradients and optimizer states of {} take {} per device, {} more than its {}, before activations",
         path_, model_.name, format_gb(whole), format_gb(whole - available), format_gb(available));
     const std::string hint =
         spec.data > 1 && sharded <= available
-            ? fmt::format("sharded over the {} data-parallel ranks (zero_stage: 3, FSDP) it takes {}, with {} to spare",
-                          spec.data, format_gb(sharded), format_gb(available - sharded))
-            : std::string("use more devices, or more TP and PP");
+            ? fmt::format(
+                  "shard over the {} data-parallel ranks (zero_stage: 3, FSDP): {} per device, with {} to "
+                  "spare",
+                  spec.data, format_gb(sharded), format_gb(available - sharded))
+            : std::string("use more devices, or a larger TP or PP");
     draft_.diagnosis.add_warning({what, origin_of(draft_.tree, path_), hint});
   }
 
@@ -159,7 +160,7 @@ void report_unknown_model(Draft& draft, const std::string& strategy, const std::
   const std::vector<std::string> names = model_names(draft);
   const std::string meant = nearest_word(name, names);
   draft.diagnosis.add_error(
-      {fmt::format("parallelism.{}.{} names no model; the models are {}", strategy, name, join(names, ", ")),
+      {fmt::format("parallelism.{}.{} matches no model; the models are {}", strategy, name, join(names, ", ")),
        origin_of(draft.tree, fmt::format("parallelism.{}.{}", strategy, name)),
        meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
 }
@@ -184,10 +185,10 @@ void check_sequence(Draft& draft, const ModelSpec& model) {
   const std::string path = "training.data.seq_length";
   if (draft.experiment.sequence_length <= model.max_position_embeddings) return;
   if (!draft.diagnosis.are_sound({path, "models." + model.name})) return;
-  draft.diagnosis.add_error(
-      {fmt::format("SL fits the model: training.data.seq_length {} is above max_position_embeddings {} of models.{}",
-                   draft.experiment.sequence_length, model.max_position_embeddings, model.name),
-       origin_of(draft.tree, path), fmt::format("seq_length: {} would pass", model.max_position_embeddings)});
+  draft.diagnosis.add_error({fmt::format("training.data.seq_length {} is above max_position_embeddings {} of models.{}",
+                                         draft.experiment.sequence_length, model.max_position_embeddings, model.name),
+                             origin_of(draft.tree, path),
+                             fmt::format("set seq_length to at most {}", model.max_position_embeddings)});
 }
 
 bool has_layout(const raw::Config& config, const std::string& strategy, const std::string& model, Platform platform) {
@@ -205,7 +206,7 @@ void check_methodology_name(Draft& draft) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::string meant = nearest_word(chosen.substr(0, 64), names);
   draft.diagnosis.add_error(
-      {fmt::format("'{}' is no strategy; the choices are {}", chosen, join(names, ", ")),
+      {fmt::format("'{}' is not a strategy; the choices are {}", chosen, join(names, ", ")),
        origin_of(draft.tree, "experiment.methodology"), meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)},
       "experiment.methodology");
 }

@@ -49,7 +49,8 @@ LoadedExperiment load_layers(const ConfigLayers& layers) {
 std::string read_config_file(const std::string& path) {
   std::error_code error;
   const auto size = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
-  if (!error && size > k_yaml_most_bytes) throw Error(Problem{"is larger than any configuration (1 MiB)", path, ""});
+  if (!error && size > k_yaml_most_bytes)
+    throw Error(Problem{"is larger than 1 MiB, the limit for a configuration", path, ""});
   return read_file(path);
 }
 
@@ -89,8 +90,8 @@ void refuse_shared_variables(const std::vector<ExportedVariable>& exports) {
   for (const ExportedVariable& each : exports) {
     const auto [first, is_new] = paths.try_emplace(each.name, each.path);
     if (!is_new)
-      throw Error(Problem{fmt::format("{} and {} would be the same variable {}", first->second, each.path, each.name),
-                          "", "rename one: names must differ in more than case and punctuation"});
+      throw Error(Problem{fmt::format("{} and {} map to the same variable {}", first->second, each.path, each.name), "",
+                          "rename one: names must differ in more than case and punctuation"});
   }
 }
 

@@ -31,7 +31,7 @@ void resolve_loss_scale(Draft& draft) {
   take_pairs(draft, draft.raw.training.precision.loss_scale, to, path);
   if (to.minimum <= to.initial || !draft.diagnosis.is_sound(path)) return;
   fail(draft, path + ".minimum", fmt::format("{}.minimum {} is above initial {}", path, to.minimum, to.initial),
-       "the scale begins at initial and falls to minimum at most");
+       "lower minimum: the scale starts at initial and never falls below minimum");
 }
 
 void resolve_anomalies(Draft& draft) {
@@ -46,10 +46,10 @@ void resolve_anomalies(Draft& draft) {
   if (to.spike_factor > 0 && to.spike_factor <= 1)
     fail(draft, path + ".spike_factor",
          fmt::format("{}.spike_factor must be 0 or above 1, got {}", path, to.spike_factor),
-         "a loss above this times its running mean is a spike");
+         "a loss above this multiple of its running mean is a spike");
   if (to.spike_factor == 0 && spike_is_stated)
     draft.diagnosis.add_warning(
-        {fmt::format("{}.spike is {}, but spike_factor is 0: no loss is a spike", path, enum_name(to.spike)),
+        {fmt::format("{}.spike is {}, but spike_factor 0 disables spike detection", path, enum_name(to.spike)),
          origin_of(draft.tree, path + ".spike"), "for example  spike_factor: 2"});
 }
 
@@ -75,8 +75,7 @@ void require_validation_data(Draft& draft, double weight) {
   for (const ModelEntry& model : draft.experiment.models) {
     if (model.dataset == "synthetic") continue;
     return fail(draft, path,
-                fmt::format("{} is {}, but training.data.split {} leaves nothing of models.{}.dataset_path to "
-                            "validation",
+                fmt::format("{} is {}, but training.data.split {} leaves no validation data in models.{}.dataset_path",
                             path, draft.experiment.evaluation.interval, draft.experiment.data_split, model.spec.name),
                 k_split_hint);
   }
@@ -90,11 +89,11 @@ void resolve_evaluation(Draft& draft) {
   const auto weights = parse_split(draft.experiment.data_split);
   if (!weights)
     return fail(draft, path,
-                fmt::format("{} must be up to three weights with commas between them and a positive sum, got '{}'",
-                            path, draft.experiment.data_split.substr(0, 40)),
+                fmt::format("{} must be up to three comma-separated weights with a positive sum, got '{}'", path,
+                            draft.experiment.data_split.substr(0, 40)),
                 k_split_hint);
   if ((*weights)[0] == 0)
-    return fail(draft, path, fmt::format("{} {} leaves nothing to training", path, draft.experiment.data_split),
+    return fail(draft, path, fmt::format("{} {} leaves no training data", path, draft.experiment.data_split),
                 k_split_hint);
   require_validation_data(draft, (*weights)[1]);
 }

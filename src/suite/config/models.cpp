@@ -82,7 +82,7 @@ class ModelResolver {
     draft_.diagnosis.add_warning({fmt::format("{} is {}, but the model catalogue has {} for {}", path,
                                               print_value(stated), has, known_->full_name),
                                   origin_of(draft_.tree, path),
-                                  "the stated value is used; give the model another name if it is not that model"});
+                                  "tprimat uses the stated value; rename the model if it is a different one"});
   }
 
   void fill_head_dim() {
@@ -137,7 +137,7 @@ class ModelResolver {
     if (missing.empty() || !draft_.diagnosis.is_sound(path_)) return missing.empty();
     draft_.diagnosis.add_error(
         {fmt::format("the shape of {} is incomplete: {} missing", path_, join(missing, ", ")),
-         origin_of(draft_.tree, path_), "state them, or give the model the name of a public one, such as llama3.1_8b"},
+         origin_of(draft_.tree, path_), "state them, or use the name of a public model, such as llama3.1_8b"},
         path_);
     return false;
   }
@@ -173,7 +173,7 @@ class ModelResolver {
     if (std::fabs(stated - counted) <= k_parameter_tolerance * counted) return;
     draft_.diagnosis.add_warning(
         {fmt::format("{} is {:.4g}, but the shape has {:.4g} parameters", path, stated, counted),
-         origin_of(draft_.tree, path), "the shape is used for every figure; correct one of them"});
+         origin_of(draft_.tree, path), "all figures use the shape; correct one of them"});
   }
 
   void add_entry() {

@@ -56,19 +56,20 @@ class PlatformResolver {
     if (!part_) {
       if (platform_ != Platform::cpu)
         warn(path,
-             fmt::format("{} '{}' is not in the hardware catalogue, or not one exact part", path, to_.device_model),
-             "its precisions, memory and MFU cannot be checked; tprimat knows no default for an unknown device");
+             fmt::format("{} '{}' is not in the hardware catalogue, or does not name one exact part", path,
+                         to_.device_model),
+             "tprimat cannot check its precisions, memory and MFU, and has no defaults for an unknown device");
       return;
     }
     if (part_->platform == platform_) return;
-    fail(path, fmt::format("{} stands under {}, but is a device of {}", part_->display_name, key_,
+    fail(path, fmt::format("{} is configured under {}, but is a device of {}", part_->display_name, key_,
                            display_name(part_->platform)));
   }
 
   void resolve_count() {
     const std::string path = path_ + ".num_gpus";
     if (!from_.num_gpus && platform_ != Platform::cpu && draft_.diagnosis.is_sound(path))
-      fail(path, path + " is missing", "how many devices does one training use?");
+      fail(path, path + " is missing", "state how many devices one training uses");
     to_.num_devices = take_or<int64_t>(draft_, from_.num_gpus, path, 1);
   }
 
@@ -106,10 +107,10 @@ class PlatformResolver {
     const std::string_view name = enum_name(to_.precision);
     if (platform_ == Platform::cpu) {
       if (to_.precision == Precision::tf32)
-        fail(path, fmt::format("precision {} does not exist on a CPU", name), "fp32 and bf16 do");
+        fail(path, fmt::format("precision {} is not available on a CPU", name), "choose fp32 or bf16");
       if (to_.precision == Precision::fp8)
         warn(path, "precision fp8 is emulated on a CPU: the native trainer rounds to 8 bits and multiplies in bf16",
-             "it shows what fp8 does to the loss, and nothing of its speed");
+             "it shows the effect of fp8 on the loss, not its speed");
       return;
     }
     if (!part_ || part_->dense_peak_flops.empty() || to_.precision == Precision::fp32) return;
@@ -118,12 +119,12 @@ class PlatformResolver {
     for (const auto& [precision, peak] : part_->dense_peak_flops)
       present += (present.empty() ? "" : ", ") + std::string(enum_name(precision));
     const std::string what =
-        fmt::format("precision {} does not exist on {}, whose precisions are {}", name, part_->display_name, present);
+        fmt::format("precision {} is not available on {}, which supports {}", name, part_->display_name, present);
     // The catalogue omits what no source states, and sources often leave TF32 out.
     if (to_.precision == Precision::tf32)
-      warn(path, what + ", as far as the hardware catalogue knows");
+      warn(path, what + ", according to the hardware catalogue");
     else
-      fail(path, what, fmt::format("state another one: platform_optimizations.{}.precision: bf16", key_));
+      fail(path, what, fmt::format("choose another, for example platform_optimizations.{}.precision: bf16", key_));
   }
 
   void resolve_options() {
@@ -149,7 +150,7 @@ class PlatformResolver {
     for (const auto& [name, value] : to_.settings.environment)
       if (!is_variable_name(name))
         fail(path + "." + name, fmt::format("'{}' in {} is not a variable name", printable(name), path),
-             "use letters, digits and _ only, and no digit first");
+             "use only letters, digits and _, and no leading digit");
   }
 
   void warn_without_fp8(const std::string& flag, const raw::Flag& value) {
@@ -164,7 +165,7 @@ class PlatformResolver {
     const auto named = static_cast<int64_t>(1 + std::count(list.begin(), list.end(), ','));
     if (list.empty() || named < to_.num_devices)
       warn("platform_optimizations." + key_ + ".visible_devices",
-           fmt::format("visible_devices is '{}', and one training on {} uses {} devices", list, key_, to_.num_devices));
+           fmt::format("visible_devices is '{}', but one training on {} uses {} devices", list, key_, to_.num_devices));
   }
 
   // Two names of one technique, which is `recompute: full`; the first one counts where both are stated.
@@ -179,9 +180,9 @@ class PlatformResolver {
     }
     if (!from.gradient_checkpointing || *from.gradient_checkpointing == *flag) return;
     warn("platform_optimizations." + key_ + ".gradient_checkpointing",
-         fmt::format(
-             "on {}, activation_checkpointing is {} and gradient_checkpointing is {}: two names of one technique", key_,
-             *flag, *from.gradient_checkpointing),
+         fmt::format("on {}, activation_checkpointing is {} and gradient_checkpointing is {}: two names for one "
+                     "technique",
+                     key_, *flag, *from.gradient_checkpointing),
          fmt::format("activation_checkpointing: {} is used", *flag));
   }
 
@@ -189,7 +190,7 @@ class PlatformResolver {
     if (!flag || *flag == to_.activation_checkpointing) return;
     const std::string_view used = enum_name(to_.recompute);
     warn("platform_optimizations." + key_ + "." + name,
-         fmt::format("on {}, recompute is {} and {} is {}: they contradict each other", key_, used, name, *flag),
+         fmt::format("on {}, recompute is {}, but {} is {}", key_, used, name, *flag),
          fmt::format("recompute: {} is used", used));
   }
 

@@ -18,7 +18,7 @@ struct ExperimentSection {
     using E = ExperimentSection;
     return field_list(
         field("name", &E::name, "name of the experiment, for people and archives"),
-        field("description", &E::description, "one sentence on what is compared"),
+        field("description", &E::description, "one sentence on the comparison"),
         field("version", &E::version, "version of this file, yours to choose"),
         field("methodology", &E::methodology, "default strategy: a name under parallelism, or single for one device"),
         field("profiling", &E::profiling, "train everything once more under a profiler, after the measured runs"),
@@ -38,8 +38,8 @@ struct Platform {
     return field_list(
         field("gpu_model", &P::gpu_model, "device: H100, MI300X, ...; auto on a CPU"),
         field("memory_per_gpu_gb", &P::memory_per_gpu_gb, "memory of one device in GB (1e9 bytes)"),
-        field("num_gpus", &P::num_gpus, "devices that one training uses, over all nodes"),
-        field("software_stack", &P::software_stack, "cuda, rocm or cpu; follows from the platform when absent"),
+        field("num_gpus", &P::num_gpus, "devices per training, over all nodes"),
+        field("software_stack", &P::software_stack, "cuda, rocm or cpu; derived from the platform when absent"),
         field("framework", &P::framework, "default framework of the platform"));
   }
   static constexpr KeyAlias aliases[] = {
@@ -64,14 +64,14 @@ struct Layout {
         field("tensor_model_parallel_size", &L::tensor, "TP: devices that share each matrix"),
         field("pipeline_model_parallel_size", &L::pipeline, "PP: devices that share the layers"),
         field("virtual_pipeline_model_parallel_size", &L::virtual_pipeline, "VP: pipeline stages per device"),
-        field("data_parallel_size", &L::data, "DP: replicas; follows from the device count when absent"),
+        field("data_parallel_size", &L::data, "DP: replicas; derived from the device count when absent"),
         field("context_parallel_size", &L::context, "CP: devices that share each sequence"),
-        field("gradient_accumulation_steps", &L::accumulation, "GA: GBS / (MBS x DP); follows when absent"),
+        field("gradient_accumulation_steps", &L::accumulation, "GA: GBS / (MBS x DP); computed when absent"),
         field("sequence_parallel", &L::sequence_parallel, "SP: norms split over the TP group"),
         field("embedding_and_loss_as_layers", &L::ends_as_layers,
-              "the embedding and the loss count as a layer each where PP and VP cut the model"),
+              "count the embedding and the loss as one layer each when PP and VP split the model"),
         field("zero_stage", &L::zero_stage,
-              "the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too; 0: nothing"));
+              "ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights; 0: nothing"));
   }
   static constexpr KeyAlias aliases[] = {{"TP", "tensor_model_parallel_size"},
                                          {"PP", "pipeline_model_parallel_size"},
@@ -108,19 +108,21 @@ struct Optimizations {
         field("precision", &O::precision, "number format on this platform; training.precision.default when absent"),
         field("fp8_hybrid", &O::fp8_hybrid, "with fp8: E4M3 forward, E5M2 for gradients"),
         field("fp8_param", &O::fp8_param, "with fp8: keep the weights in fp8 too"),
-        field("recompute", &O::recompute, "activations that the backward pass computes again; none when absent"),
-        field("activation_checkpointing", &O::activation_checkpointing, "true: recompute full, where that is absent"),
-        field("gradient_checkpointing", &O::gradient_checkpointing, "the same under its Hugging Face name"),
+        field("recompute", &O::recompute, "activations recomputed in the backward pass; none when absent"),
+        field("activation_checkpointing", &O::activation_checkpointing,
+              "true means recompute: full, unless recompute is set"),
+        field("gradient_checkpointing", &O::gradient_checkpointing,
+              "the Hugging Face name of activation_checkpointing"),
         field("flash_attention", &O::flash_attention, "fused attention; the framework's own choice when absent"),
         field("visible_devices", &O::visible_devices, "CUDA_VISIBLE_DEVICES, on AMD HIP_VISIBLE_DEVICES: \"0,1,2,3\""),
         field("cuda_alloc_conf", &O::cuda_alloc_conf,
               "PyTorch's PYTORCH_CUDA_ALLOC_CONF, on AMD PYTORCH_HIP_ALLOC_CONF"),
-        field("nccl_debug", &O::nccl_debug, "NCCL_DEBUG, which RCCL reads too: VERSION, WARN, INFO or TRACE"),
+        field("nccl_debug", &O::nccl_debug, "NCCL_DEBUG, also read by RCCL: VERSION, WARN, INFO or TRACE"),
         field("cuda_device_max_connections", &O::cuda_device_max_connections,
               "CUDA_DEVICE_MAX_CONNECTIONS; 1 for Megatron's trainers when absent"),
         field("hsa_no_scratch_reclaim", &O::hsa_no_scratch_reclaim, "HSA_NO_SCRATCH_RECLAIM, on AMD"),
         field("hsa_enable_sdma", &O::hsa_enable_sdma, "HSA_ENABLE_SDMA, on AMD"),
-        field("environment", &O::environment, "further environment variables of every rank, by name"));
+        field("environment", &O::environment, "additional environment variables for every rank, by name"));
   }
   static constexpr KeyRange ranges[] = {{"cuda_device_max_connections", 1, 32}};
 };
@@ -129,7 +131,7 @@ struct Output {
   Text directory, filename_format, log_format;
   static constexpr auto fields() {
     using O = Output;
-    return field_list(field("directory", &O::directory, "where results, logs and reports go"),
+    return field_list(field("directory", &O::directory, "folder for results, logs and reports"),
                       field("filename_format", &O::filename_format,
                             "name of a result file; {platform}, {framework}, {model} are filled in"),
                       field("log_format", &O::log_format, "name of a log file; the same placeholders"));
@@ -148,12 +150,13 @@ struct HardwareFigures {
   Number peak_fp8, peak_fp16, peak_bf16, peak_tf32, peak_fp32, tdp_watts;
   static constexpr auto fields() {
     using H = HardwareFigures;
-    return field_list(field("peak_tflops_fp8", &H::peak_fp8, "dense FP8 peak of one device in FLOP/s (989e12)"),
-                      field("peak_tflops_fp16", &H::peak_fp16, "dense FP16 peak in FLOP/s; BF16 too unless stated"),
-                      field("peak_tflops_bf16", &H::peak_bf16, "dense BF16 peak in FLOP/s"),
-                      field("peak_tflops_tf32", &H::peak_tf32, "dense TF32 peak in FLOP/s"),
-                      field("peak_tflops_fp32", &H::peak_fp32, "FP32 peak in FLOP/s"),
-                      field("tdp_watts", &H::tdp_watts, "thermal design power of one device in watts"));
+    return field_list(
+        field("peak_tflops_fp8", &H::peak_fp8, "dense FP8 peak of one device in FLOP/s (989e12)"),
+        field("peak_tflops_fp16", &H::peak_fp16, "dense FP16 peak in FLOP/s; also the BF16 peak unless stated"),
+        field("peak_tflops_bf16", &H::peak_bf16, "dense BF16 peak in FLOP/s"),
+        field("peak_tflops_tf32", &H::peak_tf32, "dense TF32 peak in FLOP/s"),
+        field("peak_tflops_fp32", &H::peak_fp32, "FP32 peak in FLOP/s"),
+        field("tdp_watts", &H::tdp_watts, "thermal design power of one device in watts"));
   }
   static constexpr KeyRange ranges[] = {{"peak_tflops_fp8", 1e9, 1e18},  {"peak_tflops_fp16", 1e9, 1e18},
                                         {"peak_tflops_bf16", 1e9, 1e18}, {"peak_tflops_tf32", 1e9, 1e18},
@@ -179,13 +182,13 @@ struct Benchmarking {
   EnhancedMetrics enhanced_metrics;
   static constexpr auto fields() {
     using B = Benchmarking;
-    return field_list(field("runs", &B::runs, "independent runs of each training"),
-                      field("warmup", &B::warmup, "auto: detect the steps before steady state; or their number"),
-                      field("planner_parameters", &B::planner_parameters,
-                            "file that tprimat plan --calibrate wrote: predictions rest on it"),
-                      field("output", &B::output, "files that a run writes"),
-                      field("metrics", &B::metrics, "figures to show first"),
-                      field("enhanced_metrics", &B::enhanced_metrics, "prices and hardware figures"));
+    return field_list(
+        field("runs", &B::runs, "independent runs of each training"),
+        field("warmup", &B::warmup, "steps excluded as warm-up: auto to detect steady state, or their number"),
+        field("planner_parameters", &B::planner_parameters,
+              "parameter file written by tprimat plan --calibrate, used for predictions"),
+        field("output", &B::output, "files that a run writes"), field("metrics", &B::metrics, "figures to show first"),
+        field("enhanced_metrics", &B::enhanced_metrics, "prices and hardware figures"));
   }
   static constexpr KeyRange ranges[] = {{"runs", 1, 10000}};
 };

@@ -16,16 +16,17 @@ struct RopeScalingSection {
   static constexpr auto fields() {
     using R = RopeScalingSection;
     return field_list(
-        field("type", &R::type, "rule by which the rotary frequencies are stretched"),
-        field("factor", &R::factor, "how many times longer the sequences become"),
+        field("type", &R::type, "scaling rule of the rotary frequencies"),
+        field("factor", &R::factor, "context extension factor"),
         field("low_freq_factor", &R::low_freq_factor,
-              "llama3: below this many turns a frequency is divided by factor; 1 when absent"),
+              "llama3: rotations below which a frequency is divided by factor; 1 when absent"),
         field("high_freq_factor", &R::high_freq_factor,
-              "llama3: above this many turns a frequency is kept; 4 when absent"),
+              "llama3: rotations above which a frequency is kept; 4 when absent"),
         field("original_max_position_embeddings", &R::original_max_position_embeddings,
-              "llama3, yarn: longest sequence of the first training, in tokens"),
-        field("beta_fast", &R::beta_fast, "yarn: turns above which a frequency is kept; 32 when absent"),
-        field("beta_slow", &R::beta_slow, "yarn: turns below which a frequency is divided by factor; 1 when absent"));
+              "llama3, yarn: original context length, in tokens"),
+        field("beta_fast", &R::beta_fast, "yarn: rotations above which a frequency is kept; 32 when absent"),
+        field("beta_slow", &R::beta_slow,
+              "yarn: rotations below which a frequency is divided by factor; 1 when absent"));
   }
   static constexpr KeyAlias aliases[] = {{"rope_type", "type"}};
   static constexpr KeyRange ranges[] = {{"factor", 1, 1e6},
@@ -52,8 +53,8 @@ struct Model {
   static constexpr auto fields() {
     using M = Model;
     return field_list(
-        field("name", &M::name, "the model's usual name; the shape of a public model is looked up by it"),
-        field("full_name", &M::full_name, "name for people"),
+        field("name", &M::name, "the model's usual name; selects the shape of a public model"),
+        field("full_name", &M::full_name, "display name"),
         field("num_parameters", &M::num_parameters, "published parameter count; checked against the shape"),
         field("num_layers", &M::num_layers, "Transformer blocks"),
         field("hidden_size", &M::hidden_size, "width of the residual stream"),
@@ -70,7 +71,7 @@ struct Model {
         field("norm", &M::norm, "kind of normalisation"), field("mlp", &M::mlp, "kind of MLP"),
         field("position", &M::position, "kind of position encoding"),
         field("rope_theta", &M::rope_theta, "base of the rotary frequencies"),
-        field("rope_scaling", &M::rope_scaling, "stretching of the rotary frequencies for longer sequences"),
+        field("rope_scaling", &M::rope_scaling, "scaling of the rotary frequencies for longer sequences"),
         field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
         field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
         field("num_experts", &M::num_experts, "experts per layer"),

@@ -14,9 +14,10 @@ struct General {
   static constexpr auto fields() {
     using G = General;
     return field_list(
-        field("seed", &G::seed, "seed of the weights and of the data order"),
+        field("seed", &G::seed, "seed of weight initialisation and data order"),
         field("deterministic", &G::deterministic,
-              "same seed, layout and threads give the same bits; unstated: true on a CPU, false on GPUs"));
+              "bitwise reproducible with the same seed, layout and threads; when absent, true on a CPU, false on "
+              "GPUs"));
   }
   static constexpr KeyRange ranges[] = {{"seed", 0, 4294967295.0}};
 };
@@ -27,9 +28,9 @@ struct Data {
   static constexpr auto fields() {
     using D = Data;
     return field_list(
-        field("micro_batch_size", &D::micro_batch_size, "MBS: sequences that one rank takes at once"),
-        field("global_batch_size", &D::global_batch_size, "GBS: sequences of one optimizer step, over all ranks"),
-        field("seq_length", &D::seq_length, "SL: tokens of one sequence"),
+        field("micro_batch_size", &D::micro_batch_size, "MBS: sequences per micro-batch and rank"),
+        field("global_batch_size", &D::global_batch_size, "GBS: sequences per optimizer step, over all ranks"),
+        field("seq_length", &D::seq_length, "SL: tokens per sequence"),
         field("split", &D::split,
               "weights of training, validation and test in a .bin/.idx pair: 949,50,1; all training when absent"));
   }
@@ -44,7 +45,7 @@ struct Data {
 struct Duration {
   Whole max_steps;
   static constexpr auto fields() {
-    return field_list(field("max_steps", &Duration::max_steps, "optimizer steps of one run"));
+    return field_list(field("max_steps", &Duration::max_steps, "optimizer steps per run"));
   }
   static constexpr KeyAlias aliases[] = {{"train_iters", "max_steps"}};
   static constexpr KeyRange ranges[] = {{"max_steps", 1, 1e9}};
@@ -65,16 +66,16 @@ struct Optimizer {
         field("learning_rate", &O::learning_rate, "peak learning rate"),
         field("min_learning_rate", &O::min_learning_rate,
               "learning rate after the decay; a tenth of the peak when absent"),
-        field("warmup_steps", &O::warmup_steps, "steps of linear warm-up of the learning rate"),
-        field("warmup_fraction", &O::warmup_fraction, "the same as a share of max_steps; state one of the two"),
-        field("schedule", &O::schedule, "shape of the learning rate after the warm-up"),
-        field("weight_decay", &O::weight_decay, "decoupled decay of matrices; norms and biases have none"),
+        field("warmup_steps", &O::warmup_steps, "steps of linear learning-rate warm-up"),
+        field("warmup_fraction", &O::warmup_fraction, "warm-up as a fraction of max_steps; state this or warmup_steps"),
+        field("schedule", &O::schedule, "learning-rate schedule after the warm-up"),
+        field("weight_decay", &O::weight_decay, "decoupled weight decay of matrices; norms and biases have none"),
         field("beta1", &O::beta1, "decay of the first moment"), field("beta2", &O::beta2, "decay of the second moment"),
-        field("epsilon", &O::epsilon, "added to the root of the second moment"),
-        field("clip_grad_norm", &O::clip_grad_norm, "the global gradient norm is clipped to this; 0 means never"),
-        field("moments", &O::moments, "number format in which Adam's moments are kept; bf16: native only"),
+        field("epsilon", &O::epsilon, "added to the square root of the second moment"),
+        field("clip_grad_norm", &O::clip_grad_norm, "maximum global gradient norm; 0 disables clipping"),
+        field("moments", &O::moments, "number format of Adam's moments; bf16: native only"),
         field("master_weights", &O::master_weights,
-              "16-bit weights have a copy in fp32; false: they have none and are rounded stochastically, native only"));
+              "fp32 copy of 16-bit weights; false: none, with stochastic rounding, native only"));
   }
   static constexpr KeyAlias aliases[] = {{"lr", "learning_rate"}, {"min_lr", "min_learning_rate"}, {"eps", "epsilon"}};
   static constexpr KeyRange ranges[] = {
@@ -103,7 +104,7 @@ struct PrecisionSection {
   static constexpr auto fields() {
     using P = PrecisionSection;
     return field_list(
-        field("default", &P::fallback, "number format of the matrix products where a platform states no other"),
+        field("default", &P::fallback, "number format of matrix products, unless a platform states another"),
         field("fp8_hybrid", &P::fp8_hybrid, "with fp8: E4M3 forward, E5M2 for gradients"),
         field("fp8_param", &P::fp8_param, "with fp8: keep the weights in fp8 too"),
         field("loss_scale", &P::loss_scale, "dynamic scaling of the loss, with fp16"));
@@ -128,7 +129,7 @@ struct Evaluation {
     using E = Evaluation;
     return field_list(
         field("interval", &E::interval, "steps between two evaluations on the validation split; 0: never"),
-        field("batches", &E::batches, "global batches of one evaluation"));
+        field("batches", &E::batches, "global batches per evaluation"));
   }
   static constexpr KeyRange ranges[] = {{"interval", 0, 1e9}, {"batches", 1, 1e9}};
 };
@@ -148,10 +149,10 @@ struct Anomalies {
   static constexpr auto fields() {
     using A = Anomalies;
     return field_list(
-        field("not_finite", &A::not_finite,
-              "when a loss or gradient is NaN or infinite: stop, or leave the update out"),
-        field("spike", &A::spike, "when the loss jumps: stop, leave the update out, or only say so"),
-        field("spike_factor", &A::spike_factor, "a loss above this times its running mean is a spike; 0: none is"));
+        field("not_finite", &A::not_finite, "on a NaN or infinite loss or gradient: stop, or skip the update"),
+        field("spike", &A::spike, "on a loss spike: stop, skip the update, or only record it"),
+        field("spike_factor", &A::spike_factor,
+              "a loss above this multiple of its running mean is a spike; 0 disables detection"));
   }
   static constexpr KeyRange ranges[] = {{"spike_factor", 0, 1e6}};
 };

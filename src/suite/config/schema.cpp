@@ -138,12 +138,12 @@ std::string describe_type(const KeySchema& schema) {
   if (schema.kind == KeySchema::Kind::section)
     return fmt::format("a section with the keys {}", join(accepted_keys(schema), ", "));
   switch (schema.type) {
-    case ValueType::text: return "a text";
+    case ValueType::text: return "a string";
     case ValueType::whole: return "a whole number";
     case ValueType::number: return "a number";
     case ValueType::boolean: return "true or false";
     case ValueType::choice: return fmt::format("one of {}", join(schema.choices, ", "));
-    case ValueType::text_list: return "a list of texts";
+    case ValueType::text_list: return "a list of strings";
   }
   return "";
 }

@@ -34,9 +34,10 @@ void resolve_frameworks(Draft& draft) {
     std::vector<std::string> known;
     for (const auto& [value, spelling] : EnumNames<Framework>::values) known.emplace_back(spelling);
     const std::string meant = nearest_word(name.substr(0, 64), known);
-    draft.diagnosis.add_error({fmt::format("'{}' is no framework; the choices are {}", name, enum_choices<Framework>()),
-                               origin_of(draft.tree, "experiment.frameworks"),
-                               meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
+    draft.diagnosis.add_error(
+        {fmt::format("'{}' is not a framework; the choices are {}", name, enum_choices<Framework>()),
+         origin_of(draft.tree, "experiment.frameworks"),
+         meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
   }
 }
 
@@ -46,8 +47,8 @@ bool is_fraction_chosen(Draft& draft, const std::string& fraction, const std::st
   const bool chosen = is_overridden(draft.tree, fraction);
   if (chosen == is_overridden(draft.tree, steps))
     draft.diagnosis.add_error(
-        {fmt::format("{} and warmup_steps are both stated", fraction), origin_of(draft.tree, fraction),
-         fmt::format("keep one of them; warmup_steps stands at {}", origin_of(draft.tree, steps))},
+        {fmt::format("{} and warmup_steps are both set", fraction), origin_of(draft.tree, fraction),
+         fmt::format("keep one of them; warmup_steps is set at {}", origin_of(draft.tree, steps))},
         fraction);
   return chosen;
 }
@@ -83,7 +84,7 @@ void resolve_optimizer(Draft& draft) {
     draft.diagnosis.add_error({fmt::format("training.optimizer.min_learning_rate {} is above learning_rate {}",
                                            to.min_learning_rate, to.learning_rate),
                                origin_of(draft.tree, path + ".min_learning_rate"),
-                               "the learning rate decays from the peak to it"});
+                               "lower it: the learning rate decays from the peak to it"});
 }
 
 void resolve_batch(Draft& draft) {
@@ -102,8 +103,8 @@ void shorten_warmup(Draft& draft, const std::string& path) {
   to.optimizer.warmup_steps = to.steps / 10;
   draft.raw.training.optimizer.warmup_steps = to.optimizer.warmup_steps;
   draft.derived[path] = derived_by("shortened to fit max_steps");
-  draft.diagnosis.add_warning({fmt::format("{} {} is not below max_steps {}: {} is used instead", path, before,
-                                           to.steps, to.optimizer.warmup_steps),
+  draft.diagnosis.add_warning({fmt::format("{} {} is not below max_steps {}: using {} instead", path, before, to.steps,
+                                           to.optimizer.warmup_steps),
                                origin_of(draft.tree, "training.duration.max_steps"), ""});
 }
 
@@ -116,9 +117,9 @@ void check_warmup(Draft& draft) {
   if (is_overridden(draft.tree, "training.duration.max_steps") && !is_overridden(draft.tree, path))
     return shorten_warmup(draft, path);
   draft.diagnosis.add_error(
-      {fmt::format("warm-up < steps: training.optimizer.warmup_steps {} is not below max_steps {}", warmup, to.steps),
+      {fmt::format("training.optimizer.warmup_steps {} is not below max_steps {}", warmup, to.steps),
        origin_of(draft.tree, path),
-       fmt::format("warmup_steps: {} would pass, or max_steps: {}", to.steps / 10, 10 * warmup)},
+       fmt::format("set warmup_steps to {}, or max_steps to {}", to.steps / 10, 10 * warmup)},
       path);
 }
 
@@ -154,7 +155,7 @@ void check_placeholders(Draft& draft, const std::string& format, const std::stri
     const std::string word = format.substr(at + 1, end == std::string::npos ? end : end - at - 1);
     if (end != std::string::npos && std::find(known.begin(), known.end(), word) != known.end()) continue;
     draft.diagnosis.add_error(
-        {fmt::format("{}: {{{}}} is no placeholder; there are {{platform}}, {{framework}} and {{model}}", path,
+        {fmt::format("{}: unknown placeholder {{{}}}; use {{platform}}, {{framework}} or {{model}}", path,
                      word.substr(0, 40)),
          origin_of(draft.tree, path), ""},
         path);

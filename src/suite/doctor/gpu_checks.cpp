@@ -49,15 +49,15 @@ std::string describe_gpu(const GpuCondition& gpu) {
 void judge_errors(const GpuCondition& gpu, AreaFindings& findings) {
   const bool nvidia = gpu.facts.platform == Platform::nvd;
   if (gpu.state.uncorrected_errors.value_or(0) > 0)
-    findings.add(MachineSeverity::broken,
-                 fmt::format("{} uncorrected memory errors since the driver was loaded", *gpu.state.uncorrected_errors),
-                 nvidia ? fmt::format("reset it (sudo nvidia-smi --gpu-reset -i {}); if they come back, exchange it",
-                                      gpu.facts.index)
-                        : fmt::format("reset it (sudo amd-smi reset --gpureset -g {}); if they come back, exchange it",
-                                      gpu.facts.index));
+    findings.add(
+        MachineSeverity::broken,
+        fmt::format("{} uncorrected memory errors since the driver was loaded", *gpu.state.uncorrected_errors),
+        nvidia ? fmt::format("reset it (sudo nvidia-smi --gpu-reset -i {}); replace it if they return", gpu.facts.index)
+               : fmt::format("reset it (sudo amd-smi reset --gpureset -g {}); replace it if they return",
+                             gpu.facts.index));
   else if (gpu.state.ecc == false)
-    findings.note("error correction (ECC) is off: bandwidth and memory are not those of GPUs that have it on",
-                  nvidia ? fmt::format("sudo nvidia-smi -i {} -e 1, then restart", gpu.facts.index) : "");
+    findings.note("ECC is off: bandwidth and memory capacity differ from GPUs with ECC on",
+                  nvidia ? fmt::format("sudo nvidia-smi -i {} -e 1, then reboot", gpu.facts.index) : "");
   else if (gpu.state.uncorrected_errors)
     findings.ok("no uncorrected memory errors");
 }
@@ -68,17 +68,16 @@ void judge_clock(const GpuCondition& gpu, AreaFindings& findings) {
   std::vector<std::string_view> reasons;
   for (const ThrottleName& each : k_throttle_names)
     if ((throttle & each.reason) != 0) reasons.push_back(each.name);
-  const std::string what = fmt::format("the clock is held down now: {}", join(reasons, ", "));
+  const std::string what = fmt::format("the clock is throttled now: {}", join(reasons, ", "));
   if ((throttle & (k_throttle_thermal | k_throttle_hardware | k_throttle_current)) != 0)
-    findings.warn(what, "look at cooling and power supply before you measure");
+    findings.warn(what, "check cooling and power supply before you measure");
   else if ((throttle & k_throttle_set) != 0)
-    findings.note(what,
-                  fmt::format("sudo nvidia-smi -i {0} -rgc && sudo nvidia-smi -i {0} -rac lifts a clock that was set",
-                              gpu.facts.index));
+    findings.note(what, fmt::format("reset a locked clock: sudo nvidia-smi -i {0} -rgc && sudo nvidia-smi -i {0} -rac",
+                                    gpu.facts.index));
   else if ((throttle & k_throttle_power) != 0)
-    findings.note(what + " (its power limit)");
+    findings.note(what + " (power limit)");
   else
-    findings.ok("nothing holds the clock down");
+    findings.ok("the clock is not throttled");
 }
 
 void judge_temperature(const GpuCondition& gpu, AreaFindings& findings) {
@@ -86,9 +85,9 @@ void judge_temperature(const GpuCondition& gpu, AreaFindings& findings) {
   if (!now) return;
   const double hot = gpu.state.slowdown_celsius ? *gpu.state.slowdown_celsius - k_near_slowdown_celsius : k_hot_celsius;
   std::string what = fmt::format("{:.0f} C", *now);
-  if (gpu.state.slowdown_celsius) what += fmt::format(", is slowed down at {:.0f} C", *gpu.state.slowdown_celsius);
+  if (gpu.state.slowdown_celsius) what += fmt::format(", slowdown at {:.0f} C", *gpu.state.slowdown_celsius);
   if (*now >= hot)
-    findings.warn(what, "let it cool down, look at the cooling");
+    findings.warn(what, "let it cool down, and check the cooling");
   else
     findings.ok(what);
 }
@@ -96,33 +95,31 @@ void judge_temperature(const GpuCondition& gpu, AreaFindings& findings) {
 void judge_setup(const GpuCondition& gpu, AreaFindings& findings) {
   const GpuState& state = gpu.state;
   if (state.persistence == false)
-    findings.note("persistence mode is off: the driver may be loaded anew for every run", "sudo nvidia-smi -pm 1");
+    findings.note("persistence mode is off: the driver may reload for every run", "sudo nvidia-smi -pm 1");
   if (state.mig == true)
-    findings.warn("it is cut into instances (MIG): a training has a part of it, and peaks are of the whole",
+    findings.warn("MIG is on: a training gets a part of the GPU, but peaks are for the whole GPU",
                   fmt::format("sudo nvidia-smi -i {} -mig 0", gpu.facts.index));
   if (state.partition && *state.partition != "SPX")
-    findings.warn(fmt::format("it is partitioned ({}): a training has a part of it, and peaks are of the whole",
+    findings.warn(fmt::format("partitioned ({}): a training gets a part of the GPU, but peaks are for the whole GPU",
                               *state.partition),
                   fmt::format("sudo amd-smi set -g {} --compute-partition SPX", gpu.facts.index));
   if (state.pcie_lanes && state.max_pcie_lanes && *state.pcie_lanes < *state.max_pcie_lanes)
-    findings.warn(fmt::format("its PCIe link has {} of {} lanes", *state.pcie_lanes, *state.max_pcie_lanes),
-                  "look at its slot and riser");
+    findings.warn(fmt::format("the PCIe link uses {} of {} lanes", *state.pcie_lanes, *state.max_pcie_lanes),
+                  "check the slot and riser");
 }
 
 void judge_neighbours(const GpuCondition& gpu, AreaFindings& findings) {
   for (const GpuProcess& holder : gpu.holders)
-    findings.warn("used by others: " + describe(holder), "end it, or choose another GPU");
+    findings.warn("in use by " + describe(holder), "stop it, or choose another GPU");
   if (!gpu.holders.empty()) return;
   const Reading& now = gpu.state.now;
   if (now.utilisation.value_or(0.0) > k_busy_gpu_share)
-    findings.warn(fmt::format("busy to {} with work of processes that are not seen from here",
-                              format_percent(*now.utilisation, 0)),
+    findings.warn(fmt::format("{} busy with processes not visible from here", format_percent(*now.utilisation, 0)),
                   "find out who uses it");
   const bool used = now.memory_used_bytes && gpu.facts.memory_bytes &&
                     *now.memory_used_bytes > k_used_memory_share * *gpu.facts.memory_bytes;
   if (used)
-    findings.note(format_gb(*now.memory_used_bytes) +
-                  " of its memory are in use by processes that are not seen from here");
+    findings.note(format_gb(*now.memory_used_bytes) + " of its memory is in use by processes not visible from here");
 }
 
 }  // namespace
@@ -133,10 +130,10 @@ static void add_platform(AreaFindings& findings, const DoctorFacts& facts) {
       platform == Platform::cpu || std::any_of(facts.gpus.begin(), facts.gpus.end(),
                                                [&](const auto& gpu) { return gpu.facts.platform == platform; });
   if (there)
-    findings.ok(fmt::format("{}{}", display_name(platform), facts.gpus.empty() ? ", no GPU is seen" : ""));
+    findings.ok(fmt::format("{}{}", display_name(platform), facts.gpus.empty() ? ", no GPU found" : ""));
   else
     findings.add(MachineSeverity::missing,
-                 fmt::format("there is no {} GPU that its management library sees", display_name(platform)),
+                 fmt::format("the management library finds no {} GPU", display_name(platform)),
                  how_to_bring_platform(platform));
 }
 
@@ -145,11 +142,11 @@ std::vector<MachineFinding> check_drivers(const DoctorFacts& facts) {
   add_platform(findings, facts);
   for (const bool nvidia : {true, false})
     if (const auto addresses = addresses_without_driver(facts, nvidia); !addresses.empty())
-      findings.warn(fmt::format("a GPU of {} is on the bus, but no driver serves it: {}", nvidia ? "NVIDIA" : "AMD",
+      findings.warn(fmt::format("{} GPU on the PCI bus without a working driver: {}", nvidia ? "NVIDIA" : "AMD",
                                 join(addresses, ", ")),
                     how_to_bring_platform(nvidia ? Platform::nvd : Platform::amd));
   for (const std::string& refusal : facts.refused_libraries)
-    findings.note(refusal, facts.host.pci_gpus.empty() ? "" : "bring the library and the driver to the same release");
+    findings.note(refusal, facts.host.pci_gpus.empty() ? "" : "install the same release of library and driver");
   for (const auto& [library, version] : facts.machine.drivers)
     findings.ok(fmt::format("driver {} ({})", version, library));
   for (const auto& [stack, version] : facts.machine.stacks)
@@ -163,7 +160,7 @@ std::vector<MachineFinding> check_gpus(const DoctorFacts& facts) {
     AreaFindings findings(gpu.name);
     if (is_silent(gpu.state.now)) {
       findings.add(MachineSeverity::broken, fmt::format("does not answer: {}", join(gpu.state.notes, "; ")),
-                   "dmesg tells what happened to it; reset it or restart the machine");
+                   "check dmesg for the cause; reset it or reboot the machine");
     } else {
       findings.ok(describe_gpu(gpu));
       judge_errors(gpu, findings);
@@ -171,7 +168,7 @@ std::vector<MachineFinding> check_gpus(const DoctorFacts& facts) {
       judge_temperature(gpu, findings);
       judge_setup(gpu, findings);
       judge_neighbours(gpu, findings);
-      for (const std::string& note : gpu.state.notes) findings.note("not told: " + note);
+      for (const std::string& note : gpu.state.notes) findings.note("not reported: " + note);
     }
     for (MachineFinding& finding : findings.take()) all.push_back(std::move(finding));
   }

@@ -18,7 +18,7 @@ constexpr double k_locked_memory_wanted = 64e6, k_files_wanted = 4096;
 
 void judge_governor(const DoctorFacts& facts, AreaFindings& findings) {
   const auto& governors = facts.host.governors;
-  if (governors.empty()) return findings.note("its clock's governor is not told, as in most virtual machines");
+  if (governors.empty()) return findings.note("frequency governor: unknown, as in most virtual machines");
   const bool fast = governors.size() == 1 && governors.front() == "performance";
   const std::string what = fmt::format("frequency governor: {}", join(governors, ", "));
   if (fast)
@@ -31,12 +31,11 @@ void judge_governor(const DoctorFacts& facts, AreaFindings& findings) {
 void judge_threads(const DoctorFacts& facts, AreaFindings& findings) {
   const CpuFacts& cpu = facts.machine.cpu;
   if (cpu.usable_threads < cpu.logical_processors)
-    findings.note(fmt::format("{} of {} hardware threads may be used: affinity, or the container's quota",
+    findings.note(fmt::format("{} of {} hardware threads are usable: CPU affinity or container quota",
                               cpu.usable_threads, cpu.logical_processors));
-  if (facts.host.smt == true)
-    findings.note("hardware threads share cores (SMT): two on one core are slower than two on two");
+  if (facts.host.smt == true) findings.note("SMT is on: two threads on one core are slower than on two cores");
   if (facts.host.turbo == true)
-    findings.note("turbo is on: the clock depends on heat and on what else runs",
+    findings.note("turbo is on: the clock varies with temperature and load",
                   facts.platform() == Platform::cpu ? "leave it on for speed; repeat runs to see the spread" : "");
 }
 
@@ -46,17 +45,17 @@ void judge_others(const DoctorFacts& facts, AreaFindings& findings) {
     const std::string what = fmt::format("other processes keep {:.1f} of {:.0f} hardware threads busy",
                                          *facts.host.busy_share * threads, threads);
     if (*facts.host.busy_share > k_others_share)
-      findings.warn(what, "wait, or end them; `top` shows who they are");
+      findings.warn(what, "wait, or stop them; `top` lists them");
     else
       findings.ok(what);
   }
   if (facts.host.stolen_share.value_or(0.0) > k_stolen_share)
-    findings.warn(fmt::format("the hypervisor gives {} of the processor time to others",
-                              format_percent(*facts.host.stolen_share)),
-                  "repeat runs, or take a machine of your own");
+    findings.warn(
+        fmt::format("the hypervisor steals {} of the CPU time (steal time)", format_percent(*facts.host.stolen_share)),
+        "repeat runs, or use a dedicated machine");
   if (facts.host.load.value_or(0.0) > threads + 1.0)
-    findings.note(fmt::format("{:.1f} processes wanted to run in the last minute, on {:.0f} hardware threads",
-                              *facts.host.load, threads));
+    findings.note(
+        fmt::format("load average {:.1f} over the last minute on {:.0f} hardware threads", *facts.host.load, threads));
 }
 
 std::string describe_limit(const ResourceLimit& limit) {
@@ -73,18 +72,18 @@ std::vector<MachineFinding> check_processor(const DoctorFacts& facts) {
   judge_threads(facts, findings);
   if (facts.machine.numa_nodes.value_or(1) > 1 && facts.host.numa_balancing == true)
     findings.add(facts.platform() == Platform::cpu ? MachineSeverity::warning : MachineSeverity::note,
-                 fmt::format("{} memory domains, and the kernel moves pages between them (NUMA balancing)",
+                 fmt::format("{} NUMA nodes, and the kernel migrates pages between them (NUMA balancing)",
                              *facts.machine.numa_nodes),
                  "sudo sysctl kernel.numa_balancing=0");
   return findings.take();
 }
 
 static void add_available_memory(AreaFindings& findings, double bytes, const MachineFacts& machine) {
-  std::string what = format_gb(bytes) + " can be had";
+  std::string what = format_gb(bytes) + " available";
   if (machine.memory_bytes) what += " of " + format_gb(*machine.memory_bytes);
   if (machine.memory_limit_bytes) what += ", limited to " + format_gb(*machine.memory_limit_bytes);
   if (bytes < k_little_memory)
-    findings.warn(what, "end what holds the memory: models of more than 100 million parameters need more");
+    findings.warn(what, "free memory: models above 100 million parameters need more");
   else
     findings.ok(what);
 }
@@ -94,10 +93,10 @@ std::vector<MachineFinding> check_memory(const DoctorFacts& facts) {
   const HostFacts& host = facts.host;
   if (host.available_memory_bytes) add_available_memory(findings, *host.available_memory_bytes, facts.machine);
   if (host.swap_used_bytes.value_or(0.0) > k_little_swap)
-    findings.warn(format_gb(*host.swap_used_bytes) + " are swapped out: steps wait for the disk when they come back",
-                  "sudo swapoff -a && sudo swapon -a, once there is memory for it");
+    findings.warn(format_gb(*host.swap_used_bytes) + " swapped out: steps stall while pages return from disk",
+                  "sudo swapoff -a && sudo swapon -a, once enough memory is free");
   if (facts.machine.transparent_huge_pages == "never")
-    findings.note("transparent huge pages are off: large tensors are slower to reach",
+    findings.note("transparent huge pages are off: large tensors are slower to access",
                   "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
   else if (facts.machine.transparent_huge_pages)
     findings.ok("transparent huge pages: " + *facts.machine.transparent_huge_pages);
@@ -105,19 +104,19 @@ std::vector<MachineFinding> check_memory(const DoctorFacts& facts) {
 }
 
 static void add_free_space(AreaFindings& findings, double bytes, const std::string& folder) {
-  const std::string what = fmt::format("{} are free for results in {}", format_gb(bytes), folder);
+  const std::string what = fmt::format("{} free for results in {}", format_gb(bytes), folder);
   if (bytes < k_no_disk)
     findings.add(MachineSeverity::broken, what, "free some space, or choose another folder with --output");
   else if (bytes < k_little_disk)
-    findings.warn(what, "free some space: a checkpoint holds 14 bytes per parameter");
+    findings.warn(what, "free some space: a checkpoint takes 14 bytes per parameter");
   else
     findings.ok(what);
 }
 
 static void add_shared_memory(AreaFindings& findings, double bytes, double free_bytes) {
-  const std::string what = fmt::format("/dev/shm holds {}, {} are free", format_gb(bytes), format_gb(free_bytes));
+  const std::string what = fmt::format("/dev/shm has {}, {} free", format_gb(bytes), format_gb(free_bytes));
   if (free_bytes < k_little_shared_memory)
-    findings.warn(what + ": PyTorch's data loaders and the ranks of one machine share memory there",
+    findings.warn(what + ": PyTorch's data loaders and the ranks of one node share memory there",
                   "start the container with --shm-size=16g or --ipc=host");
   else
     findings.ok(what);
@@ -127,7 +126,7 @@ std::vector<MachineFinding> check_storage(const DoctorFacts& facts) {
   AreaFindings findings("storage");
   const FolderFacts& output = facts.output;
   if (!output.writable)
-    findings.add(MachineSeverity::broken, fmt::format("{} cannot be written, and results go there", output.path),
+    findings.add(MachineSeverity::broken, fmt::format("the results folder {} is not writable", output.path),
                  "choose another folder with --output");
   if (output.free_bytes) add_free_space(findings, *output.free_bytes, output.path);
   if (facts.host.shared_memory_bytes)
@@ -169,10 +168,10 @@ static void add_clock_source(AreaFindings& findings, const std::string& source) 
   constexpr const char* k_slow_clocks[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies"};
   if (std::find(std::begin(k_slow_clocks), std::end(k_slow_clocks), source) != std::end(k_slow_clocks))
     findings.warn(
-        fmt::format("the clock is {}: asking for the time is slow, and traces of short operations suffer", source),
+        fmt::format("clock source {}: reading the time is slow and distorts traces of short operations", source),
         "boot with clocksource=tsc, if the processor allows it");
   else
-    findings.ok("clock: " + source);
+    findings.ok("clock source: " + source);
 }
 
 std::vector<MachineFinding> check_system(const DoctorFacts& facts) {
@@ -181,8 +180,7 @@ std::vector<MachineFinding> check_system(const DoctorFacts& facts) {
   findings.ok(fmt::format("{}, {}", machine.distribution.value_or("unknown distribution"), machine.kernel));
   if (machine.virtual_machine)
     findings.note(
-        fmt::format("a virtual machine ({}): neighbours are not seen from here, and energy counters are absent "
-                    "in most",
+        fmt::format("virtual machine ({}): other tenants are invisible, and energy counters are usually missing",
                     *machine.virtual_machine));
   if (machine.container) findings.note(fmt::format("inside a container ({})", *machine.container));
   if (facts.host.clock_source) add_clock_source(findings, *facts.host.clock_source);

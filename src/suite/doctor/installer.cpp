@@ -19,8 +19,8 @@ std::string list_path(Framework framework) { return fmt::format("requirements/{}
 [[noreturn]] void refuse_to_install(Framework framework) {
   std::vector<std::string_view> ids;
   for (const Framework each : installable()) ids.push_back(enum_name(each));
-  throw Error(Problem{fmt::format("there is no list of packages for {}", display_name(framework)), "--install",
-                      fmt::format("there is one for {}", join(ids, ", "))},
+  throw Error(Problem{fmt::format("there is no package list for {}", display_name(framework)), "--install",
+                      fmt::format("choose one of {}", join(ids, ", "))},
               ExitStatus::missing_component);
 }
 
@@ -52,7 +52,7 @@ void install_framework(Framework framework, const std::filesystem::path& folder,
   }
   if (exit->success()) return;
   throw Error(Problem{fmt::format("{} could not be installed: {}", display_name(framework), to_string(*exit)),
-                      "--install", "what the installer printed says why"},
+                      "--install", "see the installer's output for the reason"},
               ExitStatus::work_failed);
 }
 

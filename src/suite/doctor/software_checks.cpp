@@ -16,7 +16,7 @@ bool holds_framework(const std::vector<Framework>& frameworks, Framework id) {
 
 std::string how_to_install(const FrameworkCondition& framework) {
   if (!can_install(framework.id)) return framework.installing;
-  return fmt::format("{}; so does tprimat doctor --install {}", framework.installing, enum_name(framework.id));
+  return fmt::format("{}, or tprimat doctor --install {}", framework.installing, enum_name(framework.id));
 }
 
 void judge_framework(const FrameworkCondition& framework, const DoctorFacts& facts, AreaFindings& findings) {
@@ -54,7 +54,7 @@ std::vector<MachineFinding> check_frameworks(const DoctorFacts& facts) {
   for (const Framework asked : facts.request.frameworks)
     if (!holds_framework(known, asked))
       findings.add(MachineSeverity::missing, fmt::format("this version cannot launch {}", display_name(asked)),
-                   "tprimat extract reads its logs");
+                   "use tprimat extract to read its logs");
   return findings.take();
 }
 
@@ -78,7 +78,7 @@ std::vector<MachineFinding> check_tools(const DoctorFacts& facts) {
     if (tool.place)
       findings.ok(fmt::format("{}, for {}", tool.program, tool.needed_for));
     else
-      findings.note(fmt::format("no {}: {} needs it", tool.program, tool.needed_for),
+      findings.note(fmt::format("no {}, needed for {}", tool.program, tool.needed_for),
                     "sudo apt-get install " + tool.package);
   }
   return findings.take();

@@ -70,7 +70,7 @@ std::string mount_of_folder(const std::string& folder, std::string_view separato
                             const std::string& remedy) {
   if (folder.find_first_of(separators) != std::string::npos)
     throw Error(
-        Problem{fmt::format("the folder '{}' cannot be mounted into a container: each of '{}' would end its name",
+        Problem{fmt::format("the folder '{}' cannot be mounted into a container: its path must not contain any of '{}'",
                             folder, separators),
                 where, remedy});
   return folder + ":" + folder;

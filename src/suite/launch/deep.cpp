@@ -24,10 +24,10 @@ void require_possible_numbers(const TrainSpec& spec) {
   if (spec.precision == Precision::fp16 && (std::exp2(std::round(std::log2(scale.initial))) != scale.initial ||
                                             scale.initial < 1.0 || std::round(scale.minimum) != scale.minimum))
     problems.push_back(
-        {fmt::format("the framework 'deep' starts at a loss scale of 2, 4, 8 ... and ends at a whole one, "
-                     "and those asked for are {} and {}",
+        {fmt::format("the framework 'deep' needs an initial loss scale of 2, 4, 8 ... and a whole minimum, but "
+                     "loss_scale has {} and {}",
                      scale.initial, scale.minimum),
-         "", "give loss_scale such numbers"});
+         "", "change loss_scale.initial or loss_scale.minimum"});
   throw_if_any(std::move(problems));
 }
 

@@ -37,10 +37,10 @@ std::string describe_available() {
 
 void refuse_compact_optimizer(const FrameworkModule& module, const OptimizerSpec& optimizer) {
   if (module.id == Framework::native || !optimizer.is_compact()) return;
-  throw Error(Problem{
-      fmt::format("{} keeps its own formats of weights and moments: this program cannot state them", module.long_name),
-      optimizer.master_weights ? "training.optimizer.moments" : "training.optimizer.master_weights",
-      "leave out moments and master_weights, or choose the framework native"});
+  throw Error(
+      Problem{fmt::format("{} uses its own formats for weights and moments; tprimat cannot set them", module.long_name),
+              optimizer.master_weights ? "training.optimizer.moments" : "training.optimizer.master_weights",
+              "leave out moments and master_weights, or choose the framework native"});
 }
 
 }  // namespace
@@ -54,19 +54,18 @@ const std::vector<FrameworkModule>& framework_modules() {
   static const std::vector<FrameworkModule> modules = {
       {Framework::native, "native C++ trainer", all, find_native, plan_native, "it is part of this program", "",
        own_profilers, lacking_of_native},
-      {Framework::tran, "HF Transformers", all, find_tran, plan_tran, "frameworks/setup.sh tran installs it", "",
+      {Framework::tran, "HF Transformers", all, find_tran, plan_tran, "run frameworks/setup.sh tran", "",
        python_profilers},
-      {Framework::fsdp, "PyTorch FSDP2", all, find_fsdp, plan_fsdp, "frameworks/setup.sh fsdp installs it", "",
+      {Framework::fsdp, "PyTorch FSDP2", all, find_fsdp, plan_fsdp, "run frameworks/setup.sh fsdp", "",
        python_profilers},
-      {Framework::deep, "DeepSpeed", all, find_deep, plan_deep, "frameworks/setup.sh deep installs it", "",
-       python_profilers},
+      {Framework::deep, "DeepSpeed", all, find_deep, plan_deep, "run frameworks/setup.sh deep", "", python_profilers},
       {Framework::mega, "Megatron-LM", gpus, find_mega, plan_mega,
-       "name its checkout in paths.megatron.installation or MEGATRON_PATH", "megatron", nsys},
+       "set paths.megatron.installation or MEGATRON_PATH to its checkout", "megatron", nsys},
       {Framework::mgds, "Megatron-DeepSpeed", gpus, find_mgds, plan_mgds,
-       "name its checkout in paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH", "megatron_deepspeed",
+       "set paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH to its checkout", "megatron_deepspeed",
        nsys},
       {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", std::vector{nvd}, find_nemo, plan_nemo,
-       "run in NVIDIA's NeMo container, or frameworks/setup.sh nemo installs it", "nemo"},
+       "run in NVIDIA's NeMo container, or run frameworks/setup.sh nemo", "nemo"},
       {Framework::prim, "AMD Primus (Megatron)", std::vector{amd}, find_prim, plan_prim,
        "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder", "primus"},
   };

@@ -44,7 +44,7 @@ void require_even(int64_t ranks, int64_t nodes) {
   if (ranks % nodes == 0) return;
   throw Error(
       Problem{fmt::format("{} rank{} cannot be spread evenly over {} nodes", ranks, ranks == 1 ? "" : "s", nodes),
-              "launch.nodes", "give a number of nodes that divides the ranks, or another layout"});
+              "launch.nodes", "choose a number of nodes that divides the ranks, or another layout"});
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ const std::vector<LauncherModule>& launcher_modules() {
       {Launcher::mpi, "mpirun", place_under_mpirun, is_mpirun_here, "mpirun is not in PATH",
        "sudo apt-get install openmpi-bin"},
       {Launcher::slurm, "Slurm", place_under_slurm, is_slurm_here, "srun or sbatch is not in PATH",
-       "run this on a node of the cluster where srun and sbatch are, or show the job with --dry-run"},
+       "run this on a cluster node with srun and sbatch, or show the job with --dry-run"},
       {Launcher::docker, "Docker or Podman", place_in_container, is_container_program_here,
        "neither docker nor podman is in PATH", "sudo apt-get install podman, or install Docker"},
   };
@@ -65,7 +65,8 @@ const std::vector<LauncherModule>& launcher_modules() {
 void require_launcher(const LauncherSettings& settings) {
   const LauncherModule& module = find_launcher(settings.launcher);
   if (module.is_here(settings)) return;
-  throw Error(Problem{fmt::format("the launcher '{}' is not on this machine: {}", enum_name(module.id), module.lacking),
+  throw Error(Problem{fmt::format("the launcher '{}' is not available on this machine: {}", enum_name(module.id),
+                                  module.lacking),
                       "launch.launcher", std::string(module.installing)},
               ExitStatus::missing_component);
 }

@@ -30,11 +30,11 @@ void require_mega_can(const LaunchRequest& request) {
   };
   // Megatron-FSDP wants CUDA_DEVICE_MAX_CONNECTIONS above 1, tensor and context parallelism want 1.
   if (layout.zero_stage >= 2 && (layout.tensor > 1 || layout.context > 1))
-    refuse(fmt::format("cannot do ZeRO-{} together with TP {} and CP {}", layout.zero_stage, layout.tensor,
+    refuse(fmt::format("does not support ZeRO-{} together with TP {} and CP {}", layout.zero_stage, layout.tensor,
                        layout.context),
-           "give the layout a zero_stage of 0 or 1");
+           "set zero_stage to 0 or 1");
   if (request.settings.fp8_param.value_or(false) && spec.precision == Precision::fp8 && layout.zero_stage == 0)
-    refuse("keeps weights in fp8 with its distributed optimizer only", "give the layout a zero_stage of 1");
+    refuse("keeps fp8 weights only with its distributed optimizer", "set zero_stage to 1");
   if (spec.seed <= 0) refuse("needs a seed above 0", "choose another training.general.seed");
   throw_if_any(std::move(problems));
 }

@@ -65,11 +65,11 @@ void require_megatron_can(Framework framework, const TrainSpec& spec) {
   const auto refuse = [&](std::string what, std::string hint) {
     problems.push_back({fmt::format("the framework '{}' {}", enum_name(framework), what), "", std::move(hint)});
   };
-  if (spec.precision == Precision::tf32) refuse("has no switch for tf32", "choose bf16, fp16, fp8 or fp32");
+  if (spec.precision == Precision::tf32) refuse("has no option for tf32", "choose bf16, fp16, fp8 or fp32");
   if (!spec.checkpoint.initial_weights.empty())
-    refuse("cannot start from Hugging Face weights: it reads checkpoints of its own",
+    refuse("cannot start from Hugging Face weights: it reads only its own checkpoints",
            "leave initial_weights out for random weights");
-  if (spec.model.num_experts) refuse("is given dense models only", "choose a model without experts");
+  if (spec.model.num_experts) refuse("trains dense models only", "choose a model without experts");
   throw_if_any(std::move(problems));
 }
 
@@ -88,7 +88,7 @@ void add_schedule_deviation(std::vector<Deviation>& list, const OptimizerSpec& o
 }
 
 void add_mock_data_deviation(std::vector<Deviation>& list) {
-  list.push_back({"dataset", "synthetic, as the native trainer makes it", "Megatron's mock data"});
+  list.push_back({"dataset", "the native trainer's synthetic data", "Megatron's mock data"});
 }
 
 int64_t vocabulary_divisor(const TrainSpec& spec) { return spec.precision == Precision::fp8 ? 16 : 1; }

@@ -31,35 +31,35 @@ bool is_llama31_scaling(const RopeScaling& scaling) {
 
 void check_model_limits(const TrainSpec& spec, LimitList& limits) {
   const ModelSpec& model = spec.model;
-  limits.refuse_if(model.num_experts.has_value(), "trains dense models only, and this one has experts",
-                   "train it without num_experts");
+  limits.refuse_if(model.num_experts.has_value(), "trains dense models only, but this model has experts",
+                   "choose a model without num_experts");
   if (const auto& scaling = model.rope_scaling) {
-    limits.refuse_if(scaling->type == RopeScalingKind::yarn,
-                     "stretches rotary positions as llama3 or linear, not as yarn", "choose another rope_scaling");
+    limits.refuse_if(scaling->type == RopeScalingKind::yarn, "supports rope_scaling llama3 and linear, not yarn",
+                     "choose another rope_scaling");
     limits.refuse_if(scaling->type == RopeScalingKind::llama3 && !is_llama31_scaling(*scaling),
-                     "has the rope_scaling of Llama 3.1: low_freq_factor 1, high_freq_factor 4, "
-                     "original_max_position_embeddings 8192",
-                     "give these values");
+                     "supports llama3 rope_scaling only with the values of Llama 3.1: low_freq_factor 1, "
+                     "high_freq_factor 4, original_max_position_embeddings 8192",
+                     "use these values");
   }
   limits.refuse_if(model.position == PositionKind::learned && model.max_position_embeddings != spec.sequence_length,
-                   fmt::format("learns one position for each token of a sequence, {} here, and the model has {}",
+                   fmt::format("learns one position per token of a sequence, here {}, but the model has {}",
                                spec.sequence_length, model.max_position_embeddings),
-                   "train with a sequence_length of max_position_embeddings");
+                   "set sequence_length to max_position_embeddings");
 }
 
 void check_layout_limits(Framework framework, const TrainSpec& spec, LimitList& limits) {
   const ParallelSpec& layout = spec.parallel;
-  limits.refuse_if(layout.zero_stage > 1, fmt::format("cannot do ZeRO-{}", layout.zero_stage),
-                   "give the layout a zero_stage of 0 or 1");
+  limits.refuse_if(layout.zero_stage > 1, fmt::format("does not support ZeRO-{}", layout.zero_stage),
+                   "set zero_stage to 0 or 1");
   limits.refuse_if(layout.ends_as_layers && framework == Framework::prim,
-                   "has no key that counts the embedding and the loss as layers",
-                   "give it a strategy without embedding_and_loss_as_layers");
+                   "cannot count the embedding and the loss as layers",
+                   "choose a strategy without embedding_and_loss_as_layers");
   limits.refuse_if(layout.context > 1 && spec.sequence_length % (2 * layout.context) != 0,
-                   fmt::format("cuts a sequence into 2·CP parts, and {} tokens are not {} equal ones",
+                   fmt::format("splits a sequence into 2·CP parts, but {} tokens do not divide into {} equal ones",
                                spec.sequence_length, 2 * layout.context),
                    "choose another sequence_length or CP");
-  limits.refuse_if(has_short_window(spec) && layout.context > 1, "has no sliding window over context-parallel ranks",
-                   "give it a strategy with CP of 1");
+  limits.refuse_if(has_short_window(spec) && layout.context > 1,
+                   "does not support a sliding window with context parallelism", "choose a strategy with CP 1");
   limits.refuse_if(!spec.checkpoint.initial_weights.empty(), "starts from random weights only",
                    "leave initial_weights out");
 }

@@ -26,29 +26,29 @@ class MgdsLimits {
  public:
   void check(const TrainSpec& spec) {
     check_layout(spec.parallel);
-    if (spec.model.qk_norm) refuse("has no norms on queries and keys", "choose a model without qk_norm");
+    if (spec.model.qk_norm) refuse("does not support qk_norm", "choose a model without qk_norm");
     if (has_short_window(spec))
-      refuse("has no sliding window", "choose a model without one, or a shorter sequence_length");
+      refuse("does not support a sliding window", "choose a model without one, or a shorter sequence_length");
     if (spec.data.is_synthetic())
       refuse("reads .bin/.idx files only",
              "make some: tprimat data make --prefix P --tokens N --vocab V; then --dataset P, or "
              "models.X.dataset_path: P");
     if (spec.precision == Precision::fp16 &&
         std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)))
-      refuse("starts at a loss scale that is a power of two", "choose another training.precision.loss_scale.initial");
+      refuse("needs a power of two as the initial loss scale", "choose another training.precision.loss_scale.initial");
     throw_if_any(std::move(problems_));
   }
 
  private:
   void check_layout(const ParallelSpec& layout) {
-    if (layout.context > 1) refuse("has no context parallelism", "give it a strategy with CP of 1");
+    if (layout.context > 1) refuse("does not support context parallelism", "choose a strategy with CP 1");
     if (layout.virtual_pipeline > 1)
-      refuse("has no virtual pipeline stages under DeepSpeed", "give it a strategy with VP of 1");
+      refuse("does not support virtual pipeline stages under DeepSpeed", "choose a strategy with VP 1");
     if (layout.ends_as_layers)
-      refuse("cuts the layers by its own rule", "give it a strategy without embedding_and_loss_as_layers");
+      refuse("splits the layers by its own rule", "choose a strategy without embedding_and_loss_as_layers");
     if (layout.pipeline > 1 && layout.zero_stage >= 2)
-      refuse(fmt::format("cannot do ZeRO-{} over pipeline stages", layout.zero_stage),
-             "give the layout a zero_stage of 0 or 1, or a PP of 1");
+      refuse(fmt::format("does not support ZeRO-{} with pipeline parallelism", layout.zero_stage),
+             "set zero_stage to 0 or 1, or PP to 1");
   }
   void refuse(std::string what, std::string hint) {
     problems_.push_back({"the framework 'mgds' " + std::move(what), "", std::move(hint)});

@@ -37,9 +37,10 @@ std::optional<Problem> lacking_of_native(Platform platform) {
   if (platform == Platform::cpu) return std::nullopt;
   const std::string name = fmt::format("libtprimat_{}.so", enum_name(platform));
   if (find_program_module(name)) return std::nullopt;
-  return Problem{fmt::format("the framework 'native' trains on {} GPUs through {}, which is not beside this program",
+  return Problem{fmt::format("the framework 'native' on {} GPUs needs {}, which is missing beside this program",
                              display_name(platform), name),
-                 "--framework", fmt::format("scripts/build_gpu.sh {} builds both (docs/gpu.md)", enum_name(platform))};
+                 "--framework",
+                 fmt::format("build both with scripts/build_gpu.sh {} (docs/gpu.md)", enum_name(platform))};
 }
 
 TrainProgram plan_native(const LaunchRequest& request) {

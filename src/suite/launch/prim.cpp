@@ -48,14 +48,14 @@ void check_primus_settings(const LaunchRequest& request, std::vector<Problem>& p
   const std::string devices = list_first_devices(devices_per_node(request));
   if (settings.visible_devices && *settings.visible_devices != devices)
     problems.push_back(
-        {fmt::format("the framework 'prim' trains on the devices {}: its script sets HIP_VISIBLE_DEVICES", devices),
+        {fmt::format("the framework 'prim' always trains on devices {}: its script sets HIP_VISIBLE_DEVICES", devices),
          "platform_optimizations.amd.visible_devices", "leave visible_devices out"});
   if (settings.cuda_device_max_connections && *settings.cuda_device_max_connections != 1)
-    problems.push_back({"the framework 'prim' trains with CUDA_DEVICE_MAX_CONNECTIONS=1: its trainer sets it",
+    problems.push_back({"the framework 'prim' always trains with CUDA_DEVICE_MAX_CONNECTIONS=1: its trainer sets it",
                         "platform_optimizations.amd.cuda_device_max_connections",
                         "leave cuda_device_max_connections out"});
   if (settings.hsa_enable_sdma && !*settings.hsa_enable_sdma)
-    problems.push_back({"the framework 'prim' trains with HSA_ENABLE_SDMA=1: its script sets it",
+    problems.push_back({"the framework 'prim' always trains with HSA_ENABLE_SDMA=1: its script sets it",
                         "platform_optimizations.amd.hsa_enable_sdma", "leave hsa_enable_sdma out"});
 }
 
@@ -65,22 +65,23 @@ void require_primus_can(const LaunchRequest& request) {
   if (spec.precision == Precision::tf32)
     problems.push_back({"the framework 'prim' does not train in tf32", "", "choose fp32, bf16, fp16 or fp8"});
   if (has_short_window(spec))
-    problems.push_back({fmt::format("the framework 'prim' has no sliding window, and the model's of {} is shorter than "
-                                    "the sequence of {}",
+    problems.push_back({fmt::format("the framework 'prim' does not support a sliding window, and the model's window of "
+                                    "{} is shorter than the sequence of {}",
                                     *spec.model.sliding_window, spec.sequence_length),
                         "", "choose a sequence_length of at most the window"});
   if (spec.model.rope_scaling && *spec.model.rope_scaling != RopeScaling{})
     problems.push_back(
-        {"the framework 'prim' has one rope_scaling, that of Llama 3.1 with a factor of 8: Megatron-LM "
-         "passes nothing else on to its model",
-         "", "give that, or none"});
+        {"the framework 'prim' supports only the rope_scaling of Llama 3.1 with factor 8: Megatron-LM passes no other "
+         "to its model",
+         "", "use that one, or none"});
   if (!spec.data.is_synthetic() && !has_all_for_training(spec.data.split))
     problems.push_back(
-        {fmt::format("the framework 'prim' trains on a whole data set, and the split is {}", spec.data.split), "",
-         "give a split of 100,0,0"});
+        {fmt::format("the framework 'prim' trains on the whole data set, but the split is {}", spec.data.split), "",
+         "set the split to 100,0,0"});
   if (!spec.data.is_synthetic() && spec.data.dataset.find(' ') != std::string::npos)
-    problems.push_back({fmt::format("the framework 'prim' takes the data set '{}' for several", spec.data.dataset), "",
-                        "give it a path without spaces"});
+    problems.push_back(
+        {fmt::format("the framework 'prim' splits the data set path '{}' at its spaces", spec.data.dataset), "",
+         "use a path without spaces"});
   check_primus_settings(request, problems);
   throw_if_any(std::move(problems));
 }

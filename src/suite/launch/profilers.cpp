@@ -100,19 +100,19 @@ Profiler choose_profiler(const FrameworkModule& framework, Platform platform, st
   for (const Profiler each : framework.profilers)
     if (lists(profiler_module(each).platforms, platform)) fitting.push_back(each);
   if (fitting.empty())
-    throw Error(Problem{fmt::format("the framework '{}' cannot be profiled on the platform {}", enum_name(framework.id),
-                                    enum_name(platform)),
-                        "--framework", "leave it out"});
+    throw Error(Problem{fmt::format("no profiler supports the framework '{}' on the platform {}",
+                                    enum_name(framework.id), enum_name(platform)),
+                        "--framework", "choose another framework"});
   if (!asked) return fitting.front();
   if (lists(fitting, *asked)) return *asked;
-  throw Error(Problem{fmt::format("{} does not profile the framework '{}' on the platform {}", enum_name(*asked),
+  throw Error(Problem{fmt::format("{} does not support the framework '{}' on the platform {}", enum_name(*asked),
                                   enum_name(framework.id), enum_name(platform)),
                       "--profiler", "choose auto, or one of " + names_of(fitting)});
 }
 
 void require_profiler(const ProfilerModule& profiler) {
   if (profiler.program.empty() || is_in_path(std::string(profiler.program))) return;
-  throw Error(Problem{fmt::format("there is no {} ({})", profiler.program, profiler.long_name), "PATH",
+  throw Error(Problem{fmt::format("cannot find {} ({})", profiler.program, profiler.long_name), "PATH",
                       std::string(profiler.installing)},
               ExitStatus::missing_component);
 }
@@ -126,9 +126,9 @@ std::string rocprof_folder(const ProfileWindow& window) { return window.trace + 
 void add_profiler(LaunchPlan& plan, const LaunchRequest& request) {
   const ProfileWindow& window = *request.profile;
   if (request.launch.launcher != Launcher::local)
-    throw Error(Problem{fmt::format("profiles are made on this machine only, and the launcher is {}",
-                                    enum_name(request.launch.launcher)),
-                        "launch.launcher", "choose --launcher local"});
+    throw Error(Problem{
+        fmt::format("profiling works on this machine only, but the launcher is {}", enum_name(request.launch.launcher)),
+        "launch.launcher", "choose --launcher local"});
   ProfilerWords arguments;
   if (window.profiler == Profiler::nsys) arguments = nsys_words(window);
   if (window.profiler == Profiler::rocprofv3) arguments = rocprof_words(rocprof_folder(window));

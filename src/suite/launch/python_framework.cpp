@@ -60,11 +60,11 @@ void require_possible(const PythonFramework& framework, const TrainSpec& spec, P
   };
   const ParallelSpec& layout = spec.parallel;
   if (layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1)
-    refuse(fmt::format("trains data-parallel only, and the layout is TP {} PP {} CP {}", layout.tensor, layout.pipeline,
+    refuse(fmt::format("trains data-parallel only, but the layout is TP {} PP {} CP {}", layout.tensor, layout.pipeline,
                        layout.context),
-           "give it a strategy with TP, PP and CP of 1");
+           "choose a strategy with TP, PP and CP 1");
   if (layout.data > 1 && !holds(framework.zero_stages, layout.zero_stage))
-    refuse(fmt::format("cannot do ZeRO-{}", layout.zero_stage), "give it another zero_stage");
+    refuse(fmt::format("does not support ZeRO-{}", layout.zero_stage), "choose another zero_stage");
   if (holds(framework.precisions_of_gpus, spec.precision) && platform == Platform::cpu)
     refuse(fmt::format("trains in {} on GPUs only", enum_name(spec.precision)), "choose bf16 or fp32");
   else if (!holds(framework.precisions, spec.precision) && !holds(framework.precisions_of_gpus, spec.precision))

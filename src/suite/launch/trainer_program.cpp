@@ -56,7 +56,7 @@ T ask_trainer(ProcessRunner& runner, std::vector<std::string> arguments, double 
   try {
     return from_json<T>(parse_json(text, k_trainer_name), k_trainer_name);
   } catch (const Error& error) {
-    throw failed("its answer cannot be read; it may be of another version: " + error.problems().front().what);
+    throw failed("its output cannot be parsed; it may be a different version: " + error.problems().front().what);
   }
 }
 
@@ -72,7 +72,7 @@ void check_answer(const ProbeReport& report, const std::vector<Precision>& asked
                      std::all_of(report.matmul.begin(), report.matmul.end(),
                                  [](const GemmPeak& peak) { return is_rate(peak.flops_per_second); }) &&
                      is_rate(report.memory.rate(StreamKernel::triad).value_or(0));
-  if (!whole) throw failed("its answer lacks rates; it may be of another version");
+  if (!whole) throw failed("its output lacks rates; it may be a different version");
 }
 
 MeasuredPeak read_peak(const GemmPeak& matmul, const MemoryBandwidth& memory) {
@@ -82,8 +82,8 @@ MeasuredPeak read_peak(const GemmPeak& matmul, const MemoryBandwidth& memory) {
   measured.peak.memory_source = "triad: " + memory.how;
   if (matmul.cpu_share < k_undisturbed_share)
     measured.warning = fmt::format(
-        "while the matmul peak was measured, other processes took {} of the CPU time: the peak is too low, "
-        "so MFU is overstated against it",
+        "other processes took {} of the CPU time during the matmul peak measurement: the peak is too low and MFU is "
+        "overstated",
         format_percent(1.0 - matmul.cpu_share));
   return measured;
 }

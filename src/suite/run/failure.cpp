@@ -113,7 +113,7 @@ logs::EndCause explain_exit(const ExitReason& exit, const std::string& log_end) 
     return {symptom->kind, symptom->sentence, cause ? cause->rank : std::nullopt, false};
   if (cause) return *cause;
   const std::string words = find_last_error(lines);
-  return {FailureKind::error, words.empty() ? status + ", without a word" : status + ": " + words, {}, false};
+  return {FailureKind::error, words.empty() ? status + ", with no output" : status + ": " + words, {}, false};
 }
 
 logs::EndCause explain_signal(const ExitReason& exit, const std::string& log_end) {

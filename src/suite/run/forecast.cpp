@@ -81,7 +81,7 @@ double bytes_against(const DeviceMemory& device, const planner::Workload& worklo
 // Of other programs the planner has measured figures on GPUs alone.
 std::string missing_on(Platform platform, const planner::Workload& workload) {
   if (platform != Platform::cpu || workload.family->own_trainer) return "";
-  return workload.family->full_name + " on a processor";
+  return workload.family->full_name + " on a CPU";
 }
 
 LayoutTask task_of(const PlannedRun& run, const planner::Layout& layout) {
@@ -111,10 +111,10 @@ bool is_accepted(const PlannedRun& run, const planner::Layout& layout) {
 
 std::string describe_no_fit(const planner::Family& family) {
   const bool splits = family.own_trainer || family.fully_sharded || family.sharded_optimizer || family.tensor_parallel;
-  if (splits) return "no layout of as many devices fits; use more devices, or a smaller model or sequence";
+  if (splits) return "no layout on this many devices fits; use more devices, or a smaller model or sequence";
   return fmt::format(
-      "neither a smaller micro-batch nor recomputation makes it fit, and {} keeps the whole model on every device, so "
-      "that more of them change nothing; use a framework that shards (fsdp, mega), or a smaller model or sequence",
+      "neither a smaller micro-batch nor recomputation makes it fit, and {} replicates the model, so more devices do "
+      "not help; use a framework that shards (fsdp, mega), or a smaller model or sequence",
       family.full_name);
 }
 
@@ -126,7 +126,7 @@ std::string suggest_formats(const FitTask& task, planner::Workload workload) {
     return task.needs(workload) <= task.bytes;
   };
   const auto advice = [&] {
-    return fmt::format("; training.optimizer with {} makes it need {}", keys, format_memory(task.needs(workload)));
+    return fmt::format("; training.optimizer with {} lowers it to {}", keys, format_memory(task.needs(workload)));
   };
   if (!workload.family->own_trainer) return "";
   if (workload.moment_bytes > 2) {
@@ -141,7 +141,7 @@ std::string suggest_formats(const FitTask& task, planner::Workload workload) {
 Problem describe_misfit(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
   return {fmt::format("{} does not fit: {}", name_training(run), describe_memory(known)),
           fmt::format("models.{}", run.spec.model.name),
-          suggest_fitting(run, known, planner) + "; or go on with --force"};
+          suggest_fitting(run, known, planner) + "; or continue with --force"};
 }
 
 // Largest first, as far as they matter.
@@ -164,13 +164,12 @@ bool is_own_on_gpu(const PlannedRun& run) {
 // Why no time is predicted of a run whose memory is.
 std::string no_time(const PlannedRun& run, const std::optional<planner::Machine>& part,
                     planner::PlanPrecision precision) {
-  if (is_own_on_gpu(run)) return "the time of a step: none of tprimat's own trainer was measured on GPUs";
-  if (part)
-    return fmt::format("the time of a step: no peak of {} products is known of {}", enum_name(precision), part->id);
+  if (is_own_on_gpu(run)) return "the step time: the native trainer was not measured on GPUs";
+  if (part) return fmt::format("the step time: no {} peak is known for {}", enum_name(precision), part->id);
   return run.platform == Platform::cpu
-             ? fmt::format("the time of a step: the processor's {} peak and bandwidth were not measured",
+             ? fmt::format("the step time: the processor's {} peak and bandwidth were not measured",
                            enum_name(run.spec.precision))
-             : "the time of a step: no such GPU in its list";
+             : "the step time: the GPU is not in its list";
 }
 
 }  // namespace
@@ -221,7 +220,7 @@ std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& ma
 }
 
 std::string describe_memory(const Forecast& forecast) {
-  if (!forecast.memory) return fmt::format("the planner does not predict {}", forecast.missing);
+  if (!forecast.memory) return fmt::format("the planner has no model of {}", forecast.missing);
   const bool shared = forecast.device && forecast.device->ranks > 1;
   std::string text = shared
                          ? fmt::format("all {} ranks need {}", forecast.device->ranks, format_memory(forecast.needed))

@@ -50,7 +50,7 @@ std::vector<GpuProcess> GpuNeighbours::list_new() const {
 std::vector<std::string> GpuNeighbours::report(double patience_seconds) const {
   std::vector<std::string> sentences;
   if (!before_.empty())
-    sentences.push_back("other processes held memory of the GPUs when the run began, which may have slowed it down: " +
+    sentences.push_back("other processes held GPU memory when the run started and may have slowed it down: " +
                         name_all(before_));
   const auto start = SteadyClock::now();
   std::vector<GpuProcess> left = list_new();
@@ -58,9 +58,7 @@ std::vector<std::string> GpuNeighbours::report(double patience_seconds) const {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     left = list_new();
   }
-  if (!left.empty())
-    sentences.push_back("processes that were not there before the run hold memory of the GPUs after it: " +
-                        name_all(left));
+  if (!left.empty()) sentences.push_back("new processes still hold GPU memory after the run: " + name_all(left));
   return sentences;
 }
 

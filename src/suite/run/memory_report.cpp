@@ -17,7 +17,7 @@ std::string render_memory_parts(const planner::MemoryEstimate& memory) {
 
 std::string render_device_memory(const Forecast& known, const PlannedRun& run,
                                  const planner::PlannerSettings& planner) {
-  if (!known.device) return "memory of the device: not known\n";
+  if (!known.device) return "device memory: unknown\n";
   const std::string capacity = fmt::format("{} ({})", format_memory(known.device->bytes), known.device->source);
   const std::string who = known.device->ranks > 1
                               ? fmt::format("all {} ranks, {}: ", known.device->ranks, format_memory(known.needed))
@@ -30,7 +30,7 @@ std::string render_device_memory(const Forecast& known, const PlannedRun& run,
 
 std::string render_memory(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
   const std::string title = fmt::format("{}, {}\n\n", name_training(run), print_planned_layout(run));
-  if (!known.memory) return title + fmt::format("the planner does not predict {}\n", known.missing);
+  if (!known.memory) return title + fmt::format("the planner has no model of {}\n", known.missing);
   return title + render_memory_parts(*known.memory) + "\n" + render_device_memory(known, run, planner);
 }
 

@@ -25,21 +25,21 @@ std::string name_of(const RunOutcome& outcome) {
   return fmt::format("{} {} ({}, run {})", enum_name(outcome.framework), outcome.model, outcome.strategy, outcome.run);
 }
 
-// "native gpt (single, run 1): 41.2 % of what a device can do in matrix products, 205 GFLOP/s (measured:cpu:bf16)"
+// "native gpt (single, run 1): 41.2 % of the device's matmul peak, 205 GFLOP/s (measured:cpu:bf16)"
 std::string compare_with_machine(const RunOutcome& outcome) {
   if (!outcome.mfu || !outcome.peak) return "";
   const PeakInfo& peak = *outcome.peak;
-  std::string text = fmt::format("{}: {} of what a device can do in matrix products, {} ({})", name_of(outcome),
-                                 percent(*outcome.mfu), format_si(peak.flops_per_second, "FLOP/s"), peak.id);
+  std::string text = fmt::format("{}: {} of the device's matmul peak, {} ({})", name_of(outcome), percent(*outcome.mfu),
+                                 format_si(peak.flops_per_second, "FLOP/s"), peak.id);
   if (peak.memory_bytes_per_second)
-    text += fmt::format("; its memory delivers {} (triad)", format_si(*peak.memory_bytes_per_second, "B/s"));
+    text += fmt::format("; memory bandwidth {} (triad)", format_si(*peak.memory_bytes_per_second, "B/s"));
   return text + "\n";
 }
 
 std::string explain(const RunOutcome& outcome) {
   const std::string log = outcome.log_path.empty() ? "" : fmt::format("  log: {}\n", outcome.log_path);
   return fmt::format("{} {}: {}\n{}", name_of(outcome), enum_name(outcome.status),
-                     outcome.reason.value_or("no reason is known"), log);
+                     outcome.reason.value_or("unknown reason"), log);
 }
 
 // What several runs share, such as a doubtful peak, is said once.

@@ -31,18 +31,18 @@ std::vector<std::string> ids_of(const std::vector<Named>& all) {
 
 std::string remedy(const std::string& name, const std::vector<std::string>& ids) {
   const std::string near = nearest_word(name, ids);
-  return near.empty() ? fmt::format("choose of: {}", join(ids, ", ")) : fmt::format("did you mean '{}'?", near);
+  return near.empty() ? fmt::format("choose from: {}", join(ids, ", ")) : fmt::format("did you mean '{}'?", near);
 }
 
 planner::Machine require_machine(const std::string& name, const char* option) {
   if (auto machine = planner::find_machine(name)) return *machine;
-  throw Error(Problem{fmt::format("the planner knows no GPU '{}'", name.substr(0, 64)), option,
+  throw Error(Problem{fmt::format("the planner does not know the GPU '{}'", name.substr(0, 64)), option,
                       remedy(name.substr(0, 64), ids_of(planner::machines()))});
 }
 
 const planner::Family& require_family(const std::string& name) {
   if (const planner::Family* family = planner::find_family(name)) return *family;
-  throw Error(Problem{fmt::format("the planner knows no framework '{}'", name.substr(0, 64)), "--framework",
+  throw Error(Problem{fmt::format("the planner does not know the framework '{}'", name.substr(0, 64)), "--framework",
                       remedy(name.substr(0, 64), ids_of(planner::families()))});
 }
 
@@ -86,9 +86,10 @@ planner::PlannedModel planned_model(const ModelEntry& entry) {
 void require_trainer_of(const planner::Machine& machine, const planner::Family& family) {
   const bool on_processor = machine.cores > 0;
   if (on_processor == family.own_trainer) return;
-  throw Error(on_processor ? Problem{"of processors the planner knows our own trainer alone", "--framework",
-                                     "add --framework native, or name a GPU"}
-                           : Problem{"our own trainer runs on processors", "--gpu", "plan it with --gpu cpu"});
+  throw Error(on_processor
+                  ? Problem{"the planner models only the native trainer on CPUs", "--framework",
+                            "add --framework native, or name a GPU"}
+                  : Problem{"the planner models the native trainer on CPUs only", "--gpu", "plan it with --gpu cpu"});
 }
 
 // What the options and the configuration say together.
@@ -104,9 +105,9 @@ class QuestionReader {
       add_machine(is_this_processor(name) ? measure_processor() : require_machine(name, "--gpu"));
     counts_ = planner::parse_counts(planner::split_lists(options.gpus, "--gpus"), "--gpus", left_out_);
     if (machines_.size() * counts_.size() > k_max_cases)
-      throw Error(
-          Problem{fmt::format("{} GPUs in {} numbers are too many to compare", machines_.size(), counts_.size()),
-                  "--gpus", fmt::format("at most {} together", k_max_cases)});
+      throw Error(Problem{
+          fmt::format("{} GPU models with {} GPU counts are too many to compare", machines_.size(), counts_.size()),
+          "--gpus", fmt::format("compare at most {} combinations", k_max_cases)});
     read_common();
     assume_sizes(configured.settings);
     if (!planner.is_built_in()) assume("parameters of " + planner.file);
@@ -140,7 +141,7 @@ class QuestionReader {
   void read_common() {
     common_.shape = require_counted(experiment_, options_.model, "MODEL");
     if (const std::string what = planner::unpredictable(common_.shape); !what.empty())
-      throw Error(Problem{fmt::format("'{}' is {}, which the planner does not predict", options_.model, what), "MODEL",
+      throw Error(Problem{fmt::format("'{}' is {}, which the planner does not support", options_.model, what), "MODEL",
                           "choose a dense model; docs/models.md lists them"});
     common_.sequence_length = options_.sequence_length > 0 ? options_.sequence_length : experiment_.sequence_length;
     common_.global_batch = options_.global_batch > 0 ? options_.global_batch : experiment_.global_batch_size;
@@ -151,9 +152,9 @@ class QuestionReader {
     for (const planner::Machine& machine : machines_) require_trainer_of(machine, *common_.family);
     for (const planner::Machine& machine : machines_)
       if (machine.peak(common_.precision) <= 0)
-        throw Error(Problem{fmt::format("{} has no {} products", machine.id, enum_name(common_.precision)),
-                            "--precision",
-                            fmt::format("choose {}, or another GPU", join(products_of(machine), " or "))});
+        throw Error(
+            Problem{fmt::format("{} does not support {} matrix products", machine.id, enum_name(common_.precision)),
+                    "--precision", fmt::format("choose {}, or another GPU", join(products_of(machine), " or "))});
   }
 
   void assume(const std::string& what) { compared_.assumptions.push_back(what); }
@@ -178,22 +179,22 @@ class QuestionReader {
     const bool is_asked = std::any_of(machines_.begin(), machines_.end(),
                                       [&](const planner::Machine& each) { return each.id == machine.id; });
     if (!is_asked)
-      throw Error(Problem{fmt::format("a price of {}, which is not planned for", machine.id), "--price",
-                          "name it in --gpu, or leave the price out"});
+      throw Error(Problem{fmt::format("the price is for {}, which --gpu does not name", machine.id), "--price",
+                          "add it to --gpu, or leave the price out"});
     state_price(machine.id, machine.id, price.usd_per_gpu_hour);
   }
 
   void state_price(const std::string& id, const std::string& name, double usd) {
     if (!prices_.emplace(id, usd).second)
       throw Error(
-          Problem{fmt::format("two prices of {}", name), "--price", "state one, as in --price H100=2.5,B200=4"});
+          Problem{fmt::format("two prices for {}", name), "--price", "state one, as in --price H100=2.5,B200=4"});
   }
 
   std::optional<planner::Scaling> read_scaling() const {
     if (options_.scaling.empty()) return std::nullopt;
     const auto scaling = parse_choice<planner::Scaling>(options_.scaling, "--scaling");
     if (counts_.size() < 2)
-      throw Error(Problem{"needs more than one number of GPUs", "--scaling", "for instance --gpus 8..512"});
+      throw Error(Problem{"needs more than one GPU count", "--scaling", "for instance --gpus 8..512"});
     if (scaling == planner::Scaling::weak)
       for (const int64_t gpus : counts_) (void)batch_of(gpus, scaling);
     return scaling;
@@ -201,7 +202,7 @@ class QuestionReader {
 
   void require_tokens(const char* option) const {
     if (options_.tokens.empty())
-      throw Error(Problem{"needs the tokens to train", option, "add --tokens, for instance --tokens 15T"});
+      throw Error(Problem{"needs the number of training tokens", option, "add --tokens, for instance --tokens 15T"});
   }
 
   void read_targets() {
@@ -213,7 +214,7 @@ class QuestionReader {
     const bool any = std::any_of(machines_.begin(), machines_.end(),
                                  [&](const planner::Machine& machine) { return price_of(machine).has_value(); });
     if (!any)
-      throw Error(Problem{fmt::format("no price is known of {}", join(ids_of(machines_), ", ")), "--budget",
+      throw Error(Problem{fmt::format("no price is known for {}", join(ids_of(machines_), ", ")), "--budget",
                           "add --price USD_PER_GPU_HOUR, or the configuration's cloud_costs"});
   }
 
@@ -221,9 +222,9 @@ class QuestionReader {
     if (scaling != planner::Scaling::weak) return common_.global_batch;
     const int64_t grown = common_.global_batch * gpus;
     if (grown % counts_.front() == 0) return grown / counts_.front();
-    throw Error(Problem{fmt::format("a batch of {} on {} GPUs cannot grow evenly to {} GPUs", common_.global_batch,
+    throw Error(Problem{fmt::format("a batch of {} on {} GPUs does not scale evenly to {} GPUs", common_.global_batch,
                                     counts_.front(), gpus),
-                        "--scaling", "choose numbers of GPUs that are multiples of the first, or another --gbs"});
+                        "--scaling", "choose GPU counts that are multiples of the first, or another --gbs"});
   }
 
   // The platform of the configuration that has this device.
@@ -298,7 +299,7 @@ std::string render_fastest_config(const PlanQuestion& question, const planner::P
   const planner::PlanReport& plan = comparison.plans.front();
   if (plan.ranked.empty())
     throw Error(Problem{plan.legal > 0 ? "no layout fits into memory" : "no layout is legal", "--yaml",
-                        "see the same command without --yaml"},
+                        "run the same command without --yaml for details"},
                 ExitStatus::work_failed);
   std::string text;
   for (const std::string& assumed : comparison.assumptions) text += fmt::format("# Assumed: {}\n", assumed);

@@ -39,7 +39,7 @@ std::string render_profiles(const std::vector<ProfileOutcome>& outcomes) {
          std::string(enum_name(each.status)) + (each.resumed ? " (resumed)" : ""), each.trace.value_or("-")});
     if (each.status != RunStatus::complete)
       sentences += fmt::format("{} {}: {}\n", profile_label(each), enum_name(each.status),
-                               each.reason.value_or("no reason is known"));
+                               each.reason.value_or("unknown reason"));
     if (each.status != RunStatus::complete && !each.log_path.empty())
       sentences += fmt::format("  log: {}\n", each.log_path);
     for (const std::string& warning : each.warnings) sentences += profile_label(each) + ": " + warning + "\n";

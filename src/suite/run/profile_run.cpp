@@ -102,7 +102,7 @@ class ProfileRun {
         fs::rename(folder / (rank + "_kernel_stats.csv"), kernel_table());
     }
     if (!fs::exists(run_.plan.trace_path))
-      throw Error(Problem{"the profiler left no trace", run_.plan.trace_path, "the log says why"});
+      throw Error(Problem{"the profiler wrote no trace", run_.plan.trace_path, "see the log for the reason"});
   }
 
   ProfileOutcome store(const RunResult& result) const {
@@ -164,7 +164,7 @@ class ProfileRun {
     while (!(exit = child->poll(0.1, [](std::string_view) {})))
       if (around_.interrupts && around_.interrupts() > 0) child->stop();
     if (!exit->success())
-      throw Error(Problem{"nsys stats: " + to_string(*exit), kernel_table(), "the file holds what it said"});
+      throw Error(Problem{"nsys stats: " + to_string(*exit), kernel_table(), "see that file for its output"});
   }
 
   const PlannedRun& run_;

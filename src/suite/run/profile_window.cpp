@@ -32,15 +32,15 @@ StepRange parse_step_range(const std::string& text, const std::string& where) {
   const auto first = parse_step(text.substr(0, colon));
   const auto last = colon == std::string::npos ? first : parse_step(text.substr(colon + 1));
   if (first && last && *first <= *last) return {*first, *last};
-  throw Error(Problem{fmt::format("'{}' is no range of steps", text.substr(0, 64)), where,
+  throw Error(Problem{fmt::format("'{}' is not a range of steps", text.substr(0, 64)), where,
                       "give the first and the last step to record, such as 11:15"});
 }
 
 StepRange choose_window(const ProfileRequest& request, int64_t steps, std::optional<int64_t> fixed_warmup_steps) {
   if (request.steps) {
     if (request.steps->last <= steps) return *request.steps;
-    throw Error(Problem{fmt::format("the window ends at step {}, and the run has {}", request.steps->last, steps),
-                        "--window", fmt::format("give it --steps {} or more", request.steps->last)});
+    throw Error(Problem{fmt::format("the window ends at step {}, but the run has {} steps", request.steps->last, steps),
+                        "--window", fmt::format("use --steps {} or more", request.steps->last)});
   }
   const int64_t settled = std::max(k_steps_before, fixed_warmup_steps.value_or(0));
   const int64_t first = std::min(settled, steps / 2) + 1;

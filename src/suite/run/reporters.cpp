@@ -16,15 +16,15 @@ std::string opening(const PlannedRun& run, size_t number, size_t of) {
 }
 
 std::string closing(const RunOutcome& outcome) {
-  std::string text = outcome.resumed ? "      resumed: a complete result is there"
-                                     : fmt::format("      {}", enum_name(outcome.status));
+  std::string text =
+      outcome.resumed ? "      resumed: a complete result exists" : fmt::format("      {}", enum_name(outcome.status));
   if (outcome.reason) text += ": " + printable(*outcome.reason);
   if (outcome.tokens_per_second) text += fmt::format(", {} tokens/s", format_count(*outcome.tokens_per_second));
   return text + "\n";
 }
 
 std::string profile_closing(const ProfileOutcome& outcome) {
-  if (outcome.resumed) return "      resumed: the profile is there\n";
+  if (outcome.resumed) return "      resumed: the profile exists\n";
   std::string text = fmt::format("      {}", enum_name(outcome.status));
   if (outcome.reason) text += ": " + printable(*outcome.reason);
   if (outcome.trace) text += ": " + printable(*outcome.trace);

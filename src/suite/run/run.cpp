@@ -94,8 +94,7 @@ class Suite {
       if (options_.retries > 0) result.attempt = number;
       for (const std::string& failure : failures) add_warning(result, failure);
       if (result.status != RunStatus::failed || number > options_.retries || is_interrupted()) return result;
-      failures.push_back(
-          fmt::format("attempt {} failed: {}", number, result.status_reason.value_or("no reason is known")));
+      failures.push_back(fmt::format("attempt {} failed: {}", number, result.status_reason.value_or("unknown reason")));
       reporter_.noted(fmt::format("{}; trying again ({} of {})", failures.back(), number, options_.retries));
       set_aside(run.plan.log_path, number);
       cool_down();

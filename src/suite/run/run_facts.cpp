@@ -17,7 +17,7 @@ namespace tprimat::suite {
 namespace {
 
 constexpr std::string_view k_elsewhere =
-    "the ranks ran on other machines: what those are, and their power, memory and load, is not known here";
+    "the ranks ran on other machines: their hardware, power, memory and load are unknown here";
 constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
 
 DeviceInfo describe_device(const PlannedRun& run, const MachineFacts& machine) {
@@ -121,7 +121,7 @@ void check_tokens(RunResult& result, const std::vector<StepRecord>& steps, int64
   result.status = RunStatus::invalid;
   result.failure_kind = FailureKind::wrong_work;
   result.status_reason =
-      fmt::format("step {} trained on {} tokens where {} were asked for", other->step, *other->tokens, tokens_asked);
+      fmt::format("step {} trained on {} tokens instead of {}", other->step, *other->tokens, tokens_asked);
 }
 
 // Whether step k has the rate of update k, or of the update before or after it: frameworks differ in whether they print

@@ -67,7 +67,7 @@ void StepFollower::check_name() {
 void StepFollower::note_damage(const std::string& what) {
   if (!damage_.empty()) return;
   const std::string when = steps_.empty() ? "before its first step" : fmt::format("after step {}", steps_.back().step);
-  damage_ = fmt::format("the file of step records was {} {}; what had been read is kept", what, when);
+  damage_ = fmt::format("the step record file was {} {}; records read before that are kept", what, when);
 }
 
 void StepFollower::read_rest(double now) {

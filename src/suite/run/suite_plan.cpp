@@ -70,9 +70,9 @@ class SuitePlanner {
     std::string known;
     for (const auto& [each, setup] : experiment_.platforms)
       known += (known.empty() ? "" : ", ") + std::string(enum_name(each));
-    throw Error(Problem{
-        fmt::format("the configuration says nothing of the platform {}; it describes {}", enum_name(platform), known),
-        where, fmt::format("add hardware.platforms.{}, or name another platform", enum_name(platform))});
+    throw Error(Problem{fmt::format("the configuration has no platform {}; it has {}", enum_name(platform), known),
+                        where,
+                        fmt::format("add hardware.platforms.{}, or name another platform", enum_name(platform))});
   }
 
   void choose_models() {
@@ -280,8 +280,8 @@ class SuitePlanner {
   void claim(const std::string& path, const std::string& owner, const std::string& key) {
     const auto [claimed, is_new] = claimed_.try_emplace(path, owner);
     if (is_new) return;
-    throw Error(Problem{fmt::format("{} and {} would be the same file {}", claimed->second, owner, path), key,
-                        "use {platform}, {framework} and {model} in it, and give each output a name of its own"});
+    throw Error(Problem{fmt::format("{} and {} would share the file {}", claimed->second, owner, path), key,
+                        "use {platform}, {framework} and {model} in it, so that each output has its own name"});
   }
 
   const Experiment& experiment_;

@@ -161,10 +161,8 @@ void note_throttling(RunResult& result) {
     for (const char* reason : {"thermal", "hardware", "current"}) {
       const auto share = each.throttle_shares->find(reason);
       if (share == each.throttle_shares->end() || share->second < k_throttled_share) continue;
-      add_warning(result,
-                  fmt::format("{} was held below its clock in {} of the steady steps ({}): the run was slower than "
-                              "the device is",
-                              each.source, format_percent(share->second, 0), reason));
+      add_warning(result, fmt::format("{} was throttled in {} of the steady steps ({}), which slowed the run down",
+                                      each.source, format_percent(share->second, 0), reason));
     }
   }
 }
@@ -174,8 +172,8 @@ void note_disturbance(RunResult& result, const ThreadCounts& threads) {
   if (!others) return;
   for (TelemetrySummary& each : result.telemetry)
     if (each.source == k_machine_source) each.others_busy_threads = others;
-  add_warning(result, fmt::format("other processes kept {:.1f} of {} hardware threads busy during the steady steps: "
-                                  "the run was slower than it is alone",
+  add_warning(result, fmt::format("other processes kept {:.1f} of {} hardware threads busy during the steady steps and "
+                                  "slowed the run down",
                                   *others, threads.machine));
 }
 

@@ -18,9 +18,8 @@ planner::Machine measure_processor() {
   auto measured =
       planner::processor_facts(probe_processor(runner, {Precision::bf16, Precision::fp32}, machine.cpu.usable_threads));
   if (!measured)
-    throw Error(
-        Problem{"the processor's peaks and bandwidth cannot be told from what was measured", k_trainer_name, ""},
-        ExitStatus::missing_component);
+    throw Error(Problem{"the measurement does not yield the processor's peaks and bandwidth", k_trainer_name, ""},
+                ExitStatus::missing_component);
   planner::ProcessorFacts& facts = *measured;
   const double whole = machine.memory_bytes.value_or(0);
   facts.memory_bytes = std::min(whole, machine.memory_limit_bytes.value_or(whole));

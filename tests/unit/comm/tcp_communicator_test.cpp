@@ -36,7 +36,8 @@ std::vector<std::string> run_ranks(int size, const std::function<void(Communicat
       try {
         const RendezvousSettings settings = rendezvous_of(rank, size, port);
         const auto ranks = make_tcp_communicator(
-            rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings), [](const auto&) {});
+            rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings),
+            [](const auto&) {});
         body(*ranks);
       } catch (const std::exception& error) {
         errors[static_cast<size_t>(rank)] = error.what();
@@ -175,7 +176,7 @@ TEST(TcpCommunicator, WaitingForOneThatIsDoneIsAnError) {
     if (ranks.rank() == 1) ranks.start_receive(comm_buffer(&value, 1), 0, 0)->wait();
   });
   EXPECT_EQ(errors[0], "");
-  EXPECT_TRUE(says(errors[1], "rank 0 ended its work while this rank still") || says(errors[1], "has ended already"))
+  EXPECT_TRUE(says(errors[1], "rank 0 finished while this rank still") || says(errors[1], "has already ended"))
       << errors[1];
 }
 
@@ -187,7 +188,7 @@ TEST(TcpCommunicator, MessagesOfAnotherLengthAreAnError) {
       if (ranks.rank() == 1) ranks.start_receive(comm_buffer(values.data(), count + 1), 0, 0)->wait();
       ranks.barrier();
     });
-    EXPECT_TRUE(says(errors[1], "bytes where this rank wants")) << errors[1];
+    EXPECT_TRUE(says(errors[1], "bytes, but this rank expects")) << errors[1];
   }
 }
 
@@ -219,7 +220,8 @@ TEST(FailureDetector, TellsOfALostRankWhereNobodyWaits) {
   for (int rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] {
       const RendezvousSettings settings = rendezvous_of(rank, 3, port);
-      ConnectedRanks met = rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings);
+      ConnectedRanks met =
+          rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings);
       const auto at = static_cast<size_t>(rank);
       const auto on_loss = [&, at](const std::string& sentence) {
         told[at] = sentence;
@@ -241,7 +243,8 @@ TEST(FailureDetector, SaysNothingOfRanksThatAreDone) {
   for (int rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] {
       const RendezvousSettings settings = rendezvous_of(rank, 3, port);
-      ConnectedRanks met = rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings);
+      ConnectedRanks met =
+          rank == 0 ? rendezvous_as_first(std::move(listener), settings) : rendezvous_as_other(settings);
       FailureDetector detector(
           std::move(met.controls), [&](const std::string&) { ++losses; }, 0.01);
       std::this_thread::sleep_for(std::chrono::milliseconds(100 * (rank + 1)));

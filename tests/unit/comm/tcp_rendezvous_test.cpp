@@ -72,7 +72,8 @@ TEST(Rendezvous, BringsAllRanksTogether) {
     std::vector<std::thread> threads;
     for (int rank = k_ranks - 1; rank > 0; --rank)
       threads.emplace_back([&, rank] {
-        others[static_cast<size_t>(rank)] = outcome_of([&] { return rendezvous_as_other(settings_of(rank, k_ranks, port)); });
+        others[static_cast<size_t>(rank)] =
+            outcome_of([&] { return rendezvous_as_other(settings_of(rank, k_ranks, port)); });
       });
     for (std::thread& thread : threads) thread.join();
   });
@@ -92,10 +93,10 @@ TEST(Rendezvous, NamesTheRanksThatDidNotCome) {
   const Outcome first = outcome_of_first(settings_of(0, 4, 0, 1), [&](int port) {
     second = outcome_of([&] { return rendezvous_as_other(settings_of(2, 4, port, 1)); });
   });
-  EXPECT_TRUE(holds(first.error, "2 of 4 ranks did not come within 1 s: ranks 1, 3")) << first.error;
+  EXPECT_TRUE(holds(first.error, "2 of 4 ranks did not join within 1 s: ranks 1, 3")) << first.error;
   EXPECT_TRUE(holds(first.error, "127.0.0.1:")) << first.error;
   EXPECT_TRUE(holds(first.error, "TPRIMAT_RENDEZVOUS_TIMEOUT")) << first.error;
-  EXPECT_TRUE(holds(second.error, "2 of 4 ranks did not come; the first of them is rank 1")) << second.error;
+  EXPECT_TRUE(holds(second.error, "2 of 4 ranks did not join; the first missing one is rank 1")) << second.error;
 }
 
 TEST(Rendezvous, WhereRankZeroIsNotEndsInTime) {
@@ -122,7 +123,8 @@ TEST(Rendezvous, AnotherProgramAtThePortIsNotRankZero) {
     while (!done)
       if (const auto peer = accept_connection(listener)) say_bytes(*peer, std::string(200, 'x'));
   });
-  const Outcome alone = outcome_of([&] { return rendezvous_as_other(settings_of(1, 2, own_address(listener).port, 1)); });
+  const Outcome alone =
+      outcome_of([&] { return rendezvous_as_other(settings_of(1, 2, own_address(listener).port, 1)); });
   done = true;
   server.join();
   EXPECT_TRUE(holds(alone.error, "is not rank 0 of this training")) << alone.error;
@@ -175,7 +177,7 @@ TEST(Rendezvous, RefusesWhoDoesNotBelongToIt) {
   ASSERT_EQ(refused.size(), 3u);
   EXPECT_TRUE(holds(refused[0], "another run")) << refused[0];
   EXPECT_TRUE(holds(refused[1], "rank 0 was started as one of 3 ranks, this one as one of 4")) << refused[1];
-  EXPECT_TRUE(holds(refused[2], "another process has come as rank 1")) << refused[2];
+  EXPECT_TRUE(holds(refused[2], "another process has joined as rank 1")) << refused[2];
 }
 
 // A process that says a hello of its own making.
@@ -240,7 +242,7 @@ TEST_P(RendezvousOfThree, ARankThatLeavesEndsItForAll) {
     EXPECT_EQ(third.error, "");
     good.join();
   });
-  EXPECT_TRUE(holds(first.error, "rank 2 came and left again")) << first.error;
+  EXPECT_TRUE(holds(first.error, "rank 2 joined and left again")) << first.error;
   EXPECT_TRUE(holds(second.error, "rank 0 left the rendezvous")) << second.error;
 }
 
@@ -305,7 +307,7 @@ TEST(ListenAt, APortThatIsTakenIsNamed) {
                 static_cast<uint16_t>(port));
       ADD_FAILURE() << "was taken twice";
     } catch (const Error& error) {
-      EXPECT_TRUE(holds(error.what(), "cannot listen at port " + std::to_string(port))) << error.what();
+      EXPECT_TRUE(holds(error.what(), "cannot listen on port " + std::to_string(port))) << error.what();
       EXPECT_TRUE(holds(error.what(), "MASTER_PORT")) << error.what();
     }
 }

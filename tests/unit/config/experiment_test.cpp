@@ -72,7 +72,7 @@ TEST_F(Example, SetsThePlatformsUp) {
 TEST_F(Example, WarnsOfWhatIsDoubtful) {
   const std::vector<Problem> warnings = config_.load().warnings;
   for (const char* part : {"nvidia_h100.peak_tflops_fp8 is 989 TFLOP/s", "nvidia_h100.peak_tflops_fp16 is 494 TFLOP/s",
-                           "(it is the peak of bf16)", "amd_mi300x.peak_tflops_fp8 is 653 TFLOP/s",
+                           "(that is the bf16 peak)", "amd_mi300x.peak_tflops_fp8 is 653 TFLOP/s",
                            "amd_mi300x.peak_tflops_fp16 is 653 TFLOP/s", "precision differs: fp8 on nvd, bf16 on amd",
                            "activation_checkpointing differs: true on nvd, false on amd"})
     EXPECT_TRUE(mention(warnings, part)) << part << "\n" << print(warnings);
@@ -103,7 +103,7 @@ TEST_F(Example, FourDevicesAreRefusedWithALayoutThatPasses) {
   config_.environment["CONFIG_NVD_NUM_GPUS"] = "4";
   const std::vector<Problem> errors = config_.errors();
   EXPECT_EQ(errors.size(), 2u) << print(errors);
-  EXPECT_TRUE(mention(errors, "a layout that passes: {TP: 4, PP: 1, DP: 1, GA: 128}"));
+  EXPECT_TRUE(mention(errors, "a valid layout: {TP: 4, PP: 1, DP: 1, GA: 128}"));
 }
 
 TEST(Configs, EveryOneInTheFolderIsSound) {
@@ -151,11 +151,11 @@ TEST(Choices, AreListedWhenOneIsUnknown) {
     return "no error";
   };
   EXPECT_EQ(message_of(Platform::nvd, "lama", "mine"),
-            "'lama' is no model of this configuration; the choices are llama\n  did you mean 'llama'?");
+            "'lama' is not a model in this configuration; the choices are llama\n  did you mean 'llama'?");
   EXPECT_EQ(message_of(Platform::cpu, "llama", "mine"),
-            "'cpu' is no platform of this configuration; the choices are nvd, amd");
+            "'cpu' is not a platform in this configuration; the choices are nvd, amd");
   EXPECT_EQ(message_of(Platform::amd, "llama", "other"),
-            "'other' is no strategy for llama on amd of this configuration; the choices are mine");
+            "'other' is not a strategy for llama on amd in this configuration; the choices are mine");
   EXPECT_EQ(message_of(Platform::amd, "llama", "mine"), "no error");
 }
 
@@ -164,7 +164,7 @@ TEST(Prices, AreScaledToTheDevicesInUse) {
       ConfigCase{eight_devices("benchmarking: {enhanced_metrics: {cloud_costs: {amd_mi300x_4gpu_per_hour: 10}}}\n")}
           .load();
   EXPECT_EQ(loaded.experiment.platforms.at(Platform::amd).usd_per_hour, 20.0);
-  EXPECT_TRUE(mention(loaded.warnings, "the price is for 4 devices, the training uses 8"));
+  EXPECT_TRUE(mention(loaded.warnings, "the price is for 4 devices, but the training uses 8"));
   EXPECT_EQ(loaded.experiment.platforms.at(Platform::nvd).usd_per_hour, std::nullopt);
 }
 
@@ -172,7 +172,7 @@ TEST(Prices, OfADeviceThatIsNotHereAreAWarning) {
   const LoadedExperiment loaded =
       ConfigCase{eight_devices("benchmarking: {enhanced_metrics: {cloud_costs: {nvidia_b200_8gpu_per_hour: 50}}}\n")}
           .load();
-  EXPECT_TRUE(mention(loaded.warnings, "no platform here has that device"));
+  EXPECT_TRUE(mention(loaded.warnings, "no configured platform has that device"));
 }
 
 TEST(Models, AContradictionToTheCatalogueIsAWarning) {

@@ -55,7 +55,7 @@ TEST(LaunchKeys, MistakesAreNamed) {
   EXPECT_TRUE(mention(errors("{launcher: slrum}"), "local, mpi, slurm, docker"));
   EXPECT_TRUE(mention(errors("{slurm: {partitoin: gpu}}"), "did you mean 'partition'?"));
   EXPECT_TRUE(mention(errors("{slurm: {time: soon}}"), "launch.slurm.time must be minutes"));
-  EXPECT_TRUE(mention(errors("{slurm: {account: \"a\\nb\"}}"), "launch.slurm.account holds a line break"));
+  EXPECT_TRUE(mention(errors("{slurm: {account: \"a\\nb\"}}"), "launch.slurm.account contains a line break"));
   EXPECT_TRUE(mention(errors("{nodes: 0}"), "launch.nodes"));
   EXPECT_TRUE(mention(errors("{master_port: 70000}"), "launch.master_port"));
 }

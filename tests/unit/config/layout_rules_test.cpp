@@ -40,12 +40,12 @@ TEST(LayoutRules, EveryBrokenRuleIsASentenceWithItsNumbers) {
     return rules.size() == 1 ? rules[0] : std::to_string(rules.size()) + " rules";
   };
   EXPECT_EQ(only(list_broken_rules(task(), sizes(4, 2, 2))),
-            "TP 4 x PP 2 x DP 2 x CP 1 = 16 is not the number of devices 8");
+            "TP 4 x PP 2 x DP 2 x CP 1 = 16 does not match the number of devices 8");
   EXPECT_EQ(only(list_broken_rules(task(), sizes(8, 1, 1))), "TP 8 does not divide the 28 attention heads");
   ModelSpec wide = qwen();
   wide.ffn_hidden_size = 7 * 4096;
   EXPECT_EQ(only(list_broken_rules({wide, 7, 1, 128, 2048}, sizes(7, 1, 1))),
-            "TP 7 neither divides the 4 KV heads nor is a multiple of them");
+            "TP 7 is neither a divisor nor a multiple of the 4 KV heads");
   EXPECT_EQ(only(list_broken_rules(task(), sizes(1, 8, 1))), "PP 8 x VP 1 = 8 does not divide the 28 layers");
   EXPECT_EQ(only(list_broken_rules(task(), sizes(4, 1, 2, 1, 2))), "VP 2 needs PP above 1");
   ParallelSpec ends = sizes(1, 8, 1);
@@ -66,7 +66,7 @@ TEST(LayoutRules, AnInterleavedPipelineTakesMicroBatchesByStages) {
   EXPECT_TRUE(list_broken_rules({qwen(), 4, 1, 8, 2048}, sizes(1, 4, 1, 1, 7)).empty());
   EXPECT_TRUE(list_broken_rules({qwen(), 4, 1, 6, 2048}, sizes(1, 4, 1)).empty());
   EXPECT_EQ(list_broken_rules({qwen(), 4, 1, 6, 2048}, sizes(1, 4, 1, 1, 7)),
-            std::vector<std::string>{"VP 7 interleaves the stages, which needs PP 4 to divide GA 6"});
+            std::vector<std::string>{"interleaving with VP 7 needs PP 4 to divide GA 6"});
 }
 
 TEST(LayoutRules, SequenceParallelSplitsTheTokensOfAMicroBatch) {
@@ -75,7 +75,8 @@ TEST(LayoutRules, SequenceParallelSplitsTheTokensOfAMicroBatch) {
   EXPECT_TRUE(list_broken_rules({qwen(), 4, 2, 8, 1026}, layout).empty());
   EXPECT_EQ(list_broken_rules({qwen(), 4, 1, 8, 1026}, layout),
             std::vector<std::string>{
-                "SP splits the MBS 1 x SL 1026 / CP 1 = 1026 tokens of a micro batch, which TP 4 does not divide"});
+                "SP splits the MBS 1 x SL 1026 / CP 1 = 1026 tokens of a micro-batch, which are not divisible by "
+                "TP 4"});
 }
 
 TrainSpec training_of(const LayoutTask& task, const ParallelSpec& layout) {
@@ -126,15 +127,15 @@ TEST(LayoutRules, EverySuggestionPasses) {
 }
 
 TEST(LayoutRules, SuggestsTheNearestLayout) {
-  EXPECT_EQ(suggest_layout(task(), sizes(4, 2, 2)), "a layout that passes: {TP: 4, PP: 2, DP: 1, GA: 128}");
-  EXPECT_EQ(suggest_layout(task(), sizes(8, 1, 1)), "a layout that passes: {TP: 4, PP: 1, DP: 2, GA: 64}");
+  EXPECT_EQ(suggest_layout(task(), sizes(4, 2, 2)), "a valid layout: {TP: 4, PP: 2, DP: 1, GA: 128}");
+  EXPECT_EQ(suggest_layout(task(), sizes(8, 1, 1)), "a valid layout: {TP: 4, PP: 1, DP: 2, GA: 64}");
 }
 
 TEST(LayoutRules, SuggestsAnotherBatchWhenThatIsWhatIsWrong) {
   LayoutTask small = task(11);
   small.global_batch_size = 100;
   EXPECT_EQ(suggest_layout(small, sizes(1, 1, 11)),
-            "with global_batch_size: 110, a layout that passes: {TP: 1, PP: 1, DP: 11, GA: 10}");
+            "with global_batch_size: 110, a valid layout: {TP: 1, PP: 1, DP: 11, GA: 10}");
 }
 
 TEST(StateBytes, FollowFromTheCount) {

@@ -53,13 +53,13 @@ TEST(TrainingKeys, SlipsAreNamedWithTheirPlace) {
   EXPECT_EQ(only_error({"training:\n  anomalies: {not_finite: record}\n"}),
             "config.yaml:2:27: training.anomalies.not_finite must be one of stop, skip, got 'record'");
   EXPECT_EQ(only_error({"training:\n  anomalies: {spike_factor: 0.5}\n"}),
-            "config.yaml:2:29: training.anomalies.spike_factor must be 0 or above 1, got 0.5\n"
-            "  a loss above this times its running mean is a spike");
+            "config.yaml:2:29: training.anomalies.spike_factor must be 0 or above 1, got 0.5\n  a loss above this "
+            "multiple of its running mean is a spike");
   EXPECT_EQ(only_error({"training:\n  evaluation: {intervall: 5}\n"}),
             "config.yaml:2:16: unknown key 'intervall' in training.evaluation\n  did you mean 'interval'?");
   EXPECT_EQ(only_error({"training:\n  precision: {loss_scale: {initial: 2, minimum: 4}}\n"}),
-            "config.yaml:2:49: training.precision.loss_scale.minimum 4 is above initial 2\n"
-            "  the scale begins at initial and falls to minimum at most");
+            "config.yaml:2:49: training.precision.loss_scale.minimum 4 is above initial 2\n  lower minimum: the scale "
+            "starts at initial and never falls below minimum");
   EXPECT_NE(only_error({"platform_optimizations:\n  cpu: {recompute: ful}\n"}).find("did you mean 'full'?"),
             std::string::npos);
   EXPECT_NE(only_error(with({"training.precision.loss_scale.window=0"})).find("must be between 1 and"),
@@ -68,7 +68,7 @@ TEST(TrainingKeys, SlipsAreNamedWithTheirPlace) {
 
 TEST(Anomalies, ASpikeThatCannotBeFoundIsAWarning) {
   EXPECT_TRUE(
-      mention(with({"training.anomalies.spike=stop"}).load().warnings, "spike_factor is 0: no loss is a spike"));
+      mention(with({"training.anomalies.spike=stop"}).load().warnings, "spike_factor 0 disables spike detection"));
   EXPECT_TRUE(with({"training.anomalies.spike=stop", "training.anomalies.spike_factor=2"}).load().warnings.empty());
 }
 
@@ -94,8 +94,8 @@ TEST(Warmup, AFractionFollowsTheStepsOfAnOverride) {
 TEST(Warmup, IsStatedOnceOnly) {
   ConfigCase config{"training:\n  optimizer:\n    warmup_steps: 5\n    warmup_fraction: 0.1\n"};
   EXPECT_EQ(only_error(config),
-            "config.yaml:4:22: training.optimizer.warmup_fraction and warmup_steps are both stated\n"
-            "  keep one of them; warmup_steps stands at config.yaml:3:19");
+            "config.yaml:4:22: training.optimizer.warmup_fraction and warmup_steps are both set\n  keep one of them; "
+            "warmup_steps is set at config.yaml:3:19");
   config.text = "training: {optimizer: {warmup_fraction: 0.1}}\n";
   config.overrides = {"training.optimizer.warmup_steps=7"};
   EXPECT_EQ(spec_of(config).optimizer.warmup_steps, 7);
@@ -111,17 +111,17 @@ TEST(Split, IsUpToThreeWeights) {
   for (const char* good : {"949,50,1", "100", "9, 1", "0.5,0.5"})
     EXPECT_EQ(spec_of(with({std::string("training.data.split=") + good})).data.split, good);
   for (const char* bad : {"1,2,3,4", "1,,2", "1,", "-1,2", "a", "0,0,0", "1;2", "nan", "inf"})
-    EXPECT_NE(only_error(with({std::string("training.data.split=") + bad})).find("up to three weights"),
+    EXPECT_NE(only_error(with({std::string("training.data.split=") + bad})).find("up to three comma-separated weights"),
               std::string::npos)
         << bad;
-  EXPECT_NE(only_error(with({"training.data.split=0,1"})).find("leaves nothing to training"), std::string::npos);
+  EXPECT_NE(only_error(with({"training.data.split=0,1"})).find("leaves no training data"), std::string::npos);
 }
 
 TEST(Evaluation, NeedsValidationData) {
   ConfigCase config = with({"training.evaluation.interval=5"});
   EXPECT_TRUE(config.errors().empty());  // synthetic tokens have every split
   config.overrides.push_back("models.llama.dataset_path=/d/x");
-  EXPECT_NE(only_error(config).find("leaves nothing of models.llama.dataset_path to validation"), std::string::npos);
+  EXPECT_NE(only_error(config).find("leaves no validation data in models.llama.dataset_path"), std::string::npos);
   config.overrides.push_back("training.data.split=9,1");
   EXPECT_TRUE(config.errors().empty());
 }
@@ -230,7 +230,7 @@ TEST(ZeroStage, DecidesWhetherTheStateFits) {
   config.overrides = {"parallelism.mine.llama.nvd={TP: 1, DP: 8}"};
   EXPECT_TRUE(mention(config.load().warnings, "zero_stage: 3"));
   config.overrides = {"parallelism.mine.llama.nvd={TP: 1, DP: 8, ZeRO: 1}"};
-  EXPECT_FALSE(mention(config.load().warnings, "before any activation"));
+  EXPECT_FALSE(mention(config.load().warnings, "before activations"));
 }
 
 TEST(Settings, OfEveryTrainingKeyLoadAgain) {

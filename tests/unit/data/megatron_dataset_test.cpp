@@ -266,8 +266,8 @@ TEST(MegatronIndex, RefusesEveryDamage) {
   EXPECT_NE(complaint(42, int32_t{11}).find("sequence 2"), std::string::npos);
   EXPECT_NE(complaint(54, int64_t{-4}).find("(at byte 54)"), std::string::npos);
   EXPECT_NE(complaint(54, int64_t{1} << 62).find("has 60 bytes"), std::string::npos);
-  EXPECT_NE(complaint(70, int64_t{1}).find("document border 0"), std::string::npos);
-  EXPECT_NE(complaint(78, int64_t{4}).find("document border 1"), std::string::npos);
+  EXPECT_NE(complaint(70, int64_t{1}).find("document boundary 0"), std::string::npos);
+  EXPECT_NE(complaint(78, int64_t{4}).find("document boundary 1"), std::string::npos);
   EXPECT_NE(complaint(94, int64_t{2}).find("the documents hold 2"), std::string::npos);
 }
 

@@ -19,7 +19,7 @@ TEST(GpuChecks, FindNothingWrongWithASoundGpu) {
   EXPECT_EQ(worst_of(check_drivers(facts)), MachineSeverity::ok);
   EXPECT_TRUE(
       find_finding(check_gpus(facts), "NVIDIA H100 80GB HBM3, 80.00 GB, limit 700 W, clock now 345 MHz of 1980 MHz"));
-  EXPECT_TRUE(find_finding(check_gpus(facts), "31 C, is slowed down at 89 C"));
+  EXPECT_TRUE(find_finding(check_gpus(facts), "31 C, slowdown at 89 C"));
   EXPECT_TRUE(find_finding(check_drivers(facts), "driver 550.54.15 (nvml)"));
 }
 
@@ -27,12 +27,12 @@ std::vector<GpuCase> cases_of_health() {
   return {
       {[](GpuCondition& g) { g.state.uncorrected_errors = 3; }, "3 uncorrected memory errors", MachineSeverity::broken,
        "nvidia-smi --gpu-reset -i 0"},
-      {[](GpuCondition& g) { g.state.ecc = false; }, "error correction (ECC) is off", MachineSeverity::note, "-e 1"},
+      {[](GpuCondition& g) { g.state.ecc = false; }, "ECC is off", MachineSeverity::note, "-e 1"},
       {[](GpuCondition& g) { g.state.now.throttle = k_throttle_thermal | k_throttle_hardware; },
-       "the clock is held down now: thermal, hardware", MachineSeverity::warning, "cooling"},
-      {[](GpuCondition& g) { g.state.now.throttle = k_throttle_set; }, "held down now: clock_set",
+       "the clock is throttled now: thermal, hardware", MachineSeverity::warning, "cooling"},
+      {[](GpuCondition& g) { g.state.now.throttle = k_throttle_set; }, "throttled now: clock_set",
        MachineSeverity::note, "-rgc"},
-      {[](GpuCondition& g) { g.state.now.throttle = k_throttle_power; }, "its power limit", MachineSeverity::note, ""},
+      {[](GpuCondition& g) { g.state.now.throttle = k_throttle_power; }, "(power limit)", MachineSeverity::note, ""},
       {[](GpuCondition& g) { g.state.now.temperature_celsius = 85.0; }, "85 C", MachineSeverity::warning, "cool"},
   };
 }
@@ -46,12 +46,12 @@ std::vector<GpuCase> cases_of_set_up() {
       {[](GpuCondition& g) {
          g.holders = {{"nvml", Platform::nvd, 0, 4711, "python3", 3e9}};
        },
-       "used by others: process 4711 (python3) on GPU 0, 3.00 GB", MachineSeverity::warning, "another GPU"},
-      {[](GpuCondition& g) { g.state.now.utilisation = 0.5; }, "busy to 50 %", MachineSeverity::warning, "who"},
+       "in use by process 4711 (python3) on GPU 0, 3.00 GB", MachineSeverity::warning, "another GPU"},
+      {[](GpuCondition& g) { g.state.now.utilisation = 0.5; }, "50 % busy", MachineSeverity::warning, "who"},
       {[](GpuCondition& g) { g.state.now.memory_used_bytes = 9e9; }, "9.00 GB of its memory", MachineSeverity::note,
        ""},
       {[](GpuCondition& g) { g.state.notes = {"energy counter: no permission"}; },
-       "not told: energy counter: no permission", MachineSeverity::note, ""},
+       "not reported: energy counter: no permission", MachineSeverity::note, ""},
   };
 }
 
@@ -85,7 +85,7 @@ TEST(DriverChecks, APlatformThatWasAskedForIsMissing) {
   EXPECT_EQ(worst_of(check_drivers(facts)), MachineSeverity::ok);
   for (const Platform platform : {Platform::nvd, Platform::amd}) {
     facts.request.platform = platform;
-    const auto found = find_finding(check_drivers(facts), "there is no");
+    const auto found = find_finding(check_drivers(facts), "the management library finds no");
     ASSERT_TRUE(found);
     EXPECT_EQ(found->severity, MachineSeverity::missing);
     EXPECT_NE(found->remedy.find("apt-get install"), std::string::npos);

@@ -23,10 +23,9 @@ std::vector<HostCase> cases_of_processor_load() {
   return {
       {check_processor, [](DoctorFacts& f) { f.host.busy_share = 0.5; }, "4.0 of 8 hardware threads busy",
        MachineSeverity::warning, "top"},
-      {check_processor, [](DoctorFacts& f) { f.host.stolen_share = 0.07; }, "7.0 % of the processor time",
+      {check_processor, [](DoctorFacts& f) { f.host.stolen_share = 0.07; }, "7.0 % of the CPU time",
        MachineSeverity::warning, "machine"},
-      {check_processor, [](DoctorFacts& f) { f.host.load = 20.0; }, "20.0 processes wanted to run",
-       MachineSeverity::note, ""},
+      {check_processor, [](DoctorFacts& f) { f.host.load = 20.0; }, "load average 20.0", MachineSeverity::note, ""},
   };
 }
 
@@ -34,7 +33,7 @@ std::vector<HostCase> cases_of_processor_settings() {
   return {
       {check_processor, [](DoctorFacts& f) { f.host.governors.push_back("powersave"); },
        "frequency governor: performance, powersave", MachineSeverity::warning, "cpupower"},
-      {check_processor, [](DoctorFacts& f) { f.host.governors.clear(); }, "governor is not told", MachineSeverity::note,
+      {check_processor, [](DoctorFacts& f) { f.host.governors.clear(); }, "governor: unknown", MachineSeverity::note,
        ""},
       {check_processor, [](DoctorFacts& f) { f.host.turbo = true; }, "turbo is on", MachineSeverity::note, "spread"},
       {check_processor, [](DoctorFacts& f) { f.host.smt = true; }, "SMT", MachineSeverity::note, ""},
@@ -45,15 +44,15 @@ std::vector<HostCase> cases_of_processor_settings() {
          f.machine.numa_nodes = 2;
          f.host.numa_balancing = true;
        },
-       "2 memory domains", MachineSeverity::warning, "kernel.numa_balancing=0"},
+       "2 NUMA nodes", MachineSeverity::warning, "kernel.numa_balancing=0"},
   };
 }
 
 std::vector<HostCase> cases_of_memory() {
   return {
-      {check_memory, [](DoctorFacts& f) { f.host.available_memory_bytes = 1e9; }, "1.00 GB can be had",
+      {check_memory, [](DoctorFacts& f) { f.host.available_memory_bytes = 1e9; }, "1.00 GB available",
        MachineSeverity::warning, "memory"},
-      {check_memory, [](DoctorFacts& f) { f.host.swap_used_bytes = 3e9; }, "3.00 GB are swapped out",
+      {check_memory, [](DoctorFacts& f) { f.host.swap_used_bytes = 3e9; }, "3.00 GB swapped out",
        MachineSeverity::warning, "swapoff"},
       {check_memory, [](DoctorFacts& f) { f.machine.transparent_huge_pages = "never"; }, "huge pages are off",
        MachineSeverity::note, "madvise"},
@@ -62,11 +61,11 @@ std::vector<HostCase> cases_of_memory() {
 
 std::vector<HostCase> cases_of_storage() {
   return {
-      {check_storage, [](DoctorFacts& f) { f.output.free_bytes = 1e6; }, "0.00 GB are free", MachineSeverity::broken,
+      {check_storage, [](DoctorFacts& f) { f.output.free_bytes = 1e6; }, "0.00 GB free", MachineSeverity::broken,
        "--output"},
-      {check_storage, [](DoctorFacts& f) { f.output.free_bytes = 1e9; }, "1.00 GB are free", MachineSeverity::warning,
+      {check_storage, [](DoctorFacts& f) { f.output.free_bytes = 1e9; }, "1.00 GB free", MachineSeverity::warning,
        "free some space"},
-      {check_storage, [](DoctorFacts& f) { f.output.writable = false; }, "/data cannot be written",
+      {check_storage, [](DoctorFacts& f) { f.output.writable = false; }, "/data is not writable",
        MachineSeverity::broken, "--output"},
       {check_storage, [](DoctorFacts& f) { f.host.shared_memory_free_bytes = 64e6; }, "/dev/shm",
        MachineSeverity::warning, "--shm-size"},
@@ -94,7 +93,7 @@ std::vector<HostCase> cases_of_system() {
        MachineSeverity::note, ""},
       {check_system, [](DoctorFacts& f) { f.machine.container = "docker"; }, "inside a container (docker)",
        MachineSeverity::note, ""},
-      {check_system, [](DoctorFacts& f) { f.host.clock_source = "hpet"; }, "the clock is hpet",
+      {check_system, [](DoctorFacts& f) { f.host.clock_source = "hpet"; }, "clock source hpet",
        MachineSeverity::warning, "tsc"},
   };
 }

@@ -239,7 +239,7 @@ TEST(GpuMatmul, Fp32InPlaceOfTf32IsSaidOnce) {
     product.compare();
   }
   ASSERT_EQ(kernel_report().warnings.size(), 1u);
-  EXPECT_NE(kernel_report().warnings[0].find("products of fp32 run in fp32, not in tf32"), std::string::npos);
+  EXPECT_NE(kernel_report().warnings[0].find("fp32 products run in fp32, not in tf32"), std::string::npos);
 }
 
 TEST(GpuMatmul, TakesTheFastestCandidateAndAsksOnce) {

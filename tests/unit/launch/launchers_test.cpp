@@ -213,13 +213,13 @@ TEST_F(LauncherTest, TheNodeScriptFindsTheFirstHost) {
 TEST_F(LauncherTest, MpirunNeedsToKnowItsNodes) {
   request_.launch.launcher = Launcher::mpi;
   request_.launch.nodes = 2;
-  EXPECT_NE(refusal(Framework::fsdp).find("nothing says which 2 nodes"), std::string::npos);
+  EXPECT_NE(refusal(Framework::fsdp).find("no host names are given for the 2 nodes"), std::string::npos);
   request_.launch.mpi.hostfile = (folder_ / "hosts").string();
   EXPECT_NE(refusal(Framework::fsdp).find("hosts"), std::string::npos);
   write_file_atomically(folder_ / "hosts", "# rack 3\n\n node7 slots=8\nnode8 slots=8\n");
   EXPECT_NE(file_of(plan(Framework::fsdp), "start_node.sh").find("MASTER_ADDR=node7 "), std::string::npos);
   write_file_atomically(folder_ / "hosts", "# nothing\n");
-  EXPECT_NE(refusal(Framework::fsdp).find("names no host"), std::string::npos);
+  EXPECT_NE(refusal(Framework::fsdp).find("contains no host"), std::string::npos);
   request_.launch.mpi.hostfile.clear();
   const TemporaryVariable job("SLURM_JOB_ID", "7");
   EXPECT_EQ(refusal(Framework::fsdp), "");

@@ -95,7 +95,7 @@ TEST(CheckpointDamage, FilesOfTwoCheckpointsDoNotMix) {
   const fs::path one = write_two_ranks(folder.path(), 1), two = write_two_ranks(folder.path(), 2);
   const std::string name = rank_file_name(1, 2, 0);
   fs::copy_file(one / name, two / name, fs::copy_options::overwrite_existing);
-  EXPECT_ERROR_WITH("not the file that the manifest was written for", CheckpointReader{two});
+  EXPECT_ERROR_WITH("not the file that the manifest lists", CheckpointReader{two});
 }
 
 TEST(CheckpointDamage, IsNamedAndTheOneBeforeIsUsed) {

@@ -143,7 +143,7 @@ TEST(Checkpoint, ExportRefusesAStateThatDoesNotFit) {
     test::write_sample_checkpoint({folder.path(), 3}, divisible_model(), {1, 1}, state);
     export_checkpoint_to_hugging_face(step_folder(folder.path(), 3), {folder / "model"});
   };
-  EXPECT_ERROR_WITH("which model", exported(Json::object()));
+  EXPECT_ERROR_WITH("does not name its model", exported(Json::object()));
   TrainSpec spec;
   spec.model = test::tiny_llama();
   EXPECT_ERROR_WITH("holds no weight", exported(Json{{k_state_spec, train_spec_to_json(spec)}}));

@@ -118,7 +118,7 @@ TEST(HuggingFace, NamesAllThatDoesNotFit) {
     if (tensor.name == "lm_head.weight") tensor.shape = {24, 31};
   write_safetensors_folder({folder / "m"}, tensors, zeros);
   EXPECT_ERROR_WITH("no tensor 'model.norm.weight'", HuggingFaceWeights(folder / "m", model));
-  EXPECT_ERROR_WITH("'model.layers.7.mlp.up_proj.weight' belongs to no", HuggingFaceWeights(folder / "m", model));
+  EXPECT_ERROR_WITH("'model.layers.7.mlp.up_proj.weight' matches no weight", HuggingFaceWeights(folder / "m", model));
   EXPECT_ERROR_WITH("'lm_head.weight' has the shape [24, 31], but the model needs [31, 24]",
                     HuggingFaceWeights(folder / "m", model));
 }

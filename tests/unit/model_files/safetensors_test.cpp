@@ -57,7 +57,7 @@ TEST(Safetensors, RefusesWhatContradictsItself) {
       {R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,8]})", "impossible shape"},
       {R"({"dtype":"F32","shape":"2","data_offsets":[0,8]})", "not a list"},
       {R"({"dtype":"F4","shape":[2],"data_offsets":[0,8]})", "number format F4"},
-      {R"({"dtype":7,"shape":[2],"data_offsets":[0,8]})", "not a text"},
+      {R"({"dtype":7,"shape":[2],"data_offsets":[0,8]})", "not a string"},
       {R"({"shape":[2],"data_offsets":[0,8]})", "has no dtype"},
       {R"([])", "not described by an object"},
       {R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", "8 bytes of data"}};
@@ -151,7 +151,7 @@ TEST(Safetensors, RefusesAnIndexThatLeavesTheFolderOrLies) {
     write_file_atomically(index, R"({"weight_map":{")" + tensor + R"(":")" + file + R"("}})");
     SafetensorsFolder read(folder / "m");
   };
-  EXPECT_ERROR_WITH("not the name of a file", with("../m/model-00001-of-00002.safetensors", "a"));
+  EXPECT_ERROR_WITH("not a file name", with("../m/model-00001-of-00002.safetensors", "a"));
   EXPECT_ERROR_WITH("no tensor 'z'", with("model-00001-of-00002.safetensors", "z"));
   EXPECT_ERROR_WITH("model-00009", with("model-00009-of-00002.safetensors", "a"));
   EXPECT_ERROR_WITH("neither", SafetensorsFolder(folder / "nothing"));

@@ -7,7 +7,7 @@
 
 #include "model_files/checkpoint_writer.h"
 #include "model_files/whole_weights.h"
-#include "nn/parameters.h"
+#include "parameters/parameters.h"
 #include "spec/model_spec.h"
 #include "text/json.h"
 #include "unit/model_files/sample_models.h"

@@ -8,6 +8,8 @@
 #include <memory>
 #include <random>
 
+#include "nn/initial_values.h"
+
 namespace tprimat::engine {
 namespace {
 

@@ -234,12 +234,11 @@ TEST(OwnResults, AProcessorIsWhatWasMeasuredBeforeItsRun) {
   EXPECT_EQ(seen[0].observed->machine.cores, 1);
   EXPECT_EQ(seen[1].observed->machine.cores, 2);
   disturbed.result.derived.peak->id = "config:auto:bf16";
-  EXPECT_EQ(observe_results({disturbed}, {{"Sample CPU", probe}})[0].missing,
-            "a machine that the planner does not know")
+  EXPECT_EQ(observe_results({disturbed}, {{"Sample CPU", probe}})[0].missing, "a machine unknown to the planner")
       << "a probe of two threads says nothing of one";
   disturbed.result.environment["cpu_threads_used"] = "2";
   EXPECT_EQ(observe_results({disturbed}, {{"Sample CPU", probe}})[0].observed->machine.peak_16, 900e9);
-  EXPECT_EQ(observe_results({disturbed}, {})[0].missing, "a machine that the planner does not know");
+  EXPECT_EQ(observe_results({disturbed}, {})[0].missing, "a machine unknown to the planner");
 }
 
 TEST(OwnResults, WhatAResultDoesNotSayIsNotInvented) {
@@ -248,18 +247,17 @@ TEST(OwnResults, WhatAResultDoesNotSayIsNotInvented) {
     change(named.result);
     return observe_results({named}, {})[0].missing;
   };
-  EXPECT_EQ(missing([](RunResult& r) { r.status = RunStatus::failed; }), "a run that is failed");
-  EXPECT_EQ(missing([](RunResult& r) { r.model_info.shape.reset(); }), "no shape of the model");
+  EXPECT_EQ(missing([](RunResult& r) { r.status = RunStatus::failed; }), "a run with status failed");
+  EXPECT_EQ(missing([](RunResult& r) { r.model_info.shape.reset(); }), "no model shape");
   EXPECT_EQ(missing([](RunResult& r) { r.training_config.global_batch_size.reset(); }), "no batch");
   EXPECT_EQ(missing([](RunResult& r) { r.precision.reset(); }), "no precision");
-  EXPECT_EQ(missing([](RunResult& r) { r.parallelism_config.data_parallel_size = 7; }),
-            "a layout that does not multiply out");
+  EXPECT_EQ(missing([](RunResult& r) { r.parallelism_config.data_parallel_size = 7; }), "an inconsistent layout");
   EXPECT_EQ(missing([](RunResult& r) { r.statistics.reset(); }), "no step time");
   EXPECT_EQ(missing([](RunResult& r) { r.platform = Platform::nvd, r.gpu_info.device_name = "NVIDIA H100 80GB HBM3"; }),
-            "our own trainer on a GPU");
+            "the native trainer on a GPU");
   EXPECT_EQ(missing([](RunResult& r) { r.statistics->median = 0; }), "no step time");
-  EXPECT_EQ(missing([](RunResult& r) { r.precision = Precision::fp8; }), "no peak of fp8 products");
-  EXPECT_EQ(missing([](RunResult& r) { r.framework = Framework::tran; }), "a processor");
+  EXPECT_EQ(missing([](RunResult& r) { r.precision = Precision::fp8; }), "no known fp8 peak");
+  EXPECT_EQ(missing([](RunResult& r) { r.framework = Framework::tran; }), "this framework on a CPU");
 }
 
 TEST(OwnResults, AFitFindsTheProcessorThatMadeThem) {

@@ -39,13 +39,13 @@ TEST(PublishedWorkload, SaysWhyNothingCanBePredicted) {
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tJAX\tfp16\t64\t1\t8\t8\t\t\t13\t\t\t\n"),
             "no such framework in the planner's list");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp8\t64\t1\t8\t8\t\t\t13\t\t\t\n"),
-            "no peak of its precision");
+            "no known peak for its precision");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t64\t1\t\t\t\t\t13\t\t\t\n"), "no layout");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t8\tMegatron-LM\tfp16\t64\t1\t8\t8\t\t\t13\t\t\t\n"),
-            "a layout that does not multiply out");
+            "an inconsistent layout");
   // Sizes whose product would not be held by 64 bits.
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t64\t1\t16777216\t65536\t\t\t13\t\t\t\n"),
-            "a layout that does not multiply out");
+            "an inconsistent layout");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t64\t1\t\t\t\t\t13\t\t\t"
                     "model-parallel size 0\n"),
             "no layout");

@@ -15,7 +15,7 @@ constexpr ExitReason k_exit_one{ExitReason::Kind::exited, 1};
 std::string sentence_of(const ExitReason& exit, const std::string& log) { return explain_failure(exit, log).sentence; }
 
 TEST(Failure, NamesTheCauseBehindAnExitStatus) {
-  EXPECT_EQ(sentence_of(k_exit_one, ""), "exit status 1, without a word");
+  EXPECT_EQ(sentence_of(k_exit_one, ""), "exit status 1, with no output");
   EXPECT_EQ(sentence_of(k_exit_one, "error: loss of step 3 is not finite\nbye\n"),
             "NaN loss: error: loss of step 3 is not finite");
   const std::string norm = "error: the gradient norm is not finite at step 7: it is NaN\n";

@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
               {"slow@0=30", "unlink@15=$TPRIMAT_STEPS", "exit@17=0"},
               k_invalid,
               steps_missing,
-              "stopped after step 17 of 20; the file of step records was removed after step",
+              "stopped after step 17 of 20; the step record file was removed after step",
               17}));
 
 bool warns_of(const std::vector<std::string>& warnings, const std::string& start) {
@@ -263,7 +263,7 @@ TEST_F(Faults, AFileOfStepsThatIsRemovedIsPutBack) {
   const SuiteReport report = run(suite);
   const std::string steps = file_text(suite.runs[1].plan.steps_path);
   EXPECT_EQ(std::count(steps.begin(), steps.end(), '\n'), 20);
-  EXPECT_TRUE(warns_of(report.outcomes[1].warnings, "the file of step records was removed"));
+  EXPECT_TRUE(warns_of(report.outcomes[1].warnings, "the step record file was removed"));
 }
 
 double own_memory_mb() {

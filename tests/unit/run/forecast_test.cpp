@@ -55,7 +55,7 @@ TEST_F(ForecastTest, NoLayoutFitsANutshell) {
   give_memory(1e5);
   const auto problems = find_misfits(plan_suite(experiment_, request_, machine_), machine_, planner_);
   ASSERT_EQ(problems.size(), 1u);
-  EXPECT_NE(problems[0].hint.find("no layout of as many devices fits"), std::string::npos);
+  EXPECT_NE(problems[0].hint.find("no layout on this many devices fits"), std::string::npos);
 }
 
 TEST_F(ForecastTest, OtherProgramsOnAProcessorAreNotPredicted) {
@@ -63,7 +63,7 @@ TEST_F(ForecastTest, OtherProgramsOnAProcessorAreNotPredicted) {
   run.framework = Framework::tran;
   const Forecast one = forecast(run, machine_, planner_);
   EXPECT_FALSE(one.memory);
-  EXPECT_EQ(one.missing, "Hugging Face Transformers on a processor");
+  EXPECT_EQ(one.missing, "Hugging Face Transformers on a CPU");
   run.framework = Framework::deep;
   EXPECT_NE(forecast(run, machine_, planner_).missing, "");
 }
@@ -86,8 +86,7 @@ TEST_F(ForecastTest, OnAGpuTimeAndMemoryArePredicted) {
   EXPECT_GT(*prediction->memory_gb, 3);  // contexts and buffers
   run.setup.device_model = "GTX";
   EXPECT_FALSE(predict(run, machine_, planner_, std::nullopt)->step_time_seconds) << "never invented";
-  EXPECT_NE(predict(run, machine_, planner_, std::nullopt)->not_predicted.value_or("").find("no such GPU"),
-            std::string::npos);
+  EXPECT_EQ(predict(run, machine_, planner_, std::nullopt)->not_predicted, "the step time: the GPU is not in its list");
 }
 
 TEST_F(ForecastTest, OfTheOwnTrainerOnAGpuMemoryAloneIsPredicted) {
@@ -96,7 +95,7 @@ TEST_F(ForecastTest, OfTheOwnTrainerOnAGpuMemoryAloneIsPredicted) {
   const auto prediction = predict(run, machine_, planner_, std::nullopt);
   EXPECT_EQ(prediction->memory_gb, forecast(run, machine_, planner_).memory->total() * 1e-9);
   EXPECT_FALSE(prediction->step_time_seconds);
-  EXPECT_EQ(prediction->not_predicted, "the time of a step: none of tprimat's own trainer was measured on GPUs");
+  EXPECT_EQ(prediction->not_predicted, "the step time: the native trainer was not measured on GPUs");
   run.spec.precision = Precision::tf32;
   EXPECT_TRUE(forecast(run, machine_, planner_).memory);
   run.platform = Platform::cpu;

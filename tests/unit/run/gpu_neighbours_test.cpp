@@ -19,12 +19,12 @@ TEST(GpuNeighbours, AreThoseBeforeAndThoseLeft) {
   EXPECT_TRUE(alone.report(0.0).empty());
   gpu->holders_ = {{999999901, 2e9}, {::getpid(), 1e9}};
   EXPECT_EQ(alone.report(0.0),
-            std::vector<std::string>{"processes that were not there before the run hold memory of the "
-                                     "GPUs after it: process 999999901 on GPU 0, 2.00 GB"});
+            std::vector<std::string>{"new processes still hold GPU memory after the run: process 999999901 on GPU 0, "
+                                     "2.00 GB"});
   EXPECT_EQ(
       GpuNeighbours(libraries, Platform::nvd).report(0.0),
-      std::vector<std::string>{"other processes held memory of the GPUs when the run began, which may have slowed it "
-                               "down: process 999999901 on GPU 0, 2.00 GB"});
+      std::vector<std::string>{"other processes held GPU memory when the run started and may have slowed it down: "
+                               "process 999999901 on GPU 0, 2.00 GB"});
   EXPECT_TRUE(GpuNeighbours(libraries, Platform::cpu).report(0.0).empty());
 }
 

@@ -119,7 +119,7 @@ TEST_F(ProfileTest, ATraceOfAnEarlierRunIsNotThisRuns) {
   run(profile_plan(k_trace));
   const ProfileOutcome outcome = only_profile(run(profile_plan("")));
   EXPECT_EQ(outcome.status, RunStatus::failed);
-  EXPECT_NE(outcome.reason->find("left no trace"), std::string::npos) << *outcome.reason;
+  EXPECT_NE(outcome.reason->find("wrote no trace"), std::string::npos) << *outcome.reason;
   EXPECT_FALSE(fs::exists(output_ / "profile_cpu_gpt_single_summary.json"));
 }
 

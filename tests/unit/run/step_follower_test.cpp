@@ -36,7 +36,7 @@ TEST(StepFollower, ReadsAFileThatGrows) {
   EXPECT_TRUE(follower.read_new(10.0));
   ASSERT_EQ(follower.steps().size(), 3u);
   EXPECT_EQ(follower.steps()[2].time_seconds, 9.0);
-  EXPECT_EQ(follower.damage(), "the file of step records was cut short after step 2; what had been read is kept");
+  EXPECT_EQ(follower.damage(), "the step record file was cut short after step 2; records read before that are kept");
   std::filesystem::remove(path);
 }
 

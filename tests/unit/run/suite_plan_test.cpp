@@ -85,7 +85,7 @@ TEST_F(SuitePlanTest, NoOutputOverwritesAnother) {
   EXPECT_EQ(refusal("{model}.json", "{model}.log"), "");
   const std::string same = refusal("train.log", "train.log");
   EXPECT_NE(same.find("the result of native gpt on cpu, strategy single and the log of native gpt on cpu, strategy "
-                      "single would be the same file /nowhere/out/train.log"),
+                      "single would share the file /nowhere/out/train.log"),
             std::string::npos)
       << same;
   EXPECT_NE(refusal("{model}.json", "runs"), "");
@@ -164,7 +164,7 @@ TEST_F(SuitePlanTest, RefusesWhatItDoesNotKnow) {
   request_ = {};
   request_.platform = Platform::amd;
   EXPECT_EQ(status_of_error([&] { plan(); }, text), ExitStatus::usage);
-  EXPECT_NE(text.find("platform amd; it describes cpu"), std::string::npos) << text;
+  EXPECT_NE(text.find("platform amd; it has cpu"), std::string::npos) << text;
   request_ = {};
   request_.strategies = {"no_such_strategy"};
   experiment_.strategies["balanced"]["gpt"][Platform::cpu] = {};

@@ -24,12 +24,12 @@ namespace tprimat::engine::gpu {
 namespace {
 
 constexpr int k_first_upper_tag = 16384;  // from here on tags have routes of their own
-constexpr int k_rendezvous_tag = 32767;      // of the hosts' messages by which two ranks meet
+constexpr int k_rendezvous_tag = 32767;   // of the hosts' messages by which two ranks meet
 
 void check_nccl(nccl::Status status, const char* what) {
   if (status == 0) return;
-  throw Error(Problem{fmt::format("the GPUs' ranks failed to {}: {}", what, nccl::functions().status_text(status)),
-                      "NCCL", "NCCL_DEBUG=WARN in the environment makes it say more"},
+  throw Error(Problem{fmt::format("cannot {}: {}", what, nccl::functions().status_text(status)), "NCCL",
+                      "set NCCL_DEBUG=WARN for details"},
               ExitStatus::work_failed);
 }
 
@@ -135,8 +135,9 @@ class LiveGroups final : public PeerWatch {
   void look() override {
     for (const nccl::Group group : groups_) {
       nccl::Status status = 0;
-      check_nccl(nccl::functions().async_error(group, &status), "tell how they are");
-      if (status != nccl::k_in_progress) check_nccl(status, "wait for each other: one of them, or a link, is lost");
+      check_nccl(nccl::functions().async_error(group, &status), "query the communicator status");
+      if (status != nccl::k_in_progress)
+        check_nccl(status, "communicate with the other ranks: one of them, or a link, is lost");
     }
   }
   void abandon() override {
@@ -165,7 +166,7 @@ class Route {
  public:
   Route(int ranks, const nccl::UniqueId& id, int rank) {
     check(driver::make_stream(&stream_));
-    check_nccl(nccl::functions().join(&group_, ranks, id, rank), "join a group");
+    check_nccl(nccl::functions().join(&group_, ranks, id, rank), "initialize a communicator");
     live_groups().add(group_);
   }
   // While an exception is on its way the other ranks may never come.
@@ -201,7 +202,7 @@ class Route {
     std::byte* const byte = context().scratch;
     check_nccl(sends ? call.send(byte, 1, nccl::k_int8, peer, group_, stream_)
                      : call.receive(byte, 1, nccl::k_int8, peer, group_, stream_),
-               "exchange a first byte");
+               "exchange the first byte");
   }
   // Collectives of a few and of many values, which NCCL does by different algorithms.
   void try_out(int ranks) {
@@ -211,10 +212,10 @@ class Route {
     for (const size_t own : {size_t{1}, many}) {
       const size_t all = own * static_cast<size_t>(ranks);
       float* const gathered = values + all;
-      check_nccl(call.all_reduce(values, values, all, nccl::k_float32, nccl::k_sum, group_, stream_), "add up values");
-      check_nccl(call.all_gather(values, gathered, own, nccl::k_float32, group_, stream_), "gather values");
+      check_nccl(call.all_reduce(values, values, all, nccl::k_float32, nccl::k_sum, group_, stream_), "all-reduce");
+      check_nccl(call.all_gather(values, gathered, own, nccl::k_float32, group_, stream_), "all-gather");
       check_nccl(call.reduce_scatter(gathered, values, own, nccl::k_float32, nccl::k_sum, group_, stream_),
-                 "add up and scatter values");
+                 "reduce-scatter");
     }
     finish();
   }
@@ -227,7 +228,7 @@ class Route {
 
 nccl::UniqueId make_id() {
   nccl::UniqueId id{};
-  check_nccl(nccl::functions().make_id(&id), "name a group");
+  check_nccl(nccl::functions().make_id(&id), "create a communicator id");
   return id;
 }
 
@@ -256,7 +257,7 @@ class NcclCommunicator : public Communicator {
   TransferPtr start_all_reduce(CommBuffer values, Reduction reduction) override {
     if (!driver::is_on_device(values.data)) return host_->start_all_reduce(values, reduction);
     CHECK(values.type != ElementType::bytes);
-    return all_->start(events_, "add up values", [&](nccl::Group group, Stream stream) {
+    return all_->start(events_, "all-reduce", [&](nccl::Group group, Stream stream) {
       return nccl::functions().all_reduce(values.data, values.data, count_of(values), type_of(values.type),
                                           reduction == Reduction::sum ? nccl::k_sum : nccl::k_max, group, stream);
     });
@@ -264,28 +265,28 @@ class NcclCommunicator : public Communicator {
   TransferPtr start_all_gather(CommBuffer own, CommBuffer all) override {
     if (!driver::is_on_device(all.data)) return host_->start_all_gather(own, all);
     CHECK(own.type == all.type && own.count * size() == all.count);
-    return all_->start(events_, "gather values", [&](nccl::Group group, Stream stream) {
+    return all_->start(events_, "all-gather", [&](nccl::Group group, Stream stream) {
       return nccl::functions().all_gather(own.data, all.data, count_of(own), type_of(own.type), group, stream);
     });
   }
   TransferPtr start_reduce_scatter(CommBuffer all, CommBuffer own) override {
     if (!driver::is_on_device(all.data)) return host_->start_reduce_scatter(all, own);
     CHECK(own.type == all.type && own.count * size() == all.count && own.type != ElementType::bytes);
-    return all_->start(events_, "add up and scatter values", [&](nccl::Group group, Stream stream) {
+    return all_->start(events_, "reduce-scatter", [&](nccl::Group group, Stream stream) {
       return nccl::functions().reduce_scatter(all.data, own.data, count_of(own), type_of(own.type), nccl::k_sum, group,
                                               stream);
     });
   }
   TransferPtr start_send(CommBuffer values, int to, int tag) override {
     if (!driver::is_on_device(values.data)) return host_->start_send(values, to, tag);
-    return route(to, true, tag).start(events_, "send values", [&](nccl::Group group, Stream stream) {
+    return route(to, true, tag).start(events_, "send", [&](nccl::Group group, Stream stream) {
       return nccl::functions().send(values.data, count_of(values), type_of(values.type), place_in_pair(to, rank()),
                                     group, stream);
     });
   }
   TransferPtr start_receive(CommBuffer values, int from, int tag) override {
     if (!driver::is_on_device(values.data)) return host_->start_receive(values, from, tag);
-    return route(from, false, tag).start(events_, "receive values", [&](nccl::Group group, Stream stream) {
+    return route(from, false, tag).start(events_, "receive", [&](nccl::Group group, Stream stream) {
       return nccl::functions().receive(values.data, count_of(values), type_of(values.type), place_in_pair(from, rank()),
                                        group, stream);
     });
@@ -296,7 +297,7 @@ class NcclCommunicator : public Communicator {
       return nccl::functions().broadcast(values.data, values.data, count_of(values), type_of(values.type), root, group,
                                          stream);
     };
-    all_->start(events_, "broadcast values", work)->wait();
+    all_->start(events_, "broadcast", work)->wait();
   }
   // Of the GPUs too: what was given to them before is done.
   void barrier() override {
@@ -347,7 +348,8 @@ void NcclCommunicator::meet(int peer) {
   if (leads)
     for (nccl::UniqueId& id : ids) id = make_id();
   const CommBuffer bytes = comm_buffer(reinterpret_cast<std::byte*>(ids.data()), sizeof ids);
-  (leads ? host_->start_send(bytes, peer, k_rendezvous_tag) : host_->start_receive(bytes, peer, k_rendezvous_tag))->wait();
+  (leads ? host_->start_send(bytes, peer, k_rendezvous_tag) : host_->start_receive(bytes, peer, k_rendezvous_tag))
+      ->wait();
   for (size_t i = 0; i < ids.size(); ++i) {
     const bool upwards = i < 2;  // from the lower rank to the higher
     const bool sends = upwards == leads;

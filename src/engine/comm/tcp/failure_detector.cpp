@@ -90,8 +90,8 @@ void FailureDetector::watch() {
   pollfd waiting{stop_.descriptor(), POLLIN, 0};
   if (::poll(&waiting, 1, static_cast<int>(patience_ * 1000)) != 0) return;
   on_loss_(
-      fmt::format("rank {} ended before its work was done, and this rank still waits or computes\n  the message "
-                  "of rank {} says why, or the launcher's when it was killed",
+      fmt::format("rank {} ended before its work was done, while this rank waits or computes\n"
+                  "  see the message of rank {} for the cause, or the launcher's if it was killed",
                   lost, lost));
 }
 

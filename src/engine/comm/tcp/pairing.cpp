@@ -13,7 +13,7 @@ namespace {
 constexpr double k_pairing_slice = 0.1;   // seconds between two looks at those who wait
 constexpr double k_connect_seconds = 60;  // between two ranks whose places are known
 constexpr const char* k_port_hint =
-    "ranks exchange values at ports that the system picks: open them between the machines";
+    "ranks exchange data on ports chosen by the system: open the ephemeral ports between the machines";
 
 }  // namespace
 
@@ -23,14 +23,14 @@ void Pairing::connect_to_rank(int rank, const HostAddress& place) {
   while (true) {
     if (auto socket = connect_to(place, deadline, reason)) {
       RendezvousHello hello{RendezvousHello::Purpose::pair, static_cast<uint32_t>(settings_.size),
-                         static_cast<uint32_t>(settings_.rank), static_cast<uint32_t>(rank)};
+                            static_cast<uint32_t>(settings_.rank), static_cast<uint32_t>(rank)};
       hello.token = token_;
       hello.version = program_version();
       if (send_all(*socket, print_hello(hello), deadline)) return keep(rank, std::move(*socket));
     }
     if (SteadyClock::now() >= deadline)
       fail_rendezvous(settings_, fmt::format("cannot connect to rank {} at {}: {}", rank, to_text(place), reason),
-                   k_port_hint);
+                      k_port_hint);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 }
@@ -44,7 +44,8 @@ void Pairing::accept_higher_ranks(Deadline deadline, const std::function<void()>
     }
     check();
     if (SteadyClock::now() >= deadline)
-      fail_rendezvous(settings_, fmt::format("{} did not connect to this rank", list_ranks(absent_ranks())), k_port_hint);
+      fail_rendezvous(settings_, fmt::format("{} did not connect to this rank", list_ranks(absent_ranks())),
+                      k_port_hint);
   }
 }
 
@@ -52,8 +53,8 @@ void Pairing::confirm_lower_ranks(Deadline deadline) {
   for (int rank = 0; rank < settings_.rank; ++rank) {
     const auto message = receive_message(peers_[static_cast<size_t>(rank)], deadline);
     if (!message || message->verdict != RendezvousMessage::Verdict::noted)
-      fail_rendezvous(settings_, fmt::format("rank {} did not take this rank's connection", rank),
-                   "its own message says why");
+      fail_rendezvous(settings_, fmt::format("rank {} did not accept this rank's connection", rank),
+                      "see its own message for the cause");
   }
 }
 

@@ -55,8 +55,8 @@ void PeerLink::fail(const std::string& what, const std::string& hint) const {
 
 void PeerLink::check_bytes(int64_t came, int64_t wanted) const {
   if (came == wanted) return;
-  fail(fmt::format("rank {} sent {} bytes where this rank wants {}", peer_, came, wanted),
-       "all ranks must train the same specification with the same program");
+  fail(fmt::format("rank {} sent {} bytes, but this rank expects {}", peer_, came, wanted),
+       "train the same specification with the same program on all ranks");
 }
 
 void PeerLink::queue_frame(const Head& head, const std::byte* data, OpenMessages open) {
@@ -73,7 +73,7 @@ void PeerLink::post_send(MessageKey key, const std::byte* data, int64_t bytes, O
     close_message(open);
     return;
   }
-  if (!is_connected()) fail(fmt::format("rank {} has ended already", peer_), "its own message says why");
+  if (!is_connected()) fail(fmt::format("rank {} has already ended", peer_), "see its own message for the cause");
   if (bytes <= k_longest_eager) {
     queue_frame({Kind::message, key, 0, bytes}, bytes > 0 ? data : nullptr, std::move(open));
   } else {
@@ -88,7 +88,8 @@ void PeerLink::post_receive(MessageKey key, std::byte* data, int64_t bytes, Open
   const Place place{data, bytes, std::move(open)};
   const auto found = early_.find(key);
   if (found == early_.end()) {
-    if (!is_self_ && !is_connected()) fail(fmt::format("rank {} has ended already", peer_), "its own message says why");
+    if (!is_self_ && !is_connected())
+      fail(fmt::format("rank {} has already ended", peer_), "see its own message for the cause");
     places_[key].push_back(place);
     return;
   }
@@ -186,7 +187,8 @@ void PeerLink::begin_frame(const Head& head) {
     case Kind::payload: return begin_payload(head);
     case Kind::goodbye: said_goodbye_ = true; return;
   }
-  fail(fmt::format("rank {} sent what no rank sends", peer_), "something between the machines changes what they say");
+  fail(fmt::format("rank {} sent an unknown kind of message", peer_),
+       "check the network: it corrupts data between the machines");
 }
 
 PeerLink::Place PeerLink::take_place(MessageKey key, int64_t bytes) {
@@ -201,7 +203,7 @@ PeerLink::Place PeerLink::take_place(MessageKey key, int64_t bytes) {
 
 void PeerLink::begin_message(const Head& head) {
   if (head.bytes < 0 || head.bytes > k_longest_eager)
-    fail(fmt::format("rank {} sent a message of {} bytes unasked", peer_, head.bytes), "");
+    fail(fmt::format("rank {} sent an unexpected message of {} bytes", peer_, head.bytes), "");
   in_body_ = true;
   body_key_ = head.key;
   body_is_early_ = !places_.contains(head.key);
@@ -220,7 +222,7 @@ void PeerLink::take_offer(const Head& head) {
 
 void PeerLink::answer_accept(const Head& head) {
   const auto found = offers_.find(head.number);
-  if (found == offers_.end()) fail(fmt::format("rank {} accepted what was not offered", peer_), "");
+  if (found == offers_.end()) fail(fmt::format("rank {} accepted an unknown offer", peer_), "");
   const Source source = std::move(found->second);
   offers_.erase(found);
   queue_frame({Kind::payload, {}, head.number, source.bytes}, source.data, source.open);
@@ -230,7 +232,7 @@ void PeerLink::answer_accept(const Head& head) {
 void PeerLink::begin_payload(const Head& head) {
   const auto found = accepted_.find(head.number);
   if (found == accepted_.end() || found->second.bytes != head.bytes)
-    fail(fmt::format("rank {} sent what was not accepted", peer_), "");
+    fail(fmt::format("rank {} sent a payload without acceptance", peer_), "");
   in_body_ = true;
   body_is_early_ = false;
   body_ = std::move(found->second);
@@ -259,10 +261,10 @@ void PeerLink::end() {
   const bool was_needed = has_unsent || in_body_ || !places_.empty() || !accepted_.empty() || !offers_.empty();
   if (!said_goodbye_)
     fail(fmt::format("rank {} ended before its work was done: its connection was closed", peer_),
-         "its own message says why, or the launcher's when it was killed");
+         "see its own message for the cause, or the launcher's if it was killed");
   if (was_needed)
-    fail(fmt::format("rank {} ended its work while this rank still exchanges values with it", peer_),
-         "all ranks must train the same specification with the same program");
+    fail(fmt::format("rank {} finished while this rank still exchanges data with it", peer_),
+         "train the same specification with the same program on all ranks");
 }
 
 void PeerLink::say_goodbye() {

@@ -11,9 +11,9 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/tcp/rendezvous_exchange.h"
-#include "comm/tcp/pairing.h"
 #include "comm/tcp/listener.h"
+#include "comm/tcp/pairing.h"
+#include "comm/tcp/rendezvous_exchange.h"
 
 namespace tprimat::engine {
 namespace {
@@ -43,8 +43,8 @@ void allow_sockets(int count) {
 }
 
 constexpr const char* k_missing_hint =
-    "start every rank with the same MASTER_ADDR and MASTER_PORT, which all must be able to reach; "
-    "TPRIMAT_RENDEZVOUS_TIMEOUT=SECONDS waits longer";
+    "start every rank with the same MASTER_ADDR and MASTER_PORT, reachable from all; set "
+    "TPRIMAT_RENDEZVOUS_TIMEOUT=SECONDS to wait longer";
 
 class FirstRank {
  public:
@@ -81,7 +81,7 @@ class FirstRank {
   Socket& control(int rank) { return controls_[static_cast<size_t>(rank)]; }
 
   [[noreturn]] void fail_for(int rank) {
-    fail_rendezvous(settings_, fmt::format("rank {} came and left again", rank), "its own message says why");
+    fail_rendezvous(settings_, fmt::format("rank {} joined and left again", rank), "see its own message for the cause");
   }
 
   std::vector<int> missing_ranks() {
@@ -112,7 +112,7 @@ class FirstRank {
     const RendezvousMessage verdict = judge(peer.hello);
     if (!send_message(peer.socket, verdict)) return;
     if (verdict.verdict != Verdict::noted) {
-      log_warning(fmt::format("a process at {} came to the rendezvous as rank {} of {} and was refused",
+      log_warning(fmt::format("a process at {} tried to join the rendezvous as rank {} of {} and was refused",
                               to_text(peer_address(peer.socket)), peer.hello.rank, peer.hello.size));
       return;
     }
@@ -133,19 +133,20 @@ class FirstRank {
 
   [[noreturn]] void fail_without(const std::vector<int>& missing) {
     const RendezvousMessage message{Verdict::missing, static_cast<uint32_t>(missing.size()),
-                           static_cast<uint32_t>(missing.front())};
+                                    static_cast<uint32_t>(missing.front())};
     for (const Socket& each : controls_)
       if (each.is_open()) send_message(each, message);
     fail_rendezvous(settings_,
-                 fmt::format("{} of {} ranks did not come within {:g} s: {}", missing.size(), settings_.size,
-                             settings_.seconds, list_ranks(missing)),
-                 k_missing_hint);
+                    fmt::format("{} of {} ranks did not join within {:g} s: {}", missing.size(), settings_.size,
+                                settings_.seconds, list_ranks(missing)),
+                    k_missing_hint);
   }
 
   void welcome() {
     const std::vector<std::byte> table = print_table(table_);
     for (int rank = 1; rank < settings_.size; ++rank)
-      if (!send_message(control(rank), {Verdict::welcome}) || !send_all(control(rank), table, deadline_in(k_answer_seconds)))
+      if (!send_message(control(rank), {Verdict::welcome}) ||
+          !send_all(control(rank), table, deadline_in(k_answer_seconds)))
         fail_for(rank);
   }
 
@@ -179,7 +180,7 @@ class OtherRank {
 
  private:
   [[noreturn]] void fail_with_first() {
-    fail_rendezvous(settings_, "rank 0 left the rendezvous", "its own message says why");
+    fail_rendezvous(settings_, "rank 0 left the rendezvous", "see its own message for the cause");
   }
 
   // Until rank 0 has noted this rank. Names may not be known yet, and the port may still be closed, or another's.
@@ -191,7 +192,7 @@ class OtherRank {
         if (try_to_join(place, deadline, reason)) return;
       if (SteadyClock::now() >= deadline)
         fail_rendezvous(settings_, fmt::format("rank 0 did not answer within {:g} s: {}", settings_.seconds, reason),
-                     k_missing_hint);
+                        k_missing_hint);
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   }
@@ -201,14 +202,14 @@ class OtherRank {
     if (!socket) return false;
     open_listener(*socket);
     RendezvousHello hello{RendezvousHello::Purpose::join, static_cast<uint32_t>(settings_.size),
-                       static_cast<uint32_t>(settings_.rank)};
+                          static_cast<uint32_t>(settings_.rank)};
     hello.port = own_address(listener_->socket()).port;
     hello.run = hash_of_run(settings_.run);
     hello.version = program_version();
     const Deadline soon = std::min(deadline, deadline_in(k_answer_seconds));
     const auto message = send_all(*socket, print_hello(hello), soon) ? receive_message(*socket, soon) : std::nullopt;
     if (!message) {
-      reason = "what answers there is not rank 0 of this training: another program may hold the port";
+      reason = "the peer there is not rank 0 of this training: another program may hold the port";
       return false;
     }
     refuse_unless_noted(*message);
@@ -229,20 +230,21 @@ class OtherRank {
     switch (message.verdict) {
       case Verdict::noted: return;
       case Verdict::other_version:
-        fail_rendezvous(settings_, fmt::format("rank 0 runs tprimat {}, this rank {}", message.version, program_version()),
-                     "run the same program on every machine");
+        fail_rendezvous(settings_,
+                        fmt::format("rank 0 runs tprimat {}, this rank {}", message.version, program_version()),
+                        "run the same program on every machine");
       case Verdict::other_size:
         fail_rendezvous(
             settings_,
             fmt::format("rank 0 was started as one of {} ranks, this one as one of {}", message.number, settings_.size),
-            "WORLD_SIZE must be the same everywhere; does another training use this port?");
+            "set the same WORLD_SIZE everywhere; does another training use this port?");
       case Verdict::other_run:
         fail_rendezvous(settings_, "rank 0 belongs to another run, or to another attempt of it",
-                     "give each run a MASTER_PORT of its own");
+                        "give each run its own MASTER_PORT");
       case Verdict::rank_taken:
-        fail_rendezvous(settings_, fmt::format("another process has come as rank {}", settings_.rank),
-                     "RANK must differ from rank to rank; does another training use this port?");
-      default: fail_rendezvous(settings_, "rank 0 said something else than was due", "");
+        fail_rendezvous(settings_, fmt::format("another process has joined as rank {}", settings_.rank),
+                        "give each rank its own RANK; does another training use this port?");
+      default: fail_rendezvous(settings_, "rank 0 sent an unexpected message", "");
     }
   }
 
@@ -251,9 +253,9 @@ class OtherRank {
     const auto message = receive_message(control_, deadline_in(settings_.seconds + k_answer_seconds));
     if (message && message->verdict == Verdict::missing)
       fail_rendezvous(settings_,
-                   fmt::format("{} of {} ranks did not come; the first of them is rank {}", message->number,
-                               settings_.size, message->first),
-                   k_missing_hint);
+                      fmt::format("{} of {} ranks did not join; the first missing one is rank {}", message->number,
+                                  settings_.size, message->first),
+                      k_missing_hint);
     if (!message || message->verdict != Verdict::welcome) fail_with_first();
     std::vector<std::byte> bytes(table_bytes(settings_.size));
     if (!receive_all(control_, bytes, deadline_in(k_answer_seconds))) fail_with_first();
@@ -298,7 +300,8 @@ ConnectedRanks rendezvous_as_other(const RendezvousSettings& settings) {
 
 ConnectedRanks connect_ranks(const RendezvousSettings& settings) {
   if (settings.size > k_max_tcp_ranks)
-    fail_rendezvous(settings, fmt::format("{} ranks are more than {}", settings.size, k_max_tcp_ranks), "use MPI");
+    fail_rendezvous(settings, fmt::format("{} ranks exceed the limit of {} over TCP", settings.size, k_max_tcp_ranks),
+                    "use MPI");
   return settings.rank == 0 ? rendezvous_as_first(listen_for_all(settings), settings) : rendezvous_as_other(settings);
 }
 

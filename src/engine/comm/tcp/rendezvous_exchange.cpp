@@ -24,8 +24,7 @@ std::string rendezvous_address(const RendezvousSettings& settings) {
 
 void fail_rendezvous(const RendezvousSettings& settings, const std::string& what, const std::string& hint) {
   throw Error(
-      Problem{what, fmt::format("rank {} at the rendezvous of the ranks, {}", settings.rank, rendezvous_address(settings)),
-              hint},
+      Problem{what, fmt::format("rank {} at the rendezvous, {}", settings.rank, rendezvous_address(settings)), hint},
       ExitStatus::work_failed);
 }
 

@@ -181,8 +181,8 @@ Socket listen_at(const std::optional<HostAddress>& address, uint16_t port) {
     failure = socket.is_open() ? bind_and_listen(socket, to_system(place)) : errno;
     if (failure == 0) return socket;
   }
-  throw Error(Problem{fmt::format("cannot listen at port {}: {}", port, text_of_errno(failure)), "ranks over TCP",
-                      "another program holds it: give every rank another MASTER_PORT, or TPRIMAT_RENDEZVOUS_PORT"},
+  throw Error(Problem{fmt::format("cannot listen on port {}: {}", port, text_of_errno(failure)), "ranks over TCP",
+                      "another program may hold it: give every rank another MASTER_PORT or TPRIMAT_RENDEZVOUS_PORT"},
               ExitStatus::work_failed);
 }
 
@@ -201,7 +201,8 @@ HostAddress peer_address(const Socket& socket) {
 std::optional<Socket> accept_connection(const Socket& listener) {
   Socket socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.is_open() && (errno == EMFILE || errno == ENFILE))
-    throw Error(Problem{"no connection can be taken: " + text_of_errno(errno), "ranks over TCP", "ulimit -n 65536"},
+    throw Error(Problem{"cannot accept a connection: " + text_of_errno(errno), "ranks over TCP",
+                        "raise the limit of open files: ulimit -n 65536"},
                 ExitStatus::work_failed);
   if (!socket.is_open()) return std::nullopt;
   prepare_connection(socket);

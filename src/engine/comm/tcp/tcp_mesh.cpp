@@ -92,7 +92,7 @@ void TcpMesh::exchange_within(int milliseconds) {
 
 // The caller's memory is about to go.
 void TcpMesh::abandon(std::unique_ptr<MessageWork> work) {
-  if (failure_.empty()) failure_ = "this rank gave up an exchange with the others";
+  if (failure_.empty()) failure_ = "this rank abandoned an exchange with its peers";
   for (PeerLink& link : links_) link.drop_messages();
   work.reset();
 }

@@ -93,7 +93,7 @@ class GzipStream final : public ByteStream {
  public:
   explicit GzipStream(std::unique_ptr<FileStream> file) : input_(std::move(file)) {
     constexpr int k_gzip_only = 16 + MAX_WBITS;
-    if (inflateInit2(&state_, k_gzip_only) != Z_OK) refuse_stream(input_.file().path(), "zlib could not be started");
+    if (inflateInit2(&state_, k_gzip_only) != Z_OK) refuse_stream(input_.file().path(), "cannot initialize zlib");
   }
   ~GzipStream() override { inflateEnd(&state_); }
   GzipStream(const GzipStream&) = delete;
@@ -137,7 +137,7 @@ class GzipStream final : public ByteStream {
 class ZstdStream final : public ByteStream {
  public:
   explicit ZstdStream(std::unique_ptr<FileStream> file) : input_(std::move(file)), state_(ZSTD_createDStream()) {
-    if (!state_) refuse_stream(input_.file().path(), "zstd could not be started");
+    if (!state_) refuse_stream(input_.file().path(), "cannot initialize zstd");
   }
   ~ZstdStream() override { ZSTD_freeDStream(state_); }
   ZstdStream(const ZstdStream&) = delete;

@@ -45,7 +45,7 @@ std::string_view JsonLineReader::read(std::string_view line, const std::string& 
     throw Error(Problem{fmt::format("the line is not JSON: {}", simdjson::error_message(failure)), where, ""});
   simdjson::dom::object object;
   if (root.get(object) != simdjson::SUCCESS)
-    throw Error(Problem{"the line is not a JSON object", where, "one object per line is read as a document"});
+    throw Error(Problem{"the line is not a JSON object", where, "write one object per line"});
   std::optional<simdjson::dom::element> value;
   for (const auto field : object)
     if (field.key == key_) value = field.value;

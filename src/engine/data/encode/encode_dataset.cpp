@@ -111,7 +111,7 @@ TokenType choose_type(const EncodeRequest& request, const Tokenizer& tokenizer) 
   const auto greatest = static_cast<int32_t>(tokenizer.vocab_size() - 1);
   if (!append_tokens(type, std::array{greatest}, bytes))
     throw Error(Problem{fmt::format("{} cannot hold token {}", enum_name(type), greatest), "--dtype",
-                        "leave it out, or choose a wider type"});
+                        "omit it, or choose a wider type"});
   return type;
 }
 

@@ -40,12 +40,12 @@ struct EncodeSummary {
   static constexpr auto fields() {
     using E = EncodeSummary;
     return field_list(field("prefix", &E::prefix, "path without .bin and .idx"),
-                      field("tokenizer", &E::tokenizer, "what encoded the text"),
+                      field("tokenizer", &E::tokenizer, "tokenizer that encoded the text"),
                       field("token_type", &E::type, "number format of a token in the .bin file"),
-                      field("documents", &E::documents, "documents, those without text included"),
+                      field("documents", &E::documents, "documents, including empty ones"),
                       field("tokens", &E::tokens, "tokens of all documents"),
                       field("text_bytes", &E::text_bytes, "bytes of text, as UTF-8"),
-                      field("seconds", &E::seconds, "time of all"),
+                      field("seconds", &E::seconds, "total time"),
                       field("megabytes_per_second", &E::megabytes_per_second, "1e6 bytes of text per second"));
   }
 };

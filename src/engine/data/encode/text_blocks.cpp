@@ -85,7 +85,7 @@ bool TextBlockReader::next(TextBlock& block) {
     if (size > k_longest_document)
       throw Error(Problem{fmt::format("a document is longer than {} bytes", k_longest_document / 2),
                           fmt::format("{}:{}", paths_[next_path_ - 1], line_),
-                          "say with --split-by what a document is"});
+                          "set the document boundaries with --split-by"});
     fill(size);
     if (at_end_ && rest_.empty()) return next(block);
     end = end_of_documents();

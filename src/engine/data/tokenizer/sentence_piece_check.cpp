@@ -37,9 +37,9 @@ std::string check_trie(std::string_view trie, std::string_view texts) {
     const Unit unit = unit_at(trie, i);
     if (unit.is_value() && i > 0) continue;
     const size_t next = i ^ unit.offset();
-    if ((next | 0xff) >= units) return fmt::format("unit {} of its character map leads outside of the map", i);
+    if ((next | 0xff) >= units) return fmt::format("unit {} of its character map points outside the map", i);
     if (unit.has_leaf() && unit_at(trie, next).value() >= texts.size())
-      return fmt::format("unit {} of its character map has its text outside of the map", i);
+      return fmt::format("unit {} of its character map has text outside the map", i);
   }
   return {};
 }
@@ -47,12 +47,12 @@ std::string check_trie(std::string_view trie, std::string_view texts) {
 // u32 size of the trie, trie, texts that each end in a zero byte; little-endian.
 std::string check_charsmap(std::string_view map) {
   if (map.empty()) return {};
-  if (map.size() < sizeof(uint32_t)) return "its character map is cut short";
+  if (map.size() < sizeof(uint32_t)) return "its character map is truncated";
   const uint64_t size = little_endian(take_bytes(map, sizeof(uint32_t)));
   if (size == 0 || size % sizeof(uint32_t) != 0 || size >= map.size())
-    return fmt::format("its character map says {} bytes of trie in {}", size, map.size());
+    return fmt::format("its character map claims a trie of {} bytes in {}", size, map.size());
   const std::string_view trie = take_bytes(map, size);
-  if (map.back() != '\0') return "its character map has a text without an end";
+  if (map.back() != '\0') return "its character map has an unterminated text";
   return check_trie(trie, map);
 }
 
@@ -61,13 +61,13 @@ std::string check_normalizer(std::string_view message) {
     if (field->number != k_charsmap) continue;
     if (std::string wrong = check_charsmap(field->bytes); !wrong.empty()) return wrong;
   }
-  return message.empty() ? "" : "its rules of normalization cannot be read";
+  return message.empty() ? "" : "its normalization rules cannot be read";
 }
 
 std::string check_piece(std::string_view message) {
   while (const auto field = take_proto_field(message))
     if (field->number == k_text && field->bytes.size() > k_longest_piece)
-      return fmt::format("it has a piece of {} bytes, and {} are the most", field->bytes.size(), k_longest_piece);
+      return fmt::format("it has a piece of {} bytes, above the limit of {}", field->bytes.size(), k_longest_piece);
   return message.empty() ? "" : "one of its pieces cannot be read";
 }
 

@@ -67,9 +67,9 @@ class Loader {
     throw Error(Problem{std::move(what), name_, std::move(hint)});
   }
   [[noreturn]] void refuse_kind(std::string_view key, std::string_view kind) const {
-    refuse(fmt::format("its {} is \"{}\", which is not supported", key, kind),
-           "supported is byte-level BPE with the word patterns of GPT-2, Llama 3 and Qwen 2; for a model of "
-           "SentencePiece give its .model file");
+    refuse(fmt::format("its {} \"{}\" is not supported", key, kind),
+           "use byte-level BPE with the word pattern of GPT-2, Llama 3 or Qwen 2; for SentencePiece give the .model "
+           "file");
   }
 
   Element member(const Element& object, const char* key) const {
@@ -98,7 +98,7 @@ class Loader {
   int32_t id_of(Result value, std::string_view token) const {
     int64_t id = -1;
     if (value.get(id) != simdjson::SUCCESS || id < 0 || id >= k_max_tokens)
-      refuse(fmt::format("the number of token \"{}\" is not between 0 and {}", token, k_max_tokens));
+      refuse(fmt::format("the id of token \"{}\" is not between 0 and {}", token, k_max_tokens));
     return static_cast<int32_t>(id);
   }
 
@@ -111,7 +111,7 @@ class Loader {
       refuse_kind("model type", kind);
     double dropout = 0;
     if (model["dropout"].get(dropout) == simdjson::SUCCESS && dropout > 0)
-      refuse("it drops merges by chance (dropout)");
+      refuse("it drops merges at random (dropout)");
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (!text(model[key]).empty()) refuse_kind(key, text(model[key]));
   }
@@ -177,7 +177,7 @@ class Loader {
     if (kind != "Sequence") refuse_kind("pre-tokenizer", kind);
     const simdjson::dom::array steps = list(value["pretokenizers"], "pre-tokenizers");
     if (std::distance(steps.begin(), steps.end()) != 2)
-      refuse_kind("pre-tokenizer", "Sequence of other than two steps");
+      refuse_kind("pre-tokenizer", "Sequence without exactly two steps");
     load_split(*steps.begin());
     load_byte_level(*std::next(steps.begin()), false);
   }
@@ -185,7 +185,7 @@ class Loader {
   void load_byte_level(const Element& value, bool cuts_words) {
     if (text(value["type"]) != "ByteLevel") refuse_kind("pre-tokenizer", text(value["type"]));
     if (flag(value["use_regex"], true) != cuts_words)
-      refuse_kind("pre-tokenizer", cuts_words ? "ByteLevel without a pattern" : "Sequence that cuts words twice");
+      refuse_kind("pre-tokenizer", cuts_words ? "ByteLevel without a pattern" : "Sequence that splits words twice");
     spec_.add_prefix_space = flag(value["add_prefix_space"], true);
   }
 

@@ -43,11 +43,11 @@ std::byte* allocate_on_device(size_t bytes) {
   driver::ignore(driver::last_error());  // is not said again
   size_t free = 0, total = 0;
   check(driver::memory(&free, &total));
-  throw Error(Problem{fmt::format("the training needs {:.2f} GB of this GPU's memory, and {:.2f} of {:.2f} GB are free",
+  throw Error(Problem{fmt::format("the training needs {:.2f} GB of this GPU's memory, but {:.2f} of {:.2f} GB are free",
                                   gigabytes(bytes), gigabytes(free), gigabytes(total)),
                       "GPU",
-                      "use a smaller micro batch, sequence length or model, or more GPUs; nvidia-smi or rocm-smi "
-                      "shows who else uses this one"},
+                      "use a smaller micro batch, sequence length or model, or more GPUs; nvidia-smi or rocm-smi lists "
+                      "other processes on this GPU"},
               ExitStatus::work_failed);
 }
 
@@ -289,8 +289,8 @@ void require_device(int index) {
   const int count = count_devices();
   if (index >= 0 && index < count) return;
   throw Error(Problem{fmt::format("there is no GPU {} here: this process sees {}", index, count), "GPU",
-                      "GPUs count from 0; CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES says which of them a process "
-                      "sees, nvidia-smi or rocm-smi which there are"},
+                      "count GPUs from 0; check CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES, and list all GPUs with "
+                      "nvidia-smi or rocm-smi"},
               ExitStatus::missing_component);
 }
 

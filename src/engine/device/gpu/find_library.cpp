@@ -130,8 +130,8 @@ void* find_function(void* library, const char* name) { return ::dlsym(library, n
 
 void* need_function(void* library, const WantedLibrary& wanted, const char* name) {
   if (void* function = find_function(library, name)) return function;
-  throw Error(Problem{wanted.title + " has no function " + name + ": this version of it is not one that we know",
-                      wanted.title, wanted.remedy + "; or name another file in " + wanted.variable},
+  throw Error(Problem{wanted.title + " has no function " + name + ": this version is not supported", wanted.title,
+                      wanted.remedy + "; or name another file in " + wanted.variable},
               ExitStatus::missing_component);
 }
 

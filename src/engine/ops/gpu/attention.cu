@@ -11,7 +11,7 @@ namespace {
 void require_head_size(const AttentionShape& shape) {
   if (shape.head_dim <= k_max_head_dim) return;
   throw Error(Problem{"attention heads of " + std::to_string(shape.head_dim) + " values", "attention on a GPU",
-                      "the kernels take heads of at most " + std::to_string(k_max_head_dim) +
+                      "the kernels support head sizes up to " + std::to_string(k_max_head_dim) +
                           "; give the model more heads, or train on the CPU"});
 }
 

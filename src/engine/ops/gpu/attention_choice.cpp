@@ -24,8 +24,8 @@ AttentionChoice read_attention_choice(std::string_view text) {
   if (text == "own") return AttentionChoice::own;
   if (text == "cudnn") return AttentionChoice::cudnn;
   if (text == "cudnn-unordered") return AttentionChoice::cudnn_unordered;
-  throw Error(Problem{"there is no attention '" + std::string(text) + "'", k_attention_variable,
-                      "it is one of own, cudnn, cudnn-unordered"});
+  throw Error(Problem{"unknown attention '" + std::string(text) + "'", k_attention_variable,
+                      "choose own, cudnn or cudnn-unordered"});
 }
 
 AttentionChoice attention_choice() {

@@ -97,7 +97,7 @@ class Cudnn {
 
 [[noreturn]] void throw_failure(const std::string& message) {
   throw Error(Problem{"cuDNN failed: " + message, "attention on a GPU",
-                      std::string(k_attention_variable) + "=own computes attention without cuDNN"},
+                      std::string(k_attention_variable) + "=own runs attention without cuDNN"},
               ExitStatus::work_failed);
 }
 
@@ -111,20 +111,19 @@ CudnnPlan make_plan(const Cudnn& cudnn, const CudnnAttention& attention) {
       return refused("no execution plan for this shape: " + status.get_message() +
                      (cudnn.without_compiler.empty() ? "" : "; " + cudnn.without_compiler));
     if (auto status = plan.graph->get_workspace_size(bytes); status.is_bad())
-      return refused("it does not say what memory its plan needs: " + status.get_message());
+      return refused("its plan has no known workspace size: " + status.get_message());
   } catch (const std::exception& failure) {
-    return refused(std::string("it fails to plan this shape: ") + failure.what());
+    return refused(std::string("it cannot plan this shape: ") + failure.what());
   }
-  const std::string needs =
-      fmt::format("its plan needs {:.2f} GB of memory beside its inputs", static_cast<double>(bytes) / 1e9);
+  const std::string needs = fmt::format("its plan needs {:.2f} GB of workspace", static_cast<double>(bytes) / 1e9);
   const size_t free = bytes_for_libraries();
   if (static_cast<size_t>(bytes) > free)
     return refused(fmt::format(
-        "{}, and {:.2f} GB are free for it{}", needs, static_cast<double>(free) / 1e9,
+        "{}, but {:.2f} GB are free{}", needs, static_cast<double>(free) / 1e9,
         attention.pass == CudnnAttention::Pass::backward_in_order ? " (deterministic: false needs less)" : ""));
   if (bytes > 0 && driver::allocate(&plan.workspace, static_cast<size_t>(bytes)) != k_success) {
     driver::ignore(driver::last_error());  // is not said again
-    return refused(needs + ", and the allocation failed");
+    return refused(needs + ", but the allocation failed");
   }
   return plan;
 }
@@ -155,7 +154,8 @@ int64_t seen_keys(const AttentionShape& shape) { return shape.first_query + shap
 // Null where it may.
 template <class T>
 CudnnRefusal why_not_take(const AttentionShape& shape, std::initializer_list<HeadRows<const T> > all) {
-  static const std::string ends_early = "keys end before the last query", odd = "rows are no whole 16 bytes";
+  static const std::string ends_early = "keys end before the last query";
+  static const std::string odd = "row sizes are not multiples of 16 bytes";
   if (seen_keys(shape) > shape.keys) return &ends_early;
   if (!heads_fit_packs<T>(shape, all)) return &odd;
   return refusal_of_cudnn();

@@ -23,8 +23,8 @@ bool is_expected() {
 
 std::string sentence_of(AttentionPass pass, const std::string& refusal) {
   return fmt::format(
-      "attention {} runs on this program's own kernels, not on cuDNN: {}; expect it to take longer, most of all on "
-      "Hopper and newer, whose own matrix instructions these kernels do not use ({}=own says that they are wanted)",
+      "attention {} runs on this program's own kernels, not on cuDNN: {}; expect it to be slower, above all on Hopper "
+      "and newer, whose matrix instructions these kernels do not use (set {}=own to choose them)",
       pass == AttentionPass::forward ? "forward" : "backward", refusal, k_attention_variable);
 }
 

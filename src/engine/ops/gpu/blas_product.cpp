@@ -27,7 +27,7 @@ void check_blas(blas::Status status, const char* what) {
   const auto text = blas::functions().status_text;
   throw Error(Problem{fmt::format("the matrix library failed to {}: status {}{}{}", what, status,
                                   text != nullptr ? ", " : "", text != nullptr ? text(status) : ""),
-                      "GPU matrix product", "tprimat doctor tells whether driver and libraries fit together"},
+                      "GPU matrix product", "run tprimat doctor to check that driver and libraries match"},
               ExitStatus::work_failed);
 }
 
@@ -277,8 +277,8 @@ ProductPlan make_plan(const BlasProduct& p) {
     if (plan.candidates.empty()) continue;
     if (tf32 && compute != blas::k_compute_tf32)
       warn_once(
-          "products of fp32 run in fp32, not in tf32: this GPU's matrix library has no kernel of tf32 for some of "
-          "them; expect them to be more exact, and slower");
+          "fp32 products run in fp32, not in tf32: this GPU's matrix library has no tf32 kernel for some of them; "
+          "expect them to be more exact, but slower");
     break;
   }
   return plan;

@@ -55,8 +55,8 @@ void fp8_matmul(const Fp8Product<C>& p) {
   throw Error(Problem{fmt::format("this GPU's matrix library has no kernel for an fp8 product of {}×{} and {}×{}",
                                   product.m, product.k, product.k, product.n),
                       "GPU matrix product",
-                      "fp8 needs NVIDIA's Ada, Hopper or newer, or AMD's CDNA3 or newer, and sizes that 16 divides; "
-                      "train in bf16"},
+                      "train in bf16: fp8 needs NVIDIA Ada, Hopper or newer, or AMD CDNA3 or newer, and sizes "
+                      "divisible by 16"},
               ExitStatus::work_failed);
 }
 template void fp8_matmul<float>(const Fp8Product<float>&);

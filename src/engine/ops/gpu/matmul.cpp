@@ -25,11 +25,10 @@ struct Parts {
 
 void multiply_or_throw(const BlasProduct& product) {
   if (try_product(product)) return;
-  throw Error(
-      Problem{fmt::format("the GPU's matrix library has no kernel for a product of {}×{} and {}×{}", product.m,
-                          product.k, product.k, product.n),
-              "GPU matrix product", "a newer cuBLASLt or hipBLASLt may have one; sizes that 8 divides always do"},
-      ExitStatus::work_failed);
+  throw Error(Problem{fmt::format("the GPU's matrix library has no kernel for a product of {}×{} and {}×{}", product.m,
+                                  product.k, product.k, product.n),
+                      "GPU matrix product", "choose sizes divisible by 8, or try a newer cuBLASLt or hipBLASLt"},
+              ExitStatus::work_failed);
 }
 
 // The library wants these of what an epilogue reads or writes. Its gelu takes a tanh of its own, as short as the

@@ -12,7 +12,7 @@ using Arguments = std::vector<std::string>;
 
 void require_mpirun(int64_t ranks) {
   if (is_in_path("mpirun")) return;
-  throw Error(Problem{fmt::format("this layout needs {} ranks, and there is no mpirun to start them", ranks), "PATH",
+  throw Error(Problem{fmt::format("this layout needs {} ranks, but there is no mpirun to start them", ranks), "PATH",
                       "sudo apt-get install openmpi-bin"},
               ExitStatus::missing_component);
 }

@@ -27,7 +27,7 @@ bool names_hosts(const MpiSettings& settings) { return !settings.hosts.empty() |
 
 void require_hosts(const Placement& placement) {
   if (placement.nodes == 1 || names_hosts(placement.request.launch.mpi) || in_batch_job()) return;
-  throw Error(Problem{fmt::format("nothing says which {} nodes mpirun is to use", placement.nodes), "launch.mpi",
+  throw Error(Problem{fmt::format("no host names are given for the {} nodes", placement.nodes), "launch.mpi",
                       "name them in launch.mpi.hosts or launch.mpi.hostfile"});
 }
 
@@ -39,7 +39,7 @@ std::string first_host_of_file(const std::string& path) {
   std::string line, host;
   while (std::getline(lines, line))
     if (std::istringstream(line.substr(0, line.find('#'))) >> host) return without_slots(host);
-  throw Error(Problem{"names no host", path, "one host per line, such as: node1 slots=8"});
+  throw Error(Problem{"contains no host", path, "one host per line, such as: node1 slots=8"});
 }
 
 NodeNumbers node_numbers(const MpiSettings& settings) {

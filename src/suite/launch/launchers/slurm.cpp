@@ -84,8 +84,8 @@ Arguments start_by_srun(const Placement& placement, LaunchPlan& plan) {
   Arguments arguments = start_in_allocation(placement, plan);
   if (in_allocation()) return arguments;
   if (wants_mpirun(placement))
-    throw Error(Problem{"mpirun needs nodes that Slurm has given already", "launch.slurm.mpi",
-                        "let a job do it: launch.slurm.start: sbatch"});
+    throw Error(Problem{"mpirun needs an existing Slurm allocation", "launch.slurm.mpi",
+                        "submit a job instead: launch.slurm.start: sbatch"});
   const Arguments wishes = slurm_wishes(placement);
   arguments.insert(arguments.begin() + 1, wishes.begin(), wishes.end());
   return arguments;

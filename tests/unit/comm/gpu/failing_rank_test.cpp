@@ -83,7 +83,7 @@ TEST(FailingRank, EndsWhileOthersNeverCameAndTheyFindOut) {
   };
   const std::string failure = training.run();
   if (world().rank() == 0) {
-    EXPECT_NE(failure.find("the GPU's runtime says: unspecified launch failure"), std::string::npos) << failure;
+    EXPECT_NE(failure.find("the GPU runtime reports: unspecified launch failure"), std::string::npos) << failure;
     world().barrier();
   } else {
     EXPECT_NE(failure.find("one of them, or a link, is lost: remote process exited"), std::string::npos) << failure;
