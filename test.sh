@@ -96,7 +96,7 @@ amd_tests=$([ -e /dev/kfd ] && echo '^gpu\.' || echo '^gpu\.amd$')
 # What takes minutes under the sanitizers and only the optimised program shows; and kernels of f16, which are those of
 # bf16 once more.
 only_optimised=(
-  '_NOT_BUILT$' '^bench\.device$' '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
+  '_NOT_BUILT$' '^docs\.commands$' '^bench\.device$' '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
   '^cli\.(output_streams|hostile_scripts)$' '^gpu_host\.EngineOnGpu\.NothingOfASkippedStep'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
   '^gpu_host64\..*<tprimat::engine::f16>' '^comm\.gpu\.[34]$'
@@ -175,7 +175,7 @@ all_stages() {
 }
 
 # What takes minutes and shows little more than its neighbours; --all runs it.
-only_in_all='^bench\.device$|^cli\.(output_streams|hostile_scripts)$|^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
+only_in_all='^docs\.commands$|^bench\.device$|^cli\.(output_streams|hostile_scripts)$|^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 short_stages() {
   build release engine_tests
   ahead_of_tests build asan sanitized_tests

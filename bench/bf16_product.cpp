@@ -40,10 +40,11 @@ struct Operands {
 };
 Operands operands_of(const Shape& s, bf16* a, bf16* b, float* c) {
   const bool a_transposed = s.pass == Pass::weight, b_transposed = s.pass == Pass::forward;
-  const engine::MatrixView<const bf16> left =
-      a_transposed ? engine::transposed(engine::matrix<const bf16>(a, s.k, s.m)) : engine::matrix<const bf16>(a, s.m, s.k);
-  const engine::MatrixView<const bf16> right =
-      b_transposed ? engine::transposed(engine::matrix<const bf16>(b, s.n, s.k)) : engine::matrix<const bf16>(b, s.k, s.n);
+  const engine::MatrixView<const bf16> left = a_transposed ? engine::transposed(engine::matrix<const bf16>(a, s.k, s.m))
+                                                           : engine::matrix<const bf16>(a, s.m, s.k);
+  const engine::MatrixView<const bf16> right = b_transposed
+                                                   ? engine::transposed(engine::matrix<const bf16>(b, s.n, s.k))
+                                                   : engine::matrix<const bf16>(b, s.k, s.n);
   return {left, right, engine::matrix(c, s.m, s.n), engine::matrix(reinterpret_cast<bf16*>(c), s.m, s.n)};
 }
 

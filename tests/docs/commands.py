@@ -17,6 +17,8 @@ import sys
 import tempfile
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+# A line that calls tprimat, or makes a file that the next lines read.
+OWN = re.compile(r"(^|[|;&(] *|^[A-Z_]+=\S+ |-- )tprimat [a-z]|^echo |^python3 bench/compare/make_results")
 # What is not run, and why it cannot be here.
 ELSEWHERE = [
     (r"--follow", "a log that grows"),
@@ -33,15 +35,18 @@ ELSEWHERE = [
     (r"--dataset PREFIX|--spec FILE|megatron_2104\.tsv|--validate results\.tsv|--calibrate|parameters\.tsv",
      "files of the reader"),
     (r"^tprimat probe$|--gpu cpu|probe --threads|probe --model", "half a minute of all processors"),
+    (r"--format parquet", "pyarrow"),
     (r"--output /var/lib", "another service's folder"),
     (r"data info data/corpus|restarts\.log", "files of the reader"),
 ]
-# Exit statuses besides 0 that the text explains: a verdict withheld (3), a gate that fires (6), findings of the machine.
+# Exit statuses that the text explains: a verdict withheld (3), a gate that fires (5, 6), findings of the machine.
 ENDS = [
-    (r"^tprimat compare", {0, 3, 6}),
+    (r"^tprimat compare", {0, 3, 5, 6}),
+    (r"--target-days", {0, 1}),
+    (r"config init", {0, 2}),  # which does not overwrite
     (r"^tprimat doctor", {0, 1, 4}),
-    (r"^tprimat run --(config|framework mega|framework nemo)|^MOMENTS", {0, 2, 4}),
-    (r"oom\.log|doubled\.log|extract logs/|train\.log|job\.log", {0, 1}),
+    (r"^tprimat run --(config|framework mega|framework nemo|launcher slurm)|^MOMENTS", {0, 2, 4}),
+    (r"steps\.jsonl|oom\.log|doubled\.log|extract logs/|train\.log|job\.log", {0, 1}),
 ]
 CONFIG = """\
 models:
@@ -141,7 +146,7 @@ def unknown_options(program, command, helps):
 
 def check_page(page, folder, program, helps):
     for command in commands_of(page):
-        if not re.search(r"\btprimat [a-z]", command):
+        if not OWN.search(command):
             continue
         failures = unknown_options(program, command, helps)
         if not failures and not elsewhere(command):
@@ -165,7 +170,7 @@ def main():
         for page in pages:
             folder = pathlib.Path(root) / page.stem
             shutil.copytree(model, folder, symlinks=True)
-            count += sum(1 for each in commands_of(page) if not elsewhere(each))
+            count += sum(1 for each in commands_of(page) if OWN.search(each) and not elsewhere(each))
             failures += check_page(page, folder, program, helps)
     print("\n".join(failures) or f"{count} commands of {len(pages)} pages ran")
     return 1 if failures or not count else 0

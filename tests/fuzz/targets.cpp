@@ -15,8 +15,8 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "comm/tcp/rendezvous_messages.h"
 #include "comm/tcp/peer_link.h"
+#include "comm/tcp/rendezvous_messages.h"
 #include "data/encode/document_encoder.h"
 #include "data/megatron_index.h"
 #include "data/tokenizer/tokenizer.h"
@@ -243,7 +243,8 @@ void read_rendezvous(std::string_view bytes, const std::string&) {
     CHECK(engine::parse_hello(engine::print_hello(*hello)) == hello && hello->rank < hello->size &&
           hello->size <= engine::k_max_tcp_ranks);
   said.resize(engine::k_message_bytes);
-  if (const auto message = engine::parse_message(said)) CHECK(engine::parse_message(engine::print_message(*message)) == message);
+  if (const auto message = engine::parse_message(said))
+    CHECK(engine::parse_message(engine::print_message(*message)) == message);
 }
 
 // From a peer, while messages of several kinds are under way: the peer's bytes reach nothing but their places.

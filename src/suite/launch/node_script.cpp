@@ -9,7 +9,8 @@ namespace tprimat::suite {
 std::string render_node_script(const Placement& placement, const NodeNumbers& numbers) {
   const LauncherSettings& settings = placement.request.launch;
   const bool stated = !settings.master_address.empty();
-  std::string text = "#!/bin/sh\n# Exports one process's node rank and rendezvous address, then runs its arguments.\n";
+  std::string text =
+      "#!/bin/sh\n# Exports the node rank and rendezvous address of one process, then runs its arguments.\n";
   if (!stated) text += numbers.before;
   text += fmt::format("export NNODES={} NODE_RANK=\"{}\" GPUS_PER_NODE={}\n", placement.nodes, numbers.rank,
                       placement.ranks_per_node());

@@ -1,7 +1,7 @@
 mkdir -p /out /out/runs/train_tiny
 cat > /out/runs/train_tiny/start_node.sh <<'END_OF_FILE'
 #!/bin/sh
-# Exports one process's node rank and rendezvous address, then runs its arguments.
+# Exports the node rank and rendezvous address of one process, then runs its arguments.
 export NNODES=2 NODE_RANK="$OMPI_COMM_WORLD_RANK" GPUS_PER_NODE=4
 export MASTER_ADDR=node1 MASTER_PORT=29500
 exec /env/fsdp/bin/python -m torch.distributed.run --nnodes 2 --node-rank "$NODE_RANK" --nproc-per-node 4 --master-addr "$MASTER_ADDR" --master-port "$MASTER_PORT" "$@"

@@ -1,7 +1,7 @@
 mkdir -p /out /out/runs/train_tiny
 cat > /out/runs/train_tiny/start_node.sh <<'END_OF_FILE'
 #!/bin/sh
-# Exports one process's node rank and rendezvous address, then runs its arguments.
+# Exports the node rank and rendezvous address of one process, then runs its arguments.
 first=$(scontrol show hostnames "$SLURM_STEP_NODELIST" 2>/dev/null | head -n 1)
 [ -n "$first" ] ||
   first=$(printf '%s\n' "$SLURM_STEP_NODELIST" | sed -E 's/^([^[,]*)\[([^],-]*).*/\1\2/; s/,.*//')

@@ -34,7 +34,7 @@ class FailureDetector {
   };
   void watch();
   bool wait_for_event(int milliseconds);  // false: this rank leaves
-  int look_at(Line& line);            // the rank that was lost; -1: none
+  int look_at(Line& line);                // the rank that was lost; -1: none
   void tell_others(int lost);
 
   std::vector<Line> lines_;

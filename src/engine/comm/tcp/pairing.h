@@ -3,8 +3,8 @@
 #include <functional>
 #include <vector>
 
-#include "comm/tcp/rendezvous.h"
 #include "comm/tcp/listener.h"
+#include "comm/tcp/rendezvous.h"
 
 namespace tprimat::engine {
 

@@ -8,8 +8,8 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr uint64_t k_hello_magic = 0x31'4b4e'4152'5054;  // "TPRANK1"
-constexpr uint64_t k_message_magic = 0x31'4452'4f57'5054;   // "TPWORD1"
+constexpr uint64_t k_hello_magic = 0x31'4b4e'4152'5054;    // "TPRANK1"
+constexpr uint64_t k_message_magic = 0x31'4452'4f57'5054;  // "TPWORD1"
 constexpr size_t k_version_bytes = 32;
 constexpr size_t k_place_bytes = 18;
 
@@ -104,7 +104,8 @@ std::array<std::byte, k_message_bytes> print_message(const RendezvousMessage& me
   ByteWriter writer(bytes);
   writer.number(k_message_magic);
   writer.number(k_rendezvous_protocol);
-  for (const uint32_t each : {static_cast<uint32_t>(message.verdict), message.number, message.first}) writer.number(each);
+  for (const uint32_t each : {static_cast<uint32_t>(message.verdict), message.number, message.first})
+    writer.number(each);
   writer.text(message.version, k_version_bytes);
   CHECK(writer.left() == 0);
   return bytes;
@@ -113,7 +114,8 @@ std::array<std::byte, k_message_bytes> print_message(const RendezvousMessage& me
 std::optional<RendezvousMessage> parse_message(std::span<const std::byte> bytes) {
   if (bytes.size() != k_message_bytes) return std::nullopt;
   ByteReader reader(bytes);
-  if (reader.number<uint64_t>() != k_message_magic || reader.number<uint32_t>() != k_rendezvous_protocol) return std::nullopt;
+  if (reader.number<uint64_t>() != k_message_magic || reader.number<uint32_t>() != k_rendezvous_protocol)
+    return std::nullopt;
   RendezvousMessage message;
   const auto verdict = reader.number<uint32_t>();
   if (verdict < 1 || verdict > static_cast<uint32_t>(RendezvousMessage::Verdict::missing)) return std::nullopt;

@@ -9,8 +9,8 @@
 
 #include "comm/messages/traffic.h"
 #include "comm/tcp/failure_detector.h"
-#include "comm/tcp/rendezvous.h"
 #include "comm/tcp/peer_link.h"
+#include "comm/tcp/rendezvous.h"
 
 namespace tprimat::engine {
 
