@@ -4,9 +4,10 @@
 #                        ranks), and under the address and undefined-behaviour sanitizers the unit tests of all
 #                        modules but train, nn, ops, probe and comm
 #   ./test.sh --all      also all unit tests optimised, every header alone, the whole program and the engine under those
-#                        sanitizers, and the long stages: Slurm, PyTorch, transformers and megatron-core beside us (pip
-#                        installs them into build/python), clang-tidy, thread sanitizer, kernels compiled for the GPUs
-#                        of both vendors (and tested where there is one), what is carried to a GPU, longer fuzzing
+#                        sanitizers, the engine on emulated GPUs, the commands of the documentation, and the long
+#                        stages: Slurm, PyTorch, transformers and megatron-core beside us (pip installs them into
+#                        build/python), clang-tidy, thread sanitizer, kernels compiled for the GPUs of both vendors
+#                        (and tested where there is one), what is carried to a GPU, longer fuzzing
 #   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
 #                        --all consists of; or dev (without precompiled headers, warnings are errors)
 #   ./test.sh --again    also when nothing changed since the last pass

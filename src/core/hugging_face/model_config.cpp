@@ -146,7 +146,7 @@ class ConfigReader {
     const int64_t layers = model_.spec.num_layers;
     const bool typed = keys_.find("layer_types") != nullptr;
     if (window && !typed && first_windowed > 0 && first_windowed < layers)
-      keys_.refuse("max_window_layers", "the sliding window must be that of all layers or of none");
+      keys_.refuse("max_window_layers", "use the sliding window in all layers or in none");
     const bool windowed = typed ? are_layers_sliding(window.has_value()) : first_windowed < layers;
     if (window && windowed) model_.spec.sliding_window = window;
   }

@@ -19,8 +19,8 @@ bool is_llama_like(const ModelSpec& model) {
 }
 
 Error no_family(const std::string& why) {
-  return Error(Problem{"no model of Hugging Face's transformers computes this: " + why, "model",
-                       "choose the switches of Llama, Qwen 2.5, Qwen 3, Mistral or GPT-2"});
+  return Error(Problem{"cannot be written as a Hugging Face model: " + why, "model",
+                       "choose the settings of Llama, Qwen 2.5, Qwen 3, Mistral or GPT-2"});
 }
 
 HuggingFaceFamily find_llama_like(const ModelSpec& model) {
@@ -95,7 +95,7 @@ std::string class_name(HuggingFaceFamily family) {
 }  // namespace
 
 HuggingFaceFamily find_hugging_face_family(const ModelSpec& model) {
-  if (model.num_experts) throw no_family("mixtures of experts (num_experts) are not written");
+  if (model.num_experts) throw no_family("mixtures of experts (num_experts) are not supported");
   if (is_llama_like(model)) return find_llama_like(model);
   if (is_gpt2(model)) return HuggingFaceFamily::gpt2;
   throw no_family(fmt::format(

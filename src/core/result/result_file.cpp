@@ -124,7 +124,7 @@ void derive_by_known_formulas(RunResult& result) {
   const std::string stored = result.derived.headline_formula;
   summarise_run(result, stored_options(result));
   add_warning(result,
-              fmt::format("FLOPs were counted by formula {}, which this program no longer uses: counted again by {}",
+              fmt::format("FLOPs were counted by formula {}, which this program no longer uses: recounted by {}",
                           printable(stored), result.derived.headline_formula));
 }
 
@@ -145,9 +145,9 @@ void derive_by_known_intervals(RunResult& result) {
   const StepStatistics stored = *result.statistics;
   summarise_run(result, stored_options(result));
   if (!stored.interval_method && result.statistics && !is_other_interval(stored, *result.statistics)) return;
-  add_warning(result, fmt::format("the intervals were made by {}, which this program {}: made again by {}",
+  add_warning(result, fmt::format("the intervals were computed by {}, which this program {}: recomputed by {}",
                                   stored.interval_method ? "method " + printable(*stored.interval_method)
-                                                         : "a method that the file does not name",
+                                                         : "a method not named in the file",
                                   stored.interval_method ? "does not use" : "cannot follow", k_interval_method));
 }
 
@@ -165,8 +165,7 @@ void check_stored_figures(RunResult& result) {
   if (result.derived.peak)
     if (const auto known = catalogue_value(*result.derived.peak)) result.derived.peak->flops_per_second = *known;
   summarise_run(result, stored_options(result));
-  add_warning(result,
-              "the file's figures do not follow from its step times and facts: they were derived from these again");
+  add_warning(result, "the file's figures do not follow from its step times and facts: they were recomputed");
 }
 
 void complete_result(RunResult& result) {

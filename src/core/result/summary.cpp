@@ -55,7 +55,7 @@ Warmup find_warmup_of(const std::vector<double>& times, const std::optional<int6
   const bool all_valid = std::all_of(times.begin(), times.end(), is_valid_step_time);
   if (!all_valid)
     return {std::min<int64_t>(1, steps), WarmupMethod::first_step,
-            "not every step has a valid time, so no shift was looked for", true};
+            "some steps have no valid time, so shifts were not searched for", true};
   const SteadyState found = find_steady_state(times);
   return {static_cast<int64_t>(found.excluded),
           found.excluded <= 1 ? WarmupMethod::first_step : WarmupMethod::change_point, found.reason, found.steady};

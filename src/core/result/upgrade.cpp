@@ -234,7 +234,7 @@ void require_facts(const Json& json, const std::string& file_name) {
   for (const char* key : {"platform", "status"})
     if (!json.contains(key))
       throw Error(Problem{fmt::format("has a schema_version but no {}", key), file_name,
-                          "the file was cut or edited: take it from the run again"});
+                          "the file was truncated or edited: copy it from the run again"});
 }
 
 }  // namespace

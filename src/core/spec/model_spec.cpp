@@ -67,7 +67,7 @@ void check_dimensions(Findings& findings, const ModelSpec& model) {
 
 void check_experts(Findings& findings, const ModelSpec& model) {
   findings.require(model.num_experts.has_value() == model.experts_per_token.has_value(),
-                   "num_experts and experts_per_token belong together, but only one is given",
+                   "num_experts and experts_per_token must be given together",
                    "give both for a mixture of experts, none for a dense model");
   if (!model.num_experts || !model.experts_per_token) return;
   check_dimension(findings, "num_experts", *model.num_experts);
@@ -82,7 +82,7 @@ void check_attention(Findings& findings, const ModelSpec& model) {
                                model.num_attention_heads, model.num_key_value_heads),
                    "each key and value head serves the same number of query heads");
   findings.require(model.position != PositionKind::rope || model.head_dim % 2 == 0,
-                   fmt::format("head_dim {} is odd, but rotary positions turn pairs", model.head_dim));
+                   fmt::format("head_dim {} is odd, but rotary embeddings rotate pairs", model.head_dim));
 }
 
 void check_constants(Findings& findings, const ModelSpec& model) {

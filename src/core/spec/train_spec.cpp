@@ -40,7 +40,7 @@ void check_anomalies(Findings& findings, const AnomalySpec& anomalies) {
   findings.require(anomalies.spike_factor == 0 || (anomalies.spike_factor > 1 && std::isfinite(anomalies.spike_factor)),
                    fmt::format("anomalies.spike_factor must be 0 or above 1, got {}", anomalies.spike_factor));
   findings.require(anomalies.not_finite != OnAnomaly::record,
-                   "anomalies.not_finite must be stop or skip: an update with NaN would spoil every weight");
+                   "anomalies.not_finite must be stop or skip: an update with NaN would corrupt every weight");
 }
 
 void check_counts(Findings& findings, const TrainSpec& spec) {
@@ -144,8 +144,8 @@ void check_pipeline(Findings& findings, const TrainSpec& spec) {
                    "virtual_pipeline_model_parallel_size above 1 needs pipeline_model_parallel_size above 1");
   if (spec.parallel.virtual_pipeline > 1)
     findings.require(spec.gradient_accumulation_steps() % spec.parallel.pipeline == 0,
-                     fmt::format("the interleaved pipeline schedule needs a number of micro batches that "
-                                 "pipeline_model_parallel_size {} divides, got {}",
+                     fmt::format("the interleaved pipeline schedule needs a number of micro-batches divisible by "
+                                 "pipeline_model_parallel_size {}, got {}",
                                  spec.parallel.pipeline, spec.gradient_accumulation_steps()));
 }
 
@@ -203,7 +203,7 @@ std::vector<Problem> find_unknown_train_spec_keys(const Json& json, const std::s
   find_unknown_keys<TrainSpec>(json, "", keys);
   std::vector<Problem> problems;
   for (const std::string& key : keys)
-    problems.push_back({"a training specification has no key " + key, where, "mend its spelling, or take it out"});
+    problems.push_back({"a training specification has no key " + key, where, "correct its spelling, or remove it"});
   return problems;
 }
 

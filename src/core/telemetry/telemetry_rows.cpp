@@ -138,9 +138,9 @@ void TelemetryRows::tell_what_is_missing() {
   if (timed_ > 0 && times_are_local_)
     note("the times of day are those of the machine's clock without its zone, and are read as UTC");
   if (timed_ == 0)
-    note("the file does not say when its readings were taken, so they cannot be joined with steps");
+    note("the readings have no time stamps, so they cannot be matched to steps");
   else if (untimed_ > 0)
-    note(fmt::format("{} of {} rows carry no time; they are left out", untimed_, timed_ + untimed_));
+    note(fmt::format("{} of {} rows have no time stamp and are ignored", untimed_, timed_ + untimed_));
   if (skipped_ > 0)
     note(fmt::format("{} lines do not fit the table and are left out, the first is line {}", skipped_, first_skipped_));
 }

@@ -118,7 +118,7 @@ class TreeBuilder : public YAML::EventHandler {
     nodes_ += more;
     if (nodes_ > k_yaml_most_nodes)
       fail(mark, fmt::format("has more than {} values once its aliases are expanded", k_yaml_most_nodes),
-           "a configuration is far smaller; write less, or drop the anchors");
+           "shorten the configuration, or remove its anchors");
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlNode::Kind kind) {

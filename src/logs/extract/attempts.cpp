@@ -107,8 +107,8 @@ void keep_events(ExtractedLog& log, int64_t from, int64_t to) {
   for (const EventKind kind : not_known) {
     log.event_counts.erase(kind);
     const std::string note =
-        fmt::format("the log has more than {} events of the kind {}: how many are of this part of it is not known",
-                    k_max_events, enum_name(kind));
+        fmt::format("the log has more than {} events of kind {}: the count for this part is unknown", k_max_events,
+                    enum_name(kind));
     if (std::find(log.notes.begin(), log.notes.end(), note) == log.notes.end()) log.notes.push_back(note);
   }
 }
@@ -202,7 +202,7 @@ ReadLog select_attempt(const ReadLog& read, int64_t attempt) {
   throw Error(Problem{fmt::format("the log holds {} attempt{} ({}), and no attempt {}", read.attempts,
                                   read.attempts == 1 ? "" : "s", list_attempts(runs), attempt),
                       "--attempt",
-                      read.attempts == 1 ? std::string("leave --attempt out")
+                      read.attempts == 1 ? std::string("omit --attempt")
                                          : fmt::format("give a number from 1 to {}, or all", read.attempts)});
 }
 

@@ -102,7 +102,7 @@ void drop_impossible_times(ExtractedLog& log) {
     step.time_source = TimeSource::none;
     ++dropped;
   }
-  if (dropped > 0) log.notes.push_back(fmt::format("{} step times below zero were left out", dropped));
+  if (dropped > 0) log.notes.push_back(fmt::format("{} negative step times are ignored", dropped));
 }
 
 // Of two runs that write to one log at their own speeds, each record of the slower one goes back, and the next of the
@@ -126,7 +126,7 @@ std::string find_mixture(const ExtractedLog& log) {
   constexpr int64_t k_enough = 3;
   if (log.steps.empty()) return "";
   if (2 * log.disputed > std::ssize(log.steps))
-    return fmt::format("{} steps are reported again with another loss and another time", log.disputed);
+    return fmt::format("{} steps are reported twice with different losses and times", log.disputed);
   const int64_t restarts = log.steps.back().attempt - log.steps.front().attempt;
   const int64_t not_real = count_false_restarts(log.steps);
   if (not_real < k_enough || 2 * not_real <= restarts) return "";

@@ -131,7 +131,7 @@ bool LogBuilder::add_copy(int32_t rank) {
 }
 
 ExtractedStep& LogBuilder::ignore(const ExtractedStep& record) {
-  note("the log goes back to earlier steps more than 32 000 times: what follows was not read");
+  note("the log returns to earlier steps more than 32 000 times: the rest was not read");
   ignored_ = record;
   return ignored_;
 }

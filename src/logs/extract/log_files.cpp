@@ -23,7 +23,7 @@ std::vector<fs::path> list_log_files(const fs::path& folder, const fs::path& exc
     }
     if (each->is_regular_file(ignored)) files.push_back(each->path());
   }
-  if (error) log_warning(fmt::format("{}: not everything could be listed: {}", folder.string(), error.message()));
+  if (error) log_warning(fmt::format("{}: some entries cannot be listed: {}", folder.string(), error.message()));
   std::sort(files.begin(), files.end());
   return files;
 }

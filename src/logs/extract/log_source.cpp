@@ -236,8 +236,7 @@ std::string LogSource::rest(size_t limit) {
   begin_ = end_;
   while (!at_end_) {
     if (whole.size() > limit)
-      refuse(fmt::format("is larger than {} MB, too large for a file that has to be read whole", limit / 1000000),
-             name_);
+      refuse(fmt::format("is larger than {} MB, the limit for a file read at once", limit / 1000000), name_);
     begin_ = end_ = 0;
     if (fill() > 0) whole.append(buffer_.data(), end_);
     begin_ = end_;

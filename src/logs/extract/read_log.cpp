@@ -241,8 +241,8 @@ void LogReading::end_held() {
   if (differences.empty()) return release();
   next_->finish();
   for (LogEvent& event : next_->take_common_events()) winner.candidate->log->add_event(std::move(event));
-  winner.candidate->log->note(fmt::format("the log ends with a start that reported no step, with other settings ({})",
-                                          join(differences, ", ")));
+  winner.candidate->log->note(
+      fmt::format("the last start in the log has other settings ({}) and reports no step", join(differences, ", ")));
   next_.reset();
   held_.clear();
 }
@@ -286,7 +286,7 @@ std::string explain_nothing(const ReadLog& read) {
   if (read.bytes == 0) return "the file is empty";
   if (!read.log.events.empty()) return "";  // its events tell more
   if (read.dialect != nullptr) return fmt::format("it looks like {}, but reports no step", read.dialect->title);
-  if (read.forced) return "it holds nothing of the format that was named";
+  if (read.forced) return "it contains no records of the requested format";
   return "no known log format was recognised";
 }
 

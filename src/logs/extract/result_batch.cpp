@@ -92,7 +92,7 @@ void record_contradiction(RunResult& result, const BatchWitness& stated, const B
   result.config_audit.push_back(
       {"global_batch_size", fmt::format("{:.6g}", stated.batch), fmt::format("{:.6g}", effective.batch)});
   add_warning(result, fmt::format("the log contradicts itself: the global batch is {:.6g} by its {}, and {:.6g} by its "
-                                  "{}, so its rate proves nothing",
+                                  "{}, so its rate is no evidence",
                                   stated.batch, stated.name, effective.batch, effective.name));
 }
 

@@ -92,8 +92,10 @@ void settle_model(RunResult& result, const StatedFacts& stated, const std::strin
                           "--model",
                           "name the model that ran, or omit --model: the shape is read from the log where the "
                           "log states it"});
-    add_warning(result, fmt::format("the log names {} but states {}: it is another model, so the name gives no shape",
-                                    named->full_name, join(sizes, "; ")));
+    add_warning(
+        result,
+        fmt::format("the log names {} but states {}: it is another model, so the shape is not taken from the name",
+                    named->full_name, join(sizes, "; ")));
     if (model.shape == named) model.shape.reset();
   }
   std::string adapters = find_adapters(stated.settings).value_or("");

@@ -128,10 +128,11 @@ void hint_at_device(RunResult& result) {
         std::abs(*part.memory_bytes / 1e9 - gib) < k_tolerance_gib)
       fitting.push_back(part.id);
   if (fitting.size() == 1)
-    add_warning(result,
-                fmt::format("the log names no GPU; of the parts known, {:.2f} GiB of memory fit {} alone: --device {} "
-                            "says that it was one",
-                            gib, fitting.front(), fitting.front()));
+    add_warning(
+        result,
+        fmt::format(
+            "the log names no GPU; among known devices, {:.2f} GiB of memory match only {}: confirm with --device {}",
+            gib, fitting.front(), fitting.front()));
 }
 
 void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog& log) {
@@ -288,9 +289,9 @@ void warn_about_attempts(RunResult& result, const ReadLog& read, const Course& c
 void warn_about_times(RunResult& result, const ReadLog& read) {
   const TimeSource source = result.source.step_time.value_or(TimeSource::none);
   if (source == TimeSource::from_rate)
-    add_warning(result, "step times are not in the log: they are derived from the rate it reports");
+    add_warning(result, "the log has no step times: they are derived from the rate it reports");
   if (source == TimeSource::from_timestamps)
-    add_warning(result, "step times are not in the log: they are the distances of its time stamps");
+    add_warning(result, "the log has no step times: they are differences of its time stamps");
   if (!read.forced && read.confidence > 0 && read.confidence < 0.9)
     add_warning(result,
                 fmt::format("the format was recognised as {} with a confidence of {:.2f}{}; --format forces one",
@@ -343,10 +344,9 @@ void compare_with_reported(RunResult& result) {
   if (reported.empty()) return;
   const double usual = median(reported), ours = result.derived.tflops_per_gpu->value;
   if (!(usual > 0) || std::abs(ours / usual - 1) <= k_tolerance) return;
-  add_warning(result,
-              fmt::format("the framework reports {:.1f} TFLOP/s per device, from the model's shape {:.1f} follow: one "
-                          "of model, sequence length, batch and device count is not what ran",
-                          usual, ours));
+  add_warning(result, fmt::format("the framework reports {:.1f} TFLOP/s per device, but the model's shape gives "
+                                  "{:.1f}: the model, sequence length, batch or device count is wrong",
+                                  usual, ours));
 }
 
 }  // namespace

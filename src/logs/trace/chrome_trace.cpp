@@ -319,7 +319,7 @@ ChromeTrace read_chrome_trace(std::string_view bytes, std::string_view where, Tr
   const bool whole = nlohmann::json::sax_parse(TraceIterator(characters), TraceIterator(), &handler);
   if (!whole && characters.is_at_end())
     throw Error(Problem{fmt::format("is cut off: the JSON text ends in the middle, at byte {}", characters.position()),
-                        place, "a profiler that is killed while it writes leaves such a file"});
+                        place, "record the trace again and let the profiler finish writing"});
   if (!whole)
     throw Error(Problem{fmt::format("is not valid JSON at byte {}: {}", characters.position(),
                                     printable(reason_of(handler.problem())).substr(0, 160)),

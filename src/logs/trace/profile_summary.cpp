@@ -27,7 +27,7 @@ void summarise_trace_file(std::string_view bytes, std::string_view where, Profil
   if (!trace.device_names.empty()) summary.visible_gpus = static_cast<int64_t>(trace.device_names.size());
   if (trace.unusable_events > 0)
     summary.notes.push_back(
-        fmt::format("{} GPU events without a begin or a duration are left out", trace.unusable_events));
+        fmt::format("{} GPU events without a start or a duration are ignored", trace.unusable_events));
   if (has_host_marks(summary.devices))
     summary.notes.push_back(
         "steps are marked on the host only: work that runs after the end of its step's mark is not counted in that "

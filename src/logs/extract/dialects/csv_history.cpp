@@ -140,13 +140,12 @@ void read_csv_history(std::string_view whole, LogBuilder& log) {
   std::vector<std::string> cells;
   take_row(whole, cells);
   Columns columns = find_columns(cells);
-  if (columns.step < 0)
-    throw Error(Problem{"names no column that counts steps", "CSV header", "name it step, _step or global_step"});
+  if (columns.step < 0) throw Error(Problem{"has no step column", "CSV header", "name it step, _step or global_step"});
   if (columns.several_runs)
     log.note("the table holds several runs side by side: only the first column of each figure is read");
   CsvRows rows(std::move(columns), log);
   for (int64_t line = 2; take_row(whole, cells); ++line) rows.read(cells, line);
-  if (!whole.empty()) log.note("the table ends without a line end: its last row may be cut, and is left out");
+  if (!whole.empty()) log.note("the table has no final newline: its last row may be truncated and is ignored");
 }
 
 }  // namespace

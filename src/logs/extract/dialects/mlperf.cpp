@@ -208,7 +208,7 @@ class MlperfReader : public LogReader {
     if (unit_ == CountedAs::tokens)
       log.note("the log counts tokens: steps are tokens / (global_batch_size x max_sequence_length)");
     if (unit_ == CountedAs::samples) log.note("the log counts samples: steps are samples / global_batch_size");
-    if (unit_ == CountedAs::records) log.note("the log numbers no steps: its records are counted");
+    if (unit_ == CountedAs::records) log.note("the log has no step numbers: its records are counted");
   }
 
   // A run that goes on from a checkpoint has steps before its start.

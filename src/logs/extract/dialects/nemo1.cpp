@@ -95,7 +95,7 @@ class Nemo1Reader : public LogReader {
     if (without_timing_)
       log.note("the bar holds no train_step_timing: step times are derived from its clock or its mean pace");
     if (counter_.rounded()) log.note("some step numbers are rounded in the log, as \"2e+3\"");
-    if (!nemo_keys_) log.note("these are bars of PyTorch Lightning without the figures that NeMo adds");
+    if (!nemo_keys_) log.note("these are plain PyTorch Lightning bars without NeMo's figures");
   }
 
   double confidence(const ExtractedLog& log) const override {

@@ -127,7 +127,7 @@ void read_event_file(std::string_view whole, LogBuilder& log) {
   if (records.end() == TfRecords::End::cut)
     log.note(fmt::format("the event file is cut: its last record is not whole, the {} before it were read", number));
   if (records.end() == TfRecords::End::corrupt)
-    log.note(fmt::format("a checksum of the event file is wrong after {} events: what follows was not read", number));
+    log.note(fmt::format("a checksum fails after {} events: the rest of the event file was not read", number));
 }
 
 }  // namespace
