@@ -325,7 +325,7 @@ TEST(ResultFile, IntervalsOfAnotherMethodAreMadeAgain) {
     EXPECT_DOUBLE_EQ(*again.statistics->ci95_low, low);
     EXPECT_EQ(again.statistics->interval_method, k_interval_method);
     ASSERT_EQ(again.warnings.size(), 1u);
-    EXPECT_NE(again.warnings[0].find("made again by long_run_variance_t/1"), std::string::npos) << again.warnings[0];
+    EXPECT_NE(again.warnings[0].find("recomputed by long_run_variance_t/1"), std::string::npos) << again.warnings[0];
   }
   EXPECT_NE(read("bootstrap/3", low).warnings[0].find("method bootstrap/3"), std::string::npos);
   EXPECT_TRUE(read(std::nullopt, low).warnings.empty()) << "an older file with today's interval";
