@@ -20,8 +20,9 @@ std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limit
   const std::filesystem::path path(name);
   if (name.empty()) return "has no name";
   if (static_cast<int64_t>(name.size()) > limits.name_bytes)
-    return fmt::format("has a name of {} bytes, where {} are allowed", name.size(), limits.name_bytes);
-  if (path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end()) return "leads out of it";
+    return fmt::format("has a name of {} bytes, but the limit is {}", name.size(), limits.name_bytes);
+  if (path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end())
+    return "points outside the archive";
   if (std::any_of(name.begin(), name.end(), is_control)) return "has control characters in its name";
   return "";
 }

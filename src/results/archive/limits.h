@@ -16,7 +16,7 @@ struct ArchiveLimits {
   int64_t name_bytes = 4096;
 };
 
-// Why no file of an archive may be called so, as the end of a sentence ("leads out of it"); empty: it may.
+// Why no file of an archive may be called so, as the end of a sentence ("points outside the archive"); empty: it may.
 std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limits);
 
 // JSON by its name, and a file that could be a result by its text, whatever it is called.

@@ -16,11 +16,11 @@ constexpr const char* k_distrust = "give a file that `tprimat archive` wrote; do
 Manifest read_manifest(const std::string& text) {
   const Json json = parse_json(text, k_manifest_name);
   if (!json.is_object() || !json.contains("archive_version") || !json.contains("files"))
-    throw Error(Problem{"names no archive_version and no files", k_manifest_name, k_distrust});
+    throw Error(Problem{"lacks archive_version or files", k_manifest_name, k_distrust});
   auto manifest = from_json<Manifest>(json, k_manifest_name);
   if (manifest.archive_version != k_archive_version)
     throw Error(Problem{
-        fmt::format("is of version {}, this program reads version {}", manifest.archive_version, k_archive_version),
+        fmt::format("has version {}, but this program reads version {}", manifest.archive_version, k_archive_version),
         k_manifest_name, "verify it with the version of tprimat that sealed it"});
   std::set<std::string> seen;
   for (const SealedFile& file : manifest.files) {

@@ -62,9 +62,9 @@ class Gatherer {
     for (const auto& entry : fs::recursive_directory_iterator(whole, fs::directory_options::skip_permission_denied)) {
       std::error_code ignored;
       if (entry.is_symlink(ignored))
-        left_out.push_back({entry.path().string(), "a link: name the file itself"});
+        left_out.push_back({entry.path().string(), "a link: pass the file itself"});
       else if (!entry.is_regular_file(ignored) && !entry.is_directory(ignored))
-        left_out.push_back({entry.path().string(), "no plain file"});
+        left_out.push_back({entry.path().string(), "not a regular file"});
       else if (entry.is_regular_file(ignored))
         add_file(entry.path(), root + "/" + fs::relative(entry.path(), whole).generic_string());
     }
@@ -82,7 +82,7 @@ class Gatherer {
     std::error_code failed;
     const uintmax_t size = fs::file_size(path, failed);
     if (!is_text(path) && !is_picture(path))
-      left_out.push_back({path.string(), "no result, log, configuration or report"});
+      left_out.push_back({path.string(), "not a result, log, configuration or report"});
     else if (failed || size > static_cast<uintmax_t>(limits_.file_bytes))
       left_out.push_back({path.string(), failed ? failed.message() : describe_largest(limits_)});
     else
@@ -155,7 +155,7 @@ void check_output_name(const fs::path& output) {
   const std::string name = output.filename().string();
   for (const char* ending : {".tar.zst", ".tar.gz", ".tgz"})
     if (name.ends_with(ending)) return;
-  throw Error(Problem{"has no ending of an archive", output.string(), "call it *.tar.zst or *.tar.gz"});
+  throw Error(Problem{"lacks an archive extension", output.string(), "use *.tar.zst or *.tar.gz"});
 }
 
 // One archive on its way into its file, within the limits that its reader holds it to.
@@ -196,8 +196,8 @@ class Sealing {
   void write(const std::string& name, const std::string& content) {
     bytes_ += std::ssize(content);
     if (++files_ > limits_.files || bytes_ > limits_.all_bytes || result_bytes_ > limits_.result_bytes)
-      throw Error(Problem{fmt::format("more than {} files, {} or {} of results cannot be verified, so they are not "
-                                      "sealed",
+      throw Error(Problem{fmt::format("cannot seal more than {} files, {} or {} of results: such an archive "
+                                      "cannot be verified",
                                       limits_.files, format_gb(static_cast<double>(limits_.all_bytes)),
                                       format_gb(static_cast<double>(limits_.result_bytes))),
                           "", "seal them in several archives"});

@@ -39,7 +39,7 @@ class SealedReader {
         check_rest();
         return false;
       }
-      if (status != ARCHIVE_OK) refuse("is no whole archive");
+      if (status != ARCHIVE_OK) refuse("is not a complete archive");
       if (::archive_entry_filetype(entry) == AE_IFDIR) {
         check_folder(entry);
         continue;
@@ -109,7 +109,7 @@ class SealedReader {
     while (name.ends_with('/')) name.pop_back();
     const std::string plain = std::filesystem::path(name).lexically_normal().string();
     if (seen_.contains(plain) || plain == k_manifest_name || plain == k_signature_name)
-      refuse_file(name, "is a folder with the name of a file");
+      refuse_file(name, "is both a folder and a file");
     folders_.insert(plain);
     check_count();
   }
@@ -117,10 +117,10 @@ class SealedReader {
   std::string checked_name(archive_entry* entry) {
     const std::string name = allowed_name(entry);
     if (::archive_entry_filetype(entry) != AE_IFREG || ::archive_entry_hardlink(entry) != nullptr)
-      refuse_file(name, "is no plain file");
+      refuse_file(name, "is not a regular file");
     const std::string plain = std::filesystem::path(name).lexically_normal().string();
-    if (!seen_.insert(plain).second) refuse_file(name, "comes twice");
-    if (folders_.contains(plain)) refuse_file(name, "is a folder with the name of a file");
+    if (!seen_.insert(plain).second) refuse_file(name, "appears twice");
+    if (folders_.contains(plain)) refuse_file(name, "is both a folder and a file");
     check_count();
     return name;
   }
@@ -147,7 +147,7 @@ class SealedReader {
 
   [[noreturn]] void refuse_size() const {
     throw Error(Problem{
-        fmt::format("holds more than {} in one file or {} in all", format_gb(static_cast<double>(limits_.file_bytes)),
+        fmt::format("holds more than {} in one file or {} in total", format_gb(static_cast<double>(limits_.file_bytes)),
                     format_gb(static_cast<double>(limits_.all_bytes))),
         path_, "nothing was unpacked; do not trust this archive"});
   }

@@ -127,14 +127,13 @@ void check_hash(const StatedResult& result, const RequestFiles& files, const Jso
   if (*result.read.config_hash == of_file || *result.read.config_hash == of_spec) {
     if (files.launch.empty())
       found.notes.push_back(
-          fmt::format("{}: there is no launch.json beside {}: its fixed warm-up and price were taken "
-                      "as they are",
+          fmt::format("{}: there is no launch.json beside {}: its fixed warm-up and price were not checked",
                       result.file, files.spec_name));
     return;
   }
   const std::string note = fmt::format("{}: its config_hash was not checked: ", result.file);
   if (holds_a_stand_in(spec) || holds_a_stand_in(launch_facts_to_json(launch)))
-    found.notes.push_back(note + "names are hidden in " + files.spec_name);
+    found.notes.push_back(note + "names are redacted in " + files.spec_name);
   else if (files.launch.empty())
     found.notes.push_back(note + "there is no launch.json beside " + files.spec_name);
   else
@@ -151,8 +150,8 @@ void check_testimony(const StatedResult& result, const Testimony& testimony, Ver
 void check_request(const StatedResult& result, const RequestFiles& files, Verification& found) {
   if (files.spec.empty()) {
     if (result.of_suite)
-      found.notes.push_back(fmt::format("{}: there is no {} in the archive: its settings were taken as they are",
-                                        result.file, files.spec_name));
+      found.notes.push_back(fmt::format("{}: there is no {} in the archive: its settings were not checked", result.file,
+                                        files.spec_name));
     return;
   }
   const Json spec = parse_json(files.spec, files.spec_name);

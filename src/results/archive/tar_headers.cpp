@@ -68,7 +68,7 @@ std::string TarHeaders::take_header() {
   has_ended_ = block_.find_first_not_of('\0') == std::string::npos;
   if (has_ended_) return "";
   if (!size || !has_valid_sum(block_) || (kind == k_folder && *size > 0))
-    return "is no tar archive, or holds a header that programs read differently";
+    return "is not a tar archive, or holds an ambiguous header";
   if (kind == 'g') return "holds a global header (pax), which other programs apply to every file";
   if (!is_sealed_kind(kind))
     return fmt::format("holds an entry of the unknown kind \"{}\"", printable(std::string(1, kind)));
@@ -87,7 +87,7 @@ std::string TarHeaders::take_records() const {
     for (size_t at = block_.find(key); at != std::string::npos; at = block_.find(key, at + 1)) {
       const size_t line = at == 0 ? 0 : block_.rfind('\n', at - 1) + 1;
       if (block_.find_first_not_of("0123456789", line) == at)
-        return "holds an extended header (pax) that overrules the length of a file";
+        return "holds an extended header (pax) that overrides the length of a file";
     }
   return "";
 }

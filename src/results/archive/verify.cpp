@@ -69,7 +69,7 @@ bool is_report(const std::string& name, const std::string& content) {
 
 [[noreturn]] void refuse_results(const ArchiveLimits& limits, const std::string& where) {
   throw Error(Problem{fmt::format("holds more than {} of results", format_gb(static_cast<double>(limits.result_bytes))),
-                      where, "such archives are not written by tprimat"});
+                      where, "tprimat does not write such archives"});
 }
 
 [[noreturn]] void refuse_without_manifest(const std::string& where) {
@@ -113,7 +113,7 @@ class Verifier {
     for (const std::string& name : opened.no_json) note_no_json(name);
     if (!opened.reports.empty())
       found_.notes.push_back(
-          fmt::format("reports were not checked, make them again from the results: {}", join(opened.reports, ", ")));
+          fmt::format("reports were not checked; regenerate them from the results: {}", join(opened.reports, ", ")));
     for (const auto& [name, text] : opened.documents)
       if (const auto stored = parse_result(name, text)) check_result(name, *stored);
     find_moved_logs();
@@ -127,7 +127,7 @@ class Verifier {
       if (waiting == waiting_.end()) return;
       const auto file = opened_.files.find(name);
       if (file == opened_.files.end() || file->second.sha256 != sha256_hex(content))
-        throw Error(Problem{"changed while it was read", where, "verify it again"});
+        throw Error(Problem{"changed during verification", where, "verify it again"});
       check_waiting(name, waiting->second, content);
     });
   }
@@ -155,7 +155,7 @@ class Verifier {
         found_.broken.push_back(
             {file.path, "bytes", fmt::format("{}", file.bytes), fmt::format("{}", sealed->second.bytes)});
     }
-    for (const auto& [name, file] : missing) found_.broken.push_back({name, "was not sealed", "", ""});
+    for (const auto& [name, file] : missing) found_.broken.push_back({name, "is not listed in the manifest", "", ""});
   }
 
   // Nothing for JSON of another kind: configurations, profiles, comparisons.
@@ -164,8 +164,7 @@ class Verifier {
       Json json = parse_json(text, "");
       if (is_result(json)) return json;
       if (holds_results(json))
-        found_.notes.push_back(name +
-                               ": holds results within a list: none of them was checked; put each in its own file");
+        found_.notes.push_back(name + ": holds a list of results: none was checked; put each in its own file");
     } catch (const Error&) {
       if (is_document(name)) note_no_json(name);
     }
@@ -173,7 +172,7 @@ class Verifier {
   }
 
   void note_no_json(const std::string& name) {
-    found_.notes.push_back(name + ": is no JSON: nothing in it was checked");
+    found_.notes.push_back(name + ": is not JSON: its content was not checked");
   }
 
   void check_result(const std::string& name, const Json& stored) {
@@ -200,9 +199,8 @@ class Verifier {
     const Json& method = statistics["interval_method"];
     if (method == k_interval_method) return false;
     found_.notes.push_back(
-        fmt::format("{}: its intervals were made by {}, which this program does not use: they were "
-                    "not checked",
-                    name, print_json_line(method)));
+        fmt::format("{}: its intervals come from {}, which this program does not use: they were not checked", name,
+                    print_json_line(method)));
     return true;
   }
 
@@ -239,7 +237,7 @@ class Verifier {
       if (is_empty && !has_none) missing += (missing.empty() ? "" : ", ") + std::string(key);
     }
     if (!missing.empty())
-      found_.notes.push_back(fmt::format("{}: states no {}: a result of `tprimat run` does", result.file, missing));
+      found_.notes.push_back(fmt::format("{}: lacks {}, which a result of `tprimat run` states", result.file, missing));
   }
 
   // Figures that another tool put beside ours, "final_loss" say: what we know by that name, else nothing.
@@ -318,12 +316,12 @@ class Verifier {
     if (has_steps && log.empty() && !result.of_suite) return;
     const std::string why =
         log.empty() || !is_from_log(result.read)
-            ? "it names no log with its format"
+            ? "it names no log and no log format"
             : fmt::format(
                   "its log {} is not in the archive, or under several names (`tprimat archive output LOG` seals it)",
                   log);
     if (!has_steps) return note_unchecked(result.file, why);
-    found_.notes.push_back(fmt::format("{}: {}: nothing was compared with a log", result.file, why));
+    found_.notes.push_back(fmt::format("{}: {}: it was not checked against a log", result.file, why));
   }
 
   // The files of the request lie beside the step records.
@@ -342,7 +340,7 @@ class Verifier {
   }
 
   void note_unchecked(const std::string& name, const std::string& why) {
-    found_.notes.push_back(fmt::format("{}: {}: its step times and losses were taken as they are", name, why));
+    found_.notes.push_back(fmt::format("{}: {}: its step times and losses were not checked", name, why));
   }
 
   const Opened& opened_;

@@ -131,7 +131,7 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
   if (is_baseline_folder(wanted))
     throw Error(Problem{fmt::format("\"{}\" holds none of the results", wanted), "--baseline",
                         "name a folder with results of this model that pass the filters"});
-  throw Error(Problem{fmt::format("\"{}\" is none of the results", wanted), "--baseline",
+  throw Error(Problem{fmt::format("\"{}\" matches no result", wanted), "--baseline",
                       "name a result file, a folder of results, a platform, a framework or a label"});
 }
 
@@ -208,7 +208,7 @@ void compare_group(ModelGroup& group, const CompareOptions& options) {
 
 void check_options(const CompareOptions& options) {
   if (options.sort.empty() || find_metric(options.sort)) return;
-  throw Error(Problem{fmt::format("no metric is called \"{}\"", options.sort), "--sort", suggest_metric(options.sort)});
+  throw Error(Problem{fmt::format("unknown metric \"{}\"", options.sort), "--sort", suggest_metric(options.sort)});
 }
 
 std::vector<LoadedRun> select_runs(std::vector<LoadedRun> runs, const CompareOptions& options) {
@@ -330,7 +330,7 @@ std::string headline(const Comparison& comparison, const ModelGroup& group, cons
   if (comparison.force) return fmt::format("Forced, not comparable: {}. But {}", statement, reasons(group, pair));
   std::string rates;
   if (pair.ratio)
-    rates = fmt::format(". Without a verdict: tokens/s per device {} / {} = {} ({})",
+    rates = fmt::format(". Raw ratio, no verdict: tokens/s per device {} / {} = {} ({})",
                         group.contenders[pair.subject].letter, group.contenders[pair.reference].letter,
                         format_significant(pair.ratio->value, 4), state_interval(*pair.ratio));
   return fmt::format("{} and {} are not comparable: {}{}", b, a, reasons(group, pair), rates);

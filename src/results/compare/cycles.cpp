@@ -43,12 +43,12 @@ bool names_winner(Verdict verdict) { return verdict == Verdict::faster || verdic
 
 const char* describe_gap(Verdict by_time, Verdict by_cycles) {
   if (!names_winner(by_time))
-    return names_winner(by_cycles) ? "a gap appears in clock cycles that the clocks hide"
-                                   : "in clock cycles neither leads";
-  if (by_cycles == by_time) return "the gap survives in clock cycles";
-  if (by_cycles == Verdict::inconclusive) return "in clock cycles the gap is not certain";
-  if (names_winner(by_cycles)) return "the gap is the clock's: in clock cycles the other side leads";
-  return "the gap is the clock's: in clock cycles it is gone";
+    return names_winner(by_cycles) ? "different clocks hide a gap per clock cycle"
+                                   : "per clock cycle neither side leads";
+  if (by_cycles == by_time) return "the gap remains per clock cycle";
+  if (by_cycles == Verdict::inconclusive) return "per clock cycle the gap is uncertain";
+  if (names_winner(by_cycles)) return "the clocks explain the gap: per clock cycle the other side leads";
+  return "the clocks explain the gap: per clock cycle it disappears";
 }
 
 Finding describe_cycles(const Pair& pair, const Contender& reference, const Contender& subject) {
@@ -59,7 +59,7 @@ Finding describe_cycles(const Pair& pair, const Contender& reference, const Cont
           fmt::format("{}: ratio {} per cycle ({} to {}) against {} by time{}",
                       describe_gap(pair.verdict, *pair.statistics->cycle_verdict), figure(ratio.value),
                       figure(*ratio.low), figure(*ratio.high), figure(pair.ratio->value),
-                      same_device ? "" : "; a cycle of another device is other work"),
+                      same_device ? "" : "; a cycle of a different device does different work"),
           ""};
 }
 

@@ -35,7 +35,7 @@ void judge_change(GateResult& result, bool needs_interval, const Pair& pair) {
   if (!change.low || !change.high) {
     if (needs_interval)
       return settle(result, GateOutcome::inconclusive,
-                    "a side has averages only, or fewer than five steady steps, so there is no interval");
+                    "one side has only averages, or fewer than five steady steps, so there is no interval");
     return settle(result, fails_at(result.gate, change.value) ? GateOutcome::failed : GateOutcome::passed,
                   "the figures have no interval and are compared as values");
   }
@@ -43,7 +43,7 @@ void judge_change(GateResult& result, bool needs_interval, const Pair& pair) {
   if (low != high)
     return settle(result, GateOutcome::inconclusive, "the interval straddles the threshold" + advise_runs(pair));
   settle(result, low ? GateOutcome::failed : GateOutcome::passed,
-         low ? "the whole interval lies in the region that fails" : "the whole interval lies outside it");
+         low ? "the whole interval lies in the failing region" : "the whole interval lies outside it");
 }
 
 bool is_complete(const Contender& contender) {
@@ -56,7 +56,7 @@ std::string first_error(const ModelGroup& group, const Pair& pair) {
        {&pair.findings, &group.contenders[pair.reference].findings, &group.contenders[pair.subject].findings})
     for (const Finding& finding : *findings)
       if (finding.severity == Severity::error) return finding.sentence;
-  return "the runs did not do the same work";
+  return "the runs did different work";
 }
 
 void judge_gate(GateResult& result, const ModelGroup& group, const Pair& pair) {
@@ -66,17 +66,17 @@ void judge_gate(GateResult& result, const ModelGroup& group, const Pair& pair) {
   for (const size_t side : {pair.reference, pair.subject})
     if (!is_complete(group.contenders[side]))
       return settle(result, GateOutcome::invalid,
-                    fmt::format("{} is not a complete, valid run", group.contenders[side].label));
+                    fmt::format("{} is incomplete or invalid", group.contenders[side].label));
   if (!pair.comparable) return settle(result, GateOutcome::not_comparable, first_error(group, pair));
   if (auto why = why_not_compared(*result.gate.metric, pair.findings, group.contenders[pair.reference],
                                   group.contenders[pair.subject]))
     return settle(result, GateOutcome::not_comparable, std::move(*why));
   if (!change.before || !change.after)
     return settle(result, GateOutcome::inconclusive,
-                  fmt::format("{} does not have this figure", !change.before ? result.baseline : result.subject));
+                  fmt::format("{} lacks this figure", !change.before ? result.baseline : result.subject));
   if (!result.change)
     return settle(result, GateOutcome::inconclusive,
-                  "the baseline's figure is not positive, so there is no share of it: give the threshold without %");
+                  "the baseline's figure is not positive, so a percentage is undefined: give the threshold without %");
   judge_change(result, change.follows_from_steps, pair);
 }
 
@@ -109,8 +109,8 @@ std::vector<GateResult> judge_gates(const Comparison& comparison, const std::vec
       }
   }
   if (results.empty())
-    throw Error(Problem{"there is nothing to test against the baseline", "--fail-if",
-                        "give results of the baseline's model beside it"});
+    throw Error(Problem{"there are no results to test against the baseline", "--fail-if",
+                        "add results of the baseline's model"});
   return results;
 }
 

@@ -22,12 +22,11 @@ constexpr double k_lower_clock = 0.95;  // of the ordinary steps' median
 constexpr double k_as_busy = 0.9;       // of the ordinary steps' median: an idle device lowers its clock, too
 
 const std::map<std::string_view, std::string_view>& throttle_reasons() {
-  static const std::map<std::string_view, std::string_view> words = {
-      {"power", "the clock held down by the power limit"},
-      {"thermal", "the clock held down by heat"},
-      {"current", "the clock held down by the current"},
-      {"hardware", "the clock held down by the board"},
-      {"clock_set", "a lower clock that was set"}};
+  static const std::map<std::string_view, std::string_view> words = {{"power", "power throttling"},
+                                                                     {"thermal", "thermal throttling"},
+                                                                     {"current", "current throttling"},
+                                                                     {"hardware", "hardware throttling"},
+                                                                     {"clock_set", "a lower clock setting"}};
   return words;
 }
 
@@ -61,7 +60,7 @@ class StepCauses {
     }
   }
 
-  // "a checkpoint and the clock held down by heat"; empty when nothing that was recorded fell into the step.
+  // "a checkpoint and thermal throttling"; empty when nothing that was recorded fell into the step.
   std::string of(int64_t step) const {
     std::vector<std::string> causes = events_of(step);
     const auto entry = entries_.find(step);
@@ -70,7 +69,7 @@ class StepCauses {
     return join(causes, " and ");
   }
 
-  // "; the longest spell is steps 20 to 27", of three or more in a row.
+  // "; the longest streak is steps 20 to 27", of three or more in a row.
   std::string longest_spell() const {
     constexpr size_t k_spell = 3;
     size_t first = 0, length = 0;
@@ -79,7 +78,7 @@ class StepCauses {
       if (i - start + 1 > length) length = i - start + 1, first = start;
     }
     if (length < k_spell) return "";
-    return fmt::format("; the longest spell is steps {} to {}", step_number(run_, outliers_[first]),
+    return fmt::format("; the longest streak is steps {} to {}", step_number(run_, outliers_[first]),
                        step_number(run_, outliers_[first + length - 1]));
   }
 
@@ -109,7 +108,7 @@ class StepCauses {
       causes.emplace_back("a lower clock");
     }
     if (seen.others_busy_threads && is_rare(*seen.others_busy_threads, entry, 0.01))
-      causes.emplace_back("other processes on the processors");
+      causes.emplace_back("other processes on the CPUs");
   }
 
   // Made once for each series: a run may have thousands of outliers.
@@ -177,7 +176,7 @@ std::string describe_throttling(const RunResult& run) {
       for (const auto& [name, share] : *each.throttle_shares)
         if (share > most) most = share, reason = name;
   if (most <= 0) return "";
-  return fmt::format("; the clock was held down in {} of the run's readings ({})", format_percent(most, 0), reason);
+  return fmt::format("; the clock was throttled in {} of the run's readings ({})", format_percent(most, 0), reason);
 }
 
 std::string describe_neighbours(const RunResult& run) {

@@ -28,7 +28,7 @@ class GateReader {
       gate.threshold /= 100;
     }
     skip_blanks();
-    if (at_ < text_.size()) fail(fmt::format("\"{}\" is one thing too many", rest()), "end after the number or its %");
+    if (at_ < text_.size()) fail(fmt::format("unexpected \"{}\"", rest()), "end after the number or its %");
     return gate;
   }
 
@@ -48,7 +48,7 @@ class GateReader {
     const std::string key = text_.substr(at_, end - at_);
     if (key.empty()) fail("a metric is missing", "write METRIC < -3%, e.g. tokens_per_second < -3%");
     const Metric* metric = find_metric(key);
-    if (metric == nullptr) fail(fmt::format("no metric is called \"{}\"", key), suggest_metric(key));
+    if (metric == nullptr) fail(fmt::format("unknown metric \"{}\"", key), suggest_metric(key));
     at_ = end;
     return metric;
   }
@@ -60,7 +60,7 @@ class GateReader {
       at_ += name.size();
       return *parse_enum<GateOperator>(name);
     }
-    fail(at_ < text_.size() ? fmt::format("\"{}\" is no operator", rest()) : "an operator is missing",
+    fail(at_ < text_.size() ? fmt::format("\"{}\" is not an operator", rest()) : "an operator is missing",
          "write one of <, <=, >, >=");
   }
 
@@ -70,7 +70,7 @@ class GateReader {
     double value = 0;
     const auto [end, error] = std::from_chars(text_.data() + at_ + sign, text_.data() + text_.size(), value);
     if (error != std::errc() || !std::isfinite(value))
-      fail(at_ < text_.size() ? fmt::format("\"{}\" is no number", rest()) : "a number is missing",
+      fail(at_ < text_.size() ? fmt::format("\"{}\" is not a number", rest()) : "a number is missing",
            "write the change that fails, e.g. -3% or 0.5");
     at_ = static_cast<size_t>(end - text_.data());
     return value;

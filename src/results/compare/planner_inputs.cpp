@@ -35,12 +35,12 @@ std::vector<planner::OwnObservation> load_own_results(const std::vector<std::str
     if (auto facts = read_probe_facts(each.path))
       probed[facts->name] = *facts;
     else
-      log_warning(fmt::format("{} is left out: {}", each.path, each.reason));
+      log_warning(fmt::format("skipped {}: {}", each.path, each.reason));
   }
   std::vector<planner::NamedResult> results;
   for (const LoadedRun& run : loaded.runs) results.push_back({run.path, run.result});
   if (results.empty())
-    throw Error(Problem{"there is no result of a run", paths.front(), "give a folder that tprimat run wrote into"});
+    throw Error(Problem{"there are no run results", paths.front(), "give a folder that tprimat run wrote into"});
   return planner::observe_results(results, probed);
 }
 

@@ -58,7 +58,7 @@ void compare_with_device(const RunResult& run, Evidences& evidence) {
     const auto least = least_memory(run);
     if (gb && *gb > 0 && least && *gb < *least)
       evidence.push_back({what, gigabytes(*gb), gigabytes(*least) + " at least"});
-    if (gb && *gb <= 0) evidence.push_back({what, gigabytes(*gb), "more than nothing"});
+    if (gb && *gb <= 0) evidence.push_back({what, gigabytes(*gb), "above 0 GB"});
     if (gb && device && is_of_device && *gb > *device * k_rounding)
       evidence.push_back({what, gigabytes(*gb), gigabytes(*device)});
   }

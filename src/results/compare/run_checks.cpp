@@ -177,14 +177,14 @@ Figures check_few_steps(const Contender& c) {
   constexpr int64_t k_enough = 20;
   for (const LoadedRun& run : c.runs)
     if (const auto& statistics = run.result.statistics; statistics && statistics->count < k_enough)
-      return fmt::format("{}, {} are wanted", describe_measurements(run.result, statistics->count), k_enough);
+      return fmt::format("{}, at least {} recommended", describe_measurements(run.result, statistics->count), k_enough);
   return std::nullopt;
 }
 
 Figures check_few_runs(const Contender& c) {
   constexpr size_t k_enough = 3;
   if (c.runs.size() >= k_enough) return std::nullopt;
-  return fmt::format("{} run{}, {} are wanted", c.runs.size(), c.runs.size() == 1 ? "" : "s", k_enough);
+  return fmt::format("{} run{}, at least {} recommended", c.runs.size(), c.runs.size() == 1 ? "" : "s", k_enough);
 }
 
 Figures check_clock(const Contender& c) {

@@ -79,18 +79,18 @@ void hold_to_discovery_rate(const std::vector<Pair*>& pairs) {
 std::string format_percent(double share) { return fmt::format("{:.3g} %", share * 100); }
 
 std::string explain_spread(const PairStatistics& s) {
-  if (s.run_spread == RunSpread::borrowed) return ", with the spread between runs of the other side";
+  if (s.run_spread == RunSpread::borrowed) return ", with the other side's spread between runs";
   if (s.run_spread == RunSpread::measured) return "";
-  return fmt::format(", with a spread between runs of {} assumed", format_percent(*s.assumed_spread));
+  return fmt::format(", assuming a spread between runs of {}", format_percent(*s.assumed_spread));
 }
 
 std::string explain_plan(const Pair& pair) {
   const PairStatistics& s = *pair.statistics;
   if (s.run_spread == RunSpread::assumed)
-    return fmt::format("; {} more run{} a side would measure it", *s.more_runs, *s.more_runs == 1 ? "" : "s");
+    return fmt::format("; {} more run{} per side would measure it", *s.more_runs, *s.more_runs == 1 ? "" : "s");
   if (pair.unquiet) return advise_runs(pair);
-  if (!s.more_runs_help.value_or(false)) return "; more runs would hardly settle it: the ratio is about the margin";
-  return fmt::format("; about {} more run{} a side would settle it", *s.more_runs, *s.more_runs == 1 ? "" : "s");
+  if (!s.more_runs_help.value_or(false)) return "; more runs would hardly settle it: the ratio is close to the margin";
+  return fmt::format("; about {} more run{} per side would settle it", *s.more_runs, *s.more_runs == 1 ? "" : "s");
 }
 
 // An interval many margins wide, because the runs of a side differ by more than a training does.
@@ -118,10 +118,10 @@ std::string explain_interval(const Pair& pair, double smallest_effect) {
                                            format_significant(*pair.ratio->high, 4));
   const PairStatistics& s = *pair.statistics;
   if (pair.verdict == Verdict::inconclusive && is_chance(s))
-    return fmt::format("{} lies beyond {}, but of {} pairs some do by chance (adjusted p {})", interval, margin,
+    return fmt::format("{} lies beyond {}, but some of {} pairs do so by chance (adjusted p {})", interval, margin,
                        *s.tested_pairs, format_significant(*s.adjusted_p_value, 2));
   const char* where = pair.verdict == Verdict::same ? "lies within" : "lies beyond";
-  return fmt::format("{} {} {}", interval, pair.verdict == Verdict::inconclusive ? "reaches across" : where, margin);
+  return fmt::format("{} {} {}", interval, pair.verdict == Verdict::inconclusive ? "straddles" : where, margin);
 }
 
 }  // namespace
@@ -144,10 +144,10 @@ void settle_verdicts(Comparison& comparison) {
 }
 
 std::string explain(const Pair& pair, double smallest_effect) {
-  if (!pair.ratio) return "a side has no rate per device";
+  if (!pair.ratio) return "one side has no rate per device";
   if (!pair.statistics)
-    return "there is no interval: a side has averages or its framework's own rate only, or fewer than five steady "
-           "steps";
+    return "there is no interval: one side has only averages or its framework's own rate, or fewer than five "
+           "steady steps";
   std::string text = explain_interval(pair, smallest_effect) + explain_spread(*pair.statistics);
   if (pair.verdict == Verdict::inconclusive) text += explain_plan(pair);
   return text;
@@ -159,7 +159,7 @@ std::string advise_runs(const Pair& pair) {
   if (pair.unquiet) return fmt::format("; the runs differ too much ({}): quiet the machine first", *pair.unquiet);
   if (s.run_spread != RunSpread::assumed) return "; more runs would narrow it";
   const int64_t more = runs_that_show_spread(*pair.measured);
-  return fmt::format("; {} more run{} a side would measure the spread between runs", more, more == 1 ? "" : "s");
+  return fmt::format("; {} more run{} per side would measure the spread between runs", more, more == 1 ? "" : "s");
 }
 
 }  // namespace tprimat::results

@@ -14,7 +14,7 @@ namespace {
 const Metric& require_metric(const std::string& key) {
   if (key.empty()) return metrics().front();
   if (const Metric* metric = find_metric(key)) return *metric;
-  throw Error(Problem{fmt::format("no metric is called \"{}\"", key), "--metric", suggest_metric(key)});
+  throw Error(Problem{fmt::format("unknown metric \"{}\"", key), "--metric", suggest_metric(key)});
 }
 
 template <class T>
@@ -89,7 +89,7 @@ bool is_elsewhere(const Trend& trend, const History& history, const std::string&
 std::string why_nothing_to_hold_against(const Trend& trend, const CompareOptions& options) {
   if (!trend.other_work.empty()) return "the newest result is " + trend.other_work;
   return options.baseline.empty() ? "the series has no earlier result"
-                                  : "the baseline is the newest result itself, not complete, or of other work";
+                                  : "the baseline is the newest result itself, incomplete, or of different work";
 }
 
 // A question without anything to hold against is a question without an answer.
@@ -146,7 +146,7 @@ History read_history(const std::filesystem::path& folder, const HistoryOptions& 
   history.comparison.smallest_effect = options.compare.smallest_effect;
   history.comparison.force = options.compare.force;
   if (names_nothing(history, options.compare.baseline))
-    throw Error(Problem{fmt::format("\"{}\" is none of the results", options.compare.baseline), "--baseline",
+    throw Error(Problem{fmt::format("\"{}\" matches no result", options.compare.baseline), "--baseline",
                         "name a result file of the history, or \"best\""});
   if (!options.compare.gates.empty())
     for (const Trend& trend : history.trends) judge_newest(history, trend, options.compare, history.comparison);

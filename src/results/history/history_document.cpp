@@ -46,7 +46,7 @@ std::string list_copies(const History& history) {
         if (++count <= k_most) text += fmt::format("{}{} of {}", count > 1 ? ", " : "", copy.path, copy.of);
   if (count == 0) return "";
   if (count > k_most) text += fmt::format(" and {} more", count - k_most);
-  return fmt::format("{} held by more than one file count{} once: {}.", count == 1 ? "A run" : "Runs",
+  return fmt::format("{} stored in more than one file count{} once: {}.", count == 1 ? "A run" : "Runs",
                      count == 1 ? "s" : "", text);
 }
 
@@ -56,10 +56,10 @@ DocumentPart introduce(const History& history, size_t points) {
                    history.folder.string(), history.metric->title, enum_name(history.metric->better)),
        Tone::plain, ""}};
   if (const std::string copies = list_copies(history); !copies.empty())
-    lines.push_back({copies, Tone::doubtful, "a copy adds no run; take it out of the directory"});
+    lines.push_back({copies, Tone::doubtful, "a copy adds no run; remove it from the directory"});
   if (!history.index.note.empty()) lines.push_back({history.index.note + ".", Tone::doubtful, ""});
   if (history.trends.size() > k_max_series)
-    lines.push_back({fmt::format("The table shows the first {} series; --csv and --json have all.", k_max_series),
+    lines.push_back({fmt::format("The table shows the first {} series; --csv and --json list all.", k_max_series),
                      Tone::doubtful, "choose with --model, --framework, --platform or --strategy"});
   return history_lines(std::move(lines));
 }
@@ -92,7 +92,7 @@ void list_shifts(const History& history, const Trend& trend, std::vector<Line>& 
     lines.push_back(
         {fmt::format("{}: {} to {} ({}) between {} and {}", describe_trend_series(trend),
                      format_figure(*history.metric, shift.before), format_figure(*history.metric, shift.after),
-                     shift.before != 0 ? signed_percent(shift.after / shift.before - 1) : "from nothing", date_of(last),
+                     shift.before != 0 ? signed_percent(shift.after / shift.before - 1) : "from zero", date_of(last),
                      date_of(first)),
          history.metric->better == Direction::neither ? Tone::plain
          : is_worse(*history.metric, shift)           ? Tone::bad
@@ -186,17 +186,16 @@ void add_shifts(const History& history, Document& document) {
 
 std::string describe_spread(double assumed_run_spread) {
   if (assumed_run_spread <= 0) return "no spread between runs is added to a point of one run";
-  return fmt::format(
-      "a point of one run, which cannot show the spread between runs, is given one of {} besides (--run-spread)",
-      format_percent(assumed_run_spread));
+  return fmt::format("a point of one run gets an assumed spread between runs of {} (--run-spread)",
+                     format_percent(assumed_run_spread));
 }
 
 std::string write_footer(const History& history) {
   return fmt::format(
-      "A series is what agrees in model, framework, platform, device, device count, precision, batch, sequence length "
-      "and strategy, and did the same work by the audit of a comparison. Changes join the two figures' own 95 % "
-      "intervals; {}. Better, worse and same ask for the whole "
-      "interval. Level shifts are found by least squares with a price of 3 s2 log n per shift.",
+      "A series groups results that agree in model, framework, platform, device, device count, precision, batch, "
+      "sequence length and strategy, and did the same work according to the audit. Changes combine the 95 % intervals "
+      "of both figures; {}. Better, worse and same require the whole interval. Level shifts are found by "
+      "least squares with a penalty of 3 s2 log n per shift.",
       describe_spread(history.assumed_run_spread));
 }
 

@@ -180,7 +180,7 @@ IndexedFolder update_index(const fs::path& folder, const std::string& index_path
   Database database(index_path);
   database.run("BEGIN IMMEDIATE");
   IndexedFolder result;
-  if (prepare_tables(database)) result.note = "the index was of another version of this program and is built again";
+  if (prepare_tables(database)) result.note = "the index came from another version of this program and is rebuilt";
   Rows rows = read_rows(database);
   Statement remove(database, "DELETE FROM files WHERE path = ?");
   result.files_gone = std::erase_if(rows, [&](const auto& row) {
@@ -217,7 +217,7 @@ IndexedFolder use_index(const fs::path& folder, const std::string& path) {
     if (!is_damage(error)) throw;
     for (const char* suffix : {"", "-journal", "-wal", "-shm"}) fs::remove(path + suffix);
     IndexedFolder result = at_path(update_index(folder, path));
-    result.note = fmt::format("the index was damaged ({}) and is built again", error.what());
+    result.note = fmt::format("the index was damaged ({}) and is rebuilt", error.what());
     return result;
   }
 }
@@ -241,9 +241,9 @@ std::string choose_index_path(const fs::path& folder) {
 
 IndexedFolder index_folder(const fs::path& folder) {
   if (!fs::is_directory(folder))
-    throw Error(Problem{"is no directory", folder.string(), "give --history the directory that holds the results"});
+    throw Error(Problem{"is not a directory", folder.string(), "give --history the directory that holds the results"});
   const std::string path = choose_index_path(folder);
-  std::string why = "neither the folder nor the user's cache can be written";
+  std::string why = "neither the folder nor the user's cache is writable";
   try {
     if (!path.empty()) return use_index(folder, path);
   } catch (const DatabaseError& error) {

@@ -41,21 +41,21 @@ DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& grou
   std::vector<Line> lines;
   if (group.against_best)
     lines.push_back(
-        {fmt::format("{} runs are too many to pair each with each: all are compared with the best, {}. Tables "
-                     "show the first {}; --csv and --json have all.",
+        {fmt::format("{} runs are too many to compare every pair: each is compared with the best, {}. Tables "
+                     "show the first {}; --csv and --json list all.",
                      group.contenders.size(), group.contenders.front().label, k_max_rows),
-         Tone::doubtful, "name another with --baseline"});
+         Tone::doubtful, "choose another with --baseline"});
   if (group.pairs.size() > k_max_pairs) {
     lines.push_back({count_verdicts(group) + ".", Tone::doubtful,
-                     group.against_best ? "" : "name a --baseline to have one sentence per run"});
+                     group.against_best ? "" : "add --baseline RUN for one sentence per run"});
     return make_lines(std::move(lines));
   }
   for (const Pair& pair : group.pairs) lines.push_back({headline(comparison, group, pair) + ".", tone_of(pair), ""});
   if (group.pairs.empty())
     lines.push_back(
-        {"One participant of this model: there is nothing to compare it with.", Tone::doubtful,
+        {"This model has only one participant, so there is nothing to compare.", Tone::doubtful,
          comparison.groups.size() > 1
-             ? "if another result here is of this model under another name, extract both with one --model NAME"
+             ? "if another result here is the same model under another name, extract both with one --model NAME"
              : ""});
   return make_lines(std::move(lines));
 }
@@ -213,7 +213,7 @@ DocumentPart list_findings(const ModelGroup& group) {
                      tone_of(finding.severity), finding.remedy});
   if (remarks.size() > k_max_rows)
     lines.push_back(
-        {fmt::format("and {} findings more: --json has all", remarks.size() - k_max_rows), Tone::plain, ""});
+        {fmt::format("and {} more findings: --json lists all", remarks.size() - k_max_rows), Tone::plain, ""});
   if (lines.empty()) lines.push_back({"nothing found", Tone::good, ""});
   return make_lines(std::move(lines));
 }
@@ -238,7 +238,7 @@ DocumentPart list_files(const ModelGroup& group) {
   for (const Contender& contender : group.contenders)
     for (const LoadedRun& run : contender.runs)
       if (files++ < k_max_rows) lines.push_back({contender.letter + ": " + run.path, Tone::plain, ""});
-  if (files > k_max_rows) lines.push_back({fmt::format("and {} files more", files - k_max_rows), Tone::plain, ""});
+  if (files > k_max_rows) lines.push_back({fmt::format("and {} more files", files - k_max_rows), Tone::plain, ""});
   return make_lines(std::move(lines));
 }
 
@@ -256,7 +256,7 @@ void add_group(const Comparison& comparison, const ModelGroup& group, Document& 
   document.push_back(make_heading("Audit"));
   document.push_back(list_findings(group));
   if (const auto notes = list_file_notes(group)) {
-    document.push_back(make_heading("What the files say"));
+    document.push_back(make_heading("Notes on the files"));
     document.push_back(*notes);
   }
   document.push_back(make_heading("Files"));
@@ -305,9 +305,9 @@ Document build_document(const Comparison& comparison) {
   }
   document.push_back(make_lines(
       {{fmt::format(
-            "Figures are of the steady steps. [low to high] is the 95 % interval: of one run the noise within it, of "
-            "several the spread between them. Verdicts judge tokens/s per device: the whole interval beyond {0} is "
-            "faster or slower, within {0} is the same. GB is 1e9 bytes.",
+            "Figures cover the steady steps. [low to high] is the 95 % interval: the noise within a single run, or "
+            "the spread between several. Verdicts use tokens/s per device: an interval entirely beyond {0} is "
+            "faster or slower, entirely within {0} is the same. GB is 1e9 bytes.",
             format_percent(comparison.smallest_effect, 0)),
         Tone::faint, ""}}));
   for (DocumentPart& block : document) make_printable(block);

@@ -17,7 +17,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "tprimat-plot-XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr)
-      throw Error(Problem{"cannot create a temporary folder", path_, "set TMPDIR to a folder that can be written"},
+      throw Error(Problem{"cannot create a temporary folder", path_, "set TMPDIR to a writable folder"},
                   ExitStatus::work_failed);
   }
   ~TemporaryFolder() {
@@ -42,12 +42,12 @@ Drawn draw_script(ProcessRunner& runner, const std::string& script, const std::f
   const auto run = run_captured(runner, {"gnuplot", "-e", "set output " + quote_gnuplot(image.string()), file.string()},
                                 k_time_limit_seconds);
   if (!run) {
-    complaint = fmt::format("{} is not drawn: gnuplot is not installed\n  install it: sudo apt-get install gnuplot-nox",
+    complaint = fmt::format("cannot draw {}: gnuplot is not installed\n  install it: sudo apt-get install gnuplot-nox",
                             path.string());
     return Drawn::gnuplot_missing;
   }
   if (!run->exit.success() || !std::filesystem::exists(image)) {
-    complaint = fmt::format("{} is not drawn: gnuplot ended with {}\n  {}", path.string(), to_string(run->exit),
+    complaint = fmt::format("cannot draw {}: gnuplot ended with {}\n  {}", path.string(), to_string(run->exit),
                             run->output.substr(0, 400));
     return Drawn::failed;
   }
@@ -66,7 +66,7 @@ void require_drawn(ProcessRunner& runner, const std::string& script, const std::
 PlotFormat require_plot_format(const std::filesystem::path& path, const std::string& option) {
   if (path.extension() == ".png") return PlotFormat::png;
   if (path.extension() == ".svg") return PlotFormat::svg;
-  throw Error(Problem{path.string() + " is no picture that can be drawn", option, "end its name in .png or .svg"});
+  throw Error(Problem{path.string() + " cannot be drawn as a picture", option, "use a name that ends in .png or .svg"});
 }
 
 Drawn draw_plot(ProcessRunner& runner, const Comparison& comparison, const std::filesystem::path& path,

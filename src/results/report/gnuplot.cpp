@@ -18,7 +18,7 @@ constexpr int k_band_width = 1600, k_band_height = 1000;
 
 // One pair speaks for itself; of many only the counts fit over a figure.
 std::string subtitle(const Comparison& comparison, const ModelGroup& group) {
-  if (group.pairs.empty()) return "one participant: nothing to compare it with";
+  if (group.pairs.empty()) return "one participant: nothing to compare";
   if (group.pairs.size() == 1) return headline(comparison, group, group.pairs.front());
   return count_verdicts(group);
 }

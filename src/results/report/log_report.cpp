@@ -246,7 +246,7 @@ std::string render_extracted_files(const std::vector<ExtractedFile>& files) {
                           shorten(describe_status(r), 90)});
   }
   std::string text = table.rows.empty() ? "" : render_text(table);
-  if (!nothing.empty()) text += (text.empty() ? "" : "\n") + std::string("Nothing was taken out of:\n") + nothing;
+  if (!nothing.empty()) text += (text.empty() ? "" : "\n") + std::string("Nothing was extracted from:\n") + nothing;
   return text;
 }
 

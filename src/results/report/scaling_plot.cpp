@@ -36,7 +36,7 @@ ChartSeries scaling_series(const std::vector<const planner::PlanReport*>& curve,
 ChartSeries ideal_scaling(const std::vector<const planner::PlanReport*>& curve, bool is_named) {
   ChartSeries series;
   series.guide = true;
-  if (is_named) series.name = "in proportion to the GPUs";
+  if (is_named) series.name = "linear scaling";
   const planner::PlanReport &fewest = *curve.front(), &most = *curve.back();
   const double each = fewest.training->tokens_per_second / static_cast<double>(fewest.gpus);
   for (const int64_t gpus : {fewest.gpus, most.gpus})
@@ -90,7 +90,7 @@ std::string describe_batch(const planner::PlanComparison& comparison) {
 void draw_scaling(ProcessRunner& runner, const planner::PlanComparison& comparison, const std::string& path) {
   const PlotFormat format = require_plot_format(path, "--plot");
   if (curves_of(comparison).empty())
-    throw Error(Problem{"nothing fits into memory, so there is nothing to draw", "--plot", "plan for more GPUs"},
+    throw Error(Problem{"no layout fits into memory, so there is nothing to plot", "--plot", "plan for more GPUs"},
                 ExitStatus::work_failed);
   const planner::PlanReport& first = comparison.plans.front();
   const std::string subtitle = fmt::format("predicted: {}, {}, SL {}, {}", first.framework, enum_name(first.precision),

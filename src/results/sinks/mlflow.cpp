@@ -128,7 +128,7 @@ class MlflowSink : public Sink {
 }  // namespace
 
 SinkKind mlflow_sink() {
-  return {"mlflow", "mlruns, a file store of MLflow",
+  return {"mlflow", "mlruns, an MLflow file store",
           [](const SinkPlace& place) -> std::unique_ptr<Sink> { return std::make_unique<MlflowSink>(place.folder); }};
 }
 

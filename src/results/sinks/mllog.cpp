@@ -135,7 +135,7 @@ class MllogSink : public Sink {
 }  // namespace
 
 SinkKind mllog_sink() {
-  return {"mllog", "a log of MLPerf's :::MLLOG lines for each run",
+  return {"mllog", "one log of MLPerf's :::MLLOG lines per run",
           [](const SinkPlace& place) -> std::unique_ptr<Sink> { return std::make_unique<MllogSink>(place.folder); }};
 }
 

@@ -23,7 +23,7 @@ class ScratchFolder {
  public:
   ScratchFolder() : path_((fs::temp_directory_path() / "tprimat-parquet-XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr)
-      throw Error(Problem{"cannot create a temporary folder", path_, "set TMPDIR to a folder that can be written"},
+      throw Error(Problem{"cannot create a temporary folder", path_, "set TMPDIR to a writable folder"},
                   ExitStatus::work_failed);
   }
   ~ScratchFolder() {
@@ -51,10 +51,9 @@ void require_pyarrow(ProcessRunner& runner) {
   const auto run = run_captured(runner, {"python3", "-c", "import pyarrow.csv, pyarrow.parquet"}, k_seconds_to_import);
   if (run && run->exit.success()) return;
   throw Error(
-      Problem{run ? "Parquet is written by pyarrow, which python3 does not have"
-                  : "Parquet is written by pyarrow, and python3 is not installed",
-              "--format parquet",
-              "install it: pip install pyarrow; a virtual environment's comes first in PATH once it is activated"},
+      Problem{run ? "Parquet export needs pyarrow, which python3 does not have"
+                  : "Parquet export needs pyarrow, and python3 is not installed",
+              "--format parquet", "install it: pip install pyarrow, or activate the virtual environment that has it"},
       ExitStatus::missing_component);
 }
 

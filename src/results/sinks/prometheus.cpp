@@ -35,9 +35,12 @@ constexpr GaugeOfMetric k_gauges[] = {
     {"step_time_cv", "step_time_variation_ratio", "standard deviation of the steady steps / their mean"},
     {"first_step_time", "first_step_time_seconds", "time of the first step"},
     {"total_time", "steps_time_seconds", "sum of all step times, warm-up included"},
-    {"peak_memory_allocated_gb", "peak_memory_allocated_bytes", "most the trainer's tensors held on one device", 1e9},
-    {"peak_memory_reserved_gb", "peak_memory_reserved_bytes", "most the trainer's allocator held on one device", 1e9},
-    {"peak_device_used_gb", "peak_device_used_bytes", "most in use on the device as the system saw it", 1e9},
+    {"peak_memory_allocated_gb", "peak_memory_allocated_bytes", "peak memory of the trainer's tensors on one device",
+     1e9},
+    {"peak_memory_reserved_gb", "peak_memory_reserved_bytes",
+     "peak memory reserved by the trainer's allocator on one device", 1e9},
+    {"peak_device_used_gb", "peak_device_used_bytes", "peak memory in use on one device as reported by the system",
+     1e9},
     {"mean_power", "power_mean_watts", "mean power over the steady steps"},
     {"joules_per_token", "energy_per_token_joules", "energy over the steady steps / their tokens"},
     {"usd_per_1e12_tokens", "cost_per_1e12_tokens_usd", "price of 1e12 tokens at this speed"},
@@ -137,7 +140,7 @@ class PrometheusSink : public Sink {
 
  private:
   std::filesystem::path path_;
-  GaugeFamily info_{"run_info", "what each run was; always 1"};
+  GaugeFamily info_{"run_info", "labels that describe the run; always 1"};
   GaugeFamily complete_{"run_complete", "1 for a run that reached its end, 0 for one that failed or is invalid"};
   GaugeFamily start_{"run_start_timestamp_seconds", "when the run started, seconds since 1970"};
   GaugeFamily devices_{"devices", "devices of the run"};

@@ -34,7 +34,7 @@ class TensorboardSink : public Sink {
 }  // namespace
 
 SinkKind tensorboard_sink() {
-  return {"tensorboard", "event files, a folder for each run", [](const SinkPlace& place) -> std::unique_ptr<Sink> {
+  return {"tensorboard", "event files, one folder per run", [](const SinkPlace& place) -> std::unique_ptr<Sink> {
             return std::make_unique<TensorboardSink>(place.folder);
           }};
 }

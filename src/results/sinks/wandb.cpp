@@ -67,7 +67,7 @@ class WandbSink : public Sink {
 }  // namespace
 
 SinkKind wandb_sink() {
-  return {"wandb", "history, settings and figures of each run, and a script that makes offline runs of W&B of them",
+  return {"wandb", "history, settings and figures of each run, and a script that imports them as offline W&B runs",
           [](const SinkPlace& place) -> std::unique_ptr<Sink> { return std::make_unique<WandbSink>(place.folder); }};
 }
 

@@ -57,7 +57,7 @@ TEST_F(ArchiveTest, LinksAndPipesAreNamed) {
   ASSERT_EQ(::mkfifo((output_ / "pipe.log").c_str(), 0600), 0);
   std::vector<std::string> reasons;
   for (const LeftOut& each : seal().left_out) reasons.push_back(each.reason);
-  for (const char* reason : {"a link: name the file itself", "no plain file"})
+  for (const char* reason : {"a link: pass the file itself", "not a regular file"})
     EXPECT_NE(std::find(reasons.begin(), reasons.end(), reason), reasons.end()) << reason;
 }
 

@@ -32,7 +32,7 @@ void expect_says(const std::string& complaint, const std::string& what) {
 TEST_F(HostileTest, NamesThatLeadElsewhere) {
   for (const char* name : {"../outside", "/etc/shadow", "a/../../b"}) {
     write_tar({{name, "x"}});
-    expect_says(complaint_about(folder_ / "changed.tar"), "leads out of it");
+    expect_says(complaint_about(folder_ / "changed.tar"), "points outside the archive");
   }
   write_tar({{"line\nbreak", "x"}});
   expect_says(complaint_about(folder_ / "changed.tar"), "control characters");
@@ -43,7 +43,7 @@ TEST_F(HostileTest, NamesThatLeadElsewhere) {
 TEST_F(HostileTest, LinksAndDevices) {
   for (const unsigned kind : {AE_IFLNK, AE_IFCHR, AE_IFIFO}) {
     write_tar({{"link", ""}}, kind);
-    expect_says(complaint_about(folder_ / "changed.tar"), "is no plain file");
+    expect_says(complaint_about(folder_ / "changed.tar"), "is not a regular file");
   }
 }
 
@@ -51,9 +51,9 @@ TEST_F(HostileTest, ANameThatComesTwice) {
   write_tar({{"a/b", "x"}});
   const std::string one = read_file(folder_ / "changed.tar").substr(0, 1024);
   write_file_atomically(folder_ / "changed.tar", one + one + std::string(1024, '\0'));
-  expect_says(complaint_about(folder_ / "changed.tar"), "comes twice");
+  expect_says(complaint_about(folder_ / "changed.tar"), "appears twice");
   write_tar({{"a/b", "x"}, {"a//b", "y"}});
-  expect_says(complaint_about(folder_ / "changed.tar"), "comes twice");
+  expect_says(complaint_about(folder_ / "changed.tar"), "appears twice");
 }
 
 // The first header of a tar archive with other bytes in it, and the checksum that they make (POSIX, ustar).
@@ -71,7 +71,7 @@ TEST_F(HostileTest, HeadersThatProgramsReadDifferently) {
   const std::string global = edit_header(edit_header(tar.substr(0, 512), 156, "g"), 124, "00000000000");
   const auto expect_refused = [&](const std::string& first) {
     write_file_atomically(folder_ / "changed.tar", first + global + tar);
-    expect_says(complaint_about(folder_ / "changed.tar"), "header that programs read differently");
+    expect_says(complaint_about(folder_ / "changed.tar"), "ambiguous header");
   };
   const std::string member = tar.substr(0, 1024);
   expect_refused(edit_header(member, 124, std::string("\x80\0\0\0\0\0\0\0\0\0\0\1", 12)));  // GNU's base 256
@@ -94,7 +94,7 @@ TEST_F(HostileTest, AHardLink) {
   write_tar({{"a", ""}});
   const std::string tar = read_file(folder_ / "changed.tar");
   write_file_atomically(folder_ / "changed.tar", edit_header(tar, 156, "1/etc/passwd"));
-  expect_says(complaint_about(folder_ / "changed.tar"), "is no plain file");
+  expect_says(complaint_about(folder_ / "changed.tar"), "is not a regular file");
 }
 
 TEST_F(HostileTest, FoldersAreLookedAtToo) {
@@ -102,10 +102,10 @@ TEST_F(HostileTest, FoldersAreLookedAtToo) {
     write_tar({{name, ""}}, AE_IFDIR);
     expect_says(complaint_about(folder_ / "changed.tar"), what);
   };
-  expect_folder("../outside/", "leads out of it");
-  expect_folder("/etc/cron.d/", "leads out of it");
+  expect_folder("../outside/", "points outside the archive");
+  expect_folder("/etc/cron.d/", "points outside the archive");
   expect_folder("a\033[2J/", "control characters");
-  expect_folder("MANIFEST.json/", "is a folder with the name of a file");
+  expect_folder("MANIFEST.json/", "is both a folder and a file");
   expect_folder("plain/", "holds no MANIFEST.json");
   write_tar({{"a", "x"}});
   const std::string file = read_file(folder_ / "changed.tar").substr(0, 1024);
@@ -113,7 +113,7 @@ TEST_F(HostileTest, FoldersAreLookedAtToo) {
   const std::string folder = read_file(folder_ / "changed.tar").substr(0, 512);
   for (const std::string& both : {file + folder, folder + file}) {
     write_file_atomically(folder_ / "changed.tar", both + std::string(1024, '\0'));
-    expect_says(complaint_about(folder_ / "changed.tar"), "is a folder with the name of a file");
+    expect_says(complaint_about(folder_ / "changed.tar"), "is both a folder and a file");
   }
 }
 
@@ -132,7 +132,7 @@ TEST_F(HostileTest, HeadersThatChangeWhatIsUnpacked) {
   expect_header('g', "19 path=elsewhere\n", "holds a global header");
   expect_header('V', "", "unknown kind \"V\"");
   expect_header('M', "", "unknown kind \"M\"");
-  expect_header('x', "10 size=9\n", "overrules the length");
+  expect_header('x', "10 size=9\n", "overrides the length");
   expect_header('x', "10 path=b\n", "holds no MANIFEST.json");  // a name of its own
 }
 
@@ -141,7 +141,7 @@ TEST_F(HostileTest, ABombAndTooManyFiles) {
   seal();
   EXPECT_LT(fs::file_size(folder_ / "a.tar.zst"), 20'000u);
   expect_says(complaint_about(folder_ / "a.tar.zst", {.file_bytes = 1'000'000}), "in one file");
-  expect_says(complaint_about(folder_ / "a.tar.zst", {.all_bytes = 5'000'000}), "in all");
+  expect_says(complaint_about(folder_ / "a.tar.zst", {.all_bytes = 5'000'000}), "in total");
   expect_says(complaint_about(folder_ / "a.tar.zst", {.files = 1}), "more than 1 files");
   EXPECT_EQ(complaint_about(folder_ / "a.tar.zst"), "");
 }
@@ -221,9 +221,9 @@ TEST_F(ManifestTest, HoldsSizesThatAreNone) {
 
 TEST_F(ManifestTest, IsNone) {
   expect_refused("", "is not valid JSON");
-  expect_refused("[]", "names no archive_version");
-  expect_refused("{}", "names no archive_version");
-  expect_refused(R"({"archive_version": 2, "files": []})", "is of version 2");
+  expect_refused("[]", "lacks archive_version");
+  expect_refused("{}", "lacks archive_version");
+  expect_refused(R"({"archive_version": 2, "files": []})", "has version 2");
   write_tar({{"a.log", "x"}});
   expect_says(complaint_about(folder_ / "changed.tar"), "holds no MANIFEST.json");
 }

@@ -139,7 +139,7 @@ TEST(CompareRuns, RepeatedEqualRunsAreTheSame) {
 TEST(CompareRuns, OneRunASideIsNeverTheSame) {
   const Pair pair = compare_runs(two_runs(1.0), {}).groups[0].pairs[0];
   EXPECT_EQ(pair.verdict, Verdict::inconclusive);
-  EXPECT_NE(pair.explanation.find("a spread between runs of 2 % assumed; 2 more runs a side would measure it"),
+  EXPECT_NE(pair.explanation.find("assuming a spread between runs of 2 %; 2 more runs per side would measure it"),
             std::string::npos)
       << pair.explanation;
   EXPECT_EQ(pair.statistics->run_spread, RunSpread::assumed);

@@ -109,7 +109,7 @@ TEST(Differences, OneSettingUnderTwoNamesIsCompared) {
   EXPECT_EQ(sentence_of_pair(a, b, "tuning"), "");
   b.effective_config = PrintedNames{{"packing", "false"}, {"use_flash_attn", "False"}};
   EXPECT_EQ(sentence_of_pair(a, b, "data_settings"),
-            "settings that decide what is computed differ: packed sequences on against off");
+            "settings that change the computation differ: packed sequences on against off");
   EXPECT_NE(sentence_of_pair(a, b, "tuning").find("flash attention on against off"), std::string::npos);
 }
 

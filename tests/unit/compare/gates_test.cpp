@@ -46,14 +46,14 @@ TEST(ParseGate, SaysWhereAndHowToMend) {
       {"tokens_per_secnd < -3%", "column 1", "did you mean tokens_per_second"},
       {"speed < 1", "column 1", "choose one of tokens_per_second_per_gpu"},
       {"mfu", "column 4", "an operator is missing"},
-      {"mfu == 3", "column 5", "\"== 3\" is no operator"},
+      {"mfu == 3", "column 5", "\"== 3\" is not an operator"},
       {"mfu < ", "column 7", "a number is missing"},
-      {"mfu < three", "column 7", "\"three\" is no number"},
-      {"mfu < nan", "column 7", "no number"},
-      {"mfu < 1e999", "column 7", "no number"},
-      {"mfu < -+3", "column 7", "no number"},
-      {"mfu < 3 %%", "column 10", "one thing too many"},
-      {"mfu < 3 GB", "column 9", "one thing too many"},
+      {"mfu < three", "column 7", "\"three\" is not a number"},
+      {"mfu < nan", "column 7", "not a number"},
+      {"mfu < 1e999", "column 7", "not a number"},
+      {"mfu < -+3", "column 7", "not a number"},
+      {"mfu < 3 %%", "column 10", "unexpected"},
+      {"mfu < 3 GB", "column 9", "unexpected"},
   };
   for (const auto& each : cases) {
     const std::string text = complaint(each.gate);
@@ -152,7 +152,7 @@ TEST(Gates, ThroughputWithoutAnIntervalAnswersNothing) {
 TEST(Gates, AFigureThatASideLacksAnswersNothing) {
   const Comparison comparison = gated(1.0, {"mfu < -3%"});
   EXPECT_EQ(comparison.gates[0].outcome, GateOutcome::inconclusive);
-  EXPECT_NE(describe_gate(comparison.gates[0]).find("does not have this figure"), std::string::npos);
+  EXPECT_NE(describe_gate(comparison.gates[0]).find("lacks this figure"), std::string::npos);
 }
 
 TEST(Gates, OtherWorkIsNotComparableAndABrokenRunIsInvalid) {

@@ -82,8 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         MutationCase{"Count", "/statistics/count", 500, "figure_contradiction", "steady steps"},
         MutationCase{"AverageRate", "/performance_metrics/tokens_per_second_per_gpu", 99999.0, "figure_contradiction",
                      "average tokens/s per device"},
-        MutationCase{"Memory", "/memory_metrics/peak_memory_allocated_gb", 0.0, "impossible_memory",
-                     "more than nothing"},
+        MutationCase{"Memory", "/memory_metrics/peak_memory_allocated_gb", 0.0, "impossible_memory", "above 0 GB"},
         MutationCase{"Warmup", "/warmup/steps_excluded", 40, "rate_contradiction", "warm-up"},
         MutationCase{"Price", "/derived/usd_per_hour", 12.0, "figure_contradiction", "USD"}),
     [](const auto& each) { return std::string(each.param.name); });

@@ -40,7 +40,7 @@ TEST(Audit, WhatIsKnownOfTheWholeRunStandsBesideTheOutliers) {
   device.throttle_shares = {{"power", 0.05}, {"thermal", 0.12}};
   result.telemetry = {device};
   EXPECT_NE(sentence_about(result, "outlier")
-                .find("1 of 59 steady steps, step 10: 1 unattributed; the clock was held down in 12 % of "
+                .find("1 of 59 steady steps, step 10: 1 unattributed; the clock was throttled in 12 % of "
                       "the run's readings (thermal); other processes kept 1.5 hardware threads busy"),
             std::string::npos)
       << sentence_about(result, "outlier");
@@ -72,9 +72,9 @@ bool begins_with(const std::string& text, const std::string& start) { return tex
 TEST(Audit, AThrottledStepIsAttributedWhereOrdinaryOnesAreNot) {
   SlowSteps steps({20, 40});
   steps.run.step_telemetry->throttle_shares = {{"thermal", steps.series(0.0, 0.9)}, {"power", steps.series(1.0, 1.0)}};
-  EXPECT_TRUE(begins_with(steps.sentence(), "2 with the clock held down by heat")) << steps.sentence();
+  EXPECT_TRUE(begins_with(steps.sentence(), "2 with thermal throttling")) << steps.sentence();
   steps.run.step_telemetry->throttle_shares->at("thermal")[39] = 0.1;
-  EXPECT_TRUE(begins_with(steps.sentence(), "1 with the clock held down by heat, 1 unattributed")) << steps.sentence();
+  EXPECT_TRUE(begins_with(steps.sentence(), "1 with thermal throttling, 1 unattributed")) << steps.sentence();
   steps.run.step_telemetry->throttle_shares->at("thermal")[19] = std::nan("");  // no reading fell into it
   EXPECT_TRUE(begins_with(steps.sentence(), "2 unattributed")) << steps.sentence();
 }
@@ -132,14 +132,14 @@ TEST(Audit, NeighboursAndEventsOfOneStepAreBothSaid) {
   steps.run.step_telemetry->others_busy_threads = steps.series(0.0, 3.0);
   steps.run.events = std::vector<RunEvent>{{EventKind::checkpoint, {}, 20, {}, {}, {}, ""}};
   EXPECT_TRUE(begins_with(steps.sentence(),
-                          "1 with a checkpoint and other processes on the processors, 1 with other processes on the "
-                          "processors"))
+                          "1 with a checkpoint and other processes on the CPUs, 1 with other processes on the CPUs"))
       << steps.sentence();
 }
 
 TEST(Audit, ASpellOfSlowStepsIsNamed) {
   SlowSteps steps({20, 30, 31, 32, 33});
-  EXPECT_TRUE(begins_with(steps.sentence(), "5 unattributed; the longest spell is steps 30 to 33")) << steps.sentence();
+  EXPECT_TRUE(begins_with(steps.sentence(), "5 unattributed; the longest streak is steps 30 to 33"))
+      << steps.sentence();
 }
 
 }  // namespace

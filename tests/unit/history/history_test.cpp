@@ -264,7 +264,7 @@ TEST_F(Histories, TheFootnoteSaysWhatWasAdded) {
   const auto footnote = [&](double spread) {
     return render_markdown(build_document(read_history(folder_, {.compare = {.assumed_run_spread = spread}})), "");
   };
-  EXPECT_NE(footnote(0.015).find("is given one of 1.5 % besides"), std::string::npos);
+  EXPECT_NE(footnote(0.015).find("gets an assumed spread between runs of 1.5 %"), std::string::npos);
   EXPECT_NE(footnote(0).find("no spread between runs is added"), std::string::npos);
 }
 

@@ -107,7 +107,7 @@ TEST(HtmlReport, FiguresStandInFullAndUnknownOnesAreSaid) {
   for (const auto& [key, figure] : figures.items())
     EXPECT_NE(page.find(fmt::format("data-value=\"{}\"", figure["value"].get<double>())), std::string::npos) << key;
   EXPECT_NE(page.find("class=\"num more unknown\">not known</td>"), std::string::npos);
-  EXPECT_NE(page.find("Not known of any run: "), std::string::npos);
+  EXPECT_NE(page.find("Unknown for all runs: "), std::string::npos);
   EXPECT_NE(page.find("cost of 1e12 tokens"), std::string::npos);
 }
 
@@ -118,7 +118,7 @@ TEST(HtmlReport, AuditSplitsFindingFromEvidence) {
   runs.runs[0].result.training_config.sequence_length = 8192;
   runs.runs[0] = again(runs.runs[0]);
   const std::string table = render_audit(compare_runs(runs, {}));
-  EXPECT_NE(table.find("<td>A against B</td><td>the sequence lengths differ, so a token is not the same work"
+  EXPECT_NE(table.find("<td>A against B</td><td>the sequence lengths differ, and so does the work per token"
                        "<p class=\"why\">attention costs more per token on longer sequences</p></td>"
                        "<td>8192 against 2048, tokens per step 524288 against 131072</td>"
                        "<td>use one sequence length on both sides</td>"),

@@ -24,17 +24,17 @@ std::string sum_of_steps(const RunResult& run) {
 
 std::string derive_rate(const RunResult& run) {
   const auto tokens = tokens_per_step(run);
-  if (!tokens || !run.statistics) return "the rate that the framework reports";
+  if (!tokens || !run.statistics) return "the rate reported by the framework";
   const double rate = static_cast<double>(*tokens) / run.statistics->mean;
   if (std::fabs(run.derived.tokens_per_second->value / rate - 1) > 1e-3)
-    return "the rate that the file states, which contradicts its batch and step times";
+    return "the rate stated in the file, which contradicts its batch and step times";
   return fmt::format("{} tokens per step x {} steady steps / {} s", *tokens, run.statistics->count,
                      digits(run.statistics->mean * static_cast<double>(run.statistics->count)));
 }
 
 std::string derive_rate_per_device(const RunResult& run) {
   const auto devices = device_count(run);
-  if (!devices || !run.derived.tokens_per_second) return "the rate that the framework reports";
+  if (!devices || !run.derived.tokens_per_second) return "the rate reported by the framework";
   return fmt::format("{} tokens/s / {} device{}", digits(run.derived.tokens_per_second->value), *devices,
                      *devices == 1 ? "" : "s");
 }
@@ -42,7 +42,7 @@ std::string derive_rate_per_device(const RunResult& run) {
 std::string derive_work(const RunResult& run) {
   const Derived& d = run.derived;
   const auto per_token = d.flops_per_token.find(d.headline_formula);
-  if (per_token == d.flops_per_token.end() || !d.tokens_per_second_per_gpu) return "as the file states it";
+  if (per_token == d.flops_per_token.end() || !d.tokens_per_second_per_gpu) return "as stated in the file";
   return fmt::format("{} tokens/s per device x {} FLOPs per token (formula {})",
                      digits(d.tokens_per_second_per_gpu->value), flops(per_token->second), d.headline_formula);
 }
@@ -50,14 +50,14 @@ std::string derive_work(const RunResult& run) {
 std::string derive_tflops(const RunResult& run) { return derive_work(run) + " / 1e12"; }
 
 std::string derive_mfu(const RunResult& run) {
-  if (!run.derived.peak) return "as the file states it";
+  if (!run.derived.peak) return "as stated in the file";
   return fmt::format("{} / {} FLOP/s ({})", derive_work(run), flops(run.derived.peak->flops_per_second),
                      run.derived.peak->id);
 }
 
 std::string derive_mean_time(const RunResult& run) {
   return run.statistics ? fmt::format("{} / {}", sum_of_steps(run), run.statistics->count)
-                        : "the average that the file states";
+                        : "the average stated in the file";
 }
 
 std::string derive_median_time(const RunResult& run) { return "median of " + sum_of_steps(run); }
@@ -70,19 +70,19 @@ std::string derive_variation(const RunResult& run) {
 std::string derive_first_step(const RunResult& run) { return fmt::format("time of step {}", step_number(run, 0)); }
 
 std::string derive_total(const RunResult& run) {
-  if (run.step_times.empty()) return "the total that the file states";
+  if (run.step_times.empty()) return "the total stated in the file";
   return fmt::format("sum of {} step times, {} of them warm-up", run.step_times.size(), run.warmup.steps_excluded);
 }
 
 std::string derive_memory(const RunResult& run) {
   return run.memory_metrics.measurement_method ? "measured by " + *run.memory_metrics.measurement_method
-                                               : "who measured is not recorded";
+                                               : "the measurement method is not recorded";
 }
 
 std::string derive_power(const RunResult& run) {
   for (const TelemetrySummary& each : run.telemetry)
     if (each.mean_power_watts) return fmt::format("mean of the samples of {} ({} taken)", each.source, each.samples);
-  return "as the file states it";
+  return "as stated in the file";
 }
 
 std::string derive_energy(const RunResult& run) {
@@ -90,11 +90,11 @@ std::string derive_energy(const RunResult& run) {
     if (each.energy_joules && each.energy_valid.value_or(false))
       return fmt::format("{} J ({}) / {} tokens", digits(*each.energy_joules), each.source,
                          digits(*each.energy_joules / run.derived.joules_per_token->value));
-  return "as the file states it";
+  return "as stated in the file";
 }
 
 std::string derive_cost(const RunResult& run) {
-  if (!run.derived.usd_per_hour || !run.derived.tokens_per_second) return "as the file states it";
+  if (!run.derived.usd_per_hour || !run.derived.tokens_per_second) return "as stated in the file";
   return fmt::format("{} USD per hour / 3600 / {} tokens/s x 1e12", digits(*run.derived.usd_per_hour),
                      digits(run.derived.tokens_per_second->value));
 }

@@ -40,7 +40,7 @@ function draw(panel) {
   panel.notes.textContent = described.notes.filter(Boolean).join(" ");
   panel.canvas.setAttribute(
       "aria-label",
-      `${panel.title} of ${runs.map(nameOf).slice(0, 12).join(", ")}. The figures stand in the table of runs.`);
+      `${panel.title} of ${runs.map(nameOf).slice(0, 12).join(", ")}. The table of runs lists the figures.`);
   panel.chart = new Chart(panel.canvas, described.config);
 }
 
@@ -81,7 +81,7 @@ function startPanels() {
   }, {rootMargin: "300px"});
   for (const panel of panels) watcher.observe(panel.node);
   document.getElementById("chart-note").textContent =
-      "Charts follow the filters of the table. One colour is one run, also where it was repeated.";
+      "Charts follow the filters of the table. Each run and its repetitions share one colour.";
 }
 
 // Paper is white, and shows everything at once.

@@ -71,7 +71,7 @@ function describeThroughput(runs) {
   const described = describeBars("tokens_per_second_per_gpu", "tokens/s per device")(runs);
   const pairs = page.groups[runs[0].groupIndex].pairs;
   if (pairs.some((pair) => !pair.comparable))
-    described.notes.unshift("Not all of these are comparable: the audit says which, and why. Length is no verdict.");
+    described.notes.unshift("Some of these runs are not comparable: see the audit. Bar length is not a verdict.");
   return described;
 }
 
@@ -83,7 +83,7 @@ function drawnRuns(runs, member) {
   const drawn = some.slice(0, mostCurves);
   const thinned = drawn.flatMap((run) => run.runs).map((each) => each[member]).filter((series) => series?.recorded);
   if (thinned.length > 0)
-    notes.push("Of long series the lowest and highest steps of each stretch are drawn; the figures are of all steps.");
+    notes.push("Charts of long series show the lowest and highest step of each interval; the figures use all steps.");
   return {drawn, notes};
 }
 
@@ -182,7 +182,7 @@ function describeDistribution(runs) {
   };
   return {
     config:
-        lineChart(datasets, {xTitle: "step time, s", yTitle: "steps at most that long, %", range: [0, 100], tooltip}),
+        lineChart(datasets, {xTitle: "step time, s", yTitle: "steps up to that time, %", range: [0, 100], tooltip}),
     notes: [
       `Steady steps: ${eachOf(drawn, (run) => String(run.distribution.steps))}.`,
       "The steeper the curve, the steadier the run.", notKnownNote(runs, some),
@@ -202,7 +202,7 @@ function describeSeries(member, yTitle) {
 // Kinds of memory mean different things, so each has its own colour and none is added to another.
 const memoryKinds = [
   ["peak_memory_allocated_gb", "allocated by the trainer's tensors"],
-  ["peak_memory_reserved_gb", "reserved by its allocator"], ["peak_device_used_gb", "in use as the system saw it"]
+  ["peak_memory_reserved_gb", "reserved by its allocator"], ["peak_device_used_gb", "in use as reported by the system"]
 ];
 
 function knowsMemory(run) {
@@ -225,7 +225,7 @@ function describeMemory(runs) {
     rows: some.length,
     rowHeight: 22 + 14 * datasets.length,
     config: barChart(some.map(nameOf), datasets, {
-      xTitle: "highest memory of one device, GB",
+      xTitle: "peak memory of one device, GB",
       showLegend: true,
       tooltip: (item) => `${item.dataset.label}: ${formatNumber(item.raw)} GB`
     }),
@@ -239,8 +239,8 @@ function describeMemory(runs) {
 }
 
 const peakKinds = [
-  ["catalogue", "peak that its maker states"], ["measured", "achievable: peak measured on it"],
-  ["config", "peak that the configuration states"]
+  ["catalogue", "vendor's stated peak"], ["measured", "achievable: measured peak"],
+  ["config", "peak stated in the configuration"]
 ];
 
 function knowsRoof(run) {
@@ -295,7 +295,7 @@ function rooflineNotes(runs, some) {
   return [
     `${[...byPeak].map(([peak, list]) => `${list.join(", ")}: ${peak}`).join("; ")}.`,
     notKnownNote(runs, known(runs, "tflops_per_gpu")).replace("Not known", "Achieved not known"),
-    "How many bytes a step moves is not recorded, so the arithmetic intensity of a run is not known."
+    "The bytes moved per step are not recorded, so the arithmetic intensity is unknown."
   ];
 }
 

@@ -36,10 +36,10 @@ std::string render_section(const char* id, const char* title, const std::string&
 }
 
 constexpr const char* k_charts =
-    "<noscript><p>The curves need scripts, which this viewer does not run. Every other figure stands in the tables.</p>"
+    "<noscript><p>The charts need JavaScript, which this viewer does not run. The tables show all other figures.</p>"
     "</noscript>\n<p class=\"hint\" id=\"chart-note\"></p>\n<div id=\"panels\"></div>\n";
 constexpr const char* k_settings =
-    "<noscript><p>The side-by-side view needs scripts; the result files hold every setting.</p></noscript>\n"
+    "<noscript><p>The side-by-side view needs JavaScript; the result files contain every setting.</p></noscript>\n"
     "<div id=\"setting-tables\"></div>\n";
 
 constexpr const char* k_navigation =

@@ -111,7 +111,7 @@ std::string name_unknown(const std::vector<Column>& columns) {
   for (const Column& column : columns)
     if (!column.known)
       names += (names.empty() ? "" : "; ") + (column.metric ? column_title(*column.metric) : column.key);
-  return names.empty() ? "" : fmt::format("<p class=\"hint\">Not known of any run: {}.</p>\n", escape_html(names));
+  return names.empty() ? "" : fmt::format("<p class=\"hint\">Unknown for all runs: {}.</p>\n", escape_html(names));
 }
 
 std::string figure_cell(const Contender& contender, const Metric& metric, const std::string& classes) {
