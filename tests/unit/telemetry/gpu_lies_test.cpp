@@ -184,7 +184,7 @@ TEST(LyingRun, WithoutPowerAFrozenCounterGivesNoEnergy) {
 
 TEST(LyingRun, ADeviceLostOnTheWayGivesNoMeansAndNoEnergy) {
   const SensorSummary summary = sample_fake("lost_after=4", 1.2);
-  EXPECT_GE(summary.samples, 8u);
+  EXPECT_GT(summary.samples, 4u);  // also after it was lost
   EXPECT_FALSE(summary.energy_joules.has_value());
   EXPECT_FALSE(summary.energy_valid.value_or(true));
   EXPECT_FALSE(summary.mean_power_watts.has_value());
