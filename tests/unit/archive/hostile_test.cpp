@@ -37,7 +37,7 @@ TEST_F(HostileTest, NamesThatLeadElsewhere) {
   write_tar({{"line\nbreak", "x"}});
   expect_says(complaint_about(folder_ / "changed.tar"), "control characters");
   write_tar({{std::string(5000, 'n'), "x"}});
-  expect_says(complaint_about(folder_ / "changed.tar"), "a name of 5000 bytes, where 4096 are allowed");
+  expect_says(complaint_about(folder_ / "changed.tar"), "a name of 5000 bytes, but the limit is 4096");
 }
 
 TEST_F(HostileTest, LinksAndDevices) {

@@ -71,7 +71,7 @@ TEST_F(SignatureTest, OfSomebodyElseDoesNotHold) {
   write_file_atomically(signers, "alice namespaces=\"git\" " + read_file(public_key("alice")));
   const Verification found = verify_signed_by("a.tar.zst", signers);  // allowed to sign other things
   ASSERT_EQ(found.broken.size(), 1u);
-  EXPECT_NE(found.broken[0].what.find("the signature by alice is not valid"), std::string::npos);
+  EXPECT_NE(found.broken[0].what.find("the signature by alice is invalid"), std::string::npos);
   write_file_atomically(signers, "");
   expect_refuted(verify_signed_by("a.tar.zst", signers), "by ED25519 key");
 }

@@ -216,7 +216,7 @@ TEST(Attempts, StartWithoutAStepLeavesTheRunAsItWas) {
   const RunResult result = result_of_attempts(text + failed);
   EXPECT_EQ(result.gpu_info.device_count, 8);
   EXPECT_EQ(result.step_times.size(), 100);
-  EXPECT_TRUE(warns_of(result, "reported no step"));
+  EXPECT_TRUE(warns_of(result, "reports no step"));
   EXPECT_EQ(result.status, RunStatus::failed);
 }
 

@@ -34,12 +34,12 @@ TEST(CsvHistory, RowWithoutItsEndMayBeCut) {
   for (const std::string_view last : {"3,0.5,9.0", "3,0.5,", "3,0.5", "3,\"0.5\",\"9."}) {
     const Reading reading = read_text(dialect, whole + std::string(last));
     EXPECT_EQ(reading.log.steps.size(), 2u) << last;
-    EXPECT_TRUE(has_note(reading, "without a line end")) << last;
+    EXPECT_TRUE(has_note(reading, "no final newline")) << last;
   }
   const Reading quoted = read_text(dialect, whole + "3,\"0.5\",\"9.0\"");
   EXPECT_DOUBLE_EQ(*step(quoted, 3).loss, 9);
-  EXPECT_FALSE(has_note(quoted, "without a line end"));
-  EXPECT_FALSE(has_note(read_text(dialect, whole), "without a line end"));
+  EXPECT_FALSE(has_note(quoted, "no final newline"));
+  EXPECT_FALSE(has_note(read_text(dialect, whole), "no final newline"));
 }
 
 TEST(CsvHistory, LeavesOtherTablesAlone) {

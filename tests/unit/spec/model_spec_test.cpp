@@ -135,7 +135,7 @@ TEST(CheckModel, RefusesWhatDoesNotFitTogether) {
   odd.head_dim = 3;
   EXPECT_TRUE(mentions(check_model(odd, ""), "odd"));
   lone.num_experts = 8;
-  EXPECT_TRUE(mentions(check_model(lone, ""), "belong together"));
+  EXPECT_TRUE(mentions(check_model(lone, ""), "given together"));
   many.num_experts = 2;
   many.experts_per_token = 3;
   EXPECT_TRUE(mentions(check_model(many, ""), "experts_per_token"));
