@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and passes the tests.
-#   ./test.sh            in about half an hour on 2 cores from scratch: the optimised program (command line, engine,
+#   ./test.sh            in 20 to 25 minutes on 2 cores from scratch: the optimised program (command line, engine,
 #                        ranks), and under the address and undefined-behaviour sanitizers the unit tests of all
 #                        modules but train, nn, ops, probe and comm
 #   ./test.sh --all      also all unit tests optimised, every header alone, the whole program and the engine under those
@@ -94,11 +94,15 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 amd_targets="tprimat_amd gpu_tests$([ ! -e /dev/kfd ] || echo " gpu_engine_tests")"
 amd_tests=$([ -e /dev/kfd ] && echo '^gpu\.' || echo '^gpu\.amd$')
 
+# What takes minutes and shows little more than its neighbours: the optimised build of --all runs it.
+only_in_all='^docs\.commands$|^bench\.device$|^cli\.(output_streams|hostile_scripts)$'
+emulated_gpus='^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
+
 # What takes minutes under the sanitizers and only the optimised program shows; and kernels of f16, which are those of
 # bf16 once more.
 only_optimised=(
-  '_NOT_BUILT$' '^docs\.commands$' '^bench\.device$' '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
-  '^cli\.(output_streams|hostile_scripts)$' '^gpu_host\.EngineOnGpu\.NothingOfASkippedStep'
+  '_NOT_BUILT$' "$only_in_all" '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4)$' '^cli\.planned_launches$'
+  '^gpu_host\.EngineOnGpu\.NothingOfASkippedStep'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
   '^gpu_host64\..*<tprimat::engine::f16>' '^comm\.gpu\.[34]$'
 )
@@ -175,12 +179,10 @@ all_stages() {
   done
 }
 
-# What takes minutes and shows little more than its neighbours; --all runs it.
-only_in_all='^docs\.commands$|^bench\.device$|^cli\.(output_streams|hostile_scripts)$|^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 short_stages() {
   build release engine_tests
   ahead_of_tests build asan sanitized_tests
-  test_preset release -LE 'parity|fuzz|slurm' -E "_NOT_BUILT\$|$only_in_all"
+  test_preset release -LE 'parity|fuzz|slurm' -E "_NOT_BUILT\$|$only_in_all|$emulated_gpus"
   join_ahead
   build asan sanitized_tests
   test_preset asan -L 'unit|fuzz' -E '_NOT_BUILT$|^(train|nn|ops|probe|comm)\.'

@@ -11,6 +11,7 @@
 #include "base/output.h"
 #include "cli/verbs.h"
 #include "command_line/parse_choice.h"
+#include "launch/argument_list.h"
 #include "launch/container.h"
 #include "launch/program_path.h"
 #include "text/format.h"
@@ -19,7 +20,7 @@ namespace tprimat::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Arguments = std::vector<std::string>;
+using suite::Arguments;
 
 constexpr const char* k_docker_examples =
     "  tprimat docker build nvd                          builds tprimat:nvd from ./docker/nvd.Dockerfile\n"
@@ -58,16 +59,10 @@ std::string container_name(const DockerOptions& options) {
   return options.name.empty() ? fmt::format("tprimat_{}", enum_name(docker_platform(options))) : options.name;
 }
 
-std::string render_line(const Arguments& arguments) {
-  std::string line;
-  for (const std::string& word : arguments) line += (line.empty() ? "" : " ") + quote_shell(word);
-  return line;
-}
-
 // This process becomes the command, which then has the terminal and every signal.
 ExitStatus become(const Arguments& arguments, bool dry_run) {
   if (dry_run) {
-    print_result(render_line(arguments) + "\n");
+    print_result(quote_command(arguments) + "\n");
     return ExitStatus::done;
   }
   const bool docker = parse_enum<ContainerProgram>(arguments.front()).has_value();
@@ -121,7 +116,7 @@ ExitStatus run_in_container(const DockerOptions& options) {
   if (terminal) run.options = {"--interactive", "--tty"};
   const Arguments arguments = suite::container_arguments(run);
   if (!options.tmux) return become(arguments, options.dry_run);
-  return become({"tmux", "new-session", "-d", "-s", run.name, render_line(arguments)}, options.dry_run);
+  return become({"tmux", "new-session", "-d", "-s", run.name, quote_command(arguments)}, options.dry_run);
 }
 
 ExitStatus open_shell(const DockerOptions& options) {

@@ -7,6 +7,7 @@ needs a GPU, a cluster, a container, the network or a framework is not run; `tpr
 usage: commands.py PROGRAM SOURCE_DIR [PAGE...]
 """
 
+import collections
 import gzip
 import os
 import pathlib
@@ -27,15 +28,15 @@ ELSEWHERE = [
     (r"^mpirun ", "ranks"),
     (r"--device nvd|--platform nvd(?!.*(--dry-run|doctor))", "a GPU"),
     (r"--install", "the network"),
-    (r"--framework (native,)?(tran|fsdp|mega)(?!.*--dry-run)", "a framework"),
-    (r"--profiler torch", "a framework"),
+    (r"--framework (native,)?(tran|fsdp|mega)(?!.*--dry-run)", "a framework: frameworks/setup.sh NAME"),
+    (r"--profiler torch", "a framework: frameworks/setup.sh NAME"),
     (r"perf_report\.xlsx", "a workbook of AMD's TraceLens"),
     (r"tensorboard --logdir|duckdb |mlflow |wandb ", "a program of others"),
     (r"--initial-weights|tokenizer\.json", "weights or a tokenizer of others"),
     (r"--dataset PREFIX|--spec FILE|megatron_2104\.tsv|--validate results\.tsv|--calibrate|parameters\.tsv",
      "files of the reader"),
     (r"^tprimat probe$|--gpu cpu|probe --threads|probe --model", "half a minute of all processors"),
-    (r"--format parquet", "pyarrow"),
+    (r"--format parquet", "pyarrow: pip install pyarrow"),
     (r"--output /var/lib", "another service's folder"),
     (r"data info data/corpus|restarts\.log", "files of the reader"),
 ]
@@ -161,7 +162,7 @@ def check_page(page, folder, program, helps):
 def main():
     program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     pages = [source / name for name in sys.argv[3:]] or [source / "README.md", *sorted((source / "docs").glob("*.md"))]
-    failures, helps, count = [], {}, 0
+    failures, helps, count, left = [], {}, 0, collections.Counter()
     with tempfile.TemporaryDirectory() as root:
         model = pathlib.Path(root) / "model"
         (model / "bin").mkdir(parents=True)
@@ -170,9 +171,13 @@ def main():
         for page in pages:
             folder = pathlib.Path(root) / page.stem
             shutil.copytree(model, folder, symlinks=True)
-            count += sum(1 for each in commands_of(page) if OWN.search(each) and not elsewhere(each))
+            own = [each for each in commands_of(page) if OWN.search(each)]
+            left.update(elsewhere(each) for each in own if elsewhere(each))
+            count += sum(1 for each in own if not elsewhere(each))
             failures += check_page(page, folder, program, helps)
     print("\n".join(failures) or f"{count} commands of {len(pages)} pages ran")
+    for why, number in sorted(left.items()):
+        print(f"{number} not run, their options were looked up: they need {why}")
     return 1 if failures or not count else 0
 
 

@@ -23,8 +23,8 @@ void refuse_uncountable(const TrainSpec& spec) {
   const double widest =
       std::max({heads, 2 * number(m.ffn_hidden_size), hidden, number(m.vocab_size), number(m.max_position_embeddings)});
   const double tokens = number(std::max(spec.micro_batch_size, spec.global_batch_size)) * length;
-  constexpr auto k_most = static_cast<double>(k_any_machine);
-  if (std::max(number(spec.micro_batch_size) * length, hidden) * widest > k_most || tokens > k_most)
+  constexpr auto k_max = static_cast<double>(k_any_machine);
+  if (std::max(number(spec.micro_batch_size) * length, hidden) * widest > k_max || tokens > k_max)
     throw std::bad_alloc();
 }
 

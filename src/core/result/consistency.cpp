@@ -212,9 +212,9 @@ double rounding_of_rate(double per_second) { return rounding_share(per_second, 0
 
 // A mean of the steps' rates exceeds the rate of their mean time by the square of their variation.
 double gap_of_means(const RunResult& result) {
-  constexpr double k_most = 0.05;
+  constexpr double k_max = 0.05;
   const double cv = result.statistics ? result.statistics->cv : 0;
-  return std::min(2 * cv * cv, k_most);
+  return std::min(2 * cv * cv, k_max);
 }
 
 // Where there are step times the figures shown are made of these, so that a slight contradiction harms no speed.
@@ -231,8 +231,8 @@ struct StatedFigure {
 };
 
 void compare_older(const RunResult& result, const StatedFigure& figure, std::vector<Contradiction>& found) {
-  constexpr double k_least = 5e-3;  // three digits, averages of averages
-  Comparer comparer(std::max({k_least, figure.rounding, gap_of_means(result)}));
+  constexpr double k_min = 5e-3;  // three digits, averages of averages
+  Comparer comparer(std::max({k_min, figure.rounding, gap_of_means(result)}));
   comparer.compare(figure.name, figure.stated, figure.derived, kind_of_gap(result, figure.stated, figure.derived));
   for (Contradiction& each : comparer.take()) found.push_back(std::move(each));
 }

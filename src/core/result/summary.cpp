@@ -293,8 +293,8 @@ std::optional<int64_t> tokens_per_step(const RunResult& result) {
     const auto& stated = result.training_config.tokens_per_step;
     return stated && *stated > 0 ? stated : std::nullopt;
   }
-  constexpr int64_t k_most = int64_t{1} << 50;  // beyond any training: a broken file must not overflow
-  if (*batch > k_most / *length) return std::nullopt;
+  constexpr int64_t k_max = int64_t{1} << 50;  // beyond any training: a broken file must not overflow
+  if (*batch > k_max / *length) return std::nullopt;
   return *batch * *length;
 }
 

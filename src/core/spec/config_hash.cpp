@@ -2,17 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "base/fnv1a.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
 namespace {
-
-// http://www.isthe.com/chongo/tech/comp/fnv/
-uint64_t fnv1a(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return hash;
-}
 
 std::string hash_json(const Json& spec, const LaunchFacts& launch) {
   std::string text =

@@ -16,12 +16,12 @@ namespace {
 // the independent values that a first-order process leaves whose memory is two standard errors longer than the series
 // shows, and no more than 0.41·n^(2/3), after the rule of Lazarus et al. (0.4) for series with little memory.
 std::vector<double> weigh_cosines(double n, double memory) {
-  constexpr double k_least = 1.25;  // chosen with the half by the simulation in docs/method.md
+  constexpr double k_min = 1.25;  // chosen with the half by the simulation in docs/method.md
   const double doubt = 2 * std::sqrt((1 - memory * memory) / n);
   const double worst = std::min(memory + doubt, 0.99);
   const double independent = n * (1 - worst) / (1 + worst);
-  const double most = std::max(k_least, 0.41 * std::pow(n, 2.0 / 3));
-  double rest = std::clamp(0.5 * independent, k_least, most);
+  const double most = std::max(k_min, 0.41 * std::pow(n, 2.0 / 3));
+  double rest = std::clamp(0.5 * independent, k_min, most);
   std::vector<double> weights;
   for (; rest > 0; rest -= 1) weights.push_back(std::min(rest, 1.0));
   return weights;

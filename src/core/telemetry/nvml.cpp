@@ -126,8 +126,8 @@ class Nvml : public GpuLibrary {
   // Processes may come between the question how many there are and the next, so the list is larger.
   std::vector<nvml::Process> list_processes(nvml::Device device) const {
     if (call_.processes == nullptr) return {};
-    constexpr unsigned int k_most = 1U << 16;
-    for (unsigned int capacity = 64; capacity <= k_most; capacity *= 4) {
+    constexpr unsigned int k_max = 1U << 16;
+    for (unsigned int capacity = 64; capacity <= k_max; capacity *= 4) {
       std::vector<nvml::Process> list(capacity);
       unsigned int count = capacity;
       const nvml::Status status = call_.processes(device, &count, list.data());

@@ -171,6 +171,12 @@ std::string quote_shell(std::string_view word) {
   return quoted + "'";
 }
 
+std::string quote_command(std::span<const std::string> words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + quote_shell(word);
+  return line;
+}
+
 std::string render_text(const TextTable& raw) {
   const TextTable table = printable_cells(raw);
   const std::vector<size_t> widths = column_widths(table);

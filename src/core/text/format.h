@@ -33,6 +33,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 // Quotes for a POSIX shell where needed: a b -> 'a b'. Unprintable characters, except line breaks and tabs, become
 // octal escapes of printf: 'a'"$(printf '\033')"'b'.
 std::string quote_shell(std::string_view word);
+std::string quote_command(std::span<const std::string> words);  // each quoted, with spaces between
 
 // Aligned columns for a terminal, two spaces apart. Numbers are the caller's to format; `right` lists the columns
 // aligned right. Cell width counts code points, not bytes. Cells are made printable.

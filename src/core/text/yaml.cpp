@@ -30,10 +30,9 @@ std::string place_of_byte(std::string_view text, size_t byte, const std::string&
 bool is_text_character(unsigned char c) { return c >= 0x20 ? c != 0x7F : c == '\t' || c == '\n' || c == '\r'; }
 
 void check_is_text(std::string_view text, const std::string& name) {
-  if (text.size() > k_yaml_most_bytes)
-    throw Error(
-        Problem{fmt::format("is {} bytes long; a configuration is at most {} bytes", text.size(), k_yaml_most_bytes),
-                name, ""});
+  if (text.size() > k_max_yaml_bytes)
+    throw Error(Problem{
+        fmt::format("is {} bytes long; a configuration is at most {} bytes", text.size(), k_max_yaml_bytes), name, ""});
   for (size_t at = 0; at < text.size();) {
     const size_t length = decode_utf8(text.substr(at)).bytes;
     if (length == 0 || (length == 1 && !is_text_character(static_cast<unsigned char>(text[at]))))
@@ -116,15 +115,15 @@ class TreeBuilder : public YAML::EventHandler {
 
   void count(const YAML::Mark& mark, size_t more) {
     nodes_ += more;
-    if (nodes_ > k_yaml_most_nodes)
-      fail(mark, fmt::format("has more than {} values once its aliases are expanded", k_yaml_most_nodes),
+    if (nodes_ > k_max_yaml_nodes)
+      fail(mark, fmt::format("has more than {} values once its aliases are expanded", k_max_yaml_nodes),
            "shorten the configuration, or remove its anchors");
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlNode::Kind kind) {
     refuse_tag(mark, tag);
-    if (stack_.size() >= k_yaml_most_depth)
-      fail(mark, fmt::format("is nested more than {} levels deep", k_yaml_most_depth));
+    if (stack_.size() >= k_max_yaml_depth)
+      fail(mark, fmt::format("is nested more than {} levels deep", k_max_yaml_depth));
     if (!stack_.empty() && stack_.back().node.is_map() && !stack_.back().key)
       fail(mark, "a key must be plain text, not a list or a map", "write  key: value; or is a { or [ never closed?");
     count(mark, 1);

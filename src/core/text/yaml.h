@@ -44,9 +44,9 @@ struct YamlDocument {
 };
 
 // Bounds that no honest file reaches, so that a hostile one costs neither memory nor the stack.
-inline constexpr size_t k_yaml_most_bytes = size_t{1} << 20;
-inline constexpr size_t k_yaml_most_nodes = 20000;  // after aliases are expanded
-inline constexpr size_t k_yaml_most_depth = 32;
+inline constexpr size_t k_max_yaml_bytes = size_t{1} << 20;
+inline constexpr size_t k_max_yaml_nodes = 20000;  // after aliases are expanded
+inline constexpr size_t k_max_yaml_depth = 32;
 
 // Reads one YAML document. Throws Error at "name:line:column" for what cannot be read: bad syntax, bytes that are not
 // UTF-8 text, several documents, tags, keys that are not plain text, nesting or alias expansion beyond the bounds.

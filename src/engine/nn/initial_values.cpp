@@ -2,17 +2,12 @@
 
 #include <algorithm>
 
+#include "base/fnv1a.h"
+
 namespace tprimat::engine {
 namespace {
 
 uint64_t mix(uint64_t state) { return mix_bits(state + 0x9E3779B97F4A7C15u); }
-
-// FNV-1a, 64 bits.
-uint64_t hash_name(const std::string& name) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  return hash;
-}
 
 }  // namespace
 
@@ -28,7 +23,7 @@ std::vector<InitialPiece> initial_values(const Parameter& parameter, int64_t see
                         end - skip,
                         {.mean = parameter.mean,
                          .stddev = parameter.stddev,
-                         .stream = mix(static_cast<uint64_t>(seed) ^ hash_name(parameter.name)),
+                         .stream = mix(static_cast<uint64_t>(seed) ^ fnv1a(parameter.name)),
                          .first = rows.first * shard.whole_cols + shard.first_col,
                          .cols = shard.cols,
                          .whole_cols = shard.whole_cols,

@@ -86,12 +86,12 @@ std::array<Difference, 4> differences(const StepTime& best, const StepTime& othe
 
 // The two that matter most: " (exchanges +3.3 %, bubble -0.8 %)".
 std::string name_differences(const StepTime& best, const StepTime& other) {
-  constexpr double k_least = 0.002;
+  constexpr double k_min = 0.002;
   auto parts = differences(best, other);
   std::sort(parts.begin(), parts.end(),
             [](const Difference& a, const Difference& b) { return std::fabs(a.share) > std::fabs(b.share); });
   std::string text;
-  for (size_t i = 0; i < 2 && std::fabs(parts[i].share) >= k_least; ++i)
+  for (size_t i = 0; i < 2 && std::fabs(parts[i].share) >= k_min; ++i)
     text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", parts[i].name, parts[i].share > 0 ? "+" : "",
                         format_percent(parts[i].share));
   return text.empty() ? "" : fmt::format(" ({})", text);
@@ -172,17 +172,17 @@ class Explanation {
   }
 
   // Below this neither time nor memory is a reason.
-  static constexpr double k_least = 0.01;
+  static constexpr double k_min = 0.01;
 
   std::string compare_memory(const RankedLayout& other) const {
     const double more = other.memory.total() - best_.memory.total();
-    if (std::fabs(more) < k_least * best_.memory.total()) return "";
+    if (std::fabs(more) < k_min * best_.memory.total()) return "";
     return fmt::format(" and takes {} {} memory", format_gb(std::fabs(more)), more > 0 ? "more" : "less");
   }
 
   void add_rival(const Rival& rival) {
     const RankedLayout& other = *rival.plan;
-    if (slower(other) < k_least) return;
+    if (slower(other) < k_min) return;
     reasons_.push_back(
         {false, slower(other),
          fmt::format("{}: the fastest alternative that fits ({}) makes a step {} longer{}{}", join(rival.choices, ", "),

@@ -60,8 +60,8 @@ TrainSpec spec_of(const RunResult& result) {
 }
 
 bool is_known(const std::optional<int64_t>& size) {
-  constexpr int64_t k_most = int64_t{1} << 24;  // beyond any training; products of two stay whole
-  return size && *size > 0 && *size < k_most;
+  constexpr int64_t k_max = int64_t{1} << 24;  // beyond any training; products of two stay whole
+  return size && *size > 0 && *size < k_max;
 }
 
 bool is_whole(const ModelSpec& m) {

@@ -31,12 +31,12 @@ std::vector<int64_t> tensor_sizes(const PlanRequest& request) {
 }
 
 std::vector<int64_t> context_sizes(const PlanRequest& request) {
-  constexpr int64_t k_most = 64;
+  constexpr int64_t k_max = 64;
   constexpr int64_t k_min_tokens = 1024;  // per rank: below, exchanges outweigh what is computed
   std::vector<int64_t> sizes;
   const ModelSpec& model = request.shape.model;
   const bool short_window = model.sliding_window && *model.sliding_window < request.sequence_length;
-  for (const int64_t each : divisors(request.gpus, short_window && !request.family->own_trainer ? 1 : k_most)) {
+  for (const int64_t each : divisors(request.gpus, short_window && !request.family->own_trainer ? 1 : k_max)) {
     if (each > 1 && (request.data_parallel_only || !request.family->context_parallel)) break;
     const bool even = each == 1 || request.sequence_length % (2 * each) == 0;
     if (even && (each == 1 || request.sequence_length / each >= k_min_tokens)) sizes.push_back(each);

@@ -80,23 +80,23 @@ std::vector<int64_t> parse_counts(const std::vector<std::string>& words, const s
 }
 
 double parse_tokens(const std::string& text, const std::string& option) {
-  constexpr double k_most = 1e18;
+  constexpr double k_max = 1e18;
   const double unit = text.empty() ? 0 : unit_of(text.back());
   const auto number = parse_whole_text<double>(std::string_view(text).substr(0, text.size() - (unit > 0 ? 1 : 0)));
   const double tokens = number ? *number * (unit > 0 ? unit : 1) : 0;
-  if (tokens >= 1 && tokens <= k_most) return tokens;
+  if (tokens >= 1 && tokens <= k_max) return tokens;
   throw Error(Problem{fmt::format("'{}' is not a number of tokens", text.substr(0, 64)), option,
                       "write 15T, 300B or 1.5e13; at least 1, at most 1e18"});
 }
 
 StatedPrice parse_price(const std::string& text, const std::string& option) {
-  constexpr double k_most = 1e6;
+  constexpr double k_max = 1e6;
   const size_t equals = text.find('=');
   StatedPrice price;
   if (equals != std::string::npos) price.gpu = text.substr(0, equals);
   const auto usd =
       parse_whole_text<double>(std::string_view(text).substr(equals == std::string::npos ? 0 : equals + 1));
-  if (usd && *usd > 0 && *usd <= k_most && equals != 0) {
+  if (usd && *usd > 0 && *usd <= k_max && equals != 0) {
     price.usd_per_gpu_hour = *usd;
     return price;
   }

@@ -71,8 +71,8 @@ class SeriesCheck {
 
   // A suite drops records with impossible step numbers, and says so.
   void check_left_out(size_t entries) {
-    constexpr int64_t k_most = int64_t{1} << 50;
-    const int64_t asked = std::clamp<int64_t>(stated_.training_config.max_steps.value_or(k_most), 0, k_most);
+    constexpr int64_t k_max = int64_t{1} << 50;
+    const int64_t asked = std::clamp<int64_t>(stated_.training_config.max_steps.value_or(k_max), 0, k_max);
     std::set<int64_t> numbers;
     for (size_t i = 0; i < entries; ++i) numbers.insert(step_number(stated_, i));
     const auto left_out = std::count_if(records_.begin(), records_.end(), [&](const auto& record) {

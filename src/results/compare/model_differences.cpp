@@ -79,11 +79,11 @@ ModelSpec without_idle_window(ModelSpec shape, const std::optional<int64_t>& seq
 
 // The most devices of either side that share a layer; a side may be padded for more than it runs on.
 int64_t padded_for(const RunResult& reference, const RunResult& subject) {
-  constexpr int64_t k_one_node = 8, k_most = 64;
+  constexpr int64_t k_one_node = 8, k_max = 64;
   const auto sharing = [](const RunResult& run) {
     return run.parallelism_config.tensor_model_parallel_size.value_or(1);
   };
-  return std::clamp(std::max(sharing(reference), sharing(subject)), k_one_node, k_most);
+  return std::clamp(std::max(sharing(reference), sharing(subject)), k_one_node, k_max);
 }
 
 // Trainers round the vocabulary up, so that it divides evenly: Megatron-LM to a multiple of 128 x TP.

@@ -30,10 +30,10 @@ std::optional<double> usual_report(const RunResult& run, const std::optional<std
 
 // Both count what a step trains, so that only means and medians, or a running average, lie between them.
 Gap compare_rate(const char* what, const std::optional<double>& reported, const std::optional<double>& derived) {
-  constexpr double k_most = 1.3;
+  constexpr double k_max = 1.3;
   if (!reported || !derived || !(*derived > 0)) return std::nullopt;
   const double ratio = *reported / *derived;
-  if (ratio <= k_most && ratio >= 1 / k_most) return std::nullopt;
+  if (ratio <= k_max && ratio >= 1 / k_max) return std::nullopt;
   return fmt::format("the framework reports {} {}, batch and step times give {}", format_significant(*reported, 4),
                      what, format_significant(*derived, 4));
 }

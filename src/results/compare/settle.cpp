@@ -76,12 +76,12 @@ void hold_to_discovery_rate(const std::vector<Pair*>& pairs) {
 }
 
 // "1 %", "0.5 %"
-std::string format_percent(double share) { return fmt::format("{:.3g} %", share * 100); }
+std::string format_share(double share) { return fmt::format("{:.3g} %", share * 100); }
 
 std::string explain_spread(const PairStatistics& s) {
   if (s.run_spread == RunSpread::borrowed) return ", with the other side's spread between runs";
   if (s.run_spread == RunSpread::measured) return "";
-  return fmt::format(", assuming a spread between runs of {}", format_percent(*s.assumed_spread));
+  return fmt::format(", assuming a spread between runs of {}", format_share(*s.assumed_spread));
 }
 
 std::string explain_plan(const Pair& pair) {
@@ -113,7 +113,7 @@ bool is_chance(const PairStatistics& s) {
 }
 
 std::string explain_interval(const Pair& pair, double smallest_effect) {
-  const std::string margin = format_percent(smallest_effect);
+  const std::string margin = format_share(smallest_effect);
   const std::string interval = fmt::format("the interval {} to {}", format_significant(*pair.ratio->low, 4),
                                            format_significant(*pair.ratio->high, 4));
   const PairStatistics& s = *pair.statistics;

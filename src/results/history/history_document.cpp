@@ -37,15 +37,15 @@ std::vector<double> values_of(const Trend& trend, size_t most) {
 }
 
 std::string list_copies(const History& history) {
-  constexpr size_t k_most = 5;
+  constexpr size_t k_max = 5;
   std::string text;
   size_t count = 0;
   for (const Trend& trend : history.trends)
     for (const HistoryPoint& point : trend.points)
       for (const CopiedRun& copy : point.copies)
-        if (++count <= k_most) text += fmt::format("{}{} of {}", count > 1 ? ", " : "", copy.path, copy.of);
+        if (++count <= k_max) text += fmt::format("{}{} of {}", count > 1 ? ", " : "", copy.path, copy.of);
   if (count == 0) return "";
-  if (count > k_most) text += fmt::format(" and {} more", count - k_most);
+  if (count > k_max) text += fmt::format(" and {} more", count - k_max);
   return fmt::format("{} stored in more than one file count{} once: {}.", count == 1 ? "A run" : "Runs",
                      count == 1 ? "s" : "", text);
 }

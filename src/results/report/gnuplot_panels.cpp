@@ -91,8 +91,8 @@ std::string log_tics(const Range& range) {
 
 // A logarithmic axis only where a linear one would flatten the curve.
 std::string set_y_range(const Range& range, bool may_be_log) {
-  constexpr double k_log_from = 6, k_least = 1e-9, k_most = 1e9;  // s
-  if (may_be_log && range.low > k_least && range.high < k_most && range.high / range.low > k_log_from)
+  constexpr double k_log_from = 6, k_min = 1e-9, k_max = 1e9;  // s
+  if (may_be_log && range.low > k_min && range.high < k_max && range.high / range.low > k_log_from)
     return fmt::format("set logscale y\nset yrange [{:.6g}:{:.6g}]\n", range.low / 1.2, range.high * 1.4) +
            log_tics(range);
   const double margin = std::max({0.08 * (range.high - range.low), 0.01 * std::fabs(range.high), 1e-12});
@@ -343,8 +343,8 @@ std::string plot_memory(const ModelGroup& group, const Frame& frame) {
 }
 
 std::string plot_legend(const ModelGroup& group, const Frame& frame) {
-  constexpr size_t k_most = 8;
-  const size_t shown = std::min(group.contenders.size(), k_most);
+  constexpr size_t k_max = 8;
+  const size_t shown = std::min(group.contenders.size(), k_max);
   const LegendStyle& style = shown <= 4 ? k_wide : k_tight;
   std::string script =
       begin_panel(frame, "runs", "") + "unset tics\nset border 0\nset lmargin 1\nset rmargin 1\nset bmargin 1\n";

@@ -49,7 +49,7 @@ LoadedExperiment load_layers(const ConfigLayers& layers) {
 std::string read_config_file(const std::string& path) {
   std::error_code error;
   const auto size = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
-  if (!error && size > k_yaml_most_bytes)
+  if (!error && size > k_max_yaml_bytes)
     throw Error(Problem{"is larger than 1 MiB, the limit for a configuration", path, ""});
   return read_file(path);
 }

@@ -8,25 +8,31 @@
 
 namespace tprimat::suite {
 
+using Arguments = std::vector<std::string>;
+
+inline void append(Arguments& arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+}
+
 // Arguments of a command line in the form "--flag value".
 class ArgumentList {
  public:
-  void flag(const char* name) { words_.emplace_back(name); }
+  void flag(const char* name) { arguments_.emplace_back(name); }
   void flag_if(bool stated, const char* name) {
     if (stated) flag(name);
   }
   template <class Value>
   void add(const char* name, const Value& value) {
-    words_.emplace_back(name);
+    arguments_.emplace_back(name);
     if constexpr (std::is_floating_point_v<Value>)
-      words_.push_back(fmt::format("{:.15g}", value));  // 3e-05, and not 2.9999999999999997e-05
+      arguments_.push_back(fmt::format("{:.15g}", value));  // 3e-05, and not 2.9999999999999997e-05
     else
-      words_.push_back(fmt::format("{}", value));
+      arguments_.push_back(fmt::format("{}", value));
   }
-  std::vector<std::string> take() && { return std::move(words_); }
+  Arguments take() && { return std::move(arguments_); }
 
  private:
-  std::vector<std::string> words_;
+  Arguments arguments_;
 };
 
 }  // namespace tprimat::suite

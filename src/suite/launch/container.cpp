@@ -7,18 +7,13 @@
 #include <set>
 
 #include "base/error.h"
+#include "launch/argument_list.h"
 #include "launch/program_path.h"
 
 namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
-using Arguments = std::vector<std::string>;
-
-void extend(Arguments& arguments, const Arguments& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-}
-
 // NVIDIA: the container toolkit of Docker, the device names of the Container Device Interface for Podman.
 // AMD: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 Arguments gpu_arguments(ContainerProgram program, Platform platform) {
@@ -34,7 +29,7 @@ Arguments gpu_arguments(ContainerProgram program, Platform platform) {
 Arguments memory_arguments(const std::string& shm_size) {
   Arguments arguments = {"--ipc=host"};
   if (!shm_size.empty()) arguments = {"--shm-size", shm_size};
-  extend(arguments, {"--ulimit", "memlock=-1", "--ulimit", "stack=67108864"});
+  append(arguments, {"--ulimit", "memlock=-1", "--ulimit", "stack=67108864"});
   return arguments;
 }
 
@@ -52,15 +47,15 @@ std::optional<ContainerProgram> find_container_program() {
 
 Arguments container_arguments(const ContainerRun& run) {
   Arguments arguments = {std::string(enum_name(run.program)), "run", "--rm", "--init", "--name", run.name};
-  extend(arguments, run.options);
-  extend(arguments, gpu_arguments(run.program, run.platform));
-  extend(arguments, memory_arguments(run.shm_size));
-  for (const std::string& volume : run.volumes) extend(arguments, {"--volume", volume});
-  if (!run.working_directory.empty()) extend(arguments, {"--workdir", run.working_directory});
-  for (const std::string& name : run.variables) extend(arguments, {"--env", name});
-  extend(arguments, run.arguments);
+  append(arguments, run.options);
+  append(arguments, gpu_arguments(run.program, run.platform));
+  append(arguments, memory_arguments(run.shm_size));
+  for (const std::string& volume : run.volumes) append(arguments, {"--volume", volume});
+  if (!run.working_directory.empty()) append(arguments, {"--workdir", run.working_directory});
+  for (const std::string& name : run.variables) append(arguments, {"--env", name});
+  append(arguments, run.arguments);
   arguments.push_back(run.image);
-  extend(arguments, run.command);
+  append(arguments, run.command);
   return arguments;
 }
 

@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "launch/argument_list.h"
 #include "launch/program_path.h"
 
 namespace tprimat::suite {
 namespace {
-
-using ProfilerWords = std::vector<std::string>;
 
 template <class Value>
 bool lists(const std::vector<Value>& values, Value value) {
@@ -20,7 +19,7 @@ bool lists(const std::vector<Value>& values, Value value) {
 // https://docs.nvidia.com/nsight-systems/UserGuide/: nothing is recorded before cudaProfilerStart; after
 // cudaProfilerStop the training goes on to its end, where `stop-shutdown` would kill it. The processor is not sampled,
 // which slows it down.
-ProfilerWords nsys_words(const ProfileWindow& window) {
+Arguments nsys_arguments(const ProfileWindow& window) {
   return {"nsys",
           "profile",
           "--output=" + window.trace,
@@ -34,7 +33,7 @@ ProfilerWords nsys_words(const ProfileWindow& window) {
 
 // https://rocm.docs.amd.com/projects/rocprofiler-sdk: --selected-regions records between roctxProfilerResume(0) and
 // roctxProfilerPause(0) alone; every process writes files of its own, so the name holds torchrun's rank.
-ProfilerWords rocprof_words(const std::string& folder) {
+Arguments rocprof_arguments(const std::string& folder) {
   return {"rocprofv3",
           "--runtime-trace",
           "--stats",
@@ -49,7 +48,7 @@ ProfilerWords rocprof_words(const std::string& folder) {
           "--"};
 }
 
-std::string window_words(const ProfileWindow& window) {
+std::string print_window(const ProfileWindow& window) {
   const std::string steps = fmt::format("{}:{}", window.first_step, window.last_step);
   switch (window.profiler) {
     case Profiler::nsys: return "cuda:" + steps;
@@ -129,11 +128,11 @@ void add_profiler(LaunchPlan& plan, const LaunchRequest& request) {
     throw Error(Problem{
         fmt::format("profiling works on this machine only, but the launcher is {}", enum_name(request.launch.launcher)),
         "launch.launcher", "choose --launcher local"});
-  ProfilerWords arguments;
-  if (window.profiler == Profiler::nsys) arguments = nsys_words(window);
-  if (window.profiler == Profiler::rocprofv3) arguments = rocprof_words(rocprof_folder(window));
+  Arguments arguments;
+  if (window.profiler == Profiler::nsys) arguments = nsys_arguments(window);
+  if (window.profiler == Profiler::rocprofv3) arguments = rocprof_arguments(rocprof_folder(window));
   plan.command.insert(plan.command.begin(), arguments.begin(), arguments.end());
-  plan.environment["TPRIMAT_PROFILE"] = window_words(window);
+  plan.environment["TPRIMAT_PROFILE"] = print_window(window);
   plan.trace_path = trace_file(window);
 }
 

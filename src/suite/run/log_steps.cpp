@@ -45,8 +45,8 @@ bool LogSteps::read_all(double now) {
   steps_ = std::move(steps);
   size_ = size;
   last_read_ = SteadyClock::now();
-  constexpr double k_least = 0.5, k_most = 60.0;
-  pause_seconds_ = std::clamp(10.0 * seconds_since(start), k_least, k_most);
+  constexpr double k_min = 0.5, k_max = 60.0;
+  pause_seconds_ = std::clamp(10.0 * seconds_since(start), k_min, k_max);
   return is_new;
 }
 

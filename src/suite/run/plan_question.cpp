@@ -59,13 +59,13 @@ int64_t usual_sequence(const ModelSpec& model) { return std::min<int64_t>(model.
 
 // At least 512, and whole on any of these numbers of GPUs, or where that would be too many at least one for each GPU.
 int64_t usual_batch(const std::vector<int64_t>& counts) {
-  constexpr int64_t k_least = 512, k_most = 1 << 16;
+  constexpr int64_t k_min = 512, k_max = 1 << 16;
   int64_t common = 1;
   for (const int64_t each : counts) {
     common = std::lcm(common, each);
-    if (common > k_most) return std::max(k_least, *std::max_element(counts.begin(), counts.end()));
+    if (common > k_max) return std::max(k_min, *std::max_element(counts.begin(), counts.end()));
   }
-  return (k_least + common - 1) / common * common;
+  return (k_min + common - 1) / common * common;
 }
 
 // What a plan written as a configuration keeps of a model's entry.

@@ -81,6 +81,7 @@ TEST(QuoteShell, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(quote_shell("plain-1.0/x=y"), "plain-1.0/x=y");
   EXPECT_EQ(quote_shell("a b"), "'a b'");
   EXPECT_EQ(quote_shell(""), "''");
+  EXPECT_EQ(quote_command(std::vector<std::string>{"sh", "-c", "a b"}), "sh -c 'a b'");
   EXPECT_EQ(quote_shell("it's"), "'it'\\''s'");
   EXPECT_EQ(quote_shell("$(reboot)"), "'$(reboot)'");
 }

@@ -93,11 +93,11 @@ TEST(Yaml, RefusesWhatIsNoPlainConfiguration) {
 }
 
 TEST(Yaml, DepthAndSizeAreBounded) {
-  const std::string deep(k_yaml_most_depth + 1, '[');
+  const std::string deep(k_max_yaml_depth + 1, '[');
   EXPECT_NE(problem_of(deep + std::string(deep.size(), ']')).find("levels deep"), std::string::npos);
-  EXPECT_NE(problem_of(std::string(k_yaml_most_bytes + 1, ' ')).find("bytes"), std::string::npos);
+  EXPECT_NE(problem_of(std::string(k_max_yaml_bytes + 1, ' ')).find("bytes"), std::string::npos);
   std::string many = "a: [";
-  for (size_t i = 0; i <= k_yaml_most_nodes; ++i) many += "1,";
+  for (size_t i = 0; i <= k_max_yaml_nodes; ++i) many += "1,";
   EXPECT_NE(problem_of(many + "1]").find("values"), std::string::npos);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/fnv1a.h"
 #include "base/log.h"
 #include "comm/tcp/listener.h"
 #include "comm/tcp/pairing.h"
@@ -21,12 +22,6 @@ namespace {
 using Verdict = RendezvousMessage::Verdict;
 constexpr double k_slice = 0.1;      // seconds between two looks at those who wait
 constexpr double k_first_note = 15;  // seconds until rank 0 says for whom it waits
-
-uint64_t hash_of_run(std::string_view name) {  // FNV-1a
-  uint64_t hash = 14695981039346656037u;
-  for (const char each : name) hash = (hash ^ static_cast<uint8_t>(each)) * 1099511628211u;
-  return hash;
-}
 
 RunToken draw_token() {
   RunToken token{};
@@ -124,7 +119,7 @@ class FirstRank {
 
   RendezvousMessage judge(const RendezvousHello& hello) {
     if (hello.version != program_version()) return {Verdict::other_version, 0, 0, program_version()};
-    if (hello.run != hash_of_run(settings_.run)) return {Verdict::other_run};
+    if (hello.run != fnv1a(settings_.run)) return {Verdict::other_run};
     if (hello.size != static_cast<uint32_t>(settings_.size))
       return {Verdict::other_size, static_cast<uint32_t>(settings_.size)};
     if (hello.rank == 0 || controls_[hello.rank].is_open()) return {Verdict::rank_taken};
@@ -204,7 +199,7 @@ class OtherRank {
     RendezvousHello hello{RendezvousHello::Purpose::join, static_cast<uint32_t>(settings_.size),
                           static_cast<uint32_t>(settings_.rank)};
     hello.port = own_address(listener_->socket()).port;
-    hello.run = hash_of_run(settings_.run);
+    hello.run = fnv1a(settings_.run);
     hello.version = program_version();
     const Deadline soon = std::min(deadline, deadline_in(k_answer_seconds));
     const auto message = send_all(*socket, print_hello(hello), soon) ? receive_message(*socket, soon) : std::nullopt;

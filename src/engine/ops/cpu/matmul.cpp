@@ -209,9 +209,9 @@ struct Tile {
 // Each thread's share in two tiles, so that one thread can take over what another has not begun; fewer where a tile
 // would be so small that reading the other operand takes longer than multiplying.
 std::vector<Tile> cut_tiles(int64_t lines) {
-  constexpr int64_t k_least = 128, k_multiple = 16;
+  constexpr int64_t k_min = 128, k_multiple = 16;
   const int64_t threads = thread_count(), wanted = threads == 1 ? 1 : 2 * threads;
-  const int64_t tiles = std::clamp<int64_t>(lines / k_least, 1, wanted);
+  const int64_t tiles = std::clamp<int64_t>(lines / k_min, 1, wanted);
   const int64_t length = ((lines + tiles - 1) / tiles + k_multiple - 1) / k_multiple * k_multiple;
   std::vector<Tile> cut;
   for (int64_t first = 0; first < lines; first += length) cut.push_back({first, std::min(length, lines - first)});

@@ -37,8 +37,8 @@ struct RangeTable {
 // the host's that stays.
 template <class Range>
 struct SomeRanges {
-  static constexpr int k_most = 3840 / sizeof(PlacedRange<Range>);
-  PlacedRange<Range> ranges[k_most];
+  static constexpr int k_max = 3840 / sizeof(PlacedRange<Range>);
+  PlacedRange<Range> ranges[k_max];
   int count = 0;
 };
 template <class Range>
@@ -61,9 +61,9 @@ RangeTable<Range> place_ranges(std::span<const Range> ranges, size_t offset, con
   const size_t bytes = placed.size() * sizeof(PlacedRange<Range>);
   auto* memory =
       reinterpret_cast<PlacedRange<Range>*>(scratch<std::byte>(static_cast<int64_t>(offset + bytes)) + offset);
-  for (size_t first = 0; first < placed.size(); first += SomeRanges<Range>::k_most) {
+  for (size_t first = 0; first < placed.size(); first += SomeRanges<Range>::k_max) {
     SomeRanges<Range> some;
-    some.count = static_cast<int>(std::min<size_t>(SomeRanges<Range>::k_most, placed.size() - first));
+    some.count = static_cast<int>(std::min<size_t>(SomeRanges<Range>::k_max, placed.size() - first));
     std::copy_n(placed.begin() + static_cast<std::ptrdiff_t>(first), some.count, some.ranges);
     launch({dim3(1), dim3(k_block), 0, context().stream}, store_ranges<Range>, some, memory + first);
   }

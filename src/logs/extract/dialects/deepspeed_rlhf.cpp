@@ -24,14 +24,14 @@ Figure number_after_any(std::string_view text, std::string_view older, std::stri
 }
 
 std::optional<PpoLine> parse_ppo_line(std::string_view text) {
-  constexpr double k_most = 1e9;
+  constexpr double k_max = 1e9;
   if (!contains(text, "ppo_ep: ") && !contains(text, "PPO Epoch: ")) return std::nullopt;
   const Figure epoch = number_after_any(text, "epoch: ", "Epoch: ");
   const Figure step = number_after_any(text, "step: ", "Step: ");
-  if (!step.finite() || *step < 0 || *step > k_most) return std::nullopt;
+  if (!step.finite() || *step < 0 || *step > k_max) return std::nullopt;
   PpoLine line;
   line.step = static_cast<int64_t>(*step);
-  if (epoch.finite() && *epoch >= 0 && *epoch < k_most) line.epoch = static_cast<int64_t>(*epoch);
+  if (epoch.finite() && *epoch >= 0 && *epoch < k_max) line.epoch = static_cast<int64_t>(*epoch);
   line.actor_loss = number_after_any(text, "act_loss: ", "Actor Loss: ");
   line.critic_loss = number_after_any(text, "cri_loss: ", "Critic Loss: ");
   return line;

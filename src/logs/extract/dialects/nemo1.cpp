@@ -55,16 +55,16 @@ class StepCounter {
  private:
   // The bar starts anew with each epoch.
   void follow_epoch(const ProgressBar& bar) {
-    constexpr int64_t k_most = 1'000'000'000'000;
+    constexpr int64_t k_max = 1'000'000'000'000;
     if (!title_.empty() && bar.title != title_) {
       const auto epoch = parse_whole(text_after(bar.title, "Epoch ").value_or(""));
       const auto before = parse_whole(text_after(title_, "Epoch ").value_or(""));
-      const bool goes_on = epoch && before && *epoch == *before + 1 && finished_ < k_most;
+      const bool goes_on = epoch && before && *epoch == *before + 1 && finished_ < k_max;
       finished_ = goes_on ? finished_ + last_count_ : 0;
       if (!goes_on) lag_.reset();
     }
     title_ = std::string(bar.title);
-    last_count_ = std::min(bar.reading.count, k_most);
+    last_count_ = std::min(bar.reading.count, k_max);
   }
 
   std::string title_;

@@ -104,11 +104,11 @@ class Nemo2Reader : public LogReader {
     constexpr double k_largest = 1e15;
     if (record.global_step.finite() && *record.global_step >= 0 && *record.global_step < k_largest)
       return static_cast<int64_t>(*record.global_step);
-    constexpr int64_t k_most = 1'000'000'000;
-    if (record.iteration < 0 || record.iteration > k_most || record.epoch < 0 || record.epoch > k_most)
+    constexpr int64_t k_max = 1'000'000'000;
+    if (record.iteration < 0 || record.iteration > k_max || record.epoch < 0 || record.epoch > k_max)
       return std::nullopt;
     without_global_step_ = true;
-    const int64_t per_epoch = record.total > 0 && record.total < k_most / 1000 ? record.total + 1 : 0;
+    const int64_t per_epoch = record.total > 0 && record.total < k_max / 1000 ? record.total + 1 : 0;
     return record.epoch < 1000 ? record.epoch * per_epoch + record.iteration : record.iteration;
   }
 

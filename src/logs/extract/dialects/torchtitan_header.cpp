@@ -55,8 +55,8 @@ struct MeshSize {
   bool known = true;
 
   void take(std::string_view name, std::optional<int64_t> size) {
-    constexpr int64_t k_most = 1 << 24;
-    if (!size || *size < 1 || *size > k_most || devices * *size > k_most) {
+    constexpr int64_t k_max = 1 << 24;
+    if (!size || *size < 1 || *size > k_max || devices * *size > k_max) {
       known = false;
       return;
     }

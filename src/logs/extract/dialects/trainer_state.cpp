@@ -51,9 +51,9 @@ Figure figure_of(const Json& record, std::string_view key) {
 }
 
 std::optional<int64_t> whole_of(const Json& record, std::string_view key) {
-  constexpr double k_most = 1e15;
+  constexpr double k_max = 1e15;
   const Figure value = figure_of(record, key);
-  if (!value.finite() || *value < 0 || *value > k_most) return std::nullopt;
+  if (!value.finite() || *value < 0 || *value > k_max) return std::nullopt;
   return static_cast<int64_t>(*value);
 }
 

@@ -47,10 +47,10 @@ std::string_view rule_sentence(const Finding& finding) {
 }
 
 std::string list_whose(const std::vector<std::string>& whose) {
-  constexpr size_t k_most = 12;
+  constexpr size_t k_max = 12;
   std::string text;
-  for (size_t i = 0; i < std::min(whose.size(), k_most); ++i) text += (i > 0 ? ", " : "") + whose[i];
-  return whose.size() > k_most ? text + fmt::format(" and {} more", whose.size() - k_most) : text;
+  for (size_t i = 0; i < std::min(whose.size(), k_max); ++i) text += (i > 0 ? ", " : "") + whose[i];
+  return whose.size() > k_max ? text + fmt::format(" and {} more", whose.size() - k_max) : text;
 }
 
 std::string render_why(const Finding& finding) {

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "launch/argument_list.h"
 #include "launch/program_path.h"
 
 namespace tprimat::suite {
 namespace {
-
-using Arguments = std::vector<std::string>;
 
 void require_mpirun(int64_t ranks) {
   if (is_in_path("mpirun")) return;
@@ -33,7 +32,7 @@ Arguments start_ranks_there(const TrainProgram& program, int64_t ranks) {
   Arguments command;
   if (program.start == RankStart::mpi) command = local_mpirun(ranks);
   if (program.start == RankStart::torchrun) command = local_torchrun(program.python, ranks);
-  command.insert(command.end(), program.arguments.begin(), program.arguments.end());
+  append(command, program.arguments);
   return command;
 }
 

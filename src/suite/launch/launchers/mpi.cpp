@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "launch/argument_list.h"
 #include "launch/launchers/local.h"
 #include "launch/node_script.h"
 #include "launch/program_path.h"
@@ -14,8 +15,6 @@
 
 namespace tprimat::suite {
 namespace {
-
-using Arguments = std::vector<std::string>;
 
 bool in_batch_job() {
   for (const char* variable : {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"})
@@ -72,10 +71,9 @@ Arguments mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan) 
                          fmt::format("ppr:{}:node", on_each),
                          "-n",
                          std::to_string(on_each * placement.nodes)};
-  for (const std::string& word : host_arguments(placement)) arguments.push_back(word);
+  append(arguments, host_arguments(placement));
   for (const auto& [name, value] : plan.environment) arguments.insert(arguments.end(), {"-x", name});
-  const Arguments& further = placement.request.launch.mpi.arguments;
-  arguments.insert(arguments.end(), further.begin(), further.end());
+  append(arguments, placement.request.launch.mpi.arguments);
   return arguments;
 }
 
@@ -89,12 +87,12 @@ void place_under_mpirun(const Placement& placement, LaunchPlan& plan) {
     plan.files.push_back({path, render_node_script(placement, node_numbers(settings))});
     plan.command.insert(plan.command.end(), {"sh", path});
     const Arguments& arguments = placement.program.arguments;
-    plan.command.insert(plan.command.end(), arguments.begin(), arguments.end());
+    append(plan.command, arguments);
   } else {
     const bool torchrun = placement.program.start == RankStart::torchrun;
     const Arguments arguments =
         torchrun ? start_ranks_there(placement.program, placement.ranks) : placement.program.arguments;
-    plan.command.insert(plan.command.end(), arguments.begin(), arguments.end());
+    append(plan.command, arguments);
   }
   if (placement.nodes > 1 || names_hosts(settings)) plan.place = Whereabouts::elsewhere;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "launch/argument_list.h"
 #include "launch/launchers/local.h"
 #include "launch/launchers/mpi.h"
 #include "launch/launchers/slurm_options.h"
@@ -15,18 +16,6 @@
 
 namespace tprimat::suite {
 namespace {
-
-using Arguments = std::vector<std::string>;
-
-void append(Arguments& arguments, const Arguments& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-}
-
-std::string render_words(const Arguments& arguments) {
-  std::string text;
-  for (const std::string& word : arguments) text += (text.empty() ? "" : " ") + quote_shell(word);
-  return text;
-}
 
 bool in_allocation() { return std::getenv("SLURM_JOB_ID") != nullptr; }
 
@@ -132,7 +121,7 @@ std::string render_job_script(const Placement& placement, LaunchPlan& plan) {
     text += "#SBATCH " + quote_option(option) + "\n";
   }
   for (const auto& [name, value] : plan.environment) text += "export " + name + "=" + quote_shell(value) + "\n";
-  return text + "exec " + render_words(start_in_allocation(placement, plan)) + "\n";
+  return text + "exec " + quote_command(start_in_allocation(placement, plan)) + "\n";
 }
 
 // A job has a name of its own; a step of somebody's allocation is found by its name among that job's steps. Slurm takes

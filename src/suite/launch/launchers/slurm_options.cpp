@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "launch/argument_list.h"
 #include "launch/container.h"
 #include "launch/node_script.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
 namespace {
-
-using Arguments = std::vector<std::string>;
 
 // On a CPU the threads of the training are known; what a GPU's process needs is the cluster's own rule.
 std::optional<int64_t> cpus_per_task(const Placement& placement) {
@@ -76,7 +75,7 @@ Arguments slurm_wishes(const Placement& placement) {
   add_stated(arguments, "--nodelist", slurm.nodelist);
   add_gpus(arguments, placement);
   if (slurm.exclusive) arguments.push_back("--exclusive");
-  arguments.insert(arguments.end(), slurm.arguments.begin(), slurm.arguments.end());
+  append(arguments, slurm.arguments);
   return arguments;
 }
 

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tprimat {
+
+// 64-bit FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/. Tells texts apart; no protection against forgery.
+constexpr uint64_t fnv1a(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace tprimat
