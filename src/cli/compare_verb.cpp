@@ -122,15 +122,13 @@ void write_files(const results::Comparison& comparison, const CompareRequest& re
   const std::filesystem::path folder = request.output;
   write_file_atomically(folder / "compare.md", render_markdown(comparison));
   LocalRunner runner;
-  std::string complaint;
-  for (const char* name : {"compare.png", "compare.svg"}) {
-    const results::Drawn drawn = results::draw_plot(runner, comparison, folder / name, complaint);
-    if (drawn == results::Drawn::yes) continue;
+  for (const auto& [name, format] :
+       {std::pair{"compare.png", results::PlotFormat::png}, {"compare.svg", results::PlotFormat::svg}}) {
+    const auto failure = results::draw_script(runner, render_gnuplot(comparison, format), folder / name);
+    if (!failure) continue;
     remove_stale_plots(folder);
-    if (request.plot)
-      throw Error(Problem{complaint, "", ""},
-                  drawn == results::Drawn::failed ? ExitStatus::work_failed : ExitStatus::missing_component);
-    log_warning(complaint);
+    if (request.plot) throw *failure;
+    log_warning(failure->what());
     log_note(fmt::format("wrote {}", (folder / "compare.md").string()));
     return;
   }

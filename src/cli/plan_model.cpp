@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "process/local_runner.h"
 #include "report/draw_plot.h"
-#include "report/scaling_plot.h"
+#include "report/plan_plots.h"
 #include "text/json_fields.h"
 
 namespace tprimat::cli {
@@ -24,7 +24,8 @@ ExitStatus plan_model(const Session& session, const PlanModelRequest& request,
     print_result(session.json ? print_json(to_json(comparison)) : planner::render_plan_comparison(comparison));
   if (!request.plot.empty()) {
     LocalRunner runner;
-    results::draw_scaling(runner, comparison, request.plot);
+    const results::PlotFormat format = results::require_plot_format(request.plot, "--plot");
+    results::require_drawn(runner, results::render_scaling_plot(comparison, format), request.plot);
     log_note("wrote " + request.plot);
   }
   return comparison.is_answered() ? ExitStatus::done : ExitStatus::work_failed;

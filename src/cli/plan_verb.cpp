@@ -14,7 +14,7 @@
 #include "planner/plan_validation.h"
 #include "process/local_runner.h"
 #include "report/draw_plot.h"
-#include "report/gnuplot_plans.h"
+#include "report/plan_plots.h"
 #include "text/json_fields.h"
 
 namespace tprimat::cli {

@@ -14,7 +14,7 @@ std::string join_cells(const std::vector<std::string>& cells) {
 
 std::vector<std::string> header_cells(const Contender& any) {
   std::vector<std::string> cells{"model", "letter", "label", "files"};
-  for (const RunFact& fact : list_facts(any)) cells.emplace_back(fact.name());
+  for (const RunFact& fact : list_facts(any)) cells.emplace_back(fact.name);
   for (const Metric& metric : metrics())
     for (const char* suffix : {"", "_ci95_low", "_ci95_high"}) cells.push_back(std::string(metric.key) + suffix);
   return cells;

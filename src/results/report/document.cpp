@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <span>
-#include <unordered_map>
 
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
 #include "compare/gates.h"
 #include "report/figures.h"
+#include "report/remarks.h"
 #include "report/wrap.h"
 
 namespace tprimat::results {
@@ -61,14 +61,12 @@ DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& grou
 }
 
 // The label says both.
-bool is_in_label(const RunFact& fact) {
-  return fact.kind == RunFactKind::platform || fact.kind == RunFactKind::framework;
-}
+bool is_in_label(const RunFact& fact) { return fact.name == "platform" || fact.name == "framework"; }
 
 DocumentPart tabulate_runs(const ModelGroup& group) {
   TextTable table{{"", "run"}, {}, {}};
   for (const RunFact& fact : list_facts(group.contenders.front()))
-    if (!is_in_label(fact)) table.header.emplace_back(fact.name());
+    if (!is_in_label(fact)) table.header.emplace_back(fact.name);
   for (const Contender& contender : first_rows(group.contenders)) {
     std::vector<std::string> row{contender.letter, contender.label};
     for (const RunFact& fact : list_facts(contender))
@@ -153,48 +151,7 @@ std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const 
   return make_table(std::move(table));
 }
 
-// The same sentence about several participants stands once, with their letters.
-struct Remark {
-  Finding finding;
-  std::string whose;
-  size_t participants = 1;
-};
-
-class Remarks {
- public:
-  void add(const Finding& finding, const std::string& whose) {
-    constexpr size_t k_max_named = 50;
-    const auto [place, is_new] = index_.emplace(finding.sentence, all_.size());
-    if (is_new) return all_.push_back({finding, whose});
-    Remark& same = all_[place->second];
-    if (same.whose.ends_with(whose)) return;
-    if (++same.participants <= k_max_named) same.whose += ", " + whose;
-  }
-
-  // Worst first.
-  std::vector<Remark> take() {
-    for (Remark& each : all_)
-      if (const size_t named = static_cast<size_t>(std::count(each.whose.begin(), each.whose.end(), ',')) + 1;
-          named < each.participants)
-        each.whose += fmt::format(" and {} more", each.participants - named);
-    std::stable_sort(all_.begin(), all_.end(),
-                     [](const auto& a, const auto& b) { return a.finding.severity > b.finding.severity; });
-    return std::move(all_);
-  }
-
- private:
-  std::vector<Remark> all_;
-  std::unordered_map<std::string, size_t> index_;
-};
-
-std::vector<Remark> gather_findings(const ModelGroup& group) {
-  Remarks all;
-  for (const Pair& pair : group.pairs)
-    for (const Finding& finding : pair.findings) all.add(finding, pair_name(group, pair));
-  for (const Contender& contender : group.contenders)
-    for (const Finding& finding : contender.findings) all.add(finding, contender.letter);
-  return all.take();
-}
+constexpr size_t k_max_named = 50;  // participants of one finding
 
 // Of an error, which docs/compare.md explains by it.
 std::string code_of(const Finding& finding) {
@@ -207,10 +164,13 @@ Tone tone_of(Severity severity) {
 
 DocumentPart list_findings(const ModelGroup& group) {
   std::vector<Line> lines;
-  const std::vector<Remark> remarks = gather_findings(group);
-  for (const auto& [finding, whose, participants] : first_rows(remarks))
-    lines.push_back({fmt::format("{} {}{}: {}", enum_name(finding.severity), whose, code_of(finding), finding.sentence),
+  const std::vector<Remark> remarks = gather_findings(group, pair_name);
+  for (const Remark& remark : first_rows(remarks)) {
+    const Finding& finding = remark.finding;
+    lines.push_back({fmt::format("{} {}{}: {}", enum_name(finding.severity), remark.list_whose(k_max_named),
+                                 code_of(finding), finding.sentence),
                      tone_of(finding.severity), finding.remedy});
+  }
   if (remarks.size() > k_max_rows)
     lines.push_back(
         {fmt::format("and {} more findings: --json lists all", remarks.size() - k_max_rows), Tone::plain, ""});
@@ -224,11 +184,11 @@ std::optional<DocumentPart> list_file_notes(const ModelGroup& group) {
     for (const LoadedRun& run : contender.runs)
       for (const std::string& warning : run.result.warnings)
         remarks.add({"", Severity::note, warning, ""}, contender.letter);
-  const std::vector<Remark> all = remarks.take();
+  const std::vector<Remark> all = std::move(remarks).worst_first();
   if (all.empty()) return std::nullopt;
   std::vector<Line> lines;
   for (const Remark& remark : first_rows(all))
-    lines.push_back({remark.whose + ": " + remark.finding.sentence, Tone::plain, ""});
+    lines.push_back({remark.list_whose(k_max_named) + ": " + remark.finding.sentence, Tone::plain, ""});
   return make_lines(std::move(lines));
 }
 

@@ -56,21 +56,20 @@ std::vector<const Metric*> present_metrics(const ModelGroup& group) {
 }
 
 std::vector<RunFact> list_facts(const Contender& contender) {
-  using Kind = RunFactKind;
   const RunResult& run = contender.first();
   const TrainingConfig& training = run.training_config;
-  return {{Kind::platform, run.platform ? Text(display_name(*run.platform)) : std::nullopt},
-          {Kind::framework, run.framework ? Text(display_name(*run.framework)) : std::nullopt},
-          {Kind::device, describe_device(run)},
-          {Kind::precision, run.precision ? Text(enum_name(*run.precision)) : std::nullopt},
-          {Kind::strategy, known_text(run.parallelism_config.strategy_name.value_or(""))},
-          {Kind::layout, known_text(describe_layout(run))},
-          {Kind::global_batch_size, number_text(training.global_batch_size)},
-          {Kind::sequence_length, number_text(training.sequence_length)},
-          {Kind::steps, describe_steps(run)},
-          {Kind::warmup, fmt::format("{}{}", run.warmup.steps_excluded, run.warmup.steady ? "" : ", never steady")},
-          {Kind::runs, fmt::format("{}", contender.runs.size())},
-          {Kind::status, std::string(enum_name(run.status))}};
+  return {{"platform", run.platform ? Text(display_name(*run.platform)) : std::nullopt},
+          {"framework", run.framework ? Text(display_name(*run.framework)) : std::nullopt},
+          {"device", describe_device(run)},
+          {"precision", run.precision ? Text(enum_name(*run.precision)) : std::nullopt},
+          {"strategy", known_text(run.parallelism_config.strategy_name.value_or(""))},
+          {"layout", known_text(describe_layout(run))},
+          {"GBS", number_text(training.global_batch_size)},
+          {"SL", number_text(training.sequence_length)},
+          {"steps", describe_steps(run)},
+          {"warm-up", fmt::format("{}{}", run.warmup.steps_excluded, run.warmup.steady ? "" : ", never steady")},
+          {"runs", fmt::format("{}", contender.runs.size())},
+          {"status", std::string(enum_name(run.status))}};
 }
 
 std::string pair_name(const ModelGroup& group, const Pair& pair) {

@@ -6,7 +6,6 @@
 
 #include "compare/comparison.h"
 #include "result/metrics.h"
-#include "text/enum_names.h"
 
 namespace tprimat::results {
 
@@ -19,44 +18,14 @@ std::string format_estimate(const Metric& metric, const std::optional<Estimate>&
 // Metrics that at least one participant has, in the registry's order.
 std::vector<const Metric*> present_metrics(const ModelGroup& group);
 
-enum class RunFactKind {
-  platform,
-  framework,
-  device,
-  precision,
-  strategy,
-  layout,
-  global_batch_size,
-  sequence_length,
-  steps,
-  warmup,
-  runs,
-  status
-};
-constexpr auto enum_table(RunFactKind) {
-  return std::to_array<std::pair<RunFactKind, std::string_view>>({{RunFactKind::platform, "platform"},
-                                                                  {RunFactKind::framework, "framework"},
-                                                                  {RunFactKind::device, "device"},
-                                                                  {RunFactKind::precision, "precision"},
-                                                                  {RunFactKind::strategy, "strategy"},
-                                                                  {RunFactKind::layout, "layout"},
-                                                                  {RunFactKind::global_batch_size, "GBS"},
-                                                                  {RunFactKind::sequence_length, "SL"},
-                                                                  {RunFactKind::steps, "steps"},
-                                                                  {RunFactKind::warmup, "warm-up"},
-                                                                  {RunFactKind::runs, "runs"},
-                                                                  {RunFactKind::status, "status"}});
-}
-
 // What a reader must know of a run.
 struct RunFact {
-  RunFactKind kind;
+  std::string_view name;  // "platform", "GBS"
   std::optional<std::string> value;
-  std::string_view name() const { return enum_name(kind); }
   std::string text() const { return value.value_or("not known"); }
 };
 
-// Every kind, in its order. The same list serves every format.
+// The same list, in the same order, serves every format.
 std::vector<RunFact> list_facts(const Contender& contender);
 
 // "B / A"

@@ -38,7 +38,7 @@ Json figures_to_json(const Contender& contender) {
 
 Json contender_to_json(const Contender& contender) {
   Json facts = Json::object(), files = Json::array(), warnings = Json::array();
-  for (const RunFact& fact : list_facts(contender)) facts[std::string(fact.name())] = fact.text();
+  for (const RunFact& fact : list_facts(contender)) facts[fact.name] = fact.text();
   for (const LoadedRun& run : contender.runs) {
     files.push_back(run.path);
     for (const std::string& warning : run.result.warnings) warnings.push_back(warning);

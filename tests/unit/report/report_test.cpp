@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 #include "compare/compare_runs.h"
-#include "report/gnuplot_panels.h"
+#include "report/plot_script.h"
 #include "result/metrics.h"
 #include "text/json_fields.h"
 #include "unit/compare/sample_runs.h"

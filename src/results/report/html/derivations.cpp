@@ -47,31 +47,10 @@ std::string derive_work(const RunResult& run) {
                      digits(d.tokens_per_second_per_gpu->value), flops(per_token->second), d.headline_formula);
 }
 
-std::string derive_tflops(const RunResult& run) { return derive_work(run) + " / 1e12"; }
-
 std::string derive_mfu(const RunResult& run) {
   if (!run.derived.peak) return "as stated in the file";
   return fmt::format("{} / {} FLOP/s ({})", derive_work(run), flops(run.derived.peak->flops_per_second),
                      run.derived.peak->id);
-}
-
-std::string derive_mean_time(const RunResult& run) {
-  return run.statistics ? fmt::format("{} / {}", sum_of_steps(run), run.statistics->count)
-                        : "the average stated in the file";
-}
-
-std::string derive_median_time(const RunResult& run) { return "median of " + sum_of_steps(run); }
-std::string derive_p95_time(const RunResult& run) { return "95th percentile of " + sum_of_steps(run); }
-
-std::string derive_variation(const RunResult& run) {
-  return fmt::format("{} s / {} s", digits(run.statistics->stddev), digits(run.statistics->mean));
-}
-
-std::string derive_first_step(const RunResult& run) { return fmt::format("time of step {}", step_number(run, 0)); }
-
-std::string derive_total(const RunResult& run) {
-  if (run.step_times.empty()) return "the total stated in the file";
-  return fmt::format("sum of {} step times, {} of them warm-up", run.step_times.size(), run.warmup.steps_excluded);
 }
 
 std::string derive_memory(const RunResult& run) {
@@ -99,25 +78,6 @@ std::string derive_cost(const RunResult& run) {
                      digits(run.derived.tokens_per_second->value));
 }
 
-std::string derive_days(const RunResult& run) {
-  return fmt::format("1e12 / {} tokens/s / 86400", digits(run.derived.tokens_per_second->value));
-}
-
-std::string derive_final_loss(const RunResult& run) {
-  return fmt::format("mean of the last {} of {} losses", std::clamp<size_t>(run.loss_values.size() / 10, 1, 20),
-                     run.loss_values.size());
-}
-
-std::string derive_time_error(const RunResult& run) {
-  return fmt::format("{} s predicted / {} s - 1", digits(*run.prediction->step_time_seconds),
-                     digits(*comparable_step_seconds(run)));
-}
-
-std::string derive_memory_error(const RunResult& run) {
-  return fmt::format("{} GB predicted / {} GB - 1", digits(*run.prediction->memory_gb),
-                     digits(*comparable_memory_gb(run)));
-}
-
 struct Derivation {
   std::string_view metric;
   std::string (*substitute)(const RunResult& run);
@@ -125,24 +85,50 @@ struct Derivation {
 constexpr Derivation k_derivations[] = {
     {"tokens_per_second_per_gpu", derive_rate_per_device},
     {"tokens_per_second", derive_rate},
-    {"tflops_per_gpu", derive_tflops},
+    {"tflops_per_gpu", [](const RunResult& run) { return derive_work(run) + " / 1e12"; }},
     {"mfu", derive_mfu},
-    {"mean_step_time", derive_mean_time},
-    {"median_step_time", derive_median_time},
-    {"p95_step_time", derive_p95_time},
-    {"step_time_cv", derive_variation},
-    {"first_step_time", derive_first_step},
-    {"total_time", derive_total},
+    {"mean_step_time",
+     [](const RunResult& run) {
+       return run.statistics ? fmt::format("{} / {}", sum_of_steps(run), run.statistics->count)
+                             : "the average stated in the file";
+     }},
+    {"median_step_time", [](const RunResult& run) { return "median of " + sum_of_steps(run); }},
+    {"p95_step_time", [](const RunResult& run) { return "95th percentile of " + sum_of_steps(run); }},
+    {"step_time_cv",
+     [](const RunResult& run) {
+       return fmt::format("{} s / {} s", digits(run.statistics->stddev), digits(run.statistics->mean));
+     }},
+    {"first_step_time", [](const RunResult& run) { return fmt::format("time of step {}", step_number(run, 0)); }},
+    {"total_time",
+     [](const RunResult& run) {
+       return run.step_times.empty() ? "the total stated in the file"
+                                     : fmt::format("sum of {} step times, {} of them warm-up", run.step_times.size(),
+                                                   run.warmup.steps_excluded);
+     }},
     {"peak_memory_allocated_gb", derive_memory},
     {"peak_memory_reserved_gb", derive_memory},
     {"peak_device_used_gb", derive_memory},
     {"mean_power", derive_power},
     {"joules_per_token", derive_energy},
     {"usd_per_1e12_tokens", derive_cost},
-    {"days_per_1e12_tokens", derive_days},
-    {"final_loss", derive_final_loss},
-    {"step_time_prediction_error", derive_time_error},
-    {"memory_prediction_error", derive_memory_error},
+    {"days_per_1e12_tokens",
+     [](const RunResult& run) {
+       return fmt::format("1e12 / {} tokens/s / 86400", digits(run.derived.tokens_per_second->value));
+     }},
+    {"final_loss",
+     [](const RunResult& run) {
+       return fmt::format("mean of the last {} of {} losses", final_loss_window(run), run.loss_values.size());
+     }},
+    {"step_time_prediction_error",
+     [](const RunResult& run) {
+       return fmt::format("{} s predicted / {} s - 1", digits(*run.prediction->step_time_seconds),
+                          digits(*comparable_step_seconds(run)));
+     }},
+    {"memory_prediction_error",
+     [](const RunResult& run) {
+       return fmt::format("{} GB predicted / {} GB - 1", digits(*run.prediction->memory_gb),
+                          digits(*comparable_memory_gb(run)));
+     }},
 };
 
 }  // namespace

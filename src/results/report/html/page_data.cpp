@@ -1,12 +1,13 @@
 #include "report/html/page_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "compare/contender.h"
 #include "report/html/derivations.h"
-#include "report/html/settings.h"
-#include "report/html/step_points.h"
 #include "report/report.h"
 #include "result/peak.h"
 #include "result/summary.h"
@@ -15,6 +16,33 @@
 
 namespace tprimat::results {
 namespace {
+
+// To five significant digits, more than a screen can show; NaN and infinities stay.
+double round_significant(double value) {
+  if (!std::isfinite(value)) return value;
+  const std::string text = fmt::format("{:.5g}", value);
+  double rounded = value;
+  std::from_chars(text.data(), text.data() + text.size(), rounded);
+  return rounded;
+}
+
+void add_point(const RunResult& result, const std::vector<double>& series, size_t entry, StepPoints& points) {
+  points.steps.push_back(step_number(result, entry));
+  points.values.push_back(round_significant(series[entry]));
+}
+
+void add_extremes(const RunResult& result, const std::vector<double>& series, size_t begin, size_t end,
+                  StepPoints& points) {
+  std::optional<size_t> low, high;
+  for (size_t at = begin; at < end; ++at) {
+    if (!std::isfinite(series[at])) continue;
+    if (!low || series[at] < series[*low]) low = at;
+    if (!high || series[at] > series[*high]) high = at;
+  }
+  if (!low) return;
+  add_point(result, series, std::min(*low, *high), points);
+  if (low != high) add_point(result, series, std::max(*low, *high), points);
+}
 
 // Beyond this many pairs of a model their sentences and further ratios, which nobody reads, would make up most of the
 // page.
@@ -76,7 +104,7 @@ Json distribution_to_json(const Contender& contender) {
   if (steady.size() < 2) return nullptr;
   Json quantiles = Json::array();
   for (int percent = 0; percent <= 100; ++percent)
-    quantiles.push_back(round_significant(quantile(steady, percent / 100.0), 5));
+    quantiles.push_back(round_significant(quantile(steady, percent / 100.0)));
   return {{"steps", steady.size()}, {"quantiles", quantiles}};
 }
 
@@ -131,7 +159,91 @@ Json metrics_to_json() {
   return list;
 }
 
+using Settings = std::map<std::string, std::string>;
+
+void add_settings(const std::string& prefix, const Json& object, Settings& settings) {
+  for (const auto& [key, value] : object.items())
+    if (!value.is_null() && value != "") settings[prefix + key] = print_json_bare(value);
+}
+
+Settings list_settings(const RunResult& run) {
+  Settings settings;
+  add_settings("device: ", to_json(run.gpu_info), settings);
+  add_settings("training: ", to_json(run.training_config), settings);
+  add_settings("layout: ", to_json(run.parallelism_config), settings);
+  add_settings("environment: ", to_json(run.environment), settings);
+  if (run.effective_config) add_settings("effective: ", to_json(*run.effective_config), settings);
+  if (run.model_info.shape) add_settings("model: ", to_json(*run.model_info.shape), settings);
+  const auto add = [&](const char* key, const std::optional<std::string>& value) {
+    if (value && !value->empty()) settings[key] = *value;
+  };
+  add("framework version", run.framework_version);
+  add("dataset", run.dataset);
+  add("configuration hash", run.config_hash);
+  add("started", run.timestamp);
+  return settings;
+}
+
+Settings list_settings(const Contender& contender) {
+  Settings all = list_settings(contender.first());
+  for (size_t i = 1; i < contender.runs.size(); ++i)
+    for (const auto& [key, value] : list_settings(contender.runs[i].result)) {
+      std::string& known = all[key];
+      if (known.empty())
+        known = value;
+      else if ((" | " + known + " | ").find(" | " + value + " | ") == std::string::npos)
+        known += " | " + value;
+    }
+  return all;
+}
+
+Json setting_to_json(const std::string& key, const std::vector<Settings>& all) {
+  std::vector<std::string> values;
+  std::vector<int> of;
+  for (const Settings& each : all) {
+    const auto found = each.find(key);
+    if (found == each.end()) {
+      of.push_back(-1);
+      continue;
+    }
+    const auto known = std::find(values.begin(), values.end(), found->second);
+    of.push_back(static_cast<int>(known - values.begin()));
+    if (known == values.end()) values.push_back(found->second);
+  }
+  Json json = {{"key", key}, {"values", values}};
+  if (std::any_of(of.begin(), of.end(), [](int place) { return place != 0; })) json["of"] = of;
+  return json;
+}
+
+// What each participant ran on and was asked for, key by key: [{"key", "values", "of"}], where `of` holds for each
+// participant the place of its value in `values`, or -1 where its file does not say. A key that is the same for all has
+// one value and no `of`. Of repetitions that differ the value lists all.
+Json settings_to_json(const ModelGroup& group) {
+  std::vector<Settings> all;
+  std::map<std::string, int> keys;
+  for (const Contender& contender : group.contenders) {
+    all.push_back(list_settings(contender));
+    for (const auto& [key, value] : all.back()) ++keys[key];
+  }
+  Json list = Json::array();
+  for (const auto& [key, count] : keys) list.push_back(setting_to_json(key, all));
+  return list;
+}
+
 }  // namespace
+
+StepPoints thin_series(const RunResult& result, const std::vector<double>& series) {
+  StepPoints points;
+  points.recorded = series.size();
+  if (series.size() <= k_max_drawn_points) {
+    for (size_t i = 0; i < series.size(); ++i) add_point(result, series, i, points);
+    return points;
+  }
+  constexpr size_t k_buckets = k_max_drawn_points / 2;
+  for (size_t bucket = 0; bucket < k_buckets; ++bucket)
+    add_extremes(result, series, bucket * series.size() / k_buckets, (bucket + 1) * series.size() / k_buckets, points);
+  return points;
+}
 
 Json page_to_json(const Comparison& comparison) {
   Json page = comparison_to_json(comparison);

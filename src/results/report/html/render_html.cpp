@@ -1,17 +1,20 @@
 #include <fmt/format.h>
 
-#include <string_view>
+#include <algorithm>
 
-#include "report/html/html_text.h"
+#include "compare/audit.h"
+#include "report/document.h"
+#include "report/figures.h"
 #include "report/html/page_data.h"
-#include "report/html/sections.h"
+#include "report/html/page_parts.h"
+#include "report/remarks.h"
 #include "report/report.h"
 
 namespace tprimat::results {
 namespace embedded {
-extern const std::string_view chart_js, page_css, data_js, theme_js, run_table_js, charts_js, panels_js, settings_js,
-    formulas_js, page_js;
-extern const std::string_view page_csp;  // the hashes of all of them, as a Content-Security-Policy
+extern const std::string_view page_html, chart_js, page_css, data_js, theme_js, run_table_js, charts_js, panels_js,
+    settings_js, formulas_js, page_js;
+extern const std::string_view page_csp;  // the hashes of styles and scripts, as a Content-Security-Policy
 }  // namespace embedded
 
 namespace {
@@ -21,55 +24,205 @@ constexpr const std::string_view* k_scripts[] = {&embedded::chart_js,     &embed
                                                  &embedded::run_table_js, &embedded::charts_js,   &embedded::panels_js,
                                                  &embedded::settings_js,  &embedded::formulas_js, &embedded::page_js};
 
-std::string render_head(const std::string& title) {
-  std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  out += fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", embedded::page_csp);
-  out +=
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n";
-  out += fmt::format("<title>{}</title>\n<style>", escape_html(title));
-  out += embedded::page_css;
-  return out + "</style>\n</head>\n";
+std::string render_lines(const std::vector<Line>& lines, const char* list_class) {
+  constexpr const char* k_tones[] = {"plain", "good", "doubtful", "bad", "faint"};
+  std::string out = fmt::format("<ul class=\"{}\">\n", list_class);
+  for (const Line& line : lines) {
+    out += fmt::format("<li class=\"{}\">{}", k_tones[static_cast<size_t>(line.tone)], escape_html(line.text));
+    if (!line.aside.empty()) out += fmt::format("<span class=\"aside\">{}</span>", escape_html(line.aside));
+    out += "</li>\n";
+  }
+  return out + "</ul>\n";
 }
 
-std::string render_section(const char* id, const char* title, const std::string& content) {
-  return fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", id, title) + content + "</section>\n";
+// Sections of their own on the page tell these.
+bool is_told_elsewhere(const std::string& heading) {
+  return heading.empty() || heading == "Figures" || heading == "Audit";
 }
 
-constexpr const char* k_charts =
-    "<noscript><p>The charts need JavaScript, which this viewer does not run. The tables show all other figures.</p>"
-    "</noscript>\n<p class=\"hint\" id=\"chart-note\"></p>\n<div id=\"panels\"></div>\n";
-constexpr const char* k_settings =
-    "<noscript><p>The side-by-side view needs JavaScript; the result files contain every setting.</p></noscript>\n"
-    "<div id=\"setting-tables\"></div>\n";
+// Long lists are folded away: a table of 2000 pairs is no reading.
+std::string open_remark(const std::string& model, const std::string& heading, size_t rows) {
+  constexpr size_t k_max_open = 40;
+  return fmt::format("<details class=\"remark\"{}><summary><h3>{}: {}</h3></summary>\n",
+                     rows <= k_max_open ? " open" : "", escape_html(model), escape_html(heading));
+}
 
-constexpr const char* k_navigation =
-    "<nav aria-label=\"Sections\"><a href=\"#verdicts\">Verdicts</a><a href=\"#runs\">Runs</a><a "
-    "href=\"#charts\">Charts</a>"
-    "<a href=\"#audit\">Audit</a><a href=\"#settings\">Settings</a><a href=\"#formulas\">Formulas</a>"
-    "<a href=\"#remarks\">Pairs and files</a></nav>\n<button type=\"button\" id=\"theme\" hidden></button>\n";
+size_t count_rows(const Document& document, size_t heading) {
+  size_t rows = 0;
+  for (size_t i = heading + 1; i < document.size() && document[i].kind != DocumentPart::Kind::heading &&
+                               document[i].kind != DocumentPart::Kind::title;
+       ++i)
+    rows += document[i].lines.size() + document[i].table.rows.size();
+  return rows;
+}
 
-std::string render_body(const Comparison& comparison) {
-  const Document document = build_document(comparison);
-  std::string out = "<body>\n<a class=\"skip\" href=\"#verdicts\">To the verdicts</a>\n<header>\n<h1>Comparison of " +
-                    escape_html(count_runs(comparison)) + "</h1>\n" + k_navigation + "</header>\n<main>\n";
-  out += render_section("verdicts", "Verdicts", render_verdicts(document));
-  out += render_section("runs", "Runs", "<div id=\"filters\" hidden></div>\n" + render_run_table(comparison));
-  out += render_section("charts", "Charts", k_charts);
-  out += render_section("audit", "Audit", render_audit(comparison));
-  out += render_section("settings", "Settings and environment", k_settings);
-  out += render_section("formulas", "Formulas", render_formulas(comparison));
-  out += render_section("remarks", "Pairs and files", render_remarks(document));
-  return out + "</main>\n<footer>\n" + render_reading_aid(document) + "</footer>\n";
+bool is_reading_aid(const DocumentPart& part) {
+  return part.kind == DocumentPart::Kind::lines && !part.lines.empty() && part.lines.front().tone == Tone::faint;
+}
+
+std::string render_table(const TextTable& table) {
+  std::string out = "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>\n<thead><tr>";
+  const auto alignment = [&](size_t column) {
+    return std::find(table.right.begin(), table.right.end(), column) != table.right.end() ? " class=\"num\"" : "";
+  };
+  for (size_t i = 0; i < table.header.size(); ++i)
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", alignment(i), escape_html(table.header[i]));
+  out += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i) out += fmt::format("<td{}>{}</td>", alignment(i), escape_html(row[i]));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+// Per model its headlines, the sentences of build_document themselves.
+std::string render_verdicts(const Document& document) {
+  std::string out;
+  for (size_t i = 0; i + 1 < document.size(); ++i)
+    if (document[i].kind == DocumentPart::Kind::title)
+      out +=
+          fmt::format("<h3>{}</h3>\n", escape_html(document[i].text)) + render_lines(document[i + 1].lines, "verdicts");
+  return out;
+}
+
+// What else build_document says under headings of each model: pairs, notes, files.
+std::string render_remarks(const Document& document) {
+  std::string out, model, heading;
+  bool is_open = false;
+  for (size_t i = 0; i < document.size(); ++i) {
+    const DocumentPart& part = document[i];
+    const bool begins = part.kind == DocumentPart::Kind::title || part.kind == DocumentPart::Kind::heading;
+    if (begins && is_open) out += "</details>\n", is_open = false;
+    if (part.kind == DocumentPart::Kind::title) model = part.text, heading.clear();
+    if (part.kind == DocumentPart::Kind::heading) heading = part.text;
+    if (is_told_elsewhere(heading) || is_reading_aid(part)) continue;
+    if (begins)
+      out += open_remark(model, heading, count_rows(document, i)), is_open = true;
+    else
+      out += part.kind == DocumentPart::Kind::table ? render_table(part.table) : render_lines(part.lines, "lines");
+  }
+  return is_open ? out + "</details>\n" : out;
+}
+
+// What the document ends with: how its figures are to be read.
+std::string render_reading_aid(const Document& document) {
+  std::string out;
+  for (const DocumentPart& part : document)
+    if (is_reading_aid(part))
+      for (const Line& line : part.lines) out += fmt::format("<p>{}</p>\n", escape_html(line.text));
+  return out;
+}
+
+// Every metric with its formula. Scripts add the numbers of each run.
+std::string render_formulas(const Comparison& comparison) {
+  std::string out;
+  for (const Metric& metric : metrics()) {
+    const bool known = std::any_of(comparison.groups.begin(), comparison.groups.end(), [&](const ModelGroup& group) {
+      const auto present = present_metrics(group);
+      return std::find(present.begin(), present.end(), &metric) != present.end();
+    });
+    out += fmt::format(
+        "<details class=\"formula\" id=\"formula-{0}\" data-metric=\"{0}\"><summary>{1}{2}</summary>\n"
+        "<p><code>{0}</code> = {3}</p>\n</details>\n",
+        metric.key, escape_html(metric.title), known ? "" : " <span class=\"faint\">not known of any run</span>",
+        escape_html(metric.formula));
+  }
+  return out;
+}
+
+// "12 runs of 3 models"
+std::string count_runs(const Comparison& comparison) {
+  size_t runs = 0;
+  for (const ModelGroup& group : comparison.groups)
+    for (const Contender& contender : group.contenders) runs += contender.runs.size();
+  const size_t models = comparison.groups.size();
+  const std::string of = models == 1 ? comparison.groups.front().model : fmt::format("{} models", models);
+  return fmt::format("{} run{} of {}", runs, runs == 1 ? "" : "s", of);
+}
+
+// The rule's own words; what follows them in the finding's sentence are the figures that show it.
+std::string_view rule_sentence(const Finding& finding) {
+  for (const PairRule& rule : pair_rules())
+    if (rule.code == finding.code && finding.sentence.starts_with(rule.sentence)) return rule.sentence;
+  for (const RunRule& rule : run_rules())
+    if (rule.code == finding.code && finding.sentence.starts_with(rule.sentence)) return rule.sentence;
+  return finding.sentence;
+}
+
+std::string render_finding(const std::string& model, const Remark& remark) {
+  constexpr size_t k_max_named = 12;
+  const Finding& finding = remark.finding;
+  const std::string_view rule = rule_sentence(finding);
+  std::string evidence = finding.sentence.substr(rule.size());
+  if (evidence.starts_with(": ")) evidence = evidence.substr(2);
+  return fmt::format(
+      "<tr><td><span "
+      "class=\"{0}\">{0}</span></td><td>{1}</td><td>{2}</td><td>{3}{4}</td><td>{5}</td><td>{6}</td></tr>\n",
+      enum_name(finding.severity), escape_html(model), escape_html(remark.list_whose(k_max_named)), escape_html(rule),
+      finding.why.empty() ? "" : fmt::format("<p class=\"why\">{}</p>", escape_html(finding.why)),
+      escape_html(evidence), escape_html(finding.remedy));
 }
 
 }  // namespace
 
+std::string escape_html(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      default: out += c;
+    }
+  return out;
+}
+
+// These characters stand only inside of strings, where JSON allows every character to be written by its number.
+std::string escape_script_json(const Json& value) {
+  constexpr std::pair<std::string_view, const char*> k_escapes[] = {
+      {"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\xe2\x80\xa8", "\\u2028"}, {"\xe2\x80\xa9", "\\u2029"}};
+  const std::string json = print_json_line(value);
+  std::string out;
+  out.reserve(json.size() + json.size() / 50);
+  for (std::string_view rest = json; !rest.empty();) {
+    const auto* escape = std::find_if(std::begin(k_escapes), std::end(k_escapes),
+                                      [&](const auto& each) { return rest.starts_with(each.first); });
+    const bool is_plain = escape == std::end(k_escapes);
+    is_plain ? out += rest[0] : out += escape->second;
+    rest.remove_prefix(is_plain ? 1 : escape->first.size());
+  }
+  return out;
+}
+
+std::string render_audit(const Comparison& comparison) {
+  const auto name_pair = [](const ModelGroup& group, const Pair& pair) {
+    return group.contenders[pair.reference].letter + " against " + group.contenders[pair.subject].letter;
+  };
+  std::string rows;
+  for (const ModelGroup& group : comparison.groups)
+    for (const Remark& remark : gather_findings(group, name_pair)) rows += render_finding(group.model, remark);
+  if (rows.empty()) return "<p class=\"good\">nothing found</p>\n";
+  return "<div class=\"scroll\" role=\"region\" aria-label=\"Findings\" tabindex=\"0\"><table "
+         "id=\"audit-table\">\n<thead><tr><th scope=\"col\">severity</th>"
+         "<th scope=\"col\">model</th><th scope=\"col\">runs</th><th scope=\"col\">finding</th>"
+         "<th scope=\"col\">evidence, in the order of the runs</th><th scope=\"col\">what to do</th></tr></thead>\n"
+         "<tbody>\n" +
+         rows + "</tbody></table></div>\n";
+}
+
 std::string render_html(const Comparison& comparison) {
-  std::string out = render_head("Comparison of " + count_runs(comparison)) + render_body(comparison);
-  out += "<script type=\"application/json\" id=\"page-data\">" + escape_script_json(page_to_json(comparison)) +
-         "</script>\n";
-  for (const std::string_view* script : k_scripts) out.append("<script>").append(*script).append("</script>\n");
-  return out + "</body>\n</html>\n";
+  const Document document = build_document(comparison);
+  std::string scripts;
+  for (const std::string_view* script : k_scripts) scripts.append("<script>").append(*script).append("</script>\n");
+  return fmt::format(fmt::runtime(embedded::page_html), fmt::arg("policy", embedded::page_csp),
+                     fmt::arg("title", "Comparison of " + escape_html(count_runs(comparison))),
+                     fmt::arg("style", embedded::page_css), fmt::arg("verdicts", render_verdicts(document)),
+                     fmt::arg("runs", render_run_table(comparison)), fmt::arg("audit", render_audit(comparison)),
+                     fmt::arg("formulas", render_formulas(comparison)), fmt::arg("remarks", render_remarks(document)),
+                     fmt::arg("reading_aid", render_reading_aid(document)),
+                     fmt::arg("data", escape_script_json(page_to_json(comparison))), fmt::arg("scripts", scripts));
 }
 
 }  // namespace tprimat::results

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "compare/contender.h"
 #include "report/figures.h"
-#include "report/html/html_text.h"
-#include "report/html/sections.h"
+#include "report/html/page_parts.h"
 #include "text/format.h"
 
 namespace tprimat::results {
@@ -13,54 +13,46 @@ namespace {
 
 // The columns that are there at first; the others stand behind a button.
 // Platform and framework are in a run's label.
-constexpr RunFactKind k_chief_facts[] = {RunFactKind::device, RunFactKind::precision, RunFactKind::strategy,
-                                         RunFactKind::status};
-constexpr std::string_view k_chief_metrics[] = {"tokens_per_second_per_gpu",
-                                                "mfu",
-                                                "mean_step_time",
-                                                "peak_memory_allocated_gb",
-                                                "peak_memory_reserved_gb",
-                                                "peak_device_used_gb",
-                                                "mean_power",
-                                                "joules_per_token",
-                                                "usd_per_1e12_tokens",
-                                                "final_loss"};
-
-template <class List, class Each>
-bool is_chief(const List& chief, const Each& each) {
-  return std::find(std::begin(chief), std::end(chief), each) != std::end(chief);
+bool is_chief(std::string_view key) {
+  constexpr std::array k_chief = {"device",
+                                  "precision",
+                                  "strategy",
+                                  "status",
+                                  "tokens_per_second_per_gpu",
+                                  "mfu",
+                                  "mean_step_time",
+                                  "peak_memory_allocated_gb",
+                                  "peak_memory_reserved_gb",
+                                  "peak_device_used_gb",
+                                  "mean_power",
+                                  "joules_per_token",
+                                  "usd_per_1e12_tokens",
+                                  "final_loss"};
+  return std::find(k_chief.begin(), k_chief.end(), key) != k_chief.end();
 }
 
-// A column of the table, and whether it is there at first: what no run knows is not.
+// A column of the table, and whether some run knows it: what none does is not there at first.
 struct Column {
   std::string key;
   const Metric* metric = nullptr;  // nullptr: a fact
-  bool known = false, chief = false;
+  bool known = false;
   std::string classes() const {
-    return std::string(metric != nullptr ? "num" : "text " + key) + (chief && known ? "" : " more");
+    return std::string(metric != nullptr ? "num" : "text " + key) + (known && is_chief(key) ? "" : " more");
   }
 };
 
-template <class Test>
-bool any_contender(const Comparison& comparison, Test&& test) {
-  return std::any_of(comparison.groups.begin(), comparison.groups.end(), [&](const ModelGroup& group) {
-    return std::any_of(group.contenders.begin(), group.contenders.end(), test);
-  });
-}
-
 std::vector<Column> list_columns(const Comparison& comparison) {
   std::vector<Column> columns;
-  const auto facts = list_facts(comparison.groups.front().contenders.front());
-  for (size_t i = 0; i < facts.size(); ++i)
-    columns.push_back(
-        {std::string(facts[i].name()), nullptr,
-         any_contender(comparison, [&](const Contender& c) { return list_facts(c)[i].value.has_value(); }),
-         is_chief(k_chief_facts, facts[i].kind)});
-  for (const Metric& metric : metrics())
-    columns.push_back(
-        {std::string(metric.key), &metric,
-         any_contender(comparison, [&](const Contender& c) { return read_figure(c, metric).has_value(); }),
-         is_chief(k_chief_metrics, metric.key)});
+  for (const RunFact& fact : list_facts(comparison.groups.front().contenders.front()))
+    columns.push_back({std::string(fact.name)});
+  for (const Metric& metric : metrics()) columns.push_back({std::string(metric.key), &metric});
+  for (const ModelGroup& group : comparison.groups)
+    for (const Contender& contender : group.contenders) {
+      const std::vector<RunFact> facts = list_facts(contender);
+      for (size_t i = 0; i < columns.size(); ++i)
+        columns[i].known |=
+            i < facts.size() ? facts[i].value.has_value() : read_figure(contender, *columns[i].metric).has_value();
+    }
   return columns;
 }
 
@@ -141,12 +133,10 @@ std::string findings_cell(const Contender& contender) {
 }
 
 // What the page's rows are filtered by.
-bool is_filter(RunFactKind kind) {
-  return kind == RunFactKind::platform || kind == RunFactKind::framework || kind == RunFactKind::strategy;
-}
+bool is_filter(std::string_view fact) { return fact == "platform" || fact == "framework" || fact == "strategy"; }
 
 std::string fact_cell(const Contender& contender, const RunFact& fact, const std::string& classes) {
-  const bool failed = fact.kind == RunFactKind::status && contender.first().status != RunStatus::complete;
+  const bool failed = fact.name == "status" && contender.first().status != RunStatus::complete;
   return fmt::format("<td class=\"{}{}\">{}</td>", classes,
                      !fact.value ? " unknown"
                      : failed    ? " error"
@@ -167,8 +157,8 @@ std::string render_row(const ModelGroup& group, size_t group_index, size_t index
       cells += figure_cell(contender, *columns[i].metric, columns[i].classes());
       continue;
     }
-    if (is_filter(facts[i].kind))
-      attributes += fmt::format(" data-{}=\"{}\"", facts[i].name(), escape_html(facts[i].text()));
+    if (is_filter(facts[i].name))
+      attributes += fmt::format(" data-{}=\"{}\"", facts[i].name, escape_html(facts[i].text()));
     cells += fact_cell(contender, facts[i], columns[i].classes());
   }
   return fmt::format("<tr {}>{}{}</tr>\n", attributes, cells, findings_cell(contender));

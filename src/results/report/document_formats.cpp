@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include "report/document.h"
+#include "report/report.h"
+#include "report/wrap.h"
+
+namespace tprimat::results {
+namespace {
+
+struct Terminal {
+  bool colour;
+  size_t width;
+
+  std::string paint(const std::string& text, const char* code) const {
+    return colour && *code != '\0' ? fmt::format("\033[{}m{}\033[0m", code, text) : text;
+  }
+  std::string paint(const std::string& text, Tone tone) const {
+    constexpr const char* k_codes[] = {"", "32", "33", "31", "2"};
+    return paint(text, k_codes[static_cast<size_t>(tone)]);
+  }
+};
+
+void print_paragraph(const std::string& text, Tone tone, const std::string& indent, const Terminal& terminal,
+                     std::string& out) {
+  for (const std::string& line : wrap_words(text, terminal.width - indent.size()))
+    out += indent + terminal.paint(line, tone) + '\n';
+}
+
+void print_part(const DocumentPart& part, const Terminal& terminal, std::string& out) {
+  switch (part.kind) {
+    case DocumentPart::Kind::title: out += (out.empty() ? "" : "\n") + terminal.paint(part.text, "1;4") + "\n\n"; break;
+    case DocumentPart::Kind::heading: out += "\n" + terminal.paint(part.text, "1") + "\n"; break;
+    case DocumentPart::Kind::table:
+      out += (out.ends_with("\n\n") || out.empty() ? "" : "\n") + render_text(part.table);
+      break;
+    case DocumentPart::Kind::lines:
+      for (const Line& line : part.lines) {
+        if (line.tone == Tone::faint) out += '\n';
+        print_paragraph(line.text, line.tone, "", terminal, out);
+        if (!line.aside.empty()) print_paragraph("-> " + line.aside, Tone::faint, "   ", terminal, out);
+      }
+      break;
+  }
+}
+
+// File names and labels hold underscores and asterisks that Markdown would take for emphasis, and angle brackets for
+// HTML.
+std::string escape_markdown(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("_*`[]\\").find(c) != std::string_view::npos) out += '\\';
+    out += c == '<' ? "&lt;" : std::string(1, c);
+  }
+  return out;
+}
+
+std::string write_line(const Line& line) {
+  const bool strong = line.tone == Tone::good || line.tone == Tone::bad;
+  const bool is_headline = strong && line.aside.empty() && line.text.ends_with('.');
+  std::string text = is_headline ? "**" + escape_markdown(line.text) + "**" : escape_markdown(line.text);
+  if (!line.aside.empty()) text += " — *" + escape_markdown(line.aside) + "*";
+  return (line.tone == Tone::faint ? text : "- " + text) + '\n';
+}
+
+std::string write_part(const DocumentPart& part) {
+  if (part.kind == DocumentPart::Kind::title) return "## " + escape_markdown(part.text) + "\n\n";
+  if (part.kind == DocumentPart::Kind::heading) return "### " + escape_markdown(part.text) + "\n\n";
+  std::string out;
+  if (part.kind == DocumentPart::Kind::table) {
+    TextTable table = part.table;
+    for (auto& row : table.rows)
+      for (std::string& cell : row) cell = escape_markdown(cell);
+    out = render_markdown(table);
+  }
+  for (const Line& line : part.lines) out += write_line(line);
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string render_terminal(const Document& document, bool colour, size_t width) {
+  std::string out;
+  for (const DocumentPart& part : document) print_part(part, {colour, width}, out);
+  return out;
+}
+
+std::string render_terminal(const Comparison& comparison, bool colour, size_t width) {
+  return render_terminal(build_document(comparison), colour, width);
+}
+
+std::string render_markdown(const Document& document, const std::string& title) {
+  std::string out = "# " + escape_markdown(title) + "\n\n";
+  for (const DocumentPart& part : document) out += write_part(part);
+  out.pop_back();
+  return out;
+}
+
+std::string render_markdown(const Comparison& comparison) {
+  return render_markdown(build_document(comparison), "Comparison");
+}
+
+}  // namespace tprimat::results
