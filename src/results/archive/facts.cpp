@@ -14,139 +14,79 @@
 namespace tprimat::results {
 namespace {
 
-// Witnesses of the facts whose names start with `beginning`; the longest match counts.
+// Facts by their witnesses: "model_info., dataset" are those whose names begin so. The longest beginning counts.
 struct Held {
-  std::string_view beginning, witnesses;
+  std::string_view witnesses, beginnings;
+  std::vector<std::string_view> list() const {
+    std::vector<std::string_view> all;
+    for (size_t begin = 0, end = 0; begin <= beginnings.size(); begin = end + 2) {
+      end = std::min(beginnings.find(", ", begin), beginnings.size());
+      all.push_back(beginnings.substr(begin, end - begin));
+    }
+    return all;
+  }
 };
 
 constexpr std::string_view k_spec = "train_spec.json", k_own = "the result itself",
                            k_log = "its log, where the log states them";
 
-constexpr Held k_run[] = {{"status", "the result itself, the end of its log"},
-                          {"status_reason", "the result itself, the end of its log"},
-                          {"failure_kind", "the result itself, the end of its log"},
-                          {"platform", "launch.json, the result itself"},
-                          {"framework", "launch.json"},
-                          {"framework_version", k_own},
-                          {"timestamp", "steps.jsonl (not after the first step)"},
-                          {"model_info.", k_spec},
-                          {"model_info.trainable_parameters", k_own},
-                          {"precision", "train_spec.json, log of our trainer"},
-                          {"dataset", k_spec},
-                          {"gpu_info.device_name", k_own},
-                          {"gpu_info.device_count", k_spec},
-                          {"gpu_info.software_stack", k_own},
-                          {"gpu_info.software_version", k_own},
-                          {"training_config.", k_spec},
-                          {"training_config.tokens_per_step", ""},
-                          {"parallelism_config.", k_spec},
-                          {"performance_metrics.", k_own},
-                          {"memory_metrics.avg_memory_allocated_gb", k_own},
-                          {"memory_metrics.peak_memory_allocated_gb", k_own},
-                          {"memory_metrics.peak_device_used_gb", k_own},
-                          {"warmup.", k_own},
-                          {"statistics.", k_own},
-                          {"statistics.interval_method", ""},
-                          {"derived.", k_own},
-                          {"derived.peak.source", ""},
-                          {"derived.peak.memory_bytes_per_second", ""},
-                          {"derived.peak.memory_source", ""},
-                          {"derived.usd_per_hour", "launch.json, the result itself"},
-                          {"environment.tprimat", k_own},
-                          {"environment.cuda", k_own},
-                          {"environment.cpu_threads_used", k_spec},
-                          {"telemetry[].peak_memory_used_gb", k_own},
-                          {"telemetry[].energy_joules", k_own},
-                          {"telemetry[].energy_valid", k_own},
-                          {"config_hash", "train_spec.json with launch.json"},
-                          {"effective_config.", k_log},
-                          {"reported.unix_time", "steps.jsonl"},
-                          {"reported.loss_scale", "steps.jsonl"},
-                          {"skipped_updates", "steps.jsonl"},
-                          {"step_times", "steps.jsonl with its time stamps, log of our trainer"},
-                          {"loss_values", "steps.jsonl, log of our trainer"},
-                          {"learning_rates", "steps.jsonl, log of our trainer"},
-                          {"grad_norms", "steps.jsonl, log of our trainer"},
-                          {"memory_values", "steps.jsonl"}};
+constexpr Held k_run[] = {
+    {"the result itself, the end of its log", "status, status_reason, failure_kind"},
+    {"launch.json, the result itself", "platform, derived.usd_per_hour"},
+    {"launch.json", "framework"},
+    {k_own,
+     "framework_version, model_info.trainable_parameters, gpu_info.device_name, gpu_info.software_stack, "
+     "gpu_info.software_version, performance_metrics., memory_metrics.avg_memory_allocated_gb, "
+     "memory_metrics.peak_memory_allocated_gb, memory_metrics.peak_device_used_gb, warmup., statistics., "
+     "derived., environment.tprimat, environment.cuda, telemetry[].peak_memory_used_gb, "
+     "telemetry[].energy_joules, telemetry[].energy_valid"},
+    {"steps.jsonl (not after the first step)", "timestamp"},
+    {k_spec,
+     "model_info., dataset, gpu_info.device_count, training_config., parallelism_config., "
+     "environment.cpu_threads_used"},
+    {"train_spec.json, log of our trainer", "precision"},
+    {"",
+     "training_config.tokens_per_step, statistics.interval_method, derived.peak.source, "
+     "derived.peak.memory_bytes_per_second, derived.peak.memory_source"},
+    {"train_spec.json with launch.json", "config_hash"},
+    {k_log, "effective_config."},
+    {"steps.jsonl", "reported.unix_time, reported.loss_scale, skipped_updates, memory_values"},
+    {"steps.jsonl with its time stamps, log of our trainer", "step_times"},
+    {"steps.jsonl, log of our trainer", "loss_values, learning_rates, grad_norms"}};
 
 // For results that check_log() extracts again.
-constexpr Held k_extracted[] = {{"framework", k_log},
-                                {"platform", k_log},
-                                {"precision", k_log},
-                                {"dataset", k_log},
-                                {"timestamp", k_log},
-                                {"status", k_log},
-                                {"status_reason", k_log},
-                                {"skipped_updates", k_log},
-                                {"failure_kind", k_log},
-                                {"model_info.", k_log},
-                                {"model_info.name", ""},
-                                {"gpu_info.", k_log},
-                                {"training_config.", k_log},
-                                {"parallelism_config.", k_log},
-                                {"performance_metrics.", k_log},
-                                {"memory_metrics.", k_log},
-                                {"memory_by_rank", k_log},
-                                {"warmup.", k_log},
-                                {"statistics.", k_log},
-                                {"derived.", k_log},
-                                {"config_audit", k_log},
-                                {"effective_config.", k_log},
-                                {"source.", k_log},
-                                {"source.log", ""},
-                                {"source.steps_file", ""},
-                                {"source.confidence", ""},
-                                {"steps.", k_log},
-                                {"reported.", k_log},
-                                {"event_counts", k_log},
-                                {"step_times", k_log},
-                                {"loss_values", k_log},
-                                {"learning_rates", k_log},
-                                {"grad_norms", k_log},
-                                {"memory_values", k_log}};
+constexpr Held k_extracted[] = {
+    {k_log,
+     "framework, platform, precision, dataset, timestamp, status, status_reason, skipped_updates, "
+     "failure_kind, model_info., gpu_info., training_config., parallelism_config., performance_metrics., "
+     "memory_metrics., memory_by_rank, warmup., statistics., derived., config_audit, effective_config., "
+     "source., steps., reported., event_counts, step_times, loss_values, learning_rates, grad_norms, "
+     "memory_values"},
+    {"", "model_info.name, source.log, source.steps_file, source.confidence"}};
 
-constexpr Held k_asked[] = {{"", "config_hash of the result"}, {"checkpoint.directory", ""}};
+constexpr Held k_asked[] = {{"config_hash of the result", ""}, {"", "checkpoint.directory"}};
 
-constexpr Held k_launch[] = {{"", "config_hash of the result"},
-                             {"fixed_warmup_steps", "warmup of the result"},
-                             {"usd_per_hour", "derived of the result"}};
+constexpr Held k_launch[] = {{"config_hash of the result", ""},
+                             {"warmup of the result", "fixed_warmup_steps"},
+                             {"derived of the result", "usd_per_hour"}};
 
-constexpr Held k_record[] = {{"", "the result"}, {"memory_reserved_gb", ""}, {"validation_loss", "log of our trainer"}};
+constexpr Held k_record[] = {{"the result", ""}, {"", "memory_reserved_gb"}, {"log of our trainer", "validation_loss"}};
 
-constexpr Held k_sealed[] = {{"archive_version", "the supported version"}, {"files[].", "the files of the archive"}};
+constexpr Held k_sealed[] = {{"the supported version", "archive_version"}, {"the files of the archive", "files[]."}};
 
 // Named as in docs/formats.md.
-constexpr Held k_own_figures[] = {{"step", "the result"},
-                                  {"max_steps (first line)", "the result"},
-                                  {"samples_seen", "the result"},
-                                  {"time_seconds", "the result"},
-                                  {"tokens_per_second", "the result"},
-                                  {"learning_rate", "the result"},
-                                  {"global_batch_size", "the result"},
-                                  {"loss", "the result"},
-                                  {"loss_scale", "the result"},
-                                  {"grad_norm", "the result"},
-                                  {"model", "the result"},
-                                  {"parameters", "the result"},
-                                  {"precision", "the result"},
-                                  {"threads", "the result"},
-                                  {"max_steps (other lines)", "the result"},
-                                  {"allocated", "the result"},
-                                  {"validation_loss", "steps.jsonl"},
-                                  {"validation_perplexity", "the validation loss of its line"},
-                                  {"memory by kind", ""}};
+constexpr Held k_own_figures[] = {
+    {"the result",
+     "step, max_steps (first line), samples_seen, time_seconds, tokens_per_second, learning_rate, "
+     "global_batch_size, loss, loss_scale, grad_norm, model, parameters, precision, threads, "
+     "max_steps (other lines), allocated"},
+    {"steps.jsonl", "validation_loss"},
+    {"the validation loss of its line", "validation_perplexity"},
+    {"", "memory by kind"}};
 
-constexpr Held k_figures[] = {{"step", "the result"},
-                              {"time_seconds", "the result"},
-                              {"loss", "the result"},
-                              {"learning_rate", "the result"},
-                              {"grad_norm", "the result"},
-                              {"loss_scale", "the result"},
-                              {"tflops_per_gpu", "the result"},
-                              {"settings", "the result"},
-                              {"samples_seen", ""},
-                              {"tokens_seen", ""},
-                              {"global_batch_size (of one step)", ""}};
+constexpr Held k_figures[] = {
+    {"the result", "step, time_seconds, loss, learning_rate, grad_norm, loss_scale, tflops_per_gpu, settings"},
+    {"", "samples_seen, tokens_seen, global_batch_size (of one step)"}};
 
 void list_leaves(const Json& schema, const std::string& name, std::vector<std::string>& leaves) {
   const std::string dot = name.empty() ? "" : ".";
@@ -161,28 +101,28 @@ void list_leaves(const Json& schema, const std::string& name, std::vector<std::s
 }
 
 std::string_view find_witnesses(const std::string& name, std::span<const Held> held) {
-  const Held* best = nullptr;
+  std::string_view witnesses;
+  size_t longest = 0;
   for (const Held& each : held)
-    if (name.starts_with(each.beginning) && (best == nullptr || each.beginning.size() > best->beginning.size()))
-      best = &each;
-  return best == nullptr ? "" : best->witnesses;
-}
-
-void add(std::vector<Fact>& facts, const char* document, std::span<const Held> held,
-         const std::vector<std::string>& names) {
-  for (const std::string& name : names) facts.push_back({document, name, std::string(find_witnesses(name, held))});
+    for (const std::string_view beginning : each.list())
+      if (name.starts_with(beginning) && beginning.size() >= longest)
+        witnesses = each.witnesses, longest = beginning.size();
+  return witnesses;
 }
 
 template <class Document>
-void add(std::vector<Fact>& facts, const char* document, std::span<const Held> held) {
+void add(std::vector<Fact>& facts, const char* document, std::span<const Held> held,
+         std::vector<std::string> more = {}) {
   std::vector<std::string> leaves;
   list_leaves(json_schema<Document>(), "", leaves);
-  add(facts, document, held, leaves);
+  leaves.insert(leaves.end(), more.begin(), more.end());
+  for (const std::string& name : leaves) facts.push_back({document, name, std::string(find_witnesses(name, held))});
 }
 
-void add(std::vector<Fact>& facts, const char* document, std::span<const Held> figures) {
-  for (const Held& each : figures)
-    facts.push_back({document, std::string(each.beginning), std::string(each.witnesses)});
+void add_figures(std::vector<Fact>& facts, const char* document, std::span<const Held> held) {
+  for (const Held& each : held)
+    for (const std::string_view name : each.list())
+      facts.push_back({document, std::string(name), std::string(each.witnesses)});
 }
 
 // Moves a full line to the text first.
@@ -199,14 +139,14 @@ void append_word(std::string& text, std::string& line, const std::string& word) 
 
 std::vector<Fact> list_facts() {
   std::vector<Fact> facts;
-  add<RunResult>(facts, "result of a run", k_run);
-  add(facts, "result of a run", k_run, {"environment.tprimat", "environment.cuda", "environment.cpu_threads_used"});
+  add<RunResult>(facts, "result of a run", k_run,
+                 {"environment.tprimat", "environment.cuda", "environment.cpu_threads_used"});
   add<TrainSpec>(facts, "train_spec.json", k_asked);
   add<LaunchFacts>(facts, "launch.json", k_launch);
   add<StepRecord>(facts, "steps.jsonl", k_record);
-  add(facts, "log of our trainer", k_own_figures);
+  add_figures(facts, "log of our trainer", k_own_figures);
   add<RunResult>(facts, "result from a log", k_extracted);
-  add(facts, "log of another framework", k_figures);
+  add_figures(facts, "log of another framework", k_figures);
   add<Manifest>(facts, k_manifest_name, k_sealed);
   return facts;
 }

@@ -27,17 +27,19 @@ size_t common_start(const std::vector<std::string>& a, const std::vector<std::st
   return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-// How well a sealed name fits a path: the more parts at the end agree, then the more with the neighbour's folders.
-struct PathFit {
-  size_t end = 0, neighbour = 0;
-  auto operator<=>(const PathFit&) const = default;
-};
-
-struct NeighbourFit {
-  bool same_folder = false;
-  size_t shared = 0;
-  auto operator<=>(const NeighbourFit&) const = default;
-};
+// The item that fits best, or nothing where none does or two fit as well. `fit_of` gives nothing for what does not.
+template <class Item, class FitOf>
+std::optional<std::string> find_best(const std::vector<const Item*>& items, FitOf fit_of) {
+  decltype(fit_of(*items.front())) best_fit;
+  std::optional<std::string> best;
+  for (const Item* each : items) {
+    const auto fit = fit_of(*each);
+    if (!fit || fit < best_fit) continue;
+    best = fit == best_fit ? std::nullopt : std::optional(each->name);
+    best_fit = fit;
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -62,37 +64,25 @@ std::vector<const SealedNames::SealedName*> SealedNames::find_candidates(const s
   return candidates;
 }
 
+// How well a sealed name fits a path: the more parts at the end agree, then the more with the neighbour's folders.
 std::optional<std::string> SealedNames::find(const std::string& path, const std::string& beside) const {
   const std::vector<std::string> wanted = split_path(path), neighbour = split_path(beside);
-  std::optional<std::string> best;
-  PathFit best_fit;
-  bool is_alone = false;
-  for (const SealedName* each : find_candidates(wanted)) {
-    const PathFit fit{common_end(each->parts, wanted), common_start(each->parts, neighbour)};
-    if (fit < best_fit) continue;
-    is_alone = fit != best_fit;
-    best_fit = fit, best = each->name;
-  }
-  return is_alone ? best : std::nullopt;
+  return find_best(find_candidates(wanted), [&](const SealedName& each) {
+    return std::optional(std::pair(common_end(each.parts, wanted), common_start(each.parts, neighbour)));
+  });
 }
 
+// The neighbour's own folder is the nearest, then one with which it shares more folders.
 std::optional<std::string> SealedNames::find_by_name(const std::string& path, const std::string& beside,
                                                      const std::function<bool(const std::string&)>& may_be) const {
   const std::vector<std::string> wanted = split_path(path), neighbour = split_path(beside);
   const auto group = wanted.empty() ? by_file_name_.end() : by_file_name_.find(wanted.back());
   if (group == by_file_name_.end()) return std::nullopt;
-  const SealedName* best = nullptr;
-  NeighbourFit best_fit;
-  bool is_alone = false;
-  for (const SealedName* each : group->second) {
-    if (!may_be(each->name)) continue;
-    const size_t shared = common_start(each->parts, neighbour);
-    const NeighbourFit fit{shared + 1 == each->parts.size() && shared + 1 == neighbour.size(), shared};
-    if (best != nullptr && fit < best_fit) continue;
-    is_alone = best == nullptr || fit != best_fit;
-    best = each, best_fit = fit;
-  }
-  return is_alone && best != nullptr ? std::optional(best->name) : std::nullopt;
+  return find_best(group->second, [&](const SealedName& each) -> std::optional<std::pair<bool, size_t>> {
+    if (!may_be(each.name)) return std::nullopt;
+    const size_t shared = common_start(each.parts, neighbour);
+    return std::pair(shared + 1 == each.parts.size() && shared + 1 == neighbour.size(), shared);
+  });
 }
 
 }  // namespace tprimat::results

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "text/json.h"
+
 namespace tprimat::results {
 
 // What an archive may hold; a few kilobytes can claim to be terabytes. Sealing keeps to it as reading does, so that
@@ -22,6 +24,13 @@ std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limit
 // JSON by its name, and a file that could be a result by its text, whatever it is called.
 bool is_document(std::string_view name);
 bool may_be_result(std::string_view name, std::string_view text);
+
+// Whether the reader of results takes a document for one. It accepts results of other tools, so a result that lacks a
+// section is still one.
+bool is_result(const Json& json);
+
+// Whether a document holds results in a list or under keys, where no reader finds them.
+bool holds_results(const Json& json);
 
 // The name with each control character, and each byte that is no UTF-8, as %XX.
 std::string escape_name(std::string_view name);

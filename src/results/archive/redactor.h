@@ -22,7 +22,9 @@ struct RedactionOptions {
 
 // The same word always becomes the same stand-in, so that a log stays readable. Recognised by shape: tokens of Hugging
 // Face (hf_...), GitHub (ghp_..., github_pat_...), GitLab, OpenAI and others (sk-...), NVIDIA, Slack, Google
-// (AIza...) and AWS (AKIA...); what find_stated_secrets() finds; home folders of anybody (/home/NAME, /Users/NAME).
+// (AIza...) and AWS (AKIA...); home folders of anybody (/home/NAME, /Users/NAME); values behind names such as
+// MY_PASSWORD= or "api_key":, passwords in addresses (https://user:PASSWORD@host), tokens behind Bearer, JSON Web
+// Tokens, private keys in PEM form (line by line, so that a log keeps its lines), and the secret behind an AWS key.
 class Redactor {
  public:
   explicit Redactor(const RedactionOptions& options);
@@ -33,10 +35,9 @@ class Redactor {
   const std::map<std::string, int64_t>& counts() const { return counts_; }
 
  private:
-  std::string replace_words(std::string text);
+  template <class Find>
+  std::string replace(std::string text, std::string_view mark, std::string_view by, const std::string& kind, Find find);
   std::string replace_stated(std::string text);
-  std::string replace_tokens(std::string text);
-  std::string replace_homes(std::string text);
 
   struct Word {
     std::string from, to, kind;

@@ -11,9 +11,7 @@
 #include <set>
 
 #include "archive/manifest.h"
-#include "archive/tar_headers.h"
 #include "archive/tar_stream.h"
-#include "base/error.h"
 #include "text/format.h"
 
 namespace tprimat::results {
@@ -22,32 +20,28 @@ namespace {
 class SealedReader {
  public:
   SealedReader(const std::filesystem::path& path, const ArchiveLimits& limits)
-      : path_(path.string()), limits_(limits), stream_(path), handle_(::archive_read_new(), ::archive_read_free) {
+      : limits_(limits), stream_(path), handle_(::archive_read_new(), ::archive_read_free) {
     ::archive_read_support_format_tar(handle_.get());
     const int status = ::archive_read_open(handle_.get(), this, nullptr, read_block, nullptr);
     if (failure_) std::rethrow_exception(failure_);
     if (status != ARCHIVE_OK) refuse("cannot be read");
   }
 
-  // False at the end. Folders are passed over.
-  bool next(std::string& name, std::string& content) {
+  // Folders are passed over.
+  void visit_files(const std::function<void(const std::string& name, std::string content)>& visit) {
     for (;;) {
       archive_entry* entry = nullptr;
       const int status = ::archive_read_next_header(handle_.get(), &entry);
       if (failure_) std::rethrow_exception(failure_);
-      if (status == ARCHIVE_EOF) {
-        check_rest();
-        return false;
-      }
+      if (status == ARCHIVE_EOF) return check_rest();
       if (status != ARCHIVE_OK) refuse("is not a complete archive");
       if (::archive_entry_filetype(entry) == AE_IFDIR) {
         check_folder(entry);
         continue;
       }
-      name = checked_name(entry);
+      const std::string name = checked_name(entry);
       if (::archive_entry_size(entry) > limits_.file_bytes) refuse_size();
-      content = read_content();
-      return true;
+      visit(name, read_content());
     }
   }
 
@@ -57,8 +51,6 @@ class SealedReader {
     auto& reader = *static_cast<SealedReader*>(self);
     try {
       reader.block_ = reader.stream_.next();
-      if (const std::string fault = reader.headers_.read(reader.block_); !fault.empty())
-        throw Error(Problem{fault, reader.path_, "nothing was unpacked; do not trust this archive"});
       *bytes = reader.block_.data();
       return std::ssize(reader.block_);
     } catch (...) {
@@ -77,22 +69,18 @@ class SealedReader {
     for (; !rest.empty(); rest = block_ = stream_.next()) {
       zeros += std::ssize(rest);
       if (rest.find_first_not_of('\0') != std::string_view::npos || zeros > k_max_padding)
-        throw Error(Problem{"has data after the end of its tar archive", path_,
-                            "nothing was unpacked; do not trust this archive"});
+        stream_.distrust("has data after the end of its tar archive");
     }
   }
 
   [[noreturn]] void refuse(const std::string& what) const {
     const char* reason = ::archive_error_string(handle_.get());
-    throw Error(Problem{reason == nullptr ? what : fmt::format("{}: {}", what, reason), path_,
-                        "give a file that `tprimat archive` wrote"});
+    stream_.refuse(reason == nullptr ? what : fmt::format("{}: {}", what, reason));
   }
 
   [[noreturn]] void refuse_file(const std::string& name, const std::string& what) const {
     constexpr size_t k_shown = 200;
-    throw Error(
-        Problem{fmt::format("holds \"{}\", which {}", printable(std::string_view(name).substr(0, k_shown)), what),
-                path_, "nothing was unpacked; do not trust this archive"});
+    stream_.distrust(fmt::format("holds \"{}\", which {}", printable(std::string_view(name).substr(0, k_shown)), what));
   }
 
   std::string allowed_name(archive_entry* entry) const {
@@ -127,8 +115,7 @@ class SealedReader {
 
   void check_count() const {
     if (std::ssize(seen_) + std::ssize(folders_) > limits_.files)
-      throw Error(Problem{fmt::format("holds more than {} files", limits_.files), path_,
-                          "nothing was unpacked; do not trust this archive"});
+      stream_.distrust(fmt::format("holds more than {} files", limits_.files));
   }
 
   std::string read_content() {
@@ -146,16 +133,13 @@ class SealedReader {
   }
 
   [[noreturn]] void refuse_size() const {
-    throw Error(Problem{
-        fmt::format("holds more than {} in one file or {} in total", format_gb(static_cast<double>(limits_.file_bytes)),
-                    format_gb(static_cast<double>(limits_.all_bytes))),
-        path_, "nothing was unpacked; do not trust this archive"});
+    stream_.distrust(fmt::format("holds more than {} in one file or {} in total",
+                                 format_gb(static_cast<double>(limits_.file_bytes)),
+                                 format_gb(static_cast<double>(limits_.all_bytes))));
   }
 
-  std::string path_;
   ArchiveLimits limits_;
   TarStream stream_;
-  TarHeaders headers_;
   std::string_view block_;  // the latest of the stream
   std::exception_ptr failure_;
   std::unique_ptr<archive, int (*)(archive*)> handle_;
@@ -168,9 +152,7 @@ class SealedReader {
 void read_sealed_files(const std::filesystem::path& archive,
                        const std::function<void(const std::string& name, std::string content)>& visit,
                        const ArchiveLimits& limits) {
-  SealedReader reader(archive, limits);
-  std::string name, content;
-  while (reader.next(name, content)) visit(name, std::move(content));
+  SealedReader(archive, limits).visit_files(visit);
 }
 
 }  // namespace tprimat::results

@@ -1,22 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "archive/stated_log.h"
-#include "archive/verification.h"
+#include "archive/stated_result.h"
 
 namespace tprimat::results {
-
-// Facts of a run as another file states them, laid out like a result.
-struct Testimony {
-  std::string witness;  // its file
-  Json says;
-};
-
-// Compares each value that a witness states with the same value of the result. Values absent from the result are not
-// compared.
-void check_testimony(const StatedResult& result, const Testimony& testimony, Verification& found);
 
 // Names and contents of the files that the suite writes before a run starts. Empty contents: not in the archive.
 struct RequestFiles {

@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <charconv>
+#include <cmath>
 
-#include "archive/stated_clock.h"
-#include "archive/stated_numbers.h"
+#include "archive/own_log.h"
+#include "archive/redactor.h"
 #include "archive/stated_series.h"
-#include "archive/stated_settings.h"
 #include "archive/stated_status.h"
 #include "base/error.h"
 #include "extract/attempts.h"
+#include "extract/common/setting_names.h"
 #include "extract/dialects.h"
 #include "extract/step_records.h"
 #include "extract/to_result.h"
@@ -70,58 +72,125 @@ Json source_section(const Json& stored) {
   return source;
 }
 
-constexpr const char* k_sections[] = {"performance_metrics",
-                                      "memory_metrics",
-                                      "memory_by_rank",
-                                      "statistics",
-                                      "derived",
-                                      "warmup",
-                                      "steps",
-                                      "reported",
-                                      "training_config",
-                                      "parallelism_config",
-                                      "gpu_info",
-                                      "model_info",
-                                      "event_counts",
-                                      "config_audit",
-                                      "framework",
-                                      "framework_version",
-                                      "platform",
-                                      "precision",
-                                      "dataset",
-                                      "timestamp",
-                                      "status",
-                                      "status_reason",
-                                      "failure_kind",
-                                      "skipped_updates"};
+constexpr std::array k_sections = {"performance_metrics",
+                                   "memory_metrics",
+                                   "memory_by_rank",
+                                   "statistics",
+                                   "derived",
+                                   "warmup",
+                                   "steps",
+                                   "reported",
+                                   "training_config",
+                                   "parallelism_config",
+                                   "gpu_info",
+                                   "model_info",
+                                   "event_counts",
+                                   "config_audit",
+                                   "framework",
+                                   "framework_version",
+                                   "platform",
+                                   "precision",
+                                   "dataset",
+                                   "timestamp",
+                                   "status",
+                                   "status_reason",
+                                   "failure_kind",
+                                   "skipped_updates"};
 
-void check_sections(const StatedResult& result, const std::string& log_name, const RunResult& again,
-                    Verification& found) {
-  const Json derived = run_result_to_json(again);
-  const auto check = [&](const char* section, const Json& stated, Silence silence) {
+void check_sections(const ResultCheck& check, const RunResult& again) {
+  const Json derived = run_result_to_json(again), &stored = check.result.stored;
+  const auto compare = [&](const char* section, const Json& stated, Silence silence) {
     const Json follows = derived.contains(section) ? derived[section] : Json();
-    const NumberPlace place{result.file, section, result.skip_intervals, log_name};
-    check_numbers(place, stated, follows, found);
-    check_words(place, stated, follows, silence, found);
+    check_numbers(check, section, stated, follows);
+    check_words(check, section, stated, follows, silence);
   };
   for (const char* section : k_sections)
-    if (result.stored.contains(section)) check(section, result.stored[section], Silence::allows);
-  if (result.stored.contains("effective_config"))
-    check("effective_config", result.stored["effective_config"], Silence::denies);
-  check("source", source_section(result.stored), Silence::allows);
+    if (stored.contains(section)) compare(section, stored[section], Silence::allows);
+  if (stored.contains("effective_config")) compare("effective_config", stored["effective_config"], Silence::denies);
+  compare("source", source_section(stored), Silence::allows);
 }
 
-void check_reading(const StatedResult& result, const LogText& log, const logs::ReadLog& read, Verification& found) {
-  if (was_followed(result.read))
-    check_series({result.file, log.name}, result.read, index_records(logs::make_step_records(read)), found);
-  if (is_of_run(result.read)) {
-    check_end_of_log(result, log, read, found);
-    return check_log_of_run(result, log, read, found);
+// A setting that frameworks print, and its place in a result.
+struct PrintedSetting {
+  const char *key, *section, *fact;
+};
+constexpr PrintedSetting k_printed[] = {{"sequence_length", "training_config", "sequence_length"},
+                                        {"micro_batch_size", "training_config", "micro_batch_size"},
+                                        {"global_batch_size", "training_config", "global_batch_size"},
+                                        {"steps", "training_config", "max_steps"},
+                                        {"seed", "training_config", "seed"},
+                                        {"precision", "", "precision"},
+                                        {"learning_rate", "training_config", "learning_rate"},
+                                        {"min_learning_rate", "training_config", "min_learning_rate"},
+                                        {"weight_decay", "training_config", "weight_decay"},
+                                        {"clip_grad_norm", "training_config", "clip_grad_norm"},
+                                        {"schedule", "training_config", "schedule"},
+                                        {"warmup_steps", "training_config", "warmup_steps"},
+                                        {"num_devices", "training_config", "num_gpus"},
+                                        {"gradient_accumulation_steps", "parallelism_config", ""},
+                                        {"tensor_model_parallel_size", "parallelism_config", ""},
+                                        {"pipeline_model_parallel_size", "parallelism_config", ""},
+                                        {"data_parallel_size", "parallelism_config", ""},
+                                        {"context_parallel_size", "parallelism_config", ""}};
+
+std::optional<double> number_in(const std::string& text) {
+  double value = 0.0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool is_same_setting(const std::string& stated, const std::string& printed) {
+  const auto a = number_in(stated), b = number_in(printed);
+  const bool is_whole = a && b && std::floor(*a) == *a && std::floor(*b) == *b;
+  return is_whole ? *a == *b : a && b ? is_same_figure(*a, *b) : stated == printed;
+}
+
+// An audit entry of the result must state the printed value; without one the setting itself must.
+void check_setting(const ResultCheck& check, const Json& stated, const PrintedSetting& setting,
+                   const std::string& printed) {
+  const std::string section = setting.section, fact = *setting.fact == '\0' ? setting.key : setting.fact;
+  const auto compare = [&](const std::string& what, const std::string& word) {
+    ++check.found.facts;
+    if (!is_same_setting(word, printed)) check.refute(what, word, printed);
+  };
+  const Json& facts = section.empty() ? stated : stated.at(section);
+  const auto& audit = check.result.read.config_audit;
+  const auto audited =
+      std::find_if(audit.begin(), audit.end(), [&](const AuditEntry& entry) { return entry.key == setting.key; });
+  if (audited != audit.end())
+    compare("config_audit." + audited->key, audited->effective);
+  else if (facts.contains(fact) && !facts[fact].is_null())
+    compare(section.empty() ? fact : section + "." + fact, show_word(facts[fact]));
+}
+
+// Compares the settings that the log of a run of the suite prints, by the audit of the result where it names them.
+void check_settings(const ResultCheck& check, const logs::ExtractedLog& log) {
+  const Json stated = run_result_to_json(check.result.read);
+  for (const logs::EffectiveSetting& printed : logs::effective_settings(log.facts))
+    for (const PrintedSetting& each : k_printed)
+      if (printed.key == each.key) check_setting(check, stated, each, printed.value);
+  if (!check.result.read.effective_config) return;
+  for (const auto& [key, value] : *check.result.read.effective_config) {
+    const auto printed = log.settings.find(key);
+    ++check.found.facts;
+    if ((printed != log.settings.end() && printed->second == value) || is_hidden(value)) continue;
+    check.refute("effective_config." + key, value, printed == log.settings.end() ? "nothing" : printed->second);
   }
-  const RunResult again = extract_again(attempt_of(result.read, read), log.name, result.read);
-  check_series({result.file, log.name}, result.read, records_of(again), found);
-  check_sections(result, log.name, again, found);
-  check_log_clock({result.file, log.name}, result.read, found);
+}
+
+void check_reading(const ResultCheck& check, const LogText& log, const logs::ReadLog& read) {
+  const RunResult& stated = check.result.read;
+  if (was_followed(stated)) check_series(check, index_records(logs::make_step_records(read)));
+  if (is_of_run(stated)) {
+    check_end_of_log(check, log.text, read);
+    check_settings(check, read.log);
+    return check_own_log(check, log.text);
+  }
+  const RunResult again = extract_again(attempt_of(stated, read), log.name, stated);
+  check_series(check, records_of(again));
+  check_sections(check, again);
+  check_log_clock(check);
 }
 
 }  // namespace
@@ -145,7 +214,7 @@ void check_log(const StatedResults& results, const LogText& log, Verification& f
   }
   for (const auto& result : results) {
     try {
-      check_reading(*result, log, *read, found);
+      check_reading({*result, log.name, found}, log, *read);
     } catch (const Error& error) {
       broken(*result, error);
     }

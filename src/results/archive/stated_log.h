@@ -1,33 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "archive/verification.h"
-#include "result/run_result.h"
-#include "text/json.h"
+#include "archive/stated_result.h"
 
 namespace tprimat::results {
-
-// Validation losses by step, which no result holds: those of the step records and those of the log.
-struct Evaluations {
-  std::string records, log;  // their files
-  std::optional<std::map<int64_t, double>> recorded, printed;
-};
-
-// A result as its file has it, and as it reads.
-struct StatedResult {
-  std::string file;
-  Json stored;
-  RunResult read;
-  bool of_suite = false;  // see is_of_suite()
-  bool skip_intervals = false;
-  std::shared_ptr<Evaluations> evaluations = std::make_shared<Evaluations>();
-};
 
 struct LogText {
   std::string name, text;

@@ -8,16 +8,20 @@
 #include <set>
 #include <sstream>
 
-#include "archive/stated_numbers.h"
+#include "base/clock.h"
+#include "result/log_clock.h"
 #include "result/summary.h"
+#include "stats/descriptive.h"
 
 namespace tprimat::results {
 namespace {
 
+using Entry = std::optional<double>;
+
 struct StatedSeries {
   const char* title;
   std::vector<double> RunResult::*values;
-  std::optional<double> StepRecord::*recorded;
+  Entry StepRecord::*recorded;
 };
 constexpr std::array k_series = {
     StatedSeries{"loss", &RunResult::loss_values, &StepRecord::loss},
@@ -31,128 +35,102 @@ size_t longest_series(const RunResult& result) {
   return entries;
 }
 
-std::optional<double> entry_of(const std::vector<double>& values, size_t entry) {
-  return entry < values.size() && std::isfinite(values[entry]) ? std::optional(values[entry]) : std::nullopt;
+Entry entry_of(const std::vector<double>& values, size_t entry) {
+  return entry < values.size() && std::isfinite(values[entry]) ? Entry(values[entry]) : std::nullopt;
 }
 
-std::string show_entry(const std::optional<double>& figure) { return figure ? show_figure(*figure) : "nothing"; }
+std::string show_entry(const Entry& figure) { return figure ? show_figure(*figure) : "nothing"; }
 
-class SeriesCheck {
- public:
-  SeriesCheck(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found)
-      : place_(place), stated_(stated), records_(records), found_(found) {}
+bool is_same_time_stamp(double stated, double recorded) { return std::fabs(stated - recorded) <= 1e-3; }  // s
 
-  void run() {
-    const size_t entries = longest_series(stated_);
-    for (size_t i = 0; i < entries; ++i) check_step(i);
-    check_left_out(entries);
-  }
-
- private:
-  void check_step(size_t entry) {
-    const int64_t number = step_number(stated_, entry);
-    const auto found = records_.find(number);
-    const StepRecord* record = found == records_.end() ? nullptr : &found->second;
-    if (entry < stated_.step_times.size()) ++found_.steps;
-    const auto time = record != nullptr ? std::optional(record->time_seconds) : std::nullopt;
-    compare(number, "time in s", entry_of(stated_.step_times, entry), time);
-    for (const StatedSeries& series : k_series)
-      compare(number, series.title, entry_of(stated_.*series.values, entry),
-              record != nullptr ? record->*series.recorded : std::nullopt);
-  }
-
-  void compare(int64_t step, const char* title, const std::optional<double>& stated,
-               const std::optional<double>& recorded) {
-    if (!stated && (!recorded || !std::isfinite(*recorded))) return;
-    if (stated && recorded && is_same_figure(*stated, *recorded)) return;
-    found_.broken.push_back({place_.file, fmt::format("step {}, {}", step, title), show_entry(stated),
-                             show_entry(recorded), place_.witness});
-  }
-
-  // A suite drops records with impossible step numbers, and says so.
-  void check_left_out(size_t entries) {
-    constexpr int64_t k_max = int64_t{1} << 50;
-    const int64_t asked = std::clamp<int64_t>(stated_.training_config.max_steps.value_or(k_max), 0, k_max);
-    std::set<int64_t> numbers;
-    for (size_t i = 0; i < entries; ++i) numbers.insert(step_number(stated_, i));
-    const auto left_out = std::count_if(records_.begin(), records_.end(), [&](const auto& record) {
-      return record.first <= 2 * asked + 1000 && !numbers.contains(record.first);
-    });
-    if (left_out > 0)
-      found_.broken.push_back(
-          {place_.file, "steps", fmt::format("{}", entries), fmt::format("{} more", left_out), place_.witness});
-  }
-
-  const SeriesPlace& place_;
-  const RunResult& stated_;
-  const RecordsByStep& records_;
-  Verification& found_;
+struct StepPlace {
+  int64_t step;
+  const char* title;
 };
 
-// The fields of step records outside the series: time stamps, loss scales, tokens, skipped updates.
-class WorkCheck {
- public:
-  WorkCheck(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found)
-      : place_(place), stated_(stated), records_(records), found_(found) {}
+// A stated entry is a number or absent; a record may hold what is none, which says as little.
+void compare_entries(const ResultCheck& check, const StepPlace& place, const Entry& stated, const Entry& recorded,
+                     bool (*is_same)(double, double)) {
+  const bool is_silent = !stated && (!recorded || !std::isfinite(*recorded));
+  if (!is_silent && (!stated || !recorded || !is_same(*stated, *recorded)))
+    check.refute(fmt::format("step {}, {}", place.step, place.title), show_entry(stated), show_entry(recorded));
+}
 
-  void run() {
-    if (stated_.reported) {
-      check_reported("time stamp", stated_.reported->unix_time, &StepRecord::unix_time);
-      check_reported("loss scale", stated_.reported->loss_scale, &StepRecord::loss_scale);
-    }
-    check_tokens();
-    check_skipped();
+const StepRecord* find_record(const RecordsByStep& records, int64_t step) {
+  const auto found = records.find(step);
+  return found == records.end() ? nullptr : &found->second;
+}
+
+// A suite drops records with impossible step numbers, and says so.
+void check_left_out(const ResultCheck& check, const RecordsByStep& records, size_t entries) {
+  constexpr int64_t k_max = int64_t{1} << 50;
+  const RunResult& stated = check.result.read;
+  const int64_t asked = std::clamp<int64_t>(stated.training_config.max_steps.value_or(k_max), 0, k_max);
+  std::set<int64_t> numbers;
+  for (size_t i = 0; i < entries; ++i) numbers.insert(step_number(stated, i));
+  const auto left_out = std::count_if(records.begin(), records.end(), [&](const auto& record) {
+    return record.first <= 2 * asked + 1000 && !numbers.contains(record.first);
+  });
+  if (left_out > 0) check.refute("steps", fmt::format("{}", entries), fmt::format("{} more", left_out));
+}
+
+void check_reported(const ResultCheck& check, const RecordsByStep& records, const char* title,
+                    const std::optional<std::vector<double>>& stated, Entry StepRecord::*recorded) {
+  for (size_t i = 0; stated && i < stated->size(); ++i) {
+    const int64_t step = step_number(check.result.read, i);
+    const StepRecord* record = find_record(records, step);
+    compare_entries(check, {step, title}, entry_of(*stated, i), record != nullptr ? record->*recorded : std::nullopt,
+                    is_same_time_stamp);
   }
+}
 
- private:
-  void check_reported(const char* title, const std::optional<std::vector<double>>& stated,
-                      std::optional<double> StepRecord::*recorded) {
-    constexpr double k_millisecond = 1e-3;  // of a time stamp
-    for (size_t i = 0; stated && i < stated->size(); ++i) {
-      const int64_t step = step_number(stated_, i);
-      const auto record = records_.find(step);
-      const auto told = record == records_.end() ? std::nullopt : record->second.*recorded;
-      const auto entry = entry_of(*stated, i);
-      if (!entry && (!told || !std::isfinite(*told))) continue;
-      if (entry && told && std::fabs(*entry - *told) <= k_millisecond) continue;
-      refute(fmt::format("step {}, {}", step, title), show_entry(entry), show_entry(told));
-    }
+// The audit of a run that trained on another number of tokens than asked gives the number of one such step.
+void check_tokens(const ResultCheck& check, const RecordsByStep& records) {
+  const auto expected = tokens_per_step(check.result.read);
+  if (!expected) return;
+  const auto& audit = check.result.read.config_audit;
+  const auto audited = std::find_if(audit.begin(), audit.end(), [](const AuditEntry& entry) {
+    return entry.key == "tokens_per_step" && entry.asked;
+  });
+  for (const auto& [step, record] : records) {
+    if (!record.tokens || *record.tokens == *expected) continue;
+    const std::string told = std::to_string(*record.tokens);
+    if (audited == audit.end())
+      check.refute(fmt::format("step {}, tokens", step), std::to_string(*expected), told);
+    else if (audited->effective != told)
+      check.refute("config_audit.tokens_per_step", audited->effective, told);
+    return;
   }
+}
 
-  // The audit of a run that trained on another number of tokens than asked gives the number of one such step.
-  void check_tokens() {
-    const auto expected = tokens_per_step(stated_);
-    if (!expected) return;
-    const auto audited =
-        std::find_if(stated_.config_audit.begin(), stated_.config_audit.end(),
-                     [](const AuditEntry& entry) { return entry.key == "tokens_per_step" && entry.asked; });
-    for (const auto& [step, record] : records_) {
-      if (!record.tokens || *record.tokens == *expected) continue;
-      const std::string told = std::to_string(*record.tokens);
-      if (audited == stated_.config_audit.end())
-        return refute(fmt::format("step {}, tokens", step), std::to_string(*expected), told);
-      if (audited->effective != told) refute("config_audit.tokens_per_step", audited->effective, told);
-      return;
-    }
-  }
-
-  void check_skipped() {
-    const auto skipped = std::count_if(records_.begin(), records_.end(),
-                                       [](const auto& record) { return record.second.skipped.value_or(false); });
-    if (stated_.skipped_updates.value_or(0) == skipped) return;
-    const auto& stated = stated_.skipped_updates;
-    refute("skipped_updates", stated ? std::to_string(*stated) : "nothing", std::to_string(skipped));
-  }
-
-  void refute(const std::string& what, const std::string& stated, const std::string& recorded) {
-    found_.broken.push_back({place_.file, what, stated, recorded, place_.witness});
-  }
-
-  const SeriesPlace& place_;
-  const RunResult& stated_;
-  const RecordsByStep& records_;
-  Verification& found_;
+struct Tick {
+  int64_t step;
+  double seconds, ended;
 };
+
+// `share` of a step's time, plus `seconds`, are accepted.
+void compare_clocks(const ResultCheck& check, const std::vector<ClockedSteps>& measured, double share, double seconds) {
+  constexpr size_t k_min_measured = 2;
+  std::vector<double> stated, by_clock, differences;
+  for (const ClockedSteps& each : measured) {
+    if (!each.are_all) continue;
+    stated.push_back(each.stated), by_clock.push_back(each.by_clock);
+    differences.push_back(each.by_clock - each.stated);
+  }
+  if (stated.size() < k_min_measured) return;
+  const double usual = median(stated);
+  if (std::fabs(median(differences)) > share * usual + seconds)
+    check.refute("step times against time stamps", fmt::format("{:.6g} s per step", usual),
+                 fmt::format("{:.6g} s from one step end to the next", median(by_clock)));
+}
+
+void check_start(const ResultCheck& check, double first_began) {
+  constexpr double k_rounding = 2.0;
+  const std::string& stated = check.result.read.timestamp;
+  const auto start = parse_timestamp(stated);
+  if (!stated.empty() && (!start || *start > first_began + k_rounding))
+    check.refute("timestamp", stated, fmt::format("the first step began at {}", format_utc(first_began)));
+}
 
 }  // namespace
 
@@ -183,13 +161,54 @@ RecordsByStep records_of(const RunResult& result) {
   return by_step;
 }
 
-void check_series(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records,
-                  Verification& found) {
-  SeriesCheck(place, stated, records, found).run();
+void check_series(const ResultCheck& check, const RecordsByStep& records) {
+  const RunResult& stated = check.result.read;
+  const size_t entries = longest_series(stated);
+  check.found.steps += std::ssize(stated.step_times);
+  for (size_t i = 0; i < entries; ++i) {
+    const int64_t step = step_number(stated, i);
+    const StepRecord* record = find_record(records, step);
+    const auto compare = [&](const char* title, const std::vector<double>& values, const Entry& recorded) {
+      compare_entries(check, {step, title}, entry_of(values, i), recorded, is_same_figure);
+    };
+    compare("time in s", stated.step_times, record != nullptr ? Entry(record->time_seconds) : std::nullopt);
+    for (const StatedSeries& series : k_series)
+      compare(series.title, stated.*series.values, record != nullptr ? record->*series.recorded : std::nullopt);
+  }
+  check_left_out(check, records, entries);
 }
 
-void check_work(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found) {
-  WorkCheck(place, stated, records, found).run();
+void check_work(const ResultCheck& check, const RecordsByStep& records) {
+  const RunResult& stated = check.result.read;
+  if (stated.reported) {
+    check_reported(check, records, "time stamp", stated.reported->unix_time, &StepRecord::unix_time);
+    check_reported(check, records, "loss scale", stated.reported->loss_scale, &StepRecord::loss_scale);
+  }
+  check_tokens(check, records);
+  const auto skipped = std::count_if(records.begin(), records.end(),
+                                     [](const auto& record) { return record.second.skipped.value_or(false); });
+  if (stated.skipped_updates.value_or(0) != skipped)
+    check.refute("skipped_updates", stated.skipped_updates ? std::to_string(*stated.skipped_updates) : "nothing",
+                 std::to_string(skipped));
+}
+
+void check_clock(const ResultCheck& check, const RecordsByStep& records) {
+  std::vector<Tick> ticks;
+  for (const auto& [step, record] : records)
+    if (record.unix_time && std::isfinite(*record.unix_time) && is_valid_step_time(record.time_seconds))
+      ticks.push_back({step, record.time_seconds, *record.unix_time});
+  if (ticks.empty()) return;
+  check_start(check, ticks.front().ended - ticks.front().seconds);
+  std::vector<ClockedSteps> measured;
+  for (size_t i = 1; i < ticks.size(); ++i)
+    if (ticks[i].step - ticks[i - 1].step == 1)
+      measured.push_back({ticks[i].seconds, ticks[i].ended - ticks[i - 1].ended});
+  compare_clocks(check, measured, 0.1, 0.02);  // a record is written, and a log line, before the next step starts
+}
+
+void check_log_clock(const ResultCheck& check) {
+  const RunResult& stated = check.result.read;
+  if (stated.source.step_time == TimeSource::printed) compare_clocks(check, clocked_steps(stated, 1), 0.25, 2.0);
 }
 
 }  // namespace tprimat::results

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "archive/verification.h"
-#include "result/run_result.h"
+#include "archive/stated_result.h"
 #include "result/step_record.h"
 
 namespace tprimat::results {
@@ -20,15 +19,20 @@ RecordsByStep parse_records(const std::string& lines);
 // The series of a result as records: what one made from the same log says.
 RecordsByStep records_of(const RunResult& result);
 
-struct SeriesPlace {
-  std::string file, witness;  // the result, and the file of the records
-};
-
 // Compares time, loss, learning rate, gradient norm and memory of every step of a result with its record. A step
 // without a record does not hold, nor does a record that the result leaves out.
-void check_series(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found);
+void check_series(const ResultCheck& check, const RecordsByStep& records);
 
 // Compares the other fields of step records that a trainer wrote: time stamps, loss scales, tokens, skipped updates.
-void check_work(const SeriesPlace& place, const RunResult& stated, const RecordsByStep& records, Verification& found);
+void check_work(const ResultCheck& check, const RecordsByStep& records);
+
+// The time stamps of step records are a second clock: the distance between the ends of two steps is the time of the
+// later one, and no run starts after its first step. Medians over the steps are compared, so evaluations, checkpoints
+// and a clock that was set do not count.
+void check_clock(const ResultCheck& check, const RecordsByStep& records);
+
+// Compares the time stamps of a log with the step times that it prints. Time stamps are rounded to seconds, and
+// frameworks do not time all of a step, so differences below a quarter are accepted.
+void check_log_clock(const ResultCheck& check);
 
 }  // namespace tprimat::results

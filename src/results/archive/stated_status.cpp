@@ -108,15 +108,15 @@ bool fits_kind(const std::string& reason, FailureKind kind) {
 
 class StatusCheck {
  public:
-  StatusCheck(const StatedResult& result, Verification& found)
-      : result_(result), end_(end_of(result.stored)), found_(found) {}
+  explicit StatusCheck(const ResultCheck& check)
+      : check_(check), result_(check.result), end_(end_of(check.result.stored)) {}
 
   void run() {
     if (!end_.status) {
       if (result_.of_suite) refute("status", "nothing", show_end(judge_series(result_.read)));
       return;
     }
-    ++found_.facts;
+    ++check_.found.facts;
     if (*end_.status == RunStatus::complete) return check_complete();
     if (end_.reason.empty()) return refute("status_reason", "nothing", "a reason");
     if (!result_.of_suite) return;
@@ -124,13 +124,13 @@ class StatusCheck {
     check_reason();
   }
 
-  void compare_with(const LogText& log, const logs::ReadLog& read) {
+  void compare_with(std::string_view log, const logs::ReadLog& read) {
     const auto cause = logs::explain_end(read.log);
     const bool is_told = cause && !cause->is_consequence;
-    if (end_.status == RunStatus::complete && is_told) return deny_complete(log.name, cause->sentence);
+    if (end_.status == RunStatus::complete && is_told) return deny_complete(cause->sentence);
     if (end_.status != RunStatus::failed || is_of_suite_alone()) return;
-    if (is_told) return compare_cause(log.name, *cause);
-    if (!cause && !quotes(log.text)) refute("status_reason", end_.reason, "no such line at its end", log.name);
+    if (is_told) return compare_cause(*cause);
+    if (!cause && !quotes(log)) refute("status_reason", end_.reason, "no such line at its end");
   }
 
  private:
@@ -174,10 +174,11 @@ class StatusCheck {
   }
 
   // Other trainers may write what looks like a failure while they end well.
-  void deny_complete(const std::string& log, const std::string& sentence) {
+  void deny_complete(const std::string& sentence) {
     if (result_.read.framework == Framework::native)
-      return refute("status", "complete", "the log ends with: " + sentence, log);
-    found_.notes.push_back(fmt::format("{}: the run is complete, but {} ends with: {}", result_.file, log, sentence));
+      return refute("status", "complete", "the log ends with: " + sentence);
+    check_.found.notes.push_back(
+        fmt::format("{}: the run is complete, but {} ends with: {}", result_.file, check_.witness, sentence));
   }
 
   // Endings that the log need not show: the suite ended the run, could not start it or could not write the log.
@@ -187,19 +188,18 @@ class StatusCheck {
     return is_kept_back || find_reason(end_.reason) != nullptr || holds_stand_in(end_.reason);
   }
 
-  void compare_cause(const std::string& log, const logs::EndCause& cause) {
+  void compare_cause(const logs::EndCause& cause) {
     const auto is_killed = [](FailureKind kind) {
       return kind == FailureKind::killed || kind == FailureKind::host_out_of_memory;
     };
     const bool by_signal = cause.kind == FailureKind::error || is_killed(cause.kind);
     if (end_.kind && *end_.kind != cause.kind && !(by_signal && is_killed(*end_.kind)))
-      refute("failure_kind", show_kind(end_.kind), show_kind(cause.kind), log);
+      refute("failure_kind", show_kind(end_.kind), show_kind(cause.kind));
     constexpr std::string_view k_plain = "a process ended with an error: ";
     constexpr size_t k_compared = 60;
     std::string_view core = cause.sentence;
     if (core.starts_with(k_plain)) core.remove_prefix(k_plain.size());
-    if (!logs::contains(end_.reason, core.substr(0, k_compared)))
-      refute("status_reason", end_.reason, cause.sentence, log);
+    if (!logs::contains(end_.reason, core.substr(0, k_compared))) refute("status_reason", end_.reason, cause.sentence);
   }
 
   // Whether the reason holds one of the last lines of the log, or says that there is none.
@@ -215,23 +215,23 @@ class StatusCheck {
     return false;
   }
 
-  void refute(const char* fact, const std::string& stated, const std::string& follows, const std::string& log = "") {
-    found_.broken.push_back({result_.file, fact, stated, follows, log});
+  void refute(const char* fact, const std::string& stated, const std::string& follows) const {
+    check_.refute(fact, stated, follows);
   }
 
+  const ResultCheck& check_;
   const StatedResult& result_;
   const StatedEnd end_;
-  Verification& found_;
 };
 
 }  // namespace
 
 void check_status(const StatedResult& result, Verification& found) {
-  if (result.of_suite || result.stored.contains("schema_version")) StatusCheck(result, found).run();
+  if (result.of_suite || result.stored.contains("schema_version")) StatusCheck({result, "", found}).run();
 }
 
-void check_end_of_log(const StatedResult& result, const LogText& log, const logs::ReadLog& read, Verification& found) {
-  StatusCheck(result, found).compare_with(log, read);
+void check_end_of_log(const ResultCheck& check, std::string_view log, const logs::ReadLog& read) {
+  StatusCheck(check).compare_with(log, read);
 }
 
 }  // namespace tprimat::results

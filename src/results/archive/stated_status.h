@@ -1,9 +1,8 @@
 #pragma once
 
-#include <string>
+#include <string_view>
 
-#include "archive/stated_log.h"
-#include "archive/verification.h"
+#include "archive/stated_result.h"
 #include "extract/read_log.h"
 
 namespace tprimat::results {
@@ -14,6 +13,6 @@ void check_status(const StatedResult& result, Verification& found);
 
 // Compares the status of a run of the suite with the end of its log: a complete run shows no failure there, and the
 // reason of a failure quotes the log.
-void check_end_of_log(const StatedResult& result, const LogText& log, const logs::ReadLog& read, Verification& found);
+void check_end_of_log(const ResultCheck& check, std::string_view log, const logs::ReadLog& read);
 
 }  // namespace tprimat::results

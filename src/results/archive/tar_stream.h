@@ -2,17 +2,42 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <functional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/input_file.h"
 
 namespace tprimat::results {
 
+// Looks at the headers of a tar archive on their way to libarchive, which applies some without handing them out. Kinds
+// that no sealed archive holds make programs differ in what they unpack: global headers (POSIX.1, pax), labels of
+// volumes and parts of files (GNU), records that overrule the length in a header, and lengths and checksums in other
+// forms than POSIX's, behind which nobody knows where the next header lies.
+class TarHeaders {
+ public:
+  // Reads on. Returns why the archive must be refused, as the end of a sentence ("holds a global header"); empty: it
+  // need not. Less than a whole header is left to libarchive.
+  std::string read(std::string_view bytes);
+
+ private:
+  std::string take_header();
+  std::string take_records() const;
+
+  std::string block_;     // of the header that is not whole yet, or the records of an extended header
+  uint64_t skipped_ = 0;  // bytes of content that are to come
+  uint64_t records_ = 0;  // bytes of records that are to come, padding included
+  bool has_ended_ = false;
+};
+
 // The bytes of a tar archive, plain or as one gzip member or one zstd frame. Throws Error for a file that cannot be
-// opened, is damaged, ends early, or holds more bytes behind the member or frame: those were not sealed.
+// opened, is damaged, ends early, holds headers that must be refused, or more bytes behind the member or frame: those
+// were not sealed.
 class TarStream {
  public:
   explicit TarStream(const std::filesystem::path& path);
-  ~TarStream();
   TarStream(const TarStream&) = delete;
   TarStream& operator=(const TarStream&) = delete;
 
@@ -20,10 +45,25 @@ class TarStream {
   std::string_view next();
   int64_t handed_out() const { return handed_out_; }
 
-  class Decoder;
+  [[noreturn]] void refuse(const std::string& what) const;    // no archive of ours
+  [[noreturn]] void distrust(const std::string& what) const;  // somebody may have changed it
 
  private:
-  std::unique_ptr<Decoder> decoder_;
+  // Unpacks from `input` into `output`, and cuts off what it took and filled. True at the end of the data.
+  using Unpack = std::function<bool(std::string_view& input, std::span<char>& output)>;
+  Unpack make_gzip() const;
+  Unpack make_zstd() const;
+  void refill();
+  std::string_view unpack();
+
+  std::string path_;
+  InputFile file_;
+  std::vector<char> input_, output_;
+  std::string_view rest_;  // of the input, not taken yet
+  std::string packing_;    // "gzip"; empty: none
+  Unpack unpack_;
+  bool has_ended_ = false;
+  TarHeaders headers_;
   int64_t handed_out_ = 0;
 };
 

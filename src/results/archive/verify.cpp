@@ -13,13 +13,10 @@
 #include "archive/manifest.h"
 #include "archive/own_log.h"
 #include "archive/sealed_files.h"
-#include "archive/sealed_result.h"
 #include "archive/sha256.h"
 #include "archive/signature.h"
-#include "archive/stated_clock.h"
 #include "archive/stated_facts.h"
 #include "archive/stated_log.h"
-#include "archive/stated_numbers.h"
 #include "archive/stated_series.h"
 #include "archive/stated_status.h"
 #include "base/error.h"
@@ -205,49 +202,50 @@ class Verifier {
   }
 
   void check_figures(const StatedResult& result) {
+    const ResultCheck check{result, "", found_};
     RunResult again = result.read;
     if (result.of_suite) again.memory_metrics.peak_memory_allocated_gb = again.memory_metrics.peak_device_used_gb = {};
     summarise_run(again, stored_options(again));
     const Json derived = run_result_to_json(again);
     for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup"})
       if (result.stored.contains(section))
-        check_numbers({result.file, section, result.skip_intervals}, result.stored[section],
-                      derived.contains(section) ? derived[section] : Json(), found_);
+        check_numbers(check, section, result.stored[section], derived.contains(section) ? derived[section] : Json());
     for (const auto& [section, word] :
          {std::pair{"derived", "headline_formula"}, {"warmup", "method"}, {"warmup", "reason"}, {"warmup", "steady"}})
       if ((word != std::string_view("reason") || result.of_suite) && result.stored.contains(section) &&
           result.stored[section].contains(word))
-        check_words({result.file, fmt::format("{}.{}", section, word)}, result.stored[section][word],
-                    derived[section].contains(word) ? derived[section][word] : Json(), Silence::denies, found_);
-    check_metrics_of_others(result, again, derived);
+        check_words(check, fmt::format("{}.{}", section, word), result.stored[section][word],
+                    derived[section].contains(word) ? derived[section][word] : Json(), Silence::denies);
+    check_metrics_of_others(check, again, derived);
     if (result.of_suite) note_unstated(result, derived);
   }
 
   // Sections that the suite always writes: without them nothing is stated, and nothing checked.
   void note_unstated(const StatedResult& result, const Json& derived) {
-    std::string missing;
-    for (const char* key :
+    std::vector<std::string> missing;
+    for (const std::string key :
          {"schema_version", "framework", "timestamp", "model_info", "precision", "dataset", "gpu_info",
           "training_config", "parallelism_config", "performance_metrics", "memory_metrics", "warmup", "statistics",
           "derived", "environment", "config_hash", "config_audit", "source"}) {
-      const bool has_none = (key == std::string("performance_metrics") || key == std::string("statistics")) &&
-                            !derived.contains(key);  // no step was recorded
+      const bool has_none =
+          (key == "performance_metrics" || key == "statistics") && !derived.contains(key);  // no step was recorded
       const Json* stated = result.stored.find(key);
       const bool is_empty = stated == nullptr || stated->is_null() || *stated == "";
-      if (is_empty && !has_none) missing += (missing.empty() ? "" : ", ") + std::string(key);
+      if (is_empty && !has_none) missing.push_back(key);
     }
     if (!missing.empty())
-      found_.notes.push_back(fmt::format("{}: lacks {}, which a result of `tprimat run` states", result.file, missing));
+      found_.notes.push_back(
+          fmt::format("{}: lacks {}, which a result of `tprimat run` states", result.file, join(missing, ", ")));
   }
 
   // Figures that another tool put beside ours, "final_loss" say: what we know by that name, else nothing.
-  void check_metrics_of_others(const StatedResult& result, const RunResult& again, const Json& derived) {
-    for (const auto& [key, value] : result.stored.items()) {
+  static void check_metrics_of_others(const ResultCheck& check, const RunResult& again, const Json& derived) {
+    for (const auto& [key, value] : check.result.stored.items()) {
       const Metric* metric = find_metric(key);
       const bool is_figure = metric != nullptr || key.find("loss") != std::string::npos;
       if (derived.contains(key) || !is_figure || key == "loss_values") continue;
       const auto figure = metric != nullptr ? metric->read(again) : std::nullopt;
-      check_numbers({result.file, key}, value, figure ? Json(figure->value) : Json(), found_);
+      check_numbers(check, key, value, figure ? Json(figure->value) : Json());
     }
   }
 
@@ -266,10 +264,10 @@ class Verifier {
   }
 
   void check_records(const StatedResult& result, const std::string& name, const RecordsByStep& records) {
-    const SeriesPlace place{result.file, name};
-    check_series(place, result.read, records, found_);
-    check_work(place, result.read, records, found_);
-    check_clock(place, result.read, records, found_);
+    const ResultCheck check{result, name, found_};
+    check_series(check, records);
+    check_work(check, records);
+    check_clock(check, records);
     result.evaluations->records = name;
     result.evaluations->recorded.emplace();
     for (const auto& [step, record] : records)
