@@ -1,4 +1,4 @@
-#include "archive/own_log.h"
+#include "archive/witnesses.h"
 
 #include <fmt/format.h>
 
@@ -107,71 +107,51 @@ std::optional<std::string> find_audited(const RunResult& run, std::string_view k
   return found == run.config_audit.end() ? std::nullopt : std::optional(found->effective);
 }
 
-double batch_of(const RunResult& run) { return static_cast<double>(run.training_config.global_batch_size.value_or(0)); }
-
-// A figure of a step's line: what stands before it there, and what the result says at that entry, where it says any.
+// A figure of a step's line: what stands before it there, and what the result says instead, where it says any.
 struct StepFigure {
   const char *title, *mark;
-  std::optional<double> (*stated)(const RunResult& run, size_t entry);
+  std::optional<double> stated;
   double half_unit;     // of the last digit; k_by_digits: six decimals are printed
   double per_unit = 1;  // the line prints so many for one of the result
 };
 constexpr double k_by_digits = -1;
-constexpr StepFigure k_step_figures[] = {
-    {"number of steps", "/",
-     [](const RunResult& run, size_t) {
-       return find_audited(run, "steps") ? std::nullopt : std::optional<double>(run.training_config.max_steps);
-     },
-     0},
-    {"time in s", "elapsed time per iteration (ms):",
-     [](const RunResult& run, size_t entry) { return std::optional(run.step_times[entry]); }, 0.05e-3, 1e3},
-    {"tokens/s", "tokens per second:",
-     [](const RunResult& run, size_t entry) {
-       return std::optional(static_cast<double>(tokens_per_step(run).value_or(0)) / run.step_times[entry]);
-     },
-     0.05},
-    {"global batch size",
-     "global batch size:", [](const RunResult& run, size_t) { return std::optional(batch_of(run)); }, 0},
-    {"samples", "consumed samples:",
-     [](const RunResult& run, size_t entry) { return std::optional(batch_of(run) * static_cast<double>(entry + 1)); },
-     0},
-    {"loss", "lm loss:",
-     [](const RunResult& run, size_t entry) { return std::optional(value_at(run.loss_values, entry)); }, k_by_digits},
-    {"learning rate", "learning rate:",
-     [](const RunResult& run, size_t entry) { return std::optional(value_at(run.learning_rates, entry)); },
-     k_by_digits},
-    {"gradient norm", "grad norm:",
-     [](const RunResult& run, size_t entry) { return std::optional(value_at(run.grad_norms, entry)); }, 0.5e-3},
-    {"loss scale", "loss scale:",
-     [](const RunResult& run, size_t entry) {
-       return run.reported && run.reported->loss_scale ? std::optional(value_at(*run.reported->loss_scale, entry))
-                                                       : std::nullopt;
-     },
-     0.05}};
 
 void check_figure(const ResultCheck& check, const OwnStep& step, const StepFigure& figure) {
   const logs::Figure printed = logs::number_after(step.line, figure.mark);
-  const auto stated = figure.stated(check.result.read, static_cast<size_t>(step.step - 1));
-  if (!stated || !printed.known()) return;
+  if (!figure.stated || !printed.known()) return;
   const double value = *printed / figure.per_unit;
   ++check.found.facts;
-  if (!is_rounded_to(*stated, value, figure.half_unit < 0 ? half_unit_of(printed) : figure.half_unit))
-    check.refute(fmt::format("step {}, {}", step.step, figure.title), show_figure(*stated), show_figure(value));
+  if (!is_rounded_to(*figure.stated, value, figure.half_unit < 0 ? half_unit_of(printed) : figure.half_unit))
+    check.refute(fmt::format("step {}, {}", step.step, figure.title), show_figure(*figure.stated), show_figure(value));
 }
 
 // Compares a line with the output of render_log_line().
 void check_step(const ResultCheck& check, const OwnStep& step) {
-  const RunResult& stated = check.result.read;
+  const RunResult& run = check.result.read;
   const auto entry = static_cast<size_t>(step.step - 1);
-  if (step.step < 1 || entry >= stated.step_times.size()) {
-    const bool was_cut = stated.status != RunStatus::complete && entry == stated.step_times.size();
+  if (step.step < 1 || entry >= run.step_times.size()) {
+    const bool was_cut = run.status != RunStatus::complete && entry == run.step_times.size();
     if (!was_cut) check.refute(fmt::format("step {}", step.step), "nothing", "a line");
     return;
   }
-  const bool has_no_norm = logs::contains(step.line, "number of skipped iterations:") &&
-                           !logs::number_after(step.line, "grad norm:").finite();
-  for (const StepFigure& each : k_step_figures)
-    if (!has_no_norm || each.title != std::string_view("gradient norm")) check_figure(check, step, each);
+  const double seconds = run.step_times[entry], tokens = static_cast<double>(tokens_per_step(run).value_or(0));
+  const double batch = static_cast<double>(run.training_config.global_batch_size.value_or(0));
+  std::optional<double> steps(run.training_config.max_steps), norm = value_at(run.grad_norms, entry), scale;
+  if (find_audited(run, "steps")) steps.reset();
+  if (logs::contains(step.line, "number of skipped iterations:") &&
+      !logs::number_after(step.line, "grad norm:").finite())
+    norm.reset();
+  if (run.reported && run.reported->loss_scale) scale = value_at(*run.reported->loss_scale, entry);
+  const StepFigure figures[] = {{"number of steps", "/", steps, 0},
+                                {"time in s", "elapsed time per iteration (ms):", seconds, 0.05e-3, 1e3},
+                                {"tokens/s", "tokens per second:", tokens / seconds, 0.05},
+                                {"global batch size", "global batch size:", batch, 0},
+                                {"samples", "consumed samples:", batch * static_cast<double>(step.step), 0},
+                                {"loss", "lm loss:", value_at(run.loss_values, entry), k_by_digits},
+                                {"learning rate", "learning rate:", value_at(run.learning_rates, entry), k_by_digits},
+                                {"gradient norm", "grad norm:", norm, 0.5e-3},
+                                {"loss scale", "loss scale:", scale, 0.05}};
+  for (const StepFigure& each : figures) check_figure(check, step, each);
 }
 
 bool has_warning(const RunResult& run, std::string_view part) {

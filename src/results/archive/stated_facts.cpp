@@ -1,4 +1,4 @@
-#include "archive/stated_facts.h"
+#include "archive/witnesses.h"
 
 #include <fmt/format.h>
 

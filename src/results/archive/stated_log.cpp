@@ -1,4 +1,4 @@
-#include "archive/stated_log.h"
+#include "archive/witnesses.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "archive/own_log.h"
 #include "archive/redactor.h"
-#include "archive/stated_series.h"
-#include "archive/stated_status.h"
 #include "base/error.h"
 #include "extract/attempts.h"
 #include "extract/common/setting_names.h"
@@ -100,7 +97,7 @@ constexpr std::array k_sections = {"performance_metrics",
 void check_sections(const ResultCheck& check, const RunResult& again) {
   const Json derived = run_result_to_json(again), &stored = check.result.stored;
   const auto compare = [&](const char* section, const Json& stated, Silence silence) {
-    const Json follows = derived.contains(section) ? derived[section] : Json();
+    const Json follows = derived.value(section, {});
     check_numbers(check, section, stated, follows);
     check_words(check, section, stated, follows, silence);
   };

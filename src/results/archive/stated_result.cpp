@@ -14,11 +14,6 @@ std::string show_number(const Json& value) { return value.is_number() ? print_js
 
 bool is_interval(const std::string& key) { return key == "ci95_low" || key == "ci95_high"; }
 
-// Null where the object has no such member, or is none.
-Json member_of(const Json& object, const std::string& key) {
-  return object.is_object() && object.contains(key) ? object[key] : Json();
-}
-
 bool holds_numbers(const Json& list) {
   return std::any_of(list.begin(), list.end(),
                      [](const Json& each) { return each.is_number() || each.is_structured(); });
@@ -82,13 +77,13 @@ void check_numbers(const ResultCheck& check, const std::string& where, const Jso
   if (stated.is_number()) return check_number(check, where, stated, derived);
   for (const auto& [key, value] : stated.items())
     if (!check.result.skip_intervals || !is_interval(key))
-      check_numbers(check, where + "." + key, value, member_of(derived, key));
+      check_numbers(check, where + "." + key, value, derived.value(key, {}));
 }
 
 void check_words(const ResultCheck& check, const std::string& where, const Json& stated, const Json& derived,
                  Silence silence) {
   for (const auto& [key, value] : stated.items())
-    check_words(check, where + "." + key, value, member_of(derived, key), silence);
+    check_words(check, where + "." + key, value, derived.value(key, {}), silence);
   if (stated.is_array())
     for (size_t i = 0; derived.is_array() && i < stated.size(); ++i)
       check_words(check, fmt::format("{}[{}]", where, i), stated[i], i < derived.size() ? derived[i] : Json(), silence);

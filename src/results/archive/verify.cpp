@@ -11,14 +11,10 @@
 
 #include "archive/find_sealed.h"
 #include "archive/manifest.h"
-#include "archive/own_log.h"
 #include "archive/sealed_files.h"
 #include "archive/sha256.h"
 #include "archive/signature.h"
-#include "archive/stated_facts.h"
-#include "archive/stated_log.h"
-#include "archive/stated_series.h"
-#include "archive/stated_status.h"
+#include "archive/witnesses.h"
 #include "base/error.h"
 #include "result/metrics.h"
 #include "result/result_file.h"
@@ -64,15 +60,6 @@ bool is_report(const std::string& name, const std::string& content) {
          (ending == ".json" && content.find("\"verdict\"") != std::string::npos);
 }
 
-[[noreturn]] void refuse_results(const ArchiveLimits& limits, const std::string& where) {
-  throw Error(Problem{fmt::format("holds more than {} of results", format_gb(static_cast<double>(limits.result_bytes))),
-                      where, "tprimat does not write such archives"});
-}
-
-[[noreturn]] void refuse_without_manifest(const std::string& where) {
-  throw Error(Problem{fmt::format("holds no {}", k_manifest_name), where, "give a file that `tprimat archive` wrote"});
-}
-
 Opened open_archive(const FileSource& archive, const std::string& where, const ArchiveLimits& limits) {
   Opened opened;
   int64_t result_bytes = 0;
@@ -85,14 +72,19 @@ Opened open_archive(const FileSource& archive, const std::string& where, const A
     if (is_report(name, content)) opened.reports.push_back(name);
     if (may_be_result(name, content) || is_request(name)) {
       result_bytes += std::ssize(content);
-      if (result_bytes > limits.result_bytes) refuse_results(limits, where);
+      if (result_bytes > limits.result_bytes)
+        throw Error(
+            Problem{fmt::format("holds more than {} of results", format_gb(static_cast<double>(limits.result_bytes))),
+                    where, "tprimat does not write such archives"});
       if (is_request(name)) opened.requests[name] = content;
       if (may_be_result(name, content)) opened.documents[name] = std::move(content);
     } else if (is_document(name) && !is_json(content)) {
       opened.no_json.push_back(name);
     }
   });
-  if (!opened.manifest) refuse_without_manifest(where);
+  if (!opened.manifest)
+    throw Error(
+        Problem{fmt::format("holds no {}", k_manifest_name), where, "give a file that `tprimat archive` wrote"});
   return opened;
 }
 
@@ -209,13 +201,13 @@ class Verifier {
     const Json derived = run_result_to_json(again);
     for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup"})
       if (result.stored.contains(section))
-        check_numbers(check, section, result.stored[section], derived.contains(section) ? derived[section] : Json());
+        check_numbers(check, section, result.stored[section], derived.value(section, {}));
     for (const auto& [section, word] :
          {std::pair{"derived", "headline_formula"}, {"warmup", "method"}, {"warmup", "reason"}, {"warmup", "steady"}})
       if ((word != std::string_view("reason") || result.of_suite) && result.stored.contains(section) &&
           result.stored[section].contains(word))
         check_words(check, fmt::format("{}.{}", section, word), result.stored[section][word],
-                    derived[section].contains(word) ? derived[section][word] : Json(), Silence::denies);
+                    derived[section].value(word, {}), Silence::denies);
     check_metrics_of_others(check, again, derived);
     if (result.of_suite) note_unstated(result, derived);
   }

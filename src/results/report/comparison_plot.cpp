@@ -22,8 +22,9 @@ using Texts = std::vector<std::string>;
 
 constexpr size_t k_few = 4;  // participants: the labels of more have fewer figures
 
-// What gnuplot can scale an axis to.
-bool is_drawable(double value) { return std::fabs(value) < 1e30; }
+constexpr double k_max_drawable = 1e30;  // what gnuplot can scale an axis to
+
+bool is_drawable(double value) { return std::fabs(value) < k_max_drawable; }
 
 bool any_drawable(std::span<const double> values) { return std::any_of(values.begin(), values.end(), is_drawable); }
 
@@ -80,17 +81,9 @@ std::string write_points(const Series& values, size_t begin, size_t end) {
   constexpr size_t k_max_buckets = 750;
   const size_t bucket = std::max<size_t>(1, (end - begin + k_max_buckets - 1) / k_max_buckets);
   std::string rows;
-  for (size_t start = begin; start < end; start += bucket) {
-    std::optional<size_t> low, high;
-    for (size_t at = start; at < std::min(start + bucket, end); ++at) {
-      if (!is_drawable(values[at])) continue;
-      if (!low || values[at] < values[*low]) low = at;
-      if (!high || values[at] > values[*high]) high = at;
-    }
-    if (!low) continue;
-    rows += fmt::format("{} {:.8g}\n", std::min(*low, *high) + 1, values[std::min(*low, *high)]);
-    if (low != high) rows += fmt::format("{} {:.8g}\n", std::max(*low, *high) + 1, values[std::max(*low, *high)]);
-  }
+  for (size_t start = begin; start < end; start += bucket)
+    for (const size_t at : find_extremes(values, start, std::min(start + bucket, end), k_max_drawable))
+      rows += fmt::format("{} {:.8g}\n", at + 1, values[at]);
   return rows;
 }
 

@@ -2,15 +2,10 @@
 #include "report/figures.h"
 #include "report/report.h"
 #include "text/csv.h"
+#include "text/format.h"
 
 namespace tprimat::results {
 namespace {
-
-std::string join_cells(const std::vector<std::string>& cells) {
-  std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) line += (i > 0 ? "," : "") + cells[i];
-  return line + '\n';
-}
 
 std::vector<std::string> header_cells(const Contender& any) {
   std::vector<std::string> cells{"model", "letter", "label", "files"};
@@ -41,8 +36,8 @@ std::string render_csv(const Comparison& comparison) {
   std::string out;
   for (const ModelGroup& group : comparison.groups)
     for (const Contender& contender : group.contenders) {
-      if (out.empty()) out = join_cells(header_cells(contender));
-      out += join_cells(contender_cells(group.model, contender));
+      if (out.empty()) out = join(header_cells(contender), ",") + '\n';
+      out += join(contender_cells(group.model, contender), ",") + '\n';
     }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "compare/contender.h"
 #include "result/summary.h"
@@ -84,6 +85,18 @@ std::string count_verdicts(const ModelGroup& group) {
   return fmt::format("{} pairs: {} decided, {} the same, {} inconclusive, {} not comparable", group.pairs.size(),
                      with(Verdict::faster) + with(Verdict::slower), with(Verdict::same), with(Verdict::inconclusive),
                      count([](const Pair& pair) { return !pair.comparable; }));
+}
+
+std::vector<size_t> find_extremes(std::span<const double> values, size_t begin, size_t end, double limit) {
+  std::optional<size_t> low, high;
+  for (size_t at = begin; at < end; ++at) {
+    if (!(std::fabs(values[at]) < limit)) continue;
+    if (!low || values[at] < values[*low]) low = at;
+    if (!high || values[at] > values[*high]) high = at;
+  }
+  if (!low) return {};
+  if (low == high) return {*low};
+  return {std::min(*low, *high), std::max(*low, *high)};
 }
 
 bool shows_verdict(const Comparison& comparison, const Pair& pair) { return pair.comparable || comparison.force; }

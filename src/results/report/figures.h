@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ std::string pair_name(const ModelGroup& group, const Pair& pair);
 
 // "28 pairs: 20 decided, 2 the same, 6 inconclusive, 0 not comparable"
 std::string count_verdicts(const ModelGroup& group);
+
+// Places of the lowest and the highest value of a part of a series, in their order: what stays of it where a series is
+// thinned, so that no spike is lost. One place for a single value, none where no value is below `limit` in size.
+std::vector<size_t> find_extremes(std::span<const double> values, size_t begin, size_t end, double limit);
 
 // Whether the verdict and the ratio may be shown.
 bool shows_verdict(const Comparison& comparison, const Pair& pair);

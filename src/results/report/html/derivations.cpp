@@ -1,4 +1,4 @@
-#include "report/html/derivations.h"
+#include "report/html/page.h"
 
 #include <fmt/format.h>
 

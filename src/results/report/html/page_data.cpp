@@ -1,4 +1,4 @@
-#include "report/html/page_data.h"
+#include "report/html/page.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "compare/contender.h"
-#include "report/html/derivations.h"
+#include "report/figures.h"
 #include "report/report.h"
 #include "result/peak.h"
 #include "result/summary.h"
@@ -29,19 +29,6 @@ double round_significant(double value) {
 void add_point(const RunResult& result, const std::vector<double>& series, size_t entry, StepPoints& points) {
   points.steps.push_back(step_number(result, entry));
   points.values.push_back(round_significant(series[entry]));
-}
-
-void add_extremes(const RunResult& result, const std::vector<double>& series, size_t begin, size_t end,
-                  StepPoints& points) {
-  std::optional<size_t> low, high;
-  for (size_t at = begin; at < end; ++at) {
-    if (!std::isfinite(series[at])) continue;
-    if (!low || series[at] < series[*low]) low = at;
-    if (!high || series[at] > series[*high]) high = at;
-  }
-  if (!low) return;
-  add_point(result, series, std::min(*low, *high), points);
-  if (low != high) add_point(result, series, std::max(*low, *high), points);
 }
 
 // Beyond this many pairs of a model their sentences and further ratios, which nobody reads, would make up most of the
@@ -241,7 +228,9 @@ StepPoints thin_series(const RunResult& result, const std::vector<double>& serie
   }
   constexpr size_t k_buckets = k_max_drawn_points / 2;
   for (size_t bucket = 0; bucket < k_buckets; ++bucket)
-    add_extremes(result, series, bucket * series.size() / k_buckets, (bucket + 1) * series.size() / k_buckets, points);
+    for (const size_t at :
+         find_extremes(series, bucket * series.size() / k_buckets, (bucket + 1) * series.size() / k_buckets, INFINITY))
+      add_point(result, series, at, points);
   return points;
 }
 

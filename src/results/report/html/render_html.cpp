@@ -5,8 +5,7 @@
 #include "compare/audit.h"
 #include "report/document.h"
 #include "report/figures.h"
-#include "report/html/page_data.h"
-#include "report/html/page_parts.h"
+#include "report/html/page.h"
 #include "report/remarks.h"
 #include "report/report.h"
 

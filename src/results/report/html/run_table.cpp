@@ -5,7 +5,7 @@
 
 #include "compare/contender.h"
 #include "report/figures.h"
-#include "report/html/page_parts.h"
+#include "report/html/page.h"
 #include "text/format.h"
 
 namespace tprimat::results {

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "archive/stated_result.h"
+#include "extract/read_log.h"
+#include "result/step_record.h"
+
+// The checks of a result against each of its witnesses.
+namespace tprimat::results {
+
+// Names and contents of the files that the suite writes before a run starts. Empty contents: not in the archive.
+struct RequestFiles {
+  std::string spec_name, spec, launch_name, launch;
+};
+
+// Compares every setting of a result with the specification of its run, and its config_hash with both files.
+void check_request(const StatedResult& result, const RequestFiles& files, Verification& found);
+
+// Whether the suite made a result, by its hash, its sources or its trainer: no single fact can be left out to hide it.
+// Only then do its facts use our names, and its memory peaks follow from its series and sensors.
+bool is_of_suite(const RunResult& result);
+
+// Compares facts of a result with other parts of the same result. Results of other tools may use other names and are
+// skipped.
+void check_own_facts(const StatedResult& result, Verification& found);
+
+// Compares how a run ended, as its file states it, with the series of the same file: a reader judges these itself and
+// would overwrite the status. Reason and kind of a failure must name the same cause.
+void check_status(const StatedResult& result, Verification& found);
+
+// Compares the status of a run of the suite with the end of its log: a complete run shows no failure there, and the
+// reason of a failure quotes the log.
+void check_end_of_log(const ResultCheck& check, std::string_view log, const logs::ReadLog& read);
+
+using RecordsByStep = std::map<int64_t, StepRecord>;
+
+// Of a step that was recorded more than once the last record counts.
+RecordsByStep index_records(const std::vector<StepRecord>& records);
+RecordsByStep parse_records(const std::string& lines);
+
+// The series of a result as records: what one made from the same log says.
+RecordsByStep records_of(const RunResult& result);
+
+// Compares time, loss, learning rate, gradient norm and memory of every step of a result with its record. A step
+// without a record does not hold, nor does a record that the result leaves out.
+void check_series(const ResultCheck& check, const RecordsByStep& records);
+
+// Compares the other fields of step records that a trainer wrote: time stamps, loss scales, tokens, skipped updates.
+void check_work(const ResultCheck& check, const RecordsByStep& records);
+
+// The time stamps of step records are a second clock: the distance between the ends of two steps is the time of the
+// later one, and no run starts after its first step. Medians over the steps are compared, so evaluations, checkpoints
+// and a clock that was set do not count.
+void check_clock(const ResultCheck& check, const RecordsByStep& records);
+
+// Compares the time stamps of a log with the step times that it prints. Time stamps are rounded to seconds, and
+// frameworks do not time all of a step, so differences below a quarter are accepted.
+void check_log_clock(const ResultCheck& check);
+
+struct LogText {
+  std::string name, text;
+};
+
+using StatedResults = std::vector<std::shared_ptr<const StatedResult>>;
+
+// Whether a result names its log and the format. The format of a log is detected again where this program does not know
+// the stated one.
+bool is_from_log(const RunResult& result);
+
+// Reads the log once more as it was read for the results, which have one format, and holds every figure, word and
+// setting of theirs against what follows from it: the series, what the framework reported, memory, settings, rates.
+// What the user added where the log is silent is taken from the result.
+void check_log(const StatedResults& results, const LogText& log, Verification& found);
+
+// Compares every line of our own trainer with the result, to the printed digits: each header, each step, each
+// evaluation. Readers of logs merge lines that repeat a step and keep the first header, so the lines are read here
+// one by one. A step without a line does not hold, nor does a line without a step.
+void check_own_log(const ResultCheck& check, std::string_view log);
+
+// Compares the validation losses of step records and log, once both have been read.
+void check_evaluations(const StatedResult& result, Verification& found);
+
+}  // namespace tprimat::results
