@@ -101,12 +101,6 @@ double value_at(const std::vector<double>& values, size_t entry) {
   return entry < values.size() ? values[entry] : std::nan("");
 }
 
-std::optional<std::string> find_audited(const RunResult& run, std::string_view key) {
-  const auto found = std::find_if(run.config_audit.begin(), run.config_audit.end(),
-                                  [&](const AuditEntry& each) { return each.key == key; });
-  return found == run.config_audit.end() ? std::nullopt : std::optional(found->effective);
-}
-
 // A figure of a step's line: what stands before it there, and what the result says instead, where it says any.
 struct StepFigure {
   const char *title, *mark;
@@ -208,9 +202,10 @@ void check_header(const ResultCheck& check, const OwnHeader& header) {
   if (stated.model_info.num_parameters && header.parameters.finite())
     check_word(check, "model_info.num_parameters", std::to_string(*stated.model_info.num_parameters),
                fmt::format("{:.0f}", *header.parameters));
+  const AuditEntry* audited = find_audited(stated, "precision");
   if (stated.precision)
-    check_word(check, "precision",
-               find_audited(stated, "precision").value_or(std::string(enum_name(*stated.precision))), header.precision);
+    check_word(check, "precision", audited ? audited->effective : std::string(enum_name(*stated.precision)),
+               header.precision);
   if (stated.effective_config && stated.effective_config->contains("threads"))
     check_word(check, "effective_config.threads", stated.effective_config->at("threads"), header.threads);
   check_allocated(check, header.allocated_gb);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -69,31 +68,6 @@ Json source_section(const Json& stored) {
   return source;
 }
 
-constexpr std::array k_sections = {"performance_metrics",
-                                   "memory_metrics",
-                                   "memory_by_rank",
-                                   "statistics",
-                                   "derived",
-                                   "warmup",
-                                   "steps",
-                                   "reported",
-                                   "training_config",
-                                   "parallelism_config",
-                                   "gpu_info",
-                                   "model_info",
-                                   "event_counts",
-                                   "config_audit",
-                                   "framework",
-                                   "framework_version",
-                                   "platform",
-                                   "precision",
-                                   "dataset",
-                                   "timestamp",
-                                   "status",
-                                   "status_reason",
-                                   "failure_kind",
-                                   "skipped_updates"};
-
 void check_sections(const ResultCheck& check, const RunResult& again) {
   const Json derived = run_result_to_json(again), &stored = check.result.stored;
   const auto compare = [&](const char* section, const Json& stated, Silence silence) {
@@ -101,8 +75,15 @@ void check_sections(const ResultCheck& check, const RunResult& again) {
     check_numbers(check, section, stated, follows);
     check_words(check, section, stated, follows, silence);
   };
-  for (const char* section : k_sections)
-    if (stored.contains(section)) compare(section, stored[section], Silence::allows);
+  const auto compare_all = [&](std::initializer_list<const char*> sections) {
+    for (const char* section : sections)
+      if (stored.contains(section)) compare(section, stored[section], Silence::allows);
+  };
+  compare_all({"performance_metrics", "memory_metrics", "memory_by_rank", "statistics", "derived", "warmup", "steps",
+               "reported", "training_config", "parallelism_config", "gpu_info", "model_info", "event_counts",
+               "config_audit"});
+  compare_all({"framework", "framework_version", "platform", "precision", "dataset", "timestamp", "status",
+               "status_reason", "failure_kind", "skipped_updates"});
   if (stored.contains("effective_config")) compare("effective_config", stored["effective_config"], Silence::denies);
   compare("source", source_section(stored), Silence::allows);
 }
@@ -152,10 +133,7 @@ void check_setting(const ResultCheck& check, const Json& stated, const PrintedSe
     if (!is_same_setting(word, printed)) check.refute(what, word, printed);
   };
   const Json& facts = section.empty() ? stated : stated.at(section);
-  const auto& audit = check.result.read.config_audit;
-  const auto audited =
-      std::find_if(audit.begin(), audit.end(), [&](const AuditEntry& entry) { return entry.key == setting.key; });
-  if (audited != audit.end())
+  if (const AuditEntry* audited = find_audited(check.result.read, setting.key))
     compare("config_audit." + audited->key, audited->effective);
   else if (facts.contains(fact) && !facts[fact].is_null())
     compare(section.empty() ? fact : section + "." + fact, show_word(facts[fact]));

@@ -52,6 +52,12 @@ void ResultCheck::compare(const std::string& what, const std::string& stated, co
   if (stated != follows) refute(what, stated, follows);
 }
 
+const AuditEntry* find_audited(const RunResult& run, std::string_view key) {
+  const auto found = std::find_if(run.config_audit.begin(), run.config_audit.end(),
+                                  [&](const AuditEntry& each) { return each.key == key; });
+  return found == run.config_audit.end() ? nullptr : &*found;
+}
+
 bool is_same_figure(double stated, double derived) {
   constexpr double k_tolerance = 1e-6;
   if (!std::isfinite(stated) || !std::isfinite(derived)) return !std::isfinite(stated) && !std::isfinite(derived);

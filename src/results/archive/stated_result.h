@@ -40,6 +40,9 @@ struct ResultCheck {
   void compare(const std::string& what, const std::string& stated, const std::string& follows) const;
 };
 
+// What the audit of a run says about a setting that had another value than asked for; nullptr: nothing.
+const AuditEntry* find_audited(const RunResult& run, std::string_view key);
+
 // Within 1e-6 of each other, or neither a number.
 bool is_same_figure(double stated, double derived);
 

@@ -168,7 +168,7 @@ Texts describe_contender(const Contender& contender, const LegendColumns& column
   Texts known, unknown;
   for (const RunFact& fact : list_facts(contender))
     if (const std::string phrase = phrase_fact(fact, contender); !phrase.empty())
-      fact.value ? known.emplace_back(phrase) : unknown.emplace_back(fact.name);
+      (fact.value ? known : unknown).push_back(fact.value ? phrase : std::string(fact.name));
   Texts lines =
       wrap_words(join(known, ", ") + (unknown.empty() ? "" : "; not known: " + join(unknown, ", ")), columns.facts);
   if (lines.size() > 2) lines[1] = shorten(lines[1] + " …", columns.facts);

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_map>
 
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
 #include "compare/gates.h"
 #include "report/figures.h"
-#include "report/remarks.h"
 #include "report/wrap.h"
 
 namespace tprimat::results {
@@ -153,6 +153,25 @@ std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const 
 
 constexpr size_t k_max_named = 50;  // participants of one finding
 
+class Remarks {
+ public:
+  void add(const Finding& finding, const std::string& whose) {
+    const auto [place, is_new] = places_.emplace(finding.code + '\n' + finding.sentence, all_.size());
+    if (is_new) all_.push_back({finding, {}});
+    std::vector<std::string>& names = all_[place->second].whose;
+    if (names.empty() || names.back() != whose) names.push_back(whose);
+  }
+  std::vector<Remark> worst_first() && {
+    std::stable_sort(all_.begin(), all_.end(),
+                     [](const Remark& a, const Remark& b) { return a.finding.severity > b.finding.severity; });
+    return std::move(all_);
+  }
+
+ private:
+  std::vector<Remark> all_;
+  std::unordered_map<std::string, size_t> places_;
+};
+
 // Of an error, which docs/compare.md explains by it.
 std::string code_of(const Finding& finding) {
   return finding.severity == Severity::error ? fmt::format(" [{}]", finding.code) : "";
@@ -238,6 +257,21 @@ void make_printable(DocumentPart& block) {
 }
 
 }  // namespace
+
+std::string Remark::list_whose(size_t max_named) const {
+  const std::span<const std::string> named = std::span(whose).first(std::min(whose.size(), max_named));
+  const std::string text = join(named, ", ");
+  return named.size() < whose.size() ? text + fmt::format(" and {} more", whose.size() - named.size()) : text;
+}
+
+std::vector<Remark> gather_findings(const ModelGroup& group, std::string (*name_pair)(const ModelGroup&, const Pair&)) {
+  Remarks all;
+  for (const Pair& pair : group.pairs)
+    for (const Finding& finding : pair.findings) all.add(finding, name_pair(group, pair));
+  for (const Contender& contender : group.contenders)
+    for (const Finding& finding : contender.findings) all.add(finding, contender.letter);
+  return std::move(all).worst_first();
+}
 
 DocumentPart list_gates(const std::vector<GateResult>& results) {
   std::vector<Line> lines;

@@ -26,6 +26,16 @@ struct DocumentPart {
 };
 using Document = std::vector<DocumentPart>;
 
+// The same finding about several participants stands once, with all their letters.
+struct Remark {
+  Finding finding;
+  std::vector<std::string> whose;
+  std::string list_whose(size_t max_named) const;  // "A, B and 3 more"
+};
+
+// Of all pairs, which `name_pair` names, and then of all participants; worst first.
+std::vector<Remark> gather_findings(const ModelGroup& group, std::string (*name_pair)(const ModelGroup&, const Pair&));
+
 Document build_document(const Comparison& comparison);
 
 // What files say must not steer the terminal.

@@ -6,7 +6,6 @@
 #include "report/document.h"
 #include "report/figures.h"
 #include "report/html/page.h"
-#include "report/remarks.h"
 #include "report/report.h"
 
 namespace tprimat::results {
@@ -180,7 +179,7 @@ std::string escape_html(std::string_view text) {
 
 // These characters stand only inside of strings, where JSON allows every character to be written by its number.
 std::string escape_script_json(const Json& value) {
-  constexpr std::pair<std::string_view, const char*> k_escapes[] = {
+  constexpr std::pair<std::string_view, std::string_view> k_escapes[] = {
       {"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\xe2\x80\xa8", "\\u2028"}, {"\xe2\x80\xa9", "\\u2029"}};
   const std::string json = print_json_line(value);
   std::string out;
@@ -189,7 +188,7 @@ std::string escape_script_json(const Json& value) {
     const auto* escape = std::find_if(std::begin(k_escapes), std::end(k_escapes),
                                       [&](const auto& each) { return rest.starts_with(each.first); });
     const bool is_plain = escape == std::end(k_escapes);
-    is_plain ? out += rest[0] : out += escape->second;
+    out += is_plain ? rest.substr(0, 1) : escape->second;
     rest.remove_prefix(is_plain ? 1 : escape->first.size());
   }
   return out;

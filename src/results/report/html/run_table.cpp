@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "compare/contender.h"
 #include "report/figures.h"
@@ -14,21 +13,12 @@ namespace {
 // The columns that are there at first; the others stand behind a button.
 // Platform and framework are in a run's label.
 bool is_chief(std::string_view key) {
-  constexpr std::array k_chief = {"device",
-                                  "precision",
-                                  "strategy",
-                                  "status",
-                                  "tokens_per_second_per_gpu",
-                                  "mfu",
-                                  "mean_step_time",
-                                  "peak_memory_allocated_gb",
-                                  "peak_memory_reserved_gb",
-                                  "peak_device_used_gb",
-                                  "mean_power",
-                                  "joules_per_token",
-                                  "usd_per_1e12_tokens",
-                                  "final_loss"};
-  return std::find(k_chief.begin(), k_chief.end(), key) != k_chief.end();
+  for (const std::string_view each :
+       {"device", "precision", "strategy", "status", "tokens_per_second_per_gpu", "mfu", "mean_step_time",
+        "peak_memory_allocated_gb", "peak_memory_reserved_gb", "peak_device_used_gb", "mean_power", "joules_per_token",
+        "usd_per_1e12_tokens", "final_loss"})
+    if (each == key) return true;
+  return false;
 }
 
 // A column of the table, and whether some run knows it: what none does is not there at first.
