@@ -65,8 +65,7 @@ bool is_secret_value(std::string_view name, std::string_view value) {
   std::string upper(name);
   std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
   if (upper.find("TOKEN") == std::string::npos) return true;
-  const bool has_digit = std::any_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return has_digit && value.size() >= k_shortest_token;
+  return value.size() >= k_shortest_token && value.find_first_of("0123456789") != std::string_view::npos;
 }
 
 // "NAME=value", "NAME='value'", "\"name\": \"value\"", and "name: value" at the start of a line.

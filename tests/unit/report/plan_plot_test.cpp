@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <limits>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "report/plan_plots.h"
 
 namespace tprimat::results {
@@ -47,6 +50,23 @@ TEST(ScalingPlot, NothingThatFitsIsAnError) {
   planner::PlanComparison comparison = two_sizes();
   for (planner::PlanReport& plan : comparison.plans) plan.training.reset();
   EXPECT_THROW(render_scaling_plot(comparison, PlotFormat::png), Error);
+}
+
+// gnuplot itself is the judge of the scripts.
+TEST(PlanPlot, GnuplotDrawsThem) {
+  if (std::system("command -v gnuplot >/dev/null") != 0)
+    GTEST_SKIP() << "gnuplot is missing: apt-get install gnuplot-nox";
+  const auto folder = std::filesystem::temp_directory_path() / "tprimat_plan_plot_test";
+  const planner::PlannedTable drawn = table_with(100, 125), empty = table_with(100, -1);
+  for (const PlotFormat format : {PlotFormat::png, PlotFormat::svg})
+    for (const std::string& script : {render_plan_plot({drawn, empty}, format), render_plan_plot({}, format),
+                                      render_scaling_plot(two_sizes(), format)}) {
+      write_file_atomically(folder / "plot.gp", script);
+      const std::string command = "cd " + folder.string() + " && gnuplot plot.gp >image 2>errors";
+      EXPECT_EQ(std::system(command.c_str()), 0);
+      EXPECT_EQ(read_file(folder / "errors"), "");
+    }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(PlanPlot, LeavesOutWhatNoAxisHolds) {
