@@ -3,15 +3,13 @@
 
     scripts/tidy.py [--build FOLDER] [PATH...]      FOLDER: build/asan by default; PATH: only sources below it
 
-clang-tidy spends most of its time on the standard library's headers, so it reads sources of one folder together, sixteen
-at a time. Where two of them use one name for different things, it reads each alone. Exit status: 0 no findings, 1 findings,
-2 clang-tidy could not run.
+clang-tidy spends most of its time on the standard library's headers, so it reads sources in the batches in which they are
+compiled (cmake/Together.cmake). Exit status: 0 no findings, 1 findings, 2 clang-tidy could not run.
 """
 
 import argparse
-import collections
 import concurrent.futures
-import itertools
+import functools
 import json
 import os
 import pathlib
@@ -22,7 +20,6 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TOGETHER = 16
 FINDING = re.compile(r"^(/.+:\d+:\d+): (?:warning|error): (.*)$", re.MULTILINE)
 
 
@@ -36,53 +33,33 @@ def flags_of(entry):
     return tuple(word for word in words if word not in ("-c", "-MD", entry["file"]))
 
 
-def sources_of(build, below):
-    """Sources below these paths, by folder and flags."""
-    groups = collections.defaultdict(list)
+def sources_of(entry):
+    """What a command compiles: one source, or those of a batch."""
+    path = pathlib.Path(entry["file"])
+    if path.suffix == ".cxx":
+        return [pathlib.Path(source) for source in re.findall('^#include "(.*)"', path.read_text(), re.MULTILINE)]
+    return [path] if path.suffix == ".cpp" else []
+
+
+def jobs_of(build, below):
+    """Commands that compile a source below these paths, with their sources, each source once."""
+    read = set()
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        path = pathlib.Path(entry["file"])
-        if path.suffix == ".cpp" and any(path.is_relative_to(folder) for folder in below):
-            groups[path.parent, flags_of(entry)].append(path)
-    return groups
+        paths = sources_of(entry)
+        if any(path not in read and path.is_relative_to(folder) for path in paths for folder in below):
+            read.update(paths)
+            yield entry["file"], flags_of(entry), paths
 
 
-def is_read_alone(path):
-    return "HWY_TARGET_INCLUDE" in path.read_text()  # includes itself
-
-
-def jobs_of(groups):
-    for (_, flags), paths in sorted(groups.items()):
-        alone = [path for path in paths if is_read_alone(path)]
-        rest = sorted(set(paths) - set(alone))
-        yield from ((flags, [path]) for path in alone)
-        yield from ((flags, rest[at:at + TOGETHER]) for at in range(0, len(rest), TOGETHER))
-
-
-class Tidy:
-    def __init__(self, program, build):
-        self.program, self.build, self.scratch = program, build, build / "tidy"
-        self.units = itertools.count()
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        self.scratch.mkdir()
-
-    def read(self, flags, paths):
-        """Findings in these sources, read together; None where they cannot be read together."""
-        unit = self.scratch / f"{next(self.units)}_{paths[0].name}"
-        unit.write_text("".join(f'#include "{path}"\n' for path in paths))
-        done = subprocess.run([self.program, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", unit, "--", *flags, "-w"],
-                              cwd=self.build, capture_output=True, text=True)
-        found = FINDING.findall(done.stdout)
-        if any("clang-diagnostic-error" in what for _, what in found) and len(paths) > 1:
-            return None
-        if done.returncode != 0 and not found:
-            print(f"error: {self.program} failed on {paths[0]}: {(done.stdout + done.stderr)[-2000:]}", file=sys.stderr)
-            raise SystemExit(2)
-        return found
-
-    def run(self, job):
-        flags, paths = job
-        found = self.read(flags, paths)
-        return found if found is not None else [each for path in paths for each in self.read(flags, [path])]
+def findings_of(program, build, job):
+    unit, flags, paths = job
+    done = subprocess.run([program, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", unit, "--", *flags, "-w"],
+                          cwd=build, capture_output=True, text=True)
+    found = FINDING.findall(done.stdout)
+    if done.returncode != 0 and not found:
+        print(f"error: {program} failed on {paths[0]}: {(done.stdout + done.stderr)[-2000:]}", file=sys.stderr)
+        raise SystemExit(2)
+    return [(place, what) for place, what in found if place.startswith(f"{ROOT}/src/")]
 
 
 def main():
@@ -102,13 +79,12 @@ def main():
     for path in below:
         if not path.is_relative_to(ROOT / "src") or not path.exists():
             parser.error(f"{path} is not a file or folder below {ROOT / 'src'}")
-    jobs = list(jobs_of(sources_of(build, below)))
-    tidy = Tidy(program, build)
+    jobs = list(jobs_of(build, below))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = sorted({each for some in pool.map(tidy.run, jobs) for each in some})
+        found = sorted({each for some in pool.map(functools.partial(findings_of, program, build), jobs) for each in some})
     for place, what in found:
         print(f"{place}: {what}", file=sys.stderr)
-    sources = sum(len(paths) for _, paths in jobs)
+    sources = sum(len(paths) for _, _, paths in jobs)
     if sources == 0:
         parser.error(f"{build} compiles no source below " + ", ".join(map(str, below)))
     print(f"clang-tidy: {len(found)} findings in {sources} sources")
