@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "telemetry/nvml.h"
+#include "telemetry/gpu_libraries.h"
 #include "telemetry/sampler.h"
 #include "telemetry/sensors.h"
 

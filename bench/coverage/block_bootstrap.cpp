@@ -5,7 +5,6 @@
 #include <random>
 
 #include "base/check.h"
-#include "stats/autocorrelation.h"
 #include "stats/descriptive.h"
 #include "stats/distribution.h"
 

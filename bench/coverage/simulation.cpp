@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stats/false_discovery.h"
+#include "stats/log_ratio.h"
 
 namespace tprimat::simulation {
 namespace {

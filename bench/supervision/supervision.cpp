@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "run/follow.h"
 #include "run/reporters.h"
-#include "telemetry/process_tree.h"
+#include "telemetry/sensors.h"
 
 namespace tprimat {
 namespace {

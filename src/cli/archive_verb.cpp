@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/verbs.h"
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 

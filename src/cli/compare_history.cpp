@@ -6,9 +6,9 @@
 
 #include "base/files.h"
 #include "base/log.h"
-#include "command_line/number_range.h"
 #include "command_line/session.h"
 #include "command_line/terminal.h"
+#include "command_line/value_checks.h"
 #include "history/history_report.h"
 #include "report/report.h"
 

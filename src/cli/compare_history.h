@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "cli/ci_outputs.h"
 #include "command_line/options.h"
 #include "compare/compare_runs.h"

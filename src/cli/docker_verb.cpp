@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "cli/verbs.h"
-#include "command_line/parse_choice.h"
+#include "command_line/value_checks.h"
 #include "launch/argument_list.h"
 #include "launch/container.h"
 #include "launch/program_path.h"

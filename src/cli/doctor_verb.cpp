@@ -6,16 +6,17 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "cli/verbs.h"
-#include "command_line/parse_choice.h"
+#include "command_line/value_checks.h"
 #include "config/load.h"
 #include "doctor/diagnosis.h"
 #include "doctor/doctor_facts.h"
 #include "doctor/installer.h"
 #include "launch/frameworks.h"
 #include "launch/trainer_program.h"
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/enum_names.h"
 #include "text/format.h"
@@ -90,29 +91,6 @@ ExitStatus examine(const DoctorOptions& options, const Session& session) {
   return suite::exit_status_of(diagnosis);
 }
 
-// A folder that is gone when this is.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (fs::temp_directory_path() / "tprimat-install-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      throw Error(Problem{"cannot create a temporary folder", fs::temp_directory_path().string(),
-                          "set TMPDIR to a writable folder"},
-                  ExitStatus::work_failed);
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 std::optional<suite::Installation> find_installed(Framework framework) {
   for (const suite::FrameworkModule& module : suite::framework_modules())
     if (module.id == framework) return module.find({});
@@ -126,7 +104,7 @@ ExitStatus install_all(const DoctorOptions& options, const Session& session) {
   Json installed = Json::array();
   std::string lines;
   for (const Framework framework : wanted) {
-    const ScratchFolder scratch;
+    const TemporaryFolder scratch;
     suite::install_framework(framework, scratch.path(), runner, [](std::string_view line) { log_note(line); });
     const auto found = find_installed(framework);
     if (!found)

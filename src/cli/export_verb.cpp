@@ -11,7 +11,7 @@
 #include "cli/verbs.h"
 #include "compare/load_runs.h"
 #include "process/interrupt.h"
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "result/result_file.h"
 #include "sinks/sinks.h"
 #include "text/format.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "command_line/session.h"
 #include "run/extracted_runs.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "report/draw_plot.h"
 #include "report/plan_plots.h"
 #include "text/json_fields.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "command_line/number_range.h"
+#include "command_line/value_checks.h"
 #include "planner/goodput.h"
 #include "report/draw_plot.h"
 

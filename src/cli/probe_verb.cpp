@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "cli/hand_over.h"
 #include "cli/verbs.h"
-#include "command_line/number_range.h"
+#include "command_line/value_checks.h"
 #include "config/load.h"
 #include "spec/train_spec.h"
 #include "text/format.h"

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "cli/run_options.h"
 #include "cli/verbs.h"
-#include "command_line/parse_choice.h"
+#include "command_line/value_checks.h"
 #include "text/json_fields.h"
 #include "trace/profile_summary.h"
 

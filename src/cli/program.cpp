@@ -1,6 +1,6 @@
 #include "cli/hand_over.h"
 #include "cli/verbs.h"
-#include "command_line/run_program.h"
+#include "command_line/session.h"
 
 int main(int argc, char** argv) {
   using namespace tprimat::cli;

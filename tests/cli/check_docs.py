@@ -2,7 +2,7 @@
 """Holds docs/cli.md and docs/formats.md to what the program says of itself.
 
 Every command and every option that --help prints stands in that command's section, no option stands in its table that
-does not exist, and every exit status of src/core/base/exit_status.h is in the list. Likewise docs/formats.md: its table of
+does not exist, and every exit status of src/core/base/error.h is in the list. Likewise docs/formats.md: its table of
 dialects is the list of `extract --list-formats`, and every figure that a dialect reads is explained.
 
 usage: check_docs.py PROGRAM SOURCE_DIR
@@ -62,10 +62,10 @@ def check_command(program, command, sections):
 
 
 def check_statuses(source, page):
-    header = (source / "src/core/base/exit_status.h").read_text(encoding="utf-8")
+    header = (source / "src/core/base/error.h").read_text(encoding="utf-8")
     statuses = re.findall(r"^\s+\w+ = (\d+),", header, re.MULTILINE)
     if len(statuses) < 5:
-        return ["exit_status.h could not be read"]
+        return ["the list of exit statuses could not be read"]
     return [f"exit status {status} is not explained" for status in statuses
             if not re.search(rf"^\| {status} \|", page, re.MULTILINE)]
 

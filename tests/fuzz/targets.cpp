@@ -13,7 +13,7 @@
 
 #include "archive/verify.h"
 #include "base/check.h"
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "comm/tcp/peer_link.h"
 #include "comm/tcp/rendezvous_messages.h"
@@ -33,7 +33,6 @@
 #include "planner/own_results.h"
 #include "planner/plan_validation.h"
 #include "published/validation_report.h"
-#include "result/current_result.h"
 #include "result/result_file.h"
 #include "telemetry/telemetry_file.h"
 #include "text/json.h"

@@ -8,10 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "telemetry/amd_smi_functions.h"
 #include "telemetry/nvml_functions.h"
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace {
 
@@ -57,15 +58,32 @@ std::string describe_type() {
   }
 }
 
-// From symbols to the types of the result and of the arguments.
-template <class Functions>
+// In place of a library: writes down which functions are looked for, from symbols to the types of result and arguments.
+struct FunctionList {
+  struct Symbols {
+    Json& all;
+    std::vector<const char*> names;
+    template <class Result, class... Arguments>
+    using Function = Result (*)(Arguments...);
+    template <class Result, class... Arguments>
+    operator Function<Result, Arguments...>() const {
+      for (const char* name : names)
+        all[name] = std::initializer_list<std::string>{describe_type<Result>(), describe_type<Arguments>()...};
+      return nullptr;
+    }
+  };
+  template <class... Names>
+  Symbols find(Names... names) const {
+    return {all, {names...}};
+  }
+  Json& all;
+};
+
+template <template <class> class Functions>
 Json describe_functions() {
   Json all = Json::object();
-  const auto add = [&]<class Result, class... Arguments>(Result (*&)(Arguments...), const char* symbol) {
-    all[symbol] = std::initializer_list<std::string>{describe_type<Result>(), describe_type<Arguments>()...};
-  };
-  Functions functions{};
-  for_each_function(functions, add);
+  const FunctionList list{all};
+  [[maybe_unused]] const Functions<FunctionList> functions{list};
   return all;
 }
 

@@ -2,11 +2,22 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/exit_status.h"
-
 namespace tprimat {
+
+// What the program says to the shell. Documented in docs/cli.md; one list for every command.
+enum class ExitStatus {
+  done = 0,
+  work_failed = 1,        // some work failed, or a result is invalid (named)
+  usage = 2,              // wrong usage or configuration; nothing was started
+  not_comparable = 3,     // compared, but the runs are not comparable
+  missing_component = 4,  // a required component is missing (named, with the command that installs it)
+  gate_failed = 5,        // a regression gate failed
+  inconclusive = 6,       // the difference is within the noise and the question asked for an answer
+  interrupted = 130,      // stopped by Ctrl-C
+};
 
 // One thing that is wrong, as a sentence for the person who can mend it.
 struct Problem {
@@ -37,5 +48,24 @@ class Error : public std::exception {
 
 // Throws all of them together; nothing where there are none.
 void throw_if_any(std::vector<Problem> problems);
+
+// Collects the problems of one value that is checked by many rules, all of them at once.
+class Findings {
+ public:
+  explicit Findings(std::string where) : where_(std::move(where)) {}
+
+  void require(bool sound, std::string what, std::string hint = "") {
+    if (!sound) problems_.push_back({std::move(what), where_, std::move(hint)});
+  }
+  void add(const std::vector<Problem>& problems) {
+    problems_.insert(problems_.end(), problems.begin(), problems.end());
+  }
+  bool empty() const { return problems_.empty(); }
+  std::vector<Problem> take() { return std::move(problems_); }
+
+ private:
+  std::string where_;
+  std::vector<Problem> problems_;
+};
 
 }  // namespace tprimat

@@ -2,16 +2,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/input_file.h"
 
 namespace tprimat {
 namespace {
@@ -54,7 +61,69 @@ bool is_system_link(const fs::path& path, const struct stat& named) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
+constexpr double k_writer_patience_seconds = 5.0;  // a shell starts both ends of a named pipe at once
+
+// Of a device or a pipe that the program was given and that has no name of its own: "pipe:[4711]".
+bool is_anonymous(int descriptor) {
+  std::error_code unknown;
+  return fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor), unknown).string().starts_with("pipe:");
+}
+
+// tee() tells a pipe without data from a pipe without a writer, and takes nothing out of it.
+bool has_writer_or_data(int pipe) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return true;
+  const Descriptor read_end(ends[0]), write_end(ends[1]);
+  return ::tee(pipe, write_end.get(), 1, SPLICE_F_NONBLOCK) != 0;
+}
+
+bool waits_for_writer(int pipe) {
+  const auto start = SteadyClock::now();
+  while (!has_writer_or_data(pipe)) {
+    if (seconds_since(start) > k_writer_patience_seconds) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+bool is_null_device(const struct stat& facts) { return S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3); }
+
+// Why it cannot be read, as the end of a sentence.
+std::optional<Problem> find_problem(int descriptor, const fs::path& path) {
+  struct stat facts {};
+  if (::fstat(descriptor, &facts) != 0) return Problem{std::string("cannot read: ") + std::strerror(errno), path, ""};
+  if (S_ISDIR(facts.st_mode)) return Problem{"is a folder, not a file", path, ""};
+  if (S_ISFIFO(facts.st_mode) && !is_anonymous(descriptor) && !waits_for_writer(descriptor))
+    return Problem{"is a named pipe that nobody writes to", path, "start the writer first, or give a file"};
+  const bool is_endless = (S_ISCHR(facts.st_mode) && !is_null_device(facts) && ::isatty(descriptor) == 0) ||
+                          S_ISBLK(facts.st_mode) || S_ISSOCK(facts.st_mode);
+  if (is_endless) return Problem{"is a device, not a file", path, ""};
+  return std::nullopt;
+}
+
+Error cannot_map(const std::filesystem::path& path, std::string_view reason) {
+  return Error(Problem{fmt::format("cannot read the file: {}", reason), path.string(), ""});
+}
+
 }  // namespace
+
+void Descriptor::close() {
+  if (number_ >= 0) ::close(release());
+}
+
+TemporaryFolder::TemporaryFolder() {
+  const fs::path parent = fs::temp_directory_path();
+  std::string pattern = (parent / "tprimat-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr)
+    throw Error(Problem{"cannot create a temporary folder", parent.string(), "set TMPDIR to a writable folder"},
+                ExitStatus::work_failed);
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
 
 // A new file may replace a regular file or a symbolic link. Anything else stays: /dev/null must not become a file, and
 // /dev/stdout must keep its target.
@@ -82,14 +151,13 @@ void ensure_folder(const fs::path& folder) {
 }
 
 std::string read_file(const fs::path& path) {
-  const InputFile file = open_input(path);
-  const int descriptor = file.descriptor();
+  const Descriptor file = open_input(path);
   std::string content;
   struct stat facts {};
-  if (::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode)) content.reserve(static_cast<size_t>(facts.st_size));
+  if (::fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode)) content.reserve(static_cast<size_t>(facts.st_size));
   std::vector<char> bytes(k_read_size);
   ssize_t count = 0;
-  while ((count = ::read(descriptor, bytes.data(), bytes.size())) != 0) {
+  while ((count = ::read(file.get(), bytes.data(), bytes.size())) != 0) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) break;
     content.append(bytes.data(), static_cast<size_t>(count));
@@ -107,20 +175,19 @@ void write_file_atomically(const fs::path& path, std::string_view content, Survi
 NewFile::NewFile(const fs::path& path) : target_(path), path_(path.string() + ".XXXXXX.tmp") {
   ensure_folder(folder_of(path));
   require_replaceable(path);
-  descriptor_ = ::mkostemps(path_.data(), 4, O_CLOEXEC);
-  if (descriptor_ < 0) fail(target_, "write", errno, ExitStatus::work_failed);
+  file_ = Descriptor(::mkostemps(path_.data(), 4, O_CLOEXEC));
+  if (!file_.is_open()) fail(target_, "write", errno, ExitStatus::work_failed);
 }
 
 NewFile::~NewFile() {
-  ::close(descriptor_);
   if (!finished_) ::unlink(path_.c_str());
 }
 
-void NewFile::write(std::string_view bytes) { write_all(descriptor_, bytes, target_); }
+void NewFile::write(std::string_view bytes) { write_all(file_.get(), bytes, target_); }
 
 void NewFile::finish(Survives survives) {
-  ::fchmod(descriptor_, 0644);
-  if (survives == Survives::power_loss && ::fsync(descriptor_) != 0)
+  ::fchmod(file_.get(), 0644);
+  if (survives == Survives::power_loss && ::fsync(file_.get()) != 0)
     fail(target_, "write", errno, ExitStatus::work_failed);
   if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "replace", errno, ExitStatus::work_failed);
   finished_ = true;
@@ -128,10 +195,9 @@ void NewFile::finish(Survives survives) {
 }
 
 void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // the rename has happened; durability of the entry is the best we can try for
-  ::fsync(descriptor);
-  ::close(descriptor);
+  // The rename has happened; durability of the entry is the best that we can try for.
+  const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file.is_open()) ::fsync(file.get());
 }
 
 LineWriter::LineWriter(const fs::path& path) : path_(path.string()) {
@@ -140,18 +206,41 @@ LineWriter::LineWriter(const fs::path& path) : path_(path.string()) {
   const bool is_named = ::lstat(path.c_str(), &named) == 0;
   if (is_named && S_ISLNK(named.st_mode) && !is_system_link(path, named)) refuse_output(path, "a symbolic link");
   // Without O_NONBLOCK, opening a named pipe would wait for a reader for ever.
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
-  if (descriptor_ < 0 && errno == ENXIO) refuse_output(path, "a pipe that nobody reads");
-  if (descriptor_ < 0) fail(path, "write", errno, ExitStatus::work_failed);
-  ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
+  file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644));
+  if (!file_.is_open() && errno == ENXIO) refuse_output(path, "a pipe that nobody reads");
+  if (!file_.is_open()) fail(path, "write", errno, ExitStatus::work_failed);
+  ::fcntl(file_.get(), F_SETFL, ::fcntl(file_.get(), F_GETFL) & ~O_NONBLOCK);
 }
-
-LineWriter::~LineWriter() { ::close(descriptor_); }
 
 void LineWriter::write_line(std::string_view line) {
   std::string with_newline(line);
   with_newline += '\n';
-  write_all(descriptor_, with_newline, path_);
+  write_all(file_.get(), with_newline, path_);
+}
+
+Descriptor open_input(const fs::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) fail(path, "read", errno, ExitStatus::usage);
+  if (const auto problem = find_problem(file.get(), path)) throw Error(*problem);
+  ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
+  return file;
+}
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  // Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat status {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) throw cannot_map(path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) throw cannot_map(path, "it is not a regular file");
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size == 0) return;
+  void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (start == MAP_FAILED) throw cannot_map(path, std::strerror(errno));
+  bytes_ = {static_cast<const std::byte*>(start), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 }  // namespace tprimat

@@ -1,10 +1,34 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tprimat {
+
+// Owns one file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  int get() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+  int release() { return std::exchange(number_, -1); }  // whose closing is then the caller's
+  void close();
+
+ private:
+  int number_ = -1;
+};
 
 // The whole file, or all that comes through a pipe: see open_input. Throws Error that names the path and the system's
 // reason.
@@ -26,8 +50,6 @@ class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path);  // creates missing folders
   ~NewFile();                                           // without finish(), removes what was written
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
 
   void write(std::string_view bytes);
   void finish(Survives survives = Survives::power_loss);
@@ -35,13 +57,27 @@ class NewFile {
  private:
   std::filesystem::path target_;
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor file_;
   bool finished_ = false;
 };
 
 // With its parents; one that is there stays. Throws Error (ExitStatus::work_failed) that names the file or the link in
 // the way.
 void ensure_folder(const std::filesystem::path& folder);
+
+// A folder under the system's for temporary files that only we can read; gone with all that is in it when this ends.
+// Throws Error (ExitStatus::work_failed).
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 // Throws the Error of write_file_atomically where the path is a folder, a device or a pipe. For long work that writes
 // its file at the end.
@@ -55,14 +91,30 @@ void sync_folder(const std::filesystem::path& folder);
 class LineWriter {
  public:
   explicit LineWriter(const std::filesystem::path& path);  // truncates, follows no link; throws Error
-  ~LineWriter();
-  LineWriter(const LineWriter&) = delete;
-  LineWriter& operator=(const LineWriter&) = delete;
-  void write_line(std::string_view line);  // adds the newline; throws Error when the disk is full
+  void write_line(std::string_view line);                  // adds the newline; throws Error when the disk is full
 
  private:
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor file_;
+};
+
+// Opens an input with an end: a regular file, a pipe with a writer, a terminal or /dev/null. Throws Error for a folder,
+// a device, a socket, and for a named pipe that nobody opens to write within a few seconds, where a plain open() would
+// wait for ever.
+Descriptor open_input(const std::filesystem::path& path);
+
+// A whole file, mapped read-only. The file must not shrink while it is mapped.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);  // throws Error that names the path and the system's reason
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
 };
 
 }  // namespace tprimat

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "command_line/options.h"
-#include "command_line/parse_choice.h"
-#include "command_line/program_parser.h"
+#include "command_line/value_checks.h"
 #include "text/format.h"
 
 // The one source that compiles CLI11.
@@ -123,34 +122,17 @@ Option* Option::group(const std::string& name) { return inner_->group(name), thi
 size_t Option::count() const { return inner_->count(); }
 
 template <class T>
-Option* CommandLine::add(const std::string& name, T& target, const std::string& doc) {
+Option* CommandLine::add_option(const std::string& name, T& target, const std::string& doc) {
   return &options_.emplace_back(inner_.add_option(name, target, doc));
 }
-
-Option* CommandLine::add_option(const std::string& name, std::string& target, const std::string& doc) {
-  return add(name, target, doc);
-}
-Option* CommandLine::add_option(const std::string& name, int& target, const std::string& doc) {
-  return add(name, target, doc);
-}
-Option* CommandLine::add_option(const std::string& name, int64_t& target, const std::string& doc) {
-  return add(name, target, doc);
-}
-Option* CommandLine::add_option(const std::string& name, uint64_t& target, const std::string& doc) {
-  return add(name, target, doc);
-}
-Option* CommandLine::add_option(const std::string& name, double& target, const std::string& doc) {
-  return add(name, target, doc);
-}
-Option* CommandLine::add_option(const std::string& name, std::optional<int64_t>& target, const std::string& doc) {
-  return add(name, target, doc);
-}
-Option* CommandLine::add_option(const std::string& name, std::optional<double>& target, const std::string& doc) {
-  return add(name, target, doc);
-}
-Option* CommandLine::add_option(const std::string& name, std::vector<std::string>& target, const std::string& doc) {
-  return add(name, target, doc);
-}
+template Option* CommandLine::add_option(const std::string&, std::string&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, int&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, int64_t&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, uint64_t&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, double&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::optional<int64_t>&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::optional<double>&, const std::string&);
 
 Option* CommandLine::add_flag(const std::string& name, bool& target, const std::string& doc) {
   return &options_.emplace_back(inner_.add_flag(name, target, doc));

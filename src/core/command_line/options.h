@@ -1,13 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace CLI {
 class App;
@@ -49,14 +46,9 @@ class CommandLine {
  public:
   explicit CommandLine(CLI::App& inner) : inner_(inner) {}
 
-  Option* add_option(const std::string& name, std::string& target, const std::string& doc = "");
-  Option* add_option(const std::string& name, int& target, const std::string& doc);
-  Option* add_option(const std::string& name, int64_t& target, const std::string& doc);
-  Option* add_option(const std::string& name, uint64_t& target, const std::string& doc);
-  Option* add_option(const std::string& name, double& target, const std::string& doc);
-  Option* add_option(const std::string& name, std::optional<int64_t>& target, const std::string& doc);
-  Option* add_option(const std::string& name, std::optional<double>& target, const std::string& doc);
-  Option* add_option(const std::string& name, std::vector<std::string>& target, const std::string& doc);
+  // A std::string, a list of them, an int, int64_t, uint64_t or double, or an optional int64_t or double.
+  template <class T>
+  Option* add_option(const std::string& name, T& target, const std::string& doc = "");
   Option* add_flag(const std::string& name, bool& target, const std::string& doc);
   Option* get_option(const std::string& name);
   CommandLine* add_subcommand(const std::string& name, const std::string& summary);
@@ -72,12 +64,36 @@ class CommandLine {
   std::string text(const std::string& option) const;         // its last value
 
  private:
-  template <class T>
-  Option* add(const std::string& name, T& target, const std::string& doc);
-
   CLI::App& inner_;
   std::deque<Option> options_;
   std::deque<CommandLine> parts_;
+};
+
+struct ProgramTexts {
+  std::string name, purpose, version, footer;  // of --help and --version
+};
+
+// How a command line was read.
+struct ParsedWords {
+  bool names_a_verb = false;
+  std::string answer;   // what --help or --version prints
+  std::string refusal;  // why it cannot be followed, and where to read more
+};
+
+// Reads the command line of a program whose verbs were added to root().
+class ProgramParser {
+ public:
+  explicit ProgramParser(const ProgramTexts& texts);
+  ~ProgramParser();
+  ProgramParser(const ProgramParser&) = delete;
+  ProgramParser& operator=(const ProgramParser&) = delete;
+
+  CommandLine& root() { return root_; }
+  ParsedWords parse(int argc, char** argv);
+
+ private:
+  std::unique_ptr<CLI::App> inner_;
+  CommandLine root_;
 };
 
 }  // namespace tprimat

@@ -1,9 +1,62 @@
 #include "command_line/session.h"
 
+#include <unistd.h>
+
+#include <exception>
+#include <filesystem>
+#include <string>
+
+#include "base/build_info.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "base/output.h"
 #include "base/printable.h"
+#include "command_line/options.h"
+#include "command_line/terminal.h"
 
 namespace tprimat {
+namespace {
+
+LogSettings log_settings_for(const Session& session) {
+  const LogLevel level = session.quiet ? LogLevel::quiet : session.verbose ? LogLevel::verbose : LogLevel::normal;
+  return {level, shows_colour(STDERR_FILENO, session.no_color)};
+}
+
+int to_int(ExitStatus status) { return static_cast<int>(status); }
+
+// Flushes the output of a verb: lost output is reported and sets the exit status.
+int finish_output(int status) {
+  const char* const reason = flush_stdout();
+  if (reason == nullptr) return status;
+  log_error(std::string("cannot write to standard output: ") + reason);
+  return to_int(ExitStatus::work_failed);
+}
+
+int answer_words(const ParsedWords& words) {
+  if (words.refusal.empty()) {
+    print_result(words.answer);
+    return finish_output(to_int(ExitStatus::done));
+  }
+  log_error(words.refusal);
+  return to_int(ExitStatus::usage);
+}
+
+int run_action(const Session& session) {
+  try {
+    return to_int(session.action());
+  } catch (const Error& error) {
+    for (const Problem& problem : error.problems()) log_error(to_string(problem));
+    return to_int(error.status());
+  } catch (const std::bad_alloc&) {
+    log_error("out of memory");
+    return to_int(ExitStatus::work_failed);
+  } catch (const std::exception& error) {
+    log_error(std::string("unexpected: ") + error.what());
+    return to_int(ExitStatus::work_failed);
+  }
+}
+
+}  // namespace
 
 CommandLine* add_verb(CommandLine& program, Session& session, const std::string& name, const std::string& summary,
                       const std::string& examples) {
@@ -31,5 +84,21 @@ void add_config_options(CommandLine& verb, Session& session) {
 
 void print_result(std::string_view text) { write_stdout(printable(text, "\n\t")); }
 void print_coloured(std::string_view text) { write_stdout(printable(text, "\n\t\033")); }
+
+int run_program(const Program& program, int argc, char** argv) {
+  open_standard_streams();
+  std::string name = argc > 0 ? std::filesystem::path(argv[0]).filename() : std::filesystem::path();
+  if (name.empty()) name = "tprimat";
+  ProgramParser parser({name, program.purpose, name + " " + std::string(build_info().version),
+                        name + " COMMAND --help explains a command and shows examples."});
+  Session session;
+  program.add_verbs(parser.root(), session);
+  const ParsedWords words = parser.parse(argc, argv);
+  if (!words.names_a_verb) return answer_words(words);
+  configure_log(log_settings_for(session));
+  const int status = finish_output(run_action(session));
+  if (status != to_int(ExitStatus::done)) program.after_failure(status);
+  return status;
+}
 
 }  // namespace tprimat

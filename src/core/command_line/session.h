@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "command_line/options.h"
 
 namespace tprimat {
@@ -30,5 +30,16 @@ void add_config_options(CommandLine& verb, Session& session);  // --config, --se
 // The second is for printable text to which we added colour codes.
 void print_result(std::string_view text);
 void print_coloured(std::string_view text);
+
+// One of the project's programs: `tprimat`, or `tprimat-train`.
+struct Program {
+  std::string purpose;                                                    // for --help
+  std::function<void(CommandLine& program, Session& session)> add_verbs;  // in the order of --help
+  std::function<void(int status)> after_failure = [](int) {};             // once the error is printed
+};
+
+// Parses the command line, runs its verb and prints errors. Returns the process's exit status (base/error.h).
+// The program calls itself by the name it was started with.
+int run_program(const Program& program, int argc, char** argv);
 
 }  // namespace tprimat

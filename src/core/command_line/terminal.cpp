@@ -3,10 +3,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <string>
-
 #include "base/environment.h"
+#include "text/words.h"
 
 namespace tprimat {
 namespace {
@@ -14,11 +12,8 @@ namespace {
 constexpr size_t k_min_width = 20, k_max_width = 1000;
 
 size_t stated_width() {  // 0: none that can be
-  const std::string text = read_environment("COLUMNS").value_or("");
-  size_t width = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), width);
-  const bool good = error == std::errc() && stop == text.data() + text.size();
-  return good && width >= k_min_width && width <= k_max_width ? width : 0;
+  const auto width = parse_number<size_t>(read_environment("COLUMNS").value_or(""));
+  return width && *width >= k_min_width && *width <= k_max_width ? *width : 0;
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "spec/findings.h"
+#include "base/error.h"
+#include "spec/model_spec.h"
 #include "text/json.h"
 
 namespace tprimat {
@@ -13,8 +13,7 @@ namespace tprimat {
 // Reads keys of a config.json one by one and gathers all that is wrong. A key that is null counts as absent.
 class ConfigKeys {
  public:
-  ConfigKeys(const Json& object, const std::string& where, Findings& findings)
-      : object_(object), where_(where), findings_(findings) {}
+  ConfigKeys(const Json& object, Findings& findings) : object_(object), findings_(findings) {}
 
   const Json* find(const std::string& key) const;
   bool names(const std::string& key) const { return object_.contains(key); }  // null or not
@@ -35,8 +34,19 @@ class ConfigKeys {
 
  private:
   const Json& object_;
-  std::string where_;
   Findings& findings_;
 };
+
+struct RopeSettings {
+  double theta = 10000.0;
+  std::optional<RopeScaling> scaling;
+};
+
+// Rotary positions in a config.json: `rope_theta` and `rope_scaling` of transformers 4, or `rope_parameters` of
+// transformers 5. `max_positions` is the family's or the file's max_position_embeddings.
+RopeSettings read_rope_settings(const Json& config, int64_t max_positions, Findings& findings);
+
+// Puts both forms into a config.
+void write_rope_settings(const ModelSpec& model, Json& config);
 
 }  // namespace tprimat

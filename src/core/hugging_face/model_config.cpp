@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "hugging_face/config_keys.h"
-#include "hugging_face/rope_config.h"
-#include "spec/findings.h"
 #include "text/format.h"
 #include "text/json.h"
 
@@ -35,7 +34,7 @@ FamilyDefaults defaults_of(HuggingFaceFamily family) {
 class ConfigReader {
  public:
   ConfigReader(const Json& config, const std::string& where)
-      : config_(config), where_(where), findings_(where), keys_(config, where, findings_) {}
+      : config_(config), where_(where), findings_(where), keys_(config, findings_) {}
 
   HuggingFaceModel read() {
     const std::string type = keys_.text("model_type", "");
@@ -100,7 +99,7 @@ class ConfigReader {
     set_head_dim(keys_.names("head_dim") ? 0 : defaults.head_dim);
     const std::string activation = keys_.text("hidden_act", "silu");
     if (activation != "silu" && activation != "swish") keys_.refuse("hidden_act");
-    const RopeSettings rope = read_rope_settings(config_, spec.max_position_embeddings, where_, findings_);
+    const RopeSettings rope = read_rope_settings(config_, spec.max_position_embeddings, findings_);
     spec.rope_theta = rope.theta;
     spec.rope_scaling = rope.scaling;
     read_biases(family);

@@ -2,8 +2,6 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "hugging_face/number_format.h"
@@ -15,13 +13,6 @@ namespace tprimat {
 
 // The model families of Hugging Face's transformers that a ModelSpec can be: the `model_type` of config.json.
 enum class HuggingFaceFamily { llama, qwen2, qwen3, mistral, gpt2 };
-constexpr auto enum_table(HuggingFaceFamily) {
-  return std::to_array<std::pair<HuggingFaceFamily, std::string_view>>({{HuggingFaceFamily::llama, "llama"},
-                                                                        {HuggingFaceFamily::qwen2, "qwen2"},
-                                                                        {HuggingFaceFamily::qwen3, "qwen3"},
-                                                                        {HuggingFaceFamily::mistral, "mistral"},
-                                                                        {HuggingFaceFamily::gpt2, "gpt2"}});
-}
 
 // The family that computes exactly what the model computes. Throws Error with a sentence where none does.
 HuggingFaceFamily find_hugging_face_family(const ModelSpec& model);

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "hugging_face/config_keys.h"
 #include "hugging_face/model_config.h"
-#include "hugging_face/rope_config.h"
 
 namespace tprimat {
 namespace {

@@ -1,7 +1,6 @@
 #include "hugging_face/number_format.h"
 
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "base/check.h"

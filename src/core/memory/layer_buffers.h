@@ -5,7 +5,6 @@
 
 #include "memory/arena_plan.h"
 #include "memory/rank_shape.h"
-#include "memory/weight_plan.h"
 
 namespace tprimat {
 

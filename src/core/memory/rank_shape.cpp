@@ -1,6 +1,6 @@
 #include "memory/rank_shape.h"
 
-#include "spec/pipeline_split.h"
+#include "spec/pipeline_schedule.h"
 
 namespace tprimat {
 

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "spec/rank_place.h"
 #include "spec/train_spec.h"
 
 namespace tprimat {

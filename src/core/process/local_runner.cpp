@@ -1,4 +1,4 @@
-#include "process/local_runner.h"
+#include "process/process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,9 +15,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "process/log_file.h"
-#include "process/pipes.h"
 #include "process/warden.h"
+#include "text/words.h"
 
 namespace tprimat {
 namespace {
@@ -49,12 +50,8 @@ std::string find_program(const Command& command) {
   const std::string& name = command.argv.front();
   if (name.find('/') != std::string::npos) return name;
   const std::string path = search_path(command);
-  for (size_t start = 0; start <= path.size();) {
-    const size_t end = std::min(path.find(':', start), path.size());
-    const fs::path candidate = fs::path(path.substr(start, end - start)) / name;
-    if (is_program(candidate)) return candidate.string();
-    start = end + 1;
-  }
+  for (const std::string_view folder : split(path, ':'))
+    if (const fs::path candidate = fs::path(folder) / name; is_program(candidate)) return candidate.string();
   throw Error(
       Problem{fmt::format("the program '{}' is not in PATH", name), "", "install it, or add its folder to PATH"},
       ExitStatus::missing_component);
@@ -85,6 +82,31 @@ class EnvironmentBlock {
   std::vector<std::string> entries_;
   std::vector<char*> pointers_;
 };
+
+struct Pipe {
+  Descriptor read_end, write_end;
+};
+
+// Never 0, 1 or 2, which the child replaces, even when we were started with those closed.
+Descriptor above_standard(int descriptor) {
+  if (descriptor > STDERR_FILENO) return Descriptor(descriptor);
+  Descriptor low(descriptor);
+  return Descriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+// Both ends close on exec.
+Pipe make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw Error(Problem{std::string("cannot make a pipe: ") + std::strerror(errno), "",
+                        "raise the limit on open files: ulimit -n"},
+                ExitStatus::work_failed);
+  return {above_standard(ends[0]), above_standard(ends[1])};
+}
+
+void set_nonblocking(const Descriptor& descriptor) {
+  ::fcntl(descriptor.get(), F_SETFL, ::fcntl(descriptor.get(), F_GETFL) | O_NONBLOCK);
+}
 
 // Makes the pipe as large as an ordinary user may, so that the program need not wait for us. Gives its size.
 size_t widen(const Descriptor& pipe) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "process/pipes.h"
+#include "base/files.h"
 
 namespace tprimat {
 

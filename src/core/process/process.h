@@ -2,16 +2,58 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "process/exit_reason.h"
-#include "process/line_splitter.h"
-
 namespace tprimat {
+
+// Why a child process is no longer there.
+struct ExitReason {
+  enum class Kind {
+    exited,       // by itself, with `code`
+    signalled,    // by signal number `code` that we did not send
+    timed_out,    // we stopped it: its time limit was over
+    interrupted,  // we stopped it: the user asked
+  };
+  Kind kind = Kind::exited;
+  int code = 0;
+  double time_limit_seconds = 0.0;  // of timed_out
+
+  bool success() const { return kind == Kind::exited && code == 0; }
+  bool operator==(const ExitReason&) const = default;
+};
+
+// From the status that waitpid gives.
+ExitReason exit_reason_of(int wait_status);
+
+// "exit status 3", "killed by signal 9 (SIGKILL)", "stopped after its time limit of 10 s", "stopped by the user"
+std::string to_string(const ExitReason& reason);
+
+using LineSink = std::function<void(std::string_view line)>;
+
+// Cuts a stream of bytes into lines, whatever the pieces. A line ends at "\n", "\r\n" or a lone "\r" (progress bars
+// redraw with it); the ending is not part of it. A line longer than the limit is handed on in pieces of that length, so
+// that a stream without any newline takes no more memory. All other bytes pass as they are.
+class LineSplitter {
+ public:
+  explicit LineSplitter(size_t longest = size_t{1} << 20) : longest_(longest) {}
+  void add(std::string_view bytes, const LineSink& sink);
+  void finish(const LineSink& sink);  // hands on what is left without a newline at the end
+
+ private:
+  void take(std::string_view bytes, const LineSink& sink);
+  void end_line(const LineSink& sink);
+
+  size_t longest_;
+  std::string pending_;
+  bool after_return_ = false;  // the last byte seen was "\r": a "\n" that follows belongs to it
+};
 
 // What to start.
 struct Command {
@@ -53,5 +95,23 @@ class ProcessRunner {
   // Throws Error: ExitStatus::missing_component when the program is not there, work_failed when it cannot be started.
   virtual std::unique_ptr<ChildProcess> start(const Command& command) = 0;
 };
+
+// Starts programs on this machine. Between us and each program stands a warden (process/warden.h), so that the
+// program's whole tree ends when it is stopped, and also when we are killed.
+class LocalRunner : public ProcessRunner {
+ public:
+  std::unique_ptr<ChildProcess> start(const Command& command) override;
+};
+
+struct Captured {
+  ExitReason exit;
+  std::string output;  // stdout and stderr together, at most 1 MiB
+};
+
+// Runs a short command to its end, for instance to ask a program for its version. Nothing when the program is not
+// installed. Its stdin is the file `input_path`; empty: nothing. It is ended soon after `is_stopped` says so.
+std::optional<Captured> run_captured(ProcessRunner& runner, std::vector<std::string> argv,
+                                     double time_limit_seconds = 10.0, const std::string& input_path = "",
+                                     const std::function<bool()>& is_stopped = {});
 
 }  // namespace tprimat

@@ -6,9 +6,10 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "result/peak.h"
-#include "result/printed_work.h"
+#include "result/printed_settings.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
 #include "text/format.h"
@@ -20,31 +21,29 @@ using Kind = Contradiction::Kind;
 
 class Comparer {
  public:
-  explicit Comparer(double tolerance = 1e-3) : tolerance_(tolerance) {}  // files may round
+  // Files may round.
+  explicit Comparer(std::vector<Contradiction>& found, double tolerance = 1e-3)
+      : found_(found), tolerance_(tolerance) {}
   void compare(const std::string& figure, double stated, double derived, Kind kind = Kind::figure) {
     if (std::fabs(stated - derived) <= tolerance_ * std::fabs(derived)) return;
     found_.push_back({figure, format_significant(stated, 5), format_significant(derived, 5), kind});
   }
   // What is stated without anything that it follows from is denied too.
-  void compare(const std::string& figure, const std::optional<double>& stated, const std::optional<double>& derived,
+  template <class Figure>
+  void compare(const std::string& figure, const std::optional<Figure>& stated, const std::optional<Figure>& derived,
                Kind kind = Kind::figure) {
     if (stated && derived)
-      compare(figure, *stated, *derived, kind);
+      compare(figure, value_of(*stated), value_of(*derived), kind);
     else if (stated)
-      found_.push_back({figure, format_significant(*stated, 5), "nothing it follows from", kind});
+      found_.push_back({figure, format_significant(value_of(*stated), 5), "nothing it follows from", kind});
   }
-  void compare(const std::string& figure, const std::optional<Estimate>& stated, const std::optional<Estimate>& derived,
-               Kind kind = Kind::figure) {
-    const auto value = [](const std::optional<Estimate>& estimate) {
-      return estimate ? std::optional(estimate->value) : std::nullopt;
-    };
-    compare(figure, value(stated), value(derived), kind);
-  }
-  std::vector<Contradiction> take() { return std::move(found_); }
 
  private:
+  static double value_of(double value) { return value; }
+  static double value_of(const Estimate& estimate) { return estimate.value; }
+
+  std::vector<Contradiction>& found_;
   double tolerance_;
-  std::vector<Contradiction> found_;
 };
 
 // Of two counts that may be of one model no speed is in doubt.
@@ -232,9 +231,8 @@ struct StatedFigure {
 
 void compare_older(const RunResult& result, const StatedFigure& figure, std::vector<Contradiction>& found) {
   constexpr double k_min = 5e-3;  // three digits, averages of averages
-  Comparer comparer(std::max({k_min, figure.rounding, gap_of_means(result)}));
+  Comparer comparer(found, std::max({k_min, figure.rounding, gap_of_means(result)}));
   comparer.compare(figure.name, figure.stated, figure.derived, kind_of_gap(result, figure.stated, figure.derived));
-  for (Contradiction& each : comparer.take()) found.push_back(std::move(each));
 }
 
 // The stated mean, or the one behind the stated rate, against the step times.
@@ -274,6 +272,12 @@ void compare_stated_rates(const RunResult& result, const PerformanceMetrics& sta
                   found);
 }
 
+// Without numbers an entry follows the one before.
+int64_t steps_since_previous(const RunResult& run, size_t entry) {
+  const bool is_numbered = run.steps && run.steps->numbers;
+  return is_numbered ? step_number(run, entry) - step_number(run, entry - 1) : entry_span(run, entry);
+}
+
 }  // namespace
 
 bool may_be_count_of(const RunResult& run, double known) {
@@ -290,14 +294,14 @@ bool may_be_count_of(const RunResult& run, double known) {
 }
 
 std::vector<Contradiction> find_contradictions(const RunResult& stored) {
-  Comparer comparer;
+  std::vector<Contradiction> found;
+  Comparer comparer(found);
   RunResult again = stored;
   summarise_run(again, stored_options(stored));
   compare_statistics(stored, again, comparer);
   compare_derived(stored.derived, again.derived, comparer);
   compare_shape(stored, comparer);
   compare_peak(stored, comparer);
-  std::vector<Contradiction> found = comparer.take();
   compare_layout(stored, found);
   compare_printed_settings(stored, found);
   return found;
@@ -310,6 +314,20 @@ std::vector<Contradiction> find_older_contradictions(const RunResult& result, co
   compare_layout(result, found);
   compare_printed_settings(result, found);
   return found;
+}
+
+std::vector<ClockedSteps> clocked_steps(const RunResult& run, size_t first) {
+  std::vector<ClockedSteps> clocked;
+  if (!run.reported || !run.reported->unix_time) return clocked;
+  const std::vector<double>& stamps = *run.reported->unix_time;
+  const std::set<int64_t> labelled = labelled_steps(run);
+  for (size_t i = std::max<size_t>(1, first); i < std::min(stamps.size(), run.step_times.size()); ++i) {
+    const double by_clock = stamps[i] - stamps[i - 1], seconds = run.step_times[i];
+    const int64_t span = entry_span(run, i), between = steps_since_previous(run, i);
+    if (!std::isfinite(by_clock) || !is_valid_step_time(seconds) || labelled.contains(step_number(run, i))) continue;
+    if (between >= span) clocked.push_back({seconds * static_cast<double>(span), by_clock, between == span});
+  }
+  return clocked;
 }
 
 }  // namespace tprimat

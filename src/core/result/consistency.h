@@ -21,4 +21,14 @@ std::vector<Contradiction> find_contradictions(const RunResult& stored);
 // batch and its devices. A rate that a batch denies by more than 5 % is on record as effective work, and not repeated.
 std::vector<Contradiction> find_older_contradictions(const RunResult& result, const PerformanceMetrics& stated);
 
+// The steps of one line of a log by two witnesses, s: the times that the log states, and its time stamps.
+struct ClockedSteps {
+  double stated = 0, by_clock = 0;
+  bool are_all = true;  // false: more steps lie between the stamps than the line states the time of
+};
+
+// Of the entries of step_times from `first` (1 or more) on that have a time, no label, and time stamps at both ends. A
+// clock that was set back gives a negative time.
+std::vector<ClockedSteps> clocked_steps(const RunResult& run, size_t first);
+
 }  // namespace tprimat

@@ -10,12 +10,6 @@ namespace tprimat {
 // Where a step's duration comes from: the log prints it, or it is work / reported rate, or the distance of two time
 // stamps.
 enum class TimeSource : uint8_t { none, printed, from_rate, from_timestamps };
-constexpr auto enum_table(TimeSource) {
-  return std::to_array<std::pair<TimeSource, std::string_view>>({{TimeSource::none, "none"},
-                                                                 {TimeSource::printed, "printed"},
-                                                                 {TimeSource::from_rate, "from_rate"},
-                                                                 {TimeSource::from_timestamps, "from_timestamps"}});
-}
 constexpr TimeSource unknown_word(TimeSource) { return TimeSource::none; }
 
 // Three different things, and the peaks of two of them; never compared with each other.
@@ -28,15 +22,6 @@ enum class MemoryKind : uint8_t {
   device_total,
   other
 };
-constexpr auto enum_table(MemoryKind) {
-  return std::to_array<std::pair<MemoryKind, std::string_view>>({{MemoryKind::allocated, "allocated"},
-                                                                 {MemoryKind::peak_allocated, "peak_allocated"},
-                                                                 {MemoryKind::reserved, "reserved"},
-                                                                 {MemoryKind::peak_reserved, "peak_reserved"},
-                                                                 {MemoryKind::device_used, "device_used"},
-                                                                 {MemoryKind::device_total, "device_total"},
-                                                                 {MemoryKind::other, "other"}});
-}
 constexpr MemoryKind unknown_word(MemoryKind) { return MemoryKind::other; }
 
 // Something that a log reports beside its steps. In the order of the names: a result counts them in this order.
@@ -54,32 +39,10 @@ enum class EventKind : uint8_t {
   skipped_update,  // overflow: the optimizer left the step out
   timeout,         // the scheduler's or launcher's time was over
 };
-constexpr auto enum_table(EventKind) {
-  return std::to_array<std::pair<EventKind, std::string_view>>({{EventKind::checkpoint, "checkpoint"},
-                                                                {EventKind::collective_timeout, "collective_timeout"},
-                                                                {EventKind::device_error, "device_error"},
-                                                                {EventKind::evaluation, "evaluation"},
-                                                                {EventKind::failed, "failed"},
-                                                                {EventKind::killed, "killed"},
-                                                                {EventKind::nan, "nan"},
-                                                                {EventKind::other, "other"},
-                                                                {EventKind::out_of_memory, "out_of_memory"},
-                                                                {EventKind::restart, "restart"},
-                                                                {EventKind::skipped_update, "skipped_update"},
-                                                                {EventKind::timeout, "timeout"}});
-}
 constexpr EventKind unknown_word(EventKind) { return EventKind::other; }
 
 // Why the time of a step is not that of a training step alone. In the order of the names, as reports list them.
 enum class StepLabel : uint8_t { checkpoint, evaluation, mean_of_two, other, other_batch, restart };
-constexpr auto enum_table(StepLabel) {
-  return std::to_array<std::pair<StepLabel, std::string_view>>({{StepLabel::checkpoint, "checkpoint"},
-                                                                {StepLabel::evaluation, "evaluation"},
-                                                                {StepLabel::mean_of_two, "mean_of_two"},
-                                                                {StepLabel::other, "other"},
-                                                                {StepLabel::other_batch, "other_batch"},
-                                                                {StepLabel::restart, "restart"}});
-}
 constexpr StepLabel unknown_word(StepLabel) { return StepLabel::other; }
 
 // How the end of the warm-up was found; none: it was not looked for.
@@ -92,5 +55,28 @@ constexpr auto enum_table(WarmupMethod) {
                                                                    {WarmupMethod::other, "other"}});
 }
 constexpr WarmupMethod unknown_word(WarmupMethod) { return WarmupMethod::other; }
+
+// What made a run end badly, for a program that reads results; status_reason says it in words.
+enum class FailureKind : uint8_t {
+  out_of_memory,       // of a device
+  host_out_of_memory,  // of the machine or its control group
+  nan_loss,
+  missing_module,
+  missing_program,
+  disk_full,
+  port_in_use,
+  no_device,  // there is no GPU, or no driver for it
+  no_access,  // to a gated model or a file
+  wrong_usage,
+  device_error,
+  collective_failed,  // NCCL, RCCL, Gloo: timed out, or a peer was gone
+  killed,             // by a signal
+  hung,               // no step came any more
+  time_limit,
+  ended_by_scheduler,
+  steps_missing,
+  wrong_work,  // it trained on other tokens than asked for, or its figures are impossible
+  error        // any other
+};
 
 }  // namespace tprimat

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "result/prediction.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -132,7 +131,6 @@ constexpr Metric k_metrics[] = {
      .contradicted = "TFLOP/s per device"},
     {.key = "mfu",
      .title = "MFU",
-     .unit = "",
      .better = higher_is_better,
      .format = MetricFormat::percent,
      .formula = "tokens/s per device x model FLOPs per token (causal) / dense peak of one device",
@@ -169,7 +167,6 @@ constexpr Metric k_metrics[] = {
      .contradicted = "95th percentile"},
     {.key = "step_time_cv",
      .title = "step time, variation",
-     .unit = "",
      .better = lower_is_better,
      .format = MetricFormat::percent,
      .formula = "standard deviation of the steady steps / their mean",
@@ -270,19 +267,27 @@ constexpr Metric k_metrics[] = {
      .doubted = {"impossible_loss", "loss_collapse", "nothing_learned"}},
     {.key = "step_time_prediction_error",
      .title = "planner's error, step time",
-     .unit = "",
      .better = neither,
      .format = MetricFormat::percent,
      .formula = "predicted step time / median of the steady steps - 1",
      .read = read_plain<step_time_prediction_error>},
     {.key = "memory_prediction_error",
      .title = "planner's error, memory",
-     .unit = "",
      .better = neither,
      .format = MetricFormat::percent,
      .formula = "predicted memory of the device that needs most / the measured - 1",
      .read = read_plain<memory_prediction_error>},
 };
+
+// Times and memories are more than nothing: other figures are not known.
+std::optional<double> if_positive(const std::optional<double>& figure) {
+  return figure && *figure > 0 && std::isfinite(*figure) ? figure : std::nullopt;
+}
+
+std::optional<double> relative_error(const std::optional<double>& predicted, const std::optional<double>& measured) {
+  if (!if_positive(predicted) || !measured || !std::isfinite(*predicted / *measured)) return std::nullopt;
+  return *predicted / *measured - 1;
+}
 
 }  // namespace
 
@@ -295,8 +300,7 @@ bool holds_code(const RuleCodes& codes, std::string_view code) {
 }
 
 const Metric* find_metric(std::string_view key) {
-  const auto found =
-      std::find_if(std::begin(k_metrics), std::end(k_metrics), [&](const Metric& metric) { return metric.key == key; });
+  const auto found = std::ranges::find(k_metrics, key, &Metric::key);
   return found == std::end(k_metrics) ? nullptr : found;
 }
 
@@ -309,6 +313,28 @@ std::string suggest_metric(std::string_view key) {
   });
   const std::string nearest = longer != keys.end() ? *longer : nearest_word(key, keys);
   return nearest.empty() ? fmt::format("choose one of {}", join(keys, ", ")) : fmt::format("did you mean {}?", nearest);
+}
+
+std::optional<double> comparable_memory_gb(const RunResult& result) {
+  const MemoryMetrics& memory = result.memory_metrics;
+  if (result.framework == Framework::native) return if_positive(memory.peak_memory_allocated_gb);
+  const std::optional<double> used = if_positive(memory.peak_device_used_gb);
+  return used ? used : if_positive(memory.peak_memory_reserved_gb);
+}
+
+std::optional<double> comparable_step_seconds(const RunResult& result) {
+  if (result.statistics) return if_positive(result.statistics->median);
+  return result.performance_metrics ? if_positive(result.performance_metrics->avg_step_time_seconds) : std::nullopt;
+}
+
+std::optional<double> memory_prediction_error(const RunResult& result) {
+  if (!result.prediction) return std::nullopt;
+  return relative_error(result.prediction->memory_gb, comparable_memory_gb(result));
+}
+
+std::optional<double> step_time_prediction_error(const RunResult& result) {
+  if (!result.prediction) return std::nullopt;
+  return relative_error(result.prediction->step_time_seconds, comparable_step_seconds(result));
 }
 
 }  // namespace tprimat

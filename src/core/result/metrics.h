@@ -29,9 +29,9 @@ using RuleCodes = std::array<std::string_view, 7>;
 
 // One figure of a run that people compare. docs/metrics.md derives each under a heading with its key.
 struct Metric {
-  std::string_view key;    // "tokens_per_second_per_gpu": JSON, CSV
-  std::string_view title;  // "tokens/s per GPU": tables
-  std::string_view unit;
+  std::string_view key;        // "tokens_per_second_per_gpu": JSON, CSV
+  std::string_view title;      // "tokens/s per GPU": tables
+  std::string_view unit = {};  // none of shares
   Direction better;
   MetricFormat format;
   std::string_view formula;  // in words
@@ -55,5 +55,16 @@ const Metric* find_metric(std::string_view key);
 
 // For a key that is unknown: "did you mean mfu?", or all keys where none is near.
 std::string suggest_metric(std::string_view key);
+
+// What a predicted memory is held against: what our own trainer allocated; of the others what the device used, else
+// what their allocator held. Nothing where none is known.
+std::optional<double> comparable_memory_gb(const RunResult& result);
+
+// The median of the steady steps, else their mean.
+std::optional<double> comparable_step_seconds(const RunResult& result);
+
+// predicted / measured - 1; nothing unless both are known.
+std::optional<double> memory_prediction_error(const RunResult& result);
+std::optional<double> step_time_prediction_error(const RunResult& result);
 
 }  // namespace tprimat

@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "text/enum_names.h"
@@ -13,9 +11,6 @@
 namespace tprimat {
 
 enum class EndedBy { noise, time };
-constexpr auto enum_table(EndedBy) {
-  return std::to_array<std::pair<EndedBy, std::string_view>>({{EndedBy::noise, "noise"}, {EndedBy::time, "time"}});
-}
 
 struct Measured {
   double fastest_seconds = 0, median_seconds = 0;  // of one repetition, by windows
@@ -40,12 +35,6 @@ struct Measured {
 
 // Number format of a matrix product's inputs. Sums are kept in fp32 (int8: int32).
 enum class ProductFormat { fp32, bf16, fp16, int8 };
-constexpr auto enum_table(ProductFormat) {
-  return std::to_array<std::pair<ProductFormat, std::string_view>>({{ProductFormat::fp32, "fp32"},
-                                                                    {ProductFormat::bf16, "bf16"},
-                                                                    {ProductFormat::fp16, "fp16"},
-                                                                    {ProductFormat::int8, "int8"}});
-}
 
 // Which product of a linear layer y = x·W: x [tokens, inputs], W [inputs, outputs].
 enum class ProductPass {
@@ -53,10 +42,6 @@ enum class ProductPass {
   dgrad,    // dx = dy·Wᵀ    m = tokens, n = inputs,  k = outputs
   wgrad,    // dW = xᵀ·dy    m = inputs, n = outputs, k = tokens; x is stored as in forward, the result is fp32
 };
-constexpr auto enum_table(ProductPass) {
-  return std::to_array<std::pair<ProductPass, std::string_view>>(
-      {{ProductPass::forward, "forward"}, {ProductPass::dgrad, "dgrad"}, {ProductPass::wgrad, "wgrad"}});
-}
 
 // The fastest window of one product.
 struct GemmRate {
@@ -107,13 +92,6 @@ enum class StreamKernel {
   add,    // c = a + b            24
   triad,  // a = b + s·c          24
 };
-constexpr auto enum_table(StreamKernel) {
-  return std::to_array<std::pair<StreamKernel, std::string_view>>({{StreamKernel::read, "read"},
-                                                                   {StreamKernel::copy, "copy"},
-                                                                   {StreamKernel::scale, "scale"},
-                                                                   {StreamKernel::add, "add"},
-                                                                   {StreamKernel::triad, "triad"}});
-}
 
 struct MemoryRate {
   StreamKernel kind = StreamKernel::read;
@@ -134,7 +112,12 @@ struct MemoryBandwidth {
   std::vector<MemoryRate> kinds;
   int64_t buffer_bytes = 0;
   std::string how;
-  std::optional<double> rate(StreamKernel kind) const;  // bytes/s; nothing where it was not measured
+  // bytes/s; nothing where it was not measured
+  std::optional<double> rate(StreamKernel kind) const {
+    for (const MemoryRate& each : kinds)
+      if (each.kind == kind) return each.bytes_per_second;
+    return std::nullopt;
+  }
 
   static constexpr auto fields() {
     using M = MemoryBandwidth;
@@ -152,7 +135,12 @@ struct ProbeReport {
   std::vector<ProductFormat> no_instructions;  // the other formats
   MemoryBandwidth memory;
 
-  const GemmPeak* find_peak(ProductFormat format) const;  // null where it was not measured
+  // Null where it was not measured.
+  const GemmPeak* find_peak(ProductFormat format) const {
+    for (const GemmPeak& each : matmul)
+      if (each.precision == format) return &each;
+    return nullptr;
+  }
 
   static constexpr auto fields() {
     using P = ProbeReport;

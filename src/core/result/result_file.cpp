@@ -1,16 +1,18 @@
 #include "result/result_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <utility>
 
 #include "result/consistency.h"
-#include "result/current_result.h"
 #include "result/peak.h"
+#include "result/run_result.h"
 #include "result/summary.h"
-#include "result/upgrade.h"
 #include "stats/mean_estimate.h"
+#include "text/fast_json.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -196,6 +198,23 @@ std::string file_word(std::string word) {
   return word;
 }
 
+// A parser keeps its buffers from file to file.
+simdjson::dom::parser& parser_of_thread(size_t bytes) {
+  constexpr size_t k_deepest_nesting = 200;  // as parse_json
+  thread_local simdjson::dom::parser parser;
+  thread_local const bool ready =
+      parser.allocate(std::max<size_t>(bytes, 1 << 16), k_deepest_nesting) == simdjson::SUCCESS;
+  (void)ready;
+  return parser;
+}
+
+bool is_current(const simdjson::dom::object& object) {
+  int64_t version = 0;
+  return object["schema_version"].get(version) == simdjson::SUCCESS && version == k_schema_version &&
+         object["platform"].error() == simdjson::SUCCESS && object["status"].error() == simdjson::SUCCESS &&
+         object["step_times"].error() == simdjson::SUCCESS;
+}
+
 }  // namespace
 
 Json run_result_to_json(const RunResult& result) {
@@ -243,6 +262,30 @@ std::string result_file_name(const RunResult& result, const ResultNaming& naming
     if (!part.empty()) name += '_' + file_word(part);
   if (naming.run > 0) name += fmt::format("_r{}", naming.run);
   return name + ".json";
+}
+
+std::string print_schema() {
+  Json schema = {
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"$id", "tprimat/result/1"},
+      {"title", "TensorPrimat result"},
+      {"description", "One training run, from launch to exit. A figure that is not known is absent or null, never 0."}};
+  const Json fields = json_schema<RunResult>();
+  for (const auto& [key, value] : fields.items()) schema[key] = value;
+  schema["properties"]["schema_version"] = {{"const", k_schema_version}, {"description", "version of this schema"}};
+  schema["properties"]["platform"]["enum"].push_back(nullptr);  // a log that does not say
+  schema["required"].push_back("platform");
+  return print_json(schema);
+}
+
+std::optional<RunResult> read_current_result(std::string_view text) {
+  simdjson::dom::object object;
+  FastElement root;
+  if (parser_of_thread(text.size()).parse(text.data(), text.size()).get(root) != simdjson::SUCCESS) return std::nullopt;
+  if (root.get(object) != simdjson::SUCCESS || !is_current(object)) return std::nullopt;
+  std::optional<RunResult> result(std::in_place);
+  if (!read_fast(root, *result)) return std::nullopt;
+  return result;
 }
 
 }  // namespace tprimat

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/files.h"
 #include "result/run_result.h"
@@ -31,5 +33,18 @@ struct ResultNaming {
   int64_t run = 0;  // 1 is the first of several; 0: there is only one
 };
 std::string result_file_name(const RunResult& result, const ResultNaming& naming);
+
+// The result file as JSON Schema, draft 2020-12, made from the field lists. schema/result.schema.json holds this text.
+std::string print_schema();
+
+// A result of this schema version as it was written, nothing checked or derived. Nothing for everything that the
+// ordinary reader must look at: older and newer versions, damaged files, values of a wrong type.
+std::optional<RunResult> read_current_result(std::string_view text);
+
+// A result file brought to the keys of schema version 1. What had to be assumed is added to `notes`, one sentence each.
+// Files of version 1 come back as they are. Files without a version are older: raw_step_times, "N/A" for what was not
+// known, a framework's name as software stack, no model, no status ... `file_name` is the last source of platform,
+// framework and model. Throws Error (where = file_name) for JSON that is no benchmark result.
+Json upgrade_result(const Json& json, const std::string& file_name, std::vector<std::string>& notes);
 
 }  // namespace tprimat

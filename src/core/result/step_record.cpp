@@ -8,10 +8,7 @@
 
 namespace tprimat {
 
-std::string step_record_to_line(const StepRecord& record) {
-  Json line = to_json(record);
-  return print_json_line(line);
-}
+std::string step_record_to_line(const StepRecord& record) { return print_json_line(to_json(record)); }
 
 std::optional<StepRecord> parse_step_record(const std::string& line) {
   try {

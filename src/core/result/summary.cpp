@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
-#include "result/adapters.h"
+#include "result/printed_settings.h"
+#include "stats/change_points.h"
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
-#include "stats/steady_state.h"
 
 namespace tprimat {
 namespace {
@@ -26,14 +25,10 @@ std::vector<double> finite_values(const std::vector<double>& values) {
 // some out.
 std::vector<size_t> plain_entries(const RunResult& result) {
   std::vector<size_t> entries;
-  std::set<int64_t> labelled;
-  if (result.steps)
-    for (const LabelledStep& each : result.steps->labelled) labelled.insert(each.step);
-  for (size_t i = 0; i < result.step_times.size(); ++i) {
-    if (labelled.count(step_number(result, i)) > 0) continue;
-    if (result.steps && std::isnan(result.step_times[i])) continue;
-    entries.push_back(i);
-  }
+  const std::set<int64_t> labelled = labelled_steps(result);
+  for (size_t i = 0; i < result.step_times.size(); ++i)
+    if (!labelled.contains(step_number(result, i)) && !(result.steps && std::isnan(result.step_times[i])))
+      entries.push_back(i);
   return entries;
 }
 
@@ -161,15 +156,6 @@ std::map<std::string, double> count_flops(const RunResult& result) {
   return flops;
 }
 
-// Energy is measured from the end of the warm-up to the last step, whatever these steps hold.
-int64_t steps_after_warmup(const RunResult& result) {
-  int64_t steps = 0;
-  for (auto i = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded)); i < result.step_times.size();
-       ++i)
-    steps += entry_span(result, i);
-  return steps;
-}
-
 void derive_energy(RunResult& result, double steady_tokens) {
   const TelemetrySummary* sensor = find_energy(result);
   if (sensor == nullptr) return;
@@ -196,9 +182,7 @@ void derive_utilisation(Derived& derived) {
 // Tokens of equal steps / their time is the harmonic mean of their rates. The first step never counts.
 std::optional<Estimate> reported_rate(const RunResult& result, const std::optional<std::vector<double>>& series) {
   if (!series) return std::nullopt;
-  std::set<int64_t> labelled;
-  for (const LabelledStep& each : result.steps ? result.steps->labelled : std::vector<LabelledStep>())
-    labelled.insert(each.step);
+  const std::set<int64_t> labelled = labelled_steps(result);
   double inverse = 0;
   size_t count = 0;
   for (size_t i = std::max<size_t>(1, static_cast<size_t>(result.warmup.steps_excluded)); i < series->size(); ++i) {
@@ -241,8 +225,11 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
   }
   if (!derived.tokens_per_second_per_gpu) adopt_reported_rates(result, derived);
   result.derived = std::move(derived);
-  if (tokens && result.statistics)
-    derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(steps_after_warmup(result)));
+  if (!tokens || !result.statistics) return;
+  // Energy is measured from the end of the warm-up to the last step, whatever these steps hold.
+  const auto warmup = static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded));
+  const int64_t steps = steps_between(result, warmup, result.step_times.size());
+  derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(steps));
 }
 
 }  // namespace
@@ -256,6 +243,19 @@ const TelemetrySummary* find_energy(const RunResult& result) {
 int64_t entry_span(const RunResult& result, size_t entry) {
   if (!result.steps || !result.steps->mean_of || entry >= result.steps->mean_of->size()) return 1;
   return std::max<int64_t>(1, (*result.steps->mean_of)[entry]);
+}
+
+int64_t steps_between(const RunResult& result, size_t begin, size_t end) {
+  int64_t steps = 0;
+  for (size_t i = begin; i < end; ++i) steps += entry_span(result, i);
+  return steps;
+}
+
+std::set<int64_t> labelled_steps(const RunResult& result) {
+  std::set<int64_t> labelled;
+  if (result.steps)
+    for (const LabelledStep& each : result.steps->labelled) labelled.insert(each.step);
+  return labelled;
 }
 
 int64_t usual_span(const RunResult& result) {

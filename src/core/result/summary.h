@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 
 #include "result/run_result.h"
 
@@ -30,6 +31,12 @@ int64_t step_number(const RunResult& result, size_t entry);
 
 // How many steps an entry of step_times is the mean of, where a log reports every tenth step or so; else 1.
 int64_t entry_span(const RunResult& result, size_t entry);
+
+// The sum of the spans of the entries from `begin` to before `end`.
+int64_t steps_between(const RunResult& result, size_t begin, size_t end);
+
+// Numbers of the steps whose time is not that of a training step alone.
+std::set<int64_t> labelled_steps(const RunResult& result);
 
 // The most frequent span of the steady entries: a log of every tenth step may print its last one besides.
 int64_t usual_span(const RunResult& result);

@@ -1,23 +1,11 @@
-#include "result/upgrade.h"
-
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-
-#include "base/error.h"
-#include "result/run_result.h"
+#include "result/result_file.h"
 #include "text/json_fields.h"
+#include "text/words.h"
 
 namespace tprimat {
 namespace {
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 // What an older file's name says: [train|benchmark]_<platform>_<framework>_<model>[_r<k>].json, any part but the model
 // optional.
@@ -27,33 +15,19 @@ struct NameParts {
   std::string model;
 };
 
-bool is_run_number(const std::string& word) {
-  return word.size() > 1 && word[0] == 'r' &&
-         std::all_of(word.begin() + 1, word.end(), [](unsigned char c) { return std::isdigit(c); });
-}
-
-std::vector<std::string> split_words(const std::string& text) {
-  std::vector<std::string> words(1);
-  for (const char c : text) {
-    if (c == '_')
-      words.emplace_back();
-    else
-      words.back() += c;
-  }
-  return words;
-}
-
 NameParts parse_file_name(const std::string& file_name) {
   NameParts parts;
-  for (const std::string& word : split_words(lower_case(file_name.substr(0, file_name.rfind(".json"))))) {
-    if (word.empty() || word == "train" || word == "benchmark" || is_run_number(word)) continue;
+  const std::string name = lower_case(file_name.substr(0, file_name.rfind(".json")));
+  for (const std::string_view word : split(name, '_')) {
+    const bool is_run_number = word.starts_with('r') && is_all_digits(word.substr(1));
+    if (word.empty() || word == "train" || word == "benchmark" || is_run_number) continue;
     if (const auto platform = parse_enum<Platform>(word); platform && !parts.platform && parts.model.empty()) {
       parts.platform = platform;
     } else if (const auto framework = parse_enum<Framework>(word);
                framework && !parts.framework && parts.model.empty()) {
       parts.framework = framework;
     } else {
-      parts.model += (parts.model.empty() ? "" : "_") + word;
+      parts.model += (parts.model.empty() ? "" : "_") + std::string(word);
     }
   }
   return parts;

@@ -1,12 +1,123 @@
+#include "result/validity.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
 
-#include "result/lost_updates.h"
 #include "result/summary.h"
 
 namespace tprimat {
+namespace {
+
+using Losses = std::vector<int64_t>;  // updates lost in each entry
+
+int64_t counted_events(const RunResult& result, EventKind kind) {
+  if (!result.event_counts) return 0;
+  const auto found = result.event_counts->find(kind);
+  return found == result.event_counts->end() ? 0 : found->second;
+}
+
+// Entries that an event calls NaN, and every NaN where the list of these events is cut. Otherwise a figure that is no
+// number without an event is only missing.
+std::vector<bool> nan_entries(const RunResult& result) {
+  std::set<int64_t> told;
+  int64_t listed = 0;
+  for (const RunEvent& event : result.events.value_or(std::vector<RunEvent>())) {
+    if (event.kind != EventKind::nan) continue;
+    ++listed;
+    if (event.step) told.insert(*event.step);
+  }
+  const bool is_cut = counted_events(result, EventKind::nan) > listed;
+  const auto is_nan = [](const std::vector<double>& series, size_t i) {
+    return i < series.size() && std::isnan(series[i]);
+  };
+  std::vector<bool> entries(result.step_times.size());
+  for (size_t i = 0; i < entries.size(); ++i)
+    entries[i] = told.count(step_number(result, i)) > 0 ||
+                 (is_cut && (is_nan(result.loss_values, i) || is_nan(result.grad_norms, i)));
+  return entries;
+}
+
+void add_reported_skips(const RunResult& result, Losses& lost) {
+  std::map<int64_t, size_t> entries;
+  for (size_t i = 0; i < lost.size(); ++i) entries.emplace(step_number(result, i), i);
+  for (const RunEvent& event : result.events.value_or(std::vector<RunEvent>())) {
+    if (event.kind != EventKind::skipped_update || event.step.value_or(-1) < 0) continue;
+    const auto entry = entries.lower_bound(*event.step);
+    if (entry == entries.end()) continue;
+    const int64_t span = entry_span(result, entry->second);
+    const int64_t updates = std::llround(std::clamp(event.value.value_or(1), 1.0, static_cast<double>(span)));
+    int64_t& sum = lost[entry->second];
+    sum = std::min(sum + updates, span);
+  }
+}
+
+// The scale falls after an overflow. Some frameworks print it before the update, others after it, so that the fall may
+// be seen one entry before the skip that the log reports: both are one.
+void add_falls_of_scale(const RunResult& result, Losses& lost) {
+  if (!result.reported || !result.reported->loss_scale) return;
+  const Losses reported = lost;
+  const std::vector<double>& scale = *result.reported->loss_scale;
+  for (size_t i = 0; i + 1 < std::min(scale.size(), lost.size()); ++i)
+    if (scale[i + 1] < scale[i] && reported[i] + reported[i + 1] == 0) lost[i] = 1;
+}
+
+Losses placed_losses(const RunResult& result, const std::vector<bool>& nans) {
+  Losses lost(result.step_times.size());
+  add_reported_skips(result, lost);
+  add_falls_of_scale(result, lost);
+  for (size_t i = 0; i < lost.size(); ++i)
+    if (nans[i]) lost[i] = std::max<int64_t>(lost[i], 1);
+  return lost;
+}
+
+// fp16 starts at a scale of 2^32 and halves it at each overflow until the gradients fit; 16 halvings lead to 2^16,
+// where trainings run. The skips of this search follow each other from the first step on. bf16 needs no scale.
+size_t entries_of_scale_search(const RunResult& result, const Losses& lost) {
+  constexpr int64_t k_max_halvings = 16;
+  if (result.precision == Precision::bf16) return 0;
+  const auto end = std::find(lost.begin(), lost.end(), 0);
+  return std::accumulate(lost.begin(), end, int64_t{0}) <= k_max_halvings ? static_cast<size_t>(end - lost.begin()) : 0;
+}
+
+}  // namespace
+
+SkippedUpdates count_skipped_updates(const RunResult& result) {
+  const size_t entries = result.step_times.size();
+  const size_t warmup = std::min(entries, static_cast<size_t>(std::max<int64_t>(0, result.warmup.steps_excluded)));
+  const std::vector<bool> nans = nan_entries(result);
+  const Losses lost = placed_losses(result, nans);
+  const auto placed_from = [&](size_t first) {
+    return std::accumulate(lost.begin() + static_cast<std::ptrdiff_t>(first), lost.end(), int64_t{0});
+  };
+  const int64_t placed = placed_from(0);
+  SkippedUpdates skipped;
+  skipped.nan = std::count(nans.begin(), nans.end(), true);
+  skipped.steps = steps_between(result, 0, entries),
+  skipped.steps_after_warmup = steps_between(result, warmup, entries);
+  skipped.all = std::min(
+      std::max({result.skipped_updates.value_or(0), counted_events(result, EventKind::skipped_update), placed}),
+      skipped.steps);
+  const int64_t unplaced = std::max<int64_t>(0, skipped.all - placed);
+  const int64_t left_in_warmup =
+      std::max<int64_t>(0, steps_between(result, 0, warmup) - (placed - placed_from(warmup)));
+  skipped.after_warmup = placed_from(std::max(warmup, entries_of_scale_search(result, lost))) +
+                         std::max<int64_t>(0, unplaced - left_in_warmup);
+  return skipped;
+}
+
+std::optional<std::string> find_idle_optimizer(const RunResult& result) {
+  constexpr size_t k_enough = 5;  // one line of a warm-up may print zero
+  const std::vector<double>& rates = result.learning_rates;
+  if (rates.size() < k_enough || std::any_of(rates.begin(), rates.end(), [](double rate) { return rate != 0; }))
+    return std::nullopt;
+  return fmt::format("learning rate 0 at each of {} steps", rates.size());
+}
+
 namespace {
 
 void condemn(RunResult& result, FailureKind kind, std::string reason, RunStatus status = RunStatus::invalid) {

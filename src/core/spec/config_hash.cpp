@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/fnv1a.h"
+#include "base/checksum.h"
 #include "text/json_fields.h"
 
 namespace tprimat {

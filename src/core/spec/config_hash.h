@@ -5,7 +5,6 @@
 
 #include "spec/launcher_settings.h"
 #include "spec/names.h"
-#include "spec/platform_settings.h"
 #include "spec/train_spec.h"
 #include "text/fields.h"
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/check.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
@@ -61,21 +63,15 @@ LayerCost cost_of_layer(const CountedModel& counted) {
   return cost;
 }
 
-class Parts {
- public:
-  explicit Parts(FlopBreakdown& breakdown) : breakdown_(breakdown) {}
-  // `weights` multiply each token.
-  void add(FlopPart part, int64_t parameters, int64_t active, double forward) {
-    if (parameters == 0 && forward == 0) return;
-    breakdown_.parts.push_back({part, parameters, active, forward, 2 * forward});
-  }
-  void add_product(FlopPart part, int64_t parameters, int64_t active, int64_t weights) {
-    add(part, parameters, active, k_per_weight * static_cast<double>(weights));
-  }
+// Where the model has that part.
+void add_part(FlopBreakdown& breakdown, FlopPart part, int64_t parameters, int64_t active, double forward) {
+  if (parameters != 0 || forward != 0) breakdown.parts.push_back({part, parameters, active, forward, 2 * forward, 0});
+}
 
- private:
-  FlopBreakdown& breakdown_;
-};
+// `weights` multiply each token.
+void add_product(FlopBreakdown& breakdown, FlopPart part, int64_t parameters, int64_t active, int64_t weights) {
+  add_part(breakdown, part, parameters, active, k_per_weight * static_cast<double>(weights));
+}
 
 // A convolution over x, B and C with biases, a decay, a step and a skip per head, and the weights of a norm.
 int64_t plain_weights(const MambaMixers& mamba) {
@@ -83,13 +79,13 @@ int64_t plain_weights(const MambaMixers& mamba) {
          mamba.inner_width;
 }
 
-void add_mixers(Parts& parts, const CountedModel& counted, const BreakdownOptions& options) {
+void add_mixers(FlopBreakdown& breakdown, const CountedModel& counted, const BreakdownOptions& options) {
   if (!counted.mamba) return;
   const MambaMixers& mamba = *counted.mamba;
   const int64_t weights = mamba.layers * cost_of_layer(counted).mixer, plain = mamba.layers * plain_weights(mamba);
-  parts.add_product(FlopPart::mamba_projections, weights, weights, weights);
-  parts.add(FlopPart::mamba_scan, plain, plain,
-            static_cast<double>(mamba.layers) * mamba_scan_forward(mamba, options.causal));
+  add_product(breakdown, FlopPart::mamba_projections, weights, weights, weights);
+  add_part(breakdown, FlopPart::mamba_scan, plain, plain,
+           static_cast<double>(mamba.layers) * mamba_scan_forward(mamba, options.causal));
 }
 
 double core_forward(const CountedModel& counted, const BreakdownOptions& options, int64_t layers) {
@@ -106,12 +102,12 @@ int64_t active_expert_weights(const CountedModel& counted, const LayerCost& laye
   return counted.model.experts_per_token.value_or(1) * layer.expert + layer.shared;
 }
 
-void add_mlps(Parts& parts, const CountedModel& counted, const ParameterCount& count) {
+void add_mlps(FlopBreakdown& breakdown, const CountedModel& counted, const ParameterCount& count) {
   const ModelSpec& m = counted.model;
   const LayerCost layer = cost_of_layer(counted);
   if (!m.num_experts) {
     const int64_t weights = counted.mamba ? counted.layers_with_mlp() * layer.expert : count.mlp;
-    parts.add_product(FlopPart::mlp, weights, weights, counted.layers_with_mlp() * layer.expert);
+    add_product(breakdown, FlopPart::mlp, weights, weights, counted.layers_with_mlp() * layer.expert);
     return;
   }
   const int64_t sparse = counted.layers_with_mlp() - counted.dense_layers;
@@ -120,15 +116,16 @@ void add_mlps(Parts& parts, const CountedModel& counted, const ParameterCount& c
                                        : (count.mlp - m.num_layers * (*m.num_experts * layer.expert + layer.router)) /
                                              (m.num_layers * *m.num_experts);
   const int64_t dense = counted.dense_layers * layer.dense;
-  parts.add_product(FlopPart::mlp, dense, dense, dense);
-  parts.add_product(FlopPart::experts, sparse * (*m.num_experts * (layer.expert + biases) + layer.shared),
-                    active + sparse * *m.experts_per_token * biases, active);
-  parts.add_product(FlopPart::router, sparse * layer.router, sparse * layer.router, sparse * layer.router);
+  add_product(breakdown, FlopPart::mlp, dense, dense, dense);
+  add_product(breakdown, FlopPart::experts, sparse * (*m.num_experts * (layer.expert + biases) + layer.shared),
+              active + sparse * *m.experts_per_token * biases, active);
+  add_product(breakdown, FlopPart::router, sparse * layer.router, sparse * layer.router, sparse * layer.router);
 }
 
 // Each is one more block of the last kind (of a hybrid: attention and experts) with a product that joins two streams,
 // and reads the model's own head.
-void add_prediction(Parts& parts, const CountedModel& counted, const BreakdownOptions& options, int64_t vocabulary) {
+void add_prediction(FlopBreakdown& breakdown, const CountedModel& counted, const BreakdownOptions& options,
+                    int64_t vocabulary) {
   const int64_t count = counted.prediction_layers;
   if (count == 0) return;
   const LayerCost layer = cost_of_layer(counted);
@@ -140,7 +137,14 @@ void add_prediction(Parts& parts, const CountedModel& counted, const BreakdownOp
   const double forward = k_per_weight * static_cast<double>(weights + vocabulary * m.hidden_size) * count +
                          core_forward(counted, options, count);
   const int64_t blocks = counted.shared_prediction ? 1 : count;
-  parts.add(FlopPart::prediction, blocks * all, blocks * weights, forward);
+  add_part(breakdown, FlopPart::prediction, blocks * all, blocks * weights, forward);
+}
+
+template <class Figure>
+auto sum_of(const std::vector<PartCost>& parts, Figure figure) {
+  std::decay_t<std::invoke_result_t<Figure, PartCost>> sum = 0;
+  for (const PartCost& each : parts) sum += std::invoke(figure, each);
+  return sum;
 }
 
 std::string breakdown_id(const BreakdownOptions& options) {
@@ -149,34 +153,55 @@ std::string breakdown_id(const BreakdownOptions& options) {
   return fmt::format("{}+pad{}x{}", id, k_vocabulary_divisor, options.tensor_parallel);
 }
 
+std::string format_whole(int64_t value) { return group_thousands(std::to_string(value)); }
+
+std::string format_flops(double flops) { return format_si(flops, "FLOP"); }
+
+void add_fp8(FlopReport& report, const FlopBreakdown& breakdown) {
+  if (report.precision != Precision::fp8) return;
+  report.fp8_share = fp8_share(breakdown);
+  report.fp8_mfu_bound = 1 / (*report.fp8_share + 2 * (1 - *report.fp8_share));
+}
+
+std::string render_parts(const FlopReport& report) {
+  TextTable table{{"part", "parameters", "active", "forward/token", "backward/token", "share"}, {}, {1, 2, 3, 4, 5}};
+  double forward = 0, backward = 0;
+  for (const PartCost& each : report.parts) {
+    forward += each.forward, backward += each.backward;
+    table.rows.push_back({std::string(enum_name(each.part)), format_whole(each.parameters),
+                          format_whole(each.active_parameters), format_flops(each.forward), format_flops(each.backward),
+                          format_percent(each.share)});
+  }
+  table.rows.push_back({"all", format_whole(report.parameters), format_whole(report.active_parameters),
+                        format_flops(forward), format_flops(backward), format_percent(1)});
+  return render_text(table);
+}
+
+std::string render_formulas(const FlopReport& report) {
+  TextTable table{{"formula", "model FLOPs/token"}, {}, {1}};
+  for (const auto& [formula, flops] : report.flops_per_token) table.rows.push_back({formula, format_flops(flops)});
+  return render_text(table);
+}
+
+std::string render_recompute(const FlopReport& report) {
+  if (report.recompute == Recompute::none) return "HFU / MFU: 1 (nothing is recomputed)\n";
+  std::string text = fmt::format("HFU / MFU: {:.4f} ({} recomputation", report.hfu_factor, enum_name(report.recompute));
+  if (report.recompute == Recompute::selective)
+    text += fmt::format("); {:.4f} as arXiv 2205.05198 counts it", report.hfu_factor_2205);
+  else
+    text += ")";
+  return text + "\n";
+}
+
 }  // namespace
 
-int64_t FlopBreakdown::parameters() const {
-  int64_t sum = 0;
-  for (const PartCost& each : parts) sum += each.parameters;
-  return sum;
-}
-
-int64_t FlopBreakdown::active_parameters() const {
-  int64_t sum = 0;
-  for (const PartCost& each : parts) sum += each.active_parameters;
-  return sum;
-}
-
-double FlopBreakdown::forward() const {
-  double sum = 0;
-  for (const PartCost& each : parts) sum += each.forward;
-  return sum;
-}
-
-double FlopBreakdown::total() const {
-  double sum = 0;
-  for (const PartCost& each : parts) sum += each.total();
-  return sum;
-}
+int64_t FlopBreakdown::parameters() const { return sum_of(parts, &PartCost::parameters); }
+int64_t FlopBreakdown::active_parameters() const { return sum_of(parts, &PartCost::active_parameters); }
+double FlopBreakdown::forward() const { return sum_of(parts, &PartCost::forward); }
+double FlopBreakdown::total() const { return sum_of(parts, &PartCost::total); }
 
 const PartCost* FlopBreakdown::find(FlopPart part) const {
-  const auto found = std::find_if(parts.begin(), parts.end(), [&](const PartCost& each) { return each.part == part; });
+  const auto found = std::ranges::find(parts, part, &PartCost::part);
   return found == parts.end() ? nullptr : &*found;
 }
 
@@ -200,15 +225,14 @@ FlopBreakdown break_down(const CountedModel& counted, const BreakdownOptions& op
   const int64_t projections = plain ? count.attention : attention * layer.projections;
   const int64_t norms =
       (counted.mamba ? (m.num_layers + 1) * m.hidden_size : count.norms) + attention * layer.latent_norms;
-  Parts parts(breakdown);
-  parts.add(FlopPart::embedding, count.embedding, count.embedding, 0);
-  parts.add_product(FlopPart::attention_projections, projections, projections, attention * layer.projections);
-  parts.add(FlopPart::attention_core, 0, 0, core_forward(counted, options, attention));
-  add_mixers(parts, counted, options);
-  add_mlps(parts, counted, count);
-  parts.add(FlopPart::norms, norms, norms, 0);
-  parts.add_product(FlopPart::head, count.head, count.head, table);
-  add_prediction(parts, counted, options, m.vocab_size);
+  add_part(breakdown, FlopPart::embedding, count.embedding, count.embedding, 0);
+  add_product(breakdown, FlopPart::attention_projections, projections, projections, attention * layer.projections);
+  add_part(breakdown, FlopPart::attention_core, 0, 0, core_forward(counted, options, attention));
+  add_mixers(breakdown, counted, options);
+  add_mlps(breakdown, counted, count);
+  add_part(breakdown, FlopPart::norms, norms, norms, 0);
+  add_product(breakdown, FlopPart::head, count.head, count.head, table);
+  add_prediction(breakdown, counted, options, m.vocab_size);
   return breakdown;
 }
 
@@ -242,6 +266,47 @@ double fp8_share(const FlopBreakdown& breakdown) {
         each.part == FlopPart::mlp || each.part == FlopPart::experts)
       fp8 += each.total();
   return fp8 / breakdown.total();
+}
+
+FlopReport make_flop_report(const CountedModel& counted, const FlopRequest& request) {
+  BreakdownOptions options{request.sequence_length, true, request.tensor_parallel};
+  const FlopBreakdown causal = break_down(counted, options);
+  options.causal = false;
+  const FlopBreakdown full = break_down(counted, options);
+  FlopReport report;
+  report.model = counted.model.name;
+  report.name = counted.model.full_name;
+  if (!counted.source.empty()) report.source = counted.source;
+  report.sequence_length = options.sequence_length;
+  report.vocabulary = causal.vocabulary;
+  report.formula = causal.formula;
+  report.precision = request.precision;
+  report.recompute = request.recompute;
+  report.parts = causal.parts;
+  for (PartCost& each : report.parts) each.share = each.total() / causal.total();
+  report.parameters = causal.parameters();
+  report.active_parameters = causal.active_parameters();
+  report.flops_per_token = {{causal.formula, causal.total()},
+                            {full.formula, full.total()},
+                            {formula_id(FlopFormula::six_n), 6.0 * static_cast<double>(causal.parameters())}};
+  report.hfu_factor = hardware_flops(causal, request.recompute) / causal.total();
+  report.hfu_factor_2205 = hardware_flops_2205(full, request.recompute) / full.total();
+  add_fp8(report, causal);
+  return report;
+}
+
+std::string render_flop_report(const FlopReport& report) {
+  std::string text =
+      fmt::format("{} ({}), SL {}, vocabulary {}, {}, counted by {}\n\n{}\n{}\n{}", report.name, report.model,
+                  report.sequence_length, report.vocabulary, enum_name(report.precision), report.formula,
+                  render_parts(report), render_formulas(report), render_recompute(report));
+  if (report.fp8_share)
+    text += fmt::format(
+        "FP8: {} of the FLOPs are in products that run in FP8; MFU is over the FP8 peak and at most {} where BF16 runs "
+        "at half of it\n",
+        format_percent(*report.fp8_share), format_percent(*report.fp8_mfu_bound));
+  if (report.source) text += fmt::format("shape: {}\n", *report.source);
+  return text;
 }
 
 }  // namespace tprimat

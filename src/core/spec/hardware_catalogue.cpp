@@ -17,11 +17,10 @@ constexpr double k_giga = 1e9;
 std::map<Precision, double> parse_rates(std::string_view text) {
   std::map<Precision, double> rates;
   for (const std::string& word : split_words(text, ' ')) {
-    const size_t equals = word.find('=');
-    CHECK(equals != std::string::npos);
-    const auto precision = parse_enum<Precision>(std::string_view(word).substr(0, equals));
+    const auto [name, value] = split_setting(word);
+    const auto precision = parse_enum<Precision>(name);
     CHECK(precision.has_value());
-    rates[*precision] = parse_figure(word.substr(equals + 1)) * k_tera;
+    rates[*precision] = parse_figure(value) * k_tera;
   }
   return rates;
 }
@@ -49,39 +48,18 @@ HardwareSpec parse_hardware(const TsvRow& row) {
   return part;
 }
 
-struct HardwareCatalogue {
-  std::vector<HardwareSpec> parts;
-  std::map<std::string, size_t> index_of_name;  // folded name
-};
-
-HardwareCatalogue load_hardware() {
-  HardwareCatalogue catalogue;
-  for (const TsvRow& row : parse_tsv_rows(embedded::hardware_tsv)) {
-    const HardwareSpec& part = catalogue.parts.emplace_back(parse_hardware(row));
-    std::vector<std::string> names = part.device_names;
-    names.push_back(part.id);
-    names.push_back(part.display_name);
-    for (const std::string& name : names) {
-      const size_t index = catalogue.parts.size() - 1;
-      CHECK(catalogue.index_of_name.try_emplace(fold_name(name), index).first->second == index);
-    }
-  }
-  return catalogue;
-}
-
-const HardwareCatalogue& loaded_hardware() {
-  static const HardwareCatalogue loaded = load_hardware();
+const NamedRows<HardwareSpec>& loaded_hardware() {
+  static const NamedRows<HardwareSpec> loaded(embedded::hardware_tsv, parse_hardware, "id", "names");
   return loaded;
 }
 
 }  // namespace
 
-const std::vector<HardwareSpec>& hardware_catalogue() { return loaded_hardware().parts; }
+const std::vector<HardwareSpec>& hardware_catalogue() { return loaded_hardware().rows(); }
 
 std::optional<HardwareSpec> find_hardware(std::string_view device_name) {
-  const auto found = loaded_hardware().index_of_name.find(fold_name(device_name));
-  if (found == loaded_hardware().index_of_name.end()) return std::nullopt;
-  return loaded_hardware().parts[found->second];
+  const HardwareSpec* found = loaded_hardware().find(device_name);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace tprimat

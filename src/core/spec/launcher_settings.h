@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,10 +14,6 @@ namespace tprimat {
 
 // What starts the ranks of a training.
 enum class Launcher { local, mpi, slurm, docker };
-constexpr auto enum_table(Launcher) {
-  return std::to_array<std::pair<Launcher, std::string_view>>(
-      {{Launcher::local, "local"}, {Launcher::mpi, "mpi"}, {Launcher::slurm, "slurm"}, {Launcher::docker, "docker"}});
-}
 
 // How a job comes to Slurm; automatic: srun inside an allocation, else sbatch.
 enum class SlurmStart { automatic, srun, sbatch };
@@ -27,10 +24,6 @@ constexpr auto enum_table(SlurmStart) {
 
 // What numbers the ranks of an MPI program under Slurm.
 enum class SlurmMpi { pmix, pmi2, mpirun };
-constexpr auto enum_table(SlurmMpi) {
-  return std::to_array<std::pair<SlurmMpi, std::string_view>>(
-      {{SlurmMpi::pmix, "pmix"}, {SlurmMpi::pmi2, "pmi2"}, {SlurmMpi::mpirun, "mpirun"}});
-}
 
 // The words in which Slurm is asked for GPUs.
 enum class SlurmGpus { gres, gpus_per_node, none };
@@ -40,10 +33,6 @@ constexpr auto enum_table(SlurmGpus) {
 }
 
 enum class ContainerProgram { docker, podman };
-constexpr auto enum_table(ContainerProgram) {
-  return std::to_array<std::pair<ContainerProgram, std::string_view>>(
-      {{ContainerProgram::docker, "docker"}, {ContainerProgram::podman, "podman"}});
-}
 
 struct MpiSettings {
   std::string hostfile;
@@ -127,6 +116,32 @@ struct LauncherSettings {
   bool in_container() const {
     return launcher == Launcher::docker || (launcher == Launcher::slurm && !slurm.container_image.empty());
   }
+};
+
+// What tunes one platform and changes no result of the training but its rounding. What is absent is left to the
+// framework's own default, and nothing is said to it.
+struct PlatformSettings {
+  std::optional<bool> fp8_hybrid, fp8_param, flash_attention;
+  std::optional<std::string> visible_devices, cuda_alloc_conf, nccl_debug;
+  std::optional<int64_t> cuda_device_max_connections;
+  std::optional<bool> hsa_no_scratch_reclaim, hsa_enable_sdma;
+  std::map<std::string, std::string> environment;
+
+  static constexpr auto fields() {
+    using P = PlatformSettings;
+    return field_list(
+        field("fp8_hybrid", &P::fp8_hybrid, "with fp8: E4M3 forward, E5M2 for gradients"),
+        field("fp8_param", &P::fp8_param, "with fp8: the weights are kept in fp8 too"),
+        field("flash_attention", &P::flash_attention, "fused attention; false: step by step"),
+        field("visible_devices", &P::visible_devices, "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES"),
+        field("cuda_alloc_conf", &P::cuda_alloc_conf, "PYTORCH_CUDA_ALLOC_CONF, PYTORCH_HIP_ALLOC_CONF"),
+        field("nccl_debug", &P::nccl_debug, "NCCL_DEBUG, of RCCL too"),
+        field("cuda_device_max_connections", &P::cuda_device_max_connections, "CUDA_DEVICE_MAX_CONNECTIONS"),
+        field("hsa_no_scratch_reclaim", &P::hsa_no_scratch_reclaim, "HSA_NO_SCRATCH_RECLAIM"),
+        field("hsa_enable_sdma", &P::hsa_enable_sdma, "HSA_ENABLE_SDMA"),
+        field("environment", &P::environment, "further environment variables of every rank"));
+  }
+  bool operator==(const PlatformSettings&) const = default;
 };
 
 }  // namespace tprimat

@@ -1,10 +1,8 @@
 #include "spec/model_catalogue.h"
 
-#include <algorithm>
 #include <map>
 
 #include "base/check.h"
-#include "spec/model_row.h"
 #include "spec/tsv_rows.h"
 
 namespace tprimat {
@@ -16,69 +14,34 @@ namespace {
 
 int64_t parse_count(std::string_view text) { return static_cast<int64_t>(parse_figure(text)); }
 
-void apply_figure(ModelSpec& model, std::string_view name, double value) {
-  const auto whole = static_cast<int64_t>(value);
-  if (name == "theta") {
-    model.rope_theta = value;
-  } else if (name == "eps") {
-    model.norm_eps = value;
-  } else if (name == "window") {
-    model.sliding_window = whole;
-  } else if (name == "experts") {
-    model.num_experts = whole;
-  } else {
-    CHECK(name == "top");
-    model.experts_per_token = whole;
-  }
-}
+using SetTrait = void (*)(ModelSpec& model, double value);
+const std::map<std::string_view, SetTrait> k_traits = {
+    {"tied", [](ModelSpec& model, double) { model.tied_embeddings = true; }},
+    {"qkv_bias", [](ModelSpec& model, double) { model.qkv_bias = true; }},
+    {"linear_bias", [](ModelSpec& model, double) { model.linear_bias = true; }},
+    {"qk_norm", [](ModelSpec& model, double) { model.qk_norm = true; }},
+    {"layer_norm", [](ModelSpec& model, double) { model.norm = NormKind::layer; }},
+    {"gelu", [](ModelSpec& model, double) { model.mlp = MlpKind::gelu; }},
+    {"learned_positions", [](ModelSpec& model, double) { model.position = PositionKind::learned; }},
+    {"theta", [](ModelSpec& model, double value) { model.rope_theta = value; }},
+    {"eps", [](ModelSpec& model, double value) { model.norm_eps = value; }},
+    {"window", [](ModelSpec& model, double value) { model.sliding_window = static_cast<int64_t>(value); }},
+    {"experts", [](ModelSpec& model, double value) { model.num_experts = static_cast<int64_t>(value); }},
+    {"top", [](ModelSpec& model, double value) { model.experts_per_token = static_cast<int64_t>(value); }}};
 
-void apply_trait(ModelSpec& model, const std::string& trait) {
-  if (const size_t equals = trait.find('='); equals != std::string::npos)
-    return apply_figure(model, trait.substr(0, equals), parse_figure(trait.substr(equals + 1)));
-  if (trait == "tied") {
-    model.tied_embeddings = true;
-  } else if (trait == "qkv_bias") {
-    model.qkv_bias = true;
-  } else if (trait == "linear_bias") {
-    model.linear_bias = true;
-  } else if (trait == "qk_norm") {
-    model.qk_norm = true;
-  } else if (trait == "layer_norm") {
-    model.norm = NormKind::layer;
-  } else if (trait == "gelu") {
-    model.mlp = MlpKind::gelu;
-  } else {
-    CHECK(trait == "learned_positions");
-    model.position = PositionKind::learned;
-  }
+void apply_trait(ModelSpec& model, std::string_view trait) {
+  const auto [name, value] = split_setting(trait);
+  const auto found = k_traits.find(name);
+  CHECK(found != k_traits.end());
+  found->second(model, value.empty() ? 0 : parse_figure(value));
 }
 
 KnownModel parse_model(const TsvRow& row) {
   return {parse_model_row(row), parse_count(row.at("parameters")), row.at("source")};
 }
 
-struct ModelCatalogue {
-  std::vector<KnownModel> models;
-  std::map<std::string, size_t> index_of_name;  // folded name
-};
-
-ModelCatalogue load_models() {
-  ModelCatalogue catalogue;
-  for (const TsvRow& row : parse_tsv_rows(embedded::models_tsv)) {
-    const KnownModel& known = catalogue.models.emplace_back(parse_model(row));
-    std::vector<std::string> names = split_words(row.at("aliases"), '|');
-    names.push_back(known.spec.name);
-    names.push_back(known.spec.full_name);
-    for (const std::string& name : names) {
-      const size_t index = catalogue.models.size() - 1;
-      CHECK(catalogue.index_of_name.try_emplace(fold_name(name), index).first->second == index);
-    }
-  }
-  return catalogue;
-}
-
-const ModelCatalogue& loaded_models() {
-  static const ModelCatalogue loaded = load_models();
+const NamedRows<KnownModel>& loaded_models() {
+  static const NamedRows<KnownModel> loaded(embedded::models_tsv, parse_model, "key", "aliases");
   return loaded;
 }
 
@@ -110,14 +73,13 @@ ModelSpec parse_model_row(const TsvRow& row) {
   return model;
 }
 
-const std::vector<KnownModel>& model_catalogue() { return loaded_models().models; }
+const std::vector<KnownModel>& model_catalogue() { return loaded_models().rows(); }
 
 std::optional<ModelSpec> find_model(std::string_view name) {
   if (const size_t slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
   std::string folded = fold_name(name);
   do {
-    const auto found = loaded_models().index_of_name.find(folded);
-    if (found != loaded_models().index_of_name.end()) return loaded_models().models[found->second].spec;
+    if (const KnownModel* found = loaded_models().find(folded)) return found->spec;
   } while (strip_variant(folded));
   return std::nullopt;
 }

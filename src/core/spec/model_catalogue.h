@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "spec/model_spec.h"
+#include "spec/tsv_rows.h"
 
 namespace tprimat {
 
@@ -18,5 +19,8 @@ const std::vector<KnownModel>& model_catalogue();
 
 // Finds a shape by any usual spelling: "Llama 3.1 8B", "llama3.1_8b", "meta-llama/Llama-3.1-8B", "gpt2".
 std::optional<ModelSpec> find_model(std::string_view name);
+
+// The shape that a row of our own model tables states (columns of models.tsv). A malformed row is a bug (CHECK).
+ModelSpec parse_model_row(const TsvRow& row);
 
 }  // namespace tprimat

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "spec/findings.h"
+#include "base/error.h"
 
 namespace tprimat {
 namespace {

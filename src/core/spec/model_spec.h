@@ -12,24 +12,10 @@
 namespace tprimat {
 
 enum class NormKind { rms, layer };
-constexpr auto enum_table(NormKind) {
-  return std::to_array<std::pair<NormKind, std::string_view>>({{NormKind::rms, "rms"}, {NormKind::layer, "layer"}});
-}
 enum class MlpKind { swiglu, gelu };
-constexpr auto enum_table(MlpKind) {
-  return std::to_array<std::pair<MlpKind, std::string_view>>({{MlpKind::swiglu, "swiglu"}, {MlpKind::gelu, "gelu"}});
-}
 enum class PositionKind { rope, learned };
-constexpr auto enum_table(PositionKind) {
-  return std::to_array<std::pair<PositionKind, std::string_view>>(
-      {{PositionKind::rope, "rope"}, {PositionKind::learned, "learned"}});
-}
 
 enum class RopeScalingKind { linear, llama3, yarn };
-constexpr auto enum_table(RopeScalingKind) {
-  return std::to_array<std::pair<RopeScalingKind, std::string_view>>(
-      {{RopeScalingKind::linear, "linear"}, {RopeScalingKind::llama3, "llama3"}, {RopeScalingKind::yarn, "yarn"}});
-}
 
 // How rotary frequencies are stretched for sequences longer than those of the first training (the `rope_scaling` of
 // Hugging Face's config.json; the formulas stand in ops/rope.h).

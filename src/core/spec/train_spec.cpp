@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "base/check.h"
-#include "spec/findings.h"
+#include "base/error.h"
 #include "text/json_fields.h"
 
 namespace tprimat {

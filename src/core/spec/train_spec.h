@@ -12,16 +12,8 @@
 namespace tprimat {
 
 enum class ScheduleKind { constant, linear, cosine };
-constexpr auto enum_table(ScheduleKind) {
-  return std::to_array<std::pair<ScheduleKind, std::string_view>>(
-      {{ScheduleKind::constant, "constant"}, {ScheduleKind::linear, "linear"}, {ScheduleKind::cosine, "cosine"}});
-}
 
 enum class MomentFormat { fp32, bf16 };
-constexpr auto enum_table(MomentFormat) {
-  return std::to_array<std::pair<MomentFormat, std::string_view>>(
-      {{MomentFormat::fp32, "fp32"}, {MomentFormat::bf16, "bf16"}});
-}
 
 struct OptimizerSpec {
   std::string type = "adamw";  // decoupled decay; "adam" in a config means the same, as in Megatron
@@ -103,10 +95,6 @@ struct DataSpec {
 };
 
 enum class Recompute { none, selective, full };
-constexpr auto enum_table(Recompute) {
-  return std::to_array<std::pair<Recompute, std::string_view>>(
-      {{Recompute::none, "none"}, {Recompute::selective, "selective"}, {Recompute::full, "full"}});
-}
 
 // Dynamic scaling of the loss for fp16 (Micikevicius et al., arXiv 1710.03740; names as in Megatron-LM): an overflow
 // halves the scale and skips the update, `window` steps without one double it.
@@ -124,10 +112,6 @@ struct LossScaleSpec {
 };
 
 enum class OnAnomaly { stop, skip, record };
-constexpr auto enum_table(OnAnomaly) {
-  return std::to_array<std::pair<OnAnomaly, std::string_view>>(
-      {{OnAnomaly::stop, "stop"}, {OnAnomaly::skip, "skip"}, {OnAnomaly::record, "record"}});
-}
 
 // What happens when a step goes wrong.
 struct AnomalySpec {
@@ -239,5 +223,11 @@ Json train_spec_to_json(const TrainSpec& spec);
 TrainSpec train_spec_from_json(const Json& json, const std::string& where);  // throws Error
 // One problem for each key that a specification does not have: a misspelt one would leave its default in force.
 std::vector<Problem> find_unknown_train_spec_keys(const Json& json, const std::string& where);
+
+// Where a rank stands in a layout. Order as in Megatron-LM ("tp-cp-ep-dp-pp"): tensor-parallel ranks are neighbours,
+// then context, then data, then pipeline:  rank = tp + TP·(cp + CP·(dp + DP·pp)).
+struct RankPlace {
+  int tensor = 0, context = 0, data = 0, pipeline = 0;
+};
 
 }  // namespace tprimat

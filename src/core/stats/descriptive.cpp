@@ -7,6 +7,15 @@
 #include "base/check.h"
 
 namespace tprimat {
+namespace {
+
+double autocovariance(std::span<const double> values, double centre, size_t lag) {
+  double sum = 0;
+  for (size_t i = 0; i + lag < values.size(); ++i) sum += (values[i] - centre) * (values[i + lag] - centre);
+  return sum / static_cast<double>(values.size());
+}
+
+}  // namespace
 
 double mean(std::span<const double> values) {
   CHECK(!values.empty());
@@ -36,16 +45,6 @@ double stddev(std::span<const double> values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-double geometric_mean(std::span<const double> values) {
-  CHECK(!values.empty());
-  double sum = 0;
-  for (const double value : values) {
-    CHECK(value > 0);
-    sum += std::log(value);
-  }
-  return std::exp(sum / static_cast<double>(values.size()));
-}
-
 double median_absolute_deviation(std::span<const double> values) {
   const double centre = median(values);
   std::vector<double> deviations;
@@ -62,6 +61,46 @@ std::vector<size_t> find_outliers(std::span<const double> values, double thresho
   for (size_t i = 0; i < values.size(); ++i)
     if (std::fabs(values[i] - centre) > threshold * scale) found.push_back(i);
   return found;
+}
+
+double autocorrelation(std::span<const double> values, size_t lag) {
+  if (lag >= values.size()) return 0;
+  const double centre = mean(values);
+  const double variance = autocovariance(values, centre, 0);
+  return variance > 0 ? autocovariance(values, centre, lag) / variance : 0;
+}
+
+double first_order_memory(std::span<const double> values) {
+  if (values.size() < 5) return 0;
+  const double n = static_cast<double>(values.size());
+  return std::clamp((n * autocorrelation(values, 1) + 1) / (n - 3), 0.0, 0.97);
+}
+
+std::vector<double> ranks_of(std::span<const double> values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (size_t first = 0; first < order.size();) {
+    size_t end = first;
+    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    for (size_t i = first; i < end; ++i) ranks[order[i]] = (static_cast<double>(first + end) + 1) / 2;
+    first = end;
+  }
+  return ranks;
+}
+
+double spearman(std::span<const double> left, std::span<const double> right) {
+  CHECK(left.size() == right.size());
+  if (left.empty()) return 0;
+  const std::vector<double> a = ranks_of(left), b = ranks_of(right);
+  const double middle = mean(a);  // of both
+  double together = 0, of_a = 0, of_b = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    together += (a[i] - middle) * (b[i] - middle);
+    of_a += (a[i] - middle) * (a[i] - middle), of_b += (b[i] - middle) * (b[i] - middle);
+  }
+  return of_a > 0 && of_b > 0 ? together / std::sqrt(of_a * of_b) : 0;
 }
 
 }  // namespace tprimat

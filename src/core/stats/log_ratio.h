@@ -1,10 +1,8 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
-#include <string_view>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "stats/mean_estimate.h"
@@ -14,10 +12,6 @@ namespace tprimat {
 // Where the spread between runs comes from: measured where both sides have several runs; a side with one run borrows it
 // from a side with three or more; else a spread is assumed for each single run, and said so.
 enum class RunSpread { measured, borrowed, assumed };
-constexpr auto enum_table(RunSpread) {
-  return std::to_array<std::pair<RunSpread, std::string_view>>(
-      {{RunSpread::measured, "measured"}, {RunSpread::borrowed, "borrowed"}, {RunSpread::assumed, "assumed"}});
-}
 
 // One side of a ratio, in relative terms: the variance of one run's mean and of the mean over its runs.
 struct RatioSide {
@@ -52,5 +46,10 @@ struct RunPlan {
   size_t most = 50;            // nothing where more would be needed: the ratio is about the margin
 };
 std::optional<size_t> more_runs_to_settle(const LogRatio& ratio, const RunPlan& plan);
+
+// Adjusted p-values in the same order: those at most q are the discoveries of which on average no more than the share q
+// is false, however the tests depend on each other (Benjamini and Yekutieli, Annals of Statistics 29, 2001):
+// p(i)·m·(1 + 1/2 + ... + 1/m)/i, made monotone from the largest down, at most 1.
+std::vector<double> adjust_p_values(std::span<const double> p_values);
 
 }  // namespace tprimat

@@ -5,7 +5,6 @@
 #include <numbers>
 #include <vector>
 
-#include "stats/autocorrelation.h"
 #include "stats/descriptive.h"
 #include "stats/distribution.h"
 
@@ -57,6 +56,12 @@ double share_of_spectrum(double memory, size_t j, double n) {
   return (1 - memory) * (1 - memory) / (1 + memory * memory - 2 * memory * cosine);
 }
 
+Bounded logarithm(const Bounded& x) {
+  return {std::log(x.value), {std::log(x.interval.low), std::log(x.interval.high)}};
+}
+
+bool is_positive(const Bounded& x) { return x.interval.low > 0 && x.value > 0 && x.interval.high > 0; }
+
 }  // namespace
 
 std::optional<MeanEstimate> estimate_mean(std::span<const double> values) {
@@ -86,6 +91,18 @@ Interval positive_interval(const MeanEstimate& estimate, double confidence) {
   const Interval logs = student_interval(
       {0, estimate.variance / (estimate.value * estimate.value), estimate.degrees_of_freedom}, confidence);
   return {estimate.value * std::exp(logs.low), estimate.value * std::exp(logs.high)};
+}
+
+Interval difference_interval(const Bounded& a, const Bounded& b) {
+  const double difference = a.value - b.value;
+  return {difference - std::hypot(a.value - a.interval.low, b.interval.high - b.value),
+          difference + std::hypot(a.interval.high - a.value, b.value - b.interval.low)};
+}
+
+std::optional<Interval> ratio_interval(const Bounded& a, const Bounded& b) {
+  if (!is_positive(a) || !is_positive(b)) return std::nullopt;
+  const Interval logs = difference_interval(logarithm(a), logarithm(b));
+  return Interval{std::exp(logs.low), std::exp(logs.high)};
 }
 
 }  // namespace tprimat

@@ -37,4 +37,17 @@ Interval student_interval(const MeanEstimate& estimate, double confidence = 0.95
 // The same of the logarithm, for a mean that is positive as times are: by how much a factor it may be off.
 Interval positive_interval(const MeanEstimate& estimate, double confidence = 0.95);
 
+// A value with its interval.
+struct Bounded {
+  double value = 0;
+  Interval interval;
+};
+
+// Interval of a - b for two independent estimates, from their own intervals alone: the square-and-add rule of Zou and
+// Donner (Statistics in Medicine 27, 2008), which keeps intervals that are not symmetric.
+Interval difference_interval(const Bounded& a, const Bounded& b);
+
+// Interval of a / b by the same rule on logarithms. Nothing unless all figures are positive.
+std::optional<Interval> ratio_interval(const Bounded& a, const Bounded& b);
+
 }  // namespace tprimat

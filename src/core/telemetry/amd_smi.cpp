@@ -1,31 +1,26 @@
-#include "telemetry/amd_smi.h"
+#include "telemetry/amd_smi_functions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <mutex>
 #include <utility>
 
-#include "base/clock.h"
-#include "telemetry/amd_smi_functions.h"
-#include "telemetry/library_call.h"
-#include "telemetry/plausible.h"
+#include "telemetry/gpu_libraries.h"
 #include "telemetry/small_files.h"
+#include "telemetry/vendor_library.h"
+#include "text/words.h"
 
 namespace tprimat {
 namespace {
 
 constexpr uint32_t k_max_handles = 256;  // a larger count is a broken library's
 constexpr uint32_t k_partition_text_size = 64;
+constexpr std::string_view k_not_told = "not supported by this device";
 
 using amd_smi::Handle;
-
-std::optional<int64_t> parse_process_number(const std::string& name) {
-  if (name.empty() || name.size() > 12 || name.find_first_not_of("0123456789") != std::string::npos)
-    return std::nullopt;
-  return std::stoll(name);
-}
 
 // `list(&count, nullptr)` tells how many there are, and a second call with an array of that size lists them.
 template <class List>
@@ -39,27 +34,20 @@ std::vector<Handle> list_handles(List&& list) {
   return handles;
 }
 
-std::vector<Handle> list_gpus(const amd_smi::Functions& call) {
-  std::vector<Handle> gpus;
-  if (call.sockets == nullptr || call.processors == nullptr) return gpus;
-  for (const Handle socket : list_handles(call.sockets))
-    for (const Handle processor :
-         list_handles([&](uint32_t* count, Handle* handles) { return call.processors(socket, count, handles); })) {
-      int type = amd_smi::k_processor_gpu;
-      if (call.processor_type != nullptr && call.processor_type(processor, &type) != 0) continue;
-      if (type == amd_smi::k_processor_gpu) gpus.push_back(processor);
-    }
-  return gpus;
-}
-
-class AmdSmi : public GpuLibrary {
+class AmdSmi : public VendorLibrary<amd_smi::Functions<SharedLibrary>, amd_smi::describe_status> {
  public:
-  AmdSmi(SharedLibrary library, const amd_smi::Functions& functions, const amd_smi::Version& version)
-      : library_(std::move(library)), call_(functions), version_(version), gpus_(list_gpus(functions)) {}
-  AmdSmi(const AmdSmi&) = delete;
-  AmdSmi& operator=(const AmdSmi&) = delete;
-  ~AmdSmi() override {
-    if (call_.shutdown != nullptr) call_.shutdown();
+  using VendorLibrary::VendorLibrary;
+
+  std::string start() {
+    if (call_.init == nullptr || call_.version == nullptr) return "lacks amdsmi_init or amdsmi_get_lib_version";
+    std::string refusal = start_library(amd_smi::k_init_gpus);
+    if (!refusal.empty()) return refusal;
+    const bool told = call_.version(&version_) == 0;
+    if (!told || version_.first < amd_smi::k_oldest_known || version_.first > amd_smi::k_newest_known)
+      return fmt::format("is of version {}; versions {} to {} are known", version_.first, amd_smi::k_oldest_known,
+                         amd_smi::k_newest_known);
+    list_gpus();
+    return "";
   }
 
   std::string name() const override { return "amd_smi"; }
@@ -72,13 +60,11 @@ class AmdSmi : public GpuLibrary {
 
   std::vector<GpuFacts> devices() const override {
     std::vector<GpuFacts> facts;
-    FaultLog ignored;
-    const LibraryCaller caller{ignored, amd_smi::describe_status};
     for (const Handle gpu : gpus_) {
       GpuFacts each{Platform::amd, static_cast<int64_t>(facts.size()), {}, {}, {}, {}};
       each.name = ask_text(call_.asic, gpu).value_or("unknown AMD device");
-      each.memory_bytes = caller.ask_scaled<uint64_t>("memory", 1.0, call_.memory_total, gpu, amd_smi::k_memory_vram);
-      if (const auto cap = caller.ask<amd_smi::PowerCap>("limit", call_.power_cap, gpu, 0U);
+      each.memory_bytes = caller().scaled("memory", 1.0, call_.memory_total, gpu, amd_smi::k_memory_vram);
+      if (const auto cap = caller().value("limit", call_.power_cap, gpu, 0U);
           cap && cap->now > 0 && amd_smi::is_told(cap->now))
         each.power_limit_watts = static_cast<double>(cap->now) * 1e-6;
       facts.push_back(plausible_facts(std::move(each)));
@@ -87,55 +73,61 @@ class AmdSmi : public GpuLibrary {
   }
 
   Reading read(int64_t index, FaultLog& faults) const override {
-    Reading reading;
-    reading.unix_time = unix_time_seconds();
+    Reading reading = reading_of_now();
     const Handle gpu = find_gpu(index);
-    const LibraryCaller caller{faults, amd_smi::describe_status};
-    reading.energy_joules = read_energy(gpu, faults);
-    reading.power_watts = read_power(gpu, caller);
-    reading.temperature_celsius = caller.ask_scaled<int64_t>(
-        "temperature", 1.0, call_.temperature, gpu, amd_smi::k_temperature_hotspot, amd_smi::k_temperature_current);
-    reading.clock_hz = read_clock("clock", gpu, amd_smi::k_clock_gfx, caller);
-    reading.memory_clock_hz = read_clock("memory clock", gpu, amd_smi::k_clock_memory, caller);
-    reading.memory_used_bytes =
-        caller.ask_scaled<uint64_t>("memory", 1.0, call_.memory_used, gpu, amd_smi::k_memory_vram);
-    if (const auto activity = caller.ask<amd_smi::Activity>("utilisation", call_.activity, gpu))
-      reading.utilisation = told("utilisation", activity->gfx, 0.01, faults);
-    reading.throttle = read_throttle(gpu, caller);
+    const LibraryCaller ask = caller(&faults);
+    if (const auto energy = read_energy(ask, call_.energy, gpu))
+      reading.energy_joules =
+          told("energy counter", energy->counter, static_cast<double>(energy->microjoules) * 1e-6, ask);
+    if (const auto power = ask.value("power", call_.power, gpu)) {
+      reading.power_watts = amd_smi::power_watts(*power, version_);
+      if (!reading.power_watts) ask.record("power", k_not_told);
+    }
+    reading.temperature_celsius = ask.scaled("temperature", 1.0, call_.temperature, gpu, amd_smi::k_temperature_hotspot,
+                                             amd_smi::k_temperature_current);
+    reading.clock_hz = read_clock("clock", gpu, amd_smi::k_clock_gfx, ask);
+    reading.memory_clock_hz = read_clock("memory clock", gpu, amd_smi::k_clock_memory, ask);
+    reading.memory_used_bytes = ask.scaled("memory", 1.0, call_.memory_used, gpu, amd_smi::k_memory_vram);
+    if (const auto activity = ask.value("utilisation", call_.activity, gpu))
+      reading.utilisation = told("utilisation", activity->gfx, 0.01, ask);
+    reading.throttle = read_throttle(gpu, ask);
     return reading;
   }
 
-  GpuState state(int64_t index) const override {
-    GpuState state;
-    FaultLog faults;
-    faults.count_reading();
-    const LibraryCaller caller{faults, amd_smi::describe_status};
-    const Handle gpu = find_gpu(index);
-    state.now = read(index, faults);
-    if (const auto errors = caller.ask<amd_smi::ErrorCount>("uncorrected errors", call_.errors, gpu);
-        errors && amd_smi::is_told(errors->uncorrectable)) {
-      state.ecc = true;  // errors are counted only where they are looked for
-      state.uncorrected_errors = static_cast<int64_t>(errors->uncorrectable);
-    }
-    if (const auto clock = caller.ask<amd_smi::Clock>("highest clock", call_.clock, gpu, amd_smi::k_clock_gfx);
-        clock && amd_smi::is_told(clock->highest) && clock->highest > 0)
-      state.max_clock_hz = clock->highest * 1e6;
-    char text[k_partition_text_size] = {};
-    if (call_.partition != nullptr && call_.partition(gpu, text, k_partition_text_size - 1) == 0 && text[0] != 0)
-      state.partition = text;
-    state.notes = faults.notes();
-    return state;
-  }
-
   std::vector<GpuHolder> holders(int64_t index) const override {
-    FaultLog ignored;
-    const LibraryCaller caller{ignored, amd_smi::describe_status};
-    const auto kfd = caller.ask<amd_smi::KfdInfo>("processes", call_.kfd, find_gpu(index));
+    const auto kfd = caller().value("processes", call_.kfd, find_gpu(index));
     if (!kfd || !amd_smi::is_told(kfd->id)) return {};
     return read_kfd_holders("/sys/class/kfd/kfd/proc", kfd->id);
   }
 
  private:
+  void describe(int64_t index, GpuState& state, FaultLog& faults) const override {
+    const LibraryCaller ask = caller(&faults);
+    const Handle gpu = find_gpu(index);
+    if (const auto errors = ask.value("uncorrected errors", call_.errors, gpu);
+        errors && amd_smi::is_told(errors->uncorrectable)) {
+      state.ecc = true;  // errors are counted only where they are looked for
+      state.uncorrected_errors = static_cast<int64_t>(errors->uncorrectable);
+    }
+    if (const auto clock = ask.value("highest clock", call_.clock, gpu, amd_smi::k_clock_gfx);
+        clock && amd_smi::is_told(clock->highest) && clock->highest > 0)
+      state.max_clock_hz = clock->highest * 1e6;
+    char text[k_partition_text_size] = {};
+    if (call_.partition != nullptr && call_.partition(gpu, text, k_partition_text_size - 1) == 0 && text[0] != 0)
+      state.partition = text;
+  }
+
+  void list_gpus() {
+    if (call_.sockets == nullptr || call_.processors == nullptr) return;
+    for (const Handle socket : list_handles(call_.sockets))
+      for (const Handle processor :
+           list_handles([&](uint32_t* count, Handle* handles) { return call_.processors(socket, count, handles); })) {
+        int type = amd_smi::k_processor_gpu;
+        if (call_.processor_type != nullptr && call_.processor_type(processor, &type) != 0) continue;
+        if (type == amd_smi::k_processor_gpu) gpus_.push_back(processor);
+      }
+  }
+
   Handle find_gpu(int64_t index) const {
     const auto place = static_cast<size_t>(index);
     return place < gpus_.size() ? gpus_[place] : nullptr;  // which the library refuses
@@ -150,46 +142,24 @@ class AmdSmi : public GpuLibrary {
     return answer.text;
   }
 
-  static std::optional<double> told(std::string_view figure, uint64_t value, double unit, FaultLog& faults) {
+  static std::optional<double> told(std::string_view figure, uint64_t value, double unit, const LibraryCaller& ask) {
     if (amd_smi::is_told(value)) return static_cast<double>(value) * unit;
-    faults.record(figure, "not supported by this device");
+    ask.record(figure, k_not_told);
     return std::nullopt;
   }
 
-  std::optional<double> read_clock(std::string_view figure, Handle gpu, int type, const LibraryCaller& caller) const {
-    const auto clock = caller.ask<amd_smi::Clock>(figure, call_.clock, gpu, type);
-    return clock ? told(figure, clock->now, 1e6, caller.faults) : std::nullopt;
-  }
-
-  std::optional<double> read_power(Handle gpu, const LibraryCaller& caller) const {
-    const auto power = caller.ask<amd_smi::Power>("power", call_.power, gpu);
-    if (!power) return std::nullopt;
-    const auto watts = amd_smi::power_watts(*power, version_);
-    if (!watts) caller.faults.record("power", "not supported by this device");
-    return watts;
-  }
-
-  std::optional<double> read_energy(Handle gpu, FaultLog& faults) const {
-    uint64_t counter = 0, timestamp = 0;
-    float microjoules = 0.0F;
-    if (call_.energy == nullptr) {
-      faults.record("energy counter", "this version of the library cannot tell");
-      return std::nullopt;
-    }
-    if (const amd_smi::Status status = call_.energy(gpu, &counter, &microjoules, &timestamp); status != 0) {
-      faults.record("energy counter", amd_smi::describe_status(status));
-      return std::nullopt;
-    }
-    return told("energy counter", counter, static_cast<double>(microjoules) * 1e-6, faults);
+  std::optional<double> read_clock(std::string_view figure, Handle gpu, int type, const LibraryCaller& ask) const {
+    const auto clock = ask.value(figure, call_.clock, gpu, type);
+    return clock ? told(figure, clock->now, 1e6, ask) : std::nullopt;
   }
 
   // Chips up to MI250 give a mask; MI300 counts the cycles that each limit held instead.
-  std::optional<uint32_t> read_throttle(Handle gpu, const LibraryCaller& caller) const {
-    const auto metrics = caller.ask<amd_smi::Metrics>("throttle reasons", call_.metrics, gpu);
+  std::optional<uint32_t> read_throttle(Handle gpu, const LibraryCaller& ask) const {
+    const auto metrics = ask.value("throttle reasons", call_.metrics, gpu);
     if (!metrics) return std::nullopt;
     if (amd_smi::is_told(metrics->throttle)) return amd_smi::to_throttle(metrics->throttle);
     if (metrics->residency.cycles == 0 || !amd_smi::is_told(metrics->residency.cycles)) {
-      caller.faults.record("throttle reasons", "not supported by this device");
+      ask.record("throttle reasons", k_not_told);
       return std::nullopt;
     }
     const std::lock_guard lock(mutex_);
@@ -200,21 +170,11 @@ class AmdSmi : public GpuLibrary {
     return throttle;
   }
 
-  SharedLibrary library_;
-  amd_smi::Functions call_;
   amd_smi::Version version_;
   std::vector<Handle> gpus_;
   mutable std::mutex mutex_;                                  // guards residencies_
   mutable std::map<Handle, amd_smi::Residency> residencies_;  // of the reading before
 };
-
-std::optional<SharedLibrary> open_first_amd_smi(const char* name) {
-  if (name != nullptr) return SharedLibrary::open(name);
-  for (const char* usual :
-       {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so", "/opt/rocm/lib/libamd_smi.so"})
-    if (auto library = SharedLibrary::open(usual)) return library;
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -222,7 +182,7 @@ std::vector<GpuHolder> read_kfd_holders(const std::filesystem::path& processes, 
   std::vector<GpuHolder> holders;
   std::error_code error;
   for (const auto& process : std::filesystem::directory_iterator(processes, error)) {
-    const auto number = parse_process_number(process.path().filename().string());
+    const auto number = parse_number<int64_t>(process.path().filename().string());
     const auto bytes = read_small_number(process.path() / fmt::format("vram_{}", device));
     if (number && bytes && *bytes > 0.0) holders.push_back({*number, *bytes});
   }
@@ -230,21 +190,65 @@ std::vector<GpuHolder> read_kfd_holders(const std::filesystem::path& processes, 
 }
 
 OpenedLibrary open_amd_smi(const char* name) {
-  std::optional<SharedLibrary> library = open_first_amd_smi(name);
-  if (!library) return {};
-  const amd_smi::Functions call = amd_smi::find_functions(*library);
-  if (call.init == nullptr || call.version == nullptr)
-    return {nullptr, "AMD SMI (libamd_smi) lacks amdsmi_init or amdsmi_get_lib_version"};
-  if (const amd_smi::Status status = call.init(amd_smi::k_init_gpus); status != 0)
-    return {nullptr, fmt::format("AMD SMI (libamd_smi) does not start: {}", amd_smi::describe_status(status))};
-  amd_smi::Version version;
-  const bool told = call.version(&version) == 0;
-  auto opened = std::make_unique<AmdSmi>(std::move(*library), call, version);  // ends what was started
-  if (!told || version.first < amd_smi::k_oldest_known || version.first > amd_smi::k_newest_known)
-    return {nullptr, fmt::format("AMD SMI (libamd_smi) is of version {}; versions {} to {} are known", version.first,
-                                 amd_smi::k_oldest_known, amd_smi::k_newest_known)};
-  if (opened->devices().empty()) return {nullptr, "AMD SMI (libamd_smi) sees no GPU"};
-  return {std::move(opened), ""};
+  const std::vector<const char*> usual = {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so",
+                                          "/opt/rocm/lib/libamd_smi.so"};
+  return start_vendor_library<AmdSmi>(SharedLibrary::open(name != nullptr ? std::vector{name} : usual),
+                                      "AMD SMI (libamd_smi)");
 }
+
+namespace amd_smi {
+
+// Where amdsmi_gpu_metrics_t of versions 24 to 26 has indep_throttle_status and accumulation_counter.
+static_assert(offsetof(Metrics, throttle) == 112 && offsetof(Metrics, residency) == 424);
+
+std::string_view describe_status(Status status) {
+  switch (status) {
+    case 1: return "the library refuses the question";
+    case 2:
+    case 3: return "not supported by this device";
+    case 8: return "the driver did not answer in time";
+    case 10: return "no permission";
+    case 12: return "the device cannot be read";
+    case 30: return "the device is busy";
+    case 31: return "the device is not found";
+    case 32: return "the library has not started";
+    case 34: return "the driver is not loaded";
+    case 40: return "no data";
+    case 42:
+    case 43: return "the driver's data are not what the library expects";
+    default: return "the library reports an error";
+  }
+}
+
+bool is_told(uint64_t value) { return value != UINT16_MAX && value != UINT32_MAX && value != UINT64_MAX; }
+
+std::optional<double> power_watts(const Power& power, const Version& version) {
+  // Until ROCm 6.3 the pair comes first; since 6.4, which is version 25.25, a 64-bit socket_power stands before it.
+  const bool pair_first = version.first <= 24 || (version.first == 25 && version.second < 25);
+  const size_t first = pair_first ? 0 : 2;
+  for (const size_t word : {first, first + 1})
+    if (is_told(power.words[word]) && power.words[word] != 0) return power.words[word];
+  return std::nullopt;
+}
+
+uint32_t to_throttle(uint64_t status) {
+  // Groups of amdgpu_smu.h: 0 to 15 power, 16 to 31 current, 32 to 45 temperature, 46 and 47 PROCHOT.
+  constexpr uint64_t k_power = 0xffff, k_current = 0xffff0000, k_heat = 0x3fff00000000, k_prochot = 0xc00000000000;
+  return throttle_bits({{(status & k_power) != 0, k_throttle_power},
+                        {(status & k_current) != 0, k_throttle_current},
+                        {(status & k_heat) != 0, k_throttle_thermal},
+                        {(status & k_prochot) != 0, k_throttle_hardware}});
+}
+
+uint32_t to_throttle(const Residency& before, const Residency& now) {
+  const auto grew = [](uint64_t a, uint64_t b) { return is_told(a) && is_told(b) && b > a; };
+  return throttle_bits({{grew(before.power, now.power), k_throttle_power},
+                        {grew(before.socket_heat, now.socket_heat), k_throttle_thermal},
+                        {grew(before.regulator_heat, now.regulator_heat), k_throttle_thermal},
+                        {grew(before.memory_heat, now.memory_heat), k_throttle_thermal},
+                        {grew(before.prochot, now.prochot), k_throttle_hardware}});
+}
+
+}  // namespace amd_smi
 
 }  // namespace tprimat

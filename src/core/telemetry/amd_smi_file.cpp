@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "telemetry/json_documents.h"
+#include "telemetry/telemetry_cells.h"
 #include "telemetry/telemetry_rows.h"
 
 namespace tprimat {
@@ -76,11 +76,13 @@ constexpr KnownColumn k_amd_smi_table_columns[] = {
 
 bool is_amd_smi_csv(std::string_view head) {
   for (const std::string_view mark : {"power", "gfx", "vram", "hotspot"})
-    if (holds(head, mark)) return holds(head, "gpu,") && has_csv_header(head, k_csv_columns);
+    if (holds(head, mark)) return holds(head, "gpu,") && has_header(head, csv_form(k_csv_columns));
   return false;
 }
 
-void read_amd_csv(std::string_view text, std::string_view, TelemetryRows& rows) { read_csv(text, k_csv_columns, rows); }
+void read_amd_csv(std::string_view text, std::string_view, TelemetryRows& rows) {
+  read_table(text, csv_form(k_csv_columns), rows);
+}
 
 // 171, "171 W", "N/A" or {"value": 171, "unit": "W"}
 void set_json(TelemetryRow& row, const KnownColumn& column, const Json& value) {
@@ -94,12 +96,7 @@ void set_json(TelemetryRow& row, const KnownColumn& column, const Json& value) {
 
 const Json* find_path(const Json& object, std::string_view path) {
   const Json* at = &object;
-  for (size_t begin = 0; begin <= path.size();) {
-    const size_t end = std::min(path.find('.', begin), path.size());
-    at = at->find(path.substr(begin, end - begin));
-    if (at == nullptr) return nullptr;
-    begin = end + 1;
-  }
+  for (const std::string_view key : split(path, '.')) at = at != nullptr ? at->find(key) : nullptr;
   return at;
 }
 
@@ -139,6 +136,7 @@ bool is_unit(std::string_view word) {
 std::vector<std::string_view> table_cells(std::string_view line) {
   std::vector<std::string_view> cells;
   for (const std::string_view word : split_words(line)) {
+    if (cells.empty() && !is_all_digits(word)) return {};  // no device
     const bool goes_on = !cells.empty() && (is_unit(word) || cells.back().ends_with('/'));
     if (!goes_on) {
       cells.push_back(word);
@@ -150,51 +148,31 @@ std::vector<std::string_view> table_cells(std::string_view line) {
   return cells;
 }
 
-bool is_table_header(const std::vector<std::string_view>& words) {
-  const auto has = [&](std::string_view name) { return std::find(words.begin(), words.end(), name) != words.end(); };
-  return words.size() >= 2 && (words[0] == "GPU" || words[0] == "TIMESTAMP") && has("GPU");
+bool holds_word(const std::vector<std::string_view>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool is_process_header(const std::vector<std::string_view>& words) {
-  return std::find(words.begin(), words.end(), "PID") != words.end();
+// A table of processes, whose rows are none of ours, has no columns that we know.
+std::vector<std::string_view> table_header(std::string_view line, std::span<const KnownColumn>) {
+  const auto words = split_words(line);
+  if (words.size() < 2 || (words[0] != "GPU" && words[0] != "TIMESTAMP") || !holds_word(words, "GPU")) return {};
+  return holds_word(words, "PID") ? std::vector<std::string_view>{"PID"} : words;
 }
+
+constexpr TableForm k_amd_smi_table{k_amd_smi_table_columns, table_header, table_cells};
 
 // The names that `monitor` alone has, so that other tables with a column GPU are not taken for it.
 bool is_amd_smi_table(std::string_view head) {
-  for (std::string_view line; next_line(head, line);) {
-    const auto words = split_words(line);
-    if (!is_table_header(words) || is_process_header(words)) continue;
-    for (const std::string_view word : words)
+  for (std::string_view line; next_line(head, line);)
+    for (const std::string_view word : table_header(line, {}))
       if (word == "POWER" || word.ends_with("VIOL") || word.starts_with("GFX") || word.starts_with("VRAM") ||
           word.starts_with("GPU_T") || word.starts_with("MEM_"))
         return true;
-  }
   return false;
 }
 
 void read_amd_smi_table(std::string_view text, std::string_view, TelemetryRows& rows) {
-  std::vector<HeaderColumn> columns;
-  size_t width = 0, number = 0;
-  for (std::string_view line; next_line(text, line);) {
-    ++number;
-    const auto words = split_words(line);
-    if (is_table_header(words)) {
-      columns = is_process_header(words) ? std::vector<HeaderColumn>{} : match_header(k_amd_smi_table_columns, words);
-      width = words.size();
-      continue;
-    }
-    const bool begins_with_number =
-        !words.empty() && words[0].find_first_not_of("0123456789") == std::string_view::npos;
-    if (columns.empty() || !begins_with_number) continue;
-    const auto cells = table_cells(line);
-    if (cells.size() != width) {
-      rows.skip_line(number);
-      continue;
-    }
-    TelemetryRow row;
-    for (const HeaderColumn& each : columns) row.set(*each.column, cells[each.at]);
-    rows.add(row);
-  }
+  read_table(text, k_amd_smi_table, rows);
 }
 
 constexpr TelemetryFormat k_amd_smi_formats[] = {

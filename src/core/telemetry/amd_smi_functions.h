@@ -4,11 +4,11 @@
 #include <optional>
 #include <string_view>
 
-#include "telemetry/gpu_library.h"
+namespace tprimat {
 
 // The few declarations we need of amdsmi.h. Structs differ between versions of the library: each below holds the part
 // that is the same in all the versions that we know, and reserved space for what any version writes behind it.
-namespace tprimat {
+
 namespace amd_smi {
 
 using Handle = void*;
@@ -66,56 +66,33 @@ struct Metrics {
   char reserved[32768 - 112 - 8 - 304 - sizeof(Residency)] = {};
 };
 
+// Calls of a `Library`, which finds them by their symbols; null for what it lacks.
+template <class Library>
 struct Functions {
-  Status (*init)(uint64_t flags);
-  Status (*shutdown)();
-  Status (*version)(Version*);
-  Status (*sockets)(uint32_t* count, Handle*);
-  Status (*processors)(Handle socket, uint32_t* count, Handle*);
-  Status (*processor_type)(Handle, int*);
-  Status (*asic)(Handle, Text*);
-  Status (*driver)(Handle, Text*);
-  Status (*memory_total)(Handle, int, uint64_t*);                   // bytes
-  Status (*memory_used)(Handle, int, uint64_t*);                    // bytes
-  Status (*power)(Handle, Power*);                                  // W
-  Status (*power_cap)(Handle, uint32_t sensor, PowerCap*);          // uW
-  Status (*energy)(Handle, uint64_t*, float* unit, uint64_t*);      // counter, and uJ per count
-  Status (*temperature)(Handle, int sensor, int metric, int64_t*);  // degrees Celsius
-  Status (*clock)(Handle, int, Clock*);                             // MHz
-  Status (*activity)(Handle, Activity*);                            // percent
-  Status (*metrics)(Handle, Metrics*);
-  Status (*errors)(Handle, ErrorCount*);
-  Status (*partition)(Handle, char*, uint32_t);
-  Status (*kfd)(Handle, KfdInfo*);
+  const Library& library;
+  Status (*init)(uint64_t flags) = library.find("amdsmi_init");
+  Status (*shutdown)() = library.find("amdsmi_shut_down");
+  Status (*version)(Version*) = library.find("amdsmi_get_lib_version");
+  Status (*sockets)(uint32_t* count, Handle*) = library.find("amdsmi_get_socket_handles");
+  Status (*processors)(Handle socket, uint32_t* count, Handle*) = library.find("amdsmi_get_processor_handles");
+  Status (*processor_type)(Handle, int*) = library.find("amdsmi_get_processor_type");
+  Status (*asic)(Handle, Text*) = library.find("amdsmi_get_gpu_asic_info");
+  Status (*driver)(Handle, Text*) = library.find("amdsmi_get_gpu_driver_info");
+  Status (*memory_total)(Handle, int, uint64_t*) = library.find("amdsmi_get_gpu_memory_total");         // bytes
+  Status (*memory_used)(Handle, int, uint64_t*) = library.find("amdsmi_get_gpu_memory_usage");          // bytes
+  Status (*power)(Handle, Power*) = library.find("amdsmi_get_power_info");                              // W
+  Status (*power_cap)(Handle, uint32_t sensor, PowerCap*) = library.find("amdsmi_get_power_cap_info");  // uW
+  // Counter, and uJ per count.
+  Status (*energy)(Handle, uint64_t*, float* unit, uint64_t*) = library.find("amdsmi_get_energy_count");
+  // Degrees Celsius.
+  Status (*temperature)(Handle, int sensor, int metric, int64_t*) = library.find("amdsmi_get_temp_metric");
+  Status (*clock)(Handle, int, Clock*) = library.find("amdsmi_get_clock_info");     // MHz
+  Status (*activity)(Handle, Activity*) = library.find("amdsmi_get_gpu_activity");  // percent
+  Status (*metrics)(Handle, Metrics*) = library.find("amdsmi_get_gpu_metrics_info");
+  Status (*errors)(Handle, ErrorCount*) = library.find("amdsmi_get_gpu_total_ecc_count");
+  Status (*partition)(Handle, char*, uint32_t) = library.find("amdsmi_get_gpu_compute_partition");
+  Status (*kfd)(Handle, KfdInfo*) = library.find("amdsmi_get_gpu_kfd_info");
 };
-
-// Calls visit(function, symbol) for each of them.
-template <class Visit>
-void for_each_function(Functions& call, Visit&& visit) {
-  visit(call.init, "amdsmi_init");
-  visit(call.shutdown, "amdsmi_shut_down");
-  visit(call.version, "amdsmi_get_lib_version");
-  visit(call.sockets, "amdsmi_get_socket_handles");
-  visit(call.processors, "amdsmi_get_processor_handles");
-  visit(call.processor_type, "amdsmi_get_processor_type");
-  visit(call.asic, "amdsmi_get_gpu_asic_info");
-  visit(call.driver, "amdsmi_get_gpu_driver_info");
-  visit(call.memory_total, "amdsmi_get_gpu_memory_total");
-  visit(call.memory_used, "amdsmi_get_gpu_memory_usage");
-  visit(call.power, "amdsmi_get_power_info");
-  visit(call.power_cap, "amdsmi_get_power_cap_info");
-  visit(call.energy, "amdsmi_get_energy_count");
-  visit(call.temperature, "amdsmi_get_temp_metric");
-  visit(call.clock, "amdsmi_get_clock_info");
-  visit(call.activity, "amdsmi_get_gpu_activity");
-  visit(call.metrics, "amdsmi_get_gpu_metrics_info");
-  visit(call.errors, "amdsmi_get_gpu_total_ecc_count");
-  visit(call.partition, "amdsmi_get_gpu_compute_partition");
-  visit(call.kfd, "amdsmi_get_gpu_kfd_info");
-}
-
-// Null for what the library lacks.
-Functions find_functions(const SharedLibrary& library);
 
 // "not supported by this device"
 std::string_view describe_status(Status status);
@@ -131,4 +108,5 @@ uint32_t to_throttle(const Residency& before, const Residency& now);
 bool is_told(uint64_t value);
 
 }  // namespace amd_smi
+
 }  // namespace tprimat

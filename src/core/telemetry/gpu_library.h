@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "spec/names.h"
-#include "telemetry/fault_log.h"
 #include "telemetry/sensor.h"
 #include "text/fields.h"
 
@@ -58,9 +57,12 @@ class GpuLibrary {
   virtual std::vector<GpuFacts> devices() const = 0;
   virtual std::optional<std::string> driver_version() const = 0;
   virtual std::optional<std::string> stack_version() const = 0;  // of CUDA or ROCm, the newest that the driver serves
-  virtual Reading read(int64_t device, FaultLog& faults) const = 0;  // by GpuFacts::index; as the library gives it
-  virtual GpuState state(int64_t) const { return {}; }
-  virtual std::vector<GpuHolder> holders(int64_t) const { return {}; }  // see gpu_processes.h
+  virtual Reading read(int64_t device, FaultLog& faults) const = 0;     // by GpuFacts::index; as the library gives it
+  GpuState state(int64_t device) const;                                 // a reading and what describe() tells
+  virtual std::vector<GpuHolder> holders(int64_t) const { return {}; }  // see gpu_processes()
+
+ private:
+  virtual void describe(int64_t /*device*/, GpuState&, FaultLog&) const {}  // how it is set up
 };
 
 // A library that was looked for: it, or what stood in the way. Both are empty where it is not installed.
@@ -69,24 +71,11 @@ struct OpenedLibrary {
   std::string refusal;
 };
 
-// dlopen, closed at the end.
-class SharedLibrary {
- public:
-  static std::optional<SharedLibrary> open(const char* name);
-  SharedLibrary(SharedLibrary&& other) noexcept;
-  SharedLibrary& operator=(SharedLibrary&&) = delete;
-  ~SharedLibrary();
+// Drivers say 0, 255 or the largest integer for what they do not know, and worse when a board fails. Figures that this
+// GPU cannot have are taken out of the reading and recorded.
+void drop_implausible(Reading& reading, const GpuFacts& gpu, FaultLog& faults);
 
-  // Null when the library has no such function.
-  template <class Function>
-  Function* find(const char* symbol) const {
-    return reinterpret_cast<Function*>(address(symbol));
-  }
-
- private:
-  explicit SharedLibrary(void* handle) : handle_(handle) {}
-  void* address(const char* symbol) const;
-  void* handle_;
-};
+// The same for what a device says of itself, whose name becomes printable.
+GpuFacts plausible_facts(GpuFacts facts);
 
 }  // namespace tprimat

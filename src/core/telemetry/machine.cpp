@@ -1,22 +1,36 @@
 #include "telemetry/machine.h"
 
+#include <sched.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "telemetry/small_files.h"
+#include "text/words.h"
 
 namespace tprimat {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<double> read_memory(const fs::path& root) {
-  std::istringstream lines(read_small_file(root / "proc/meminfo").value_or(""));
+// What follows `start` in the first line that begins with it.
+std::optional<std::string> find_line(const fs::path& file, std::string_view start) {
+  std::istringstream lines(read_small_file(file).value_or(""));
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("MemTotal:")) return std::strtod(line.c_str() + 9, nullptr) * 1024.0;
+    if (line.starts_with(start)) return line.substr(start.size());
   return std::nullopt;
+}
+
+// "MemAvailable:   23480336 kB"
+std::optional<double> read_memory_bytes(const fs::path& root, std::string_view name) {
+  std::istringstream line(find_line(root / "proc/meminfo", name).value_or(""));
+  double kilobytes = 0.0;
+  return line >> kilobytes ? std::optional(kilobytes * 1024.0) : std::nullopt;
 }
 
 std::optional<int64_t> count_numa_nodes(const fs::path& root) {
@@ -24,22 +38,16 @@ std::optional<int64_t> count_numa_nodes(const fs::path& root) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(root / "sys/devices/system/node", error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("node") && name.find_first_not_of("0123456789", 4) == std::string::npos && name.size() > 4)
-      ++nodes;
+    if (name.starts_with("node") && is_all_digits(std::string_view(name).substr(4))) ++nodes;
   }
   if (nodes == 0) return std::nullopt;
   return nodes;
 }
 
 std::optional<std::string> read_distribution(const fs::path& root) {
-  std::istringstream lines(read_small_file(root / "etc/os-release").value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("PRETTY_NAME=")) continue;
-    std::string name = line.substr(12);
-    if (name.size() >= 2 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
-    return name;
-  }
-  return std::nullopt;
+  const auto name = find_line(root / "etc/os-release", "PRETTY_NAME=");
+  const bool is_quoted = name && name->size() >= 2 && name->front() == '"' && name->back() == '"';
+  return is_quoted ? name->substr(1, name->size() - 2) : name;
 }
 
 std::optional<std::string> find_container(const fs::path& root) {
@@ -80,12 +88,99 @@ void add_gpus(MachineFacts& facts, const GpuLibrary& library) {
   if (const auto version = library.stack_version()) facts.stacks[library.name() == "nvml" ? "cuda" : "rocm"] = *version;
 }
 
+// As /proc/cpuinfo spells them, on x86 and Arm.
+constexpr const char* k_instruction_sets[] = {
+    "sse4_2",   "avx",      "avx2",        "fma",         "f16c",        "avx_vnni", "avx512f",
+    "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16",
+    "amx_int8", "asimd",    "bf16",        "i8mm",        "sve",         "sve2",     "svebf16"};
+
+using Block = std::map<std::string, std::string>;  // of one processor
+
+std::vector<Block> parse_cpuinfo(const std::string& text) {
+  std::vector<Block> blocks;
+  std::istringstream lines(text);
+  for (std::string buffer; std::getline(lines, buffer);) {
+    const std::string_view line = buffer;
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string key(trim_blanks(line.substr(0, colon)));
+    if (key == "processor") blocks.emplace_back();
+    if (!blocks.empty()) blocks.back()[key] = trim_blanks(line.substr(colon + 1));
+  }
+  return blocks;
+}
+
+std::string first_value(const std::vector<Block>& blocks, std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    for (const Block& block : blocks)
+      if (const auto found = block.find(key); found != block.end() && !found->second.empty()) return found->second;
+  return "";
+}
+
+std::vector<std::string> instruction_sets(const std::vector<Block>& blocks) {
+  std::istringstream words(first_value(blocks, {"flags", "Features"}));
+  std::set<std::string> flags;
+  for (std::string word; words >> word;) flags.insert(word);
+  std::vector<std::string> sets;
+  for (const char* wanted : k_instruction_sets)
+    if (flags.contains(wanted)) sets.emplace_back(wanted);
+  return sets;
+}
+
+// Packages and cores from the identities that the kernel gives; nothing where it gives none (Arm, some virtual
+// machines).
+void count_cores(const std::vector<Block>& blocks, CpuFacts& facts) {
+  std::set<std::string> sockets, cores;
+  for (const Block& block : blocks) {
+    const auto socket = block.find("physical id"), core = block.find("core id");
+    if (socket == block.end() || core == block.end()) return;
+    sockets.insert(socket->second);
+    cores.insert(socket->second + "/" + core->second);
+  }
+  if (sockets.empty()) return;
+  facts.sockets = static_cast<int64_t>(sockets.size());
+  facts.cores = static_cast<int64_t>(cores.size());
+}
+
+void lower(std::optional<double>& limit, std::optional<double> other) {
+  if (other && (!limit || *other < *limit)) limit = other;
+}
+
+// A group's limit binds together with those of its parents. Inside a container the path that the kernel names is often
+// not visible, and the mounted root is the group itself; so the root is read as well.
+std::vector<fs::path> groups_upwards(const fs::path& mount, const std::string& group) {
+  std::vector<fs::path> folders;
+  for (fs::path path = fs::path(group).relative_path(); !path.empty(); path = path.parent_path())
+    folders.push_back(mount / path);
+  folders.push_back(mount);
+  return folders;
+}
+
+void read_version_2(const fs::path& folder, CgroupLimits& limits) {
+  lower(limits.memory_bytes, read_small_number(folder / "memory.max"));  // "max" is no number
+  std::istringstream cpu(read_small_file(folder / "cpu.max").value_or(""));
+  double quota = 0.0, period = 0.0;
+  if (cpu >> quota >> period && period > 0.0) lower(limits.processors, quota / period);
+}
+
+void read_version_1(const fs::path& root, const std::string& controller, const std::string& group,
+                    CgroupLimits& limits) {
+  constexpr double k_no_limit = 1e18;  // the kernel says 2^63 rounded to pages
+  for (const fs::path& folder : groups_upwards(root / "sys/fs/cgroup" / controller, group)) {
+    const auto memory = read_small_number(folder / "memory.limit_in_bytes");
+    if (memory && *memory < k_no_limit) lower(limits.memory_bytes, memory);
+    const auto quota = read_small_number(folder / "cpu.cfs_quota_us"),
+               period = read_small_number(folder / "cpu.cfs_period_us");
+    if (quota && period && *quota > 0.0 && *period > 0.0) lower(limits.processors, *quota / *period);
+  }
+}
+
 }  // namespace
 
 MachineFacts read_machine(const std::vector<std::shared_ptr<const GpuLibrary>>& libraries, const fs::path& root) {
   MachineFacts facts;
   facts.cpu = read_cpu_facts(root, count_affinity());
-  facts.memory_bytes = read_memory(root);
+  facts.memory_bytes = read_memory_bytes(root, "MemTotal:");
   facts.memory_limit_bytes = read_cgroup_limits(root).memory_bytes;
   facts.numa_nodes = count_numa_nodes(root);
   utsname name{};
@@ -98,6 +193,57 @@ MachineFacts read_machine(const std::vector<std::shared_ptr<const GpuLibrary>>& 
   facts.transparent_huge_pages = read_huge_pages(root);
   for (const auto& library : libraries) add_gpus(facts, *library);
   if (!facts.gpus.empty()) facts.platform = facts.gpus.front().platform;
+  return facts;
+}
+
+int64_t count_affinity() {
+  // Machines with more than 1024 processors need a larger mask.
+  for (int processors = 1024; processors <= 65536; processors *= 4) {
+    cpu_set_t* mask = CPU_ALLOC(static_cast<size_t>(processors));
+    const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(processors));
+    const bool fits = ::sched_getaffinity(0, size, mask) == 0;
+    const int count = fits ? CPU_COUNT_S(size, mask) : 0;
+    CPU_FREE(mask);
+    if (fits) return count;
+  }
+  return 1;
+}
+
+CgroupLimits read_cgroup_limits(const fs::path& root) {
+  CgroupLimits limits;
+  std::istringstream lines(read_small_file(root / "proc/self/cgroup").value_or(""));
+  for (std::string line; std::getline(lines, line);) {  // "4:memory:/group", "0::/group"
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controller = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
+    if (controller.empty()) {
+      for (const fs::path& folder : groups_upwards(root / "sys/fs/cgroup", group)) read_version_2(folder, limits);
+    } else if (controller == "memory" || controller.starts_with("cpu")) {
+      read_version_1(root, controller, group, limits);
+    }
+  }
+  return limits;
+}
+
+std::optional<double> available_memory_bytes(const fs::path& root) {
+  const auto bytes = read_memory_bytes(root, "MemAvailable:");
+  return bytes ? std::optional(std::min(*bytes, read_cgroup_limits(root).memory_bytes.value_or(*bytes))) : bytes;
+}
+
+CpuFacts read_cpu_facts(const fs::path& root, int64_t affinity) {
+  const std::vector<Block> blocks = parse_cpuinfo(read_small_file(root / "proc/cpuinfo").value_or(""));
+  CpuFacts facts;
+  facts.model_name = first_value(blocks, {"model name", "Hardware", "cpu model"});
+  if (facts.model_name.empty()) facts.model_name = "unknown processor";
+  facts.logical_processors = std::max<int64_t>(1, static_cast<int64_t>(blocks.size()));
+  facts.usable_threads = affinity;
+  if (const auto quota = read_cgroup_limits(root).processors)
+    facts.usable_threads = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(*quota)), 1, affinity);
+  facts.instruction_sets = instruction_sets(blocks);
+  count_cores(blocks, facts);
+  const fs::path frequency = root / "sys/devices/system/cpu/cpu0/cpufreq";
+  if (const auto kilohertz = read_small_number(frequency / "cpuinfo_max_freq")) facts.max_mhz = *kilohertz * 1e-3;
+  facts.governor = read_small_file(frequency / "scaling_governor");
   return facts;
 }
 

@@ -49,12 +49,12 @@ constexpr KnownColumn k_dmon_columns[] = {
 bool is_query_csv(std::string_view head) {
   // "timestamp, name" alone could be anything; the dotted names are nvidia-smi's own.
   for (const std::string_view mark : {"power.draw", "utilization.gpu", "memory.used", "temperature.gpu", "clocks."})
-    if (holds(head, mark)) return has_csv_header(head, k_query_columns);
+    if (holds(head, mark)) return has_header(head, csv_form(k_query_columns));
   return false;
 }
 
 void read_query_csv(std::string_view text, std::string_view, TelemetryRows& rows) {
-  read_csv(text, k_query_columns, rows);
+  read_table(text, csv_form(k_query_columns), rows);
   rows.times_are_local();
 }
 
@@ -63,40 +63,25 @@ std::vector<std::string_view> split_dmon(std::string_view line) {
 }
 
 // The names in "# gpu   pwr" or "#Date Time gpu"; empty for any other line, that of the units among them.
-std::vector<std::string_view> dmon_header(std::string_view line) {
+std::vector<std::string_view> dmon_header(std::string_view line, std::span<const KnownColumn>) {
   line = trim_blanks(line);
-  if (line.empty() || line.front() != '#') return {};
+  if (!line.starts_with('#')) return {};
   auto names = split_dmon(line.substr(1));
   const bool names_gpu = std::find(names.begin(), names.end(), "gpu") != names.end();
   return names_gpu ? names : std::vector<std::string_view>{};
 }
 
-bool is_dmon(std::string_view head) {
-  for (std::string_view line; next_line(head, line);)
-    if (match_header(k_dmon_columns, dmon_header(line)).size() >= 2) return true;
-  return false;
+std::vector<std::string_view> dmon_cells(std::string_view line) {
+  line = trim_blanks(line);
+  return line.starts_with('#') ? std::vector<std::string_view>{} : split_dmon(line);
 }
 
+constexpr TableForm k_dmon{k_dmon_columns, dmon_header, dmon_cells};
+
+bool is_dmon(std::string_view head) { return has_header(head, k_dmon); }
+
 void read_dmon(std::string_view text, std::string_view, TelemetryRows& rows) {
-  std::vector<HeaderColumn> columns;
-  size_t width = 0, number = 0;
-  for (std::string_view line; next_line(text, line);) {
-    ++number;
-    line = trim_blanks(line);
-    if (const auto names = dmon_header(line); !names.empty()) {
-      columns = match_header(k_dmon_columns, names);
-      width = names.size();
-    }
-    if (line.empty() || line.front() == '#' || columns.empty()) continue;
-    const auto cells = split_dmon(line);
-    if (cells.size() != width) {
-      rows.skip_line(number);
-      continue;
-    }
-    TelemetryRow row;
-    for (const HeaderColumn& each : columns) row.set(*each.column, cells[each.at]);
-    rows.add(row);
-  }
+  read_table(text, k_dmon, rows);
   rows.times_are_local();
 }
 

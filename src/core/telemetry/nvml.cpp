@@ -1,14 +1,11 @@
-#include "telemetry/nvml.h"
+#include "telemetry/nvml_functions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
-#include "base/clock.h"
-#include "telemetry/library_call.h"
-#include "telemetry/nvml_functions.h"
-#include "telemetry/plausible.h"
+#include "telemetry/gpu_libraries.h"
+#include "telemetry/vendor_library.h"
 
 namespace tprimat {
 namespace {
@@ -28,89 +25,58 @@ struct NvmlDevice {
   nvml::Device handle;
 };
 
-class Nvml : public GpuLibrary {
+class Nvml : public VendorLibrary<nvml::Functions<SharedLibrary>, nvml::describe_status> {
  public:
-  Nvml(SharedLibrary library, const nvml::Functions& functions) : library_(std::move(library)), call_(functions) {
-    FaultLog ignored;
-    const LibraryCaller caller{ignored, nvml::describe_status};
-    const auto count = caller.ask<unsigned int>("devices", call_.count).value_or(0);
+  using VendorLibrary::VendorLibrary;
+
+  std::string start() {
+    if (call_.init == nullptr) return "has no nvmlInit_v2, so it is no NVML";
+    std::string refusal = start_library();
+    if (!refusal.empty()) return refusal;
+    const auto count = caller().value("devices", call_.count).value_or(0);
     for (unsigned int i = 0; i < std::min(count, k_max_devices); ++i)
-      if (const auto handle = caller.ask<nvml::Device>("device", call_.handle, i)) devices_.push_back({i, *handle});
-  }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-  ~Nvml() override {
-    if (call_.shutdown != nullptr) call_.shutdown();
+      if (const auto handle = caller().value("device", call_.handle, i)) devices_.push_back({i, *handle});
+    return "";
   }
 
   std::string name() const override { return "nvml"; }
   std::optional<std::string> driver_version() const override { return ask_nvml_text(call_.driver_version); }
 
   std::optional<std::string> stack_version() const override {
-    FaultLog ignored;
-    const auto version = LibraryCaller{ignored, nvml::describe_status}.ask<int>("CUDA", call_.cuda_version);
+    const auto version = caller().value("CUDA", call_.cuda_version);
     if (!version) return std::nullopt;
     return fmt::format("{}.{}", *version / 1000, *version % 1000 / 10);  // 12040 is 12.4
   }
 
   std::vector<GpuFacts> devices() const override {
     std::vector<GpuFacts> facts;
-    FaultLog ignored;
-    const LibraryCaller caller{ignored, nvml::describe_status};
     for (const auto& [index, device] : devices_) {
       GpuFacts gpu{
           Platform::nvd, index, ask_nvml_text(call_.name, device).value_or("unknown NVIDIA device"), {}, {}, {}};
-      if (const auto memory = caller.ask<nvml::Memory>("memory", call_.memory, device); memory && memory->total > 0)
+      if (const auto memory = caller().value("memory", call_.memory, device); memory && memory->total > 0)
         gpu.memory_bytes = static_cast<double>(memory->total);
-      gpu.power_limit_watts = caller.ask_scaled<unsigned int>("limit", 1e-3, call_.power_limit, device);
-      if (const auto cores = caller.ask<unsigned int>("cores", call_.cores, device)) gpu.cores = *cores;
+      gpu.power_limit_watts = caller().scaled("limit", 1e-3, call_.power_limit, device);
+      gpu.cores = caller().value("cores", call_.cores, device);
       facts.push_back(plausible_facts(std::move(gpu)));
     }
     return facts;
   }
 
   Reading read(int64_t index, FaultLog& faults) const override {
-    Reading reading;
-    reading.unix_time = unix_time_seconds();
+    Reading reading = reading_of_now();
     const nvml::Device device = find_device(index);
-    const LibraryCaller caller{faults, nvml::describe_status};
-    reading.energy_joules = caller.ask_scaled<unsigned long long>("energy counter", 1e-3, call_.energy, device);
-    reading.power_watts = caller.ask_scaled<unsigned int>("power", 1e-3, call_.power, device);
-    reading.temperature_celsius =
-        caller.ask_scaled<unsigned int>("temperature", 1.0, call_.temperature, device, nvml::k_temperature_gpu);
-    reading.clock_hz = caller.ask_scaled<unsigned int>("clock", 1e6, call_.clock, device, nvml::k_clock_sm);
-    reading.memory_clock_hz =
-        caller.ask_scaled<unsigned int>("memory clock", 1e6, call_.clock, device, nvml::k_clock_memory);
-    if (const auto memory = caller.ask<nvml::Memory>("memory", call_.memory, device))
+    const LibraryCaller ask = caller(&faults);
+    reading.energy_joules = ask.scaled("energy counter", 1e-3, call_.energy, device);
+    reading.power_watts = ask.scaled("power", 1e-3, call_.power, device);
+    reading.temperature_celsius = ask.scaled("temperature", 1.0, call_.temperature, device, nvml::k_temperature_gpu);
+    reading.clock_hz = ask.scaled("clock", 1e6, call_.clock, device, nvml::k_clock_sm);
+    reading.memory_clock_hz = ask.scaled("memory clock", 1e6, call_.clock, device, nvml::k_clock_memory);
+    if (const auto memory = ask.value("memory", call_.memory, device))
       reading.memory_used_bytes = static_cast<double>(memory->used);
-    if (const auto busy = caller.ask<nvml::Utilization>("utilisation", call_.utilization, device))
-      reading.utilisation = busy->gpu * 0.01;
-    if (const auto reasons = caller.ask<unsigned long long>("throttle reasons", call_.throttle_reasons, device))
+    if (const auto busy = ask.value("utilisation", call_.utilization, device)) reading.utilisation = busy->gpu * 0.01;
+    if (const auto reasons = ask.value("throttle reasons", call_.throttle_reasons, device))
       reading.throttle = nvml::to_throttle(*reasons);
     return reading;
-  }
-
-  GpuState state(int64_t index) const override {
-    GpuState state;
-    FaultLog faults;
-    faults.count_reading();
-    const LibraryCaller caller{faults, nvml::describe_status};
-    const nvml::Device device = find_device(index);
-    state.now = read(index, faults);
-    state.ecc = ask_mode<int>("ECC", call_.ecc_mode, device, faults);
-    if (const auto errors = caller.ask<unsigned long long>("uncorrected errors", call_.ecc_errors, device,
-                                                           nvml::k_error_uncorrected, nvml::k_counter_volatile))
-      state.uncorrected_errors = static_cast<int64_t>(*errors);
-    if (const auto mode = caller.ask<int>("persistence", call_.persistence, device)) state.persistence = *mode != 0;
-    state.mig = ask_mode<unsigned int>("MIG", call_.mig_mode, device, faults);
-    state.max_clock_hz =
-        caller.ask_scaled<unsigned int>("highest clock", 1e6, call_.max_clock, device, nvml::k_clock_sm);
-    state.slowdown_celsius = caller.ask_scaled<unsigned int>("slowdown temperature", 1.0, call_.threshold, device,
-                                                             nvml::k_threshold_slowdown);
-    state.pcie_lanes = caller.ask<unsigned int>("PCIe lanes", call_.pcie_lanes, device);
-    state.max_pcie_lanes = caller.ask<unsigned int>("PCIe lanes", call_.max_pcie_lanes, device);
-    state.notes = faults.notes();
-    return state;
   }
 
   std::vector<GpuHolder> holders(int64_t index) const override {
@@ -123,6 +89,21 @@ class Nvml : public GpuLibrary {
   }
 
  private:
+  void describe(int64_t index, GpuState& state, FaultLog& faults) const override {
+    const LibraryCaller ask = caller(&faults);
+    const nvml::Device device = find_device(index);
+    state.ecc = ask_mode("ECC", call_.ecc_mode, device, ask);
+    state.uncorrected_errors =
+        ask.value("uncorrected errors", call_.ecc_errors, device, nvml::k_error_uncorrected, nvml::k_counter_volatile);
+    state.persistence = is_on(ask.value("persistence", call_.persistence, device));
+    state.mig = ask_mode("MIG", call_.mig_mode, device, ask);
+    state.max_clock_hz = ask.scaled("highest clock", 1e6, call_.max_clock, device, nvml::k_clock_sm);
+    state.slowdown_celsius =
+        ask.scaled("slowdown temperature", 1.0, call_.threshold, device, nvml::k_threshold_slowdown);
+    state.pcie_lanes = ask.value("PCIe lanes", call_.pcie_lanes, device);
+    state.max_pcie_lanes = ask.value("PCIe lanes", call_.max_pcie_lanes, device);
+  }
+
   // Processes may come between the question how many there are and the next, so the list is larger.
   std::vector<nvml::Process> list_processes(nvml::Device device) const {
     if (call_.processes == nullptr) return {};
@@ -144,36 +125,60 @@ class Nvml : public GpuLibrary {
     return nullptr;  // which the library refuses
   }
 
-  // The present of a pair "present, after the next reset".
-  template <class Value, class Function>
-  static std::optional<bool> ask_mode(std::string_view figure, Function function, nvml::Device device,
-                                      FaultLog& faults) {
-    Value now{}, pending{};
-    if (function == nullptr) return std::nullopt;
-    if (const nvml::Status status = function(device, &now, &pending); status != 0) {
-      faults.record(figure, nvml::describe_status(status));
-      return std::nullopt;
-    }
-    return now != 0;
+  template <class Mode>
+  static std::optional<bool> is_on(const std::optional<Mode>& mode) {
+    return mode ? std::optional(*mode != 0) : std::nullopt;
   }
 
-  SharedLibrary library_;
-  nvml::Functions call_;
+  // The present of a pair "present, after the next reset"; a library without the function has no such mode.
+  template <class Value>
+  static std::optional<bool> ask_mode(std::string_view figure, nvml::Status (*function)(nvml::Device, Value*, Value*),
+                                      nvml::Device device, const LibraryCaller& ask) {
+    if (function == nullptr) return std::nullopt;
+    Value pending{};
+    return is_on(ask.value_by<Value>(figure, true, [&](Value& now) { return function(device, &now, &pending); }));
+  }
+
   std::vector<NvmlDevice> devices_;
 };
 
 }  // namespace
 
 OpenedLibrary open_nvml(const char* name) {
-  std::optional<SharedLibrary> library = SharedLibrary::open(name);
-  if (!library) return {};
-  const nvml::Functions functions = nvml::find_functions(*library);
-  if (functions.init == nullptr) return {nullptr, fmt::format("NVML ({}) has no nvmlInit_v2, so it is no NVML", name)};
-  if (const nvml::Status status = functions.init(); status != 0)
-    return {nullptr, fmt::format("NVML ({}) does not start: {}", name, nvml::describe_status(status))};
-  auto opened = std::make_unique<Nvml>(std::move(*library), functions);
-  if (opened->devices().empty()) return {nullptr, fmt::format("NVML ({}) sees no GPU", name)};
-  return {std::move(opened), ""};
+  return start_vendor_library<Nvml>(SharedLibrary::open({name}), fmt::format("NVML ({})", name));
 }
+
+namespace nvml {
+
+std::string_view describe_status(Status status) {
+  switch (status) {
+    case 2: return "the library refuses the question";
+    case 3: return "not supported by this device";
+    case 4: return "no permission";
+    case 6: return "the device is not found";
+    case 9: return "the driver is not loaded";
+    case 10: return "the driver did not answer in time";
+    case 12: return "the library is incomplete";
+    case 15: return "the GPU is lost";
+    case 16: return "the GPU needs a reset";
+    case 17: return "the operating system blocks the GPU";
+    case 18: return "the driver and its library are of different versions";
+    case 20: return "not enough memory";
+    default: return "the library reports an error";
+  }
+}
+
+uint32_t to_throttle(unsigned long long reasons) {
+  // Bit 0 is an idle GPU: nothing is held down.
+  constexpr unsigned long long k_clock_set = 0x2 | 0x10 | 0x100;  // application clocks, sync boost, display clock
+  constexpr unsigned long long k_power_cap = 0x4, k_thermal = 0x20 | 0x40;
+  constexpr unsigned long long k_hardware = 0x8 | 0x80 | 0x200 | 0x400;  // the last two: the board, reliability
+  return throttle_bits({{(reasons & k_power_cap) != 0, k_throttle_power},
+                        {(reasons & k_thermal) != 0, k_throttle_thermal},
+                        {(reasons & k_hardware) != 0, k_throttle_hardware},
+                        {(reasons & k_clock_set) != 0, k_throttle_set}});
+}
+
+}  // namespace nvml
 
 }  // namespace tprimat

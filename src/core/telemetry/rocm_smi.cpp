@@ -1,16 +1,11 @@
-#include "telemetry/rocm_smi.h"
-
-#include <fmt/format.h>
+#include "telemetry/gpu_libraries.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
-#include "base/clock.h"
 #include "telemetry/amd_smi_functions.h"
-#include "telemetry/library_call.h"
-#include "telemetry/plausible.h"
 #include "telemetry/small_files.h"
+#include "telemetry/vendor_library.h"
 
 namespace tprimat {
 namespace {
@@ -39,51 +34,35 @@ struct RocmProcess {
 constexpr uint32_t k_max_rsmi_holders = 4096, k_max_rsmi_numbers = 1024;
 
 struct RocmSmiFunctions {
-  RsmiStatus (*init)(uint64_t flags);
-  RsmiStatus (*shutdown)();
-  RsmiStatus (*version)(int component, char*, uint32_t);
-  RsmiStatus (*count)(uint32_t*);
-  RsmiStatus (*name)(uint32_t, char*, size_t);
-  RsmiStatus (*memory_total)(uint32_t, int, uint64_t*);                 // bytes
-  RsmiStatus (*memory_used)(uint32_t, int, uint64_t*);                  // bytes
-  RsmiStatus (*power)(uint32_t, uint64_t*, int* kind);                  // uW; ROCm 6 and later
-  RsmiStatus (*average_power)(uint32_t, uint32_t sensor, uint64_t*);    // uW; before, and not on MI300
-  RsmiStatus (*power_cap)(uint32_t, uint32_t sensor, uint64_t*);        // uW
-  RsmiStatus (*energy)(uint32_t, uint64_t*, float* unit, uint64_t*);    // counter, and uJ per count
-  RsmiStatus (*temperature)(uint32_t, uint32_t sensor, int, int64_t*);  // thousandths of a degree Celsius
-  RsmiStatus (*busy)(uint32_t, uint32_t*);                              // percent
-  RsmiStatus (*frequencies)(uint32_t, int clock, RsmiFrequencies*);     // Hz
-  RsmiStatus (*throttle)(uint32_t, uint64_t*);                          // ROCm 6.1 and later
-  RsmiStatus (*processes)(RocmProcess*, uint32_t*);                    // of all devices; count: capacity, then how many
-  RsmiStatus (*devices_of)(uint32_t process, uint32_t*, uint32_t*);    // their numbers; count: capacity, then how many
-  RsmiStatus (*process_on)(uint32_t process, uint32_t, RocmProcess*);  // what it uses of one device
+  const SharedLibrary& library;
+  RsmiStatus (*init)(uint64_t flags) = library.find("rsmi_init");
+  RsmiStatus (*shutdown)() = library.find("rsmi_shut_down");
+  RsmiStatus (*version)(int component, char*, uint32_t) = library.find("rsmi_version_str_get");
+  RsmiStatus (*count)(uint32_t*) = library.find("rsmi_num_monitor_devices");
+  RsmiStatus (*name)(uint32_t, char*, size_t) = library.find("rsmi_dev_name_get");
+  RsmiStatus (*memory_total)(uint32_t, int, uint64_t*) = library.find("rsmi_dev_memory_total_get");  // bytes
+  RsmiStatus (*memory_used)(uint32_t, int, uint64_t*) = library.find("rsmi_dev_memory_usage_get");   // bytes
+  RsmiStatus (*power)(uint32_t, uint64_t*, int* kind) = library.find("rsmi_dev_power_get");  // uW; ROCm 6 and later
+  // uW; before, and not on MI300.
+  RsmiStatus (*average_power)(uint32_t, uint32_t sensor, uint64_t*) = library.find("rsmi_dev_power_ave_get");
+  RsmiStatus (*power_cap)(uint32_t, uint32_t sensor, uint64_t*) = library.find("rsmi_dev_power_cap_get");  // uW
+  // Counter, and uJ per count.
+  RsmiStatus (*energy)(uint32_t, uint64_t*, float* unit, uint64_t*) = library.find("rsmi_dev_energy_count_get");
+  // Thousandths of a degree Celsius.
+  RsmiStatus (*temperature)(uint32_t, uint32_t sensor, int, int64_t*) = library.find("rsmi_dev_temp_metric_get");
+  RsmiStatus (*busy)(uint32_t, uint32_t*) = library.find("rsmi_dev_busy_percent_get");  // percent
+  // Hz.
+  RsmiStatus (*frequencies)(uint32_t, int clock, RsmiFrequencies*) = library.find("rsmi_dev_gpu_clk_freq_get");
+  // ROCm 6.1 and later.
+  RsmiStatus (*throttle)(uint32_t, uint64_t*) = library.find("rsmi_dev_metrics_indep_throttle_status_get");
+  // Of all devices; count: capacity, then how many.
+  RsmiStatus (*processes)(RocmProcess*, uint32_t*) = library.find("rsmi_compute_process_info_get");
+  // Their numbers; count: capacity, then how many.
+  RsmiStatus (*devices_of)(uint32_t process, uint32_t*, uint32_t*) = library.find("rsmi_compute_process_gpus_get");
+  // What it uses of one device.
+  RsmiStatus (*process_on)(uint32_t process, uint32_t,
+                           RocmProcess*) = library.find("rsmi_compute_process_info_by_device_get");
 };
-
-RocmSmiFunctions find_rocm_smi_functions(const SharedLibrary& library) {
-  const auto bind = [&]<class Result, class... Arguments>(Result (*&function)(Arguments...), const char* symbol) {
-    function = library.find<Result(Arguments...)>(symbol);
-  };
-  RocmSmiFunctions found{};
-  bind(found.init, "rsmi_init");
-  bind(found.shutdown, "rsmi_shut_down");
-  bind(found.version, "rsmi_version_str_get");
-  bind(found.count, "rsmi_num_monitor_devices");
-  bind(found.name, "rsmi_dev_name_get");
-  bind(found.memory_total, "rsmi_dev_memory_total_get");
-  bind(found.memory_used, "rsmi_dev_memory_usage_get");
-  bind(found.power, "rsmi_dev_power_get");
-  bind(found.average_power, "rsmi_dev_power_ave_get");
-  bind(found.power_cap, "rsmi_dev_power_cap_get");
-  bind(found.energy, "rsmi_dev_energy_count_get");
-  bind(found.temperature, "rsmi_dev_temp_metric_get");
-  bind(found.busy, "rsmi_dev_busy_percent_get");
-  bind(found.frequencies, "rsmi_dev_gpu_clk_freq_get");
-  bind(found.throttle, "rsmi_dev_metrics_indep_throttle_status_get");
-  bind(found.processes, "rsmi_compute_process_info_get");
-  bind(found.devices_of, "rsmi_compute_process_gpus_get");
-  bind(found.process_on, "rsmi_compute_process_info_by_device_get");
-  return found;
-}
 
 std::string_view describe_rsmi_status(RsmiStatus status) {
   switch (status) {
@@ -116,17 +95,15 @@ std::optional<double> present_frequency(const RsmiFrequencies& answer) {
   return std::nullopt;
 }
 
-class RocmSmi : public GpuLibrary {
+class RocmSmi : public VendorLibrary<RocmSmiFunctions, describe_rsmi_status> {
  public:
-  RocmSmi(SharedLibrary library, const RocmSmiFunctions& functions) : library_(std::move(library)), call_(functions) {
-    FaultLog ignored;
-    const LibraryCaller caller{ignored, describe_rsmi_status};
-    count_ = std::min(caller.ask<uint32_t>("devices", call_.count).value_or(0), k_max_rsmi_devices);
-  }
-  RocmSmi(const RocmSmi&) = delete;
-  RocmSmi& operator=(const RocmSmi&) = delete;
-  ~RocmSmi() override {
-    if (call_.shutdown != nullptr) call_.shutdown();
+  using VendorLibrary::VendorLibrary;
+
+  std::string start() {
+    if (call_.init == nullptr) return "lacks rsmi_init";
+    std::string refusal = start_library(uint64_t{0});
+    if (refusal.empty()) count_ = std::min(caller().value("devices", call_.count).value_or(0), k_max_rsmi_devices);
+    return refusal;
   }
 
   std::string name() const override { return "rocm_smi"; }
@@ -141,52 +118,39 @@ class RocmSmi : public GpuLibrary {
 
   std::vector<GpuFacts> devices() const override {
     std::vector<GpuFacts> facts;
-    FaultLog ignored;
-    const LibraryCaller caller{ignored, describe_rsmi_status};
     for (uint32_t device = 0; device < count_; ++device) {
       char name[k_rsmi_text_size] = {};
       const bool named = call_.name != nullptr && call_.name(device, name, k_rsmi_text_size - 1) == 0;
-      facts.push_back(
-          plausible_facts({Platform::amd,
-                           device,
-                           named ? name : "unknown AMD device",
-                           caller.ask_scaled<uint64_t>("memory", 1.0, call_.memory_total, device, k_rsmi_memory_vram),
-                           caller.ask_scaled<uint64_t>("limit", 1e-6, call_.power_cap, device, 0U),
-                           {}}));
+      facts.push_back(plausible_facts({Platform::amd,
+                                       device,
+                                       named ? name : "unknown AMD device",
+                                       caller().scaled("memory", 1.0, call_.memory_total, device, k_rsmi_memory_vram),
+                                       caller().scaled("limit", 1e-6, call_.power_cap, device, 0U),
+                                       {}}));
     }
     return facts;
   }
 
   Reading read(int64_t index, FaultLog& faults) const override {
     const auto device = static_cast<uint32_t>(index);
-    const LibraryCaller caller{faults, describe_rsmi_status};
-    Reading reading;
-    reading.unix_time = unix_time_seconds();
-    reading.energy_joules = read_energy(device, faults);
-    reading.power_watts = read_power(device, caller);
-    reading.memory_used_bytes =
-        caller.ask_scaled<uint64_t>("memory", 1.0, call_.memory_used, device, k_rsmi_memory_vram);
-    reading.temperature_celsius = caller.ask_scaled<int64_t>("temperature", 1e-3, call_.temperature, device,
-                                                             k_rsmi_junction, k_rsmi_temperature_now);
-    reading.utilisation = caller.ask_scaled<uint32_t>("utilisation", 0.01, call_.busy, device);
-    reading.clock_hz = read_clock("clock", device, k_rsmi_clock_gfx, caller);
-    reading.memory_clock_hz = read_clock("memory clock", device, k_rsmi_clock_memory, caller);
-    if (const auto mask = caller.ask<uint64_t>("throttle reasons", call_.throttle, device)) {
+    const LibraryCaller ask = caller(&faults);
+    Reading reading = reading_of_now();
+    if (const auto energy = read_energy(ask, call_.energy, device))
+      reading.energy_joules = static_cast<double>(energy->counter) * static_cast<double>(energy->microjoules) * 1e-6;
+    reading.power_watts = read_power(device, ask);
+    reading.memory_used_bytes = ask.scaled("memory", 1.0, call_.memory_used, device, k_rsmi_memory_vram);
+    reading.temperature_celsius =
+        ask.scaled("temperature", 1e-3, call_.temperature, device, k_rsmi_junction, k_rsmi_temperature_now);
+    reading.utilisation = ask.scaled("utilisation", 0.01, call_.busy, device);
+    reading.clock_hz = read_clock("clock", device, k_rsmi_clock_gfx, ask);
+    reading.memory_clock_hz = read_clock("memory clock", device, k_rsmi_clock_memory, ask);
+    if (const auto mask = ask.value("throttle reasons", call_.throttle, device)) {
       if (*mask != UINT64_MAX)
         reading.throttle = amd_smi::to_throttle(*mask);
       else
-        faults.record("throttle reasons", "not supported by this device");
+        ask.record("throttle reasons", "not supported by this device");
     }
     return reading;
-  }
-
-  GpuState state(int64_t index) const override {
-    GpuState state;
-    FaultLog faults;
-    faults.count_reading();
-    state.now = read(index, faults);
-    state.notes = faults.notes();
-    return state;
   }
 
   std::vector<GpuHolder> holders(int64_t index) const override {
@@ -220,58 +184,29 @@ class RocmSmi : public GpuLibrary {
     return std::find(devices.begin(), devices.end(), device) != devices.end();
   }
 
-  std::optional<double> read_energy(uint32_t device, FaultLog& faults) const {
-    uint64_t counter = 0, timestamp = 0;
-    float microjoules = 0.0F;
-    if (call_.energy == nullptr) {
-      faults.record("energy counter", "this version of the library cannot tell");
-      return std::nullopt;
-    }
-    if (const RsmiStatus status = call_.energy(device, &counter, &microjoules, &timestamp); status != 0) {
-      faults.record("energy counter", describe_rsmi_status(status));
-      return std::nullopt;
-    }
-    return static_cast<double>(counter) * static_cast<double>(microjoules) * 1e-6;
-  }
-
-  std::optional<double> read_power(uint32_t device, const LibraryCaller& caller) const {
+  std::optional<double> read_power(uint32_t device, const LibraryCaller& ask) const {
     uint64_t microwatts = 0;
     int kind = 0;
     if (call_.power != nullptr && call_.power(device, &microwatts, &kind) == 0)
       return static_cast<double>(microwatts) * 1e-6;
-    return caller.ask_scaled<uint64_t>("power", 1e-6, call_.average_power, device, 0U);
+    return ask.scaled("power", 1e-6, call_.average_power, device, 0U);
   }
 
   std::optional<double> read_clock(std::string_view figure, uint32_t device, int clock,
-                                   const LibraryCaller& caller) const {
-    const auto answer = caller.ask<RsmiFrequencies>(figure, call_.frequencies, device, clock);
+                                   const LibraryCaller& ask) const {
+    const auto answer = ask.value(figure, call_.frequencies, device, clock);
     return answer ? present_frequency(*answer) : std::nullopt;
   }
 
-  SharedLibrary library_;
-  RocmSmiFunctions call_;
   uint32_t count_ = 0;
 };
-
-std::optional<SharedLibrary> open_first_rocm_smi(const char* name) {
-  if (name != nullptr) return SharedLibrary::open(name);
-  for (const char* usual : {"librocm_smi64.so.7", "librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"})
-    if (auto library = SharedLibrary::open(usual)) return library;
-  return std::nullopt;
-}
 
 }  // namespace
 
 OpenedLibrary open_rocm_smi(const char* name) {
-  std::optional<SharedLibrary> library = open_first_rocm_smi(name);
-  if (!library) return {};
-  const RocmSmiFunctions functions = find_rocm_smi_functions(*library);
-  if (functions.init == nullptr) return {nullptr, "ROCm SMI (librocm_smi64) lacks rsmi_init"};
-  if (const RsmiStatus status = functions.init(0); status != 0)
-    return {nullptr, fmt::format("ROCm SMI (librocm_smi64) does not start: {}", describe_rsmi_status(status))};
-  auto opened = std::make_unique<RocmSmi>(std::move(*library), functions);
-  if (opened->devices().empty()) return {nullptr, "ROCm SMI (librocm_smi64) sees no GPU"};
-  return {std::move(opened), ""};
+  const std::vector<const char*> usual = {"librocm_smi64.so.7", "librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"};
+  return start_vendor_library<RocmSmi>(SharedLibrary::open(name != nullptr ? std::vector{name} : usual),
+                                       "ROCm SMI (librocm_smi64)");
 }
 
 }  // namespace tprimat

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "telemetry/json_documents.h"
+#include "telemetry/telemetry_cells.h"
 #include "telemetry/telemetry_rows.h"
 
 namespace tprimat {
@@ -51,9 +51,11 @@ void read_rocm_smi_json(std::string_view text, std::string_view where, Telemetry
   if (!whole) rows.note("the last JSON document is cut off and left out");
 }
 
-bool is_rocm_smi_csv(std::string_view head) { return has_csv_header(head, k_keys) && holds(head, "card"); }
+bool is_rocm_smi_csv(std::string_view head) { return has_header(head, csv_form(k_keys)) && holds(head, "card"); }
 
-void read_cards_csv(std::string_view text, std::string_view, TelemetryRows& rows) { read_csv(text, k_keys, rows); }
+void read_cards_csv(std::string_view text, std::string_view, TelemetryRows& rows) {
+  read_table(text, csv_form(k_keys), rows);
+}
 
 // "GPU[3]		: Average Graphics Package Power (W): 173.0"
 struct Listed {
@@ -159,7 +161,7 @@ bool is_rocm_smi_table(std::string_view head) {
 // Only cells that show the unit of their column: a table that is out of line must not give figures of another column.
 bool shows_its_unit(CellMeaning meaning, std::string_view cell) {
   switch (meaning) {
-    case CellMeaning::device: return cell.find_first_not_of("0123456789") == std::string_view::npos;
+    case CellMeaning::device: return is_all_digits(cell);
     case CellMeaning::temperature: return cell.ends_with("C") || cell.ends_with("c");
     case CellMeaning::power: return cell.ends_with("W");
     case CellMeaning::frequency: return cell.ends_with("hz");

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat {
 namespace {
@@ -87,10 +87,8 @@ Sampler::Sampler(std::vector<std::unique_ptr<Sensor>> sensors) {
     traces_.push_back({sensor->name(), {}});
     watches_.push_back({std::move(sensor)});
   }
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
-
-Sampler::~Sampler() { end_thread(); }
 
 std::vector<SensorTrace> Sampler::latest() const {
   const std::lock_guard lock(mutex_);
@@ -101,34 +99,25 @@ std::vector<SensorTrace> Sampler::latest() const {
 }
 
 std::vector<SensorTrace> Sampler::stop() {
-  end_thread();
+  thread_.request_stop();
+  thread_.join();
   for (size_t i = 0; i < traces_.size(); ++i) traces_[i].notes = watches_[i].sensor->notes();
   return std::move(traces_);
 }
 
-void Sampler::end_thread() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Sampler::run() {
+void Sampler::run(const std::stop_token& stop) {
   sigset_t all;  // signals are for the main thread, whose waiting they end
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   const auto start = SteadyClock::now();
-  bool last = false;
-  while (!last) {
+  while (true) {
     read_due(seconds_since(start));
     std::unique_lock lock(mutex_);
-    if (stopping_) break;
+    if (stop.stop_requested()) return;
     const auto pause = std::chrono::duration<double>(std::max(0.001, next_due() - seconds_since(start)));
-    last = wake_.wait_for(lock, pause, [this] { return stopping_; });
+    wake_.wait_for(lock, stop, pause, [] { return false; });
     lock.unlock();
-    if (last) read_due(std::numeric_limits<double>::infinity());
+    if (stop.stop_requested()) return read_due(std::numeric_limits<double>::infinity());
   }
 }
 

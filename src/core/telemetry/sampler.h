@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,9 +49,6 @@ class Thinner {
 class Sampler {
  public:
   explicit Sampler(std::vector<std::unique_ptr<Sensor>> sensors);
-  ~Sampler();
-  Sampler(const Sampler&) = delete;
-  Sampler& operator=(const Sampler&) = delete;
 
   std::vector<SensorTrace> latest() const;  // of each sensor the last reading alone
   std::vector<SensorTrace> stop();          // takes a last reading and hands over everything
@@ -63,19 +61,17 @@ class Sampler {
     Thinner thinner = {};
   };
 
-  void run();
+  void run(const std::stop_token& stop);
   void read_due(double elapsed);
   void read_sensor(size_t index);
   double next_due() const;
   double cost_of_all() const;
-  void end_thread();
 
   std::vector<Watch> watches_;
-  mutable std::mutex mutex_;  // guards traces_ and stopping_
-  std::condition_variable wake_;
+  mutable std::mutex mutex_;  // guards traces_
+  std::condition_variable_any wake_;
   std::vector<SensorTrace> traces_;
-  bool stopping_ = false;
-  std::thread thread_;
+  std::jthread thread_;  // ends before what it uses
 };
 
 }  // namespace tprimat

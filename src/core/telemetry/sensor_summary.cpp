@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat {
 namespace {

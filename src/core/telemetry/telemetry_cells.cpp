@@ -1,9 +1,10 @@
 #include "telemetry/telemetry_cells.h"
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
+
+#include "base/error.h"
 
 namespace tprimat {
 namespace {
@@ -31,10 +32,8 @@ std::optional<double> scale_of(std::string_view unit) {
 
 // Reads a whole number of exactly `digits` digits and cuts it off.
 std::optional<int> take_digits(std::string_view& text, size_t digits) {
-  if (text.size() < digits) return std::nullopt;
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, value);
-  if (error != std::errc() || end != text.data() + digits || value < 0) return std::nullopt;
+  const auto value = parse_number<int>(text.substr(0, digits));
+  if (text.size() < digits || !value || *value < 0) return std::nullopt;
   text.remove_prefix(digits);
   return value;
 }
@@ -61,11 +60,40 @@ std::optional<double> take_day(std::string_view& text) {
 }
 
 std::optional<double> parse_unix_seconds(std::string_view text) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || !(value > 1e8 && value < 1e11)) return std::nullopt;  // 1973 to 5138
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && *value > 1e8 && *value < 1e11 ? value : std::nullopt;  // 1973 to 5138
+}
+
+// Where the bracket that opens `text` is closed, just behind it; npos when it is not.
+size_t end_of_document(std::string_view text) {
+  size_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == '{' || c == '[')) {
+      ++depth;
+    } else if (!in_string && (c == '}' || c == ']') && --depth == 0) {
+      return i + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+// The next bracket that begins a line and is not that of a word such as "[WARNING]"; npos when there is none.
+size_t find_document(std::string_view text) {
+  bool line_begins = true;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool blank = text[i] == ' ' || text[i] == '\t' || text[i] == '\r';
+    const bool opens = text[i] == '{' || text[i] == '[';
+    const bool word = i + 1 < text.size() && text[i + 1] >= 'A' && text[i + 1] <= 'Z';
+    if (line_begins && opens && !word) return i;
+    line_begins = text[i] == '\n' || text[i] == ']' || text[i] == '}' || (line_begins && blank);
+  }
+  return std::string_view::npos;
 }
 
 }  // namespace
@@ -77,12 +105,6 @@ bool next_line(std::string_view& text, std::string_view& line) {
   text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   return true;
-}
-
-std::string_view trim_blanks(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -120,12 +142,9 @@ std::optional<double> parse_second_of_day(std::string_view text) {
   const auto seconds = take_digits(text, 2);
   if (!hours || !minutes || !seconds || !first || !second || *hours > 23 || *minutes > 59 || *seconds > 60)
     return std::nullopt;
-  double fraction = 0.0;
-  if (!text.empty()) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fraction);
-    if (text.front() != '.' || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  }
-  return *hours * 3600.0 + *minutes * 60.0 + *seconds + fraction;
+  const auto fraction = text.empty() ? 0.0 : parse_number<double>(text);
+  if (!fraction || (!text.empty() && text.front() != '.')) return std::nullopt;
+  return *hours * 3600.0 + *minutes * 60.0 + *seconds + *fraction;
 }
 
 std::optional<double> parse_day(std::string_view text) {
@@ -156,6 +175,24 @@ std::optional<double> to_base_unit(const Quantity& quantity, std::string_view un
   const auto scale = scale_of(quantity.unit.empty() ? unit_if_none : quantity.unit);
   if (!scale || quantity.value < 0.0) return std::nullopt;
   return quantity.value * *scale;
+}
+
+bool for_each_json_document(std::string_view text, std::string_view where,
+                            const std::function<void(const Json&)>& use) {
+  bool first = true;
+  for (size_t begin; (begin = find_document(text)) != std::string_view::npos; first = false) {
+    text.remove_prefix(begin);
+    const size_t end = end_of_document(text);
+    try {
+      use(parse_json(text.substr(0, end), where));
+    } catch (const Error&) {
+      if (first) throw;
+      return false;
+    }
+    if (end == std::string_view::npos) return true;
+    text.remove_prefix(end);
+  }
+  return true;
 }
 
 }  // namespace tprimat

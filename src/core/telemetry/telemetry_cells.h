@@ -1,15 +1,19 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-// Small scanners for what monitoring tools print; nothing here throws, and what does not fit is absent.
+#include "text/json.h"
+#include "text/words.h"
+
 namespace tprimat {
 
-// Lines without their end (LF, CRLF), and blanks cut off both ends. One line at a time; false at the end.
+// Small scanners for what monitoring tools print; nothing here throws, and what does not fit is absent.
+
+// Lines without their end (LF, CRLF), one at a time; false at the end.
 bool next_line(std::string_view& text, std::string_view& line);
-std::string_view trim_blanks(std::string_view text);
 std::vector<std::string_view> split_words(std::string_view line);
 std::vector<std::string_view> split_csv(std::string_view line);  // cells without blanks around them and without quotes
 bool holds(std::string_view text, std::string_view part);
@@ -29,5 +33,9 @@ std::optional<Quantity> parse_quantity(std::string_view cell);
 
 // In W, J, 0..1, degrees Celsius, Hz or bytes. Nothing for a unit that is none of ours and for negative values.
 std::optional<double> to_base_unit(const Quantity& quantity, std::string_view unit_if_none);
+
+// Tools that are asked again and again print one JSON document after another, with warnings between them. Throws Error
+// when the first document is broken; returns false when a later one is, as the end of a recording that was stopped is.
+bool for_each_json_document(std::string_view text, std::string_view where, const std::function<void(const Json&)>& use);
 
 }  // namespace tprimat

@@ -21,14 +21,10 @@ constexpr Tool k_tools[] = {
     {"nvidia-smi", bare_formats},
 };
 
-std::string_view without_byte_order_mark(std::string_view text) {
-  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
-}
-
 }  // namespace
 
 TelemetryFile read_telemetry_text(std::string_view text, std::string_view where) {
-  text = without_byte_order_mark(text);
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
   const std::string_view head = text.substr(0, k_head_bytes);
   for (const Tool& tool : k_tools)
     for (const TelemetryFormat& format : tool.formats()) {

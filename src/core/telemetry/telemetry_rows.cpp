@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "telemetry/plausible.h"
+#include "telemetry/gpu_library.h"
 
 namespace tprimat {
 namespace {
@@ -91,18 +91,13 @@ void TelemetryRow::set_figure(CellMeaning meaning, double value) {
 
 namespace {
 
-template <class T>
-void keep_highest(const std::optional<T>& seen, std::optional<T>& highest) {
-  if (seen) highest = std::max(highest.value_or(*seen), *seen);
-}
-
 void merge(const TelemetryDevice& row, TelemetryDevice& device) {
   if (row.name) device.name = row.name;
   if (row.memory_total_bytes) device.memory_total_bytes = row.memory_total_bytes;
-  keep_highest(row.peak_memory_fraction, device.peak_memory_fraction);
-  keep_highest(row.peak_power_throttling, device.peak_power_throttling);
-  keep_highest(row.peak_thermal_throttling, device.peak_thermal_throttling);
-  keep_highest(row.thermal_throttling_seen, device.thermal_throttling_seen);
+  device.peak_memory_fraction = std::max(device.peak_memory_fraction, row.peak_memory_fraction);
+  device.peak_power_throttling = std::max(device.peak_power_throttling, row.peak_power_throttling);
+  device.peak_thermal_throttling = std::max(device.peak_thermal_throttling, row.peak_thermal_throttling);
+  device.thermal_throttling_seen = std::max(device.thermal_throttling_seen, row.thermal_throttling_seen);
 }
 
 }  // namespace
@@ -170,9 +165,11 @@ SensorTrace TelemetryRows::take_trace(const TelemetryDevice& facts, bool timed, 
   std::stable_sort(readings.begin(), readings.end(),
                    [](const Reading& a, const Reading& b) { return a.unix_time < b.unix_time; });
   FaultLog faults;
+  GpuFacts device;
+  device.memory_bytes = facts.memory_total_bytes;
   for (Reading& reading : readings) {
     faults.count_reading();
-    drop_implausible(reading, {facts.memory_total_bytes, {}}, faults);
+    drop_implausible(reading, device, faults);
   }
   return {facts.source, std::move(readings), faults.notes()};
 }
@@ -213,41 +210,41 @@ std::vector<HeaderColumn> match_header(std::span<const KnownColumn> vocabulary,
   return matched;
 }
 
-namespace {
-
-bool is_header(std::span<const KnownColumn> vocabulary, const std::vector<std::string_view>& cells) {
-  return cells.size() >= 2 && match_header(vocabulary, cells).size() >= 2;
-}
-
-}  // namespace
-
-void read_csv(std::string_view text, std::span<const KnownColumn> vocabulary, TelemetryRows& rows) {
+void read_table(std::string_view text, const TableForm& form, TelemetryRows& rows) {
   std::vector<HeaderColumn> columns;
   size_t width = 0, number = 0;
   for (std::string_view line; next_line(text, line);) {
     ++number;
-    if (trim_blanks(line).empty()) continue;
-    const auto cells = split_csv(line);
-    if (is_header(vocabulary, cells)) {
-      columns = match_header(vocabulary, cells);
-      width = cells.size();
+    if (const auto names = form.header(line, form.vocabulary); !names.empty()) {
+      columns = match_header(form.vocabulary, names);
+      width = names.size();
       continue;
     }
     if (columns.empty()) continue;  // a banner
-    if (cells.size() != width) {
-      rows.skip_line(number);
-      continue;
-    }
+    const auto cells = form.cells(line);
+    if (!cells.empty() && cells.size() != width) rows.skip_line(number);
+    if (cells.size() != width) continue;
     TelemetryRow row;
     for (const HeaderColumn& each : columns) row.set(*each.column, cells[each.at], each.unit);
     rows.add(row);
   }
 }
 
-bool has_csv_header(std::string_view head, std::span<const KnownColumn> vocabulary) {
+bool has_header(std::string_view head, const TableForm& form) {
   for (std::string_view line; next_line(head, line);)
-    if (is_header(vocabulary, split_csv(line))) return true;
+    if (match_header(form.vocabulary, form.header(line, form.vocabulary)).size() >= 2) return true;
   return false;
+}
+
+TableForm csv_form(std::span<const KnownColumn> vocabulary) {
+  const auto cells = [](std::string_view line) {
+    return trim_blanks(line).empty() ? TableForm::Cells{} : split_csv(line);
+  };
+  const auto header = [](std::string_view line, std::span<const KnownColumn> known) {
+    TableForm::Cells names = split_csv(line);
+    return match_header(known, names).size() >= 2 ? names : TableForm::Cells{};
+  };
+  return {vocabulary, header, cells};
 }
 
 }  // namespace tprimat

@@ -111,10 +111,18 @@ struct HeaderColumn {
 std::vector<HeaderColumn> match_header(std::span<const KnownColumn> vocabulary,
                                        const std::vector<std::string_view>& names);
 
-// A table of comma-separated cells: a header (which may come again), then one row per line.
-void read_csv(std::string_view text, std::span<const KnownColumn> vocabulary, TelemetryRows& rows);
+// How the lines of a table are taken apart.
+struct TableForm {
+  using Cells = std::vector<std::string_view>;
+  std::span<const KnownColumn> vocabulary;
+  Cells (*header)(std::string_view line, std::span<const KnownColumn> vocabulary);  // its names; empty: no header
+  Cells (*cells)(std::string_view line);                                            // empty: no row
+};
 
-// Whether one of the first lines is the header of such a table.
-bool has_csv_header(std::string_view head, std::span<const KnownColumn> vocabulary);
+// A header (which may come again), then one row per line.
+void read_table(std::string_view text, const TableForm& form, TelemetryRows& rows);
+bool has_header(std::string_view head, const TableForm& form);  // in one of the lines
+
+TableForm csv_form(std::span<const KnownColumn> vocabulary);  // comma-separated cells
 
 }  // namespace tprimat

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,15 +10,53 @@
 
 namespace tprimat {
 
-// An enum has names where its namespace has a function `constexpr auto enum_table(E)`, which returns an array of
-// std::pair<E, std::string_view>. The first name of a value is the one we print; further names of the same value are
-// accepted as aliases.
+namespace enum_detail {
+
+// "constexpr std::string_view tprimat::... [with auto value = tprimat::Launcher::mpi; ...]" -> "mpi"; "" for a value
+// that is no enumerator, which compilers print as a cast.
+template <auto value>
+constexpr std::string_view enumerator() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("value = ") + 8);
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.starts_with('(') ? "" : text.substr(text.rfind(':') + 1);
+}
+
+template <class E, size_t count = 0>
+constexpr size_t count_enumerators() {
+  if constexpr (enumerator<static_cast<E>(count)>().empty())
+    return count;
+  else
+    return count_enumerators<E, count + 1>();
+}
+
+template <class E, size_t... values>
+constexpr auto enumerators(std::index_sequence<values...>) {
+  return std::array{std::pair(static_cast<E>(values), enumerator<static_cast<E>(values)>())...};
+}
+
+}  // namespace enum_detail
+
+// The values of an enum are called as in its definition, where they count from 0. One whose values are printed
+// otherwise or have aliases has a function `constexpr auto enum_table(E)` in its namespace, which returns an array of
+// std::pair<E, std::string_view>: the first name of a value is the one we print, further names are accepted.
 template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires(E value) { enum_table(value); };
+concept NamedEnum = std::is_enum_v<E>;
+
+template <NamedEnum E>
+constexpr auto enum_values() {
+  if constexpr (requires(E value) { enum_table(value); }) {
+    return enum_table(E{});
+  } else {
+    constexpr size_t count = enum_detail::count_enumerators<E>();
+    static_assert(count > 0, "the enum needs an enum_table");
+    return enum_detail::enumerators<E>(std::make_index_sequence<count>());
+  }
+}
 
 template <NamedEnum E>
 struct EnumNames {
-  static constexpr auto values = enum_table(E{});
+  static constexpr auto values = enum_values<E>();
 };
 
 template <NamedEnum E>

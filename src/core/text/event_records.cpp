@@ -1,6 +1,6 @@
 #include "text/event_records.h"
 
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "text/proto.h"
 
 namespace tprimat {

@@ -4,13 +4,10 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "text/json_fields.h"
 
@@ -76,12 +73,6 @@ bool read_map(const FastElement& json, T& value) {
 }
 
 template <class T>
-bool read_floating_point(const FastElement& json, T& value) {
-  if (json.is_null()) value = std::numeric_limits<T>::quiet_NaN();
-  return json.is_null() || json.get(value) == simdjson::SUCCESS;
-}
-
-template <class T>
 bool read_integer(const FastElement& json, T& value) {
   int64_t whole = 0;
   double number = 0;
@@ -90,22 +81,20 @@ bool read_integer(const FastElement& json, T& value) {
   return value = static_cast<T>(number), true;
 }
 
-inline bool read_string(const FastElement& json, std::string& value) {
-  std::string_view text;
-  if (json.get(text) != simdjson::SUCCESS) return false;
-  return value = text, true;
-}
-
 template <class T>
 bool read_scalar(const FastElement& json, T& value) {
-  if constexpr (std::is_same_v<T, bool>)
+  if constexpr (std::is_same_v<T, bool>) {
     return json.get(value) == simdjson::SUCCESS;
-  else if constexpr (std::is_floating_point_v<T>)
-    return read_floating_point(json, value);
-  else if constexpr (std::is_integral_v<T>)
+  } else if constexpr (std::is_floating_point_v<T>) {
+    if (json.is_null()) value = std::numeric_limits<T>::quiet_NaN();
+    return json.is_null() || json.get(value) == simdjson::SUCCESS;
+  } else if constexpr (std::is_integral_v<T>) {
     return read_integer(json, value);
-  else
-    return read_string(json, value);
+  } else {
+    std::string_view text;
+    if (json.get(text) != simdjson::SUCCESS) return false;
+    return value = text, true;
+  }
 }
 
 }  // namespace fast_json_detail

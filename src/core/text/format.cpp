@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 
 namespace tprimat {
@@ -43,12 +42,6 @@ std::vector<size_t> column_widths(const TextTable& table) {
 
 bool is_right(const TextTable& table, size_t column) {
   return std::find(table.right.begin(), table.right.end(), column) != table.right.end();
-}
-
-std::string group_thousands(std::string digits) {
-  for (int at = static_cast<int>(digits.size()) - 3; at > (digits[0] == '-' ? 1 : 0); at -= 3)
-    digits.insert(static_cast<size_t>(at), " ");
-  return digits;
 }
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -121,6 +114,12 @@ std::string format_duration(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
 
+std::string group_thousands(std::string digits) {
+  for (int at = static_cast<int>(digits.size()) - 3; at > (digits[0] == '-' ? 1 : 0); at -= 3)
+    digits.insert(static_cast<size_t>(at), " ");
+  return digits;
+}
+
 std::string format_percent(double fraction, int decimals) { return format_fixed(fraction * 100, decimals) + " %"; }
 
 std::string format_count(double value) {
@@ -138,6 +137,12 @@ std::string format_significant(double value, int digits) {
   const double unit = std::pow(10.0, digits_before_point(magnitude) - digits);
   const int before_point = digits_before_point(std::round(magnitude / unit) * unit);  // 9.996 rounds up to 10.0
   return fmt::format("{:.{}f}", value, std::max(0, digits - before_point));
+}
+
+std::string line_and_column(std::string_view before) {
+  const size_t newline = before.rfind('\n');
+  return fmt::format("{}:{}", std::count(before.begin(), before.end(), '\n') + 1,
+                     before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
 }
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {

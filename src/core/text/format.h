@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +17,11 @@ std::string format_memory(double bytes);                        // the same, "34
 std::string format_duration(double seconds);                    // "1.604 s", "3 min 12 s", "2 h 05 min"
 std::string format_percent(double fraction, int decimals = 1);  // 0.4213 -> "42.1 %"
 std::string format_count(double value);                    // 13425.1 -> "13 425"; below 100 three significant digits
+std::string group_thousands(std::string digits);           // "8030261248" -> "8 030 261 248"
 std::string format_significant(double value, int digits);  // 1.602, never scientific between 1e-4 and 1e7
+
+// Where the text behind `before` begins: "12:5".
+std::string line_and_column(std::string_view before);
 
 // Whether a shell can assign to it: letters, digits and _, not beginning with a digit.
 bool is_variable_name(std::string_view word);

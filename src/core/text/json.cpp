@@ -29,23 +29,15 @@ Json::Json(const char* text) : value_(std::string(text)) {}
 Json::Json(std::string_view text) : value_(std::string(text)) {}
 Json::Json(std::string text) noexcept : value_(std::move(text)) {}
 
-Json Json::of_boolean(bool value) noexcept {
+template <class T>
+Json Json::of(T value) noexcept {
   Json json;
-  json.value_ = value;
+  json.value_ = std::move(value);
   return json;
 }
-
-Json Json::of_integer(int64_t value) noexcept {
-  Json json;
-  json.value_ = value;
-  return json;
-}
-
-Json Json::of_unsigned(uint64_t value) noexcept {
-  Json json;
-  json.value_ = value;
-  return json;
-}
+template Json Json::of(bool) noexcept;
+template Json Json::of(int64_t) noexcept;
+template Json Json::of(uint64_t) noexcept;
 
 Json::Json(std::initializer_list<Item> items) {
   const auto is_member = [](const Item& item) {
@@ -64,19 +56,9 @@ Json::Json(std::initializer_list<Item> items) {
   }
 }
 
-Json Json::array(List items) {
-  Json json;
-  json.value_ = std::move(items);
-  return json;
-}
-
-Json Json::object() { return object(Object()); }
-
-Json Json::object(Object members) {
-  Json json;
-  json.value_ = std::move(members);
-  return json;
-}
+Json Json::array(List items) { return of(std::move(items)); }
+Json Json::object() { return of(Object()); }
+Json Json::object(Object members) { return of(std::move(members)); }
 
 const std::string& Json::text() const {
   if (!is_string()) throw not_a("a text", *this);

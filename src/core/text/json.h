@@ -35,12 +35,12 @@ class Json {
 
   Json(std::nullptr_t) noexcept : Json() {}
   template <std::same_as<bool> Bool>
-  Json(Bool value) noexcept : Json(of_boolean(value)) {}
+  Json(Bool value) noexcept : Json(of(value)) {}
   template <std::signed_integral Integer>
-  Json(Integer value) noexcept : Json(of_integer(value)) {}
+  Json(Integer value) noexcept : Json(of(static_cast<int64_t>(value))) {}
   template <std::unsigned_integral Integer>
     requires(!std::same_as<Integer, bool>)
-  Json(Integer value) noexcept : Json(of_unsigned(value)) {}
+  Json(Integer value) noexcept : Json(of(static_cast<uint64_t>(value))) {}
   Json(double value) noexcept;
   Json(const char* text);
   Json(std::string_view text);
@@ -114,9 +114,8 @@ class Json {
 
  private:
   // Out of line, as all that makes or ends a value: a source that builds documents compiles nothing of the variant.
-  static Json of_boolean(bool value) noexcept;
-  static Json of_integer(int64_t value) noexcept;
-  static Json of_unsigned(uint64_t value) noexcept;
+  template <class T>
+  static Json of(T value) noexcept;
   bool equals(const Json& other) const;
   bool boolean() const;
   int64_t integer() const;  // of a fraction, its whole part

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -212,7 +211,6 @@ Json to_json(const T& value) {
   } else if constexpr (std::is_floating_point_v<T>) {
     return json_detail::number_or_null(value);
   } else {
-    static_assert(!std::is_enum_v<T>, "an enum has its enum_table in its own namespace");
     return Json(value);
   }
 }

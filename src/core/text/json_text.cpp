@@ -11,16 +11,10 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "text/format.h"
 
 namespace tprimat {
 namespace {
-
-std::string line_and_column(std::string_view text, size_t byte) {
-  const std::string_view before = text.substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  return fmt::format("{}:{}", line, before.size() - line_start + 1);
-}
 
 // No file of ours nests this deeply. Copying and printing a value recurse, so a deeper one would end the program.
 constexpr size_t k_deepest_nesting = 200;
@@ -182,7 +176,7 @@ class JsonBuilder {
     const size_t colon = full.rfind(": ");
     throw Error(Problem{fmt::format("is not valid JSON: {}",
                                     printable(colon == std::string_view::npos ? full : full.substr(colon + 2))),
-                        fmt::format("{}:{}", where_, line_and_column(text_, byte)), ""});
+                        fmt::format("{}:{}", where_, line_and_column(text_.substr(0, byte > 0 ? byte - 1 : 0))), ""});
   }
 
  private:

@@ -21,10 +21,7 @@ std::string place(const std::string& name, const YAML::Mark& mark) {
 }
 
 std::string place_of_byte(std::string_view text, size_t byte, const std::string& name) {
-  const std::string_view before = text.substr(0, byte);
-  const size_t newline = before.rfind('\n');
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  return fmt::format("{}:{}:{}", name, line, byte - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
+  return name + ":" + line_and_column(text.substr(0, byte));
 }
 
 bool is_text_character(unsigned char c) { return c >= 0x20 ? c != 0x7F : c == '\t' || c == '\n' || c == '\r'; }
@@ -97,7 +94,6 @@ class TreeBuilder : public YAML::EventHandler {
   struct Frame {
     YamlNode node;
     YAML::anchor_t anchor = 0;
-    YAML::Mark mark;
     std::optional<YamlEntry> key;  // of a map: the key whose value comes next
     bool skip_value = false;       // the key was a duplicate
   };
@@ -131,7 +127,6 @@ class TreeBuilder : public YAML::EventHandler {
     frame.node.kind = kind;
     frame.node.origin = origin_at(mark);
     frame.anchor = anchor;
-    frame.mark = mark;
     stack_.push_back(std::move(frame));
   }
 
@@ -139,7 +134,7 @@ class TreeBuilder : public YAML::EventHandler {
     Frame frame = std::move(stack_.back());
     stack_.pop_back();
     if (frame.anchor != 0) anchors_[frame.anchor] = frame.node;
-    attach(frame.mark, std::move(frame.node));
+    attach(std::move(frame.node));
   }
 
   void add_leaf(const YAML::Mark& mark, YamlNode node, YAML::anchor_t anchor) {
@@ -151,7 +146,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void add(const YAML::Mark& mark, YamlNode node) {
     if (!stack_.empty() && stack_.back().node.is_map() && !stack_.back().key) return begin_entry(mark, node);
-    attach(mark, std::move(node));
+    attach(std::move(node));
   }
 
   void begin_entry(const YAML::Mark& mark, const YamlNode& key) {
@@ -166,7 +161,7 @@ class TreeBuilder : public YAML::EventHandler {
     frame.key = YamlEntry{key.scalar, origin_at(mark), {}};
   }
 
-  void attach(const YAML::Mark&, YamlNode node) {
+  void attach(YamlNode node) {
     if (stack_.empty()) {
       document_.root = std::move(node);
       return;

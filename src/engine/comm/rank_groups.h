@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "comm/communicator.h"
-#include "spec/rank_place.h"
 #include "spec/train_spec.h"
 
 namespace tprimat::engine {

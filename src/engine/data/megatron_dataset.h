@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/mapped_file.h"
+#include "base/files.h"
 #include "data/megatron_index.h"
 #include "data/sample_order.h"
 #include "data/token_source.h"

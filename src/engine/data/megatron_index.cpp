@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
+#include "base/files.h"
 
 namespace tprimat::engine {
 namespace {

@@ -1,7 +1,7 @@
 #include "device/parallel.h"
 
 #include "device/openmp.h"
-#include "telemetry/cpu_facts.h"
+#include "telemetry/machine.h"
 
 namespace tprimat::engine {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
+#include "base/files.h"
 #include "model_files/checkpoint_manifest.h"
 #include "model_files/rank_file.h"
 #include "model_files/whole_weights.h"

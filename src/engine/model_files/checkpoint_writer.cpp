@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/mapped_file.h"
 #include "model_files/checkpoint_folder.h"
 #include "model_files/checkpoint_manifest.h"
 #include "model_files/checksum.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
+#include "base/files.h"
 
 namespace tprimat::engine {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/fnv1a.h"
+#include "base/checksum.h"
 
 namespace tprimat::engine {
 namespace {

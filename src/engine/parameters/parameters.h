@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "memory/arena_plan.h"
 #include "memory/rank_shape.h"
-#include "memory/weight_plan.h"
 
 namespace tprimat::engine {
 

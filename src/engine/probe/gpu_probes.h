@@ -156,7 +156,8 @@ class GpuWatch {
   virtual void begin() = 0;
   virtual GpuConditions end() = 0;
 };
-// Of the GPU that this process calls number `index` (telemetry/gpu_use.h); finds nothing where no library sees it.
+// Of the GPU that this process calls number `index` (telemetry/gpu_libraries.h); finds nothing where no library sees
+// it.
 std::unique_ptr<GpuWatch> watch_gpu(Platform platform, int64_t index);
 
 struct GpuProbePlan {

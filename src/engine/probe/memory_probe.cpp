@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "device/arena.h"
 #include "device/parallel.h"
-#include "telemetry/cpu_facts.h"
+#include "telemetry/machine.h"
 
 namespace tprimat::engine {
 namespace {

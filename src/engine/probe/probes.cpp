@@ -1,7 +1,7 @@
 #include "probe/probes.h"
 
 #include "device/parallel.h"
-#include "telemetry/cpu_facts.h"
+#include "telemetry/machine.h"
 
 namespace tprimat::engine {
 namespace {

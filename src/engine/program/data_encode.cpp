@@ -8,9 +8,8 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "command_line/field_table.h"
-#include "command_line/number_range.h"
-#include "command_line/parse_choice.h"
 #include "command_line/terminal.h"
+#include "command_line/value_checks.h"
 #include "data/encode/encode_dataset.h"
 
 namespace tprimat::engine {

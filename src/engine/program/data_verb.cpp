@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "command_line/field_table.h"
-#include "command_line/number_range.h"
+#include "command_line/value_checks.h"
 #include "data/dataset_summary.h"
 #include "data/dataset_writer.h"
 #include "program/data_encode.h"

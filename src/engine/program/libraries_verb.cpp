@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "command_line/parse_choice.h"
+#include "command_line/value_checks.h"
 #include "gpu_module/load_gpu_module.h"
 #include "ops/library_versions.h"
 #include "program/verbs.h"

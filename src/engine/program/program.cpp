@@ -1,6 +1,6 @@
 // tprimat-train: the native trainer, what its machine achieves, and the data that it reads.
 #include "comm/communicator.h"
-#include "command_line/run_program.h"
+#include "command_line/session.h"
 #include "program/verbs.h"
 
 int main(int argc, char** argv) {

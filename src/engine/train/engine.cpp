@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "device/parallel.h"
 #include "memory/training_plan.h"
-#include "telemetry/cpu_facts.h"
+#include "telemetry/machine.h"
 #include "train/anomaly_watch.h"
 #include "train/batch_reader.h"
 #include "train/loss_scale.h"

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "text/format.h"
 
 namespace tprimat::engine {

@@ -5,7 +5,7 @@
 
 #include "extract/container_prefix.h"
 #include "extract/scan_text.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

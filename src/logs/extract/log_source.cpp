@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/input_file.h"
+#include "base/files.h"
 
 namespace tprimat::logs {
 namespace {

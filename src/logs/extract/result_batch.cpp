@@ -7,7 +7,7 @@
 #include <map>
 
 #include "extract/scan_text.h"
-#include "result/printed_work.h"
+#include "result/printed_settings.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
 

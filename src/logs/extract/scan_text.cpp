@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

@@ -6,7 +6,8 @@
 #include <string_view>
 
 #include "extract/scan_text.h"
-#include "result/setting_words.h"
+#include "result/printed_settings.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {
@@ -69,7 +70,7 @@ bool is_of_work(std::string_view key) {
 // "True", "true" and "1" are one word, and so is what is not there.
 std::string plain_word(const std::string& value) {
   if (is_off(value)) return "off";
-  std::string word = without_capitals(value);
+  std::string word = lower_case(value);
   if (word == "true") return "on";
   std::string_view rest = word;
   const Figure number = take_number(rest);

@@ -9,7 +9,7 @@
 
 #include "planner/memory.h"
 #include "planner/spec_workload.h"
-#include "result/prediction.h"
+#include "result/metrics.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
 #include "text/format.h"

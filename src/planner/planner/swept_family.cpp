@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "stats/rank_correlation.h"
+#include "stats/descriptive.h"
 
 namespace tprimat::planner {
 namespace {

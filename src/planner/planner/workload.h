@@ -7,7 +7,7 @@
 #include "planner/families.h"
 #include "planner/machine.h"
 #include "spec/counted_model.h"
-#include "spec/pipeline_split.h"
+#include "spec/pipeline_schedule.h"
 #include "spec/train_spec.h"
 
 namespace tprimat::planner {

@@ -1,5 +1,7 @@
 #include "archive/manifest.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "base/error.h"

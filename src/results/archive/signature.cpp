@@ -11,7 +11,7 @@
 #include "archive/manifest.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "process/captured.h"
+#include "process/process.h"
 
 namespace tprimat::results {
 namespace {
@@ -21,33 +21,10 @@ namespace fs = std::filesystem;
 constexpr double k_seconds_to_sign = 120.0;  // somebody may have to touch a key, or to type its passphrase
 constexpr double k_seconds_to_check = 20.0;
 
-// A folder that only we can read.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    std::string pattern = (fs::temp_directory_path() / "tprimat-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      throw Error(Problem{"cannot create a temporary folder for the signature", fs::temp_directory_path().string(),
-                          "set TMPDIR to a writable folder"},
-                  ExitStatus::work_failed);
-    path_ = pattern;
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-
-  fs::path add(const char* name, const std::string& content) const {
-    write_file_atomically(path_ / name, content);
-    return path_ / name;
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+fs::path add_file(const TemporaryFolder& folder, const char* name, const std::string& content) {
+  write_file_atomically(folder.path() / name, content);
+  return folder.path() / name;
+}
 
 Captured run_ssh_keygen(ProcessRunner& runner, std::vector<std::string> arguments, double seconds,
                         const std::string& input = "") {
@@ -126,8 +103,8 @@ class SignatureCheck {
  public:
   SignatureCheck(ProcessRunner& runner, const Verification& found)
       : runner_(runner),
-        manifest_(folder_.add(k_manifest_name, found.manifest).string()),
-        signature_(folder_.add(k_signature_name, *found.signature).string()) {}
+        manifest_(add_file(folder_, k_manifest_name, found.manifest).string()),
+        signature_(add_file(folder_, k_signature_name, *found.signature).string()) {}
 
   // The name of the allowed signer who made the signature; nothing if none of them did.
   std::optional<std::string> find_principal(const fs::path& signers) const {
@@ -150,11 +127,11 @@ class SignatureCheck {
                           k_seconds_to_check, manifest_);
   }
 
-  const PrivateFolder& folder() const { return folder_; }
+  const TemporaryFolder& folder() const { return folder_; }
 
  private:
   ProcessRunner& runner_;
-  PrivateFolder folder_;
+  TemporaryFolder folder_;
   std::string manifest_, signature_;
 };
 
@@ -174,8 +151,8 @@ bool is_one_signature(const std::string& text) {
 std::string sign_text(ProcessRunner& runner, const fs::path& key, const std::string& text) {
   if (!fs::is_regular_file(key))
     throw Error(Problem{"is not a key file", key.string(), "make one: ssh-keygen -t ed25519 -f KEYFILE"});
-  const PrivateFolder folder;
-  const fs::path file = folder.add(k_manifest_name, text);
+  const TemporaryFolder folder;
+  const fs::path file = add_file(folder, k_manifest_name, text);
   const Captured run = run_ssh_keygen(
       runner, {"-Y", "sign", "-f", fs::absolute(key).string(), "-n", k_signature_namespace, file.string()},
       k_seconds_to_sign);
@@ -195,7 +172,7 @@ void check_signature(ProcessRunner& runner, const fs::path& trusted, Verificatio
   if (!is_one_signature(*found.signature)) return;  // reported by verify_files()
   const SignatureCheck check(runner, found);
   const std::vector<PublicKey> keys = read_public_keys(text);
-  const fs::path signers = check.folder().add("signers", keys.empty() ? text : list_signers(keys));
+  const fs::path signers = add_file(check.folder(), "signers", keys.empty() ? text : list_signers(keys));
   const auto principal = check.find_principal(signers);
   if (!principal) {
     const Captured anybody = check.check_novalidate();

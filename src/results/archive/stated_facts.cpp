@@ -7,9 +7,9 @@
 #include "archive/redactor.h"
 #include "base/error.h"
 #include "extract/scan_text.h"
-#include "result/asked_facts.h"
 #include "result/peak.h"
 #include "result/result_file.h"
+#include "result/run_result.h"
 #include "result/summary.h"
 #include "spec/config_hash.h"
 

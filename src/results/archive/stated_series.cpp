@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/clock.h"
-#include "result/log_clock.h"
+#include "result/consistency.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
 

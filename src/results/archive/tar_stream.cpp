@@ -183,7 +183,7 @@ TarStream::Unpack TarStream::make_zstd() const {
 void TarStream::refill() {
   size_t filled = 0;
   while (filled < input_.size()) {
-    const ssize_t count = ::read(file_.descriptor(), input_.data() + filled, input_.size() - filled);
+    const ssize_t count = ::read(file_.get(), input_.data() + filled, input_.size() - filled);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
     if (count == 0) break;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/input_file.h"
+#include "base/files.h"
 
 namespace tprimat::results {
 
@@ -57,7 +57,7 @@ class TarStream {
   std::string_view unpack();
 
   std::string path_;
-  InputFile file_;
+  Descriptor file_;
   std::vector<char> input_, output_;
   std::string_view rest_;  // of the input, not taken yet
   std::string packing_;    // "gzip"; empty: none

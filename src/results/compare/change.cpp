@@ -4,7 +4,7 @@
 
 #include "compare/contender.h"
 #include "compare/verdict.h"
-#include "stats/interval_arithmetic.h"
+#include "stats/mean_estimate.h"
 
 namespace tprimat::results {
 namespace {

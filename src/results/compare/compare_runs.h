@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "compare/audit.h"
 #include "compare/comparison.h"
 #include "compare/load_runs.h"

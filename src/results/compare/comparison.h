@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compare/gate.h"
-#include "result/lost_updates.h"
 #include "result/run_result.h"
+#include "result/validity.h"
 #include "stats/log_ratio.h"
 
 namespace tprimat::results {

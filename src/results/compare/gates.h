@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "compare/comparison.h"
 
 namespace tprimat::results {

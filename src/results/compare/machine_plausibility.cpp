@@ -2,7 +2,7 @@
 
 #include "compare/figure_meanings.h"
 #include "compare/plausibility.h"
-#include "result/log_clock.h"
+#include "result/consistency.h"
 #include "result/peak.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"

@@ -14,7 +14,7 @@
 #include "compare/model_differences.h"
 #include "compare/printed_settings.h"
 #include "compare/series.h"
-#include "result/adapters.h"
+#include "result/printed_settings.h"
 #include "result/summary.h"
 #include "text/format.h"
 

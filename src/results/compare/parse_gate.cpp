@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "compare/gates.h"
-#include "text/characters.h"
 #include "text/format.h"
+#include "text/words.h"
 
 namespace tprimat::results {
 namespace {

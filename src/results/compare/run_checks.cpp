@@ -10,10 +10,10 @@
 #include "compare/plausibility.h"
 #include "compare/reported_figures.h"
 #include "compare/series.h"
-#include "result/adapters.h"
-#include "result/lost_updates.h"
 #include "result/peak.h"
+#include "result/printed_settings.h"
 #include "result/summary.h"
+#include "result/validity.h"
 #include "text/format.h"
 
 namespace tprimat::results {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compare/contender.h"
-#include "stats/false_discovery.h"
+#include "stats/log_ratio.h"
 #include "text/format.h"
 
 namespace tprimat::results {

@@ -7,7 +7,7 @@
 #include "compare/plausibility.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
-#include "stats/interval_arithmetic.h"
+#include "stats/mean_estimate.h"
 
 namespace tprimat::results {
 namespace {

@@ -31,7 +31,7 @@ std::optional<Estimate> estimate_ratio(const RateEvidence& reference, const Rate
                                        const std::optional<LogRatio>& measured);
 Estimate to_estimate(const LogRatio& ratio);
 
-// The same from two figures and their own intervals (stats/interval_arithmetic.h): at once, where pairs are many.
+// The same from two figures and their own intervals (stats/mean_estimate.h): at once, where pairs are many.
 std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, const Estimate& subject);
 
 // faster / slower: the whole interval lies beyond the smallest effect; same: the whole interval lies within it;

@@ -1,10 +1,9 @@
 #include "report/draw_plot.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include "base/files.h"
-#include "process/captured.h"
+#include "process/process.h"
 #include "report/plot_script.h"
 
 namespace tprimat::results {
@@ -12,30 +11,11 @@ namespace {
 
 constexpr double k_time_limit_seconds = 120;
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "tprimat-plot-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw Error(Problem{"cannot create a temporary folder", path_, "set TMPDIR to a writable folder"},
-                  ExitStatus::work_failed);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path file(const char* name) const { return std::filesystem::path(path_) / name; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace
 
 std::optional<Error> draw_script(ProcessRunner& runner, const std::string& script, const std::filesystem::path& path) {
   const TemporaryFolder folder;
-  const auto file = folder.file("plot.gp"), image = folder.file("image");
+  const auto file = folder.path() / "plot.gp", image = folder.path() / "image";
   write_file_atomically(file, script);
   const auto run = run_captured(runner, {"gnuplot", "-e", "set output " + quote_gnuplot(image.string()), file.string()},
                                 k_time_limit_seconds);

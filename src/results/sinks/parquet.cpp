@@ -1,8 +1,7 @@
 #include <fmt/format.h>
-#include <stdlib.h>
 
-#include "base/error.h"
-#include "process/captured.h"
+#include "base/files.h"
+#include "process/process.h"
 #include "sinks/kinds.h"
 #include "sinks/tables.h"
 
@@ -17,26 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double k_seconds_to_import = 60, k_seconds_to_write = 3600;
-
-// Gone with everything in it when it goes out of scope.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_((fs::temp_directory_path() / "tprimat-parquet-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw Error(Problem{"cannot create a temporary folder", path_, "set TMPDIR to a writable folder"},
-                  ExitStatus::work_failed);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 std::string_view parquet_type(CellType type) {
   switch (type) {
@@ -61,7 +40,7 @@ void require_pyarrow(ProcessRunner& runner) {
 class ParquetSink : public Sink {
  public:
   explicit ParquetSink(const SinkPlace& place)
-      : folder_(place.folder), runner_(place.runner), tables_(fs::path(scratch_.path()), CsvReader::program) {}
+      : folder_(place.folder), runner_(place.runner), tables_(scratch_.path(), CsvReader::program) {}
 
   void add(const ExportedRun& run) override { tables_.add(run); }
 
@@ -75,11 +54,11 @@ class ParquetSink : public Sink {
   std::vector<fs::path> places() const override { return {folder_ / "runs.parquet", folder_ / "steps.parquet"}; }
 
  private:
-  fs::path script() const { return fs::path(scratch_.path()) / "write_parquet.py"; }
+  fs::path script() const { return scratch_.path() / "write_parquet.py"; }
 
   void convert(const std::string& table, const std::vector<TableColumn>& columns) {
-    const std::string source = scratch_.path() + "/" + table + ".csv",
-                      made = scratch_.path() + "/" + table + ".parquet";
+    const std::string source = (scratch_.path() / (table + ".csv")).string(),
+                      made = (scratch_.path() / (table + ".parquet")).string();
     std::vector<std::string> argv{"python3", script().string(), source, made};
     for (const TableColumn& column : columns)
       argv.push_back(fmt::format("{}={}", column.key, parquet_type(column.type)));
@@ -100,7 +79,7 @@ class ParquetSink : public Sink {
 
   fs::path folder_;
   ProcessRunner& runner_;
-  ScratchFolder scratch_;
+  TemporaryFolder scratch_;
   CsvTables tables_;
 };
 

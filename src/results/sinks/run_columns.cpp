@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "result/metrics.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::results {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "spec/launcher_settings.h"
-#include "spec/platform_settings.h"
 #include "spec/train_spec.h"
 
 namespace tprimat::suite {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "doctor/checks.h"
 #include "text/format.h"
 #include "text/json_fields.h"

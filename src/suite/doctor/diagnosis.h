@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "doctor/doctor_facts.h"
 #include "doctor/finding.h"
 #include "text/json.h"

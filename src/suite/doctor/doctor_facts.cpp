@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "telemetry/plausible.h"
+#include "telemetry/gpu_library.h"
 
 namespace tprimat::suite {
 namespace {
@@ -56,7 +56,7 @@ std::vector<GpuCondition> read_gpus(const std::vector<std::shared_ptr<const GpuL
       GpuCondition gpu{fmt::format("GPU {}", facts.index), facts, library->state(facts.index), {}};
       FaultLog impossible;
       impossible.count_reading();
-      drop_implausible(gpu.state.now, limits_of(facts), impossible);
+      drop_implausible(gpu.state.now, facts, impossible);
       for (std::string& note : impossible.notes()) gpu.state.notes.push_back(std::move(note));
       for (const GpuProcess& process : processes)
         if (process.library == library->name() && process.device == facts.index) gpu.holders.push_back(process);

@@ -10,7 +10,6 @@
 #include "launch/frameworks.h"
 #include "launch/trainer_program.h"
 #include "telemetry/gpu_libraries.h"
-#include "telemetry/gpu_processes.h"
 #include "telemetry/machine.h"
 
 namespace tprimat::suite {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "doctor/checks.h"
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 #include "text/format.h"
 
 namespace tprimat::suite {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "telemetry/cpu_facts.h"
+#include "telemetry/machine.h"
 #include "telemetry/small_files.h"
 
 namespace tprimat::suite {

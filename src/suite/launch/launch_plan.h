@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "spec/launcher_settings.h"
-#include "spec/platform_settings.h"
 #include "spec/train_spec.h"
 #include "text/enum_names.h"
 

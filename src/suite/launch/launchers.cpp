@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "launch/launchers/docker.h"
 #include "launch/launchers/local.h"

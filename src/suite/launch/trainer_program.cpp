@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/program_module.h"
-#include "process/captured.h"
+#include "process/process.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 

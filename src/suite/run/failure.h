@@ -4,7 +4,7 @@
 #include <string>
 
 #include "extract/common/failure_cause.h"
-#include "process/exit_reason.h"
+#include "process/process.h"
 
 namespace tprimat::suite {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "result/failure_kind.h"
+#include "result/kinds.h"
 #include "run/reporter.h"
 #include "run/suite_context.h"
 #include "telemetry/sampler.h"

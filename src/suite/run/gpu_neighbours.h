@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "telemetry/gpu_processes.h"
+#include "telemetry/gpu_libraries.h"
 
 namespace tprimat::suite {
 

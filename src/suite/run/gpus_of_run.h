@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "run/suite_plan.h"
-#include "telemetry/gpu_use.h"
+#include "telemetry/gpu_libraries.h"
 
 namespace tprimat::suite {
 

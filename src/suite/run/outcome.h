@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "result/run_result.h"
 #include "run/profile_outcome.h"
 #include "run/suite_plan.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "process/pipes.h"
+#include "base/files.h"
 
 namespace tprimat::suite {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "extract/extracted_log.h"
-#include "result/asked_facts.h"
+#include "result/run_result.h"
 #include "result/summary.h"
 #include "run/config_audit.h"
 #include "run/environment.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "process/pipes.h"
+#include "base/files.h"
 #include "run/step_source.h"
 
 namespace tprimat::suite {

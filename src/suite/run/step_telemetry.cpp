@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "result/summary.h"
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat::suite {
 namespace {

@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "process/captured.h"
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "unit/archive/archive_folder.h"
 
 namespace tprimat::results {

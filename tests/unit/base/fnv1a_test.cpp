@@ -1,4 +1,4 @@
-#include "base/fnv1a.h"
+#include "base/checksum.h"
 
 #include <gtest/gtest.h>
 

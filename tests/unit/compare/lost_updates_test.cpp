@@ -1,4 +1,4 @@
-#include "result/lost_updates.h"
+#include "result/validity.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "doctor/checks.h"
 #include "doctor/diagnosis.h"
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat::suite {
 

@@ -16,8 +16,8 @@
 #include "extract/scan_text.h"
 #include "extract/to_result.h"
 #include "result/result_file.h"
-#include "text/characters.h"
 #include "text/json.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

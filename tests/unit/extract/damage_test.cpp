@@ -12,7 +12,7 @@
 #include "extract/line_cleaner.h"
 #include "extract/scan_text.h"
 #include "extract/to_result.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

@@ -9,7 +9,7 @@
 #include "extract/read_log.h"
 #include "extract/scan_text.h"
 #include "extract/to_result.h"
-#include "result/lost_updates.h"
+#include "result/validity.h"
 
 namespace tprimat::logs {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "extract/dialects.h"

@@ -1,4 +1,4 @@
-#include "process/local_runner.h"
+#include "process/process.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "process/captured.h"
 #include "process/interrupt.h"
 
 namespace tprimat {

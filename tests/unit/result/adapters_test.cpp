@@ -1,8 +1,6 @@
-#include "result/adapters.h"
+#include "result/printed_settings.h"
 
 #include <gtest/gtest.h>
-
-#include "result/setting_words.h"
 
 namespace tprimat {
 namespace {

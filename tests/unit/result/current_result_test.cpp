@@ -1,4 +1,4 @@
-#include "result/current_result.h"
+#include "result/result_file.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "result/result_file.h"
 #include "text/json_fields.h"
 #include "unit/result/sample_result.h"
 

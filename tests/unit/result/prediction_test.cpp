@@ -1,8 +1,7 @@
-#include "result/prediction.h"
+#include "result/metrics.h"
 
 #include <gtest/gtest.h>
 
-#include "result/metrics.h"
 #include "result/summary.h"
 #include "sample_result.h"
 

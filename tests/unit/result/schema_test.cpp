@@ -1,11 +1,10 @@
-#include "result/schema.h"
+#include "result/result_file.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "base/files.h"
-#include "result/result_file.h"
 #include "result/summary.h"
 #include "sample_result.h"
 #include "text/json_fields.h"

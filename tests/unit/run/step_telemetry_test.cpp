@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat::suite {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "config/experiment.h"
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "run/reporters.h"
 #include "run/run.h"
 

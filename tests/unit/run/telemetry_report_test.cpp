@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat::suite {
 namespace {

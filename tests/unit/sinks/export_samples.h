@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "sinks/sinks.h"
 #include "unit/compare/sample_runs.h"
 

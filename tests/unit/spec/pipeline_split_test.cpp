@@ -1,4 +1,4 @@
-#include "spec/pipeline_split.h"
+#include "spec/pipeline_schedule.h"
 
 #include <gtest/gtest.h>
 

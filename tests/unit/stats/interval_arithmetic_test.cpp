@@ -1,4 +1,4 @@
-#include "stats/interval_arithmetic.h"
+#include "stats/mean_estimate.h"
 
 #include <gtest/gtest.h>
 

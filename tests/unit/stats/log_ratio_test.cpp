@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "stats/distribution.h"
-#include "stats/false_discovery.h"
 
 namespace tprimat {
 namespace {

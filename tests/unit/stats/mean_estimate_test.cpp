@@ -6,7 +6,6 @@
 #include <random>
 #include <vector>
 
-#include "stats/autocorrelation.h"
 #include "stats/descriptive.h"
 
 namespace tprimat {

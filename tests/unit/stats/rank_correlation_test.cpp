@@ -1,4 +1,4 @@
-#include "stats/rank_correlation.h"
+#include "stats/descriptive.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "stats/steady_state.h"
+#include "stats/change_points.h"
 
 #include <gtest/gtest.h>
 

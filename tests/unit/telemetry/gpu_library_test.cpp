@@ -5,11 +5,9 @@
 #include <algorithm>
 
 #include "gpu_fixture.h"
-#include "telemetry/amd_smi.h"
-#include "telemetry/nvml.h"
+#include "telemetry/gpu_libraries.h"
 #include "telemetry/nvml_functions.h"
-#include "telemetry/rocm_smi.h"
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat {
 namespace {

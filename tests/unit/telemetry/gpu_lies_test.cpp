@@ -6,14 +6,12 @@
 #include <functional>
 
 #include "gpu_fixture.h"
-#include "telemetry/amd_smi.h"
-#include "telemetry/nvml.h"
-#include "telemetry/plausible.h"
-#include "telemetry/rocm_smi.h"
+#include "telemetry/gpu_libraries.h"
+#include "telemetry/gpu_library.h"
 #include "telemetry/sampler.h"
+#include "telemetry/sensor.h"
 #include "telemetry/sensor_summary.h"
 #include "telemetry/sensors.h"
-#include "telemetry/throttle.h"
 
 namespace tprimat {
 namespace {

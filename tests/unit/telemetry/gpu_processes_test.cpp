@@ -1,13 +1,10 @@
-#include "telemetry/gpu_processes.h"
+#include "telemetry/gpu_libraries.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "folder_fixture.h"
-#include "telemetry/amd_smi.h"
-#include "telemetry/nvml.h"
-#include "telemetry/rocm_smi.h"
 
 namespace tprimat {
 namespace {

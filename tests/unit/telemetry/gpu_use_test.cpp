@@ -1,4 +1,4 @@
-#include "telemetry/gpu_use.h"
+#include "telemetry/gpu_libraries.h"
 
 #include <gtest/gtest.h>
 

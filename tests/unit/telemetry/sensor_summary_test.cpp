@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat {
 namespace {

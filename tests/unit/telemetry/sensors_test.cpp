@@ -9,10 +9,8 @@
 
 #include "base/clock.h"
 #include "folder_fixture.h"
-#include "telemetry/process_tree.h"
-#include "telemetry/rapl.h"
 #include "telemetry/sampler.h"
-#include "telemetry/throttle.h"
+#include "telemetry/sensor.h"
 
 namespace tprimat {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/checksum.h"
 #include "base/error.h"
-#include "base/fnv1a.h"
 #include "base/log.h"
 #include "comm/tcp/listener.h"
 #include "comm/tcp/pairing.h"

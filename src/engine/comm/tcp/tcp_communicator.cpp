@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "comm/messages/message_communicator.h"
 #include "comm/tcp/tcp_mesh.h"

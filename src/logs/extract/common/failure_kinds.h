@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "result/failure_kind.h"
+#include "result/kinds.h"
 
 namespace tprimat::logs {
 

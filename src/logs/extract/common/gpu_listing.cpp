@@ -4,7 +4,7 @@
 
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "extract/scan_text.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "extract/dialects/log_facts.h"
 #include "extract/scan_text.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "extract/dialects/log_facts.h"
 #include "extract/scan_text.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {

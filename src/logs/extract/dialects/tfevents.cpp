@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "extract/dialect.h"
 #include "extract/dialects/metric_names.h"

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "text/proto.h"
 
 namespace tprimat::logs {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "compare/contender.h"
-#include "result/prediction.h"
+#include "result/metrics.h"
 #include "result/summary.h"
 #include "text/format.h"
 

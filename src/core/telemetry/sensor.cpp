@@ -1,10 +1,18 @@
-#include "telemetry/fault_log.h"
+#include "telemetry/sensor.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/clock.h"
+
 namespace tprimat {
+
+Reading reading_of_now() {
+  Reading reading;
+  reading.unix_time = unix_time_seconds();
+  return reading;
+}
 
 void FaultLog::record(std::string_view figure, std::string_view reason, std::string_view example) {
   const auto known = std::find_if(faults_.begin(), faults_.end(),
