@@ -13,13 +13,14 @@ namespace tprimat {
 namespace enum_detail {
 
 // "constexpr std::string_view tprimat::... [with auto value = tprimat::Launcher::mpi; ...]" -> "mpi"; "" for a value
-// that is no enumerator, which compilers print as a cast.
+// that is no enumerator, which compilers print as a cast: "(tprimat::Launcher)9".
 template <auto value>
 constexpr std::string_view enumerator() {
   std::string_view text = __PRETTY_FUNCTION__;
   text.remove_prefix(text.find("value = ") + 8);
   text = text.substr(0, text.find_first_of(";]"));
-  return text.starts_with('(') ? "" : text.substr(text.rfind(':') + 1);
+  text = text.substr(text.rfind(':') + 1);
+  return text.find(')') == std::string_view::npos ? text : "";
 }
 
 template <class E, size_t count = 0>
