@@ -104,7 +104,7 @@ ExitStatus install_all(const DoctorOptions& options, const Session& session) {
   Json installed = Json::array();
   std::string lines;
   for (const Framework framework : wanted) {
-    const TemporaryFolder scratch;
+    const ScratchFolder scratch;
     suite::install_framework(framework, scratch.path(), runner, [](std::string_view line) { log_note(line); });
     const auto found = find_installed(framework);
     if (!found)

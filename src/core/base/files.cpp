@@ -111,7 +111,7 @@ void Descriptor::close() {
   if (number_ >= 0) ::close(release());
 }
 
-TemporaryFolder::TemporaryFolder() {
+ScratchFolder::ScratchFolder() {
   const fs::path parent = fs::temp_directory_path();
   std::string pattern = (parent / "tprimat-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr)
@@ -120,7 +120,7 @@ TemporaryFolder::TemporaryFolder() {
   path_ = pattern;
 }
 
-TemporaryFolder::~TemporaryFolder() {
+ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
 }

@@ -67,12 +67,12 @@ void ensure_folder(const std::filesystem::path& folder);
 
 // A folder under the system's for temporary files that only we can read; gone with all that is in it when this ends.
 // Throws Error (ExitStatus::work_failed).
-class TemporaryFolder {
+class ScratchFolder {
  public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
 
  private:

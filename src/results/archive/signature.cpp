@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr double k_seconds_to_sign = 120.0;  // somebody may have to touch a key, or to type its passphrase
 constexpr double k_seconds_to_check = 20.0;
 
-fs::path add_file(const TemporaryFolder& folder, const char* name, const std::string& content) {
+fs::path add_file(const ScratchFolder& folder, const char* name, const std::string& content) {
   write_file_atomically(folder.path() / name, content);
   return folder.path() / name;
 }
@@ -127,11 +127,11 @@ class SignatureCheck {
                           k_seconds_to_check, manifest_);
   }
 
-  const TemporaryFolder& folder() const { return folder_; }
+  const ScratchFolder& folder() const { return folder_; }
 
  private:
   ProcessRunner& runner_;
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::string manifest_, signature_;
 };
 
@@ -151,7 +151,7 @@ bool is_one_signature(const std::string& text) {
 std::string sign_text(ProcessRunner& runner, const fs::path& key, const std::string& text) {
   if (!fs::is_regular_file(key))
     throw Error(Problem{"is not a key file", key.string(), "make one: ssh-keygen -t ed25519 -f KEYFILE"});
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const fs::path file = add_file(folder, k_manifest_name, text);
   const Captured run = run_ssh_keygen(
       runner, {"-Y", "sign", "-f", fs::absolute(key).string(), "-n", k_signature_namespace, file.string()},

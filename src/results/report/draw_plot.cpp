@@ -14,7 +14,7 @@ constexpr double k_time_limit_seconds = 120;
 }  // namespace
 
 std::optional<Error> draw_script(ProcessRunner& runner, const std::string& script, const std::filesystem::path& path) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto file = folder.path() / "plot.gp", image = folder.path() / "image";
   write_file_atomically(file, script);
   const auto run = run_captured(runner, {"gnuplot", "-e", "set output " + quote_gnuplot(image.string()), file.string()},

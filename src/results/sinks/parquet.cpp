@@ -79,7 +79,7 @@ class ParquetSink : public Sink {
 
   fs::path folder_;
   ProcessRunner& runner_;
-  TemporaryFolder scratch_;
+  ScratchFolder scratch_;
   CsvTables tables_;
 };
 
