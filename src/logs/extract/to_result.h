@@ -23,4 +23,7 @@ struct KnownFacts {
 // and a warning says so.
 RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known);
 
+// A name that no catalogue knows leaves figures out, and may be a slip.
+void warn_about_unknown_names(RunResult& result, const KnownFacts& known);
+
 }  // namespace tprimat::logs

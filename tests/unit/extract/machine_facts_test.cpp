@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "extract/common/readers.h"
+#include "extract/dialects.h"
 #include "feed_lines.h"
 
 namespace tprimat::logs {

@@ -4,18 +4,28 @@
 
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
+#include "result/setting_words.h"
 #include "text/characters.h"
 
 namespace tprimat::logs {
 namespace {
 
+template <class Kind>
 struct Phrase {
   std::string_view text;
-  EventKind kind;
+  Kind kind;
 };
 
+// Of the first phrase that the text holds.
+template <class Kind, size_t N>
+std::optional<Kind> find_kind(const Phrase<Kind> (&phrases)[N], std::string_view text) {
+  for (const auto& phrase : phrases)
+    if (contains(text, phrase.text)) return phrase.kind;
+  return std::nullopt;
+}
+
 // In messages that are known to be errors. The first that occurs decides.
-constexpr Phrase k_error_phrases[] = {
+constexpr Phrase<EventKind> k_error_phrases[] = {
     {"ut of memory", EventKind::out_of_memory},
     {"OutOfMemory", EventKind::out_of_memory},
     {"OUT_OF_MEMORY", EventKind::out_of_memory},
@@ -51,7 +61,7 @@ constexpr Phrase k_error_phrases[] = {
 };
 
 // In any line: phrases so long that nothing else holds them. The event's text starts with them.
-constexpr Phrase k_line_phrases[] = {
+constexpr Phrase<EventKind> k_line_phrases[] = {
     {"CUDA out of memory. Tried to allocate", EventKind::out_of_memory},
     {"HIP out of memory. Tried to allocate", EventKind::out_of_memory},
     {"CUDA error: out of memory", EventKind::out_of_memory},
@@ -86,6 +96,52 @@ constexpr Phrase k_line_phrases[] = {
     {"exited on signal ", EventKind::killed},
     {"Caught signal ", EventKind::killed},
     {"(core dumped)", EventKind::killed},
+};
+
+// Of messages in lower case. The first that the text holds decides, so what is more special comes first.
+constexpr Phrase<FailureKind> k_kind_phrases[] = {
+    {"killed process", FailureKind::host_out_of_memory},
+    {"oom-kill", FailureKind::host_out_of_memory},
+    {"oom_kill", FailureKind::host_out_of_memory},
+    {"outofmemoryerror", FailureKind::out_of_memory},
+    {"std::bad_alloc", FailureKind::host_out_of_memory},
+    {"cannot allocate memory", FailureKind::host_out_of_memory},
+    {"defaultcpuallocator", FailureKind::host_out_of_memory},
+    {"memoryerror", FailureKind::host_out_of_memory},
+    {"out of memory", FailureKind::out_of_memory},
+    {"no module named", FailureKind::missing_module},
+    {"modulenotfounderror", FailureKind::missing_module},
+    {"cannot import name", FailureKind::missing_module},
+    {"cannot open shared object file", FailureKind::missing_module},
+    {"no space left on device", FailureKind::disk_full},
+    {"disk quota exceeded", FailureKind::disk_full},
+    {"address already in use", FailureKind::port_in_use},
+    {"eaddrinuse", FailureKind::port_in_use},
+    {"no cuda gpus are available", FailureKind::no_device},
+    {"no hip gpus are available", FailureKind::no_device},
+    {"no cuda-capable device", FailureKind::no_device},
+    {"no rocm-capable device", FailureKind::no_device},
+    {"no nvidia driver", FailureKind::no_device},
+    {"invalid device ordinal", FailureKind::no_device},
+    {"not compiled with cuda enabled", FailureKind::no_device},
+    {"403 client error", FailureKind::no_access},
+    {"401 client error", FailureKind::no_access},
+    {"gated repo", FailureKind::no_access},
+    {"permission denied", FailureKind::no_access},
+    {"command not found", FailureKind::missing_program},
+    {"error: unrecognized arguments", FailureKind::wrong_usage},
+    {"error: the following arguments are required", FailureKind::wrong_usage},
+    {"error: argument ", FailureKind::wrong_usage},
+    {"loss is nan", FailureKind::nan_loss},
+    {"nan loss", FailureKind::nan_loss},
+    {"nan in loss", FailureKind::nan_loss},
+    {"found nan in", FailureKind::nan_loss},
+    {"nan or inf found", FailureKind::nan_loss},
+    {"is not finite", FailureKind::nan_loss},
+    {"collective operation timeout", FailureKind::collective_failed},
+    {"nccl error", FailureKind::collective_failed},
+    {"rccl error", FailureKind::collective_failed},
+    {"distbackenderror", FailureKind::collective_failed},
 };
 
 std::optional<int32_t> rank_after(std::string_view text, std::string_view key) {
@@ -124,7 +180,7 @@ bool has_amount(std::string_view text) {
 }
 
 std::optional<FailureSign> find_phrase(std::string_view line) {
-  for (const Phrase& phrase : k_line_phrases) {
+  for (const auto& phrase : k_line_phrases) {
     const size_t at = line.find(phrase.text);
     if (at == std::string_view::npos || !has_amount(line.substr(at))) continue;
     FailureSign sign{phrase.kind, line.substr(start_of_phrase(line, at)), {}, -1};
@@ -204,9 +260,7 @@ bool is_exception_name(std::string_view name, bool ends_traceback) {
 }  // namespace
 
 EventKind classify_error(std::string_view message) {
-  for (const Phrase& phrase : k_error_phrases)
-    if (contains(message, phrase.text)) return phrase.kind;
-  return EventKind::failed;
+  return find_kind(k_error_phrases, message).value_or(EventKind::failed);
 }
 
 std::optional<FailureSign> find_failure_sign(std::string_view line) {
@@ -225,6 +279,10 @@ std::string_view find_exception(std::string_view line, bool ends_traceback) {
   const std::string_view rest = line.substr(length);
   const bool has_message = rest.starts_with(": ") || rest == ":";
   return has_message || (rest.empty() && ends_traceback) ? line : std::string_view();
+}
+
+std::optional<FailureKind> find_failure_kind(std::string_view text) {
+  return find_kind(k_kind_phrases, without_capitals(std::string(text)));
 }
 
 }  // namespace tprimat::logs

@@ -8,7 +8,7 @@
 #include "extract/common/failure_cause.h"
 #include "extract/common/failure_signs.h"
 #include "extract/common/log_words.h"
-#include "extract/common/readers.h"
+#include "extract/dialects.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {

@@ -7,8 +7,8 @@
 #include "extract/common/gpu_listing.h"
 #include "extract/common/log_words.h"
 #include "extract/common/parameter_counts.h"
-#include "extract/common/readers.h"
 #include "extract/common/setting_names.h"
+#include "extract/dialects.h"
 #include "extract/dialects/log_facts.h"
 #include "extract/scan_text.h"
 

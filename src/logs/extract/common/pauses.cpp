@@ -2,7 +2,7 @@
 
 #include "extract/common/cause_log.h"
 #include "extract/common/log_words.h"
-#include "extract/common/readers.h"
+#include "extract/dialects.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {

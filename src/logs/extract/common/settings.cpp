@@ -2,10 +2,9 @@
 
 #include "extract/common/log_words.h"
 #include "extract/common/nested_settings.h"
-#include "extract/common/readers.h"
 #include "extract/common/setting_lines.h"
 #include "extract/common/setting_names.h"
-#include "extract/common/yaml_block.h"
+#include "extract/dialects.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {

@@ -5,8 +5,8 @@
 
 #include "extract/dialect.h"
 #include "extract/dialects/hf_settings.h"
+#include "extract/dialects/progress_bar.h"
 #include "extract/dialects/step_gap.h"
-#include "extract/dialects/training_bar.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "extract/dialect.h"
-#include "extract/megatron_record.h"
+#include "extract/dialects/megatron_record.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {

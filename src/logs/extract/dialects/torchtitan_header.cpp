@@ -1,7 +1,8 @@
+#include "extract/dialects/torchtitan_header.h"
+
 #include <string>
 
 #include "extract/dialects/log_facts.h"
-#include "extract/dialects/torchtitan_reader.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {

@@ -1,4 +1,4 @@
-#include "extract/megatron_record.h"
+#include "extract/dialects/megatron_record.h"
 
 #include <fmt/format.h>
 
