@@ -8,7 +8,7 @@
 
 namespace tprimat::logs {
 
-// Each is defined in dialects/<id>.cpp, except the documents and common readers that say otherwise.
+// Each is defined in dialects/<id>.cpp; dialects that one reader reads stand in one file.
 Dialect composer_dialect(), csv_dialect(), deepspeed_dialect(), deepspeed_rlhf_dialect(), gpt_neox_dialect(),
     hf_trainer_dialect(), litgpt_dialect(), llmc_dialect(), llmc_main_dialect(), megatron_bridge_dialect(),
     megatron_deepspeed_dialect(), megatron_dialect(), mlperf_dialect(), modded_nanogpt_dialect(), nanotron_dialect(),

@@ -9,19 +9,11 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr size_t k_max_digits = 7;  // of a rank
-
 // The digits at the start, cut off; nothing without any, or when they are no rank.
 std::optional<int32_t> take_rank(std::string_view& text) {
-  size_t length = 0;
-  int32_t value = 0;
-  while (length < text.size() && is_digit(text[length])) {
-    if (++length > k_max_digits) return std::nullopt;
-    value = value * 10 + (text[length - 1] - '0');
-  }
-  if (length == 0) return std::nullopt;
-  text.remove_prefix(length);
-  return value;
+  constexpr size_t k_max_digits = 7;
+  const auto rank = take_whole(text, k_max_digits);
+  return rank ? std::optional(static_cast<int32_t>(*rank)) : std::nullopt;
 }
 
 void skip_spaces(std::string_view& text) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -60,10 +59,7 @@ void hint_at_device(RunResult& result) {
 void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog& log) {
   DeviceInfo& device = result.gpu_info;
   device.device_name = facts.gpu_name.value_or("");
-  device.device_count = facts.gpu_count;
   device.total_memory_gb = facts.gpu_memory_gb ? facts.gpu_memory_gb : highest(log, {MemoryKind::device_total});
-  device.pytorch_version = facts.pytorch_version;
-  device.software_version = facts.stack_version;
   const auto part = facts.gpu_name ? find_hardware(*facts.gpu_name) : std::nullopt;
   result.platform = platform_of(facts, part);
   if (result.platform)
@@ -74,32 +70,13 @@ void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog
 }
 
 void fill_training(RunResult& result, const LoggedFacts& facts) {
-  TrainingConfig& training = result.training_config;
-  training.max_steps = facts.max_steps;
-  training.global_batch_size = facts.global_batch_size;
-  training.micro_batch_size = facts.micro_batch_size;
-  training.sequence_length = facts.sequence_length;
-  training.num_gpus = facts.gpu_count;
-  training.learning_rate = facts.learning_rate;
-  training.min_learning_rate = facts.min_learning_rate;
-  training.weight_decay = facts.weight_decay;
-  training.clip_grad_norm = facts.clip_grad_norm;
-  training.warmup_steps = facts.warmup_steps;
-  training.seed = facts.seed;
-  training.optimizer = facts.optimizer;
-  training.schedule = facts.schedule;
-  training.recompute = facts.recompute;
+  for_each_shared_fact(facts, result, [](const auto& fact, auto& field) { field = fact; });
+  result.training_config.num_gpus = facts.gpu_count;
+  result.training_config.recompute = facts.recompute;
   ParallelismConfig& layout = result.parallelism_config;
-  layout.tensor_model_parallel_size = facts.tensor_parallel;
-  layout.pipeline_model_parallel_size = facts.pipeline_parallel;
-  layout.data_parallel_size = facts.data_parallel;
-  layout.context_parallel_size = facts.context_parallel;
-  layout.gradient_accumulation_steps = facts.accumulation_steps;
   layout.virtual_pipeline_model_parallel_size = facts.virtual_pipeline;
   layout.zero_stage = facts.zero_stage;
   layout.sequence_parallel = facts.sequence_parallel;
-  result.precision = facts.precision;
-  result.dataset = facts.dataset;
 }
 
 template <class T, class Show>
@@ -306,8 +283,6 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   if (!facts.framework && read.dialect != nullptr) facts.framework = read.dialect->framework;
   settle_batch(result, stated, course);
   use_known_facts(facts, known, result);
-  result.framework = facts.framework;
-  result.framework_version = facts.framework_version;
   result.timestamp = start_of(course);
   fill_device(result, facts, read.log);
   fill_training(result, facts);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "extract/common/failure_signs.h"
-#include "extract/common/log_words.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {

@@ -62,8 +62,6 @@ class FailuresReader : public LogReader {
     ranks_.clear();
   }
 
-  double confidence(const ExtractedLog&) const override { return 0; }
-
  private:
   RankState& find_state(int32_t rank) {
     if (ranks_.size() >= k_max_open_ranks && !ranks_.contains(rank)) ranks_.clear();
@@ -207,7 +205,6 @@ Dialect failures_reader() {
   return {.id = "failures",
           .title = "failures",
           .versions = "PyTorch 1.8 to 2.10, torchrun, DeepSpeed, Slurm, MPI, Linux",
-          .fields = {},
           .anchors = {"ut of memory",
                       "oom-kill",
                       "oom_kill",

@@ -15,17 +15,17 @@ constexpr size_t k_max_settings = 5000;
 bool is_open_bracket(char c) { return c == '(' || c == '[' || c == '{'; }
 bool is_close_bracket(char c) { return c == ')' || c == ']' || c == '}'; }
 
-std::string_view without_quotes(std::string_view text) {
-  text = trim(text);
-  const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
-  return quoted ? text.substr(1, text.size() - 2) : text;
-}
-
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= k_longest_key && std::all_of(text.begin(), text.end(), is_name_char);
 }
 
 }  // namespace
+
+std::string_view without_quotes(std::string_view text) {
+  text = trim(text);
+  const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
 
 void NestedSettings::open() {
   *this = {};

@@ -42,6 +42,8 @@ class NestedSettings {
   std::vector<Setting> found_;
 };
 
+std::string_view without_quotes(std::string_view text);  // nor blanks around them
+
 // "TrainingArguments(output_dir=output, learning_rate=5e-05, debug=[], ...)": the pairs in the brackets. `text` starts
 // after "(". Values keep their brackets and lose their quotes.
 std::vector<Setting> read_call_arguments(std::string_view text);

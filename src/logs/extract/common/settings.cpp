@@ -48,8 +48,6 @@ class SettingsReader : public LogReader {
     apply_settings(log.log().settings, log.facts());
   }
 
-  double confidence(const ExtractedLog&) const override { return 0; }
-
  private:
   static void keep(const std::optional<Setting>& setting, LogBuilder& log) {
     if (setting) log.set(setting->key, setting->value);
@@ -193,7 +191,6 @@ Dialect settings_reader() {
   return {.id = "settings",
           .title = "effective configuration",
           .versions = "our adapters, Megatron-LM, GPT-NeoX, DeepSpeed, HF Trainer, NeMo, torchtitan, Primus, torchrun",
-          .fields = {},
           .anchors = {" .....",
                       "......",
                       "setting ",

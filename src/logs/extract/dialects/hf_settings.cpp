@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "extract/scan_text.h"
+#include "extract/dialects/log_facts.h"
 
 namespace tprimat::logs {
 namespace {
@@ -24,56 +24,11 @@ constexpr std::string_view k_arguments = "TrainingArguments(";
 constexpr int k_max_lines = 400;  // of an argument dump
 constexpr int k_max_depth = 100;
 
-struct WholeArgument {
-  std::string_view name;
-  std::optional<int64_t> LoggedFacts::*fact;
-};
-constexpr WholeArgument k_hf_wholes[] = {{"per_device_train_batch_size", &LoggedFacts::micro_batch_size},
-                                         {"gradient_accumulation_steps", &LoggedFacts::accumulation_steps},
-                                         {"max_steps", &LoggedFacts::max_steps},
-                                         {"warmup_steps", &LoggedFacts::warmup_steps},
-                                         {"seed", &LoggedFacts::seed}};
-struct NumberArgument {
-  std::string_view name;
-  std::optional<double> LoggedFacts::*fact;
-};
-constexpr NumberArgument k_hf_numbers[] = {{"learning_rate", &LoggedFacts::learning_rate},
-                                           {"weight_decay", &LoggedFacts::weight_decay},
-                                           {"max_grad_norm", &LoggedFacts::clip_grad_norm}};
-
-// "SchedulerType.COSINE" -> "cosine"; other values as they are, without quotes.
-std::string plain_value(std::string_view value) {
-  if (value.size() >= 2 && (value.front() == '\'' || value.front() == '"') && value.back() == value.front())
-    return std::string(value.substr(1, value.size() - 2));
-  const size_t dot = value.find('.');
-  if (dot == std::string_view::npos || value[0] < 'A' || value[0] > 'Z') return std::string(value);
-  std::string name(value.substr(dot + 1));
-  for (char& c : name)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  return name;
-}
-
-void set_facts(std::string_view name, std::string_view value, LoggedFacts& facts) {
-  for (const WholeArgument& argument : k_hf_wholes) {
-    const auto whole = name == argument.name ? parse_whole(value) : std::nullopt;
-    if (whole && *whole >= (name == "seed" ? 0 : 1) && !(facts.*argument.fact)) facts.*argument.fact = whole;
-  }
-  for (const NumberArgument& argument : k_hf_numbers) {
-    const Figure number = name == argument.name ? parse_number(value) : Figure();
-    if (number.finite() && !(facts.*argument.fact)) facts.*argument.fact = *number;
-  }
-  if (name == "bf16" && value == "True") facts.precision = Precision::bf16;
-  if (name == "fp16" && value == "True") facts.precision = Precision::fp16;
-  if (name == "optim") facts.optimizer = plain_value(value);
-  if (name == "lr_scheduler_type") facts.schedule = plain_value(value);
-}
-
 bool read_sum(std::string_view text, LogBuilder& log) {
   for (const WholeLine& sum : k_sums) {
     const auto rest = text_after(text, sum.mark);
     if (!rest) continue;
-    const auto value = parse_whole(*rest);
-    if (value && *value > 0) log.facts().*sum.fact = value;
+    if (const auto value = count_after(*rest, "")) log.facts().*sum.fact = value;
     return true;
   }
   if (const auto rest = text_after(text, k_trainable)) log.set("trainable parameters", std::string(trim(*rest)));
@@ -123,12 +78,10 @@ void HfSettingsReader::add_argument(std::string_view item, LogBuilder& log) {
   if (equal == std::string_view::npos || equal == 0) return;
   const std::string_view name = trim(item.substr(0, equal)), value = trim(item.substr(equal + 1));
   log.set(std::string(name), std::string(value));
-  set_facts(name, value, log.facts());
+  // Other facts are taken from the settings after the last line.
+  if (name == "max_steps") keep_first(log.facts().max_steps, count_after(value, ""));
   if (name == "logging_first_step") logs_first_step_ = value == "True";
-  if (name == "logging_steps") {
-    const auto steps = parse_whole(value);
-    if (steps && *steps > 0) logging_steps_ = steps;
-  }
+  if (name == "logging_steps") keep_first(logging_steps_, count_after(value, ""));
 }
 
 }  // namespace tprimat::logs

@@ -33,11 +33,7 @@ std::optional<std::string_view> dict_with(std::string_view text, std::string_vie
 
 constexpr std::string_view k_loss = "'loss':", k_runtime = "'train_runtime':", k_evaluation = "'eval_";
 
-struct DictField {
-  std::string_view key;
-  Figure ExtractedStep::*member;
-};
-constexpr DictField k_log_fields[] = {
+constexpr NamedFigure k_log_fields[] = {
     {k_loss, &ExtractedStep::loss},
     {"'grad_norm':", &ExtractedStep::grad_norm},
     {"'learning_rate':", &ExtractedStep::learning_rate},
@@ -129,8 +125,8 @@ class HfTrainerReader : public LogReader {
   void read_loss(const LogLine& line, std::string_view dict, LogBuilder& log) {
     LossRecord record;
     record.step = LogBuilder::start_step(line, 0);
-    for (const DictField& field : k_log_fields) {
-      if (const Figure number = dict_number(dict, field.key)) record.step.*field.member = number;
+    for (const NamedFigure& field : k_log_fields) {
+      if (const Figure number = dict_number(dict, field.name)) record.step.*field.member = number;
     }
     if (!record.step.loss) return;
     record.epoch = dict_number(dict, "'epoch':");
@@ -159,7 +155,7 @@ class HfTrainerReader : public LogReader {
     const bool known_gap = reading || settings_.logging_steps();
     if (known_gap) step.mean_of = mean_of_gap({step.step - last_step_, {}});
     if (reading) set_time(*reading, step);
-    if (const StepGap gap = meter_.measure(step); known_gap) set_time_from_gap(step, gap, stamp_resolution(step, gap));
+    if (const StepGap gap = meter_.measure(step); known_gap) set_time_from_gap(step, gap);
     if (log.facts().global_batch_size) step.global_batch_size = static_cast<double>(*log.facts().global_batch_size);
     const bool has_time = step.time_source != TimeSource::none;
     step.with_evaluation = evaluated_ && has_time;
@@ -211,14 +207,10 @@ class HfTrainerReader : public LogReader {
 
   void read_evaluation(const LogLine& line, std::string_view dict, LogBuilder& log) {
     number_waiting(false, log);
-    const ExtractedStep* step = log.last();
-    LogEvent event{EventKind::evaluation, line.number, line.rank, step != nullptr ? step->step : -1, {}, {}, {}};
-    event.seconds = dict_number(dict, "'eval_runtime':");
-    event.value = dict_number(dict, "'eval_loss':");
-    event.text = std::string(dict);
-    if (event.text == last_evaluation_) return;
-    last_evaluation_ = event.text;
-    log.add_event(std::move(event));
+    if (dict == last_evaluation_) return;
+    last_evaluation_ = std::string(dict);
+    log.add_evaluation(line, log.last_step(), dict_number(dict, "'eval_loss':"), last_evaluation_,
+                       dict_number(dict, "'eval_runtime':"));
     evaluated_ = true;
   }
 
@@ -233,28 +225,23 @@ class HfTrainerReader : public LogReader {
   bool evaluated_ = false, timed_ = false;
 };
 
-std::unique_ptr<LogReader> make_hf_trainer_reader() { return std::make_unique<HfTrainerReader>(); }
-
 }  // namespace
 
 Dialect hf_trainer_dialect() {
-  Dialect dialect;
-  dialect.id = "hf_trainer";
-  dialect.title = "Hugging Face Trainer";
-  dialect.versions = "Transformers 4.7 to 5";
-  dialect.framework = Framework::tran;
-  dialect.fields = {
-      {"step", "derived: count of the progress bar beside the record, else its place times logging_steps"},
-      {"time_seconds", "derived: clock or pace of the progress bar between two records"},
-      {"loss", "'loss', a mean since the record before"},
-      {"learning_rate", "'learning_rate'"},
-      {"grad_norm", "'grad_norm'"},
-      {"tokens_seen", "'num_input_tokens_seen', 'num_tokens'"},
-      {"tokens_per_second_per_gpu", "'tokens_per_second_per_gpu'"}};
-  dialect.anchors = hf_setting_anchors();
-  dialect.anchors.insert(dialect.anchors.end(), {k_loss, k_runtime, k_evaluation, "it/s]", "s/it]"});
-  dialect.make_reader = make_hf_trainer_reader;
-  return dialect;
+  return {
+      .id = "hf_trainer",
+      .title = "Hugging Face Trainer",
+      .versions = "Transformers 4.7 to 5",
+      .framework = Framework::tran,
+      .fields = {{"step", "derived: count of the progress bar beside the record, else its place times logging_steps"},
+                 {"time_seconds", "derived: clock or pace of the progress bar between two records"},
+                 {"loss", "'loss', a mean since the record before"},
+                 {"learning_rate", "'learning_rate'"},
+                 {"grad_norm", "'grad_norm'"},
+                 {"tokens_seen", "'num_input_tokens_seen', 'num_tokens'"},
+                 {"tokens_per_second_per_gpu", "'tokens_per_second_per_gpu'"}},
+      .anchors = both(hf_setting_anchors(), {k_loss, k_runtime, k_evaluation, "it/s]", "s/it]"}),
+      .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<HfTrainerReader>(); }};
 }
 
 }  // namespace tprimat::logs

@@ -6,7 +6,6 @@
 
 #include "extract/dialects/megatron_record.h"
 #include "extract/line_cleaner.h"
-#include "extract/scan_text.h"
 
 namespace tprimat::logs {
 namespace {
@@ -241,52 +240,45 @@ Dialect megatron_dialect() {
 }
 
 Dialect megatron_deepspeed_dialect() {
-  Dialect dialect{.id = "megatron_deepspeed",
-                  .title = "Megatron-DeepSpeed",
-                  .versions = "2021 (lm-loss) to 2023; BLOOM (seconds, TFLOPs)",
-                  .framework = Framework::mgds,
-                  .fields = megatron_fields(),
-                  .anchors = {"iteration "},
-                  .make_reader = [] { return make_megatron_reader(MegatronFlavour::megatron_deepspeed); }};
-  for (const FieldNote note : {FieldNote{"loss", "lm-loss (2021)"},
-                               {"tokens_seen", "consumed tokens"},
-                               {"samples_per_second", "samples per second"},
-                               {"tflops_per_gpu", "TFLOPs"},
-                               {"tokens_per_second_per_gpu", "tokens per gpu per second (tgs)"},
-                               {"tokens", "derived: actual seqlen x global batch size"}})
-    dialect.fields.push_back(note);
-  return dialect;
+  return {.id = "megatron_deepspeed",
+          .title = "Megatron-DeepSpeed",
+          .versions = "2021 (lm-loss) to 2023; BLOOM (seconds, TFLOPs)",
+          .framework = Framework::mgds,
+          .fields = both(megatron_fields(), {{"loss", "lm-loss (2021)"},
+                                             {"tokens_seen", "consumed tokens"},
+                                             {"samples_per_second", "samples per second"},
+                                             {"tflops_per_gpu", "TFLOPs"},
+                                             {"tokens_per_second_per_gpu", "tokens per gpu per second (tgs)"},
+                                             {"tokens", "derived: actual seqlen x global batch size"}}),
+          .anchors = {"iteration "},
+          .make_reader = [] { return make_megatron_reader(MegatronFlavour::megatron_deepspeed); }};
 }
 
 Dialect gpt_neox_dialect() {
-  Dialect dialect{.id = "gpt_neox",
-                  .title = "GPT-NeoX",
-                  .versions = "2.0 (2023)",
-                  .fields = megatron_fields(),
-                  .anchors = {"iteration "},
-                  .make_reader = [] { return make_megatron_reader(MegatronFlavour::gpt_neox); }};
-  for (const FieldNote note : {FieldNote{"loss", "lm_loss"},
-                               {"samples_per_second", "samples/sec, before the record"},
-                               {"tflops_per_gpu", "approx flops per GPU (TFLOPS)"}})
-    dialect.fields.push_back(note);
-  return dialect;
+  return {.id = "gpt_neox",
+          .title = "GPT-NeoX",
+          .versions = "2.0 (2023)",
+          .fields = both(megatron_fields(), {{"loss", "lm_loss"},
+                                             {"samples_per_second", "samples/sec, before the record"},
+                                             {"tflops_per_gpu", "approx flops per GPU (TFLOPS)"}}),
+          .anchors = {"iteration "},
+          .make_reader = [] { return make_megatron_reader(MegatronFlavour::gpt_neox); }};
 }
 
 Dialect primus_dialect() {
-  Dialect dialect{.id = "primus",
-                  .title = "AMD Primus, Megatron back end",
-                  .versions = "August 2025 to May 2026",
-                  .framework = Framework::prim,
-                  .fields = megatron_fields(),
-                  .anchors = {"iteration "},
-                  .make_reader = [] { return make_megatron_reader(MegatronFlavour::primus); }};
-  for (const FieldNote note :
-       {FieldNote{"time_seconds", "of \"instant/average\" pairs the instant"},
-        {"tokens_per_second_per_gpu", "tokens per GPU (tokens/s/GPU), tokens/s/GPU inst/harmonic mean"},
-        {"tflops_per_gpu", "compute per GPU (TFLOP/s/GPU) (2026)"},
-        {"memory_used_gb", "hip mem usage, rocm mem usage, rank-k rocm max mem usage: of the device; GB is 1024^3"}})
-    dialect.fields.push_back(note);
-  return dialect;
+  return {
+      .id = "primus",
+      .title = "AMD Primus, Megatron back end",
+      .versions = "August 2025 to May 2026",
+      .framework = Framework::prim,
+      .fields = both(megatron_fields(),
+                     {{"time_seconds", "of \"instant/average\" pairs the instant"},
+                      {"tokens_per_second_per_gpu", "tokens per GPU (tokens/s/GPU), tokens/s/GPU inst/harmonic mean"},
+                      {"tflops_per_gpu", "compute per GPU (TFLOP/s/GPU) (2026)"},
+                      {"memory_used_gb",
+                       "hip mem usage, rocm mem usage, rank-k rocm max mem usage: of the device; GB is 1024^3"}}),
+      .anchors = {"iteration "},
+      .make_reader = [] { return make_megatron_reader(MegatronFlavour::primus); }};
 }
 
 }  // namespace tprimat::logs

@@ -1,7 +1,5 @@
 #include "extract/dialects/megatron_record.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "extract/scan_text.h"

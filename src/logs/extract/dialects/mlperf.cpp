@@ -93,23 +93,10 @@ class MlperfReader : public LogReader {
   void keep_setting(const std::string& key, const Json& value, LogBuilder& log) {
     const std::string text = print_json_bare(value);
     log.set(key, text);
+    // Other facts are taken from the settings after the last line.
     LoggedFacts& facts = log.facts();
-    const auto whole = parse_whole(text);
-    const Figure real = parse_number(text);
-    const auto keep_real = [&](std::optional<double>& fact) {
-      if (real.finite()) keep_first(fact, *real);
-    };
-    if (key == "global_batch_size" && whole && *whole >= 1) keep_first(facts.global_batch_size, whole);
-    if (key == "max_sequence_length" && whole && *whole >= 1) keep_first(facts.sequence_length, whole);
-    if (key == "gradient_accumulation_steps" && whole && *whole >= 1) keep_first(facts.accumulation_steps, whole);
-    if (key == "seed" && whole) keep_first(facts.seed, whole);
-    if (key == "opt_learning_rate_warmup_steps" && whole) keep_first(facts.warmup_steps, whole);
-    if (key == "opt_base_learning_rate") keep_real(facts.learning_rate);
-    if (key == "opt_end_learning_rate") keep_real(facts.min_learning_rate);
-    if (key == "opt_weight_decay" || key == "opt_adamw_weight_decay") keep_real(facts.weight_decay);
-    if (key == "opt_gradient_clip_norm") keep_real(facts.clip_grad_norm);
-    if (key == "opt_name") keep_first(facts.optimizer, text);
-    if (key == "opt_learning_rate_decay_schedule") keep_first(facts.schedule, text);
+    if (key == "global_batch_size") keep_first(facts.global_batch_size, count_after(text, ""));
+    if (key == "max_sequence_length") keep_first(facts.sequence_length, count_after(text, ""));
     if (key == "submission_benchmark") keep_first(facts.model, text);
     if (key == "submission_platform") keep_platform(text, facts);
   }
@@ -137,10 +124,7 @@ class MlperfReader : public LogReader {
     if (log.facts().global_batch_size) record.global_batch_size = static_cast<double>(*log.facts().global_batch_size);
     if (record.global_batch_size && log.facts().sequence_length)
       record.tokens = *record.global_batch_size * static_cast<double>(*log.facts().sequence_length);
-    if (seconds.finite() && *seconds > 0) {
-      record.time_source = TimeSource::printed;
-      record.time_seconds = seconds;
-    }
+    set_printed_time(record, seconds);
     if (loss)
       add_step(record, log);
     else
@@ -221,8 +205,7 @@ class MlperfReader : public LogReader {
   }
 
   void add_evaluation(const LogLine& line, const MlperfLine& entry, LogBuilder& log) {
-    LogEvent event{EventKind::evaluation, line.number, line.rank, log.last() != nullptr ? log.last()->step : -1, {}, {},
-                   "eval_accuracy"};
+    LogEvent event{EventKind::evaluation, line.number, line.rank, log.last_step(), {}, {}, "eval_accuracy"};
     const Figure reached = json_figure(entry.value);
     if (is_loss(log.facts().model.value_or(""))) event.value = reached;
     if (evaluation_start_ && entry.seconds) event.seconds = *entry.seconds - *evaluation_start_;

@@ -13,34 +13,13 @@ namespace {
 constexpr std::string_view k_mark = ":::MLLOG";
 constexpr size_t k_longest = 1 << 20;  // bytes of one line's JSON
 
-// Python prints NaN and Infinity, which JSON does not know: they become null.
-std::string without_named_numbers(std::string_view text) {
-  std::string clean;
-  bool quoted = false;
-  for (size_t at = 0; at < text.size();) {
-    const std::string_view rest = text.substr(at);
-    size_t length = 0;
-    for (const std::string_view name : {"NaN", "-Infinity", "Infinity"})
-      if (!quoted && rest.substr(0, name.size()) == name) length = name.size();
-    if (length > 0) {
-      clean += "null";
-      at += length;
-      continue;
-    }
-    if (text[at] == '"') quoted = !quoted;
-    if (text[at] == '\\' && at + 1 < text.size()) clean += text[at++];
-    clean += text[at++];
-  }
-  return clean;
-}
-
 std::optional<Json> parse_object(std::string_view text) {
   const size_t open = text.find('{'), close = text.rfind('}');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
   text = text.substr(open, close - open + 1);
   if (text.size() > k_longest) return std::nullopt;
   try {
-    Json json = parse_json(without_named_numbers(text), "MLLOG");
+    Json json = parse_json(replace_bare_words(text, [](std::string_view) { return std::string("null"); }), "MLLOG");
     return json.is_object() ? std::optional<Json>(std::move(json)) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;

@@ -8,19 +8,6 @@
 namespace tprimat::logs {
 namespace {
 
-// Up to `most` digits at the start, cut off.
-std::optional<int64_t> take_whole(std::string_view& text, size_t most = 15) {
-  size_t length = 0;
-  int64_t value = 0;
-  for (; length < text.size() && is_digit(text[length]); ++length) {
-    if (length == most) return std::nullopt;
-    value = value * 10 + (text[length] - '0');
-  }
-  if (length == 0) return std::nullopt;
-  text.remove_prefix(length);
-  return value;
-}
-
 // The digits at the end, cut off.
 std::optional<int64_t> take_last_digits(std::string_view& text) {
   size_t begin = text.size();

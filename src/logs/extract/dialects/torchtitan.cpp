@@ -12,11 +12,6 @@ namespace {
 // torchtitan as it prints itself, and under AMD Primus, which may rewrite its record into one line like Megatron's.
 enum class TitanFlavour { plain, primus };
 
-Figure gib_after(std::string_view text, std::string_view key) {
-  const auto rest = text_after(text, key);
-  return rest ? parse_bytes_gb(*rest) : Figure();
-}
-
 // "13.99%" as a fraction; "N/A" where the peak of the device is not known.
 Figure percent_after(std::string_view text, std::string_view key) {
   const Figure percent = number_after(text, key);
@@ -79,15 +74,12 @@ class TitanReader : public LogReader {
     ExtractedStep record = LogBuilder::start_step(line, *step);
     record.loss = loss;
     record.grad_norm = number_after(*after, "grad_norm:");
-    record.memory_reserved_gb = gib_after(*after, "memory:");
+    record.memory_reserved_gb = gb_after(*after, "memory:");
     const Figure tps = grouped_after(*after, "tps:");
     record.tokens_per_second_per_gpu = tps ? tps : grouped_after(*after, "wps:");
     record.tflops_per_gpu = number_after(*after, "tflops:");
     record.mfu = percent_after(*after, "mfu:");
-    if (const Figure seconds = number_after(*after, "step_time:"); seconds.finite() && *seconds > 0) {
-      record.time_source = TimeSource::printed;
-      record.time_seconds = seconds;
-    }
+    set_printed_time(record, number_after(*after, "step_time:"));
     add_step(record, 0.5, log);
   }
 
@@ -103,7 +95,7 @@ class TitanReader : public LogReader {
     record.grad_norm = number_after(*after, "grad norm:");
     record.samples_seen = number_after(*after, "consumed samples:");
     record.global_batch_size = number_after(*after, "global batch size:");
-    record.memory_reserved_gb = gib_after(*after, "memory usage/free/total:");
+    record.memory_reserved_gb = gb_after(*after, "memory usage/free/total:");
     record.tflops_per_gpu = number_after(*after, "(TFLOP/s/GPU):");
     record.tokens_per_second_per_gpu = number_after(*after, "(tokens/s/GPU):");
     record.mfu = percent_after(*after, "mfu:");
@@ -148,7 +140,7 @@ class TitanReader : public LogReader {
       return;
     }
     if (record.time_source != TimeSource::none) return;
-    set_time_from_gap(record, gap, stamp_resolution(record, gap));
+    set_time_from_gap(record, gap);
     if (record.time_source == TimeSource::none) return;
     ++stamps_;
     record.with_evaluation = gap.steps > 0 && evaluation_step_ >= record.step - gap.steps;
@@ -160,13 +152,7 @@ class TitanReader : public LogReader {
     if (!step || *step < 0) return;
     evaluation_step_ = *step;
     ++header_lines_;
-    log.add_event({EventKind::evaluation,
-                   line.number,
-                   line.rank,
-                   *step,
-                   {},
-                   number_after(*after, "loss:"),
-                   "validation, step " + std::string(trim(*after))});
+    log.add_evaluation(line, *step, number_after(*after, "loss:"), "validation, step " + std::string(trim(*after)));
   }
 
   TitanFlavour flavour_;
@@ -219,21 +205,18 @@ Dialect torchtitan_dialect() {
 }
 
 Dialect primus_torchtitan_dialect() {
-  Dialect dialect{.id = "primus_torchtitan",
-                  .title = "AMD Primus, TorchTitan back end",
-                  .versions = "October 2025 to May 2026",
-                  .framework = Framework::prim,
-                  .fields = titan_fields(),
-                  .evaluation_in_times = false,
-                  .anchors = titan_anchors(),
-                  .make_reader = [] { return make_titan_reader(TitanFlavour::primus); }};
-  for (const std::string_view mark :
-       {"[Primus", "TorchTitan Config", "backends/torchtitan", "TorchtitanPretrainTrainer", "arguments "})
-    dialect.anchors.push_back(mark);
-  dialect.fields.push_back({"samples_seen", "consumed samples (rewritten record)"});
-  dialect.fields.push_back(
-      {"time_seconds", "elapsed time per iteration (ms) (rewritten record), / steps of the interval"});
-  return dialect;
+  return {
+      .id = "primus_torchtitan",
+      .title = "AMD Primus, TorchTitan back end",
+      .versions = "October 2025 to May 2026",
+      .framework = Framework::prim,
+      .fields = both(titan_fields(),
+                     {{"samples_seen", "consumed samples (rewritten record)"},
+                      {"time_seconds", "elapsed time per iteration (ms) (rewritten record), / steps of the interval"}}),
+      .evaluation_in_times = false,
+      .anchors = both(titan_anchors(), {"[Primus", "TorchTitan Config", "backends/torchtitan",
+                                        "TorchtitanPretrainTrainer", "arguments "}),
+      .make_reader = [] { return make_titan_reader(TitanFlavour::primus); }};
 }
 
 }  // namespace tprimat::logs
