@@ -155,8 +155,6 @@ std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::strin
 
 namespace {
 
-bool is_near(double a, double b, double factor) { return a <= b * factor && b <= a * factor; }
-
 // A vocabulary is padded so that tensor-parallel ranks share it evenly.
 bool may_be_vocabulary_of(int64_t stated, int64_t known) {
   constexpr int64_t k_max_padding = 8192;
@@ -209,7 +207,7 @@ std::optional<int64_t> trainable_of(const StatedFacts& stated, const std::option
   if (facts.frozen_parameters) return *facts.frozen_parameters > 0 ? trainable : std::nullopt;
   const auto count = static_cast<double>(*trainable), devices = static_cast<double>(facts.gpu_count.value_or(1));
   if (is_adapted && (all <= 0 || count < all * k_all)) return trainable;
-  const bool is_shard = devices > 1 && is_near(count * devices, all, k_same);
+  const bool is_shard = devices > 1 && count * devices <= all * k_same && all <= count * devices * k_same;
   return count < all * k_all && !is_shard ? trainable : std::nullopt;
 }
 

@@ -31,23 +31,15 @@ std::string show_value(const T& value) {
     return fmt::format("{}", value);
 }
 
-template <class T>
-constexpr bool is_member(T LoggedFacts::*member, std::initializer_list<T LoggedFacts::*> list) {
-  for (const auto each : list)
-    if (each == member) return true;
-  return false;
-}
-
 // Not decisive: the length of the training, and rounded or assumed figures of the machine.
-constexpr bool decides(std::optional<int64_t> F::*member) {
-  return !is_member(member, {&F::max_steps, &F::warmup_steps});
-}
-constexpr bool decides(std::optional<double> F::*member) {
-  return !is_member(member, {&F::gpu_memory_gb, &F::peak_flops});
-}
 template <class T>
-constexpr bool decides(T F::*) {
-  return true;
+constexpr bool decides(T F::*member) {
+  if constexpr (std::is_same_v<T, std::optional<int64_t>>)
+    return member != &F::max_steps && member != &F::warmup_steps;
+  else if constexpr (std::is_same_v<T, std::optional<double>>)
+    return member != &F::gpu_memory_gb && member != &F::peak_flops;
+  else
+    return true;
 }
 
 template <class T>

@@ -22,6 +22,8 @@ constexpr uint64_t k_max_part_bytes = 32'000'000, k_max_bytes = 128'000'000;
 constexpr size_t k_text_block_bytes = 65536;
 constexpr uint32_t k_max_columns = 16384, k_max_rows = 1048576;  // of the format
 
+using Texts = std::map<std::string, std::string, std::less<>>;
+
 // Some writers put a prefix before every element: <x:row>.
 std::string_view local_name(const pugi::xml_node& node) {
   const std::string_view name = node.name();
@@ -71,84 +73,68 @@ std::optional<uint32_t> parse_column(std::string_view reference) {
   return column == 0 ? std::nullopt : std::optional(column - 1);
 }
 
-using Parts = std::map<std::string, std::string, std::less<>>;
-
 bool is_part_we_read(std::string_view name) {
   return name == "xl/workbook.xml" || name == "xl/_rels/workbook.xml.rels" || name == "xl/sharedStrings.xml" ||
          name.find("worksheets/") != std::string_view::npos;
 }
 
-// Unpacks the parts of a zip file. libarchive hands them out in the order of the file, so one pass takes all of them.
-class PartsReader {
- public:
-  explicit PartsReader(std::string_view where) : where_(where), zip_(::archive_read_new(), ::archive_read_free) {}
-
-  Parts read(std::string_view bytes) {
-    Parts parts;
-    ::archive_read_support_format_zip_seekable(zip_.get());  // by the directory at the end of the file
-    ::archive_read_open_memory(zip_.get(), bytes.data(), bytes.size());
-    uint64_t left = k_max_bytes;
-    for (archive_entry* entry = nullptr; next(entry);) {
-      const char* name = ::archive_entry_pathname(entry);
-      if (name == nullptr || !is_part_we_read(name)) continue;
-      std::string& part = parts[name] = unpack(name, std::min(k_max_part_bytes, left));
-      left -= part.size();
-    }
-    return parts;
-  }
-
- private:
-  [[noreturn]] void fail(std::string what) const { throw Error(Problem{std::move(what), where_, ""}); }
-
-  std::string reason() const {
-    const char* text = ::archive_error_string(zip_.get());
-    return text != nullptr ? text : "the data are damaged";
-  }
-
-  bool next(archive_entry*& entry) {
-    const int status = ::archive_read_next_header(zip_.get(), &entry);
-    if (status < ARCHIVE_WARN) fail("is no zip file, or cut off or damaged: " + reason());
-    return status != ARCHIVE_EOF;
-  }
-
-  // What the file says of a part's size need not be true, so the size of what is really there is limited.
-  std::string unpack(std::string_view name, uint64_t most_bytes) {
-    std::string part;
-    std::array<char, 65536> block;
-    while (const la_ssize_t count = ::archive_read_data(zip_.get(), block.data(), block.size())) {
-      if (count < 0) fail(fmt::format("holds {}, which is broken or packed in an unknown way: {}", name, reason()));
-      part.append(block.data(), static_cast<size_t>(count));
-      if (part.size() > most_bytes)
-        fail(fmt::format("holds {}, which is larger than {} MB", name, most_bytes / 1000000));
-    }
-    return part;
-  }
-
-  std::string where_;
-  std::unique_ptr<archive, int (*)(archive*)> zip_;
-};
-
 class WorkbookReader {
  public:
-  WorkbookReader(std::string_view bytes, std::string_view where)
-      : parts_(PartsReader(where).read(bytes)), where_(where) {}
-  Workbook read();
+  explicit WorkbookReader(std::string_view where) : where_(where), zip_(::archive_read_new(), ::archive_read_free) {}
+  Workbook read(std::string_view bytes);
 
  private:
   [[noreturn]] void fail(std::string what) const { throw Error(Problem{std::move(what), where_, ""}); }
+  std::string zip_error() const;
+  void unpack_parts(std::string_view bytes);
+  std::string unpack(std::string_view name, uint64_t most_bytes);
   void parse(const std::string& part, pugi::xml_document& document);
   void read_shared_strings();
-  std::map<std::string, std::string, std::less<>> read_targets();
+  Texts read_targets();
   void read_sheet(const std::string& part, Sheet& sheet);
   void read_row(const pugi::xml_node& node, SheetRow& row);
   std::optional<std::string_view> value_of(const pugi::xml_node& cell);
   std::string_view keep(std::string_view text);
 
-  Parts parts_;
   std::string where_;
+  std::unique_ptr<archive, int (*)(archive*)> zip_;
+  Texts parts_;  // of the zip file, by name
   Workbook workbook_;
   std::vector<std::string_view> shared_;
 };
+
+std::string WorkbookReader::zip_error() const {
+  const char* text = ::archive_error_string(zip_.get());
+  return text != nullptr ? text : "the data are damaged";
+}
+
+// libarchive hands the parts out in the order of the file, so one pass takes all of them.
+void WorkbookReader::unpack_parts(std::string_view bytes) {
+  ::archive_read_support_format_zip_seekable(zip_.get());  // by the directory at the end of the file
+  ::archive_read_open_memory(zip_.get(), bytes.data(), bytes.size());
+  uint64_t left = k_max_bytes;
+  for (archive_entry* entry = nullptr;;) {
+    const int status = ::archive_read_next_header(zip_.get(), &entry);
+    if (status == ARCHIVE_EOF) return;
+    if (status < ARCHIVE_WARN) fail("is no zip file, or cut off or damaged: " + zip_error());
+    const char* name = ::archive_entry_pathname(entry);
+    if (name == nullptr || !is_part_we_read(name)) continue;
+    std::string& part = parts_[name] = unpack(name, std::min(k_max_part_bytes, left));
+    left -= part.size();
+  }
+}
+
+// What the file says of a part's size need not be true, so the size of what is really there is limited.
+std::string WorkbookReader::unpack(std::string_view name, uint64_t most_bytes) {
+  std::string part;
+  std::array<char, 65536> block;
+  while (const la_ssize_t count = ::archive_read_data(zip_.get(), block.data(), block.size())) {
+    if (count < 0) fail(fmt::format("holds {}, which is broken or packed in an unknown way: {}", name, zip_error()));
+    part.append(block.data(), static_cast<size_t>(count));
+    if (part.size() > most_bytes) fail(fmt::format("holds {}, which is larger than {} MB", name, most_bytes / 1000000));
+  }
+  return part;
+}
 
 void WorkbookReader::parse(const std::string& part, pugi::xml_document& document) {
   const auto text = parts_.find(part);
@@ -178,8 +164,8 @@ void WorkbookReader::read_shared_strings() {
 }
 
 // Relation id -> name of the part: "rId1" -> "xl/worksheets/sheet1.xml".
-std::map<std::string, std::string, std::less<>> WorkbookReader::read_targets() {
-  std::map<std::string, std::string, std::less<>> targets;
+Texts WorkbookReader::read_targets() {
+  Texts targets;
   pugi::xml_document document;
   parse("xl/_rels/workbook.xml.rels", document);
   for (const pugi::xml_node& relation : child_named(document, "Relationships").children()) {
@@ -231,7 +217,8 @@ void WorkbookReader::read_sheet(const std::string& part, Sheet& sheet) {
   }
 }
 
-Workbook WorkbookReader::read() {
+Workbook WorkbookReader::read(std::string_view bytes) {
+  unpack_parts(bytes);
   pugi::xml_document document;
   parse("xl/workbook.xml", document);
   const auto targets = read_targets();
@@ -249,7 +236,7 @@ Workbook WorkbookReader::read() {
 
 }  // namespace
 
-Workbook read_workbook(std::string_view bytes, std::string_view where) { return WorkbookReader(bytes, where).read(); }
+Workbook read_workbook(std::string_view bytes, std::string_view where) { return WorkbookReader(where).read(bytes); }
 
 std::string_view cell_text(const SheetRow& row, uint32_t column) {
   for (const SheetCell& cell : row.cells)

@@ -136,6 +136,10 @@ TEST(MachineFacts, ReadsGluedMemoryLines) {
   EXPECT_NEAR(log.memory_gb.at({1, MemoryKind::peak_allocated}), 20 * 1048576.0 / 1e9, 1e-9);
 }
 
+TEST(MachineFacts, LightningCountsTheProcessesThatItStarts) {
+  EXPECT_EQ(read("All distributed processes registered. Starting with 8 processes\n").facts.gpu_count, 8);
+}
+
 TEST(MachineFacts, ReadsVersions) {
   const LoggedFacts facts = read(
                                 "torch version .................... 2.3.1+rocm6.0\n"

@@ -119,6 +119,11 @@ std::optional<int64_t> read_whole(const std::string& text, int64_t least) {
   return whole && *whole >= least ? whole : std::nullopt;
 }
 
+std::optional<int64_t> whole_setting(const Settings& settings, std::string_view name, int64_t least) {
+  const std::string* text = find_setting(settings, name);
+  return text != nullptr ? read_whole(*text, least) : std::nullopt;
+}
+
 bool is_on(const Settings& settings, std::string_view name) {
   const std::string* value = find_setting(settings, name);
   return value != nullptr && (*value == "True" || *value == "true" || *value == "1");
@@ -137,8 +142,7 @@ void apply_whole(const Settings& settings, Facts& facts) {
   for (const WholeFact& row : k_whole_facts)
     for (const std::string_view name : row.names) {
       if (facts.*row.fact) break;
-      const std::string* text = find_setting(settings, name);
-      const auto value = text != nullptr ? read_whole(*text, row.least) : std::nullopt;
+      const auto value = whole_setting(settings, name, row.least);
       const bool no_warmup = row.fact == &Facts::warmup_steps && value == 0 && has_other_warmup(settings);
       if (value && !no_warmup) facts.*row.fact = value;
     }
@@ -242,10 +246,7 @@ std::optional<bool> read_switch(const Settings& settings, std::string_view name)
 
 // What a launcher was told: processes on each node times nodes, 1 by torchrun's default.
 std::optional<int64_t> read_launched(const Settings& settings) {
-  const auto whole = [&](std::string_view name) {
-    const std::string* value = find_setting(settings, name);
-    return value != nullptr ? read_whole(*value, 1) : std::nullopt;
-  };
+  const auto whole = [&](std::string_view name) { return whole_setting(settings, name, 1); };
   const auto product = [](std::optional<int64_t> a, std::optional<int64_t> b) -> std::optional<int64_t> {
     return a && b && *a < 1000 && *b < 1'000'000 ? std::optional(*a * *b) : std::nullopt;
   };

@@ -85,15 +85,14 @@ class ComposerReader : public LogReader {
   // "loss/train/total: 12.0000"
   void read_figure(std::string_view text, Pending& pending, LogBuilder& log) {
     for (const NamedFigure& figure : k_figures) {
-      if (text.substr(0, figure.name.size()) != figure.name) continue;
+      if (!text.starts_with(figure.name)) continue;
       const Figure value = number_after(text, figure.name);
       if (!value) continue;
       pending.record.*figure.member = *value * figure.factor;
       if (figure.member == &ExtractedStep::loss) ++losses_;
     }
     for (const auto& [key, kind] : k_memory)
-      if (const Figure gb = text.substr(0, key.size()) == key ? number_after(text, key) : Figure())
-        log.add_memory(pending.record.rank, kind, *gb);
+      if (text.starts_with(key)) log.add_memory(pending.record.rank, kind, *number_after(text, key));
     if (text.substr(0, 3) == "lr-") pending.record.learning_rate = number_after(text, ": ");
     if (text.substr(0, 11) == "time/train:") pending.hours = number_after(text, ":");
     if (text.substr(0, 26) == "throughput/batches_per_sec") pending.batches_per_sec = number_after(text, ":");

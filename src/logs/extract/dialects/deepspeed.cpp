@@ -101,7 +101,7 @@ class DeepspeedReader : public LogReader {
     add_deepspeed_memory(line, log);
     ExtractedStep* step = find_timed_step(line, log);
     if (step == nullptr) return;
-    if (const Figure gb = parse_deepspeed_memory(line.text).allocated_gb) step->memory_allocated_gb = gb;
+    if (const Figure gb = deepspeed_memory_after(line.text, k_deepspeed_allocated)) step->memory_allocated_gb = gb;
     const Figure rate = number_after(line.text, "CurrSamplesPerSec=");
     Figure mean_rate = number_after(line.text, "RunningAvgSamplesPerSec=");
     if (!mean_rate) mean_rate = number_after(line.text, ", SamplesPerSec=");

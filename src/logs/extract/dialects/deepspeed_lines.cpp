@@ -79,16 +79,15 @@ bool read_deepspeed_line(const LogLine& line, LogBuilder& log) {
   return true;
 }
 
-DeepspeedMemory parse_deepspeed_memory(std::string_view text) {
-  const auto convert = [](Figure gib) { return gib.finite() && *gib >= 0 ? Figure(*gib * k_gib / 1e9) : Figure(); };
-  return {convert(number_after(text, " MemAllocated=")), convert(number_after(text, "MaxMemAllocated="))};
+Figure deepspeed_memory_after(std::string_view text, std::string_view key) {
+  const Figure gib = number_after(text, key);
+  return gib.finite() && *gib >= 0 ? Figure(*gib * k_gib / 1e9) : Figure();
 }
 
 void add_deepspeed_memory(const LogLine& line, LogBuilder& log) {
-  const DeepspeedMemory memory = parse_deepspeed_memory(line.text);
   const int32_t rank = line.rank >= 0 ? line.rank : 0;  // rank 0 alone prints it
-  if (memory.allocated_gb) log.add_memory(rank, MemoryKind::allocated, *memory.allocated_gb);
-  if (memory.peak_allocated_gb) log.add_memory(rank, MemoryKind::peak_allocated, *memory.peak_allocated_gb);
+  log.add_memory(rank, MemoryKind::allocated, *deepspeed_memory_after(line.text, k_deepspeed_allocated));
+  log.add_memory(rank, MemoryKind::peak_allocated, *deepspeed_memory_after(line.text, "MaxMemAllocated="));
 }
 
 }  // namespace tprimat::logs

@@ -2,15 +2,110 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "extract/dialect.h"
-#include "extract/dialects/hf_settings.h"
+#include "extract/dialects/log_facts.h"
 #include "extract/dialects/progress_bar.h"
 #include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
 namespace {
+
+struct WholeLine {
+  std::string_view mark;
+  std::optional<int64_t> LoggedFacts::*fact;
+};
+// Of the block "***** Running training *****".
+constexpr WholeLine k_sums[] = {
+    {"Instantaneous batch size per device = ", &LoggedFacts::micro_batch_size},
+    {"Total train batch size (w. parallel, distributed & accumulation) = ", &LoggedFacts::global_batch_size},
+    {"Gradient Accumulation steps = ", &LoggedFacts::accumulation_steps},
+    {"Total optimization steps = ", &LoggedFacts::max_steps},
+};
+constexpr std::string_view k_trainable = "Number of trainable parameters = ";
+constexpr std::string_view k_running = "***** Running training *****";
+constexpr std::string_view k_arguments = "TrainingArguments(";
+constexpr int k_max_lines = 400;  // of an argument dump
+constexpr int k_max_depth = 100;
+
+bool read_sum(std::string_view text, LogBuilder& log) {
+  for (const WholeLine& sum : k_sums) {
+    const auto rest = text_after(text, sum.mark);
+    if (!rest) continue;
+    if (const auto value = count_after(*rest, "")) log.facts().*sum.fact = value;
+    return true;
+  }
+  if (const auto rest = text_after(text, k_trainable)) log.set("trainable parameters", std::string(trim(*rest)));
+  return false;
+}
+
+std::vector<std::string_view> hf_setting_anchors() {
+  std::vector<std::string_view> anchors = {k_running, k_arguments, k_trainable};
+  for (const WholeLine& sum : k_sums) anchors.push_back(sum.mark);
+  return anchors;
+}
+
+// What the Hugging Face Trainer says before it trains: its arguments, and the sums of "***** Running training *****".
+class HfSettingsReader {
+ public:
+  // Reads the line when it is one of those. True: what the line began goes on, so the next one has to be read as well.
+  bool read_line(const LogLine& line, LogBuilder& log) {
+    if (inside_) return read_arguments(line.text, log);
+    starts_ += contains(line.text, k_running);
+    if (read_sum(line.text, log)) return false;
+    const auto arguments = text_after(line.text, k_arguments);
+    if (!arguments) return false;
+    inside_ = true;
+    depth_ = 0;
+    lines_ = 0;
+    return read_arguments(*arguments, log);
+  }
+
+  bool inside_arguments() const { return inside_; }
+  int64_t starts() const { return starts_; }                               // "***** Running training *****" lines
+  std::optional<int64_t> logging_steps() const { return logging_steps_; }  // as the arguments say
+  bool logs_first_step() const { return logs_first_step_; }
+
+ private:
+  // "output_dir='out', fsdp_config={'min_num_params': 0, 'xla': False}, ...)", on one line or one line each.
+  bool read_arguments(std::string_view text, LogBuilder& log) {
+    size_t begin = 0;
+    for (size_t at = 0; at < text.size() && inside_; ++at) {
+      const char c = text[at];
+      if ((c == '(' || c == '[' || c == '{') && depth_ < k_max_depth) ++depth_;
+      if (depth_ == 0 && (c == ',' || c == ')')) {
+        add_argument(trim(text.substr(begin, at - begin)), log);
+        begin = at + 1;
+        inside_ = c != ')';
+      } else if ((c == ')' || c == ']' || c == '}') && depth_ > 0) {
+        --depth_;
+      }
+    }
+    if (++lines_ > k_max_lines) inside_ = false;
+    return inside_;
+  }
+
+  void add_argument(std::string_view item, LogBuilder& log) {
+    const size_t equal = item.find('=');
+    if (equal == std::string_view::npos || equal == 0) return;
+    const std::string_view name = trim(item.substr(0, equal)), value = trim(item.substr(equal + 1));
+    log.set(std::string(name), std::string(value));
+    // Other facts are taken from the settings after the last line.
+    if (name == "max_steps") keep_first(log.facts().max_steps, count_after(value, ""));
+    if (name == "logging_first_step") logs_first_step_ = value == "True";
+    if (name == "logging_steps")
+      if (const auto steps = count_after(value, "")) logging_steps_ = steps;
+  }
+
+  bool inside_ = false;
+  int depth_ = 0;
+  int lines_ = 0;
+  int64_t starts_ = 0;
+  std::optional<int64_t> logging_steps_;
+  bool logs_first_step_ = false;
+};
 
 // The number behind 'key': in a Python dict; newer versions of Transformers quote it: {'loss': '0.3063', ...}.
 Figure dict_number(std::string_view dict, std::string_view key) {

@@ -1,6 +1,7 @@
 #include "extract/dialects/metric_names.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 
 #include "extract/scan_text.h"
@@ -53,33 +54,10 @@ const std::vector<StepMetric> k_metrics = {
     {&S::memory_reserved_gb, 1, {"memory_reserved_gb"}},
 };
 
-constexpr std::string_view k_evaluation_losses[] = {"validation_metrics/loss",
-                                                    "eval/loss",
-                                                    "eval_loss",
-                                                    "val_loss",
-                                                    "val/loss",
-                                                    "loss/val",
-                                                    "valid_loss",
-                                                    "validation_loss",
-                                                    "validation/loss",
-                                                    "lm loss validation",
-                                                    "lm-loss-validation/lm loss validation"};
-
-constexpr std::string_view k_step_names[] = {"step",
-                                             "_step",
-                                             "steps",
-                                             "iteration",
-                                             "iter",
-                                             "global_step",
-                                             "global step",
-                                             "trainer/global_step",
-                                             "train/global_step"};
-
 std::string lower_case(std::string_view text) { return without_capitals(std::string(trim(text))); }
 
-template <size_t N>
-bool is_one_of(const std::string_view (&names)[N], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), lower_case(name)) != std::end(names);
+bool is_one_of(std::initializer_list<std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), lower_case(name)) != names.end();
 }
 
 }  // namespace
@@ -92,13 +70,21 @@ const StepMetric* find_step_metric(std::string_view name) {
   return lower.starts_with("lr-") ? &k_named_rate : nullptr;
 }
 
-bool is_evaluation_loss(std::string_view name) { return is_one_of(k_evaluation_losses, name); }
+bool is_evaluation_loss(std::string_view name) {
+  return is_one_of(
+      {"validation_metrics/loss", "eval/loss", "eval_loss", "val_loss", "val/loss", "loss/val", "valid_loss",
+       "validation_loss", "validation/loss", "lm loss validation", "lm-loss-validation/lm loss validation"},
+      name);
+}
 
-bool is_step_name(std::string_view name) { return is_one_of(k_step_names, name); }
+bool is_step_name(std::string_view name) {
+  return is_one_of({"step", "_step", "steps", "iteration", "iter", "global_step", "global step", "trainer/global_step",
+                    "train/global_step"},
+                   name);
+}
 
 bool is_clock_name(std::string_view name) {
-  const std::string lower = lower_case(name);
-  return lower == "_timestamp" || lower == "unix_time" || lower == "wall time" || lower == "wall_time";
+  return is_one_of({"_timestamp", "unix_time", "wall time", "wall_time"}, name);
 }
 
 void set_step_metric(ExtractedStep& record, const StepMetric& metric, double value) {
