@@ -29,7 +29,7 @@ class LogReader {
 
   // That the log is of this dialect: 0 nothing fits; up to 0.6 the records fit but several dialects write them so;
   // 0.9 and more: it shows marks that only this dialect writes.
-  virtual double confidence(const ExtractedLog& log) const = 0;
+  virtual double confidence(const ExtractedLog&) const { return 0; }
 };
 
 // What a dialect knows to read, for `extract --list-formats` and docs/formats.md.
@@ -59,5 +59,12 @@ struct Dialect {
   bool (*is_document)(std::string_view head) = nullptr;
   void (*read_document)(std::string_view whole, LogBuilder& log) = nullptr;
 };
+
+// Two lists in one.
+template <class T>
+std::vector<T> both(std::vector<T> first, const std::vector<T>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
 
 }  // namespace tprimat::logs

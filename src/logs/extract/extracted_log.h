@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "extract/figure.h"
@@ -42,6 +43,13 @@ struct ExtractedStep {
   Figure skipped_updates;  // since the record before, where the log counts or marks them
   Figure power_watts_per_gpu, energy_joules_per_gpu;
   Figure memory_allocated_gb, memory_reserved_gb, memory_used_gb;  // GB = 1e9 bytes; used: as the driver counts it
+};
+
+// A figure of a step by the name that some log gives it.
+struct NamedFigure {
+  std::string_view name;
+  Figure ExtractedStep::*member;
+  double factor = 1.0;  // to our unit
 };
 
 struct LogEvent {

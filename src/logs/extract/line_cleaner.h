@@ -9,7 +9,7 @@ namespace tprimat::logs {
 // Takes off a line what launchers and terminals put on it: colour codes (also with the escape byte lost), the rank
 // prefixes of srun ("12: "), torchrun ("[default3]:", "[rank7]:"), MPI ("[1,4]<stdout>:") and nanotron ("[0434:0]:"),
 // job names ("my-job/0 "), the prefix of Primus ("[20251030 07:25:36][rank-7/8][INFO ] [file.py:12] : "), a time
-// stamp, and what containers and log collectors add (container_prefix.h).
+// stamp, and what containers and log collectors add.
 class LineCleaner {
  public:
   // The rank that a prefix such as "[default3]:" or "12: " names, and the length of that prefix; length 0: there is

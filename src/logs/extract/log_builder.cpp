@@ -138,6 +138,8 @@ ExtractedStep& LogBuilder::ignore(const ExtractedStep& record) {
 
 ExtractedStep* LogBuilder::last() { return log_.steps.empty() ? nullptr : &log_.steps[last_]; }
 
+int64_t LogBuilder::last_step() const { return log_.steps.empty() ? -1 : log_.steps[last_].step; }
+
 ExtractedStep* LogBuilder::find(int64_t step) {
   const auto first = log_.steps.begin() + static_cast<std::ptrdiff_t>(attempt_start_);
   const auto found = std::lower_bound(first, log_.steps.end(), step,
@@ -146,9 +148,11 @@ ExtractedStep* LogBuilder::find(int64_t step) {
 }
 
 void LogBuilder::add_event(EventKind kind, const LogLine& line, std::string_view text) {
-  LogEvent event{kind, line.number, line.rank, -1, {}, {}, std::string(text)};
-  if (const ExtractedStep* step = last()) event.step = step->step;
-  add_event(std::move(event));
+  add_event({kind, line.number, line.rank, last_step(), {}, {}, std::string(text)});
+}
+
+void LogBuilder::add_evaluation(const LogLine& line, int64_t step, Figure loss, std::string text, Figure seconds) {
+  add_event({EventKind::evaluation, line.number, line.rank, step, seconds, loss, std::move(text)});
 }
 
 void LogBuilder::add_event(LogEvent event) {

@@ -33,10 +33,12 @@ class LogBuilder {
   void announce_attempt() { announced_ = true; }
 
   ExtractedStep* last();              // the step added last; null before the first
+  int64_t last_step() const;          // its number; -1 before the first
   ExtractedStep* find(int64_t step);  // in the current attempt; null when it was not reported
 
   void add_event(EventKind kind, const LogLine& line, std::string_view text);
   void add_event(LogEvent event);
+  void add_evaluation(const LogLine& line, int64_t step, Figure loss, std::string text, Figure seconds = {});
   void forget_end_of_run();  // drops all but facts and settings: it belongs to the run before
   void count_event(EventKind kind) { ++log_.event_counts[kind]; }  // one more, in the words of one that is kept
   std::vector<LogEvent>& events() { return log_.events; }          // for what a later line adds to one

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 
 namespace tprimat::logs {
 namespace {
@@ -69,7 +70,10 @@ class LogSource::MemoryStream : public LogSource::Stream {
 
 class LogSource::GzipStream : public LogSource::Stream {
  public:
-  explicit GzipStream(std::unique_ptr<Stream> raw) : raw_(std::move(raw)), input_(k_block) {
+  GzipStream(std::string_view head, std::unique_ptr<Stream> raw)
+      : raw_(std::move(raw)), input_(head.begin(), head.end()) {
+    state_.next_in = reinterpret_cast<Bytef*>(input_.data());
+    state_.avail_in = static_cast<uInt>(input_.size());
     constexpr int k_gzip_only = 16 + MAX_WBITS;
     if (inflateInit2(&state_, k_gzip_only) != Z_OK) refuse("zlib could not be started", "");
   }
@@ -97,6 +101,7 @@ class LogSource::GzipStream : public LogSource::Stream {
 
  private:
   bool refill(std::string& complaint) {
+    input_.resize(k_block);
     const size_t count = raw_->read(input_.data(), input_.size(), complaint);
     state_.next_in = reinterpret_cast<Bytef*>(input_.data());
     state_.avail_in = static_cast<uInt>(count);
@@ -114,8 +119,9 @@ class LogSource::GzipStream : public LogSource::Stream {
 
 class LogSource::ZstdStream : public LogSource::Stream {
  public:
-  explicit ZstdStream(std::unique_ptr<Stream> raw)
-      : raw_(std::move(raw)), state_(ZSTD_createDStream()), storage_(k_block) {
+  ZstdStream(std::string_view head, std::unique_ptr<Stream> raw)
+      : raw_(std::move(raw)), state_(ZSTD_createDStream()), storage_(head.begin(), head.end()) {
+    input_ = {storage_.data(), storage_.size(), 0};
     if (state_ == nullptr) refuse("zstd could not be started", "");
     ZSTD_DCtx_setParameter(state_, ZSTD_d_windowLogMax, 27);  // 128 MiB: what `zstd --ultra` needs at most by default
   }
@@ -138,6 +144,7 @@ class LogSource::ZstdStream : public LogSource::Stream {
 
  private:
   bool refill(std::string& complaint) {
+    storage_.resize(k_block);
     input_ = {storage_.data(), raw_->read(storage_.data(), storage_.size(), complaint), 0};
     if (input_.size > 0) return true;
     ended_ = true;
@@ -174,31 +181,18 @@ LogSource::LogSource(std::string bytes) : name_("text"), buffer_(2 * k_block, '\
 
 LogSource::~LogSource() = default;
 
-// The first bytes tell the compression; a compressing stream gets them back in front of the rest.
+// The first bytes tell the compression; a decompressing stream gets them in front of the rest.
 void LogSource::open_stream(std::unique_ptr<Stream> raw) {
-  class Joined : public Stream {
-   public:
-    Joined(std::string first, std::unique_ptr<Stream> rest) : first_(std::move(first)), rest_(std::move(rest)) {}
-    size_t read(char* into, size_t size, std::string& complaint) override {
-      if (const size_t count = first_.read(into, size, complaint)) return count;
-      return rest_->read(into, size, complaint);
-    }
-
-   private:
-    MemoryStream first_;
-    std::unique_ptr<Stream> rest_;
-  };
   stream_ = std::move(raw);
   while (end_ < 4 && !at_end_) fill();
   const std::string_view head(buffer_.data(), end_);
   const bool gzip = head.substr(0, 2) == "\x1f\x8b", zstd = head.substr(0, 4) == "\x28\xb5\x2f\xfd";
   if (!gzip && !zstd) return;
-  auto joined = std::make_unique<Joined>(std::string(head), std::move(stream_));
-  begin_ = end_ = 0, at_end_ = false;
   if (gzip)
-    stream_ = std::make_unique<GzipStream>(std::move(joined));
+    stream_ = std::make_unique<GzipStream>(head, std::move(stream_));
   else
-    stream_ = std::make_unique<ZstdStream>(std::move(joined));
+    stream_ = std::make_unique<ZstdStream>(head, std::move(stream_));
+  begin_ = end_ = 0, at_end_ = false;
 }
 
 size_t LogSource::fill() {
@@ -243,6 +237,26 @@ std::string LogSource::rest(size_t limit) {
   }
   bytes_ += static_cast<int64_t>(whole.size());
   return whole;
+}
+
+std::vector<std::filesystem::path> list_log_files(const std::filesystem::path& folder,
+                                                  const std::filesystem::path& except) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (auto each = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
+       !error && each != fs::recursive_directory_iterator(); each.increment(error)) {
+    const bool hidden = each->path().filename().string().starts_with('.');
+    std::error_code ignored;
+    if (hidden || (each->is_directory(ignored) && fs::equivalent(each->path(), except, ignored))) {
+      if (each->is_directory(ignored)) each.disable_recursion_pending();
+      continue;
+    }
+    if (each->is_regular_file(ignored)) files.push_back(each->path());
+  }
+  if (error) log_warning(fmt::format("{}: some entries cannot be listed: {}", folder.string(), error.message()));
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace tprimat::logs

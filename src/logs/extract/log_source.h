@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tprimat::logs {
 
@@ -46,5 +47,10 @@ class LogSource {
   bool at_end_ = false;
   int64_t bytes_ = 0;
 };
+
+// Every file of a folder and below that may be a log, by name; hidden ones and the folder `except` are left out. A
+// warning tells where not everything could be listed.
+std::vector<std::filesystem::path> list_log_files(const std::filesystem::path& folder,
+                                                  const std::filesystem::path& except);
 
 }  // namespace tprimat::logs

@@ -12,7 +12,6 @@
 #include "extract/common/setting_names.h"
 #include "extract/dialects.h"
 #include "extract/finish_log.h"
-#include "extract/other_kinds.h"
 #include "extract/scan_text.h"
 #include "text/format.h"
 

@@ -1,7 +1,5 @@
 #include "extract/scan_text.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -16,26 +14,6 @@ constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 void skip_blanks(std::string_view& text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-}
-
-bool starts_with_word(std::string_view text, std::string_view lower_case_word) {
-  if (text.size() < lower_case_word.size()) return false;
-  for (size_t i = 0; i < lower_case_word.size(); ++i)
-    if ((text[i] | 0x20) != lower_case_word[i]) return false;
-  return true;
-}
-
-// "nan", "inf" and "infinity" in any case, the sign already taken.
-Figure take_named_number(std::string_view& text, bool negative) {
-  constexpr double k_infinity = std::numeric_limits<double>::infinity();
-  for (const auto& [word, value] :
-       {std::pair{std::string_view("nan"), std::numeric_limits<double>::quiet_NaN()},
-        std::pair{std::string_view("infinity"), k_infinity}, std::pair{std::string_view("inf"), k_infinity}}) {
-    if (!starts_with_word(text, word)) continue;
-    text.remove_prefix(word.size());
-    return negative ? -value : value;
-  }
-  return {};
 }
 
 bool is_thousands_group(std::string_view text) {
@@ -209,8 +187,8 @@ bool skip_past(std::string_view& text, std::string_view mark) {
 
 namespace {
 
-// Digits, without their sign.
-Figure take_digits(std::string_view& rest, bool is_whole) {
+// Digits, or "nan", "inf" and "infinity" in any case, without their sign.
+Figure take_unsigned(std::string_view& rest, bool is_whole) {
   double plain = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), plain);
   const auto length = static_cast<size_t>(end - rest.data());
@@ -229,9 +207,10 @@ Figure scan_number(std::string_view& text, bool is_whole) {
   const bool negative = !rest.empty() && rest.front() == '-';
   if (!rest.empty() && (rest.front() == '-' || rest.front() == '+')) rest.remove_prefix(1);
   if (rest.empty()) return {};
-  const bool numeric = is_digit(rest.front()) || (rest.size() > 1 && rest.front() == '.' && is_digit(rest[1]));
-  Figure value = numeric ? take_digits(rest, is_whole) : take_named_number(rest, negative);
-  if (numeric && value && negative) value = -*value;
+  const bool may_be_number = is_digit(rest.front()) || is_letter(rest.front()) ||
+                             (rest.size() > 1 && rest.front() == '.' && is_digit(rest[1]));
+  Figure value = may_be_number ? take_unsigned(rest, is_whole) : Figure();
+  if (value && negative) value = -*value;
   if (value) text = rest;
   return value;
 }
@@ -256,6 +235,14 @@ Figure number_after(std::string_view text, std::string_view key) {
 
 Figure grouped_after(std::string_view text, std::string_view key) {
   return skip_past(text, key) ? take_count(text) : Figure();
+}
+
+std::optional<int64_t> whole_after(std::string_view text, std::string_view key) {
+  return skip_past(text, key) ? parse_whole(text) : std::nullopt;
+}
+
+Figure gb_after(std::string_view text, std::string_view key) {
+  return skip_past(text, key) ? parse_bytes_gb(text) : Figure();
 }
 
 std::optional<RoundedNumber> parse_human_number(std::string_view text) {
@@ -300,6 +287,26 @@ Figure parse_bytes_gb(std::string_view text) {
   const bool binary = text[1] == 'i';
   if (!binary && text[1] != 'B') return {};
   return *value * std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1)) / 1e9;
+}
+
+std::string replace_bare_words(std::string_view text, std::string (*replace)(std::string_view word)) {
+  std::string out;
+  out.reserve(text.size());
+  bool quoted = false;
+  for (size_t at = 0; at < text.size();) {
+    std::string_view word;
+    for (const std::string_view each : {"NaN", "-Infinity", "Infinity"})
+      if (!quoted && text.substr(at).starts_with(each)) word = each;
+    if (!word.empty()) {
+      out += replace(word);
+      at += word.size();
+      continue;
+    }
+    if (text[at] == '"') quoted = !quoted;
+    if (quoted && text[at] == '\\' && at + 1 < text.size()) out += text[at++];
+    out += text[at++];
+  }
+  return out;
 }
 
 }  // namespace tprimat::logs

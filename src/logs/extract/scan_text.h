@@ -1,9 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "extract/figure.h"
+#include "text/characters.h"
 
 // Small hand scanners for text that somebody else wrote: nothing here throws, and what does not fit is absent.
 namespace tprimat::logs {
@@ -41,6 +43,21 @@ std::optional<int64_t> parse_whole(std::string_view text);  // a whole number be
 // The number right after the first `key`: number_after("loss: 2.5 | ...", "loss:").
 Figure number_after(std::string_view text, std::string_view key);
 Figure grouped_after(std::string_view text, std::string_view key);  // see take_count
+std::optional<int64_t> whole_after(std::string_view text, std::string_view key);
+Figure gb_after(std::string_view text, std::string_view key);  // see parse_bytes_gb
+
+// One to `most` digits at the start, cut off; nothing where there are more.
+inline std::optional<int64_t> take_whole(std::string_view& text, size_t most = 15) {
+  size_t length = 0;
+  int64_t value = 0;
+  for (; length < text.size() && is_digit(text[length]); ++length) {
+    if (length == most) return std::nullopt;
+    value = value * 10 + (text[length] - '0');
+  }
+  if (length == 0) return std::nullopt;
+  text.remove_prefix(length);
+  return value;
+}
 
 // "28.2K": rounded to the digits shown, so the truth lies between low and high. Suffixes K M B G T P; 1000 each.
 struct RoundedNumber {
@@ -58,5 +75,8 @@ inline constexpr double k_mib = 1048576.0;
 // "169.10GiB", "548 MiB", "4 GB", "96 MB", "29225381888 B" in GB = 1e9 bytes; K/M/G/T with "iB" are powers of 1024,
 // with "B" powers of 1000 -- where a framework means 1024 by "GB", its dialect says so and converts itself.
 Figure parse_bytes_gb(std::string_view text);
+
+// JSON as Python prints it: with the bare words NaN, Infinity and -Infinity, which JSON does not have, replaced.
+std::string replace_bare_words(std::string_view text, std::string (*replace)(std::string_view word));
 
 }  // namespace tprimat::logs

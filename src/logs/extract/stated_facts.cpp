@@ -6,8 +6,9 @@
 #include <type_traits>
 
 #include "extract/common/setting_names.h"
-#include "extract/model_shape.h"
-#include "extract/work_settings.h"
+#include "extract/logged_model.h"
+#include "extract/scan_text.h"
+#include "result/setting_words.h"
 
 namespace tprimat::logs {
 namespace {
@@ -30,23 +31,15 @@ std::string show_value(const T& value) {
     return fmt::format("{}", value);
 }
 
-template <class T>
-constexpr bool is_member(T LoggedFacts::*member, std::initializer_list<T LoggedFacts::*> list) {
-  for (const auto each : list)
-    if (each == member) return true;
-  return false;
-}
-
 // Not decisive: the length of the training, and rounded or assumed figures of the machine.
-constexpr bool decides(std::optional<int64_t> F::*member) {
-  return !is_member(member, {&F::max_steps, &F::warmup_steps});
-}
-constexpr bool decides(std::optional<double> F::*member) {
-  return !is_member(member, {&F::gpu_memory_gb, &F::peak_flops});
-}
 template <class T>
-constexpr bool decides(T F::*) {
-  return true;
+constexpr bool decides(T F::*member) {
+  if constexpr (std::is_same_v<T, std::optional<int64_t>>)
+    return member != &F::max_steps && member != &F::warmup_steps;
+  else if constexpr (std::is_same_v<T, std::optional<double>>)
+    return member != &F::gpu_memory_gb && member != &F::peak_flops;
+  else
+    return true;
 }
 
 template <class T>
@@ -54,6 +47,101 @@ void add_difference(std::string_view name, const std::optional<T>& a, const std:
                     std::vector<std::string>& differences) {
   if (a && b && !same_value(*a, *b))
     differences.push_back(fmt::format("{} {} and {}", name, show_value(*a), show_value(*b)));
+}
+
+// By the names that follow "model.", "data." and the like: Megatron-LM, NeMo, torchtitan, Hugging Face, DeepSpeed-Chat.
+constexpr std::string_view k_work_settings[] = {"attention_dropout",
+                                                "hidden_dropout",
+                                                "mock_data",
+                                                "packing",
+                                                "packed_sequence",
+                                                "pack_sequences",
+                                                "use_packed_sequence",
+                                                "sft_packing",
+                                                "reset_attention_mask",
+                                                "moe_router_force_load_balancing",
+                                                "debug_moe_force_load_balance",
+                                                "moe_force_load_balance",
+                                                "moe_expert_capacity_factor",
+                                                "moe_router_topk",
+                                                "num_experts",
+                                                "num_moe_experts",
+                                                "num_local_experts",
+                                                "n_routed_experts",
+                                                "mtp_num_layers",
+                                                "untie_embeddings_and_output_weights",
+                                                "tie_word_embeddings",
+                                                "rampup_batch_size",
+                                                "lora_rank",
+                                                "lora_r",
+                                                "lora_dim",
+                                                "actor_lora_dim",
+                                                "lora_alpha",
+                                                "lora_enable",
+                                                "use_lora",
+                                                "enable_lora",
+                                                "use_peft",
+                                                "peft",
+                                                "peft_type",
+                                                "peft_scheme",
+                                                "peft_method",
+                                                "finetuning_type",
+                                                "freeze_layers",
+                                                "use_flash_attn",
+                                                "use_flash_attention",
+                                                "attention_backend",
+                                                "attn_implementation",
+                                                "recompute_granularity",
+                                                "fp8",
+                                                "window_size"};
+
+std::string_view last_component(std::string_view key) { return key.substr(key.find_last_of("./") + 1); }
+
+bool is_of_work(std::string_view key) {
+  const std::string_view name = last_component(key);
+  for (const std::string_view each : k_work_settings)
+    if (each == name) return true;
+  return false;
+}
+
+// "True", "true" and "1" are one word, and so is what is not there.
+std::string plain_word(const std::string& value) {
+  if (is_off(value)) return "off";
+  std::string word = without_capitals(value);
+  if (word == "true") return "on";
+  std::string_view rest = word;
+  const Figure number = take_number(rest);
+  if (!number.finite() || !trim(rest).empty()) return word;
+  return *number == 1 ? "on" : fmt::format("{}", *number);
+}
+
+// Absent is off for a switch and for a size of something additional, not for the rest of the model's description.
+bool may_be_absent(std::string_view key) {
+  const std::string_view name = last_component(key);
+  return name != "moe_router_topk" && name != "attention_backend" && name != "attn_implementation" &&
+         name != "window_size" && name != "lora_alpha";
+}
+
+// Settings of the work that two dumps state differently, as "attention_dropout 0.0 and 0.1". A setting that only one
+// of them names counts as off in the other.
+std::vector<std::string> differing_work_settings(const std::map<std::string, std::string>& before,
+                                                 const std::map<std::string, std::string>& after) {
+  std::vector<std::string> differences;
+  const auto value_in = [](const std::map<std::string, std::string>& settings, const std::string& key) {
+    const auto found = settings.find(key);
+    return found == settings.end() ? std::string() : found->second;
+  };
+  const auto compare = [&](const std::string& key) {
+    const bool in_both = before.count(key) + after.count(key) == 2;
+    if (!is_of_work(key) || (!in_both && !may_be_absent(key))) return;
+    const std::string was = value_in(before, key), is = value_in(after, key);
+    if (plain_word(was) != plain_word(is))
+      differences.push_back(fmt::format("{} {} and {}", key, was.empty() ? "absent" : was, is.empty() ? "absent" : is));
+  };
+  for (const auto& [key, value] : before) compare(key);
+  for (const auto& [key, value] : after)
+    if (before.count(key) == 0) compare(key);
+  return differences;
 }
 
 }  // namespace

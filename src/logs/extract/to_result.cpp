@@ -5,102 +5,23 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <map>
 
 #include "base/clock.h"
 #include "extract/common/failure_cause.h"
 #include "extract/common/setting_names.h"
 #include "extract/course.h"
-#include "extract/result_batch.h"
-#include "extract/result_end.h"
-#include "extract/result_model.h"
+#include "extract/logged_model.h"
 #include "extract/scan_text.h"
 #include "result/peak.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
+#include "spec/model_catalogue.h"
 #include "stats/descriptive.h"
 #include "text/format.h"
 
 namespace tprimat::logs {
 namespace {
-
-constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
-
-template <class Read>
-std::vector<double> series(const Course& course, Read&& read) {
-  std::vector<double> values;
-  bool any = false;
-  for (const ExtractedStep* step : course) {
-    const Figure figure = read(*step);
-    any |= figure.known();
-    values.push_back(figure.known() ? *figure : k_nan);
-  }
-  if (!any) values.clear();
-  return values;
-}
-
-std::vector<double> series(const Course& course, Figure ExtractedStep::*member) {
-  return series(course, [member](const ExtractedStep& step) { return step.*member; });
-}
-
-std::optional<std::vector<double>> optional_series(const Course& course, Figure ExtractedStep::*member) {
-  std::vector<double> values = series(course, member);
-  return values.empty() ? std::nullopt : std::optional(std::move(values));
-}
-
-void fill_series(RunResult& result, const Course& course) {
-  result.step_times = series(course, &ExtractedStep::time_seconds);
-  if (result.step_times.empty()) result.step_times.assign(course.size(), k_nan);
-  result.loss_values = series(course, &ExtractedStep::loss);
-  result.learning_rates = series(course, &ExtractedStep::learning_rate);
-  result.grad_norms = series(course, &ExtractedStep::grad_norm);
-  result.memory_values = series(course, &ExtractedStep::memory_allocated_gb);
-  ReportedFigures reported;
-  reported.tflops_per_gpu = optional_series(course, &ExtractedStep::tflops_per_gpu);
-  reported.mfu = optional_series(course, &ExtractedStep::mfu);
-  reported.tokens_per_second = optional_series(course, &ExtractedStep::tokens_per_second);
-  reported.tokens_per_second_per_gpu = optional_series(course, &ExtractedStep::tokens_per_second_per_gpu);
-  reported.samples_per_second = optional_series(course, &ExtractedStep::samples_per_second);
-  reported.loss_scale = optional_series(course, &ExtractedStep::loss_scale);
-  reported.power_watts_per_gpu = optional_series(course, &ExtractedStep::power_watts_per_gpu);
-  reported.energy_joules_per_gpu = optional_series(course, &ExtractedStep::energy_joules_per_gpu);
-  reported.unix_time = optional_series(course, &ExtractedStep::unix_time);
-  result.reported = std::move(reported);
-}
-
-// The second step's time is the mean of both where the clock was not started anew.
-bool is_mean_with_first(const ExtractedStep& step, const ExtractedStep* before) {
-  return before != nullptr && step.mean_of == 2 && step.step - before->step == 1;
-}
-
-std::optional<StepLabel> label_of(const ExtractedStep& step, const ExtractedStep* before,
-                                  std::optional<int64_t> batch) {
-  if (has_other_batch(step, before, batch)) return StepLabel::other_batch;
-  if (step.with_evaluation) return StepLabel::evaluation;
-  if (step.with_checkpoint) return StepLabel::checkpoint;
-  if (before != nullptr && before->attempt != step.attempt) return StepLabel::restart;
-  if (is_mean_with_first(step, before)) return StepLabel::mean_of_two;
-  return std::nullopt;
-}
-
-void number_steps(RunResult& result, const Course& course, int64_t counts_from) {
-  StepSeries steps;
-  steps.counts_from = counts_from;
-  std::vector<int64_t> numbers, mean_of;
-  for (size_t i = 0; i < course.size(); ++i) {
-    const ExtractedStep* before = i > 0 ? course[i - 1] : nullptr;
-    numbers.push_back(course[i]->step);
-    mean_of.push_back(is_mean_with_first(*course[i], before) ? 1 : course[i]->mean_of);
-    const auto label = label_of(*course[i], before, result.training_config.global_batch_size);
-    if (label) steps.labelled.push_back({course[i]->step, *label});
-  }
-  if (std::any_of(mean_of.begin(), mean_of.end(), [](int64_t n) { return n != 1; })) steps.mean_of = mean_of;
-  for (size_t i = 0; i < numbers.size() && !steps.numbers; ++i)
-    if (numbers[i] != static_cast<int64_t>(i) + 1) steps.numbers = numbers;
-  steps.time_low = optional_series(course, &ExtractedStep::time_low);
-  steps.time_high = optional_series(course, &ExtractedStep::time_high);
-  result.steps = std::move(steps);
-}
 
 std::optional<Platform> platform_of(const LoggedFacts& facts, const std::optional<HardwareSpec>& part) {
   if (facts.platform) return facts.platform;
@@ -138,10 +59,7 @@ void hint_at_device(RunResult& result) {
 void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog& log) {
   DeviceInfo& device = result.gpu_info;
   device.device_name = facts.gpu_name.value_or("");
-  device.device_count = facts.gpu_count;
   device.total_memory_gb = facts.gpu_memory_gb ? facts.gpu_memory_gb : highest(log, {MemoryKind::device_total});
-  device.pytorch_version = facts.pytorch_version;
-  device.software_version = facts.stack_version;
   const auto part = facts.gpu_name ? find_hardware(*facts.gpu_name) : std::nullopt;
   result.platform = platform_of(facts, part);
   if (result.platform)
@@ -152,32 +70,13 @@ void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog
 }
 
 void fill_training(RunResult& result, const LoggedFacts& facts) {
-  TrainingConfig& training = result.training_config;
-  training.max_steps = facts.max_steps;
-  training.global_batch_size = facts.global_batch_size;
-  training.micro_batch_size = facts.micro_batch_size;
-  training.sequence_length = facts.sequence_length;
-  training.num_gpus = facts.gpu_count;
-  training.learning_rate = facts.learning_rate;
-  training.min_learning_rate = facts.min_learning_rate;
-  training.weight_decay = facts.weight_decay;
-  training.clip_grad_norm = facts.clip_grad_norm;
-  training.warmup_steps = facts.warmup_steps;
-  training.seed = facts.seed;
-  training.optimizer = facts.optimizer;
-  training.schedule = facts.schedule;
-  training.recompute = facts.recompute;
+  for_each_shared_fact(facts, result, [](const auto& fact, auto& field) { field = fact; });
+  result.training_config.num_gpus = facts.gpu_count;
+  result.training_config.recompute = facts.recompute;
   ParallelismConfig& layout = result.parallelism_config;
-  layout.tensor_model_parallel_size = facts.tensor_parallel;
-  layout.pipeline_model_parallel_size = facts.pipeline_parallel;
-  layout.data_parallel_size = facts.data_parallel;
-  layout.context_parallel_size = facts.context_parallel;
-  layout.gradient_accumulation_steps = facts.accumulation_steps;
   layout.virtual_pipeline_model_parallel_size = facts.virtual_pipeline;
   layout.zero_stage = facts.zero_stage;
   layout.sequence_parallel = facts.sequence_parallel;
-  result.precision = facts.precision;
-  result.dataset = facts.dataset;
 }
 
 template <class T, class Show>
@@ -228,6 +127,31 @@ void fill_memory(RunResult& result, const ExtractedLog& log, const Course& cours
   const bool any = memory.peak_memory_allocated_gb || memory.peak_memory_reserved_gb || memory.peak_device_used_gb ||
                    !result.memory_values.empty();
   if (any) memory.measurement_method = "as the log reports it";
+}
+
+// Why the run ended where it did, as a setting; empty: nothing says that it was planned.
+std::string planned_end(const std::map<std::string, std::string>& settings) {
+  const auto value_of = [&](const char* key) {
+    const auto found = settings.find(key);
+    return found == settings.end() ? "" : found->second;
+  };
+  if (value_of("run_stop status") == "success") return "run_stop with status success";
+  const std::string exit = value_of("exiting program");
+  if (exit.empty()) return "";
+  const char* key = contains(exit, "minutes") ? "exit_duration_in_mins" : "exit_interval";
+  const std::string limit = value_of(key);
+  return parse_number(limit).value_or(0) > 0 ? fmt::format("{} {}", key, limit) : "";
+}
+
+// A run that was to end before its last step is complete: MLPerf's at its target, Megatron's after --exit-interval
+// steps or --exit-duration-in-mins. Its steps are then those that it was to do.
+void settle_planned_end(RunResult& result, StatedFacts& stated) {
+  const std::string reason = planned_end(stated.settings);
+  const int64_t steps = steps_reached(result);
+  std::optional<int64_t>& asked = stated.facts.max_steps;
+  if (reason.empty() || steps <= 0 || asked.value_or(0) <= steps) return;
+  add_warning(result, fmt::format("the run ended as planned after step {} of {} ({})", steps, *asked, reason));
+  asked = result.training_config.max_steps = steps;
 }
 
 std::optional<int64_t> known_number(int64_t number) {
@@ -359,8 +283,6 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   if (!facts.framework && read.dialect != nullptr) facts.framework = read.dialect->framework;
   settle_batch(result, stated, course);
   use_known_facts(facts, known, result);
-  result.framework = facts.framework;
-  result.framework_version = facts.framework_version;
   result.timestamp = start_of(course);
   fill_device(result, facts, read.log);
   fill_training(result, facts);
@@ -384,6 +306,38 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   summarise_run(result, options);
   compare_with_reported(result);
   return result;
+}
+
+namespace {
+
+std::string suggest_catalogued(const std::string& name, const std::vector<std::string>& names) {
+  const std::string near = nearest_word(name, names);
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
+}
+
+// "A100" is several parts, "H1000" a slip.
+std::string suggest_device(const std::string& name) {
+  std::vector<std::string> parts, names;
+  for (const HardwareSpec& part : hardware_catalogue()) {
+    if (part.id.starts_with(name + "-")) parts.push_back(part.id);
+    names.insert(names.end(), part.device_names.begin(), part.device_names.end());
+  }
+  return parts.empty() ? suggest_catalogued(name, names) : fmt::format("; did you mean {}?", join(parts, " or "));
+}
+
+}  // namespace
+
+void warn_about_unknown_names(RunResult& result, const KnownFacts& known) {
+  const bool is_gpu = result.platform != Platform::cpu;
+  if (is_gpu && !known.device.empty() && !result.derived.peak && !find_hardware(known.device))
+    add_warning(result, fmt::format("no device of the catalogue is called {}: no peak, no MFU{}", known.device,
+                                    suggest_device(known.device)));
+  if (!known.model.empty() && !result.model_info.shape && !find_model(known.model)) {
+    std::vector<std::string> names;
+    for (const KnownModel& model : model_catalogue()) names.push_back(model.spec.full_name);
+    add_warning(result, fmt::format("no model of the catalogue is called {}: no shape, no MFU{}", known.model,
+                                    suggest_catalogued(known.model, names)));
+  }
 }
 
 }  // namespace tprimat::logs

@@ -41,24 +41,49 @@ bool is_host_annotation(std::string_view category) {
 
 bool is_host_operation(std::string_view category) { return category == "cpu_op" || category == "Operator"; }
 
-// One event while it is read. Strings keep their memory from event to event.
-struct OpenEvent {
+// One event, device or description of the run while it is read. Strings keep their memory from item to item.
+struct OpenItem {
   std::string phase, category, name, stated_class;
-  std::optional<int64_t> thread;
-  std::optional<int64_t> begin, duration;
-  std::optional<int64_t> process, device;
+  std::optional<int64_t> begin, duration, process, thread, device;  // of an event
+  std::optional<int64_t> id;                                        // of a device
+  std::optional<int64_t> rank, world_size;                          // of the run
 
   void clear() {
     phase.clear(), category.clear(), name.clear(), stated_class.clear();
-    thread.reset();
-    begin.reset(), duration.reset(), process.reset(), device.reset();
+    begin.reset(), duration.reset(), process.reset(), thread.reset(), device.reset();
+    id.reset(), rank.reset(), world_size.reset();
   }
 };
 
-std::optional<Span> span_of(const OpenEvent& event) {
+std::optional<Span> span_of(const OpenItem& event) {
   if (!event.begin || !event.duration || *event.begin < 0 || *event.duration < 0) return std::nullopt;
   return Span{*event.begin, *event.begin + *event.duration};
 }
+
+enum class Section { none, events, devices, distributed };
+
+// What an item holds under a key: a text or a number.
+struct ItemField {
+  Section section;
+  size_t depth;  // below the item; 1: in its "args"
+  std::string_view key;
+  std::string OpenItem::*text = nullptr;
+  std::optional<int64_t> OpenItem::*number = nullptr;
+  std::optional<int64_t> (*parse)(std::string_view text) = parse_whole;
+};
+constexpr ItemField k_fields[] = {{Section::events, 0, "ph", &OpenItem::phase},
+                                  {Section::events, 0, "cat", &OpenItem::category},
+                                  {Section::events, 0, "name", &OpenItem::name},
+                                  {Section::events, 0, "pid", nullptr, &OpenItem::process},
+                                  {Section::events, 0, "tid", nullptr, &OpenItem::thread},
+                                  {Section::events, 0, "ts", nullptr, &OpenItem::begin, parse_microseconds},
+                                  {Section::events, 0, "dur", nullptr, &OpenItem::duration, parse_microseconds},
+                                  {Section::events, 1, "device", nullptr, &OpenItem::device},
+                                  {Section::events, 1, "class", &OpenItem::stated_class},
+                                  {Section::devices, 0, "id", nullptr, &OpenItem::id},
+                                  {Section::devices, 0, "name", &OpenItem::name},
+                                  {Section::distributed, 0, "rank", nullptr, &OpenItem::rank},
+                                  {Section::distributed, 0, "world_size", nullptr, &OpenItem::world_size}};
 
 // Receives the parts of the JSON text one by one.
 class TraceHandler {
@@ -88,26 +113,7 @@ class TraceHandler {
   const std::string& problem() const { return problem_; }
 
  private:
-  enum class Section { none, events, devices, distributed };
-  enum class Field {
-    none,
-    phase,
-    category,
-    name,
-    process,
-    thread,
-    stated_class,
-    begin,
-    duration,
-    device,
-    device_id,
-    device_name,
-    rank,
-    world
-  };
-
   void open_section();
-  void begin_item();
   void end_item();
   void keep_event();
   void keep_gpu_event(GpuEventKind kind);
@@ -117,22 +123,21 @@ class TraceHandler {
   bool number(std::string_view text);
   template <class Integer>
   bool whole_number(Integer value) {
-    return field_ == Field::none || number(fmt::format_int(value).str());
+    return field_ == nullptr || number(fmt::format_int(value).str());
   }
-  Field field_of(std::string_view key) const;
+  const ItemField* field_of(std::string_view key) const;
   bool in_item() const { return section_ != Section::none && depth_ >= item_depth_; }
 
   ChromeTrace& trace_;
   TraceContent content_;
   std::map<std::pair<int64_t, int64_t>, uint32_t> threads_;  // process and thread as the trace numbers them
   std::unordered_map<std::string, uint32_t> name_index_;
-  OpenEvent event_;
-  std::optional<int64_t> device_id_;
-  std::string device_name_, root_key_, problem_;
+  OpenItem item_;
+  std::string root_key_, problem_;
   size_t depth_ = 0;       // open objects and arrays
   size_t item_depth_ = 0;  // of the objects that the section holds
   Section section_ = Section::none;
-  Field field_ = Field::none;
+  const ItemField* field_ = nullptr;  // of the key read last; null: none of interest
   bool in_arguments_ = false, has_events_ = false;
 };
 
@@ -151,7 +156,7 @@ void TraceHandler::open_section() {
 
 bool TraceHandler::start_array(size_t) {
   ++depth_;
-  field_ = Field::none;
+  field_ = nullptr;
   if (section_ == Section::none) open_section();
   return true;
 }
@@ -168,8 +173,8 @@ bool TraceHandler::start_object(size_t) {
     section_ = Section::distributed;
     item_depth_ = depth_;
   }
-  if (section_ != Section::none && depth_ == item_depth_) begin_item();
-  field_ = Field::none;
+  if (section_ != Section::none && depth_ == item_depth_) item_.clear();
+  field_ = nullptr;
   return true;
 }
 
@@ -180,16 +185,11 @@ bool TraceHandler::end_object() {
   return true;
 }
 
-void TraceHandler::begin_item() {
-  event_.clear();
-  device_id_.reset();
-  device_name_.clear();
-}
-
 void TraceHandler::end_item() {
   if (section_ == Section::events) keep_event();
-  if (section_ == Section::devices && device_id_ && !device_name_.empty())
-    trace_.device_names[*device_id_] = printable(device_name_);
+  if (section_ == Section::devices && item_.id && !item_.name.empty())
+    trace_.device_names[*item_.id] = printable(item_.name);
+  if (section_ == Section::distributed) trace_.rank = item_.rank, trace_.world_size = item_.world_size;
 }
 
 bool TraceHandler::key(std::string& text) {
@@ -200,74 +200,39 @@ bool TraceHandler::key(std::string& text) {
   return true;
 }
 
-TraceHandler::Field TraceHandler::field_of(std::string_view key) const {
-  struct Name {
-    Section section;
-    size_t depth;  // below the item
-    std::string_view key;
-    Field field;
-  };
-  static constexpr Name k_names[] = {{Section::events, 0, "ph", Field::phase},
-                                     {Section::events, 0, "cat", Field::category},
-                                     {Section::events, 0, "name", Field::name},
-                                     {Section::events, 0, "pid", Field::process},
-                                     {Section::events, 0, "tid", Field::thread},
-                                     {Section::events, 0, "ts", Field::begin},
-                                     {Section::events, 0, "dur", Field::duration},
-                                     {Section::events, 1, "device", Field::device},
-                                     {Section::events, 1, "class", Field::stated_class},
-                                     {Section::devices, 0, "id", Field::device_id},
-                                     {Section::devices, 0, "name", Field::device_name},
-                                     {Section::distributed, 0, "rank", Field::rank},
-                                     {Section::distributed, 0, "world_size", Field::world}};
-  for (const Name& each : k_names)
+const ItemField* TraceHandler::field_of(std::string_view key) const {
+  for (const ItemField& each : k_fields)
     if (each.section == section_ && item_depth_ + each.depth == depth_ && each.key == key &&
         (each.depth == 0 || in_arguments_))
-      return each.field;
-  return Field::none;
+      return &each;
+  return nullptr;
 }
 
 bool TraceHandler::string(std::string& text) {
-  switch (field_) {
-    case Field::phase: event_.phase.swap(text); break;
-    case Field::category: event_.category.swap(text); break;
-    case Field::name: event_.name.swap(text); break;
-    case Field::stated_class: event_.stated_class.swap(text); break;
-    case Field::device_name: device_name_.swap(text); break;
-    default: return number(text);  // "ts": "1587074269993629" is allowed too
-  }
-  field_ = Field::none;
+  if (field_ == nullptr || field_->text == nullptr) return number(text);  // "ts": "1587074269993629" is allowed too
+  (item_.*field_->text).swap(text);
+  field_ = nullptr;
   return true;
 }
 
 bool TraceHandler::number(std::string_view text) {
-  switch (field_) {
-    case Field::begin: event_.begin = parse_microseconds(text); break;
-    case Field::duration: event_.duration = parse_microseconds(text); break;
-    case Field::process: event_.process = parse_whole(text); break;
-    case Field::thread: event_.thread = parse_whole(text); break;
-    case Field::device: event_.device = parse_whole(text); break;
-    case Field::device_id: device_id_ = parse_whole(text); break;
-    case Field::rank: trace_.rank = parse_whole(text); break;
-    case Field::world: trace_.world_size = parse_whole(text); break;
-    default: break;
-  }
-  field_ = Field::none;
+  if (field_ != nullptr && field_->number != nullptr) item_.*field_->number = field_->parse(text);
+  field_ = nullptr;
   return true;
 }
 
 void TraceHandler::keep_event() {
   ++trace_.all_events;
-  if (event_.phase != "X") return;
-  if (const auto kind = gpu_event_kind(event_.category)) return keep_gpu_event(*kind);
-  if (event_.name.starts_with(k_step_mark)) return keep_mark();
-  if (content_ == TraceContent::host && is_host_operation(event_.category)) keep_host_event();
+  if (item_.phase != "X") return;
+  if (const auto kind = gpu_event_kind(item_.category)) return keep_gpu_event(*kind);
+  if (item_.name.starts_with(k_step_mark)) return keep_mark();
+  if (content_ == TraceContent::host && is_host_operation(item_.category)) keep_host_event();
 }
 
 void TraceHandler::keep_gpu_event(GpuEventKind kind) {
-  const auto device = event_.device ? event_.device : event_.process;
+  const auto device = item_.device ? item_.device : item_.process;
   const bool fits = device && *device >= 0 && *device <= std::numeric_limits<int32_t>::max();
-  const auto span = span_of(event_);
+  const auto span = span_of(item_);
   if (!span || !fits) {
     ++trace_.unusable_events;
     return;
@@ -277,29 +242,29 @@ void TraceHandler::keep_gpu_event(GpuEventKind kind) {
 
 uint32_t TraceHandler::index_of_name() {
   const auto next = static_cast<uint32_t>(trace_.names.size());
-  const auto [found, is_new] = name_index_.try_emplace(event_.name, next);
-  if (is_new) trace_.names.push_back(event_.name);
+  const auto [found, is_new] = name_index_.try_emplace(item_.name, next);
+  if (is_new) trace_.names.push_back(item_.name);
   return found->second;
 }
 
 void TraceHandler::keep_host_event() {
-  const auto span = span_of(event_);
+  const auto span = span_of(item_);
   if (!span) return;
-  const std::pair key{event_.process.value_or(0), event_.thread.value_or(0)};
+  const std::pair key{item_.process.value_or(0), item_.thread.value_or(0)};
   const uint32_t thread = threads_.try_emplace(key, static_cast<uint32_t>(threads_.size())).first->second;
   const uint32_t name = index_of_name();
   trace_.host_events.push_back({*span, name, thread});
-  if (!event_.stated_class.empty()) trace_.stated_classes.try_emplace(name, event_.stated_class);
+  if (!item_.stated_class.empty()) trace_.stated_classes.try_emplace(name, item_.stated_class);
 }
 
 void TraceHandler::keep_mark() {
-  const auto step = parse_whole(std::string_view(event_.name).substr(k_step_mark.size()));
-  const auto span = span_of(event_);
+  const auto step = parse_whole(std::string_view(item_.name).substr(k_step_mark.size()));
+  const auto span = span_of(item_);
   if (!step || !span) return;
-  if (event_.category == "gpu_user_annotation" && event_.process && *event_.process >= 0 &&
-      *event_.process <= std::numeric_limits<int32_t>::max())
-    trace_.marks.push_back({*step, static_cast<int32_t>(*event_.process), *span});
-  else if (is_host_annotation(event_.category))
+  if (item_.category == "gpu_user_annotation" && item_.process && *item_.process >= 0 &&
+      *item_.process <= std::numeric_limits<int32_t>::max())
+    trace_.marks.push_back({*step, static_cast<int32_t>(*item_.process), *span});
+  else if (is_host_annotation(item_.category))
     trace_.marks.push_back({*step, std::nullopt, *span});
 }
 

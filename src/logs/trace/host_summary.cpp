@@ -60,13 +60,6 @@ KernelClass class_of_operation(const ChromeTrace& trace, uint32_t name) {
   return classify_operation(trace.names[name]);
 }
 
-template <class Total>
-void order_by_time(std::vector<Total>& totals, double sum) {
-  for (Total& total : totals) total.share = sum > 0.0 ? total.total_seconds / sum : 0.0;
-  std::stable_sort(totals.begin(), totals.end(),
-                   [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
-}
-
 void add_totals(const ChromeTrace& trace, const std::map<uint32_t, OwnTime>& names, HostSummary& summary) {
   std::map<KernelClass, OwnTime> classes;
   int64_t sum = 0;
@@ -80,8 +73,8 @@ void add_totals(const ChromeTrace& trace, const std::map<uint32_t, OwnTime>& nam
   }
   for (const auto& [kernel_class, total] : classes)
     summary.classes.push_back({kernel_class, total.calls, to_seconds(total.nanoseconds), 0.0});
-  order_by_time(summary.operations, to_seconds(sum));
-  order_by_time(summary.classes, to_seconds(sum));
+  share_out(summary.operations, to_seconds(sum));
+  share_out(summary.classes, to_seconds(sum));
 }
 
 void add_steps(const ChromeTrace& trace, const IntervalSet& busy, HostSummary& summary) {

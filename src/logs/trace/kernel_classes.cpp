@@ -13,139 +13,34 @@ constexpr KernelPattern k_patterns[] = {
     // included, so they are told first.
     {attention, "^triton_", "attention"},
     {matmul, "^triton_tem_"},
-    {norm, "^triton_", "layer_norm"},
-    {norm, "^triton_", "rms_norm"},
-    {norm, "^triton_", "rsqrt"},
-    {softmax_loss, "^triton_", "softmax"},
-    {softmax_loss, "^triton_", "nll_loss"},
-    {elementwise, "^triton_poi_"},
-    {elementwise, "^triton_red_"},
-    {elementwise, "^triton_per_"},
-    {elementwise, "^triton_for_"},
+    {norm, "^triton_", "layer_norm rms_norm rsqrt"},
+    {softmax_loss, "^triton_", "softmax nll_loss"},
+    {elementwise, "^triton_poi_ ^triton_red_ ^triton_per_ ^triton_for_"},
 
     // NCCL, RCCL and what replaces them: MSCCL, one- and two-shot all-reduce, symmetric memory, DeepEP, NVSHMEM,
     // Transformer Engine's user buffers.
-    {collective, "nccl"},
-    {collective, "rccl"},
-    {collective, "msccl"},
-    {collective, "all_reduce"},
-    {collective, "allreduce"},
-    {collective, "all_gather"},
-    {collective, "allgather"},
-    {collective, "reduce_scatter"},
-    {collective, "reducescatter"},
-    {collective, "all_to_all"},
-    {collective, "alltoall"},
-    {collective, "cross_device_reduce"},
-    {collective, "multimem_"},
-    {collective, "nvshmem"},
-    {collective, "deep_ep"},
-    {collective, "userbuffers"},
+    {collective,
+     "nccl rccl msccl all_reduce allreduce all_gather allgather reduce_scatter reducescatter all_to_all alltoall"},
+    {collective, "cross_device_reduce multimem_ nvshmem deep_ep userbuffers"},
 
-    {norm, "layernorm"},
-    {norm, "layer_norm"},
-    {norm, "rmsnorm"},
-    {norm, "rms_norm"},
-    {norm, "batchnorm"},
-    {norm, "batch_norm"},
-    {norm, "groupnorm"},
-    {norm, "group_norm"},
-    {norm, "rowwisemoments"},
-    {norm, "instance_norm"},
-    {norm, "cudnn::bn_"},
-    {norm, "ln_fwd"},
-    {norm, "ln_bwd"},
-    {norm, "normalization::"},
-    {norm, "gammabeta"},
-
-    {attention, "flash"},
-    {attention, "fmha"},
-    {attention, "attn"},
-    {attention, "attention"},
-    {attention, "sdpa"},
-    {attention, "mha_fwd"},
-    {attention, "mha_bwd"},
-
-    {optimizer, "adam"},
-    {optimizer, "multi_tensor_apply"},
-    {optimizer, "fused_sgd"},
-    {optimizer, "fusedsgd"},
-    {optimizer, "lambstage"},
-    {optimizer, "muon"},
-
-    {softmax_loss, "softmax"},
-    {softmax_loss, "cross_entropy"},
-    {softmax_loss, "crossentropy"},
-    {softmax_loss, "nll_loss"},
-    {softmax_loss, "logsumexp"},
-    {softmax_loss, "mse_kernel"},
-    {softmax_loss, "mse_backward"},
-    {softmax_loss, "_loss"},
-
-    {convolution, "implicit_gemm"},
-    {convolution, "implicit_convolve"},
-    {convolution, "igemm_"},
-    {convolution, "fprop"},
-    {convolution, "dgrad"},
-    {convolution, "scudnn"},
-    {convolution, "winograd"},
-    {convolution, "convolution"},
-    {convolution, "convolve"},
-    {convolution, "conv1d"},
-    {convolution, "conv2d"},
-    {convolution, "conv3d"},
-    {convolution, "conv_depthwise"},
-    {convolution, "grouped_conv"},
-    {convolution, "naive_conv"},
-    {convolution, "asmconv"},
-    {convolution, "fft2d_"},
+    {norm, "layernorm layer_norm rmsnorm rms_norm batchnorm batch_norm groupnorm group_norm rowwisemoments"},
+    {norm, "instance_norm cudnn::bn_ ln_fwd ln_bwd normalization:: gammabeta"},
+    {attention, "flash fmha attn attention sdpa mha_fwd mha_bwd"},
+    {optimizer, "adam multi_tensor_apply fused_sgd fusedsgd lambstage muon"},
+    {softmax_loss, "softmax cross_entropy crossentropy nll_loss logsumexp mse_kernel mse_backward _loss"},
+    {convolution, "implicit_gemm implicit_convolve igemm_ fprop dgrad scudnn winograd convolution convolve"},
+    {convolution, "conv1d conv2d conv3d conv_depthwise grouped_conv naive_conv asmconv fft2d_"},
 
     // cuBLAS, cuBLASLt (nvjet, splitKreduce, its epilogue), CUTLASS, Tensile and hipBLASLt (Cijk), CK, DeepGEMM.
-    {matmul, "gemm"},
-    {matmul, "gemv"},
-    {matmul, "cijk_"},
-    {matmul, "nvjet"},
-    {matmul, "matmul"},
-    {matmul, "cutlass"},
-    {matmul, "wgmma"},
-    {matmul, "cublas"},
-    {matmul, "splitkreduce"},
-    {matmul, "_scaled_mm"},
-    {matmul, "triton_mm"},
+    {matmul, "gemm gemv cijk_ nvjet matmul cutlass wgmma cublas splitkreduce _scaled_mm triton_mm"},
 
     {elementwise, "cast_transpose"},  // Transformer Engine: to FP8, and its transpose
-    {copy, "^memcpy"},
-    {copy, "^memset"},
-    {copy, "copybuffer"},  // __amd_rocclr_copyBuffer
-    {copy, "fillbuffer"},
-    {copy, "direct_copy"},
-    {copy, "copy_kernel"},
-    {copy, "batchedcopy"},  // CatArrayBatchedCopy
-    {copy, "copy_device_to_device"},
-    {copy, "split_with_sizes"},
-    {copy, "chunk_cat"},
-    {copy, "transpose"},
-    {copy, "nchwtonhwc"},
-    {copy, "nhwctonchw"},
+    {copy, "^memcpy ^memset copybuffer fillbuffer direct_copy copy_kernel"},  // AMD: __amd_rocclr_copyBuffer
+    {copy, "batchedcopy copy_device_to_device split_with_sizes chunk_cat"},   // PyTorch: CatArrayBatchedCopy
+    {copy, "transpose nchwtonhwc nhwctonchw"},
 
-    {elementwise, "elementwise"},
-    {elementwise, "reduce"},
-    {elementwise, "pointwise"},
-    {elementwise, "dropout"},
-    {elementwise, "rope"},
-    {elementwise, "rotary"},
-    {elementwise, "silu"},
-    {elementwise, "swiglu"},
-    {elementwise, "geglu"},
-    {elementwise, "gelu"},
-    {elementwise, "bias_act"},
-    {elementwise, "act_and_mul"},
-    {elementwise, "quantize"},
-    {elementwise, "amax"},
-    {elementwise, "subtensorop"},  // MIOpen
-    {elementwise, "optensor"},
-    {elementwise, "lpnorm"},
-
+    {elementwise, "elementwise reduce pointwise dropout rope rotary silu swiglu geglu gelu bias_act act_and_mul"},
+    {elementwise, "quantize amax subtensorop optensor lpnorm"},  // MIOpen: SubTensorOp
     {attention, "aiter"},  // AMD's library of kernels: what is left of it here is attention
     {norm, "norm"},
 };
@@ -163,8 +58,14 @@ constexpr OperationNames k_operations[] = {
     {elementwise, " addcmul_ addcdiv_ "},
 };
 
-bool occurs(std::string_view name, std::string_view text) {
-  return text.starts_with('^') ? name.starts_with(text.substr(1)) : name.find(text) != std::string_view::npos;
+bool occurs_any(std::string_view name, std::string_view texts) {
+  while (!texts.empty()) {
+    const std::string_view text = texts.substr(0, texts.find(' '));
+    const bool begins = text.starts_with('^');
+    if (begins ? name.starts_with(text.substr(1)) : name.find(text) != std::string_view::npos) return true;
+    texts.remove_prefix(std::min(texts.size(), text.size() + 1));
+  }
+  return false;
 }
 
 }  // namespace
@@ -176,7 +77,8 @@ KernelClass classify_kernel(std::string_view name) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   for (const KernelPattern& pattern : k_patterns)
-    if (occurs(lower, pattern.text) && occurs(lower, pattern.also)) return pattern.kernel_class;
+    if (occurs_any(lower, pattern.texts) && (pattern.also.empty() || occurs_any(lower, pattern.also)))
+      return pattern.kernel_class;
   return other;
 }
 

@@ -34,11 +34,12 @@ constexpr auto enum_table(KernelClass) {
                                                                   {KernelClass::other, "other"}});
 }
 
-// One line of the table below. Text is in lower case and matches anywhere in the name; "^" ties it to the beginning.
+// One line of the table below. Texts are in lower case, with blanks between. One of them must occur anywhere in the
+// name; "^" ties it to the beginning.
 struct KernelPattern {
   KernelClass kernel_class;
-  std::string_view text;
-  std::string_view also = "";  // must occur too
+  std::string_view texts;
+  std::string_view also = "";  // one of these must occur too
 };
 
 // In the order in which they are tried.

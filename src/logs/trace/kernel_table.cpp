@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <optional>
 
 #include "base/error.h"
@@ -86,21 +85,9 @@ class TableReader {
   DeviceSummary finish() {
     if (totals_.empty()) throw Error(Problem{"is a table of kernels without a kernel", where_, "nothing was recorded"});
     DeviceSummary summary;
-    double sum = 0.0;
-    std::map<KernelClass, ClassTotal> classes;
-    for (const KernelTotal& kernel : totals_) {
-      sum += kernel.total_seconds;
-      ClassTotal& total = classes[kernel.kernel_class];
-      total.kernel_class = kernel.kernel_class;
-      total.calls += kernel.calls;
-      total.total_seconds += kernel.total_seconds;
-    }
-    for (const auto& [kernel_class, total] : classes) summary.classes.push_back(total);
-    summary.kernels = std::move(totals_);
+    set_kernels(summary, std::move(totals_));
     summary.kernel_calls = kernel_calls_;
-    summary.kernel_seconds = sum - copy_seconds_;
-    share_out(summary.kernels, sum);
-    share_out(summary.classes, sum);
+    summary.kernel_seconds = kernel_seconds_;
     return summary;
   }
 
@@ -114,22 +101,14 @@ class TableReader {
     const std::string& name = cells[columns_->name];
     const KernelClass kernel_class = columns_->copies ? KernelClass::copy : classify_kernel(name);
     totals_.push_back({name, kernel_class, static_cast<int64_t>(*calls), *time / 1e9, 0.0});
-    if (columns_->copies)
-      copy_seconds_ += *time / 1e9;
-    else
-      kernel_calls_ += static_cast<int64_t>(*calls);
-  }
-
-  template <class Total>
-  static void share_out(std::vector<Total>& totals, double sum) {
-    for (Total& total : totals) total.share = sum > 0.0 ? total.total_seconds / sum : 0.0;
-    std::stable_sort(totals.begin(), totals.end(),
-                     [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
+    if (columns_->copies) return;
+    kernel_calls_ += static_cast<int64_t>(*calls);
+    kernel_seconds_ += *time / 1e9;
   }
 
   std::string where_;
   int64_t line_number_ = 0, kernel_calls_ = 0;
-  double copy_seconds_ = 0.0;
+  double kernel_seconds_ = 0.0;
   std::optional<TableColumns> columns_;
   std::vector<KernelTotal> totals_;
 };

@@ -71,12 +71,10 @@ struct Tally {
 };
 
 template <class Total>
-void sort_longest_first(std::vector<Total>& totals) {
+double sum_seconds(const std::vector<Total>& totals) {
   double sum = 0.0;
   for (const Total& total : totals) sum += total.total_seconds;
-  for (Total& total : totals) total.share = sum > 0.0 ? total.total_seconds / sum : 0.0;
-  std::stable_sort(totals.begin(), totals.end(),
-                   [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
+  return sum;
 }
 
 // Of the events from `begin` to `end`.
@@ -88,7 +86,7 @@ std::vector<ClassTotal> total_classes(const DeviceView& view, Iterator begin, It
   for (size_t i = 0; i < tallies.size(); ++i)
     if (tallies[i].calls > 0)
       totals.push_back({static_cast<KernelClass>(i), tallies[i].calls, tallies[i].seconds(), 0.0});
-  sort_longest_first(totals);
+  share_out(totals, sum_seconds(totals));
   return totals;
 }
 
@@ -98,7 +96,7 @@ std::vector<KernelTotal> total_kernels(const DeviceView& view) {
   std::vector<KernelTotal> totals;
   for (const auto& [key, tally] : tallies)
     totals.push_back({view.trace.names[key.first], key.second, tally.calls, tally.seconds(), 0.0});
-  sort_longest_first(totals);
+  share_out(totals, sum_seconds(totals));
   return totals;
 }
 
@@ -177,6 +175,21 @@ std::vector<DeviceSummary> summarise_trace(const ChromeTrace& trace, std::string
   std::vector<DeviceSummary> summaries;
   for (auto& [device, view] : views) summaries.push_back(summarise_device(view, device));
   return summaries;
+}
+
+void set_kernels(DeviceSummary& device, std::vector<KernelTotal> kernels) {
+  std::map<KernelClass, ClassTotal> classes;
+  for (const KernelTotal& kernel : kernels) {
+    ClassTotal& total = classes[kernel.kernel_class];
+    total.kernel_class = kernel.kernel_class;
+    total.calls += kernel.calls;
+    total.total_seconds += kernel.total_seconds;
+  }
+  for (const auto& [kernel_class, total] : classes) device.classes.push_back(total);
+  const double sum = sum_seconds(kernels);
+  device.kernels = std::move(kernels);
+  share_out(device.classes, sum);
+  share_out(device.kernels, sum);
 }
 
 }  // namespace tprimat::logs

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -113,6 +114,17 @@ struct DeviceSummary {
         field("steps", &D::steps, "each step that the trace marks"));
   }
 };
+
+// Sets the shares and orders the longest first.
+template <class Total>
+void share_out(std::vector<Total>& totals, double sum) {
+  for (Total& total : totals) total.share = sum > 0.0 ? total.total_seconds / sum : 0.0;
+  std::stable_sort(totals.begin(), totals.end(),
+                   [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
+}
+
+// Enters the kernels of a report, and their classes, whose shares are of all of them together.
+void set_kernels(DeviceSummary& device, std::vector<KernelTotal> kernels);
 
 // One per device with GPU events, by number. Throws Error for a trace without any.
 std::vector<DeviceSummary> summarise_trace(const ChromeTrace& trace, std::string_view where);

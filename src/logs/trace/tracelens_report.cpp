@@ -57,13 +57,6 @@ void read_timeline(const Sheet& sheet, std::vector<DeviceSummary>& devices) {
   }
 }
 
-template <class Total>
-void sort_longest_first(std::vector<Total>& totals, double sum) {
-  for (Total& total : totals) total.share = sum > 0.0 ? total.total_seconds / sum : 0.0;
-  std::stable_sort(totals.begin(), totals.end(),
-                   [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
-}
-
 // Streams and parent operations have rows of their own there; a kernel is one here.
 std::map<std::string, KernelTotal> read_kernels(const Sheet& sheet) {
   const auto name = find_heading(sheet, "Kernel name");
@@ -84,25 +77,17 @@ std::map<std::string, KernelTotal> read_kernels(const Sheet& sheet) {
   return kernels;
 }
 
-void add_kernels(const std::map<std::string, KernelTotal>& kernels, DeviceSummary& device) {
-  std::map<KernelClass, ClassTotal> classes;
-  double sum = 0.0, kernel_seconds = 0.0;
+void add_kernels(const std::map<std::string, KernelTotal>& totals, DeviceSummary& device) {
+  std::vector<KernelTotal> kernels;
+  double kernel_seconds = 0.0;
   int64_t kernel_calls = 0;
-  for (const auto& [name, total] : kernels) {
-    const KernelClass kernel_class = classify_kernel(name);
-    device.kernels.push_back({name, kernel_class, total.calls, total.total_seconds, 0.0});
-    ClassTotal& same = classes[kernel_class];
-    same.kernel_class = kernel_class;
-    same.calls += total.calls;
-    same.total_seconds += total.total_seconds;
-    sum += total.total_seconds;
+  for (const auto& [name, total] : totals) {
+    kernels.push_back({name, classify_kernel(name), total.calls, total.total_seconds, 0.0});
     if (name.starts_with("Memcpy ") || name.starts_with("Memset ")) continue;
     kernel_calls += total.calls;
     kernel_seconds += total.total_seconds;
   }
-  for (const auto& [kernel_class, total] : classes) device.classes.push_back(total);
-  sort_longest_first(device.classes, sum);
-  sort_longest_first(device.kernels, sum);
+  set_kernels(device, std::move(kernels));
   device.kernel_calls = kernel_calls;
   device.kernel_seconds = kernel_seconds;
 }

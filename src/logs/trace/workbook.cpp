@@ -1,15 +1,18 @@
 #include "trace/workbook.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <pugixml.hpp>
 
 #include "base/error.h"
-#include "trace/zip_archive.h"
 
 // SpreadsheetML as in ECMA-376 part 1, section 18.
 namespace tprimat::logs {
@@ -18,6 +21,8 @@ namespace {
 constexpr uint64_t k_max_part_bytes = 32'000'000, k_max_bytes = 128'000'000;
 constexpr size_t k_text_block_bytes = 65536;
 constexpr uint32_t k_max_columns = 16384, k_max_rows = 1048576;  // of the format
+
+using Texts = std::map<std::string, std::string, std::less<>>;
 
 // Some writers put a prefix before every element: <x:row>.
 std::string_view local_name(const pugi::xml_node& node) {
@@ -49,11 +54,12 @@ std::string text_of(const pugi::xml_node& node) {
   return text;
 }
 
-std::optional<uint32_t> parse_index(std::string_view text) {
-  uint32_t value = 0;
+// The number that the whole text is.
+template <class Number>
+std::optional<Number> parse_cell(std::string_view text) {
+  Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 // "AB12" -> 27; nothing for what is no place in a sheet.
@@ -67,34 +73,73 @@ std::optional<uint32_t> parse_column(std::string_view reference) {
   return column == 0 ? std::nullopt : std::optional(column - 1);
 }
 
+bool is_part_we_read(std::string_view name) {
+  return name == "xl/workbook.xml" || name == "xl/_rels/workbook.xml.rels" || name == "xl/sharedStrings.xml" ||
+         name.find("worksheets/") != std::string_view::npos;
+}
+
 class WorkbookReader {
  public:
-  WorkbookReader(std::string_view bytes, std::string_view where) : archive_(bytes, where), where_(where) {}
-  Workbook read();
+  explicit WorkbookReader(std::string_view where) : where_(where), zip_(::archive_read_new(), ::archive_read_free) {}
+  Workbook read(std::string_view bytes);
 
  private:
   [[noreturn]] void fail(std::string what) const { throw Error(Problem{std::move(what), where_, ""}); }
+  std::string zip_error() const;
+  void unpack_parts(std::string_view bytes);
+  std::string unpack(std::string_view name, uint64_t most_bytes);
   void parse(const std::string& part, pugi::xml_document& document);
   void read_shared_strings();
-  std::map<std::string, std::string, std::less<>> read_targets();
+  Texts read_targets();
   void read_sheet(const std::string& part, Sheet& sheet);
   void read_row(const pugi::xml_node& node, SheetRow& row);
   std::optional<std::string_view> value_of(const pugi::xml_node& cell);
   std::string_view keep(std::string_view text);
 
-  ZipArchive archive_;
   std::string where_;
+  std::unique_ptr<archive, int (*)(archive*)> zip_;
+  Texts parts_;  // of the zip file, by name
   Workbook workbook_;
   std::vector<std::string_view> shared_;
-  uint64_t read_bytes_ = 0;
 };
 
+std::string WorkbookReader::zip_error() const {
+  const char* text = ::archive_error_string(zip_.get());
+  return text != nullptr ? text : "the data are damaged";
+}
+
+// libarchive hands the parts out in the order of the file, so one pass takes all of them.
+void WorkbookReader::unpack_parts(std::string_view bytes) {
+  ::archive_read_support_format_zip_seekable(zip_.get());  // by the directory at the end of the file
+  ::archive_read_open_memory(zip_.get(), bytes.data(), bytes.size());
+  uint64_t left = k_max_bytes;
+  for (archive_entry* entry = nullptr;;) {
+    const int status = ::archive_read_next_header(zip_.get(), &entry);
+    if (status == ARCHIVE_EOF) return;
+    if (status < ARCHIVE_WARN) fail("is no zip file, or cut off or damaged: " + zip_error());
+    const char* name = ::archive_entry_pathname(entry);
+    if (name == nullptr || !is_part_we_read(name)) continue;
+    std::string& part = parts_[name] = unpack(name, std::min(k_max_part_bytes, left));
+    left -= part.size();
+  }
+}
+
+// What the file says of a part's size need not be true, so the size of what is really there is limited.
+std::string WorkbookReader::unpack(std::string_view name, uint64_t most_bytes) {
+  std::string part;
+  std::array<char, 65536> block;
+  while (const la_ssize_t count = ::archive_read_data(zip_.get(), block.data(), block.size())) {
+    if (count < 0) fail(fmt::format("holds {}, which is broken or packed in an unknown way: {}", name, zip_error()));
+    part.append(block.data(), static_cast<size_t>(count));
+    if (part.size() > most_bytes) fail(fmt::format("holds {}, which is larger than {} MB", name, most_bytes / 1000000));
+  }
+  return part;
+}
+
 void WorkbookReader::parse(const std::string& part, pugi::xml_document& document) {
-  const ZipArchive::Member* member = archive_.find(part);
-  if (member == nullptr) fail(fmt::format("is no workbook: it has no {}", part));
-  const std::string text = archive_.read(*member, std::min(k_max_part_bytes, k_max_bytes - read_bytes_));
-  read_bytes_ += text.size();
-  const pugi::xml_parse_result result = document.load_buffer(text.data(), text.size());
+  const auto text = parts_.find(part);
+  if (text == parts_.end()) fail(fmt::format("is no workbook: it has no {}", part));
+  const pugi::xml_parse_result result = document.load_buffer(text->second.data(), text->second.size());
   if (!result)
     fail(fmt::format("holds {}, which is broken at byte {}: {}", part, static_cast<int64_t>(result.offset),
                      result.description()));
@@ -111,16 +156,16 @@ std::string_view WorkbookReader::keep(std::string_view text) {
 }
 
 void WorkbookReader::read_shared_strings() {
-  if (archive_.find("xl/sharedStrings.xml") == nullptr) return;
+  if (!parts_.contains("xl/sharedStrings.xml")) return;
   pugi::xml_document document;
   parse("xl/sharedStrings.xml", document);
   for (const pugi::xml_node& item : child_named(document, "sst").children())
     if (local_name(item) == "si") shared_.push_back(keep(text_of(item)));
 }
 
-// Relation id -> part: "rId1" -> "xl/worksheets/sheet1.xml".
-std::map<std::string, std::string, std::less<>> WorkbookReader::read_targets() {
-  std::map<std::string, std::string, std::less<>> targets;
+// Relation id -> name of the part: "rId1" -> "xl/worksheets/sheet1.xml".
+Texts WorkbookReader::read_targets() {
+  Texts targets;
   pugi::xml_document document;
   parse("xl/_rels/workbook.xml.rels", document);
   for (const pugi::xml_node& relation : child_named(document, "Relationships").children()) {
@@ -139,7 +184,7 @@ std::optional<std::string_view> WorkbookReader::value_of(const pugi::xml_node& c
   }
   const std::string_view value = child_named(cell, "v").child_value();
   if (type == "s") {
-    const auto index = parse_index(value);
+    const auto index = parse_cell<uint32_t>(value);
     return index && *index < shared_.size() ? std::optional(shared_[*index]) : std::nullopt;
   }
   return value.empty() ? std::nullopt : std::optional(keep(value));
@@ -161,7 +206,7 @@ void WorkbookReader::read_sheet(const std::string& part, Sheet& sheet) {
   parse(part, document);
   uint32_t next_row = 1;
   for (const pugi::xml_node& node : child_named(child_named(document, "worksheet"), "sheetData").children()) {
-    SheetRow row{parse_index(attribute_named(node, "r")).value_or(next_row), {}};
+    SheetRow row{parse_cell<uint32_t>(attribute_named(node, "r")).value_or(next_row), {}};
     if (row.number == 0 || row.number > k_max_rows) break;
     next_row = row.number + 1;
     read_row(node, row);
@@ -172,7 +217,8 @@ void WorkbookReader::read_sheet(const std::string& part, Sheet& sheet) {
   }
 }
 
-Workbook WorkbookReader::read() {
+Workbook WorkbookReader::read(std::string_view bytes) {
+  unpack_parts(bytes);
   pugi::xml_document document;
   parse("xl/workbook.xml", document);
   const auto targets = read_targets();
@@ -190,7 +236,7 @@ Workbook WorkbookReader::read() {
 
 }  // namespace
 
-Workbook read_workbook(std::string_view bytes, std::string_view where) { return WorkbookReader(bytes, where).read(); }
+Workbook read_workbook(std::string_view bytes, std::string_view where) { return WorkbookReader(where).read(bytes); }
 
 std::string_view cell_text(const SheetRow& row, uint32_t column) {
   for (const SheetCell& cell : row.cells)
@@ -199,11 +245,8 @@ std::string_view cell_text(const SheetRow& row, uint32_t column) {
 }
 
 std::optional<double> cell_number(const SheetRow& row, uint32_t column) {
-  const std::string_view text = cell_text(row, column);
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = parse_cell<double>(cell_text(row, column));
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 }  // namespace tprimat::logs

@@ -8,7 +8,7 @@
 
 #include "archive/redactor.h"
 #include "extract/common/failure_cause.h"
-#include "extract/common/failure_kinds.h"
+#include "extract/common/failure_signs.h"
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
 #include "result/summary.h"

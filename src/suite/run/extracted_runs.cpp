@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "extract/read_log.h"
-#include "extract/unknown_names.h"
+#include "extract/to_result.h"
 #include "result/summary.h"
 #include "run/step_telemetry.h"
 #include "run/telemetry_report.h"

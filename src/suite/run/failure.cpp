@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "extract/common/failure_kinds.h"
+#include "extract/common/failure_signs.h"
 #include "extract/common/log_words.h"
 #include "extract/read_log.h"
 

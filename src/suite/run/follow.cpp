@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "extract/common/failure_kinds.h"
+#include "extract/common/failure_signs.h"
 #include "run/failure.h"
 #include "run/gpu_neighbours.h"
 #include "run/gpus_of_run.h"

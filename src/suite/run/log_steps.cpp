@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "extract/step_records.h"
+#include "extract/course.h"
 
 namespace tprimat::suite {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "extract/step_records.h"
+#include "extract/course.h"
 #include "extract/to_result.h"
 #include "stats/mean_estimate.h"
 #include "unit/archive/archive_folder.h"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "extract/common/failure_cause.h"
-#include "extract/common/readers.h"
+#include "extract/dialects.h"
 #include "feed_lines.h"
 
 namespace tprimat::logs {

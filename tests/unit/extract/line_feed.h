@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "extract/common/setting_names.h"
 #include "extract/dialect.h"
 #include "extract/scan_text.h"
 
@@ -23,8 +24,10 @@ class Feed {
     if (shown) wants_more_ = reader_->read_line(line, log_);
     return *this;
   }
+  // With the facts that follow from the settings.
   const ExtractedLog& finish() {
     reader_->finish(log_);
+    apply_settings(log_.log().settings, log_.facts());
     return log_.log();
   }
   double confidence() const { return reader_->confidence(log_.log()); }

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "extract/common/readers.h"
+#include "extract/dialects.h"
 #include "feed_lines.h"
 
 namespace tprimat::logs {
@@ -134,6 +134,10 @@ TEST(MachineFacts, ReadsGluedMemoryLines) {
   EXPECT_NEAR(log.memory_gb.at({2, MemoryKind::allocated}), 1786.5 * 1048576 / 1e9, 1e-9);
   EXPECT_NEAR(log.memory_gb.at({2, MemoryKind::peak_reserved}), 4747.0 * 1048576 / 1e9, 1e-9);
   EXPECT_NEAR(log.memory_gb.at({1, MemoryKind::peak_allocated}), 20 * 1048576.0 / 1e9, 1e-9);
+}
+
+TEST(MachineFacts, LightningCountsTheProcessesThatItStarts) {
+  EXPECT_EQ(read("All distributed processes registered. Starting with 8 processes\n").facts.gpu_count, 8);
 }
 
 TEST(MachineFacts, ReadsVersions) {

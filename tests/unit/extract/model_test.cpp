@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "extract/model_shape.h"
+#include "extract/logged_model.h"
 #include "extract/read_log.h"
 #include "extract/scan_text.h"
 #include "extract/to_result.h"

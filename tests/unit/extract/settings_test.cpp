@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "extract/common/readers.h"
 #include "extract/common/setting_names.h"
+#include "extract/dialects.h"
 #include "feed_lines.h"
 
 namespace tprimat::logs {

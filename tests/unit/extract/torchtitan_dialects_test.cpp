@@ -1,3 +1,4 @@
+#include "extract/common/setting_names.h"
 #include "unit/extract/dialect_reading.h"
 
 namespace tprimat::logs {
@@ -69,8 +70,10 @@ TEST(PrimusTorchtitan, DividesTheIntervalThatItCallsAnIteration) {
   EXPECT_DOUBLE_EQ(*step(reading, 10).loss, 9.5);
   EXPECT_DOUBLE_EQ(*step(reading, 10).samples_seen, 160);
   EXPECT_EQ(reading.log.facts.precision, Precision::fp8);
-  EXPECT_EQ(reading.log.facts.learning_rate, 0.0008);
-  EXPECT_FALSE(reading.log.facts.seed.has_value());  // "None"
+  LoggedFacts facts = reading.log.facts;
+  apply_settings(reading.log.settings, facts);
+  EXPECT_EQ(facts.learning_rate, 0.0008);
+  EXPECT_FALSE(facts.seed.has_value());  // "None"
   EXPECT_EQ(reading.log.facts.gpu_count, 8);
 }
 

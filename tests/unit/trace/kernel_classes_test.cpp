@@ -72,8 +72,8 @@ TEST(KernelClasses, FollowTheNames) {
 
 TEST(KernelClasses, PatternsAreInLowerCaseAndCanMatch) {
   for (const KernelPattern& pattern : kernel_patterns()) {
-    for (const char c : pattern.text) EXPECT_FALSE(std::isupper(static_cast<unsigned char>(c))) << pattern.text;
-    EXPECT_FALSE(pattern.text.empty());
+    for (const char c : pattern.texts) EXPECT_FALSE(std::isupper(static_cast<unsigned char>(c))) << pattern.texts;
+    EXPECT_FALSE(pattern.texts.empty());
   }
 }
 

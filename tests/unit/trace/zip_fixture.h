@@ -24,9 +24,11 @@ inline std::string make_zip(const std::vector<ZipPart>& parts) {
   bool deflated = true;
   for (const ZipPart& part : parts) {
     const std::string packed = deflated ? deflate_bytes(part.content, -15) : part.content;
-    // Version, flags, method, time, date, checksum (not looked at), sizes, length of the name, no extra field.
+    const auto checksum =
+        ::crc32(0, reinterpret_cast<const Bytef*>(part.content.data()), static_cast<uInt>(part.content.size()));
+    // Version, flags, method, time, date, checksum, sizes, length of the name, no extra field.
     const std::string common = little_endian(20, 2) + little_endian(0, 2) + little_endian(deflated ? 8 : 0, 2) +
-                               little_endian(0, 8) + little_endian(packed.size(), 4) +
+                               little_endian(0, 4) + little_endian(checksum, 4) + little_endian(packed.size(), 4) +
                                little_endian(part.content.size(), 4) + little_endian(part.name.size(), 2) +
                                little_endian(0, 2);
     directory +=

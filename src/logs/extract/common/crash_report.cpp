@@ -17,11 +17,6 @@ bool is_chain(std::string_view text) {
   return contains(text, "The above exception was the direct cause") || contains(text, "During handling of the above");
 }
 
-std::optional<int64_t> whole_after(std::string_view text, std::string_view key) {
-  const auto rest = text_after(text, key);
-  return rest ? parse_whole(*rest) : std::nullopt;
-}
-
 }  // namespace
 
 void TracebackReader::open() {

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "extract/common/failure_kinds.h"
-#include "extract/common/log_words.h"
+#include "extract/common/failure_signs.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {

@@ -1,96 +1,91 @@
 #include "extract/common/failure_signs.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
 #include "text/words.h"
+#include "result/setting_words.h"
 
 namespace tprimat::logs {
 namespace {
 
-struct Phrase {
-  std::string_view text;
-  EventKind kind;
+template <class Kind>
+struct Phrases {
+  Kind kind;
+  std::vector<std::string_view> texts;
 };
 
+// Of the first phrase that the text holds.
+template <class Kind, size_t N>
+std::optional<Kind> find_kind(const Phrases<Kind> (&phrases)[N], std::string_view text) {
+  for (const auto& [kind, phrases_of_kind] : phrases)
+    for (const std::string_view phrase : phrases_of_kind)
+      if (contains(text, phrase)) return kind;
+  return std::nullopt;
+}
+
 // In messages that are known to be errors. The first that occurs decides.
-constexpr Phrase k_error_phrases[] = {
-    {"ut of memory", EventKind::out_of_memory},
-    {"OutOfMemory", EventKind::out_of_memory},
-    {"OUT_OF_MEMORY", EventKind::out_of_memory},
-    {"ALLOC_FAILED", EventKind::out_of_memory},
-    {"RESOURCE_EXHAUSTED", EventKind::out_of_memory},
-    {"Cannot allocate memory", EventKind::out_of_memory},
-    {"found NaN", EventKind::nan},
-    {"found Inf", EventKind::nan},
-    {"NaN or Inf", EventKind::nan},
-    {"is nan or inf", EventKind::nan},
-    {"oss is nan", EventKind::nan},
-    {"oss is NaN", EventKind::nan},
-    {"nexpected result nan", EventKind::nan},
-    {"nexpected result inf", EventKind::nan},
-    {"collective operation timeout", EventKind::collective_timeout},
-    {"NCCL error", EventKind::collective_timeout},
-    {"NCCL Error", EventKind::collective_timeout},
-    {"RCCL error", EventKind::collective_timeout},
-    {"DistBackendError", EventKind::collective_timeout},
-    {"DistStoreError: Timed out", EventKind::collective_timeout},
-    {"wait timeout after", EventKind::collective_timeout},
-    {"CUDA error", EventKind::device_error},
-    {"CUDA driver error", EventKind::device_error},
-    {"HIP error", EventKind::device_error},
-    {"hipError", EventKind::device_error},
-    {"AcceleratorError", EventKind::device_error},
-    {"device-side assert", EventKind::device_error},
-    {"ECC error", EventKind::device_error},
-    {"cuDNN error", EventKind::device_error},
-    {"CUBLAS_STATUS_", EventKind::device_error},
-    {"got signal:", EventKind::killed},
-    {"killed by signal", EventKind::killed},
+const Phrases<EventKind> k_error_phrases[] = {
+    {EventKind::out_of_memory,
+     {"ut of memory", "OutOfMemory", "OUT_OF_MEMORY", "ALLOC_FAILED", "RESOURCE_EXHAUSTED", "Cannot allocate memory"}},
+    {EventKind::nan,
+     {"found NaN", "found Inf", "NaN or Inf", "is nan or inf", "oss is nan", "oss is NaN", "nexpected result nan",
+      "nexpected result inf"}},
+    {EventKind::collective_timeout,
+     {"collective operation timeout", "NCCL error", "NCCL Error", "RCCL error", "DistBackendError",
+      "DistStoreError: Timed out", "wait timeout after"}},
+    {EventKind::device_error,
+     {"CUDA error", "CUDA driver error", "HIP error", "hipError", "AcceleratorError", "device-side assert", "ECC error",
+      "cuDNN error", "CUBLAS_STATUS_"}},
+    {EventKind::killed, {"got signal:", "killed by signal"}},
 };
 
 // In any line: phrases so long that nothing else holds them. The event's text starts with them.
-constexpr Phrase k_line_phrases[] = {
-    {"CUDA out of memory. Tried to allocate", EventKind::out_of_memory},
-    {"HIP out of memory. Tried to allocate", EventKind::out_of_memory},
-    {"CUDA error: out of memory", EventKind::out_of_memory},
-    {"HIP error: out of memory", EventKind::out_of_memory},
-    {"Cuda failure 'out of memory'", EventKind::out_of_memory},
-    {"Cuda failure 2 'out of memory'", EventKind::out_of_memory},
-    {"HIP failure 'out of memory'", EventKind::out_of_memory},
-    {"ut of memory: Kill", EventKind::out_of_memory},
-    {"invoked oom-killer", EventKind::out_of_memory},
-    {"oom-kill:constraint", EventKind::out_of_memory},
-    {"oom_kill event", EventKind::out_of_memory},
-    {"oom-kill event", EventKind::out_of_memory},
-    {"RESOURCE_EXHAUSTED: Out of memory", EventKind::out_of_memory},
-    {"atchdog caught collective operation timeout", EventKind::collective_timeout},
-    {"eartbeat monitor timed out", EventKind::collective_timeout},
-    {"NCCL error in:", EventKind::collective_timeout},
-    {"didn't join collective", EventKind::collective_timeout},
-    {"CUDA error: ", EventKind::device_error},
-    {"HIP error: ", EventKind::device_error},
-    {"[CUDA ERROR]", EventKind::device_error},
-    {"NVRM: Xid", EventKind::device_error},
-    {"Memory access fault by GPU", EventKind::device_error},
-    {"found NaN in ", EventKind::nan},
-    {"nexpected result nan", EventKind::nan},
-    {"nexpected result inf", EventKind::nan},
-    {"NaN or Inf found in", EventKind::nan},
-    {"oss is nan", EventKind::nan},
-    {"oss is NaN", EventKind::nan},
-    {"Detected stragglers. Terminating training", EventKind::failed},
-    {"MPI_ABORT was invoked", EventKind::failed},
-    {"Killing subprocess", EventKind::failed},
-    {"exited on signal ", EventKind::killed},
-    {"Caught signal ", EventKind::killed},
-    {"(core dumped)", EventKind::killed},
+const Phrases<EventKind> k_line_phrases[] = {
+    {EventKind::out_of_memory,
+     {"CUDA out of memory. Tried to allocate", "HIP out of memory. Tried to allocate", "CUDA error: out of memory",
+      "HIP error: out of memory", "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'",
+      "HIP failure 'out of memory'", "ut of memory: Kill", "invoked oom-killer", "oom-kill:constraint",
+      "oom_kill event", "oom-kill event", "RESOURCE_EXHAUSTED: Out of memory"}},
+    {EventKind::collective_timeout,
+     {"atchdog caught collective operation timeout", "eartbeat monitor timed out",
+      "NCCL error in:", "didn't join collective"}},
+    {EventKind::device_error,
+     {"CUDA error: ", "HIP error: ", "[CUDA ERROR]", "NVRM: Xid", "Memory access fault by GPU"}},
+    {EventKind::nan,
+     {"found NaN in ", "nexpected result nan", "nexpected result inf", "NaN or Inf found in", "oss is nan",
+      "oss is NaN"}},
+    {EventKind::failed, {"Detected stragglers. Terminating training", "MPI_ABORT was invoked", "Killing subprocess"}},
+    {EventKind::killed, {"exited on signal ", "Caught signal ", "(core dumped)"}},
+};
+
+// Of messages in lower case. The first that the text holds decides, so what is more special comes first.
+const Phrases<FailureKind> k_kind_phrases[] = {
+    {FailureKind::host_out_of_memory, {"killed process", "oom-kill", "oom_kill"}},
+    {FailureKind::out_of_memory, {"outofmemoryerror"}},
+    {FailureKind::host_out_of_memory,
+     {"std::bad_alloc", "cannot allocate memory", "defaultcpuallocator", "memoryerror"}},
+    {FailureKind::out_of_memory, {"out of memory"}},
+    {FailureKind::missing_module,
+     {"no module named", "modulenotfounderror", "cannot import name", "cannot open shared object file"}},
+    {FailureKind::disk_full, {"no space left on device", "disk quota exceeded"}},
+    {FailureKind::port_in_use, {"address already in use", "eaddrinuse"}},
+    {FailureKind::no_device,
+     {"no cuda gpus are available", "no hip gpus are available", "no cuda-capable device", "no rocm-capable device",
+      "no nvidia driver", "invalid device ordinal", "not compiled with cuda enabled"}},
+    {FailureKind::no_access, {"403 client error", "401 client error", "gated repo", "permission denied"}},
+    {FailureKind::missing_program, {"command not found"}},
+    {FailureKind::wrong_usage,
+     {"error: unrecognized arguments", "error: the following arguments are required", "error: argument "}},
+    {FailureKind::nan_loss,
+     {"loss is nan", "nan loss", "nan in loss", "found nan in", "nan or inf found", "is not finite"}},
+    {FailureKind::collective_failed, {"collective operation timeout", "nccl error", "rccl error", "distbackenderror"}},
 };
 
 std::optional<int32_t> rank_after(std::string_view text, std::string_view key) {
-  const auto rest = text_after(text, key);
-  const auto rank = rest ? parse_whole(*rest) : std::nullopt;
+  const auto rank = whole_after(text, key);
   return rank && *rank >= 0 && *rank < 10'000'000 ? std::optional(static_cast<int32_t>(*rank)) : std::nullopt;
 }
 
@@ -124,13 +119,14 @@ bool has_amount(std::string_view text) {
 }
 
 std::optional<FailureSign> find_phrase(std::string_view line) {
-  for (const Phrase& phrase : k_line_phrases) {
-    const size_t at = line.find(phrase.text);
-    if (at == std::string_view::npos || !has_amount(line.substr(at))) continue;
-    FailureSign sign{phrase.kind, line.substr(start_of_phrase(line, at)), {}, -1};
-    read_details(line, sign);
-    return sign;
-  }
+  for (const auto& [kind, phrases] : k_line_phrases)
+    for (const std::string_view phrase : phrases) {
+      const size_t at = line.find(phrase);
+      if (at == std::string_view::npos || !has_amount(line.substr(at))) continue;
+      FailureSign sign{kind, line.substr(start_of_phrase(line, at)), {}, -1};
+      read_details(line, sign);
+      return sign;
+    }
   return std::nullopt;
 }
 
@@ -204,9 +200,7 @@ bool is_exception_name(std::string_view name, bool ends_traceback) {
 }  // namespace
 
 EventKind classify_error(std::string_view message) {
-  for (const Phrase& phrase : k_error_phrases)
-    if (contains(message, phrase.text)) return phrase.kind;
-  return EventKind::failed;
+  return find_kind(k_error_phrases, message).value_or(EventKind::failed);
 }
 
 std::optional<FailureSign> find_failure_sign(std::string_view line) {
@@ -225,6 +219,10 @@ std::string_view find_exception(std::string_view line, bool ends_traceback) {
   const std::string_view rest = line.substr(length);
   const bool has_message = rest.starts_with(": ") || rest == ":";
   return has_message || (rest.empty() && ends_traceback) ? line : std::string_view();
+}
+
+std::optional<FailureKind> find_failure_kind(std::string_view text) {
+  return find_kind(k_kind_phrases, without_capitals(std::string(text)));
 }
 
 }  // namespace tprimat::logs

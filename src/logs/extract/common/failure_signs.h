@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "extract/extracted_log.h"
+#include "result/failure_kind.h"
 
 namespace tprimat::logs {
 
@@ -22,5 +23,8 @@ std::optional<FailureSign> find_failure_sign(std::string_view line);
 // "AttributeError: ..." or "torch.OutOfMemoryError: ..." from its first letter on; "" for every other line. A name that
 // ends otherwise than in Error or Exception counts at the end of a traceback only.
 std::string_view find_exception(std::string_view line, bool ends_traceback);
+
+// What the words of an error message, or of a line near the end of a log, say of its cause. Nothing when they say none.
+std::optional<FailureKind> find_failure_kind(std::string_view text);
 
 }  // namespace tprimat::logs

@@ -8,7 +8,7 @@
 #include "extract/common/failure_cause.h"
 #include "extract/common/failure_signs.h"
 #include "extract/common/log_words.h"
-#include "extract/common/readers.h"
+#include "extract/dialects.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -61,8 +61,6 @@ class FailuresReader : public LogReader {
     for (auto& [rank, state] : ranks_) close(state, log);
     ranks_.clear();
   }
-
-  double confidence(const ExtractedLog&) const override { return 0; }
 
  private:
   RankState& find_state(int32_t rank) {
@@ -207,7 +205,6 @@ Dialect failures_reader() {
   return {.id = "failures",
           .title = "failures",
           .versions = "PyTorch 1.8 to 2.10, torchrun, DeepSpeed, Slurm, MPI, Linux",
-          .fields = {},
           .anchors = {"ut of memory",
                       "oom-kill",
                       "oom_kill",

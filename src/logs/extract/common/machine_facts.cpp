@@ -7,8 +7,8 @@
 #include "extract/common/gpu_listing.h"
 #include "extract/common/log_words.h"
 #include "extract/common/parameter_counts.h"
-#include "extract/common/readers.h"
 #include "extract/common/setting_names.h"
+#include "extract/dialects.h"
 #include "extract/dialects/log_facts.h"
 #include "extract/scan_text.h"
 
@@ -158,7 +158,7 @@ class ModelPieces {
   // Two ranks' lines may be glued.
   void read(std::string_view text) {
     while (skip_past(text, "model parallel rank (")) {
-      const auto tensor = parse_whole(text), pipeline = count_after_zero(text, ", ");
+      const auto tensor = parse_whole(text), pipeline = count_between(whole_after(text, ", "), 0, k_max_gpus);
       const auto parameters = count_after(text, "): ");
       if (tensor && pipeline && parameters && pieces_.size() < k_max_pieces)
         pieces_.try_emplace({*tensor, *pipeline}, *parameters);
@@ -186,11 +186,6 @@ class ModelPieces {
   }
 
  private:
-  static std::optional<int64_t> count_after_zero(std::string_view text, std::string_view key) {
-    const auto rest = text_after(text, key);
-    return rest ? count_between(parse_whole(*rest), 0, k_max_gpus) : std::nullopt;
-  }
-
   void set_sum(LogBuilder& log) const {
     double sum = 0;
     for (const auto& [place, parameters] : pieces_) sum += static_cast<double>(parameters);
@@ -232,8 +227,6 @@ class MachineFactsReader : public LogReader {
     counts_.finish(log);
     pieces_.finish(log);
   }
-
-  double confidence(const ExtractedLog&) const override { return 0; }
 
  private:
   bool read_table(const LogLine& line, LogBuilder& log) {
@@ -297,7 +290,7 @@ class MachineFactsReader : public LogReader {
     counts_.read(text);
     LoggedFacts& facts = log.facts();
     if (contains(text, " total parameters")) {  // torchtitan: "Model qwen3 14B size: 14,768,307,200 total parameters"
-      if (const auto size = text_after(text, " size:")) keep_first(facts.parameters, count_after(*size, ""));
+      keep_first(facts.parameters, count_after(text, " size:"));
     } else if (contains(text, "UNIQUE_PARAMS=")) {  // DeepSpeed's pipeline engine
       keep_first(facts.parameters, count_after(text, "UNIQUE_PARAMS="));
     } else if (contains(text, "> total params:")) {  // GPT-NeoX
@@ -320,7 +313,6 @@ Dialect machine_facts_reader() {
   return {.id = "machine_facts",
           .title = "GPUs, versions, layout, memory of each rank",
           .versions = "nvidia-smi, rocm-smi, PyTorch, Megatron-LM, DeepSpeed, torchtitan, Lightning, torchrun",
-          .fields = {},
           .anchors = {"NVIDIA-SMI",
                       "ROCm System Management",
                       "NVIDIA ",

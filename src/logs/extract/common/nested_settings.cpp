@@ -15,17 +15,17 @@ constexpr size_t k_max_settings = 5000;
 bool is_open_bracket(char c) { return c == '(' || c == '[' || c == '{'; }
 bool is_close_bracket(char c) { return c == ')' || c == ']' || c == '}'; }
 
-std::string_view without_quotes(std::string_view text) {
-  text = trim(text);
-  const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
-  return quoted ? text.substr(1, text.size() - 2) : text;
-}
-
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= k_longest_key && std::all_of(text.begin(), text.end(), is_name_char);
 }
 
 }  // namespace
+
+std::string_view without_quotes(std::string_view text) {
+  text = trim(text);
+  const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front();
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
 
 void NestedSettings::open() {
   *this = {};
@@ -137,6 +137,38 @@ std::vector<Setting> read_call_arguments(std::string_view text) {
   }
   take(text.size());
   return found;
+}
+
+void YamlBlock::open() {
+  *this = {};
+  open_ = true;
+}
+
+std::optional<Setting> YamlBlock::read(std::string_view text) {
+  constexpr int k_longest_block = 5000;  // lines
+  constexpr int k_max_before = 8;        // lines between its title and its first line
+  constexpr size_t k_longest_yaml_key = 100;
+  open_ &= ++lines_ <= k_longest_block && (began_ || lines_ <= k_max_before);
+  const std::string_view words = trim(text);
+  if (words.empty() || words.starts_with("- ") || words.front() == '#') return std::nullopt;
+  const size_t colon = words.find(':');
+  const std::string_view key = words.substr(0, colon);
+  const bool is_entry = colon != std::string_view::npos && colon > 0 && colon <= k_longest_yaml_key &&
+                        std::all_of(key.begin(), key.end(), is_name_char) &&
+                        (colon + 1 == words.size() || words[colon + 1] == ' ');
+  if (!is_entry) {
+    open_ &= !began_;
+    return std::nullopt;
+  }
+  began_ = true;
+  const size_t indent = std::min(text.find_first_not_of(' '), text.size());
+  while (!levels_.empty() && levels_.back().indent >= indent) levels_.pop_back();
+  const std::string_view value = trim(words.substr(colon + 1));
+  std::string path = levels_.empty() ? "" : levels_.back().key + ".";
+  path += key;
+  if (!value.empty()) return Setting{path, quote_text(value, k_longest_value)};
+  if (levels_.size() < k_max_levels) levels_.push_back({indent, path});
+  return std::nullopt;
 }
 
 }  // namespace tprimat::logs

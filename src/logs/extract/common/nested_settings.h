@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,8 +42,28 @@ class NestedSettings {
   std::vector<Setting> found_;
 };
 
+std::string_view without_quotes(std::string_view text);  // nor blanks around them
+
 // "TrainingArguments(output_dir=output, learning_rate=5e-05, debug=[], ...)": the pairs in the brackets. `text` starts
 // after "(". Values keep their brackets and lose their quotes.
 std::vector<Setting> read_call_arguments(std::string_view text);
+
+// Follows plain YAML as a log shows it, one line each: "model:", then "  optim:", then "    lr: 0.1" gives
+// "model.optim.lr" = "0.1". Lists are left out. The first line that is no YAML ends it.
+class YamlBlock {
+ public:
+  void open();
+  bool is_open() const { return open_; }
+  std::optional<Setting> read(std::string_view text);
+
+ private:
+  struct Level {
+    size_t indent = 0;
+    std::string key;
+  };
+  bool open_ = false, began_ = false;
+  int lines_ = 0;
+  std::vector<Level> levels_;
+};
 
 }  // namespace tprimat::logs

@@ -2,7 +2,7 @@
 
 #include "extract/common/cause_log.h"
 #include "extract/common/log_words.h"
-#include "extract/common/readers.h"
+#include "extract/dialects.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -11,8 +11,7 @@ namespace {
 constexpr int64_t k_longest_pause = 5000;  // lines from its first word to its last
 
 std::optional<int64_t> step_named_after(std::string_view text, std::string_view key) {
-  const auto rest = text_after(text, key);
-  const auto step = rest ? parse_whole(*rest) : std::nullopt;
+  const auto step = whole_after(text, key);
   return step && *step >= 0 ? step : std::nullopt;
 }
 
@@ -98,8 +97,6 @@ class PausesReader : public LogReader {
     return false;
   }
 
-  double confidence(const ExtractedLog&) const override { return 0; }
-
  private:
   void read_checkpoint(const LogLine& line, LogBuilder& log) {
     const std::string_view text = line.text;
@@ -163,7 +160,6 @@ Dialect pauses_reader() {
   return {.id = "pauses",
           .title = "evaluations, checkpoints, updates left out",
           .versions = "Megatron-LM, DeepSpeed, GPT-NeoX, NeMo 2, HF Trainer, torchtitan",
-          .fields = {},
           .anchors = {"aving checkpoint at", "saved checkpoint", "aving model checkpoint", "aving the checkpoint",
                       "save-checkpoint", "checkpoint save for", "loss value:", "evaluate .",
                       "evaluate:", "Evaluating iter 1/", "OVERFLOW!", "radient overflow"},

@@ -5,7 +5,9 @@
 #include <array>
 
 #include "extract/common/log_words.h"
+#include "extract/common/nested_settings.h"
 #include "extract/scan_text.h"
+#include "result/setting_words.h"
 
 namespace tprimat::logs {
 namespace {
@@ -14,7 +16,7 @@ using Settings = std::map<std::string, std::string>;
 using Facts = LoggedFacts;
 
 // A fact and what the frameworks call it, the most certain name first: Megatron-LM (NeMo adds "model."), GPT-NeoX,
-// DeepSpeed, Hugging Face, torchtitan, NeMo's trainer.
+// DeepSpeed, Hugging Face, torchtitan, NeMo's trainer; llm.c's table and MLPerf's log have names of their own.
 struct WholeFact {
   std::optional<int64_t> Facts::*fact;
   int64_t least;
@@ -47,8 +49,8 @@ const std::array<WholeFact, 14> k_whole_facts = {{
     {&Facts::gpu_count, 1, {"world_size", "num_gpus", "global_num_gpus"}},
     {&Facts::micro_batch_size,
      1,
-     {"micro_batch_size", "train_micro_batch_size_per_gpu", "per_device_train_batch_size",
-      "training.local_batch_size"}},
+     {"micro_batch_size", "train_micro_batch_size_per_gpu", "per_device_train_batch_size", "training.local_batch_size",
+      "micro batch size B"}},
     {&Facts::global_batch_size,
      1,
      {"global_batch_size", "train_batch_size", "train_global_batch_size", "training.global_batch_size"}},
@@ -62,29 +64,35 @@ const std::array<WholeFact, 14> k_whole_facts = {{
      {"train_iters", "max_steps", "training.steps", "max_train_steps", "num_train_steps", "trainer.max_steps"}},
     {&Facts::warmup_steps,
      0,
-     {"lr_warmup_iters", "warmup_steps", "lr_scheduler.warmup_steps", "num_warmup_steps", "warmup_iter",
-      "optim.sched.warmup_steps"}},
+     {"opt_learning_rate_warmup_steps", "lr_warmup_iters", "warmup_steps", "lr_scheduler.warmup_steps",
+      "num_warmup_steps", "warmup_iter", "optim.sched.warmup_steps", "warmup iterations"}},
     {&Facts::seed, 0, {"seed", "random_seed", "training.seed"}},
 }};
 
 const std::array<RealFact, 4> k_real_facts = {{
-    {&Facts::learning_rate, {"lr", "learning_rate", "optimizer.lr", "optimizer.params.lr", "optim.lr"}},
-    {&Facts::min_learning_rate, {"min_lr", "min_learning_rate", "optim.sched.min_lr"}},
+    {&Facts::learning_rate,
+     {"opt_base_learning_rate", "lr", "learning_rate", "optimizer.lr", "optimizer.params.lr", "optim.lr",
+      "learning rate (LR)"}},
+    {&Facts::min_learning_rate, {"opt_end_learning_rate", "min_lr", "min_learning_rate", "optim.sched.min_lr"}},
     {&Facts::weight_decay,
-     {"weight_decay", "optimizer.weight_decay", "optimizer.params.weight_decay", "optim.weight_decay"}},
+     {"opt_weight_decay", "opt_adamw_weight_decay", "weight_decay", "optimizer.weight_decay",
+      "optimizer.params.weight_decay", "optim.weight_decay", "weight decay"}},
     {&Facts::clip_grad_norm,
-     {"clip_grad", "gradient_clipping", "max_grad_norm", "training.max_norm", "trainer.gradient_clip_val"}},
+     {"opt_gradient_clip_norm", "clip_grad", "gradient_clipping", "max_grad_norm", "training.max_norm",
+      "trainer.gradient_clip_val"}},
 }};
 
 const std::array<TextFact, 4> k_text_facts = {{
     {&Facts::optimizer,
-     {"optimizer", "optimizer_type", "optimizer_name", "optim", "optimizer.name", "optimizer.type", "optim.name"}},
+     {"opt_name", "optimizer", "optimizer_type", "optimizer_name", "optim", "optimizer.name", "optimizer.type",
+      "optim.name"}},
     {&Facts::schedule,
-     {"lr_decay_style", "schedule", "lr_scheduler_type", "scheduler_name", "lr_scheduler.decay_type",
-      "optim.sched.name"}},
+     {"opt_learning_rate_decay_schedule", "lr_decay_style", "schedule", "lr_scheduler_type", "scheduler_name",
+      "lr_scheduler.decay_type", "optim.sched.name", "LR scheduler"}},
     {&Facts::dataset,
-     {"data_path", "train_data_path", "train_data_paths", "dataset", "dataset_name", "training.dataset"}},
-    {&Facts::model, {"model_name_or_path", "pretrained_model_name_or_path"}},
+     {"data_path", "train_data_path", "train_data_paths", "dataset", "dataset_name", "training.dataset",
+      "train data pattern"}},
+    {&Facts::model, {"model_name_or_path", "actor_model_name_or_path", "pretrained_model_name_or_path"}},
 }};
 
 // Nothing where the setting is absent or says that it is not set.
@@ -111,6 +119,11 @@ std::optional<int64_t> read_whole(const std::string& text, int64_t least) {
   return whole && *whole >= least ? whole : std::nullopt;
 }
 
+std::optional<int64_t> whole_setting(const Settings& settings, std::string_view name, int64_t least) {
+  const std::string* text = find_setting(settings, name);
+  return text != nullptr ? read_whole(*text, least) : std::nullopt;
+}
+
 bool is_on(const Settings& settings, std::string_view name) {
   const std::string* value = find_setting(settings, name);
   return value != nullptr && (*value == "True" || *value == "true" || *value == "1");
@@ -129,8 +142,7 @@ void apply_whole(const Settings& settings, Facts& facts) {
   for (const WholeFact& row : k_whole_facts)
     for (const std::string_view name : row.names) {
       if (facts.*row.fact) break;
-      const std::string* text = find_setting(settings, name);
-      const auto value = text != nullptr ? read_whole(*text, row.least) : std::nullopt;
+      const auto value = whole_setting(settings, name, row.least);
       const bool no_warmup = row.fact == &Facts::warmup_steps && value == 0 && has_other_warmup(settings);
       if (value && !no_warmup) facts.*row.fact = value;
     }
@@ -146,14 +158,11 @@ void apply_reals(const Settings& settings, Facts& facts) {
     }
 }
 
-// "SchedulerType.LINEAR" -> "linear", "['/data/a']" -> "/data/a"
+// "SchedulerType.LINEAR" -> "linear", "['/data/a']" -> "/data/a", "'adamw'" -> "adamw"
 std::string plain_text(std::string_view text) {
-  for (const std::string_view type : {"SchedulerType.", "OptimizerNames."}) {
-    if (!text.starts_with(type)) continue;
-    std::string lower(text.substr(type.size()));
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    return lower;
-  }
+  text = without_quotes(text);
+  for (const std::string_view type : {"SchedulerType.", "OptimizerNames."})
+    if (text.starts_with(type)) return without_capitals(std::string(text.substr(type.size())));
   if (text.starts_with("['") && text.ends_with("']") && text.size() > 4 && !contains(text, ","))
     return std::string(text.substr(2, text.size() - 4));
   return std::string(text);
@@ -237,10 +246,7 @@ std::optional<bool> read_switch(const Settings& settings, std::string_view name)
 
 // What a launcher was told: processes on each node times nodes, 1 by torchrun's default.
 std::optional<int64_t> read_launched(const Settings& settings) {
-  const auto whole = [&](std::string_view name) {
-    const std::string* value = find_setting(settings, name);
-    return value != nullptr ? read_whole(*value, 1) : std::nullopt;
-  };
+  const auto whole = [&](std::string_view name) { return whole_setting(settings, name, 1); };
   const auto product = [](std::optional<int64_t> a, std::optional<int64_t> b) -> std::optional<int64_t> {
     return a && b && *a < 1000 && *b < 1'000'000 ? std::optional(*a * *b) : std::nullopt;
   };

@@ -2,10 +2,9 @@
 
 #include "extract/common/log_words.h"
 #include "extract/common/nested_settings.h"
-#include "extract/common/readers.h"
 #include "extract/common/setting_lines.h"
 #include "extract/common/setting_names.h"
-#include "extract/common/yaml_block.h"
+#include "extract/dialects.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -48,8 +47,6 @@ class SettingsReader : public LogReader {
     told_.clear();
     apply_settings(log.log().settings, log.facts());
   }
-
-  double confidence(const ExtractedLog&) const override { return 0; }
 
  private:
   static void keep(const std::optional<Setting>& setting, LogBuilder& log) {
@@ -194,7 +191,6 @@ Dialect settings_reader() {
   return {.id = "settings",
           .title = "effective configuration",
           .versions = "our adapters, Megatron-LM, GPT-NeoX, DeepSpeed, HF Trainer, NeMo, torchtitan, Primus, torchrun",
-          .fields = {},
           .anchors = {" .....",
                       "......",
                       "setting ",

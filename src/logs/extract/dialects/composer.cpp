@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 
@@ -12,24 +11,18 @@ namespace tprimat::logs {
 namespace {
 
 // Keys of figures that need no more than a factor.
-struct ComposerFigure {
-  std::string_view key;
-  Figure ExtractedStep::*member;
-  double factor;
-};
-
-constexpr ComposerFigure k_figures[] = {
-    {"loss/train/total:", &ExtractedStep::loss, 1},
-    {"l2_norm/grad/global:", &ExtractedStep::grad_norm, 1},
-    {"throughput/tokens_per_sec:", &ExtractedStep::tokens_per_second, 1},
-    {"throughput/device/tokens_per_sec:", &ExtractedStep::tokens_per_second_per_gpu, 1},
-    {"throughput/samples_per_sec:", &ExtractedStep::samples_per_second, 1},
-    {"throughput/device/mfu:", &ExtractedStep::mfu, 1},
+constexpr NamedFigure k_figures[] = {
+    {"loss/train/total:", &ExtractedStep::loss},
+    {"l2_norm/grad/global:", &ExtractedStep::grad_norm},
+    {"throughput/tokens_per_sec:", &ExtractedStep::tokens_per_second},
+    {"throughput/device/tokens_per_sec:", &ExtractedStep::tokens_per_second_per_gpu},
+    {"throughput/samples_per_sec:", &ExtractedStep::samples_per_second},
+    {"throughput/device/mfu:", &ExtractedStep::mfu},
     {"throughput/device/flops_per_sec:", &ExtractedStep::tflops_per_gpu, 1e-12},
-    {"memory/allocated_mem:", &ExtractedStep::memory_allocated_gb, 1},
-    {"memory/current_allocated_mem:", &ExtractedStep::memory_allocated_gb, 1},
-    {"memory/reserved_mem:", &ExtractedStep::memory_reserved_gb, 1},
-    {"memory/current_reserved_mem:", &ExtractedStep::memory_reserved_gb, 1},
+    {"memory/allocated_mem:", &ExtractedStep::memory_allocated_gb},
+    {"memory/current_allocated_mem:", &ExtractedStep::memory_allocated_gb},
+    {"memory/reserved_mem:", &ExtractedStep::memory_reserved_gb},
+    {"memory/current_reserved_mem:", &ExtractedStep::memory_reserved_gb},
 };
 
 constexpr std::pair<std::string_view, MemoryKind> k_memory[] = {
@@ -91,16 +84,15 @@ class ComposerReader : public LogReader {
 
   // "loss/train/total: 12.0000"
   void read_figure(std::string_view text, Pending& pending, LogBuilder& log) {
-    for (const ComposerFigure& figure : k_figures) {
-      if (text.substr(0, figure.key.size()) != figure.key) continue;
-      const Figure value = number_after(text, figure.key);
+    for (const NamedFigure& figure : k_figures) {
+      if (!text.starts_with(figure.name)) continue;
+      const Figure value = number_after(text, figure.name);
       if (!value) continue;
       pending.record.*figure.member = *value * figure.factor;
       if (figure.member == &ExtractedStep::loss) ++losses_;
     }
     for (const auto& [key, kind] : k_memory)
-      if (const Figure gb = text.substr(0, key.size()) == key ? number_after(text, key) : Figure())
-        log.add_memory(pending.record.rank, kind, *gb);
+      if (text.starts_with(key)) log.add_memory(pending.record.rank, kind, *number_after(text, key));
     if (text.substr(0, 3) == "lr-") pending.record.learning_rate = number_after(text, ": ");
     if (text.substr(0, 11) == "time/train:") pending.hours = number_after(text, ":");
     if (text.substr(0, 26) == "throughput/batches_per_sec") pending.batches_per_sec = number_after(text, ":");
@@ -119,11 +111,8 @@ class ComposerReader : public LogReader {
 
   void set_time(Pending& pending) {
     ExtractedStep& record = pending.record;
-    const Figure stamp = record.unix_time;
     if (record.step == 1) gaps_.start_at(record.rank, 0, 0.0);
-    if (pending.hours) record.unix_time = *pending.hours * 3600;
-    const StepGap gap = gaps_.measure(record);
-    record.unix_time = stamp;
+    const StepGap gap = gaps_.measure(record, pending.hours ? Figure(*pending.hours * 3600) : record.unix_time);
     record.mean_of = mean_of_gap(gap);
     constexpr double k_half_of_last_digit = 5e-5;
     if (pending.batches_per_sec) set_time_from_rate(record, 1, *pending.batches_per_sec, k_half_of_last_digit);
@@ -134,13 +123,7 @@ class ComposerReader : public LogReader {
   // "Eval metrics/eval/LanguageCrossEntropy: 2.3147"
   static void add_evaluation(const LogLine& line, std::string_view text, LogBuilder& log) {
     if (!contains(text, "CrossEntropy:")) return;
-    log.add_event({EventKind::evaluation,
-                   line.number,
-                   line.rank,
-                   log.last() != nullptr ? log.last()->step : -1,
-                   {},
-                   number_after(text, "CrossEntropy:"),
-                   std::string(text)});
+    log.add_evaluation(line, log.last_step(), number_after(text, "CrossEntropy:"), std::string(text));
   }
 
   std::map<int32_t, Pending> pending_;

@@ -76,7 +76,8 @@ Columns find_columns(const std::vector<std::string>& header) {
     const StepMetric* metric = find_step_metric(name);
     if (metric == nullptr) continue;
     for (const auto& [other, known] : columns.metrics)
-      columns.several_runs |= known == metric && metric_part(header[other]).size() != header[other].size();
+      columns.several_runs |= known == metric && metric_part(header[other]) == name &&
+                              metric_part(header[other]).size() != header[other].size();
     columns.metrics.push_back({i, metric});
   }
   return columns;
@@ -110,7 +111,7 @@ class CsvRows {
     line.unix_time = cell(columns_.clock);
     const auto number = static_cast<int64_t>(*step);
     if (const Figure loss = cell(columns_.evaluation))
-      log_.add_event({EventKind::evaluation, line_number, -1, number, {}, loss, "evaluation loss of the table"});
+      log_.add_evaluation(line, number, loss, "evaluation loss of the table");
     ExtractedStep record = LogBuilder::start_step(line, number);
     bool any = false;
     for (const auto& [column, metric] : columns_.metrics) {
@@ -126,7 +127,7 @@ class CsvRows {
   void add(ExtractedStep& record) {
     const StepGap gap = gaps_.measure(record);
     record.mean_of = mean_of_gap(gap);
-    set_time_from_gap(record, gap, stamp_resolution(record, gap));
+    set_time_from_gap(record, gap);
     log_.add(record);
   }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "extract/dialect.h"
 #include "extract/dialects/deepspeed_lines.h"
@@ -76,12 +77,16 @@ class DeepspeedReader : public LogReader {
     step.skipped = all_since || (skipped && *skipped == static_cast<double>(*number));
     step.skipped_updates = skipped_since(skipped, *number);
     skipped_ = skipped;
-    set_time_from_gap(step, gap, stamp_resolution(step, gap));
-    from_stamps_ += step.time_source == TimeSource::from_timestamps;
-    step.with_evaluation = evaluated_ && step.time_source == TimeSource::from_timestamps;
-    evaluated_ = false;
+    set_time_from_stamps(step, gap);
     log.add(step);
     has_progress_ = true;
+  }
+
+  void set_time_from_stamps(ExtractedStep& step, const StepGap& gap) {
+    set_time_from_gap(step, gap);
+    const bool has_time = step.time_source == TimeSource::from_timestamps;
+    from_stamps_ += has_time;
+    step.with_evaluation = std::exchange(evaluated_, false) && has_time;
   }
 
   // The counter covers the whole training. A log may begin later, so its first value counts only near the start.
@@ -96,7 +101,7 @@ class DeepspeedReader : public LogReader {
     add_deepspeed_memory(line, log);
     ExtractedStep* step = find_timed_step(line, log);
     if (step == nullptr) return;
-    if (const Figure gb = parse_deepspeed_memory(line.text).allocated_gb) step->memory_allocated_gb = gb;
+    if (const Figure gb = deepspeed_memory_after(line.text, k_deepspeed_allocated)) step->memory_allocated_gb = gb;
     const Figure rate = number_after(line.text, "CurrSamplesPerSec=");
     Figure mean_rate = number_after(line.text, "RunningAvgSamplesPerSec=");
     if (!mean_rate) mean_rate = number_after(line.text, ", SamplesPerSec=");
@@ -131,11 +136,7 @@ class DeepspeedReader : public LogReader {
     }
     if (!number) return nullptr;  // "0/10, SamplesPerSec=": counts micro-steps of an epoch
     ExtractedStep step = LogBuilder::start_step(line, *number);
-    const StepGap gap = meter_.measure(step);
-    set_time_from_gap(step, gap, stamp_resolution(step, gap));
-    from_stamps_ += step.time_source == TimeSource::from_timestamps;
-    step.with_evaluation = evaluated_ && step.time_source == TimeSource::from_timestamps;
-    evaluated_ = false;
+    set_time_from_stamps(step, meter_.measure(step));
     return &log.add(step);
   }
 
@@ -160,11 +161,8 @@ class DeepspeedReader : public LogReader {
 
   // Three decimals are printed.
   void set_pipeline_time(ExtractedStep& step, double printed) const {
-    const double unit = in_milliseconds_ ? 1e-3 : 1.0, half = 0.0005 * unit;
-    step.time_source = TimeSource::printed;
-    step.time_seconds = printed * unit;
-    step.time_low = printed * unit - half;
-    step.time_high = printed * unit + half;
+    const double unit = in_milliseconds_ ? 1e-3 : 1.0;
+    set_printed_time(step, printed * unit, 0.0005 * unit);
     if (step.samples_per_second) step.samples_per_second = *step.samples_per_second / unit;
   }
 
@@ -184,12 +182,9 @@ class DeepspeedReader : public LogReader {
   void read_perplexity(const LogLine& line, LogBuilder& log) {
     const Figure perplexity = number_after(line.text, "ppl: ");
     if (!perplexity || contains(line.text, "|") || line.rank > 0) return;
-    const ExtractedStep* step = log.last();
-    LogEvent event{EventKind::evaluation, line.number, line.rank, step != nullptr ? step->step : -1, {}, {}, {}};
-    event.value = number_after(line.text, "loss: ");
-    if (!event.value && *perplexity > 0) event.value = std::log(*perplexity);
-    event.text = trim(line.text);
-    log.add_event(std::move(event));
+    Figure loss = number_after(line.text, "loss: ");
+    if (!loss && *perplexity > 0) loss = std::log(*perplexity);
+    log.add_evaluation(line, log.last_step(), loss, std::string(trim(line.text)));
     evaluated_ = true;
   }
 
@@ -208,30 +203,25 @@ class DeepspeedReader : public LogReader {
   bool has_progress_ = false, evaluated_ = false, timer_is_apart_ = false, micro_batch_loss_ = false;
 };
 
-std::unique_ptr<LogReader> make_deepspeed_reader() { return std::make_unique<DeepspeedReader>(); }
-
 }  // namespace
 
 Dialect deepspeed_dialect() {
-  Dialect dialect;
-  dialect.id = "deepspeed";
-  dialect.title = "DeepSpeed";
-  dialect.versions = "0.3 (2020) to 0.16";
-  dialect.framework = Framework::deep;
-  dialect.fields = {
-      {"step", "[Rank 0] step=, else global_step="},
-      {"time_seconds",
-       "iter time (s) of the pipeline engine; derived: train_batch_size / CurrSamplesPerSec, or time stamps"},
-      {"loss", "loss: of the pipeline engine; loss = of DeepSpeed-Chat (one micro-batch)"},
-      {"learning_rate", "lr=[, the first group"},
-      {"samples_per_second", "CurrSamplesPerSec"},
-      {"memory_allocated_gb", "MemAllocated (GB of 1024^3 bytes)"},
-      {"skipped", "derived: skipped= grew as fast as step="}};
-  dialect.anchors = deepspeed_line_anchors();
-  dialect.anchors.insert(dialect.anchors.end(),
-                         {"SamplesPerSec=", "] step=", " iter time (s): ", "ppl: ", ", loss = "});
-  dialect.make_reader = make_deepspeed_reader;
-  return dialect;
+  return {.id = "deepspeed",
+          .title = "DeepSpeed",
+          .versions = "0.3 (2020) to 0.16",
+          .framework = Framework::deep,
+          .fields =
+              {{"step", "[Rank 0] step=, else global_step="},
+               {"time_seconds",
+                "iter time (s) of the pipeline engine; derived: train_batch_size / CurrSamplesPerSec, or time stamps"},
+               {"loss", "loss: of the pipeline engine; loss = of DeepSpeed-Chat (one micro-batch)"},
+               {"learning_rate", "lr=[, the first group"},
+               {"samples_per_second", "CurrSamplesPerSec"},
+               {"memory_allocated_gb", "MemAllocated (GB of 1024^3 bytes)"},
+               {"skipped", "derived: skipped= grew as fast as step="}},
+          .anchors =
+              both(deepspeed_line_anchors(), {"SamplesPerSec=", "] step=", " iter time (s): ", "ppl: ", ", loss = "}),
+          .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<DeepspeedReader>(); }};
 }
 
 }  // namespace tprimat::logs

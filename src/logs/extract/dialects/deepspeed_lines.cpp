@@ -3,68 +3,17 @@
 #include <algorithm>
 #include <string>
 
-#include "extract/scan_text.h"
+#include "extract/dialects/log_facts.h"
 
 namespace tprimat::logs {
 namespace {
 
-// A setting by the name that DeepSpeed's configuration or DeepSpeed-Chat's command line gives it.
-struct WholeSetting {
-  std::string_view key;
-  std::optional<int64_t> LoggedFacts::*fact;
-};
-constexpr WholeSetting k_deepspeed_wholes[] = {
-    {"train_batch_size", &LoggedFacts::global_batch_size},
-    {"train_micro_batch_size_per_gpu", &LoggedFacts::micro_batch_size},
-    {"per_device_train_batch_size", &LoggedFacts::micro_batch_size},
-    {"gradient_accumulation_steps", &LoggedFacts::accumulation_steps},
-    {"world_size", &LoggedFacts::data_parallel},
-    {"max_seq_len", &LoggedFacts::sequence_length},
-    {"num_warmup_steps", &LoggedFacts::warmup_steps},
-    {"seed", &LoggedFacts::seed},
-};
-
-struct NumberSetting {
-  std::string_view key;
-  std::optional<double> LoggedFacts::*fact;
-};
-constexpr NumberSetting k_deepspeed_numbers[] = {
-    {"learning_rate", &LoggedFacts::learning_rate},
-    {"weight_decay", &LoggedFacts::weight_decay},
-    {"gradient_clipping", &LoggedFacts::clip_grad_norm},
-};
-
-struct TextSetting {
-  std::string_view key;
-  std::optional<std::string> LoggedFacts::*fact;
-};
-constexpr TextSetting k_texts[] = {
-    {"model_name_or_path", &LoggedFacts::model}, {"actor_model_name_or_path", &LoggedFacts::model},
-    {"optimizer_name", &LoggedFacts::optimizer}, {"lr_scheduler_type", &LoggedFacts::schedule},
-    {"scheduler_name", &LoggedFacts::schedule},
-};
-
-void set_precision(std::string_view key, std::string_view value, LoggedFacts& facts) {
-  if (facts.precision || (value != "True" && value != "true")) return;
-  if (key == "bfloat16_enabled" || key == "bf16") facts.precision = Precision::bf16;
-  if (key == "fp16_enabled" || key == "fp16") facts.precision = Precision::fp16;
-}
-
+// Other facts are taken from the settings after the last line. These are needed before, or are ambiguous.
 void add_setting(std::string_view key, std::string_view value, LogBuilder& log) {
   if (key.empty() || value.empty()) return;
   log.set(std::string(key), std::string(value));
-  LoggedFacts& facts = log.facts();
-  for (const WholeSetting& setting : k_deepspeed_wholes) {
-    const auto whole = key == setting.key && !(facts.*setting.fact) ? parse_whole(value) : std::nullopt;
-    if (whole && *whole >= 0) facts.*setting.fact = whole;
-  }
-  for (const NumberSetting& setting : k_deepspeed_numbers) {
-    const Figure number = key == setting.key && !(facts.*setting.fact) ? parse_number(value) : Figure();
-    if (number.finite()) facts.*setting.fact = *number;
-  }
-  for (const TextSetting& setting : k_texts)
-    if (key == setting.key && !(facts.*setting.fact) && value != "None") facts.*setting.fact = std::string(value);
-  set_precision(key, value, facts);
+  if (key == "train_batch_size") keep_first(log.facts().global_batch_size, count_after(value, ""));
+  if (key == "world_size") keep_first(log.facts().data_parallel, count_after(value, ""));
 }
 
 std::string_view take_word(std::string_view& text) {
@@ -121,26 +70,24 @@ bool read_deepspeed_line(const LogLine& line, LogBuilder& log) {
     if (!contains(text, "config.py")) return false;
     read_configuration(*setting, log);
   } else if (const auto version = text_between(text, "DeepSpeed info: version=", ",")) {
-    if (!log.facts().framework_version) log.facts().framework_version = std::string(*version);
+    keep_first(log.facts().framework_version, std::string(*version));
   } else if (const auto ranks = text_after(text, "dist_world_size=")) {
-    const auto count = parse_whole(*ranks);
-    if (count && *count > 0) log.facts().gpu_count = count;
+    if (const auto count = count_after(*ranks, "")) log.facts().gpu_count = count;
   } else {
     return false;
   }
   return true;
 }
 
-DeepspeedMemory parse_deepspeed_memory(std::string_view text) {
-  const auto convert = [](Figure gib) { return gib.finite() && *gib >= 0 ? Figure(*gib * k_gib / 1e9) : Figure(); };
-  return {convert(number_after(text, " MemAllocated=")), convert(number_after(text, "MaxMemAllocated="))};
+Figure deepspeed_memory_after(std::string_view text, std::string_view key) {
+  const Figure gib = number_after(text, key);
+  return gib.finite() && *gib >= 0 ? Figure(*gib * k_gib / 1e9) : Figure();
 }
 
 void add_deepspeed_memory(const LogLine& line, LogBuilder& log) {
-  const DeepspeedMemory memory = parse_deepspeed_memory(line.text);
   const int32_t rank = line.rank >= 0 ? line.rank : 0;  // rank 0 alone prints it
-  if (memory.allocated_gb) log.add_memory(rank, MemoryKind::allocated, *memory.allocated_gb);
-  if (memory.peak_allocated_gb) log.add_memory(rank, MemoryKind::peak_allocated, *memory.peak_allocated_gb);
+  log.add_memory(rank, MemoryKind::allocated, *deepspeed_memory_after(line.text, k_deepspeed_allocated));
+  log.add_memory(rank, MemoryKind::peak_allocated, *deepspeed_memory_after(line.text, "MaxMemAllocated="));
 }
 
 }  // namespace tprimat::logs

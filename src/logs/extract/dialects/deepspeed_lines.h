@@ -14,11 +14,9 @@ std::vector<std::string_view> deepspeed_line_anchors();
 // True when the line was one of those. Facts that are stated already stay.
 bool read_deepspeed_line(const LogLine& line, LogBuilder& log);
 
-// "MemAllocated=3.96GB, MaxMemAllocated=22.95GB", where a GB is 1024^3 bytes.
-struct DeepspeedMemory {
-  Figure allocated_gb, peak_allocated_gb;  // GB = 1e9 bytes
-};
-DeepspeedMemory parse_deepspeed_memory(std::string_view text);
+// "MemAllocated=3.96GB, MaxMemAllocated=22.95GB", where a GB is 1024^3 bytes. GB = 1e9 bytes.
+inline constexpr std::string_view k_deepspeed_allocated = " MemAllocated=";
+Figure deepspeed_memory_after(std::string_view text, std::string_view key);
 
 // Enters both into the log's memory of the line's rank.
 void add_deepspeed_memory(const LogLine& line, LogBuilder& log);

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "extract/dialect.h"
 #include "extract/dialects/deepspeed_lines.h"
+#include "extract/dialects/log_facts.h"
+#include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -92,50 +93,36 @@ class RlhfReader : public LogReader {
     ExtractedStep* step = log.last();
     const Figure seconds = number_after_any(text, "E2E latency=", "End-to-End => Latency: ");
     if (!awaits_speed_ || step == nullptr || !seconds.finite() || *seconds <= 0) return;
-    constexpr double k_half = 0.005;  // two decimals are printed
     awaits_speed_ = false;
-    step->time_source = TimeSource::printed;
-    step->time_seconds = seconds;
-    step->time_low = *seconds - k_half;
-    step->time_high = *seconds + k_half;
+    set_printed_time(*step, seconds, 0.005);  // two decimals are printed
     step->samples_per_second = number_after_any(text, "CurSamplesPerSec=", "Samples/sec: ");
     step->tflops_per_gpu = number_after(text, "TFLOPs: ");
-    if (const auto batch = text_after(text, "Batch Size: ")) {
-      const auto sequences = parse_whole(*batch);
-      if (sequences && *sequences > 0) step->global_batch_size = static_cast<double>(*sequences);
-    }
-    if (const auto length = text_after(text, "Total Seq. Length: ")) {
-      const auto tokens = parse_whole(*length);
-      if (tokens && *tokens > 0) log.facts().sequence_length = tokens;
-    }
+    if (const auto sequences = count_after(text, "Batch Size: "))
+      step->global_batch_size = static_cast<double>(*sequences);
+    if (const auto tokens = count_after(text, "Total Seq. Length: ")) log.facts().sequence_length = tokens;
   }
 
   EpochCounter epochs_;
   bool awaits_speed_ = false;
 };
 
-std::unique_ptr<LogReader> make_deepspeed_rlhf_reader() { return std::make_unique<RlhfReader>(); }
-
 }  // namespace
 
 Dialect deepspeed_rlhf_dialect() {
-  Dialect dialect;
-  dialect.id = "deepspeed_rlhf";
-  dialect.title = "DeepSpeed-Chat RLHF";
-  dialect.versions = "2023 and later";
-  dialect.framework = Framework::deep;
-  dialect.fields = {{"step", "step, counted on over epochs"},
-                    {"time_seconds", "E2E latency, End-to-End => Latency"},
-                    {"samples_per_second", "CurSamplesPerSec, Samples/sec"},
-                    {"tflops_per_gpu", "TFLOPs of the End-to-End line"},
-                    {"global_batch_size", "Batch Size of the End-to-End line"}};
-  dialect.anchors = deepspeed_line_anchors();
-  dialect.anchors.insert(dialect.anchors.end(),
-                         {"ppo_ep: ", "PPO Epoch: ", "E2E latency=", "End-to-End => Latency: ", "MaxMemAllocated="});
-  dialect.counts_from = 0;
-  dialect.one_optimizer = false;  // actor and critic have one each
-  dialect.make_reader = make_deepspeed_rlhf_reader;
-  return dialect;
+  return {.id = "deepspeed_rlhf",
+          .title = "DeepSpeed-Chat RLHF",
+          .versions = "2023 and later",
+          .framework = Framework::deep,
+          .fields = {{"step", "step, counted on over epochs"},
+                     {"time_seconds", "E2E latency, End-to-End => Latency"},
+                     {"samples_per_second", "CurSamplesPerSec, Samples/sec"},
+                     {"tflops_per_gpu", "TFLOPs of the End-to-End line"},
+                     {"global_batch_size", "Batch Size of the End-to-End line"}},
+          .counts_from = 0,
+          .one_optimizer = false,  // actor and critic have one each
+          .anchors = both(deepspeed_line_anchors(),
+                          {"ppo_ep: ", "PPO Epoch: ", "E2E latency=", "End-to-End => Latency: ", "MaxMemAllocated="}),
+          .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<RlhfReader>(); }};
 }
 
 }  // namespace tprimat::logs

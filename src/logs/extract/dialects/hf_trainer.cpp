@@ -2,15 +2,110 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "extract/dialect.h"
-#include "extract/dialects/hf_settings.h"
+#include "extract/dialects/log_facts.h"
+#include "extract/dialects/progress_bar.h"
 #include "extract/dialects/step_gap.h"
-#include "extract/dialects/training_bar.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
 namespace {
+
+struct WholeLine {
+  std::string_view mark;
+  std::optional<int64_t> LoggedFacts::*fact;
+};
+// Of the block "***** Running training *****".
+constexpr WholeLine k_sums[] = {
+    {"Instantaneous batch size per device = ", &LoggedFacts::micro_batch_size},
+    {"Total train batch size (w. parallel, distributed & accumulation) = ", &LoggedFacts::global_batch_size},
+    {"Gradient Accumulation steps = ", &LoggedFacts::accumulation_steps},
+    {"Total optimization steps = ", &LoggedFacts::max_steps},
+};
+constexpr std::string_view k_trainable = "Number of trainable parameters = ";
+constexpr std::string_view k_running = "***** Running training *****";
+constexpr std::string_view k_arguments = "TrainingArguments(";
+constexpr int k_max_lines = 400;  // of an argument dump
+constexpr int k_max_depth = 100;
+
+bool read_sum(std::string_view text, LogBuilder& log) {
+  for (const WholeLine& sum : k_sums) {
+    const auto rest = text_after(text, sum.mark);
+    if (!rest) continue;
+    if (const auto value = count_after(*rest, "")) log.facts().*sum.fact = value;
+    return true;
+  }
+  if (const auto rest = text_after(text, k_trainable)) log.set("trainable parameters", std::string(trim(*rest)));
+  return false;
+}
+
+std::vector<std::string_view> hf_setting_anchors() {
+  std::vector<std::string_view> anchors = {k_running, k_arguments, k_trainable};
+  for (const WholeLine& sum : k_sums) anchors.push_back(sum.mark);
+  return anchors;
+}
+
+// What the Hugging Face Trainer says before it trains: its arguments, and the sums of "***** Running training *****".
+class HfSettingsReader {
+ public:
+  // Reads the line when it is one of those. True: what the line began goes on, so the next one has to be read as well.
+  bool read_line(const LogLine& line, LogBuilder& log) {
+    if (inside_) return read_arguments(line.text, log);
+    starts_ += contains(line.text, k_running);
+    if (read_sum(line.text, log)) return false;
+    const auto arguments = text_after(line.text, k_arguments);
+    if (!arguments) return false;
+    inside_ = true;
+    depth_ = 0;
+    lines_ = 0;
+    return read_arguments(*arguments, log);
+  }
+
+  bool inside_arguments() const { return inside_; }
+  int64_t starts() const { return starts_; }                               // "***** Running training *****" lines
+  std::optional<int64_t> logging_steps() const { return logging_steps_; }  // as the arguments say
+  bool logs_first_step() const { return logs_first_step_; }
+
+ private:
+  // "output_dir='out', fsdp_config={'min_num_params': 0, 'xla': False}, ...)", on one line or one line each.
+  bool read_arguments(std::string_view text, LogBuilder& log) {
+    size_t begin = 0;
+    for (size_t at = 0; at < text.size() && inside_; ++at) {
+      const char c = text[at];
+      if ((c == '(' || c == '[' || c == '{') && depth_ < k_max_depth) ++depth_;
+      if (depth_ == 0 && (c == ',' || c == ')')) {
+        add_argument(trim(text.substr(begin, at - begin)), log);
+        begin = at + 1;
+        inside_ = c != ')';
+      } else if ((c == ')' || c == ']' || c == '}') && depth_ > 0) {
+        --depth_;
+      }
+    }
+    if (++lines_ > k_max_lines) inside_ = false;
+    return inside_;
+  }
+
+  void add_argument(std::string_view item, LogBuilder& log) {
+    const size_t equal = item.find('=');
+    if (equal == std::string_view::npos || equal == 0) return;
+    const std::string_view name = trim(item.substr(0, equal)), value = trim(item.substr(equal + 1));
+    log.set(std::string(name), std::string(value));
+    // Other facts are taken from the settings after the last line.
+    if (name == "max_steps") keep_first(log.facts().max_steps, count_after(value, ""));
+    if (name == "logging_first_step") logs_first_step_ = value == "True";
+    if (name == "logging_steps")
+      if (const auto steps = count_after(value, "")) logging_steps_ = steps;
+  }
+
+  bool inside_ = false;
+  int depth_ = 0;
+  int lines_ = 0;
+  int64_t starts_ = 0;
+  std::optional<int64_t> logging_steps_;
+  bool logs_first_step_ = false;
+};
 
 // The number behind 'key': in a Python dict; newer versions of Transformers quote it: {'loss': '0.3063', ...}.
 Figure dict_number(std::string_view dict, std::string_view key) {
@@ -33,11 +128,7 @@ std::optional<std::string_view> dict_with(std::string_view text, std::string_vie
 
 constexpr std::string_view k_loss = "'loss':", k_runtime = "'train_runtime':", k_evaluation = "'eval_";
 
-struct DictField {
-  std::string_view key;
-  Figure ExtractedStep::*member;
-};
-constexpr DictField k_log_fields[] = {
+constexpr NamedFigure k_log_fields[] = {
     {k_loss, &ExtractedStep::loss},
     {"'grad_norm':", &ExtractedStep::grad_norm},
     {"'learning_rate':", &ExtractedStep::learning_rate},
@@ -129,8 +220,8 @@ class HfTrainerReader : public LogReader {
   void read_loss(const LogLine& line, std::string_view dict, LogBuilder& log) {
     LossRecord record;
     record.step = LogBuilder::start_step(line, 0);
-    for (const DictField& field : k_log_fields) {
-      if (const Figure number = dict_number(dict, field.key)) record.step.*field.member = number;
+    for (const NamedFigure& field : k_log_fields) {
+      if (const Figure number = dict_number(dict, field.name)) record.step.*field.member = number;
     }
     if (!record.step.loss) return;
     record.epoch = dict_number(dict, "'epoch':");
@@ -159,7 +250,7 @@ class HfTrainerReader : public LogReader {
     const bool known_gap = reading || settings_.logging_steps();
     if (known_gap) step.mean_of = mean_of_gap({step.step - last_step_, {}});
     if (reading) set_time(*reading, step);
-    if (const StepGap gap = meter_.measure(step); known_gap) set_time_from_gap(step, gap, stamp_resolution(step, gap));
+    if (const StepGap gap = meter_.measure(step); known_gap) set_time_from_gap(step, gap);
     if (log.facts().global_batch_size) step.global_batch_size = static_cast<double>(*log.facts().global_batch_size);
     const bool has_time = step.time_source != TimeSource::none;
     step.with_evaluation = evaluated_ && has_time;
@@ -211,14 +302,10 @@ class HfTrainerReader : public LogReader {
 
   void read_evaluation(const LogLine& line, std::string_view dict, LogBuilder& log) {
     number_waiting(false, log);
-    const ExtractedStep* step = log.last();
-    LogEvent event{EventKind::evaluation, line.number, line.rank, step != nullptr ? step->step : -1, {}, {}, {}};
-    event.seconds = dict_number(dict, "'eval_runtime':");
-    event.value = dict_number(dict, "'eval_loss':");
-    event.text = std::string(dict);
-    if (event.text == last_evaluation_) return;
-    last_evaluation_ = event.text;
-    log.add_event(std::move(event));
+    if (dict == last_evaluation_) return;
+    last_evaluation_ = std::string(dict);
+    log.add_evaluation(line, log.last_step(), dict_number(dict, "'eval_loss':"), last_evaluation_,
+                       dict_number(dict, "'eval_runtime':"));
     evaluated_ = true;
   }
 
@@ -233,28 +320,23 @@ class HfTrainerReader : public LogReader {
   bool evaluated_ = false, timed_ = false;
 };
 
-std::unique_ptr<LogReader> make_hf_trainer_reader() { return std::make_unique<HfTrainerReader>(); }
-
 }  // namespace
 
 Dialect hf_trainer_dialect() {
-  Dialect dialect;
-  dialect.id = "hf_trainer";
-  dialect.title = "Hugging Face Trainer";
-  dialect.versions = "Transformers 4.7 to 5";
-  dialect.framework = Framework::tran;
-  dialect.fields = {
-      {"step", "derived: count of the progress bar beside the record, else its place times logging_steps"},
-      {"time_seconds", "derived: clock or pace of the progress bar between two records"},
-      {"loss", "'loss', a mean since the record before"},
-      {"learning_rate", "'learning_rate'"},
-      {"grad_norm", "'grad_norm'"},
-      {"tokens_seen", "'num_input_tokens_seen', 'num_tokens'"},
-      {"tokens_per_second_per_gpu", "'tokens_per_second_per_gpu'"}};
-  dialect.anchors = hf_setting_anchors();
-  dialect.anchors.insert(dialect.anchors.end(), {k_loss, k_runtime, k_evaluation, "it/s]", "s/it]"});
-  dialect.make_reader = make_hf_trainer_reader;
-  return dialect;
+  return {
+      .id = "hf_trainer",
+      .title = "Hugging Face Trainer",
+      .versions = "Transformers 4.7 to 5",
+      .framework = Framework::tran,
+      .fields = {{"step", "derived: count of the progress bar beside the record, else its place times logging_steps"},
+                 {"time_seconds", "derived: clock or pace of the progress bar between two records"},
+                 {"loss", "'loss', a mean since the record before"},
+                 {"learning_rate", "'learning_rate'"},
+                 {"grad_norm", "'grad_norm'"},
+                 {"tokens_seen", "'num_input_tokens_seen', 'num_tokens'"},
+                 {"tokens_per_second_per_gpu", "'tokens_per_second_per_gpu'"}},
+      .anchors = both(hf_setting_anchors(), {k_loss, k_runtime, k_evaluation, "it/s]", "s/it]"}),
+      .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<HfTrainerReader>(); }};
 }
 
 }  // namespace tprimat::logs

@@ -4,6 +4,7 @@
 
 #include "extract/dialect.h"
 #include "extract/dialects/log_facts.h"
+#include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -71,8 +72,7 @@ class LitgptReader : public LogReader {
     record.loss = iteration.loss;
     record.reports = static_cast<int32_t>(std::min<int64_t>(left_over_, std::numeric_limits<int32_t>::max()));
     if (whole_) {
-      record.time_source = TimeSource::printed;
-      record.time_seconds = seconds_;
+      set_printed_time(record, seconds_);
     } else {
       ++unknown_;
     }
@@ -85,16 +85,15 @@ class LitgptReader : public LogReader {
   void add_evaluation(const LogLine& line, LogBuilder& log) {
     if (!contains(line.text, "iter ") || !contains(line.text, "val time")) return;
     const Figure milliseconds = number_after(line.text, "val time: ");
-    log.add_event({EventKind::evaluation, line.number, line.rank, log.last() != nullptr ? log.last()->step : -1,
-                   milliseconds ? Figure(*milliseconds / 1e3) : Figure(), number_after(line.text, "val loss "),
-                   std::string(line.text)});
+    log.add_evaluation(line, log.last_step(), number_after(line.text, "val loss "), std::string(line.text),
+                       milliseconds ? Figure(*milliseconds / 1e3) : Figure());
   }
 
   void read_totals(const LogLine& line, LogBuilder& log) {
     const std::string_view text = line.text;
-    if (const auto memory = text_after(text, "Memory used: ")) {  // max_memory_allocated / 1e9
+    if (contains(text, "Memory used: ")) {  // max_memory_allocated / 1e9
       ++marks_;
-      if (const Figure gb = parse_bytes_gb(*memory)) log.add_memory(line.rank, MemoryKind::peak_allocated, *gb);
+      log.add_memory(line.rank, MemoryKind::peak_allocated, *gb_after(text, "Memory used: "));
     } else if (const auto time = text_after(text, "Training time: ")) {
       ++marks_;
       log.set_total("Training time", std::string(trim(*time)));

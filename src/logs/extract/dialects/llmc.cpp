@@ -2,23 +2,13 @@
 
 #include "extract/dialect.h"
 #include "extract/dialects/log_facts.h"
+#include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
 namespace {
 
 constexpr std::string_view k_table_edge = "+-----------------------+-";
-
-// "3.0e-04                   |"
-std::optional<int64_t> whole_value(std::string_view value) {
-  const auto number = parse_whole(value);
-  return number && *number >= 0 ? number : std::nullopt;
-}
-
-std::optional<double> real_value(std::string_view value) {
-  const Figure number = parse_number(value);
-  return number.finite() ? std::optional<double>(*number) : std::nullopt;
-}
 
 class LlmcReader : public LogReader {
  public:
@@ -64,6 +54,7 @@ class LlmcReader : public LogReader {
     return true;
   }
 
+  // Other facts are taken from the settings after the last line.
   void keep_setting(std::string_view key, std::string_view value, LoggedFacts& facts) {
     if (key == "device") {
       keep_first(facts.gpu_name, std::string(value));
@@ -71,23 +62,17 @@ class LlmcReader : public LogReader {
     }
     if (key == "peak TFlops") keep_peak(value, facts);
     if (key == "precision") keep_first(facts.precision, precision_named(value));
-    if (key == "micro batch size B") keep_first(facts.micro_batch_size, whole_value(value));
-    if (key == "sequence length T") keep_first(facts.sequence_length, whole_value(value));
+    if (key == "sequence length T") keep_first(facts.sequence_length, count_after(value, ""));
     if (key == "total batch size") keep_batch(value);
-    if (key == "num_parameters") keep_first(facts.parameters, whole_value(value));
-    if (key == "num_processes") keep_first(facts.gpu_count, whole_value(value));
-    if (key == "learning rate (LR)") keep_first(facts.learning_rate, real_value(value));
-    if (key == "weight decay") keep_first(facts.weight_decay, real_value(value));
-    if (key == "LR scheduler") keep_first(facts.schedule, std::string(value));
-    if (key == "warmup iterations") keep_first(facts.warmup_steps, whole_value(value));
-    if (key == "train_num_batches") keep_first(facts.max_steps, whole_value(value));
-    if (key == "train data pattern") keep_first(facts.dataset, std::string(value));
+    if (key == "num_parameters") keep_first(facts.parameters, count_after(value, ""));
+    if (key == "num_processes") keep_first(facts.gpu_count, count_after(value, ""));
+    if (key == "train_num_batches") keep_first(facts.max_steps, count_after(value, ""));
     if (tokens_per_step_ && facts.sequence_length && *facts.sequence_length > 0)
       keep_first(facts.global_batch_size, static_cast<int64_t>(*tokens_per_step_) / *facts.sequence_length);
   }
 
   void keep_batch(std::string_view value) {
-    if (const auto tokens = real_value(value); tokens && *tokens >= 1 && *tokens < 1e15) tokens_per_step_ = *tokens;
+    if (const Figure tokens = parse_number(value); *tokens >= 1 && *tokens < 1e15) tokens_per_step_ = *tokens;
   }
 
   static void keep_peak(std::string_view value, LoggedFacts& facts) {
@@ -111,10 +96,7 @@ class LlmcReader : public LogReader {
     record.learning_rate = number_after(text, "| lr ");
     record.tokens_per_second = number_before(text, " tok/s");
     record.mfu = read_mfu(text);
-    if (milliseconds.finite() && *milliseconds > 0) {
-      record.time_source = TimeSource::printed;
-      record.time_seconds = *milliseconds / 1e3;
-    }
+    set_printed_time(record, *milliseconds / 1e3);
     add_sizes(record, log);
     log.add(record);
   }
@@ -144,24 +126,15 @@ class LlmcReader : public LogReader {
     const bool loss = line.text.substr(0, 9) == "val loss ";
     if (!loss && line.text.substr(0, 11) != "HellaSwag: ") return false;
     ++marks_;
-    log.add_event({EventKind::evaluation,
-                   line.number,
-                   line.rank,
-                   log.last() != nullptr ? log.last()->step : -1,
-                   {},
-                   loss ? number_after(line.text, "val loss ") : Figure(),
-                   std::string(line.text)});
+    log.add_evaluation(line, log.last_step(), number_after(line.text, "val loss "), std::string(line.text));
     return true;
   }
 
   void read_totals(const LogLine& line, LogBuilder& log) {
     if (const auto used = text_after(line.text, "device memory usage:")) {
       ++marks_;
-      const Figure gb = parse_bytes_gb(*used);
-      if (gb) log.add_memory(line.rank, MemoryKind::device_used, *gb);
-      const auto total = text_after(*used, "/ ");
-      const Figure total_gb = total ? parse_bytes_gb(*total) : Figure();
-      if (total_gb.finite()) keep_first(log.facts().gpu_memory_gb, *total_gb);
+      log.add_memory(line.rank, MemoryKind::device_used, *parse_bytes_gb(*used));
+      if (const Figure total = gb_after(*used, "/ "); total.finite()) keep_first(log.facts().gpu_memory_gb, *total);
     } else if (const auto mean = text_after(line.text, "total average iteration time:")) {
       ++marks_;
       log.set_total("total average iteration time", std::string(trim(*mean)));
@@ -171,6 +144,50 @@ class LlmcReader : public LogReader {
   std::optional<double> tokens_per_step_;
   bool in_table_ = false, skip_next_ = false, smoothed_ = false, unknown_peak_ = false;
   int64_t marks_ = 0;
+};
+
+class LlmcMainReader : public LogReader {
+ public:
+  // "s:99 trl:7.1450 lr:0.000086 norm:1.05", "s:250 tel:6.3097", "s:250 eval:0.2912"
+  bool read_line(const LogLine& line, LogBuilder& log) override {
+    std::string_view text = line.text;
+    if (text.substr(0, 2) != "s:") return false;
+    text.remove_prefix(2);
+    const auto step = parse_whole(text.substr(0, text.find(' ')));
+    if (!step || *step < 0) return false;
+    if (const Figure loss = number_after(text, " trl:")) {
+      add_step(line, *step, log, loss);
+    } else if (const Figure test_loss = number_after(text, " tel:")) {
+      add_evaluation(line, *step, log, test_loss);
+    } else if (number_after(text, " eval:")) {
+      add_evaluation(line, *step, log, {});
+    }
+    return false;
+  }
+
+  void finish(LogBuilder& log) override {
+    if (log.log().records + evaluations_ == 0) return;
+    log.note("main.log of llm.c counts steps from 0 and holds no times");
+    if (log.log().records == 0) log.note("the log holds evaluations only, no training step");
+  }
+
+  double confidence(const ExtractedLog& log) const override { return log.records + evaluations_ > 0 ? 0.92 : 0; }
+
+ private:
+  static void add_step(const LogLine& line, int64_t step, LogBuilder& log, Figure loss) {
+    ExtractedStep record = LogBuilder::start_step(line, step);
+    record.loss = loss;
+    record.learning_rate = number_after(line.text, " lr:");
+    record.grad_norm = number_after(line.text, " norm:");
+    log.add(record);
+  }
+
+  void add_evaluation(const LogLine& line, int64_t step, LogBuilder& log, Figure loss) {
+    ++evaluations_;
+    log.add_evaluation(line, step, loss, std::string(line.text));
+  }
+
+  int64_t evaluations_ = 0;
 };
 
 }  // namespace
@@ -191,6 +208,19 @@ Dialect llmc_dialect() {
           .anchors = {" tok/s", "val loss ", "HellaSwag: ", "skipping update due to",
                       "device memory usage:", "total average iteration time:", k_table_edge},
           .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<LlmcReader>(); }};
+}
+
+Dialect llmc_main_dialect() {
+  return {.id = "llmc_main",
+          .title = "llm.c, main.log",
+          .versions = "2024 to 2025, C and Python trainer",
+          .fields = {{"step", "s:, from 0"},
+                     {"loss", "trl:"},
+                     {"learning_rate", "lr: (absent in the Python trainer's)"},
+                     {"grad_norm", "norm: (absent in the Python trainer's)"}},
+          .counts_from = 0,
+          .anchors = {" trl:", " tel:", " eval:"},
+          .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<LlmcMainReader>(); }};
 }
 
 }  // namespace tprimat::logs

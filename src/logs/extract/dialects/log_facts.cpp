@@ -1,14 +1,14 @@
 #include "extract/dialects/log_facts.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
+
+#include "result/setting_words.h"
 
 namespace tprimat::logs {
 
 std::optional<int64_t> count_after(std::string_view text, std::string_view key) {
-  const auto rest = text_after(text, key);
-  const auto count = rest ? parse_whole(*rest) : std::nullopt;
+  const auto count = whole_after(text, key);
   return count && *count >= 1 ? count : std::nullopt;
 }
 
@@ -31,20 +31,32 @@ std::optional<Platform> platform_of_gpu(std::string_view name) {
 }
 
 std::optional<Precision> precision_named(std::string_view name) {
-  std::string lower(trim(name));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string lower = without_capitals(std::string(trim(name)));
   std::string_view word = lower;
-  if (word.substr(0, 6) == "torch.") word.remove_prefix(6);
+  take_literal(word, "torch.");
   return parse_enum<Precision>(word);
 }
 
+namespace {
+
+// The only whole number that the ratio of two rounded rates may be; nothing where there are several.
 std::optional<int64_t> whole_ratio(const RoundedNumber& all, const RoundedNumber& each) {
   if (!(each.low > 0) || !(all.low > 0)) return std::nullopt;
   const double low = all.low / each.high, high = all.high / each.low;
   const double whole = std::ceil(low);
   if (!(whole >= 1) || whole > high || whole + 1 <= high || whole > 1e7) return std::nullopt;
   return static_cast<int64_t>(whole);
+}
+
+}  // namespace
+
+bool set_token_rates(ExtractedStep& step, const std::optional<RoundedNumber>& all,
+                     const std::optional<RoundedNumber>& each, LoggedFacts& facts) {
+  if (all) step.tokens_per_second = all->value;
+  if (each) step.tokens_per_second_per_gpu = each->value;
+  if (!all || !each || facts.gpu_count) return false;
+  facts.gpu_count = whole_ratio(*all, *each);
+  return facts.gpu_count.has_value();
 }
 
 }  // namespace tprimat::logs

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "extract/extracted_log.h"
 #include "extract/scan_text.h"
 #include "spec/names.h"
 
@@ -32,7 +33,8 @@ std::optional<Platform> platform_of_gpu(std::string_view name);
 // "bf16", "BF16", "bfloat16", "torch.bfloat16"
 std::optional<Precision> precision_named(std::string_view name);
 
-// How many devices there are when both rates are rounded: the only whole number that fits, if there is only one.
-std::optional<int64_t> whole_ratio(const RoundedNumber& all, const RoundedNumber& each);
+// The rates of all devices and of each. True: the device count follows from them, which was not known before.
+bool set_token_rates(ExtractedStep& step, const std::optional<RoundedNumber>& all,
+                     const std::optional<RoundedNumber>& each, LoggedFacts& facts);
 
 }  // namespace tprimat::logs

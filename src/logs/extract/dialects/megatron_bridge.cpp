@@ -1,7 +1,8 @@
 #include <string>
 
 #include "extract/dialect.h"
-#include "extract/megatron_record.h"
+#include "extract/dialects/megatron_record.h"
+#include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -21,13 +22,7 @@ std::optional<SpeedLine> parse_speed_line(std::string_view text) {
 }
 
 void set_speed(const SpeedLine& speed, ExtractedStep& step) {
-  constexpr double k_half = 0.005;  // two decimals are printed
-  if (!step.time_seconds) {
-    step.time_seconds = speed.seconds;
-    step.time_low = *speed.seconds - k_half;
-    step.time_high = *speed.seconds + k_half;
-    step.time_source = TimeSource::printed;
-  }
+  if (!step.time_seconds) set_printed_time(step, speed.seconds, 0.005);  // two decimals are printed
   if (!step.tflops_per_gpu) step.tflops_per_gpu = speed.tflops_per_gpu;
 }
 
@@ -91,24 +86,21 @@ class BridgeReader : public LogReader {
   bool numbered_ = false;  // iteration records were seen
 };
 
-std::unique_ptr<LogReader> make_megatron_bridge_reader() { return std::make_unique<BridgeReader>(); }
-
 }  // namespace
 
 Dialect megatron_bridge_dialect() {
-  Dialect dialect;
-  dialect.id = "megatron_bridge";
-  dialect.title = "Megatron-Bridge";
-  dialect.versions = "2025 to 26.06";
-  dialect.framework = Framework::nemo;
-  dialect.fields = {{"step", "iteration; where no record gives it, \"Step Time\" lines are counted from 1"},
-                    {"time_seconds", "elapsed time per iteration (ms), else Step Time"},
-                    {"tflops_per_gpu", "throughput per GPU (TFLOP/s/GPU), else \"GPU utilization\" (a rate)"}};
+  Dialect dialect{.id = "megatron_bridge",
+                  .title = "Megatron-Bridge",
+                  .versions = "2025 to 26.06",
+                  .framework = Framework::nemo,
+                  .fields = {{"step", "iteration; where no record gives it, \"Step Time\" lines are counted from 1"},
+                             {"time_seconds", "elapsed time per iteration (ms), else Step Time"},
+                             {"tflops_per_gpu", "throughput per GPU (TFLOP/s/GPU), else \"GPU utilization\" (a rate)"}},
+                  .anchors = {"Step Time : ", "iteration "},
+                  .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<BridgeReader>(); }};
   for (const FieldNote& field : megatron_fields())
     if (field.name != "step" && field.name != "time_seconds" && field.name != "tflops_per_gpu")
       dialect.fields.push_back(field);
-  dialect.anchors = {"Step Time : ", "iteration "};
-  dialect.make_reader = make_megatron_bridge_reader;
   return dialect;
 }
 

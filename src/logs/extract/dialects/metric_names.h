@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "extract/extracted_log.h"
 
@@ -10,9 +11,9 @@
 namespace tprimat::logs {
 
 struct StepMetric {
-  std::string_view name;  // lower case
   Figure ExtractedStep::*member;
-  double factor = 1.0;  // to our unit
+  double factor;                        // to our unit
+  std::vector<std::string_view> names;  // lower case
 };
 
 const StepMetric* find_step_metric(std::string_view name);  // null for a name that we do not know

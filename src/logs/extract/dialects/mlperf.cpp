@@ -1,16 +1,116 @@
 #include <fmt/format.h>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "extract/dialect.h"
 #include "extract/dialects/log_facts.h"
-#include "extract/dialects/mlperf_line.h"
 #include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
+#include "text/characters.h"
+#include "text/json.h"
 
 namespace tprimat::logs {
 namespace {
+
+// One ":::MLLOG {json}" of MLPerf.
+struct MlperfLine {
+  std::string key;
+  Json value, metadata;
+  Figure seconds;  // time_ms, since 1970
+};
+
+constexpr std::string_view k_mark = ":::MLLOG";
+constexpr size_t k_longest = 1 << 20;  // bytes of one line's JSON
+
+std::optional<Json> parse_object(std::string_view text) {
+  const size_t open = text.find('{'), close = text.rfind('}');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+  text = text.substr(open, close - open + 1);
+  if (text.size() > k_longest) return std::nullopt;
+  try {
+    Json json = parse_json(replace_bare_words(text, [](std::string_view) { return std::string("null"); }), "MLLOG");
+    return json.is_object() ? std::optional<Json>(std::move(json)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// The digits that end right before `end`.
+std::optional<int64_t> count_before(std::string_view text, size_t end) {
+  size_t start = end;
+  while (start > 0 && is_digit(text[start - 1]) && end - start < 6) --start;
+  const auto count = parse_whole(text.substr(start, end - start));
+  return count && *count >= 1 ? count : std::nullopt;
+}
+
+// Where the name of the device starts.
+size_t find_device(std::string_view name) {
+  for (const std::string_view mark : {"GB200", "GB300", "GH200", "A100", "H100", "H200", "B200", "B300", "L40", "V100",
+                                      "MI250", "MI300", "MI325", "MI350", "MI355"})
+    if (const size_t at = name.find(mark); at != std::string_view::npos) return at;
+  return std::string_view::npos;
+}
+
+// A number, null as NaN; absent for anything else.
+Figure json_figure(const Json& value) {
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  return value.is_number() ? Figure(value.get<double>()) : Figure();
+}
+
+Figure json_figure(const Json& object, const char* key) {
+  const Json* found = object.find(key);
+  return found == nullptr ? Figure() : json_figure(*found);
+}
+
+// Cuts the first one off `text`, from its mark to the next mark or the end. Nothing, with `text` empty, when there is
+// none; with `text` cut, when its JSON is broken.
+std::optional<MlperfLine> take_mlperf_line(std::string_view& text) {
+  if (!skip_past(text, k_mark)) {
+    text = {};
+    return std::nullopt;
+  }
+  const std::string_view one = text.substr(0, text.find(k_mark));
+  text.remove_prefix(one.size());
+  const auto json = parse_object(one);
+  const Json* key = json ? json->find("key") : nullptr;
+  if (key == nullptr || !key->is_string()) return std::nullopt;
+  MlperfLine line;
+  line.key = key->text();
+  line.value = json->value("value", Json());
+  line.metadata = json->value("metadata", Json());
+  if (const Figure ms = json_figure(*json, "time_ms"); ms.finite()) line.seconds = *ms / 1e3;
+  return line;
+}
+
+// What the name of a submission's platform says: "1xXE9685Lx8B200-SXM-180GB", "64xNVIDIA DGX H100", "tinybox_8xMI300X".
+struct MlperfPlatform {
+  std::optional<int64_t> gpu_count;
+  std::optional<std::string> gpu_name;
+  std::optional<Platform> platform;
+};
+
+MlperfPlatform parse_mlperf_platform(std::string_view name) {
+  MlperfPlatform result;
+  const size_t device = find_device(name);
+  if (device == std::string_view::npos) return result;
+  const std::string_view gpu = name.substr(device, name.substr(device).find_first_of(" _,"));
+  result.gpu_name = std::string(gpu);
+  result.platform = platform_of_gpu(gpu);
+  // "<systems>x<system>x<devices>" or "<system>_<devices>x": a number at the very start counts systems, not devices.
+  size_t end = device;
+  if (end > 0 && name[end - 1] == 'x') --end;
+  const auto devices = count_before(name, end);
+  if (!devices || (end <= 6 && name.find_first_not_of("0123456789") >= end)) return result;
+  size_t digits = 0;
+  while (digits < name.size() && is_digit(name[digits])) ++digits;
+  const bool counts_systems = digits > 0 && digits < name.size() && name[digits] == 'x';
+  const auto systems = counts_systems ? count_before(name, digits) : std::optional<int64_t>(1);
+  if (systems) result.gpu_count = *systems * *devices;
+  return result;
+}
 
 // What the "step" beside a figure counts: MLPerf's rules leave it to the submitter.
 enum class CountedAs { undecided, steps, samples, tokens, records };
@@ -93,23 +193,10 @@ class MlperfReader : public LogReader {
   void keep_setting(const std::string& key, const Json& value, LogBuilder& log) {
     const std::string text = print_json_bare(value);
     log.set(key, text);
+    // Other facts are taken from the settings after the last line.
     LoggedFacts& facts = log.facts();
-    const auto whole = parse_whole(text);
-    const Figure real = parse_number(text);
-    const auto keep_real = [&](std::optional<double>& fact) {
-      if (real.finite()) keep_first(fact, *real);
-    };
-    if (key == "global_batch_size" && whole && *whole >= 1) keep_first(facts.global_batch_size, whole);
-    if (key == "max_sequence_length" && whole && *whole >= 1) keep_first(facts.sequence_length, whole);
-    if (key == "gradient_accumulation_steps" && whole && *whole >= 1) keep_first(facts.accumulation_steps, whole);
-    if (key == "seed" && whole) keep_first(facts.seed, whole);
-    if (key == "opt_learning_rate_warmup_steps" && whole) keep_first(facts.warmup_steps, whole);
-    if (key == "opt_base_learning_rate") keep_real(facts.learning_rate);
-    if (key == "opt_end_learning_rate") keep_real(facts.min_learning_rate);
-    if (key == "opt_weight_decay" || key == "opt_adamw_weight_decay") keep_real(facts.weight_decay);
-    if (key == "opt_gradient_clip_norm") keep_real(facts.clip_grad_norm);
-    if (key == "opt_name") keep_first(facts.optimizer, text);
-    if (key == "opt_learning_rate_decay_schedule") keep_first(facts.schedule, text);
+    if (key == "global_batch_size") keep_first(facts.global_batch_size, count_after(text, ""));
+    if (key == "max_sequence_length") keep_first(facts.sequence_length, count_after(text, ""));
     if (key == "submission_benchmark") keep_first(facts.model, text);
     if (key == "submission_platform") keep_platform(text, facts);
   }
@@ -137,10 +224,7 @@ class MlperfReader : public LogReader {
     if (log.facts().global_batch_size) record.global_batch_size = static_cast<double>(*log.facts().global_batch_size);
     if (record.global_batch_size && log.facts().sequence_length)
       record.tokens = *record.global_batch_size * static_cast<double>(*log.facts().sequence_length);
-    if (seconds.finite() && *seconds > 0) {
-      record.time_source = TimeSource::printed;
-      record.time_seconds = seconds;
-    }
+    set_printed_time(record, seconds);
     if (loss)
       add_step(record, log);
     else
@@ -221,8 +305,7 @@ class MlperfReader : public LogReader {
   }
 
   void add_evaluation(const LogLine& line, const MlperfLine& entry, LogBuilder& log) {
-    LogEvent event{EventKind::evaluation, line.number, line.rank, log.last() != nullptr ? log.last()->step : -1, {}, {},
-                   "eval_accuracy"};
+    LogEvent event{EventKind::evaluation, line.number, line.rank, log.last_step(), {}, {}, "eval_accuracy"};
     const Figure reached = json_figure(entry.value);
     if (is_loss(log.facts().model.value_or(""))) event.value = reached;
     if (evaluation_start_ && entry.seconds) event.seconds = *entry.seconds - *evaluation_start_;

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include "extract/dialect.h"
@@ -44,13 +43,7 @@ class ModdedNanogptReader : public LogReader {
     keep_first(log.facts().max_steps, count_after(text, "/"));
     if (contains(text, "val_")) {  // val_loss:, val_bpb:
       ++evaluations_;
-      log.add_event({EventKind::evaluation,
-                     line.number,
-                     line.rank,
-                     *step,
-                     {},
-                     number_after(text, "val_loss:"),
-                     std::string(line.text)});
+      log.add_evaluation(line, *step, number_after(text, "val_loss:"), std::string(line.text));
       move_clock(line.rank, *step, *clock);
       return;
     }
@@ -75,10 +68,7 @@ class ModdedNanogptReader : public LogReader {
   }
 
   void set_time(ExtractedStep& record, double milliseconds) {
-    const Figure stamp = record.unix_time;
-    record.unix_time = milliseconds / 1e3;
-    const StepGap gap = gaps_.measure(record);
-    record.unix_time = stamp;
+    const StepGap gap = gaps_.measure(record, milliseconds / 1e3);
     if (gap.steps > 0 && milliseconds < last_clock_) ++resets_;
     last_clock_ = milliseconds;
     constexpr double k_rounding = 1e-3;  // both readings are rounded to whole milliseconds
@@ -88,14 +78,9 @@ class ModdedNanogptReader : public LogReader {
 
   // "peak memory consumption: 31563 MiB"; later "peak memory allocated: 31563 MiB reserved: 33014 MiB".
   static void add_peak_memory(const LogLine& line, LogBuilder& log) {
-    const auto gb = [&](std::string_view key) {
-      const auto rest = text_after(line.text, key);
-      return rest ? parse_bytes_gb(*rest) : Figure();
-    };
-    const Figure consumption = gb("peak memory consumption:");
-    const Figure allocated = consumption ? consumption : gb("peak memory allocated:"), reserved = gb("reserved:");
-    if (allocated) log.add_memory(line.rank, MemoryKind::peak_allocated, *allocated);
-    if (reserved) log.add_memory(line.rank, MemoryKind::peak_reserved, *reserved);
+    for (const std::string_view key : {"peak memory consumption:", "peak memory allocated:"})
+      log.add_memory(line.rank, MemoryKind::peak_allocated, *gb_after(line.text, key));
+    log.add_memory(line.rank, MemoryKind::peak_reserved, *gb_after(line.text, "reserved:"));
   }
 
   // A row of nvidia-smi: "|   0  NVIDIA H100 80GB HBM3          On  | ...". It lists the machine, not the run.

@@ -79,12 +79,8 @@ class NanotronReader : public LogReader {
 
   static void add_rates(ExtractedStep& record, std::string_view text, LogBuilder& log) {
     const auto all = rounded_after(text, "tokens_per_sec:"), each = rounded_after(text, "tokens_per_sec_per_gpu:");
-    if (all) record.tokens_per_second = all->value;
-    if (each) record.tokens_per_second_per_gpu = each->value;
-    if (all && each && !log.facts().gpu_count) {
-      log.facts().gpu_count = whole_ratio(*all, *each);
-      if (log.facts().gpu_count) log.note("the device count follows from tokens_per_sec / tokens_per_sec_per_gpu");
-    }
+    if (set_token_rates(record, all, each, log.facts()))
+      log.note("the device count follows from tokens_per_sec / tokens_per_sec_per_gpu");
   }
 
   // In bytes.

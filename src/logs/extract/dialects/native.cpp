@@ -2,6 +2,7 @@
 
 #include "extract/dialect.h"
 #include "extract/dialects/log_facts.h"
+#include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -35,11 +36,7 @@ class NativeReader : public LogReader {
     if (!step || *step < 0) return;
     keep_first(log.facts().max_steps, count_after(text, "/"));
     ExtractedStep record = LogBuilder::start_step(line, *step);
-    const Figure milliseconds = number_after(text, "elapsed time per iteration (ms):");
-    if (milliseconds.finite() && *milliseconds > 0) {
-      record.time_source = TimeSource::printed;
-      record.time_seconds = *milliseconds / 1e3;
-    }
+    set_printed_time(record, *number_after(text, "elapsed time per iteration (ms):") / 1e3);
     record.samples_seen = number_after(text, "consumed samples:");
     record.tokens_per_second = number_after(text, "tokens per second:");
     record.learning_rate = number_after(text, "learning rate:");
@@ -71,8 +68,7 @@ class NativeReader : public LogReader {
     if (const auto precision = text_between(text, "precision ", " |"))
       keep_first(facts.precision, precision_named(*precision));
     if (const auto threads = text_between(text, "threads ", " |")) log.set("threads", std::string(trim(*threads)));
-    if (const auto bytes = text_after(text, "allocated "))
-      if (const Figure gb = parse_bytes_gb(*bytes)) log.add_memory(line.rank, MemoryKind::allocated, *gb);
+    log.add_memory(line.rank, MemoryKind::allocated, *gb_after(text, "allocated "));
   }
 
   int64_t summaries_ = 0;

@@ -15,11 +15,7 @@ constexpr int k_nemo1_digits = 3;
 
 bool is_rounded(std::string_view figure) { return contains(figure, "e"); }
 
-struct BarField {
-  std::string_view key;
-  Figure ExtractedStep::*member;
-};
-constexpr BarField k_bar_fields[] = {
+constexpr NamedFigure k_bar_fields[] = {
     {"reduced_train_loss", &ExtractedStep::loss},
     {"loss", &ExtractedStep::loss},  // Lightning's own, smoothed; taken only without the one above
     {"train_loss", &ExtractedStep::loss},
@@ -114,8 +110,8 @@ class Nemo1Reader : public LogReader {
     if (!number) return;
     ExtractedStep step = LogBuilder::start_step(line, *number);
     bool has_figures = false;
-    for (const BarField& field : k_bar_fields) {
-      const auto value = postfix_value(bar.postfix, field.key);
+    for (const NamedFigure& field : k_bar_fields) {
+      const auto value = postfix_value(bar.postfix, field.name);
       if (!value || step.*field.member) continue;
       step.*field.member = parse_number(*value);
       has_figures |= (step.*field.member).known();
@@ -161,11 +157,7 @@ class Nemo1Reader : public LogReader {
     const auto loss = postfix_value(postfix_, "val_loss");
     if (!loss || *loss == validation_loss_) return;
     validation_loss_ = std::string(*loss);
-    const ExtractedStep* step = log.last();
-    LogEvent event{EventKind::evaluation, line.number, line.rank, step != nullptr ? step->step : -1, {}, {}, {}};
-    event.value = parse_number(validation_loss_);
-    event.text = "val_loss=" + validation_loss_;
-    log.add_event(std::move(event));
+    log.add_evaluation(line, log.last_step(), parse_number(validation_loss_), "val_loss=" + validation_loss_);
   }
 
   StepCounter counter_;
@@ -174,27 +166,23 @@ class Nemo1Reader : public LogReader {
   bool nemo_keys_ = false, without_timing_ = false;
 };
 
-std::unique_ptr<LogReader> make_nemo1_reader() { return std::make_unique<Nemo1Reader>(); }
-
 }  // namespace
 
 Dialect nemo1_dialect() {
-  Dialect dialect;
-  dialect.id = "nemo1";
-  dialect.title = "NeMo 1 progress bar";
-  dialect.versions = "23.07 to 24.07";
-  dialect.framework = Framework::nemo;
-  dialect.fields = {{"step", "global_step, from 0; without it the count of the bar"},
-                    {"time_seconds", "train_step_timing in s, 3 significant digits; derived: clock or pace of the bar"},
-                    {"loss", "reduced_train_loss, else loss"},
-                    {"learning_rate", "lr"},
-                    {"grad_norm", "grad_norm"},
-                    {"samples_seen", "consumed_samples, 3 significant digits where written as 2.56e+5"}};
-  dialect.anchors = nemo_line_anchors();
-  dialect.anchors.insert(dialect.anchors.end(), {"reduced_train_loss=", "global_step=", "v_num="});
-  dialect.counts_from = 0;
-  dialect.make_reader = make_nemo1_reader;
-  return dialect;
+  return {
+      .id = "nemo1",
+      .title = "NeMo 1 progress bar",
+      .versions = "23.07 to 24.07",
+      .framework = Framework::nemo,
+      .fields = {{"step", "global_step, from 0; without it the count of the bar"},
+                 {"time_seconds", "train_step_timing in s, 3 significant digits; derived: clock or pace of the bar"},
+                 {"loss", "reduced_train_loss, else loss"},
+                 {"learning_rate", "lr"},
+                 {"grad_norm", "grad_norm"},
+                 {"samples_seen", "consumed_samples, 3 significant digits where written as 2.56e+5"}},
+      .counts_from = 0,
+      .anchors = both(nemo_line_anchors(), {"reduced_train_loss=", "global_step=", "v_num="}),
+      .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<Nemo1Reader>(); }};
 }
 
 }  // namespace tprimat::logs

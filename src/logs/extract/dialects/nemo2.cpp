@@ -1,5 +1,4 @@
 #include <limits>
-#include <string>
 
 #include "extract/dialect.h"
 #include "extract/dialects/nemo_lines.h"
@@ -11,11 +10,7 @@ namespace {
 constexpr int k_nemo2_digits = 4;  // NeMo's ProgressPrinter writes "{val:.4}"
 
 // One "key: value" of "Training epoch 0, iteration 5/19 | lr: 8.996e-07 | global_step: 5 | ...".
-struct StepField {
-  std::string_view key;
-  Figure ExtractedStep::*member;
-};
-constexpr StepField k_step_fields[] = {
+constexpr NamedFigure k_step_fields[] = {
     {"lr", &ExtractedStep::learning_rate},
     {"reduced_train_loss", &ExtractedStep::loss},
     {"grad_norm", &ExtractedStep::grad_norm},
@@ -34,8 +29,8 @@ struct TrainingLine {
 void read_field(std::string_view key, std::string_view value, TrainingLine& record) {
   const Figure number = parse_number(value);
   if (!number) return;
-  for (const StepField& field : k_step_fields)
-    if (key == field.key) record.step.*field.member = number;
+  for (const NamedFigure& field : k_step_fields)
+    if (key == field.name) record.step.*field.member = number;
   if (key == "global_step") record.global_step = number;
   if (key == "train_step_timing in s") record.seconds = number;
   if (key == "val_loss") record.validation_loss = number;
@@ -91,7 +86,7 @@ class Nemo2Reader : public LogReader {
     if (!number) return;
     ExtractedStep& step = record.step;
     step.step = *number;
-    if (record.seconds.finite() && *record.seconds > 0) set_rounded_time(step, *record.seconds, k_nemo2_digits);
+    set_rounded_time(step, record.seconds, k_nemo2_digits);
     add_validation(record.validation_loss, log);
     set_interval(step, log);
     log.add(step);
@@ -135,8 +130,7 @@ class Nemo2Reader : public LogReader {
 
   void add_validation(Figure loss, LogBuilder& log) {
     if (validation_line_ == 0) return;
-    LogEvent event{EventKind::evaluation, validation_line_, -1, previous_step_, {}, loss, "validation"};
-    log.add_event(std::move(event));
+    log.add_event({EventKind::evaluation, validation_line_, -1, previous_step_, {}, loss, "validation"});
     validation_line_ = 0;
   }
 
@@ -146,30 +140,25 @@ class Nemo2Reader : public LogReader {
   bool averaged_ = false, without_global_step_ = false;
 };
 
-std::unique_ptr<LogReader> make_nemo2_reader() { return std::make_unique<Nemo2Reader>(); }
-
 }  // namespace
 
 Dialect nemo2_dialect() {
-  Dialect dialect;
-  dialect.id = "nemo2";
-  dialect.title = "NeMo 2";
-  dialect.versions = "24.09 to 25.04";
-  dialect.framework = Framework::nemo;
-  dialect.fields = {{"step", "global_step, from 0; without it epoch and iteration"},
-                    {"time_seconds", "train_step_timing in s, 4 significant digits"},
-                    {"loss", "reduced_train_loss"},
-                    {"learning_rate", "lr"},
-                    {"grad_norm", "grad_norm"},
-                    {"global_batch_size", "global_batch_size"},
-                    {"samples_seen", "consumed_samples; absent where it is a mean over the log interval"},
-                    {"tflops_per_gpu", "TFLOPS_per_GPU"},
-                    {"mean_of", "derived: steps since the line before"}};
-  dialect.anchors = nemo_line_anchors();
-  dialect.anchors.insert(dialect.anchors.end(), {"Training epoch ", "Validation: iteration "});
-  dialect.counts_from = 0;
-  dialect.make_reader = make_nemo2_reader;
-  return dialect;
+  return {.id = "nemo2",
+          .title = "NeMo 2",
+          .versions = "24.09 to 25.04",
+          .framework = Framework::nemo,
+          .fields = {{"step", "global_step, from 0; without it epoch and iteration"},
+                     {"time_seconds", "train_step_timing in s, 4 significant digits"},
+                     {"loss", "reduced_train_loss"},
+                     {"learning_rate", "lr"},
+                     {"grad_norm", "grad_norm"},
+                     {"global_batch_size", "global_batch_size"},
+                     {"samples_seen", "consumed_samples; absent where it is a mean over the log interval"},
+                     {"tflops_per_gpu", "TFLOPS_per_GPU"},
+                     {"mean_of", "derived: steps since the line before"}},
+          .counts_from = 0,
+          .anchors = both(nemo_line_anchors(), {"Training epoch ", "Validation: iteration "}),
+          .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<Nemo2Reader>(); }};
 }
 
 }  // namespace tprimat::logs

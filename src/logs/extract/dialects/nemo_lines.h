@@ -12,11 +12,11 @@ namespace tprimat::logs {
 // Anchors of the lines that read_nemo_line knows.
 std::vector<std::string_view> nemo_line_anchors();
 
-// True when the line was one of those.
-bool read_nemo_line(const LogLine& line, LogBuilder& log);
+// Layout, steps and warm-up. The devices and the optimizer's configuration are read by the common readers.
+void read_nemo_line(const LogLine& line, LogBuilder& log);
 
 // Sets the printed time of a step that was rounded to so many significant digits, trailing zeros cut.
-void set_rounded_time(ExtractedStep& step, double seconds, int significant_digits);
+void set_rounded_time(ExtractedStep& step, Figure seconds, int significant_digits);
 
 // Half a unit of the n-th significant digit: 0.05 for 49.5 and three digits.
 double half_of_digit(double value, int significant_digits);

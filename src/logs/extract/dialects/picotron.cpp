@@ -1,8 +1,6 @@
-#include <string>
 
 #include "extract/dialect.h"
 #include "extract/dialects/log_facts.h"
-#include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -49,8 +47,6 @@ class PicotronReader : public LogReader {
     const auto tokens = rounded_after_key(text, "Global batch size:"), rate = rounded_after_key(text, "Tokens/s:"),
                each = rounded_after_key(text, "Tokens/s/GPU:"), seen = rounded_after_key(text, "Tokens:");
     if (tokens) record.tokens = tokens->value;
-    if (rate) record.tokens_per_second = rate->value;
-    if (each) record.tokens_per_second_per_gpu = each->value;
     if (seen) record.tokens_seen = seen->value;
     if (tokens && rate && rate->low > 0 && tokens->low > 0) {
       record.time_source = TimeSource::from_rate;
@@ -58,10 +54,8 @@ class PicotronReader : public LogReader {
       record.time_low = tokens->low / rate->high;
       record.time_high = tokens->high / rate->low;
     }
-    if (rate && each && !log.facts().gpu_count) {
-      log.facts().gpu_count = whole_ratio(*rate, *each);
-      if (log.facts().gpu_count) log.note("the device count follows from Tokens/s / (Tokens/s/GPU)");
-    }
+    if (set_token_rates(record, rate, each, log.facts()))
+      log.note("the device count follows from Tokens/s / (Tokens/s/GPU)");
   }
 };
 

@@ -2,7 +2,9 @@
 #include <string>
 
 #include "extract/dialect.h"
+#include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
+#include "extract/to_result.h"
 #include "result/result_file.h"
 
 namespace tprimat::logs {
@@ -15,41 +17,13 @@ bool is_result(std::string_view head) {
          contains(head, "\"raw_step_times\"");
 }
 
-void fill_run_facts(const RunResult& result, LoggedFacts& facts) {
+void fill_facts(const RunResult& result, LoggedFacts& facts) {
+  for_each_shared_fact(facts, result, [](auto& fact, const auto& field) { fact = field; });
   facts.platform = result.platform;
-  facts.framework = result.framework;
-  facts.framework_version = result.framework_version;
-  facts.precision = result.precision;
-  facts.dataset = result.dataset;
   if (!result.model_info.name.empty()) facts.model = result.model_info.name;
   facts.parameters = result.model_info.num_parameters;
   if (!result.gpu_info.device_name.empty()) facts.gpu_name = result.gpu_info.device_name;
-  facts.gpu_count = result.gpu_info.device_count;
   facts.gpu_memory_gb = result.gpu_info.total_memory_gb;
-  facts.pytorch_version = result.gpu_info.pytorch_version;
-  facts.stack_version = result.gpu_info.software_version;
-}
-
-void fill_training_facts(const RunResult& result, LoggedFacts& facts) {
-  const TrainingConfig& training = result.training_config;
-  facts.max_steps = training.max_steps;
-  facts.global_batch_size = training.global_batch_size;
-  facts.micro_batch_size = training.micro_batch_size;
-  facts.sequence_length = training.sequence_length;
-  facts.learning_rate = training.learning_rate;
-  facts.min_learning_rate = training.min_learning_rate;
-  facts.weight_decay = training.weight_decay;
-  facts.clip_grad_norm = training.clip_grad_norm;
-  facts.warmup_steps = training.warmup_steps;
-  facts.seed = training.seed;
-  facts.optimizer = training.optimizer;
-  facts.schedule = training.schedule;
-  const ParallelismConfig& layout = result.parallelism_config;
-  facts.tensor_parallel = layout.tensor_model_parallel_size;
-  facts.pipeline_parallel = layout.pipeline_model_parallel_size;
-  facts.data_parallel = layout.data_parallel_size;
-  facts.context_parallel = layout.context_parallel_size;
-  facts.accumulation_steps = layout.gradient_accumulation_steps;
 }
 
 void add_memory(const MemoryMetrics& memory, LogBuilder& log) {
@@ -75,10 +49,7 @@ void add_steps(const RunResult& result, LogBuilder& log) {
     LogLine line;
     line.number = 1;
     ExtractedStep record = LogBuilder::start_step(line, static_cast<int64_t>(i) + 1);
-    if (const Figure seconds = item(result.step_times, i); seconds.finite() && *seconds > 0) {
-      record.time_source = TimeSource::printed;
-      record.time_seconds = seconds;
-    }
+    set_printed_time(record, item(result.step_times, i));
     record.loss = item(result.loss_values, i);
     record.learning_rate = finite_item(result.learning_rates, i);
     record.grad_norm = finite_item(result.grad_norms, i);
@@ -89,8 +60,7 @@ void add_steps(const RunResult& result, LogBuilder& log) {
 
 void read_result(std::string_view whole, LogBuilder& log) {
   const RunResult result = run_result_from_json(parse_json(whole, "result"), "");
-  fill_run_facts(result, log.facts());
-  fill_training_facts(result, log.facts());
+  fill_facts(result, log.facts());
   add_memory(result.memory_metrics, log);
   add_steps(result, log);
   for (const std::string& warning : result.warnings) log.note(warning);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "extract/dialect.h"
+#include "extract/dialects/step_gap.h"
 
 namespace tprimat::logs {
 namespace {
@@ -20,10 +21,7 @@ class StepFileReader : public LogReader {
     const auto parsed = parse_step_record(std::string(line.text.substr(start)));
     if (!parsed || parsed->step < 0 || parsed->step > k_last_step) return false;
     ExtractedStep record = LogBuilder::start_step(line, parsed->step);
-    if (parsed->time_seconds > 0) {  // false for a null, which is read as NaN
-      record.time_source = TimeSource::printed;
-      record.time_seconds = parsed->time_seconds;
-    }
+    set_printed_time(record, parsed->time_seconds);  // a null is read as NaN
     record.loss = figure(parsed->loss);
     record.learning_rate = figure(parsed->learning_rate);
     record.grad_norm = figure(parsed->grad_norm);

@@ -6,19 +6,26 @@
 
 namespace tprimat::logs {
 
-StepGap GapMeter::measure(const ExtractedStep& record) {
+StepGap GapMeter::measure(const ExtractedStep& record, Figure clock) {
   Last& last = ranks_[record.rank];
   if (record.step == last.step) return last.gap;
   StepGap gap;
   if (last.step >= 0 && record.step > last.step) {
     gap.steps = record.step - last.step;
-    if (last.unix_time && record.unix_time) gap.seconds = *record.unix_time - *last.unix_time;
+    if (last.clock && clock) gap.seconds = *clock - *last.clock;
   }
-  last = {record.step, record.unix_time, gap};
+  last = {record.step, clock, gap};
   return gap;
 }
 
-void GapMeter::start_at(int32_t rank, int64_t step, Figure unix_time) { ranks_[rank] = {step, unix_time, {}}; }
+void GapMeter::start_at(int32_t rank, int64_t step, Figure clock) { ranks_[rank] = {step, clock, {}}; }
+
+void set_printed_time(ExtractedStep& record, Figure seconds, double half) {
+  if (!seconds.finite() || *seconds <= 0) return;
+  record.time_source = TimeSource::printed;
+  record.time_seconds = seconds;
+  if (half > 0) record.time_low = *seconds - half, record.time_high = *seconds + half;
+}
 
 int32_t mean_of_gap(const StepGap& gap) {
   return static_cast<int32_t>(std::clamp<int64_t>(gap.steps, 1, std::numeric_limits<int32_t>::max()));
@@ -34,9 +41,9 @@ void set_time_from_gap(ExtractedStep& record, const StepGap& gap, double resolut
   record.time_high = (*gap.seconds + resolution) / steps;
 }
 
-double stamp_resolution(const ExtractedStep& record, const StepGap& gap) {
+void set_time_from_gap(ExtractedStep& record, const StepGap& gap) {
   const auto whole = [](Figure seconds) { return seconds && std::floor(*seconds) == *seconds; };
-  return whole(record.unix_time) && whole(gap.seconds) ? 1.0 : 1e-3;
+  set_time_from_gap(record, gap, whole(record.unix_time) && whole(gap.seconds) ? 1.0 : 1e-3);
 }
 
 void set_time_from_rate(ExtractedStep& record, double work, double rate, double half) {

@@ -16,27 +16,30 @@ struct StepGap {
 // Follows the records of each rank. A record told twice has the gap of the first telling.
 class GapMeter {
  public:
-  StepGap measure(const ExtractedStep& record);
-  void start_at(int32_t rank, int64_t step, Figure unix_time);  // the clock began here, without a record
+  StepGap measure(const ExtractedStep& record) { return measure(record, record.unix_time); }
+  StepGap measure(const ExtractedStep& record, Figure clock);  // s, by another clock than that of the line
+  void start_at(int32_t rank, int64_t step, Figure clock);     // the clock began here, without a record
 
  private:
   struct Last {
     int64_t step = -1;
-    Figure unix_time;
+    Figure clock;
     StepGap gap;
   };
   std::unordered_map<int32_t, Last> ranks_;
 };
 
+// A time that is printed, rounded to `half` a digit more or less. Nothing where it is none.
+void set_printed_time(ExtractedStep& record, Figure seconds, double half = 0);
+
 // Steps that a record is the mean of: the gap, or 1.
 int32_t mean_of_gap(const StepGap& gap);
 
 // Gives a record without a time the mean of the steps in the gap. `resolution`: seconds that the difference of two
-// stamps may be off by. Nothing where no time passed or it ran backwards.
+// stamps may be off by; without it 1 s when both show whole seconds, else 1 ms. Nothing where no time passed or it ran
+// backwards.
 void set_time_from_gap(ExtractedStep& record, const StepGap& gap, double resolution);
-
-// What a stamp may be off by: 1 s when both show whole seconds, else 1 ms.
-double stamp_resolution(const ExtractedStep& record, const StepGap& gap);
+void set_time_from_gap(ExtractedStep& record, const StepGap& gap);
 
 // work / rate, where `rate` was rounded to `half` more or less.
 void set_time_from_rate(ExtractedStep& record, double work, double rate, double half);

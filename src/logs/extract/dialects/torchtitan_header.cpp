@@ -1,7 +1,8 @@
+#include "extract/dialects/torchtitan_header.h"
+
 #include <string>
 
 #include "extract/dialects/log_facts.h"
-#include "extract/dialects/torchtitan_reader.h"
 #include "extract/scan_text.h"
 
 namespace tprimat::logs {
@@ -124,17 +125,6 @@ void read_fp8(std::string_view rest, LogBuilder& log) {
   if (contains(rest, "training active")) log.facts().precision = Precision::fp8;
 }
 
-template <class T>
-void keep_setting(std::optional<T>& fact, std::string_view value) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (value != "None" && !value.empty()) keep_first(fact, std::string(value));
-  } else if constexpr (std::is_same_v<T, double>) {
-    if (const Figure number = parse_number(value); number.finite()) keep_first(fact, *number);
-  } else {
-    if (const auto number = parse_whole(value); number && *number >= 0) keep_first(fact, *number);
-  }
-}
-
 // "training.seq_len........................... 2048", as Primus dumps the configuration.
 void read_argument(std::string_view rest, LogBuilder& log) {
   const size_t blank = rest.find(' ');
@@ -144,17 +134,8 @@ void read_argument(std::string_view rest, LogBuilder& log) {
   if (!contains(key, ".")) return;  // those of other back ends have no section
   const std::string_view value = trim(rest.substr(blank));
   log.set(std::string(key), std::string(value));
-  LoggedFacts& facts = log.facts();
-  if (key == "training.seq_len") keep_setting(facts.sequence_length, value);
-  if (key == "training.local_batch_size") keep_setting(facts.micro_batch_size, value);
-  if (key == "training.steps") keep_setting(facts.max_steps, value);
-  if (key == "training.max_norm") keep_setting(facts.clip_grad_norm, value);
-  if (key == "training.seed") keep_setting(facts.seed, value);
-  if (key == "training.dataset") keep_setting(facts.dataset, value);
-  if (key == "training.mixed_precision_param") keep_first(facts.precision, precision_named(value));
-  if (key == "optimizer.lr") keep_setting(facts.learning_rate, value);
-  if (key == "optimizer.name") keep_setting(facts.optimizer, value);
-  if (key == "optimizer.weight_decay") keep_setting(facts.weight_decay, value);
+  // Other facts are taken from the settings after the last line.
+  if (key == "training.seq_len") keep_first(log.facts().sequence_length, count_after(value, ""));
 }
 
 struct HeaderLine {

@@ -16,33 +16,6 @@ bool is_trainer_state(std::string_view head) {
   return start != std::string_view::npos && head[start] == '{' && contains(head, "\"log_history\"");
 }
 
-// Python writes NaN and Infinity as bare words, which JSON does not have: they become texts.
-std::string quote_bare_words(std::string_view text) {
-  constexpr std::string_view k_words[] = {"NaN", "-Infinity", "Infinity"};
-  std::string out;
-  out.reserve(text.size());
-  bool in_string = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (in_string && c == '\\' && at + 1 < text.size()) {
-      out += c;
-      out += text[++at];
-      continue;
-    }
-    if (c == '"') in_string = !in_string;
-    const auto word = std::find_if(std::begin(k_words), std::end(k_words), [&](std::string_view each) {
-      return !in_string && c == each.front() && text.substr(at, each.size()) == each;
-    });
-    if (word == std::end(k_words)) {
-      out += c;
-    } else {
-      out.append("\"").append(*word).append("\"");
-      at += word->size() - 1;
-    }
-  }
-  return out;
-}
-
 Figure figure_of(const Json& record, std::string_view key) {
   const Json* found = record.find(key);
   if (found == nullptr) return {};
@@ -109,11 +82,9 @@ class HistoryReader {
   }
 
   void add_evaluation(const Json& record, const LogLine& line, int64_t step) {
-    LogEvent event{EventKind::evaluation, line.number, -1, step, {}, {}, {}};
-    event.seconds = figure_of(record, "eval_runtime");
-    event.value = figure_of(record, "eval_loss");
-    event.text = event.value ? fmt::format("eval_loss {}", *event.value) : "evaluation";
-    log_.add_event(std::move(event));
+    const Figure loss = figure_of(record, "eval_loss");
+    log_.add_evaluation(line, step, loss, loss ? fmt::format("eval_loss {}", *loss) : "evaluation",
+                        figure_of(record, "eval_runtime"));
   }
 
   void note_sum(const Json& record, int64_t steps) {
@@ -132,7 +103,8 @@ class HistoryReader {
 };
 
 void read_trainer_state(std::string_view whole, LogBuilder& log) {
-  const Json state = parse_json(quote_bare_words(whole), "");
+  const auto quote = [](std::string_view word) { return fmt::format("\"{}\"", word); };
+  const Json state = parse_json(replace_bare_words(whole, quote), "");
   const Json* history = state.find("log_history");
   if (history == nullptr || !history->is_array())
     throw Error(Problem{"is no trainer state: it has no list \"log_history\"", "", ""});
@@ -151,20 +123,18 @@ void read_trainer_state(std::string_view whole, LogBuilder& log) {
 }  // namespace
 
 Dialect trainer_state_dialect() {
-  Dialect dialect;
-  dialect.id = "trainer_state";
-  dialect.title = "Hugging Face trainer_state.json";
-  dialect.versions = "Transformers 4 and 5";
-  dialect.framework = Framework::tran;
-  dialect.fields = {{"step", "step"},
-                    {"loss", "loss, a mean since the record before"},
-                    {"learning_rate", "learning_rate"},
-                    {"grad_norm", "grad_norm"},
-                    {"tokens_seen", "num_input_tokens_seen, num_tokens"},
-                    {"mean_of", "derived: steps since the record before"}};
-  dialect.is_document = is_trainer_state;
-  dialect.read_document = read_trainer_state;
-  return dialect;
+  return {.id = "trainer_state",
+          .title = "Hugging Face trainer_state.json",
+          .versions = "Transformers 4 and 5",
+          .framework = Framework::tran,
+          .fields = {{"step", "step"},
+                     {"loss", "loss, a mean since the record before"},
+                     {"learning_rate", "learning_rate"},
+                     {"grad_norm", "grad_norm"},
+                     {"tokens_seen", "num_input_tokens_seen, num_tokens"},
+                     {"mean_of", "derived: steps since the record before"}},
+          .is_document = is_trainer_state,
+          .read_document = read_trainer_state};
 }
 
 }  // namespace tprimat::logs

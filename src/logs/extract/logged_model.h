@@ -5,6 +5,8 @@
 #include <string>
 
 #include "extract/extracted_log.h"
+#include "extract/stated_facts.h"
+#include "result/run_result.h"
 #include "spec/model_spec.h"
 
 namespace tprimat::logs {
@@ -28,5 +30,10 @@ std::optional<ModelSpec> find_named_model(const LoggedFacts& facts);
 // The model's shape as the log's own configuration dump describes it (Megatron's arguments, a Hugging Face config), or
 // by its name from the model catalogue. Nothing where a size is not stated: a shape is never guessed.
 std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::string>& settings, const LoggedFacts& facts);
+
+// Fills in the model of a log: name, shape, parameters and trainable parameters. Its devices and layout are there.
+// `known` is the name given by the user, or empty. Throws Error where sizes in the log contradict it. Where they
+// contradict a name in the log itself, the result gets no shape and a warning.
+void settle_model(RunResult& result, const StatedFacts& stated, const std::string& known);
 
 }  // namespace tprimat::logs

@@ -1,6 +1,4 @@
-#include "extract/megatron_record.h"
-
-#include <fmt/format.h>
+#include "extract/dialects/megatron_record.h"
 
 #include <algorithm>
 
