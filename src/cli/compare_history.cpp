@@ -9,7 +9,7 @@
 #include "command_line/number_range.h"
 #include "command_line/session.h"
 #include "command_line/terminal.h"
-#include "history/history_report.h"
+#include "history/history.h"
 #include "report/report.h"
 
 namespace tprimat::cli {

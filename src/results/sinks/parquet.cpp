@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "process/captured.h"
-#include "sinks/kinds.h"
-#include "sinks/tables.h"
+#include "sinks/csv.h"
+#include "sinks/sinks.h"
 
 namespace tprimat::results {
 
