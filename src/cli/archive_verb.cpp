@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "archive/facts.h"
 #include "archive/seal.h"
 #include "archive/signature.h"
 #include "archive/verify.h"

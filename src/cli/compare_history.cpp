@@ -9,7 +9,7 @@
 #include "command_line/session.h"
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
-#include "history/history_report.h"
+#include "history/history.h"
 #include "report/report.h"
 
 namespace tprimat::cli {

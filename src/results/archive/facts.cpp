@@ -1,11 +1,11 @@
-#include "archive/facts.h"
+#include "archive/verify.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
 
-#include "archive/manifest.h"
+#include "archive/archive_format.h"
 #include "result/run_result.h"
 #include "result/step_record.h"
 #include "spec/config_hash.h"
@@ -158,9 +158,8 @@ std::string render_facts(const std::vector<Fact>& facts) {
     while (end < facts.size() && facts[end].document == facts[begin].document) ++end;
     std::vector<std::string> kinds;
     for (size_t i = begin; i < end; ++i)
-      if (std::find(kinds.begin(), kinds.end(), facts[i].witnesses) == kinds.end()) kinds.push_back(facts[i].witnesses);
-    std::stable_sort(kinds.begin(), kinds.end(),
-                     [](const std::string& a, const std::string& b) { return !a.empty() && b.empty(); });
+      if (std::ranges::find(kinds, facts[i].witnesses) == kinds.end()) kinds.push_back(facts[i].witnesses);
+    std::ranges::stable_sort(kinds, [](const std::string& a, const std::string& b) { return !a.empty() && b.empty(); });
     text += facts[begin].document + "\n";
     for (const std::string& kind : kinds) {
       std::string line = kind.empty() ? "  one witness only:" : fmt::format("  checked against {}:", kind);

@@ -149,8 +149,7 @@ void check_step(const ResultCheck& check, const OwnStep& step) {
 }
 
 bool has_warning(const RunResult& run, std::string_view part) {
-  return std::any_of(run.warnings.begin(), run.warnings.end(),
-                     [&](const std::string& each) { return logs::contains(each, part); });
+  return std::ranges::any_of(run.warnings, [&](const std::string& each) { return logs::contains(each, part); });
 }
 
 // A trainer that went back to a checkpoint makes steps again; the last ones count, as in the records.

@@ -54,7 +54,7 @@ bool is_number(std::string_view text) { return text.find_first_not_of("012345678
 
 bool is_plain_word(std::string_view value) {
   constexpr std::array k_words = {"true", "false", "null", "none", "None", "True", "False", "yes", "no"};
-  return is_number(value) || std::find(k_words.begin(), k_words.end(), value) != k_words.end();
+  return is_number(value) || std::ranges::find(k_words, value) != k_words.end();
 }
 
 // Trainers print names of special tokens (eos_token=...), so behind *TOKEN only what looks random is a secret.
@@ -142,7 +142,7 @@ void find_aws_secret(std::string_view text, size_t key, Spans& spans) {
 }
 
 Spans without_overlaps(Spans spans) {
-  std::sort(spans.begin(), spans.end(), [](const TextSpan& a, const TextSpan& b) {
+  std::ranges::sort(spans, [](const TextSpan& a, const TextSpan& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.size > b.size;
   });
   Spans apart;
@@ -175,7 +175,7 @@ bool stands_alone(std::string_view text, size_t begin, size_t size) {
 // Names that many machines share tell nobody who worked there, and stand in logs as ordinary words.
 bool is_telling(const std::string& user) {
   constexpr std::array k_common = {"root", "user", "admin", "ubuntu", "debian", "nobody", "test"};
-  return user.size() >= 3 && std::find(k_common.begin(), k_common.end(), user) == k_common.end();
+  return user.size() >= 3 && std::ranges::find(k_common, user) == k_common.end();
 }
 
 struct TokenShape {
@@ -208,8 +208,7 @@ Redactor::Redactor(const RedactionOptions& options) {
   for (const std::string& host : options.hosts)
     if (!host.empty()) words_.push_back({host, fmt::format("host-{}", ++number), "host", true});
   // The longest first: a host's full name holds its short one, and the home folder the user's name.
-  std::stable_sort(words_.begin(), words_.end(),
-                   [](const Word& a, const Word& b) { return a.from.size() > b.from.size(); });
+  std::ranges::stable_sort(words_, [](const Word& a, const Word& b) { return a.from.size() > b.from.size(); });
 }
 
 // Replaces what `find` gives for each place of `mark` in the text; a part without length stays.

@@ -10,7 +10,6 @@
 #include <memory>
 #include <set>
 
-#include "archive/sha256.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "text/format.h"
@@ -24,7 +23,7 @@ namespace fs = std::filesystem;
 bool is_text(const fs::path& path) {
   constexpr std::array k_extensions = {".json", ".jsonl", ".log", ".yaml", ".yml",  ".md",  ".txt",  ".csv",
                                        ".tsv",  ".sh",    ".py",  ".svg",  ".html", ".xml", ".prom", ".out"};
-  return std::find(k_extensions.begin(), k_extensions.end(), path.extension()) != k_extensions.end();
+  return std::ranges::find(k_extensions, path.extension()) != k_extensions.end();
 }
 
 bool is_picture(const fs::path& path) { return path.extension() == ".png"; }
@@ -71,7 +70,7 @@ class Gatherer {
   }
 
   std::vector<Item> items() {
-    std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) { return a.name < b.name; });
+    std::ranges::sort(items_, [](const Item& a, const Item& b) { return a.name < b.name; });
     return std::move(items_);
   }
   std::vector<LeftOut> left_out;

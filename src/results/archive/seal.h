@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "archive/limits.h"
-#include "archive/manifest.h"
+#include "archive/archive_format.h"
 #include "archive/redactor.h"
 
 namespace tprimat::results {

@@ -10,7 +10,6 @@
 #include <memory>
 #include <set>
 
-#include "archive/manifest.h"
 #include "archive/tar_stream.h"
 #include "text/format.h"
 

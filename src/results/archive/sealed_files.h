@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "archive/limits.h"
+#include "archive/archive_format.h"
 
 namespace tprimat::results {
 

@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <sstream>
 
-#include "archive/manifest.h"
+#include "archive/archive_format.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "process/process.h"
@@ -89,7 +87,7 @@ bool is_pattern(const std::string& principal) { return principal.find_first_of("
 // The first name of "alice,bob" in a file of allowed signers stands for all of them; a pattern where there is no name.
 std::string first_principal(const std::string& output) {
   std::string list = output;
-  std::replace(list.begin(), list.end(), '\n', ',');
+  std::ranges::replace(list, '\n', ',');
   std::istringstream names(list);
   std::string pattern;
   for (std::string name; std::getline(names, name, ',');) {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "archive/verification.h"
+#include "archive/verify.h"
 #include "process/process.h"
 
 namespace tprimat::results {

@@ -97,7 +97,7 @@ void check_threads(const ResultCheck& check, const TrainSpec& spec) {
 
 bool holds_a_stand_in(const Json& value) {
   if (value.is_string()) return holds_stand_in(value.text());
-  return value.is_structured() && std::any_of(value.begin(), value.end(), holds_a_stand_in);
+  return value.is_structured() && std::ranges::any_of(value, holds_a_stand_in);
 }
 
 void check_hash(const StatedResult& result, const RequestFiles& files, const Json& spec, Verification& found) {

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "archive/redactor.h"
 #include "base/error.h"
 #include "extract/attempts.h"
 #include "extract/common/setting_names.h"

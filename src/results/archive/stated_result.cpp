@@ -1,4 +1,4 @@
-#include "archive/stated_result.h"
+#include "archive/witnesses.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,7 @@ std::string show_number(const Json& value) { return value.is_number() ? print_js
 bool is_interval(const std::string& key) { return key == "ci95_low" || key == "ci95_high"; }
 
 bool holds_numbers(const Json& list) {
-  return std::any_of(list.begin(), list.end(),
-                     [](const Json& each) { return each.is_number() || each.is_structured(); });
+  return std::ranges::any_of(list, [](const Json& each) { return each.is_number() || each.is_structured(); });
 }
 
 void check_number(const ResultCheck& check, const std::string& where, const Json& stated, const Json& derived) {
@@ -53,8 +52,7 @@ void ResultCheck::compare(const std::string& what, const std::string& stated, co
 }
 
 const AuditEntry* find_audited(const RunResult& run, std::string_view key) {
-  const auto found = std::find_if(run.config_audit.begin(), run.config_audit.end(),
-                                  [&](const AuditEntry& each) { return each.key == key; });
+  const auto found = std::ranges::find_if(run.config_audit, [&](const AuditEntry& each) { return each.key == key; });
   return found == run.config_audit.end() ? nullptr : &*found;
 }
 

@@ -68,9 +68,8 @@ void check_left_out(const ResultCheck& check, const RecordsByStep& records, size
   const int64_t asked = std::clamp<int64_t>(stated.training_config.max_steps.value_or(k_max), 0, k_max);
   std::set<int64_t> numbers;
   for (size_t i = 0; i < entries; ++i) numbers.insert(step_number(stated, i));
-  const auto left_out = std::count_if(records.begin(), records.end(), [&](const auto& record) {
-    return record.first <= 2 * asked + 1000 && !numbers.contains(record.first);
-  });
+  const auto left_out = std::ranges::count_if(
+      records, [&](const auto& record) { return record.first <= 2 * asked + 1000 && !numbers.contains(record.first); });
   if (left_out > 0) check.refute("steps", fmt::format("{}", entries), fmt::format("{} more", left_out));
 }
 
@@ -89,9 +88,8 @@ void check_tokens(const ResultCheck& check, const RecordsByStep& records) {
   const auto expected = tokens_per_step(check.result.read);
   if (!expected) return;
   const auto& audit = check.result.read.config_audit;
-  const auto audited = std::find_if(audit.begin(), audit.end(), [](const AuditEntry& entry) {
-    return entry.key == "tokens_per_step" && entry.asked;
-  });
+  const auto audited = std::ranges::find_if(
+      audit, [](const AuditEntry& entry) { return entry.key == "tokens_per_step" && entry.asked; });
   for (const auto& [step, record] : records) {
     if (!record.tokens || *record.tokens == *expected) continue;
     const std::string told = std::to_string(*record.tokens);
@@ -185,8 +183,8 @@ void check_work(const ResultCheck& check, const RecordsByStep& records) {
     check_reported(check, records, "loss scale", stated.reported->loss_scale, &StepRecord::loss_scale);
   }
   check_tokens(check, records);
-  const auto skipped = std::count_if(records.begin(), records.end(),
-                                     [](const auto& record) { return record.second.skipped.value_or(false); });
+  const auto skipped =
+      std::ranges::count_if(records, [](const auto& record) { return record.second.skipped.value_or(false); });
   if (stated.skipped_updates.value_or(0) != skipped)
     check.refute("skipped_updates", stated.skipped_updates ? std::to_string(*stated.skipped_updates) : "nothing",
                  std::to_string(skipped));

@@ -76,8 +76,8 @@ bool has_ending_of(const ReasonOfSuite& known, const StatedEnd& end) {
 }
 
 const ReasonOfSuite* find_reason(const std::string& reason) {
-  const auto* found = std::find_if(std::begin(k_reasons), std::end(k_reasons),
-                                   [&](const ReasonOfSuite& each) { return reason.starts_with(each.beginning); });
+  const auto* found =
+      std::ranges::find_if(k_reasons, [&](const ReasonOfSuite& each) { return reason.starts_with(each.beginning); });
   return found == std::end(k_reasons) ? nullptr : found;
 }
 
@@ -143,7 +143,7 @@ class StatusCheck {
 
   bool trained_other_tokens() const {
     const auto& audit = result_.read.config_audit;
-    return end_.kind == FailureKind::wrong_work && std::any_of(audit.begin(), audit.end(), [](const AuditEntry& each) {
+    return end_.kind == FailureKind::wrong_work && std::ranges::any_of(audit, [](const AuditEntry& each) {
              return each.key == "tokens_per_step" && each.asked;
            });
   }
@@ -160,8 +160,8 @@ class StatusCheck {
   void check_reason() {
     const std::string reason = without_damage(end_.reason, result_.read);
     const ReasonOfSuite* known = find_reason(reason);
-    const auto* of_ending = std::find_if(std::begin(k_reasons), std::end(k_reasons),
-                                         [&](const ReasonOfSuite& each) { return has_ending_of(each, end_); });
+    const auto* of_ending =
+        std::ranges::find_if(k_reasons, [&](const ReasonOfSuite& each) { return has_ending_of(each, end_); });
     if (known != nullptr ? has_ending_of(*known, end_) : fits_unknown(reason, of_ending != std::end(k_reasons))) return;
     refute("failure_kind", fmt::format("{}, {}", enum_name(*end_.status), show_kind(end_.kind)),
            fmt::format("the reason \"{}\"", end_.reason));

@@ -10,9 +10,7 @@
 #include <set>
 
 #include "archive/find_sealed.h"
-#include "archive/manifest.h"
 #include "archive/sealed_files.h"
-#include "archive/sha256.h"
 #include "archive/signature.h"
 #include "archive/witnesses.h"
 #include "base/error.h"
@@ -56,7 +54,7 @@ bool is_request(const std::string& name) {
 bool is_report(const std::string& name, const std::string& content) {
   constexpr std::array k_endings = {".md", ".csv", ".tsv", ".html", ".xml", ".prom", ".svg", ".png"};
   const std::string ending = std::filesystem::path(name).extension().string();
-  return std::find(k_endings.begin(), k_endings.end(), ending) != k_endings.end() ||
+  return std::ranges::find(k_endings, ending) != k_endings.end() ||
          (ending == ".json" && content.find("\"verdict\"") != std::string::npos);
 }
 

@@ -1,13 +1,41 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "archive/limits.h"
-#include "archive/verification.h"
+#include "archive/archive_format.h"
 
 namespace tprimat::results {
+
+// Something in an archive that does not hold.
+struct Broken {
+  std::string file, what;       // what: "derived.mfu.value", "SHA-256", "step 12, loss"
+  std::string stated, derived;  // empty where there is nothing to set against each other
+  std::string witness = {};     // the file of `derived`; empty: it follows from `file` itself
+};
+
+// Whether a figure is one that a program derives from the series, as the mean step time: it cannot hold where these do
+// not.
+inline bool is_derived_figure(const Broken& broken) {
+  for (const std::string_view section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup."})
+    if (broken.what.starts_with(section) && !broken.stated.empty()) return true;
+  return false;
+}
+
+struct Verification {
+  std::string manifest, manifest_sha256;
+  std::optional<std::string> signature;  // of the manifest
+  std::string signed_by;                 // the signer, where check_signature() found the signature valid
+  std::string created, program;
+  int64_t files = 0, results = 0, numbers = 0, facts = 0, steps = 0, logs = 0;  // checked
+  std::vector<Broken> broken;                                                   // derived figures last
+  std::vector<std::string> notes;                                               // what could not be checked
+};
 
 // Reads an archive of seal_files() and checks that every file is the one that was sealed, and that every figure of
 // every result follows from its raw samples: the figures are made again from the series in the result, the series are
@@ -22,5 +50,18 @@ Verification verify_archive(const std::filesystem::path& archive, const ArchiveL
 using FileVisitor = std::function<void(const std::string& name, std::string content)>;
 using FileSource = std::function<void(const FileVisitor& visit)>;
 Verification verify_files(const FileSource& archive, const std::string& where, const ArchiveLimits& limits = {});
+
+// A fact stated by a file of an archive, and the witnesses that verify_archive() compares it with.
+struct Fact {
+  std::string document;   // "result of a run", "steps.jsonl"
+  std::string name;       // as in its file: "training_config.seed", "telemetry[].samples"
+  std::string witnesses;  // "train_spec.json, log"; empty: the fact has no witness but its own file
+};
+
+// Every field of every kind of file, from the field lists.
+std::vector<Fact> list_facts();
+
+// The list as text: for each kind of file, its facts by witness, and last those with a single witness.
+std::string render_facts(const std::vector<Fact>& facts);
 
 }  // namespace tprimat::results

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "compare/contender.h"
-#include "compare/stated_facts.h"
 
 namespace tprimat::results {
 namespace {
@@ -23,13 +21,12 @@ Finding make_finding(const Rule& rule, const Proof& proof) {
 }
 
 void worst_first(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  std::ranges::stable_sort(findings, [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
 }
 
 const Finding* find_any(const std::vector<Finding>& findings, const RuleCodes& codes) {
-  const auto found = std::find_if(findings.begin(), findings.end(),
-                                  [&](const Finding& finding) { return holds_code(codes, finding.code); });
+  const auto found =
+      std::ranges::find_if(findings, [&](const Finding& finding) { return holds_code(codes, finding.code); });
   return found == findings.end() ? nullptr : &*found;
 }
 
@@ -40,18 +37,25 @@ bool has_one_peak(const Contender& reference, const Contender& subject) {
     const auto& peak = run.result.derived.peak;
     return peak && peak->flops_per_second == expected->flops_per_second;
   };
-  const auto have_it = [&](const Contender& side) { return std::all_of(side.runs.begin(), side.runs.end(), has_it); };
+  const auto have_it = [&](const Contender& side) { return std::ranges::all_of(side.runs, has_it); };
   return expected && have_it(reference) && have_it(subject);
 }
 
 std::optional<std::string> why_doubted(const Metric& metric, const Contender& side, bool one_peak) {
   RuleCodes codes = metric.doubted;
-  if (one_peak) std::replace(codes.begin(), codes.end(), std::string_view("other_peak"), std::string_view());
+  if (one_peak) std::ranges::replace(codes, std::string_view("other_peak"), std::string_view());
   if (const Finding* finding = find_any(side.findings, codes)) return finding->sentence;
   for (const LoadedRun& run : side.runs)
     for (const Contradiction& each : run.result.contradictions)
       if (!metric.contradicted.empty() && each.what.starts_with(metric.contradicted))
         return fmt::format("the file states {} as {}, but its inputs give {}", each.what, each.stated, each.derived);
+  return std::nullopt;
+}
+
+std::optional<Proof> check_contender(const RunRule& rule, const Contender& contender) {
+  if (const auto* whole = std::get_if<ContenderCheck>(&rule.check)) return (*whole)(contender);
+  for (const LoadedRun& run : contender.runs)
+    if (auto proof = std::get<RunCheck>(rule.check)(run)) return proof;
   return std::nullopt;
 }
 
@@ -152,7 +156,7 @@ void audit_repetitions(const Contender& contender, const AuditOptions& options, 
 std::vector<Finding> audit_contender(const Contender& contender, const AuditOptions& options) {
   std::vector<Finding> findings;
   for (const RunRule& rule : run_rules())
-    if (const auto proof = rule.check(contender)) findings.push_back(make_finding(rule, *proof));
+    if (const auto proof = check_contender(rule, contender)) findings.push_back(make_finding(rule, *proof));
   audit_repetitions(contender, options, findings);
   worst_first(findings);
   return findings;
@@ -182,8 +186,7 @@ Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& re
 }
 
 bool has_error(const std::vector<Finding>& findings) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [](const Finding& each) { return each.severity == Severity::error; });
+  return std::ranges::any_of(findings, [](const Finding& each) { return each.severity == Severity::error; });
 }
 
 std::optional<std::string> why_not_compared(const Metric& metric, const std::vector<Finding>& findings,

@@ -33,11 +33,15 @@ struct Sides {
 
 // The rules are data: what to look for, how bad it is, what to say, why it matters and what to do. `check` returns the
 // figures that show it, or nothing when all is well or the facts are missing (for which there are rules of their own).
+// Checks each run of a participant: the first that shows something counts.
+using RunCheck = std::optional<Proof> (*)(const LoadedRun& run);
+// Checks a participant as a whole.
+using ContenderCheck = std::optional<Proof> (*)(const Contender& contender);
 struct RunRule {
   std::string_view code;
   Severity severity;
   std::string_view sentence, why, remedy;
-  std::optional<Proof> (*check)(const Contender& contender);
+  std::variant<RunCheck, ContenderCheck> check;
 };
 // Compares two runs: each run of one side with each of the other, and each repetition of a participant with its first.
 using RunsCheck = std::optional<Proof> (*)(const RunResult& reference, const RunResult& subject);

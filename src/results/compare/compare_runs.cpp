@@ -4,16 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/parallel_for.h"
-#include "compare/audit.h"
 #include "compare/contender.h"
-#include "compare/cycles.h"
 #include "compare/gates.h"
-#include "compare/settle.h"
-#include "result/summary.h"
 #include "spec/model_catalogue.h"
 #include "spec/tsv_rows.h"
 #include "text/format.h"
@@ -23,7 +18,7 @@ namespace {
 
 template <class T, class U>
 bool lets_through(const std::vector<T>& wanted, const U& value) {
-  return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+  return wanted.empty() || std::ranges::find(wanted, value) != wanted.end();
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -48,8 +43,8 @@ std::string model_key(const std::string& name) {
 }
 
 bool is_wanted_model(const std::string& name, const std::vector<std::string>& wanted) {
-  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
-                                       [&](const std::string& each) { return model_key(each) == model_key(name); });
+  return wanted.empty() ||
+         std::ranges::any_of(wanted, [&](const std::string& each) { return model_key(each) == model_key(name); });
 }
 
 bool is_wanted(const RunResult& run, const CompareOptions& options) {
@@ -63,8 +58,8 @@ bool is_wanted(const RunResult& run, const CompareOptions& options) {
 std::string model_title(const std::vector<LoadedRun>& members) {
   const std::string& name = members.front().result.model_info.name;
   if (name.empty()) return "unknown model";
-  const bool is_shared = std::all_of(members.begin(), members.end(),
-                                     [&](const LoadedRun& each) { return each.result.model_info.name == name; });
+  const bool is_shared =
+      std::ranges::all_of(members, [&](const LoadedRun& each) { return each.result.model_info.name == name; });
   const auto known = is_shared ? std::nullopt : find_model(name);
   return known ? known->full_name : name;
 }
@@ -77,7 +72,7 @@ std::vector<ModelGroup> group_by_model(std::vector<LoadedRun> runs) {
     std::string title = model_title(members);
     groups.push_back({std::move(title), gather_contenders(std::move(members)), {}});
   }
-  std::sort(groups.begin(), groups.end(), [](const ModelGroup& a, const ModelGroup& b) {
+  std::ranges::sort(groups, [](const ModelGroup& a, const ModelGroup& b) {
     return std::pair(a.model == "unknown model", a.model) < std::pair(b.model == "unknown model", b.model);
   });
   return groups;
@@ -92,7 +87,7 @@ void sort_contenders(std::vector<Contender>& contenders, const std::string& key)
     const auto figure = read_figure(contenders[i], *metric);
     ranks.emplace_back(figure ? sign * figure->value : std::numeric_limits<double>::infinity(), i);
   }
-  std::sort(ranks.begin(), ranks.end());  // equals stay in their order
+  std::ranges::sort(ranks);  // equals stay in their order
   std::vector<Contender> sorted;
   for (const auto& [rank, index] : ranks) sorted.push_back(std::move(contenders[index]));
   contenders = std::move(sorted);
@@ -100,7 +95,7 @@ void sort_contenders(std::vector<Contender>& contenders, const std::string& key)
 
 // A folder holds a participant where all of its files lie there.
 bool lies_within(const Contender& contender, const std::filesystem::path& folder) {
-  return std::all_of(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {
+  return std::ranges::all_of(contender.runs, [&](const LoadedRun& each) {
     std::error_code ignored;
     const std::filesystem::path parent = std::filesystem::path(each.path).parent_path();
     return std::filesystem::equivalent(parent.empty() ? "." : parent, folder, ignored);
@@ -113,7 +108,7 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
   if (run.platform && parse_enum<Platform>(wanted) == run.platform) return true;
   if (run.framework && parse_enum<Framework>(wanted) == run.framework) return true;
   if (contender.label == wanted) return true;
-  return std::any_of(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {
+  return std::ranges::any_of(contender.runs, [&](const LoadedRun& each) {
     std::error_code ignored;
     const std::filesystem::path path(each.path);
     return each.path == wanted || path.filename() == wanted || path.stem() == wanted ||
@@ -138,12 +133,12 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
 // The baseline comes first, so that it is A. A folder must hold one participant of each model at most.
 bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
   const auto is_wanted_one = [&](const Contender& contender) { return is_baseline(contender, wanted); };
-  if (is_baseline_folder(wanted) && std::count_if(group.contenders.begin(), group.contenders.end(), is_wanted_one) > 1)
+  if (is_baseline_folder(wanted) && std::ranges::count_if(group.contenders, is_wanted_one) > 1)
     throw Error(Problem{fmt::format("\"{}\" holds several participants of {}", wanted, group.model), "--baseline",
                         "name a file of the one that is the baseline, or filter with --platform, --framework or "
                         "--strategy"});
-  const auto found = std::find_if(group.contenders.begin(), group.contenders.end(),
-                                  [&](const Contender& contender) { return is_baseline(contender, wanted); });
+  const auto found = std::ranges::find_if(group.contenders,
+                                          [&](const Contender& contender) { return is_baseline(contender, wanted); });
   if (found == group.contenders.end()) return false;
   std::rotate(group.contenders.begin(), found, found + 1);
   return true;
@@ -265,7 +260,7 @@ std::string state_ratio(const ModelGroup& group, const Pair& pair, double smalle
 
 // Repetitions of different work: their mean is no result, even of a participant without a partner.
 bool is_mixture(const Contender& contender) {
-  return std::any_of(contender.findings.begin(), contender.findings.end(), [](const Finding& finding) {
+  return std::ranges::any_of(contender.findings, [](const Finding& finding) {
     return finding.code == k_runs_differ && finding.severity == Severity::error;
   });
 }
@@ -315,7 +310,7 @@ ExitStatus comparison_status(const Comparison& comparison) {
   for (const ModelGroup& group : comparison.groups) {
     for (const Pair& pair : group.pairs)
       if (!pair.comparable) return ExitStatus::not_comparable;
-    if (std::any_of(group.contenders.begin(), group.contenders.end(), is_mixture)) return ExitStatus::not_comparable;
+    if (std::ranges::any_of(group.contenders, is_mixture)) return ExitStatus::not_comparable;
     for (const Contender& contender : group.contenders)
       for (const LoadedRun& run : contender.runs) invalid = invalid || run.result.status != RunStatus::complete;
   }

@@ -5,12 +5,54 @@
 #include <string>
 #include <vector>
 
-#include "compare/gate.h"
+#include "result/metrics.h"
 #include "result/run_result.h"
 #include "result/validity.h"
 #include "stats/log_ratio.h"
 
 namespace tprimat::results {
+
+enum class GateOperator { less, less_or_equal, greater, greater_or_equal };
+constexpr auto enum_table(GateOperator) {
+  return std::to_array<std::pair<GateOperator, std::string_view>>({{GateOperator::less, "<"},
+                                                                   {GateOperator::less_or_equal, "<="},
+                                                                   {GateOperator::greater, ">"},
+                                                                   {GateOperator::greater_or_equal, ">="}});
+}
+
+// What --fail-if says: a change of `metric` against the baseline in this region is a failure.
+struct Gate {
+  std::string text;  // as it was given
+  const Metric* metric = nullptr;
+  GateOperator compare = GateOperator::less;
+  bool relative = false;  // the change as a share of the baseline; otherwise in the metric's unit
+  double threshold = 0;   // -0.03 for "-3%"
+};
+
+enum class GateOutcome {
+  passed,          // the whole interval of the change lies outside the region that fails
+  failed,          // the whole interval lies in it
+  inconclusive,    // the interval straddles the threshold, or there is none where there should be
+  not_comparable,  // not the same work, or not the same kind of figure
+  invalid          // a result of the pair is not a complete, valid one
+};
+constexpr auto enum_table(GateOutcome) {
+  return std::to_array<std::pair<GateOutcome, std::string_view>>({{GateOutcome::passed, "passed"},
+                                                                  {GateOutcome::failed, "failed"},
+                                                                  {GateOutcome::inconclusive, "inconclusive"},
+                                                                  {GateOutcome::not_comparable, "not comparable"},
+                                                                  {GateOutcome::invalid, "invalid"}});
+}
+
+// One gate on one subject.
+struct GateResult {
+  Gate gate = {};
+  std::string model = {}, baseline = {}, subject = {};  // model and labels
+  std::optional<Estimate> before = {}, after = {};      // the figures of both sides, where they are known
+  std::optional<Estimate> change = {};  // in the terms of the gate; without an interval: compared as values
+  GateOutcome outcome = GateOutcome::inconclusive;
+  std::string reason = {};  // why this outcome, in words
+};
 
 enum class Severity { note, warning, error };
 constexpr auto enum_table(Severity) {
@@ -23,6 +65,7 @@ struct Evidence {
   std::string what;                // "hidden size"
   std::string reference, subject;  // or stated and found
 };
+using Evidences = std::vector<Evidence>;
 
 // What the audit found. An error means: not the same thing was measured, so nobody is declared faster.
 struct Finding {
@@ -66,7 +109,7 @@ struct Contender {
   std::vector<LoadedRun> runs;  // at least one
   std::vector<Finding> findings;
   std::vector<std::string> copies = {};  // "b.json of a.json": files that hold a run counted already
-  std::vector<size_t> distinct = {};     // runs with different facts (compare/stated_facts.h); empty: not yet found
+  std::vector<size_t> distinct = {};     // runs with different facts (compare/contender.h); empty: not yet found
   const RunResult& first() const { return runs.front().result; }
 };
 

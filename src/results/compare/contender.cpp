@@ -8,15 +8,18 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
 #include "compare/copies.h"
-#include "compare/stated_facts.h"
+#include "compare/figure_meanings.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
 #include "text/format.h"
+#include "text/json_fields.h"
 
 namespace tprimat::results {
 namespace {
@@ -123,7 +126,7 @@ void apply_distinction(std::vector<Contender>& contenders, const Distinction& di
     if (members.size() < 2) continue;
     std::vector<std::string> words;
     for (const size_t i : members) words.push_back(distinction(contenders[i]));
-    if (std::adjacent_find(words.begin(), words.end(), std::not_equal_to<>()) == words.end()) continue;
+    if (std::ranges::adjacent_find(words, std::not_equal_to<>()) == words.end()) continue;
     for (size_t k = 0; k < members.size(); ++k)
       if (!words[k].empty()) contenders[members[k]].label += " " + words[k];
   }
@@ -133,13 +136,13 @@ void apply_distinction(std::vector<Contender>& contenders, const Distinction& di
 Estimate mean_of_runs(const std::vector<double>& values) {
   const double n = static_cast<double>(values.size()), deviation = stddev(values);
   const MeanEstimate estimate{mean(values), deviation * deviation / n, n - 1};
-  const bool positive = std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  const bool positive = std::ranges::all_of(values, [](double value) { return value > 0; });
   const Interval interval = positive ? positive_interval(estimate) : student_interval(estimate);
   return {estimate.value, interval.low, interval.high};
 }
 
 Estimate harmonic_mean_of_runs(std::vector<double> values) {
-  if (std::any_of(values.begin(), values.end(), [](double value) { return value <= 0; })) return mean_of_runs(values);
+  if (std::ranges::any_of(values, [](double value) { return value <= 0; })) return mean_of_runs(values);
   for (double& value : values) value = 1 / value;
   const Estimate inverse = mean_of_runs(values);
   return {1 / inverse.value, 1 / *inverse.high, 1 / *inverse.low};
@@ -147,9 +150,20 @@ Estimate harmonic_mean_of_runs(std::vector<double> values) {
 
 // By name, so that the order of the files on the command line does not matter; _r2 before _r10.
 void sort_repetitions(std::vector<LoadedRun>& runs) {
-  std::sort(runs.begin(), runs.end(), [](const LoadedRun& a, const LoadedRun& b) {
+  std::ranges::sort(runs, [](const LoadedRun& a, const LoadedRun& b) {
     return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
   });
+}
+
+template <class T>
+void append_bytes(std::string& text, const std::vector<T>& values) {
+  text += std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+// A name says nothing of the work that model, batch and precision do not.
+TrainingConfig without_names(TrainingConfig config) {
+  config.parallel_strategy.reset();
+  return config;
 }
 
 }  // namespace
@@ -185,7 +199,7 @@ std::vector<Contender> gather_contenders(std::vector<LoadedRun> runs) {
   for (Contender& contender : contenders) {
     sort_repetitions(contender.runs);
     set_copies_aside(contender);
-    note_distinct_runs(contender);
+    contender.distinct = distinct_runs(contender);
   }
   return contenders;
 }
@@ -250,6 +264,48 @@ std::string describe_device(const RunResult& result) {
   const std::string name = result.gpu_info.device_name.empty() ? "unknown device" : result.gpu_info.device_name;
   const auto count = device_count(result);
   return count && *count != 1 ? fmt::format("{} x {}", *count, name) : name;
+}
+
+std::string state_work(const RunResult& result) {
+  RunResult facts;
+  facts.model_info = result.model_info;
+  facts.precision = result.precision;
+  facts.training_config = without_names(result.training_config);
+  for (auto* figure : {&facts.training_config.seed, &facts.training_config.num_gpus,
+                       &facts.training_config.micro_batch_size, &facts.training_config.max_steps})
+    figure->reset();
+  facts.training_config.recompute.reset();
+  std::string text = print_json_line(to_json(facts));
+  append_bytes(text, result.learning_rates);
+  if (result.steps && result.steps->numbers) append_bytes(text, *result.steps->numbers);
+  return text;
+}
+
+// The same plus everything else that the rules for two runs read: data, devices, layout, versions, settings, how memory
+// and energy were measured, price and peak. Figures that differ from run to run are not in it.
+static std::string state_facts(const RunResult& result) {
+  RunResult facts;
+  facts.platform = result.platform;
+  facts.framework = result.framework;
+  facts.framework_version = result.framework_version;
+  facts.dataset = result.dataset;
+  facts.gpu_info = result.gpu_info;
+  facts.training_config = without_names(result.training_config);
+  facts.parallelism_config = result.parallelism_config;
+  facts.effective_config = result.effective_config;
+  for (const auto& [key, value] : result.environment)
+    if (key.ends_with("driver")) facts.environment[key] = value;
+  return state_work(result) + print_json_line(to_json(facts)) + state_meanings(result);
+}
+
+std::vector<size_t> distinct_runs(const Contender& contender) {
+  if (!contender.distinct.empty()) return contender.distinct;
+  std::vector<size_t> distinct;
+  std::set<std::string> stated;
+  for (size_t i = 0; i < contender.runs.size(); ++i)
+    if (contender.runs.size() == 1 || stated.insert(state_facts(contender.runs[i].result)).second)
+      distinct.push_back(i);
+  return distinct;
 }
 
 }  // namespace tprimat::results

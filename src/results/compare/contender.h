@@ -45,4 +45,11 @@ std::string describe_layout(const RunResult& result);
 // "8 x NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3", "unknown device"
 std::string describe_device(const RunResult& result);
 
+// The facts of a result that define its work: model, sequence length, batch, precision, optimizer and learning rates,
+// as bytes. Two runs with the same bytes did the same work by every rule that forbids a comparison.
+std::string state_work(const RunResult& result);
+
+// Indices of runs that stand for all of the participant's: each other states the same facts as one of them.
+std::vector<size_t> distinct_runs(const Contender& contender);
+
 }  // namespace tprimat::results

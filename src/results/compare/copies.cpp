@@ -8,7 +8,6 @@
 #include <map>
 #include <string_view>
 
-#include "compare/same_course.h"
 #include "stats/descriptive.h"
 
 namespace tprimat::results {
@@ -27,7 +26,7 @@ void append_series(std::string& key, const std::vector<double>& values) {
 // What a log leaves out is a NaN, and no two of these are equal.
 std::vector<double> known_of(const std::vector<double>& times) {
   std::vector<double> known;
-  std::copy_if(times.begin(), times.end(), std::back_inserter(known), [](double v) { return std::isfinite(v); });
+  std::ranges::copy_if(times, std::back_inserter(known), [](double v) { return std::isfinite(v); });
   return known;
 }
 
@@ -38,7 +37,7 @@ double rounding_of(const std::vector<double>& times) {
   constexpr int k_max_places = 9;
   for (int places = 0; places <= k_max_places; ++places) {
     const double scale = std::pow(10, places);
-    const bool fits = std::all_of(times.begin(), times.end(), [&](double seconds) {
+    const bool fits = std::ranges::all_of(times, [&](double seconds) {
       const double units = seconds * scale;
       return !std::isfinite(seconds) || std::fabs(units - std::round(units)) <= 1e-9 + 1e-12 * std::fabs(units);
     });
@@ -114,7 +113,7 @@ std::vector<double> moves_of(const std::vector<double>& times) {
 }
 
 std::vector<double> different_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
@@ -142,7 +141,7 @@ std::string averages_of(const RunResult& result) {
 std::string measurement_key(const RunResult& result) {
   constexpr size_t k_once = 20;  // so many different values come together once, in whatever order
   std::vector<double> sorted = known_of(result.step_times);
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const size_t different = different_of(sorted).size();
   std::string key;
   append_series(key, different >= k_once ? sorted : result.step_times);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compare/evidence.h"
 #include "result/metrics.h"
 #include "result/peak.h"
 #include "result/summary.h"
@@ -13,14 +12,22 @@
 namespace tprimat::results {
 namespace {
 
-using Shown = std::optional<Proof>;
-using Text = std::optional<std::string>;
-
-Shown compare(const char* what, const Text& reference, const Text& subject) {
-  Evidences evidence;
-  add(evidence, what, reference, subject);
-  return evidence.empty() ? Shown() : Shown(Proof(std::move(evidence)));
+bool has_kind(const MemoryMetrics& memory) {
+  return memory.peak_memory_allocated_gb || memory.peak_memory_reserved_gb || memory.peak_device_used_gb;
 }
+
+std::string describe_source(const RunResult& run, const TelemetrySummary& entry) {
+  const std::string name = entry.source.substr(0, entry.source.find(':'));
+  const int64_t devices = devices_of(run, entry);
+  return fmt::format("{} of {} device{}", is_device_counter(entry.source) ? "the counters" : name, devices,
+                     devices == 1 ? "" : "s");
+}
+
+bool is_one_device(const RunResult& a, const RunResult& b) {
+  return !a.gpu_info.device_name.empty() && a.gpu_info.device_name == b.gpu_info.device_name;
+}
+
+}  // namespace
 
 // The number of detected warm-up steps varies from run to run; a fixed one is a choice.
 Text warmup_rule(const RunResult& run) {
@@ -44,17 +51,6 @@ Text loss_steps(const RunResult& run) {
   return fmt::format("the mean of the last {} of {} steps",
                      static_cast<int64_t>(final_loss_window(run)) * usual_span(run),
                      std::max<int64_t>(steps_reached(run), std::ssize(run.loss_values)));
-}
-
-bool has_kind(const MemoryMetrics& memory) {
-  return memory.peak_memory_allocated_gb || memory.peak_memory_reserved_gb || memory.peak_device_used_gb;
-}
-
-std::string describe_source(const RunResult& run, const TelemetrySummary& entry) {
-  const std::string name = entry.source.substr(0, entry.source.find(':'));
-  const int64_t devices = devices_of(run, entry);
-  return fmt::format("{} of {} device{}", is_device_counter(entry.source) ? "the counters" : name, devices,
-                     devices == 1 ? "" : "s");
 }
 
 Text power_source(const RunResult& run) {
@@ -85,21 +81,9 @@ Text peak_kind(const RunResult& run) {
   return run.derived.peak ? Text(run.derived.peak->id.substr(0, run.derived.peak->id.find(':'))) : std::nullopt;
 }
 
-bool is_one_device(const RunResult& a, const RunResult& b) {
-  return !a.gpu_info.device_name.empty() && a.gpu_info.device_name == b.gpu_info.device_name;
-}
-
-}  // namespace
-
-Shown check_warmup(const RunResult& a, const RunResult& b) { return compare("", warmup_rule(a), warmup_rule(b)); }
-
-Shown check_record_span(const RunResult& a, const RunResult& b) { return compare("", record_span(a), record_span(b)); }
-Shown check_total_steps(const RunResult& a, const RunResult& b) { return compare("", total_steps(a), total_steps(b)); }
-Shown check_loss_steps(const RunResult& a, const RunResult& b) { return compare("", loss_steps(a), loss_steps(b)); }
-
 Shown check_memory(const RunResult& a, const RunResult& b) {
   const MemoryMetrics &x = a.memory_metrics, &y = b.memory_metrics;
-  if (const Shown methods = compare("measured by", x.measurement_method, y.measurement_method)) return methods;
+  if (const Shown methods = show_difference("measured by", x.measurement_method, y.measurement_method)) return methods;
   const bool common = (x.peak_memory_allocated_gb && y.peak_memory_allocated_gb) ||
                       (x.peak_memory_reserved_gb && y.peak_memory_reserved_gb) ||
                       (x.peak_device_used_gb && y.peak_device_used_gb);
@@ -107,34 +91,20 @@ Shown check_memory(const RunResult& a, const RunResult& b) {
   return is_recorded && !common ? Shown("no kind of memory was recorded on both sides") : std::nullopt;
 }
 
-Shown check_memory_source(const RunResult& a, const RunResult& b) {
-  return compare("", memory_source(a), memory_source(b));
-}
-Shown check_power_source(const RunResult& a, const RunResult& b) {
-  return compare("", power_source(a), power_source(b));
-}
-Shown check_energy_source(const RunResult& a, const RunResult& b) {
-  return compare("", energy_source(a), energy_source(b));
-}
-
 Shown check_price(const RunResult& a, const RunResult& b) {
   constexpr double k_rounding = 0.01;
   const auto x = device_price(a), y = device_price(b);
   if (!x || !y || !is_one_device(a, b)) return std::nullopt;
   if (std::fabs(*x - *y) <= k_rounding * std::max(std::fabs(*x), std::fabs(*y))) return std::nullopt;
-  return compare("USD per device-hour", words(*x), words(*y));
+  return show_difference("USD per device-hour", x, y);
 }
-
-Shown check_formula(const RunResult& a, const RunResult& b) { return compare("", formula(a), formula(b)); }
-Shown check_peak(const RunResult& a, const RunResult& b) { return compare("", peak_kind(a), peak_kind(b)); }
 
 // A measured peak varies with the machine; a configured or catalogue peak is one number for one device.
 Shown check_peak_value(const RunResult& a, const RunResult& b) {
-  if (!a.derived.peak || !b.derived.peak || check_peak(a, b)) return std::nullopt;
+  if (!a.derived.peak || !b.derived.peak || peak_kind(a) != peak_kind(b)) return std::nullopt;
   if (!is_one_device(a, b) || a.precision != b.precision || is_measured(*a.derived.peak)) return std::nullopt;
-  Evidences evidence;
-  add(evidence, "TFLOP/s", a.derived.peak->flops_per_second / 1e12, b.derived.peak->flops_per_second / 1e12);
-  return evidence.empty() ? Shown() : Shown(Proof(std::move(evidence)));
+  return show_difference("TFLOP/s", std::optional(a.derived.peak->flops_per_second / 1e12),
+                         std::optional(b.derived.peak->flops_per_second / 1e12));
 }
 
 std::string state_meanings(const RunResult& run) {
@@ -159,13 +129,13 @@ std::optional<double> device_price(const RunResult& run) {
 bool is_device_counter(const std::string& source) {
   constexpr std::string_view k_tools[] = {"nvml", "amd_smi", "rocm_smi", "nvidia-smi", "rocm-smi", "amd-smi"};
   const std::string_view tool = std::string_view(source).substr(0, source.find(':'));
-  return std::find(std::begin(k_tools), std::end(k_tools), tool) != std::end(k_tools);
+  return std::ranges::find(k_tools, tool) != std::end(k_tools);
 }
 
 int64_t devices_of(const RunResult& run, const TelemetrySummary& entry) {
   if (entry.source.find(':') != std::string::npos) return 1;
   const std::string prefix = entry.source + ":";
-  const auto parts = std::count_if(run.telemetry.begin(), run.telemetry.end(), [&](const TelemetrySummary& each) {
+  const auto parts = std::ranges::count_if(run.telemetry, [&](const TelemetrySummary& each) {
     return each.source.starts_with(prefix) && is_device_counter(each.source);
   });
   return parts > 0 ? parts : device_count(run).value_or(1);

@@ -3,24 +3,27 @@
 #include <optional>
 #include <string>
 
-#include "compare/audit.h"
+#include "compare/differences.h"
 
 namespace tprimat::results {
 
-// Whether a figure means the same in two runs. Each returns the difference; nothing where there is none or a side is
-// not known. Metric::unlike names the rules behind these checks.
-std::optional<Proof> check_warmup(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_record_span(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_total_steps(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_loss_steps(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_memory(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_memory_source(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_power_source(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_energy_source(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_price(const RunResult& reference, const RunResult& subject);  // of one device
-std::optional<Proof> check_formula(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_peak(const RunResult& reference, const RunResult& subject);
-std::optional<Proof> check_peak_value(const RunResult& reference, const RunResult& subject);
+// What a figure of a run means, in words; nothing where that is not known. A figure that means something else in
+// another run is not compared: Metric::unlike names the rules.
+using Text = std::optional<std::string>;
+Text warmup_rule(const RunResult& run);
+Text record_span(const RunResult& run);
+Text total_steps(const RunResult& run);
+Text loss_steps(const RunResult& run);
+Text memory_source(const RunResult& run);
+Text power_source(const RunResult& run);
+Text energy_source(const RunResult& run);
+Text formula(const RunResult& run);
+Text peak_kind(const RunResult& run);
+
+// The difference between the meanings in two runs; nothing where there is none or a side is not known.
+Shown check_memory(const RunResult& reference, const RunResult& subject);
+Shown check_price(const RunResult& reference, const RunResult& subject);  // of one device
+Shown check_peak_value(const RunResult& reference, const RunResult& subject);
 
 // Every input of these checks, as bytes.
 std::string state_meanings(const RunResult& run);

@@ -3,16 +3,138 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
 #include "compare/audit.h"
-#include "compare/change.h"
-#include "compare/settle.h"
+#include "compare/contender.h"
+#include "compare/verdict.h"
+#include "stats/interval_arithmetic.h"
+#include "text/characters.h"
 #include "text/format.h"
 
 namespace tprimat::results {
 namespace {
+
+// The metric of a participant for a rate of one token per second and device.
+std::optional<double> constant_of(const Contender& contender, const Metric& metric) {
+  const auto figure = read_figure(contender, metric), rate = read_figure(contender, metrics().front());
+  if (!figure || !rate || rate->value <= 0) return std::nullopt;
+  return metric.relation == StepRelation::inverse ? figure->value / rate->value : figure->value * rate->value;
+}
+
+std::optional<Estimate> ratio_by_steps(const ModelGroup& group, const Pair& pair, const Metric& metric) {
+  const auto before = constant_of(group.contenders[pair.reference], metric);
+  const auto after = constant_of(group.contenders[pair.subject], metric);
+  if (!pair.ratio || !before || !after || *before == 0) return std::nullopt;
+  const double scale = *after / *before;
+  const Estimate& rate = *pair.ratio;
+  if (metric.relation == StepRelation::inverse) {
+    Estimate ratio{scale * rate.value, {}, {}};
+    if (rate.low && rate.high) ratio.low = scale * *rate.low, ratio.high = scale * *rate.high;
+    return ratio;
+  }
+  if (rate.value <= 0) return std::nullopt;
+  Estimate ratio{scale / rate.value, {}, {}};
+  if (rate.low && rate.high && *rate.low > 0) ratio.low = scale / *rate.high, ratio.high = scale / *rate.low;
+  return ratio;
+}
+
+bool is_bounded(const Estimate& estimate) { return estimate.low && estimate.high; }
+Bounded bounded(const Estimate& estimate) { return {estimate.value, {*estimate.low, *estimate.high}}; }
+
+Estimate subtract(const Estimate& after, const Estimate& before) {
+  Estimate difference{after.value - before.value, {}, {}};
+  if (!is_bounded(before) || !is_bounded(after)) return difference;
+  const Interval interval = difference_interval(bounded(after), bounded(before));
+  difference.low = interval.low, difference.high = interval.high;
+  return difference;
+}
+
+// What follows from the steps has one interval, however it is told.
+Estimate share_of(const Estimate& before, const Estimate& share) {
+  Estimate difference{before.value * share.value, {}, {}};
+  if (share.low && share.high && before.value > 0)
+    difference.low = before.value * *share.low, difference.high = before.value * *share.high;
+  return difference;
+}
+
+std::optional<Estimate> less_one(std::optional<Estimate> ratio) {
+  if (!ratio || !std::isfinite(ratio->value)) return std::nullopt;
+  ratio->value -= 1;
+  if (ratio->low && ratio->high) *ratio->low -= 1, *ratio->high -= 1;
+  return ratio;
+}
+
+// Walks over one gate from left to right.
+class GateReader {
+ public:
+  explicit GateReader(const std::string& text) : text_(text) {}
+
+  Gate read() {
+    Gate gate{.text = text_};
+    gate.metric = read_metric();
+    gate.compare = read_operator();
+    gate.threshold = read_number();
+    skip_blanks();
+    if (at_ < text_.size() && text_[at_] == '%') {
+      ++at_;
+      gate.relative = true;
+      gate.threshold /= 100;
+    }
+    skip_blanks();
+    if (at_ < text_.size()) fail(fmt::format("unexpected \"{}\"", rest()), "end after the number or its %");
+    return gate;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what, const std::string& hint) const {
+    throw Error(Problem{what, fmt::format("--fail-if \"{}\", column {}", printable(text_), at_ + 1), hint});
+  }
+  std::string rest() const { return printable(text_.substr(at_, 40)); }
+  void skip_blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+  }
+
+  const Metric* read_metric() {
+    skip_blanks();
+    size_t end = at_;
+    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]) || text_[end] == '_')) ++end;
+    const std::string key = text_.substr(at_, end - at_);
+    if (key.empty()) fail("a metric is missing", "write METRIC < -3%, e.g. tokens_per_second < -3%");
+    const Metric* metric = find_metric(key);
+    if (metric == nullptr) fail(fmt::format("unknown metric \"{}\"", key), suggest_metric(key));
+    at_ = end;
+    return metric;
+  }
+
+  GateOperator read_operator() {
+    skip_blanks();
+    for (const std::string_view name : {"<=", ">=", "<", ">"}) {
+      if (text_.compare(at_, name.size(), name) != 0) continue;
+      at_ += name.size();
+      return *parse_enum<GateOperator>(name);
+    }
+    fail(at_ < text_.size() ? fmt::format("\"{}\" is not an operator", rest()) : "an operator is missing",
+         "write one of <, <=, >, >=");
+  }
+
+  double read_number() {
+    skip_blanks();
+    const size_t sign = at_ < text_.size() && text_[at_] == '+' ? 1 : 0;  // which from_chars does not know
+    double value = 0;
+    const auto [end, error] = std::from_chars(text_.data() + at_ + sign, text_.data() + text_.size(), value);
+    if (error != std::errc() || !std::isfinite(value))
+      fail(at_ < text_.size() ? fmt::format("\"{}\" is not a number", rest()) : "a number is missing",
+           "write the change that fails, e.g. -3% or 0.5");
+    at_ = static_cast<size_t>(end - text_.data());
+    return value;
+  }
+
+  const std::string& text_;
+  size_t at_ = 0;
+};
 
 bool fails_at(const Gate& gate, double change) {
   switch (gate.compare) {
@@ -47,8 +169,8 @@ void judge_change(GateResult& result, bool needs_interval, const Pair& pair) {
 }
 
 bool is_complete(const Contender& contender) {
-  return std::all_of(contender.runs.begin(), contender.runs.end(),
-                     [](const LoadedRun& run) { return run.result.status == RunStatus::complete; });
+  return std::ranges::all_of(contender.runs,
+                             [](const LoadedRun& run) { return run.result.status == RunStatus::complete; });
 }
 
 std::string first_error(const ModelGroup& group, const Pair& pair) {
@@ -94,6 +216,36 @@ std::string format_value(const Metric& metric, const std::optional<Estimate>& fi
 
 }  // namespace
 
+Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& metric) {
+  Change change{read_figure(group.contenders[pair.reference], metric),
+                read_figure(group.contenders[pair.subject], metric),
+                {},
+                {},
+                metric.relation != StepRelation::none};
+  if (!change.before || !change.after) return change;
+  change.difference = subtract(*change.after, *change.before);
+  change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric)
+                                                    : estimate_ratio_by_figures(*change.before, *change.after));
+  if (change.follows_from_steps && change.share) change.difference = share_of(*change.before, *change.share);
+  return change;
+}
+
+Gate parse_gate(const std::string& text) { return GateReader(text).read(); }
+
+std::vector<Gate> parse_gates(const std::vector<std::string>& texts) {
+  std::vector<Gate> gates;
+  std::vector<Problem> problems;
+  for (const std::string& text : texts) {
+    try {
+      gates.push_back(parse_gate(text));
+    } catch (const Error& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  throw_if_any(std::move(problems));
+  return gates;
+}
+
 std::vector<GateResult> judge_gates(const Comparison& comparison, const std::vector<Gate>& gates) {
   std::vector<GateResult> results;
   for (const ModelGroup& group : comparison.groups) {
@@ -116,7 +268,7 @@ std::vector<GateResult> judge_gates(const Comparison& comparison, const std::vec
 
 ExitStatus gates_status(const std::vector<GateResult>& results) {
   const auto any = [&](GateOutcome outcome) {
-    return std::any_of(results.begin(), results.end(), [&](const GateResult& each) { return each.outcome == outcome; });
+    return std::ranges::any_of(results, [&](const GateResult& each) { return each.outcome == outcome; });
   };
   if (any(GateOutcome::failed)) return ExitStatus::gate_failed;
   if (any(GateOutcome::invalid)) return ExitStatus::work_failed;

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "compare/comparison.h"
+#include "result/run_result.h"
 
 namespace tprimat::results {
 
@@ -19,5 +24,25 @@ LoadedRuns load_runs(const std::vector<std::string>& paths);
 
 // Counted before the per-step records were dropped, where they were.
 SkippedUpdates skipped_updates(const LoadedRun& run);
+
+enum class FolderReach {
+  itself,        // files that lie in the folder
+  whole_of_tree  // in the folders below it, too; hidden ones are left out
+};
+
+// Files that may be results, by name; none of them is read. Summaries of profiled runs lie beside the results and are
+// none. A broken link or a loop of links is no file; it does not hide the files beside it. Throws
+// std::filesystem::filesystem_error where the folder cannot be read.
+std::vector<std::filesystem::path> list_result_files(const std::filesystem::path& folder, FolderReach reach);
+
+// A result, or why the file is none; neither where its text was not wanted.
+struct ReadOutcome {
+  std::optional<RunResult> result;
+  std::vector<Problem> problems;
+};
+
+// `wants`: whether a text needs to be parsed; absent: every one does.
+ReadOutcome read_result_file(const std::filesystem::path& path,
+                             const std::function<bool(const std::string&)>& wants = {});
 
 }  // namespace tprimat::results

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "compare/figure_meanings.h"
 #include "compare/plausibility.h"
@@ -60,8 +63,7 @@ double excess(const ClockedSteps& entry) { return entry.by_clock - entry.stated;
 
 // Of time stamps, s.
 double resolution_of(const std::vector<double>& stamps) {
-  const bool is_whole =
-      std::all_of(stamps.begin(), stamps.end(), [](double stamp) { return !(stamp > std::floor(stamp)); });
+  const bool is_whole = std::ranges::all_of(stamps, [](double stamp) { return !(stamp > std::floor(stamp)); });
   return is_whole ? 1 : 0.01;
 }
 
@@ -75,8 +77,7 @@ ClockedSteps sum_up(const std::vector<ClockedSteps>& entries, size_t count) {
 // nor the entries above the median count. Stamps that are coarse beside a step have no median to speak of.
 bool has_hidden_time(std::vector<ClockedSteps> entries, double resolution) {
   constexpr double k_min_told = 0.8, k_rounding = 2, k_coarse = 2;
-  std::sort(entries.begin(), entries.end(),
-            [](const ClockedSteps& a, const ClockedSteps& b) { return excess(a) < excess(b); });
+  std::ranges::sort(entries, [](const ClockedSteps& a, const ClockedSteps& b) { return excess(a) < excess(b); });
   const ClockedSteps most = sum_up(entries, entries.size() - entries.size() / 10);
   if (most.stated >= k_min_told * most.by_clock - k_rounding * resolution) return false;
   std::vector<double> steps, told;

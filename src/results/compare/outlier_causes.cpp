@@ -1,7 +1,6 @@
-#include "compare/outlier_causes.h"
+#include "compare/plausibility.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +90,7 @@ class StepCauses {
         if (first == nullptr || found->second < first) first = found->second;
     if (first == nullptr || first->kind == EventKind::other) return {};
     std::string words(enum_name(first->kind));
-    std::replace(words.begin(), words.end(), '_', ' ');
+    std::ranges::replace(words, '_', ' ');
     const bool vowel = std::string_view("aeiou").find(words.front()) != std::string_view::npos;
     return {fmt::format("{} {}", vowel ? "an" : "a", words)};
   }
@@ -118,7 +117,7 @@ class StepCauses {
     std::vector<double> figures;
     for (const size_t entry : ordinary_)
       if (const auto figure = figure_of(values, entry)) figures.push_back(*figure);
-    const auto reach = std::count_if(figures.begin(), figures.end(), [&](double value) { return value >= least; });
+    const auto reach = std::ranges::count_if(figures, [&](double value) { return value >= least; });
     Ordinary& ordinary = place->second;
     ordinary.count = figures.size();
     if (ordinary.count < k_enough_steps) return ordinary;

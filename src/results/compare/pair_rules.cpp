@@ -1,18 +1,15 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <set>
+#include <functional>
 
 #include "compare/audit.h"
 #include "compare/contender.h"
 #include "compare/copies.h"
-#include "compare/evidence.h"
+#include "compare/differences.h"
 #include "compare/figure_meanings.h"
-#include "compare/model_differences.h"
-#include "compare/printed_settings.h"
 #include "compare/series.h"
 #include "result/printed_settings.h"
 #include "result/summary.h"
@@ -21,30 +18,26 @@
 namespace tprimat::results {
 namespace {
 
-using Shown = std::optional<Proof>;
-Shown unless_empty(Evidences evidence) { return evidence.empty() ? Shown() : Shown(Proof(std::move(evidence))); }
-
-template <class T>
-Shown differ(const std::optional<T>& reference, const std::optional<T>& subject) {
-  Evidences evidence;
-  add(evidence, "", reference, subject);
-  return unless_empty(std::move(evidence));
+// `find` lists what differs.
+template <Evidences (*find)(const RunResult&, const RunResult&)>
+Shown check(const RunResult& a, const RunResult& b) {
+  return show(find(a, b));
 }
 
-Shown check_shape(const RunResult& a, const RunResult& b) { return unless_empty(find_other_work(a, b)); }
+// `fact` of a run, a member or a function, is known on both sides and differs.
+template <auto fact>
+Shown differ(const RunResult& a, const RunResult& b) {
+  return show_difference("", std::invoke(fact, a), std::invoke(fact, b));
+}
+template <auto setting>
+Shown differ_in_training(const RunResult& a, const RunResult& b) {
+  return show_difference("", a.training_config.*setting, b.training_config.*setting);
+}
+
 Shown check_model_known(const Sides& sides) {
   return is_model_unproven(sides.reference.first(), sides.subject.first())
              ? Shown("no shape, full name or parameter count is known on both sides")
              : std::nullopt;
-}
-Shown check_details(const RunResult& a, const RunResult& b) { return unless_empty(find_other_details(a, b)); }
-Shown check_data_settings(const RunResult& a, const RunResult& b) {
-  return unless_empty(find_other_data_settings(a, b));
-}
-Shown check_synthetic_data(const RunResult& a, const RunResult& b) { return unless_empty(find_synthetic_data(a, b)); }
-Shown check_tuning(const RunResult& a, const RunResult& b) { return unless_empty(find_other_tuning(a, b)); }
-Shown check_recompute(const RunResult& a, const RunResult& b) {
-  return differ(a.training_config.recompute, b.training_config.recompute);
 }
 
 // "all", a count, or the setting of the adapters.
@@ -75,27 +68,17 @@ Shown check_trainable(const RunResult& a, const RunResult& b) {
   return Proof(Evidences{{"", describe_trained(a), describe_trained(b)}});
 }
 
-Shown check_sequence_length(const RunResult& a, const RunResult& b) {
+Evidences find_other_length(const RunResult& a, const RunResult& b) {
   Evidences evidence;
   add(evidence, "", a.training_config.sequence_length, b.training_config.sequence_length);
   if (!evidence.empty()) add(evidence, "tokens per step", tokens_per_step(a), tokens_per_step(b));
-  return unless_empty(std::move(evidence));
+  return evidence;
 }
 
 Shown check_batch(const RunResult& a, const RunResult& b) {
-  if (differ(a.training_config.sequence_length, b.training_config.sequence_length)) return std::nullopt;
-  return differ(a.training_config.global_batch_size, b.training_config.global_batch_size);
+  if (differ_in_training<&TrainingConfig::sequence_length>(a, b)) return std::nullopt;
+  return differ_in_training<&TrainingConfig::global_batch_size>(a, b);
 }
-
-Shown check_steps(const RunResult& a, const RunResult& b) {
-  return differ(a.training_config.max_steps, b.training_config.max_steps);
-}
-Shown check_precision(const RunResult& a, const RunResult& b) { return differ(a.precision, b.precision); }
-Shown check_dataset(const RunResult& a, const RunResult& b) { return differ(a.dataset, b.dataset); }
-Shown check_seed(const RunResult& a, const RunResult& b) {
-  return differ(a.training_config.seed, b.training_config.seed);
-}
-Shown check_devices(const RunResult& a, const RunResult& b) { return differ(device_count(a), device_count(b)); }
 
 // Known batches and lengths have rules of their own.
 Shown check_step_work(const Sides& sides) {
@@ -105,7 +88,7 @@ Shown check_step_work(const Sides& sides) {
   const RunResult &a = sides.reference.first(), &b = sides.subject.first();
   const auto x = tokens_per_step(a), y = tokens_per_step(b);
   if (!x || !y) return "the tokens per step are not known on both sides";
-  return is_told(a) && is_told(b) ? std::nullopt : differ(x, y);
+  return is_told(a) && is_told(b) ? std::nullopt : show_difference("", x, y);
 }
 
 // Letters and digits in lower case, without the words that name an implementation.
@@ -136,14 +119,14 @@ std::string plain_schedule(const std::string& name) {
   return shapes.size() == 1 ? shapes.front() : plain;
 }
 
-Shown check_optimizer(const RunResult& a, const RunResult& b) {
+Evidences find_other_optimizer(const RunResult& a, const RunResult& b) {
   const TrainingConfig &x = a.training_config, &y = b.training_config;
   Evidences evidence;
   if (x.optimizer && y.optimizer && plain_optimizer(*x.optimizer) != plain_optimizer(*y.optimizer))
     add(evidence, "optimizer", x.optimizer, y.optimizer);
   add(evidence, "weight decay", x.weight_decay, y.weight_decay);
   add(evidence, "gradient clipping", x.clip_grad_norm, y.clip_grad_norm);
-  return unless_empty(std::move(evidence));
+  return evidence;
 }
 
 // The recorded series is what happened; what was asked for speaks only where the two have no step in common.
@@ -162,7 +145,7 @@ Shown check_schedule(const RunResult& a, const RunResult& b) {
   if (x.schedule && y.schedule && plain_schedule(*x.schedule) != plain_schedule(*y.schedule))
     add(evidence, "shape", x.schedule, y.schedule);
   add(evidence, "warm-up steps", x.warmup_steps, y.warmup_steps);
-  return unless_empty(std::move(evidence));
+  return show(std::move(evidence));
 }
 
 Curves loss_curves(const Contender& contender) {
@@ -201,7 +184,7 @@ Shown check_same_measurement(const Sides& sides) {
   Evidences evidence;
   for (const auto& [a, b] : find_same_measurements(sides.reference, sides.subject))
     evidence.push_back({"", a->path, b->path});
-  return unless_empty(std::move(evidence));
+  return show(std::move(evidence));
 }
 
 // A size that a side does not tell is no difference.
@@ -213,7 +196,7 @@ Shown check_layout(const RunResult& a, const RunResult& b) {
   add(evidence, "DP", x.data_parallel_size, y.data_parallel_size);
   add(evidence, "CP", x.context_parallel_size, y.context_parallel_size);
   if (evidence.empty()) return std::nullopt;
-  return differ(std::optional(describe_layout(a)), std::optional(describe_layout(b)));
+  return show_difference("", std::optional(describe_layout(a)), std::optional(describe_layout(b)));
 }
 
 Evidences differing_software(const RunResult& a, const RunResult& b) {
@@ -231,7 +214,7 @@ Evidences differing_software(const RunResult& a, const RunResult& b) {
 template <bool on_one_device>
 Shown check_software(const RunResult& a, const RunResult& b) {
   if ((a.gpu_info.device_name == b.gpu_info.device_name) != on_one_device) return std::nullopt;
-  return unless_empty(differing_software(a, b));
+  return show(differing_software(a, b));
 }
 
 constexpr const char* k_other_work = "a ratio of rates over different work says nothing about speed";
@@ -243,7 +226,7 @@ constexpr const char* k_mfu = "MFU would compare conventions, not machines";
 using enum Severity;
 constexpr std::array k_pair_rules = {
     PairRule{"model_shape", error, "the models differ in shape", k_other_work, "train the same model on both sides",
-             check_shape},
+             check<find_other_work>},
     PairRule{"trainable_parameters", error, "the trained parameters differ",
              "a frozen weight has no weight gradient, which saves a third of its FLOPs",
              "train the same parameters on both sides", check_trainable},
@@ -252,10 +235,10 @@ constexpr std::array k_pair_rules = {
              "pass --model to tprimat extract, or add model_info.shape to the file", check_model_known},
     PairRule{"sequence_length", error, "the sequence lengths differ, and so does the work per token",
              "attention costs more per token on longer sequences", "use one sequence length on both sides",
-             check_sequence_length},
+             check<find_other_length>},
     PairRule{"precision", error, "the precisions differ",
              "half the bits double the peak: the ratio would compare formats",
-             "use one precision on both sides, or compare each precision separately", check_precision},
+             "use one precision on both sides, or compare each precision separately", differ<&RunResult::precision>},
     PairRule{"same_measurement", error, "one is a copy of the other: the times of all steps are equal",
              "a copy is not a second run, whatever else its file states",
              "compare an independent run, or remove the copy", check_same_measurement},
@@ -266,35 +249,36 @@ constexpr std::array k_pair_rules = {
     PairRule{"loss_not_compared", warning, "the loss curves have too few common steps to compare", k_other_training,
              "log the loss at the same steps on both sides, at least five", check_common_losses},
     PairRule{"optimizer", error, "the optimizers differ", k_other_training,
-             "give both frameworks the same optimizer settings", check_optimizer},
+             "give both frameworks the same optimizer settings", check<find_other_optimizer>},
     PairRule{"dataset", warning, "the data differs",
              "other data may cost more to read, and its losses are not comparable",
-             "train on the same tokens in the same order", check_dataset},
+             "train on the same tokens in the same order", differ<&RunResult::dataset>},
     PairRule{"model_details", warning, "the models differ in details",
              "they cost little time, but the models are not identical", "train the same model on both sides",
-             check_details},
+             check<find_other_details>},
     PairRule{"recompute", warning, "the activation recomputation differs",
              "recomputation costs up to a third of the rate, saves memory, and MFU does not count it",
              "use the same recomputation on both sides, or report that each uses what its memory allows",
-             check_recompute},
+             differ_in_training<&TrainingConfig::recompute>},
     PairRule{"data_settings", error, "settings that change the computation differ",
              "padding, dropout, dropped tokens and forced expert balance change the work per token",
-             "use the same settings on both sides", check_data_settings},
+             "use the same settings on both sides", check<find_other_data_settings>},
     PairRule{"synthetic_data", warning, "one side trains on synthetic data", "loading real data may cost time",
-             "train both sides on the same data", check_synthetic_data},
+             "train both sides on the same data", check<find_synthetic_data>},
     PairRule{"warmup", warning, "the sides exclude the warm-up by different rules",
-             "one side counts steps that the other excludes", "use the same `warmup` on both sides", check_warmup},
+             "one side counts steps that the other excludes", "use the same `warmup` on both sides",
+             differ<warmup_rule>},
     PairRule{"steps", warning, "the step counts differ", "a longer run meets more slowdowns",
-             "run the same number of steps", check_steps},
+             "run the same number of steps", differ_in_training<&TrainingConfig::max_steps>},
     PairRule{"device_count", warning, "the device counts differ, so rates per device include the cost of scaling",
-             "more devices communicate more, so each is slower", "compare equal device counts", check_devices},
+             "more devices communicate more, so each is slower", "compare equal device counts", differ<device_count>},
     PairRule{"memory_meaning", warning, "the memory figures mean different things and are not compared",
              "allocated, reserved and device-used memory differ by gigabytes within one run",
              "record the same kind of memory on both sides", check_memory},
     PairRule{"flop_formula", warning, "the FLOPs are counted by different formulas, so MFU is not compared", k_mfu,
-             "recompute both results with this version", check_formula},
+             "recompute both results with this version", differ<formula>},
     PairRule{"peak", warning, "the peaks behind MFU are of different kinds, so MFU is not compared", k_mfu,
-             "use catalogue peaks, or measured ones, for both", check_peak},
+             "use catalogue peaks, or measured ones, for both", differ<peak_kind>},
     PairRule{"peak_value", warning, "one device has two peaks, so MFU is not compared", k_mfu,
              "leave the peak to the catalogue on both sides", check_peak_value},
     PairRule{"price", warning, "one device has two prices, so costs are not compared", k_cost,
@@ -310,23 +294,24 @@ constexpr std::array k_pair_rules = {
     PairRule{"layout", note, "the parallel layouts differ, as expected when each side runs at its best",
              "the layout determines the communication volume", "", check_layout, warning},
     PairRule{"tuning", note, "the tuning differs, as expected when each side runs at its best",
-             "the ratio compares each side at its best, not the devices alone", "", check_tuning, warning},
+             "the ratio compares each side at its best, not the devices alone", "", check<find_other_tuning>, warning},
     PairRule{"step_work", note, "the work per step cannot be shown to be equal, so step times are not compared",
              "a step with less work takes less time", "", check_step_work},
     PairRule{"record_span", note,
              "records average different numbers of steps, so spreads of step times are not compared",
-             "means vary less than single steps", "", check_record_span},
+             "means vary less than single steps", "", differ<record_span>},
     PairRule{"total_steps", note, "the counts of timed steps differ, so total times are not compared",
-             "more steps take longer", "", check_total_steps},
+             "more steps take longer", "", differ<total_steps>},
     PairRule{"loss_steps", note, "the final losses average different steps and are not compared",
-             "the loss falls from step to step", "", check_loss_steps},
+             "the loss falls from step to step", "", differ<loss_steps>},
     PairRule{"memory_source", note, "the device reported the memory in use on one side, and the system on the other",
-             "a process holds more memory than it uses on a device", "", check_memory_source},
+             "a process holds more memory than it uses on a device", "", differ<memory_source>},
     PairRule{"power_source", note, "different sensors measured the power, so it is not compared", k_sensors, "",
-             check_power_source},
+             differ<power_source>},
     PairRule{"energy_source", note, "different sensors measured the energy, so it is not compared", k_sensors, "",
-             check_energy_source},
-    PairRule{"seed", note, "the seeds differ", "losses differ a little, speed does not", "", check_seed},
+             differ<energy_source>},
+    PairRule{"seed", note, "the seeds differ", "losses differ a little, speed does not", "",
+             differ_in_training<&TrainingConfig::seed>},
 };
 
 }  // namespace

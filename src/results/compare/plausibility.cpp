@@ -1,6 +1,9 @@
 #include "compare/plausibility.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 #include <span>
@@ -122,10 +125,9 @@ Evidences find_impossible_memory(const RunResult& run) {
 Evidences find_impossible_loss(const RunResult& run) {
   constexpr size_t k_enough = 10;
   std::vector<double> losses;
-  std::copy_if(run.loss_values.begin(), run.loss_values.end(), std::back_inserter(losses),
-               [](double loss) { return std::isfinite(loss); });
+  std::ranges::copy_if(run.loss_values, std::back_inserter(losses), [](double loss) { return std::isfinite(loss); });
   if (losses.empty()) return {};
-  const auto [least, most] = std::minmax_element(losses.begin(), losses.end());
+  const auto [least, most] = std::ranges::minmax_element(losses);
   const auto nats = [](double loss) { return format_significant(loss, 3) + " nats"; };
   if (*least < 0) return {{"lowest loss", nats(*least), "0 nats at least"}};
   if (losses.size() >= k_enough && *least == *most)
@@ -178,7 +180,7 @@ std::optional<double> find_constant_time(const RunResult& run) {
   constexpr size_t k_enough = 10;
   const std::vector<double> times = steady_step_times(run);
   if (times.size() < k_enough) return std::nullopt;
-  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  const auto [least, most] = std::ranges::minmax_element(times);
   return *least == *most ? std::optional(*least) : std::nullopt;
 }
 

@@ -3,8 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "compare/evidence.h"
-#include "result/run_result.h"
+#include "compare/comparison.h"
 
 namespace tprimat::results {
 
@@ -46,5 +45,19 @@ struct Drift {
   double early = 0, late = 0;  // s
 };
 std::optional<Drift> find_drift(const RunResult& run);
+
+// What the run recorded about its outlying steps: "3 of 57 steady steps, the first is step 20: 2 with a checkpoint, 1
+// unattributed". An event belongs to the step that it names and to the one after, whose time it may have fallen into.
+// Of a slow step the sensors' readings within it count, where they differ from those of ordinary steps: a clock that
+// was held down in half of them, a clock 5 % lower on a device as busy as ever (where no reasons are read), other
+// processes on a machine with no thread to spare. What most steps have, or what was read between steps, explains none.
+// What is known of the whole run only is said beside it and attributed to no step.
+std::string describe_outliers(const RunResult& run);
+
+// Describes how the figures that the framework itself printed deny the derived speed, or exceed the device's peak.
+// Medians over the steady steps are compared. Conventions stay silent: attention and embeddings counted or not, all
+// experts counted, recomputed work counted, frozen weights counted, MFU by the peak of an A100 or of sparse products.
+// Bounds and their reasons: docs/compare.md.
+std::optional<std::string> describe_reported_gap(const RunResult& run);
 
 }  // namespace tprimat::results

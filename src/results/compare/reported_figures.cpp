@@ -1,4 +1,4 @@
-#include "compare/reported_figures.h"
+#include "compare/plausibility.h"
 
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ std::optional<Bounds> conventions_of(const RunResult& run) {
   const auto& flops = run.derived.flops_per_token;
   if (!rate || flops.empty()) return std::nullopt;
   const auto [least, most] =
-      std::minmax_element(flops.begin(), flops.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      std::ranges::minmax_element(flops, [](const auto& a, const auto& b) { return a.second < b.second; });
   Bounds bounds{rate->value * least->second * k_without_embeddings, rate->value * most->second * k_with_recompute};
   if (run.model_info.trainable_parameters) bounds.most *= k_with_frozen;
   if (const auto& shape = run.model_info.shape; shape && shape->num_experts && shape->experts_per_token)
@@ -118,8 +118,7 @@ Gap compare_mfu(const RunResult& run) {
   if (!mfu || !peak || !bounds) return std::nullopt;
   std::vector<double> peaks = {*peak, *peak * k_sparse, k_a100};
   if (run.derived.peak) peaks.push_back(run.derived.peak->flops_per_second);
-  if (std::any_of(peaks.begin(), peaks.end(), [&](double each) { return bounds->hold(*mfu * each); }))
-    return std::nullopt;
+  if (std::ranges::any_of(peaks, [&](double each) { return bounds->hold(*mfu * each); })) return std::nullopt;
   return fmt::format("the framework reports an MFU of {}, model, batch and step times give {}", format_percent(*mfu),
                      format_percent(run.derived.tflops_per_gpu ? run.derived.tflops_per_gpu->value * 1e12 / *peak
                                                                : bounds->least / *peak));

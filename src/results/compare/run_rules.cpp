@@ -6,9 +6,8 @@
 
 #include "compare/audit.h"
 #include "compare/contender.h"
+#include "compare/differences.h"
 #include "compare/load_runs.h"
-#include "compare/missing_facts.h"
-#include "compare/outlier_causes.h"
 #include "compare/plausibility.h"
 #include "compare/run_checks.h"
 #include "result/summary.h"
@@ -21,7 +20,7 @@ constexpr std::string_view k_work_keys[] = {"tokens_per_step", "global_batch_siz
                                             "steps",           "max_steps"};
 
 bool decides_the_work(const AuditEntry& entry) {
-  return std::find(std::begin(k_work_keys), std::end(k_work_keys), entry.key) != std::end(k_work_keys);
+  return std::ranges::find(k_work_keys, entry.key) != std::end(k_work_keys);
 }
 
 template <bool work>
@@ -31,8 +30,7 @@ Figures check_effective_settings(const Contender& c) {
     for (const AuditEntry& entry : run.result.config_audit) {
       if (!entry.asked || decides_the_work(entry) != work) continue;
       std::string each = fmt::format("{} {} asked for, {} effective", entry.key, *entry.asked, entry.effective);
-      if (std::find(differences.begin(), differences.end(), each) == differences.end())
-        differences.push_back(std::move(each));
+      if (std::ranges::find(differences, each) == differences.end()) differences.push_back(std::move(each));
     }
   return differences.empty() ? Figures() : Figures(join(differences, "; "));
 }
@@ -50,68 +48,82 @@ Figures check_contradictions(const Contender& c) {
   return proof;
 }
 
-// The first of a participant's runs that shows something.
 template <Evidences (*find)(const RunResult&)>
-Figures check_runs(const Contender& c) {
-  for (const LoadedRun& run : c.runs)
-    if (Evidences evidence = find(run.result); !evidence.empty()) return Proof(std::move(evidence));
-  return std::nullopt;
+Figures check(const LoadedRun& run) {
+  return show(find(run.result));
 }
 
 // A skipped update saves up to a tenth of a step's time, and its tokens train nothing. fp16 skips some updates until
 // its loss scale fits; after the warm-up, more than one in twenty is an error.
 template <bool many>
-Figures check_skipped_updates(const Contender& c) {
+Figures check_skipped_updates(const LoadedRun& run) {
   constexpr double k_many_share = 0.05;
-  for (const LoadedRun& run : c.runs) {
-    const SkippedUpdates skipped = skipped_updates(run);
-    const bool is_many =
-        static_cast<double>(skipped.after_warmup) > k_many_share * static_cast<double>(skipped.steps_after_warmup);
-    if (skipped.all > 0 && is_many == many)
-      return fmt::format("{} of {} steps{}, {} of them after the warm-up", skipped.all, skipped.steps,
-                         skipped.nan > 0 ? fmt::format(" ({} with a NaN)", skipped.nan) : "", skipped.after_warmup);
-  }
+  const SkippedUpdates skipped = skipped_updates(run);
+  const bool is_many =
+      static_cast<double>(skipped.after_warmup) > k_many_share * static_cast<double>(skipped.steps_after_warmup);
+  if (skipped.all > 0 && is_many == many)
+    return fmt::format("{} of {} steps{}, {} of them after the warm-up", skipped.all, skipped.steps,
+                       skipped.nan > 0 ? fmt::format(" ({} with a NaN)", skipped.nan) : "", skipped.after_warmup);
   return std::nullopt;
 }
 
+bool has_model(const RunResult& run) { return !run.model_info.name.empty(); }
+bool has_rate(const RunResult& run) { return run.derived.tokens_per_second_per_gpu.has_value(); }
+bool has_precision(const RunResult& run) { return run.precision.has_value(); }
+bool has_shape(const RunResult& run) { return run.model_info.shape.has_value(); }
+// The framework's own rate needs none, but what a token costs depends on it.
+bool has_length(const RunResult& run) { return !has_rate(run) || run.training_config.sequence_length; }
+bool has_losses(const RunResult& run) { return !run.loss_values.empty(); }
+bool has_learning_rates(const RunResult& run) { return !run.learning_rates.empty(); }
+// A log of a trainer that is none of our frameworks names it by its format.
+bool has_framework(const RunResult& run) { return run.framework || run.source.format; }
+bool has_platform(const RunResult& run) { return run.platform.has_value(); }
+bool has_device(const RunResult& run) { return !run.gpu_info.device_name.empty(); }
+
+// Which inputs of the rate are absent.
+std::string list_missing_inputs(const RunResult& run) {
+  const bool has_tokens = tokens_per_step(run).has_value();
+  std::vector<std::string> missing;
+  if (!has_tokens && run.training_config.global_batch_size.value_or(0) <= 0) missing.emplace_back("global batch size");
+  if (!has_tokens && run.training_config.sequence_length.value_or(0) <= 0) missing.emplace_back("sequence length");
+  if (!device_count(run)) missing.emplace_back("device count");
+  if (steady_step_times(run).empty()) missing.emplace_back("steady step times");
+  return missing.empty() ? "" : "not known: " + join(missing, ", ");
+}
+
 // The first run that lacks a fact; its file is named where the other runs have the fact.
-template <Figures (*find)(const RunResult&)>
+template <bool (*has)(const RunResult&)>
 Figures check_known(const Contender& c) {
-  const auto lacks = [](const LoadedRun& run) { return find(run.result).has_value(); };
-  const auto run = std::find_if(c.runs.begin(), c.runs.end(), lacks);
+  const auto lacks = [](const LoadedRun& run) { return !has(run.result); };
+  const auto run = std::ranges::find_if(c.runs, lacks);
   if (run == c.runs.end()) return std::nullopt;
-  Figures figures = find(run->result);
-  if (std::all_of(c.runs.begin(), c.runs.end(), lacks)) return figures;
-  figures->figures += fmt::format("{}in {}", figures->figures.empty() ? "" : ", ", file_name(*run));
-  return figures;
+  std::string text = has == has_rate ? list_missing_inputs(run->result) : "";
+  if (!std::ranges::all_of(c.runs, lacks)) text += fmt::format("{}in {}", text.empty() ? "" : ", ", file_name(*run));
+  return text;
 }
 
 template <bool many>
-Figures check_outliers(const Contender& c) {
+Figures check_outliers(const LoadedRun& run) {
   constexpr double k_many_share = 0.05, k_many = 3;
-  for (const LoadedRun& run : c.runs) {
-    const auto& statistics = run.result.statistics;
-    if (!statistics || statistics->outliers.empty()) continue;
-    const auto count = static_cast<double>(statistics->outliers.size());
-    const bool is_many = count >= k_many && count > k_many_share * static_cast<double>(statistics->count);
-    if (is_many == many) return run.outliers ? *run.outliers : describe_outliers(run.result);
-  }
+  const auto& statistics = run.result.statistics;
+  if (!statistics || statistics->outliers.empty()) return std::nullopt;
+  const auto count = static_cast<double>(statistics->outliers.size());
+  const bool is_many = count >= k_many && count > k_many_share * static_cast<double>(statistics->count);
+  if (is_many == many) return run.outliers ? *run.outliers : describe_outliers(run.result);
   return std::nullopt;
 }
 
 // What the labels leave out of the rate.
 template <bool many>
-Figures check_labelled(const Contender& c) {
+Figures check_labelled(const LoadedRun& run) {
   constexpr double k_worth_telling = 1.0 / 6, k_many = 0.25, k_slower = 0.02;
   constexpr size_t k_enough = 10;
-  for (const LoadedRun& run : c.runs) {
-    const LabelledTime time = time_labelled_steps(run.result);
-    const double share = time.share();
-    if (time.all < k_enough || share <= k_worth_telling || (share > k_many) != many) continue;
-    if (!(std::fabs(time.with_them - time.without) > k_slower * time.without)) continue;
-    return fmt::format("{} of {} steady steps; with them a step takes {}, without {}", time.labelled, time.all,
-                       format_duration(time.with_them), format_duration(time.without));
-  }
+  const LabelledTime time = time_labelled_steps(run.result);
+  const double share = time.share();
+  if (time.all < k_enough || share <= k_worth_telling || (share > k_many) != many) return std::nullopt;
+  if (!(std::fabs(time.with_them - time.without) > k_slower * time.without)) return std::nullopt;
+  return fmt::format("{} of {} steady steps; with them a step takes {}, without {}", time.labelled, time.all,
+                     format_duration(time.with_them), format_duration(time.without));
   return std::nullopt;
 }
 
@@ -137,7 +149,7 @@ constexpr std::array k_run_rules = {
             check_contradictions<Contradiction::Kind::shape>},
     RunRule{"impossible_time", error, "the steps take longer than any device needs: their times may be in another unit",
             "milliseconds read as seconds make every step a thousand times too long",
-            "check the unit of step_times against the run's log", check_runs<find_impossible_time>},
+            "check the unit of step_times against the run's log", check<find_impossible_time>},
     RunRule{"clock_contradiction", error, "the step times contradict the time stamps of the log",
             "the rate is work over time, and the time is in doubt", "extract the result again from its log",
             check_clock},
@@ -156,45 +168,44 @@ constexpr std::array k_run_rules = {
             check_device_counts},
     RunRule{"foreign_device", error, "platform, device and software stack belong to different vendors",
             "it is unclear which vendor's device was measured",
-            "correct the platform or the device's name from the run's log", check_runs<find_foreign_device>},
+            "correct the platform or the device's name from the run's log", check<find_foreign_device>},
     RunRule{"skipped_updates", error, "many updates were skipped, so the model learned nothing from those steps",
             "a skipped step changes no weight and does less work", "find the overflows or NaNs, and run again",
             check_skipped_updates<true>},
     RunRule{"idle_optimizer", error, "the optimizer updated no weights", "a run that trains nothing has no speed",
             "set a learning rate above zero, and run again", check_idle_optimizer},
     RunRule{"model_missing", error, "the model is not named", k_unknown_side,
-            "name it: tprimat extract --model NAME, or model_info.name in a file of your own",
-            check_known<find_no_model>},
+            "name it: tprimat extract --model NAME, or model_info.name in a file of your own", check_known<has_model>},
     RunRule{"rate_missing", error, "there is no rate to compare", k_unknown_side,
             "pass the missing facts to tprimat extract (--global-batch-size, --sequence-length, --devices)",
-            check_known<find_no_rate>},
+            check_known<has_rate>},
     RunRule{"figure_contradiction", warning, "a figure in the file contradicts its own inputs",
             "peak, formula, shape or price was changed after the run; the figures shown are recomputed",
             "check the shape, the peak and the price in the file", check_contradictions<Contradiction::Kind::figure>},
     RunRule{"other_peak", warning, "the peak behind MFU is not the catalogue's for this device and precision",
             "MFU against a different peak is a different metric",
-            "leave the peak to the catalogue, or measure it with tprimat probe", check_runs<find_other_peak>},
+            "leave the peak to the catalogue, or measure it with tprimat probe", check<find_other_peak>},
     RunRule{"unheard_of_mfu", warning, "the MFU is higher than any published training's",
             "a wrong input that doubles the MFU would otherwise go unnoticed",
             "check batch, sequence length, devices and peak", check_unheard_of_mfu},
     RunRule{"impossible_memory", warning,
             "the memory exceeds the available capacity, or is below the size of the weights",
             "the figure measures something else", "check which tool measured it, and on which device",
-            check_runs<find_impossible_memory>},
+            check<find_impossible_memory>},
     RunRule{"impossible_loss", warning, "the loss is impossible for a training run",
             "the recorded values are not a mean cross-entropy", "record the mean loss of each step in nats per token",
-            check_runs<find_impossible_loss>},
+            check<find_impossible_loss>},
     RunRule{"impossible_power", warning, "the power is outside the range that these devices draw under load",
             "joules per token depend on it", "check which sensor was read, and that it was read during training",
-            check_runs<find_impossible_power>},
+            check<find_impossible_power>},
     RunRule{"impossible_clock", warning, "a clock or a utilisation is impossible for a device",
             "it is in another unit, or measures something else",
-            "correct mean_clock_hz (Hz) and mean_utilisation (0 to 1)", check_runs<find_impossible_clock>},
+            "correct mean_clock_hz (Hz) and mean_utilisation (0 to 1)", check<find_impossible_clock>},
     RunRule{"labelled_steps", warning, "labels exclude many steps from the rate",
             "this rate excludes the time of evaluations and checkpoints",
             "run with fewer evaluations and checkpoints, or more steps", check_labelled<false>},
     RunRule{"impossible_price", warning, "the price is outside the range of device rental prices",
-            "the cost per token depends on it", "correct cost.usd_per_hour", check_runs<find_impossible_price>},
+            "the cost per token depends on it", "correct cost.usd_per_hour", check<find_impossible_price>},
     RunRule{"loss_collapse", warning, "the loss collapses to a level impossible on real text",
             "memorising the data is an easier task", "check that the data is not one repeated sample", check_collapse},
     RunRule{"nothing_learned", warning, "after all steps, the model is no better than guessing",
@@ -233,7 +244,7 @@ constexpr std::array k_run_rules = {
     RunRule{"copies", warning, "the same measurement under several names counts once", "a copy adds no information",
             "give each run's own file, and remove the copies", check_copies},
     RunRule{"precision_missing", warning, "the precision is unknown, so equal numerics cannot be shown", k_unknown_side,
-            "pass --precision to tprimat extract", check_known<find_no_precision>},
+            "pass --precision to tprimat extract", check_known<has_precision>},
     RunRule{"some_skipped_updates", note, "some updates were skipped", "fp16 finds its loss scale this way", "",
             check_skipped_updates<false>},
     RunRule{"trainable_missing", warning,
@@ -241,22 +252,21 @@ constexpr std::array k_run_rules = {
             "a frozen weight costs 4 FLOPs/token, a trained one 6",
             "have the trainer print it, or add model_info.trainable_parameters to a file of your own", check_adapters},
     RunRule{"shape_missing", warning, "the model's shape is unknown, so there are no FLOPs and no MFU", k_unknown_side,
-            "pass --model with a model of the catalogue to tprimat extract", check_known<find_no_shape>},
+            "pass --model with a model of the catalogue to tprimat extract", check_known<has_shape>},
     RunRule{"sequence_length_missing", warning, "the sequence length is unknown, and so is the work per token",
-            k_unknown_side, "pass --sequence-length to tprimat extract", check_known<find_no_length>},
+            k_unknown_side, "pass --sequence-length to tprimat extract", check_known<has_length>},
     RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_unknown_side,
-            "have the trainer log the loss of every step", check_known<find_no_losses>},
+            "have the trainer log the loss of every step", check_known<has_losses>},
     RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_unknown_side,
-            "have the trainer log the learning rate", check_known<find_no_learning_rates>},
+            "have the trainer log the learning rate", check_known<has_learning_rates>},
     RunRule{"framework_missing", note, "the framework is unknown", k_unknown_side,
-            "extract the log with --format, or add \"framework\" to a file of your own",
-            check_known<find_no_framework>},
+            "extract the log with --format, or add \"framework\" to a file of your own", check_known<has_framework>},
     RunRule{"rounded", note, "the log rounds its step times", "equal rounding at every step does not average out",
             "have the trainer print more digits", check_rounding},
     RunRule{"platform_missing", note, "the platform is unknown", k_unknown_side,
-            "pass --platform or --device to tprimat extract", check_known<find_no_platform>},
+            "pass --platform or --device to tprimat extract", check_known<has_platform>},
     RunRule{"device_missing", note, "the device is unknown", k_unknown_side, "pass --device to tprimat extract",
-            check_known<find_no_device>},
+            check_known<has_device>},
     RunRule{"outlier", note, "some steps are outliers; they count", "a checkpoint is part of what training costs", "",
             check_outliers<false>},
 };

@@ -1,4 +1,4 @@
-#include "compare/same_course.h"
+#include "compare/copies.h"
 
 #include <algorithm>
 #include <cmath>

@@ -136,7 +136,7 @@ Curve curve_by_step(const RunResult& run, const std::vector<double>& values) {
   for (size_t i = 0; i < values.size(); ++i)
     if (std::isfinite(values[i]))
       curve.push_back({is_numbered ? step_number(run, i) - before_first : static_cast<int64_t>(i) + 1, values[i]});
-  std::stable_sort(curve.begin(), curve.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  std::ranges::stable_sort(curve, [](const auto& a, const auto& b) { return a.step < b.step; });
   const auto is_repeated = [](const auto& later, const auto& earlier) { return later.step == earlier.step; };
   curve.erase(curve.begin(), std::unique(curve.rbegin(), curve.rend(), is_repeated).base());
   return curve;

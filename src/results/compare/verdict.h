@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "compare/comparison.h"
@@ -23,19 +24,35 @@ RateEvidence gather_evidence(const Contender& contender);
 // Subject / reference, as a logarithm with its error; nothing where a side has no step times.
 std::optional<LogRatio> measure_ratio(const RateEvidence& reference, const RateEvidence& subject,
                                       double assumed_run_spread = k_assumed_run_spread);
-
-// Ratio of tokens/s per device, subject / reference, with its 95 % interval. Without an interval where a side has only
-// averages; nothing where a side has no rate.
-std::optional<Estimate> estimate_ratio(const Contender& reference, const Contender& subject);
-std::optional<Estimate> estimate_ratio(const RateEvidence& reference, const RateEvidence& subject,
-                                       const std::optional<LogRatio>& measured);
 Estimate to_estimate(const LogRatio& ratio);
 
-// The same from two figures and their own intervals (stats/mean_estimate.h): at once, where pairs are many.
+// Subject / reference of two figures, from their own intervals (stats/interval_arithmetic.h).
 std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, const Estimate& subject);
 
 // faster / slower: the whole interval lies beyond the smallest effect; same: the whole interval lies within it;
 // otherwise inconclusive. (A region of practical equivalence: "not significant" alone is never "same".)
 Verdict judge(const std::optional<Estimate>& ratio, double smallest_effect);
+
+// What counts as an effect, and what to assume about runs; both relative.
+struct Margins {
+  double smallest_effect = 0.01, assumed_run_spread = k_assumed_run_spread;
+};
+
+// Fills ratio, verdict and statistics of a pair, and plans the runs that would settle an inconclusive one.
+void judge_pair(Pair& pair, const RateEvidence& reference, const RateEvidence& subject, const Margins& margins);
+
+// Holds faster and slower to a false discovery rate of 5 % over all pairs whose verdict is shown: what exceeds it
+// becomes inconclusive. Then every pair gets its explanation.
+void settle_verdicts(Comparison& comparison);
+
+// What to do about an interval that is too wide: "; more runs would narrow it", or quiet the machine first. Empty for a
+// pair without an interval.
+std::string advise_runs(const Pair& pair);
+
+// Confirms the verdict in clock cycles (after the decision tree of nvbench-compare-robust): each run's time per step is
+// multiplied by the mean clock of its devices, and the ratio judged again. Fills the pair's cycle ratio and adds the
+// finding "clock", which says whether the gap survives. Nothing happens unless every run of both sides recorded a
+// clock.
+void confirm_in_cycles(Pair& pair, const Contender& reference, const Contender& subject, const Margins& margins);
 
 }  // namespace tprimat::results

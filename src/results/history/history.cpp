@@ -5,11 +5,58 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/parallel_for.h"
+#include "compare/audit.h"
 #include "compare/gates.h"
-#include "history/trend_audit.h"
+#include "compare/load_runs.h"
 
 namespace tprimat::results {
 namespace {
+
+Contender load_contender(const std::vector<std::string>& files, const std::filesystem::path& folder, const char* label,
+                         const AuditOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& file : files) paths.push_back((folder / file).string());
+  Contender contender{"", label, load_runs(paths).runs, {}};
+  contender.findings = audit_contender(contender, options);
+  return contender;
+}
+
+// What is missing is missing in the series too, and a copy is named there.
+bool forbids(const Finding& finding) {
+  return finding.severity == Severity::error && finding.code != "rate_missing" && finding.code != "model_missing";
+}
+
+std::optional<std::string> first_error(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings)
+    if (forbids(finding)) return finding.sentence;
+  return std::nullopt;
+}
+
+std::optional<std::string> why_not(const Contender& earlier, const Contender& newest, const Metric& metric,
+                                   const AuditOptions& options) {
+  const std::vector<Finding> of_pair = audit_pair(earlier, newest, options);
+  for (const auto* findings : {&of_pair, &newest.findings, &earlier.findings})
+    if (auto error = first_error(*findings)) return error;
+  return why_not_compared(metric, of_pair, earlier, newest);
+}
+
+// A file that was taken away meanwhile leaves the pair without an answer.
+void audit_step(TrendStep& step, const Trend& trend, const std::filesystem::path& folder, const Metric& metric,
+                const AuditOptions& options) {
+  std::optional<std::string> why;
+  try {
+    const Contender earlier = load_contender(trend.points[step.earlier].paths, folder, "the earlier point", options);
+    const Contender newest =
+        load_contender(trend.points[trend.known.back()].paths, folder, "the newest point", options);
+    why = why_not(earlier, newest, metric, options);
+  } catch (const Error& error) {
+    why = error.problems().front().what;
+  }
+  if (!why) return;
+  step.verdict = TrendVerdict::not_comparable;
+  step.why = *why;
+}
 
 const Metric& require_metric(const std::string& key) {
   if (key.empty()) return metrics().front();
@@ -21,9 +68,9 @@ template <class T>
 bool lets_pass(const std::vector<T>& wanted, const std::string& name) {
   if (wanted.empty()) return true;
   if constexpr (NamedEnum<T>)
-    return std::any_of(wanted.begin(), wanted.end(), [&](T each) { return enum_name(each) == name; });
+    return std::ranges::any_of(wanted, [&](T each) { return enum_name(each) == name; });
   else
-    return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+    return std::ranges::find(wanted, name) != wanted.end();
 }
 
 bool is_selected(const SeriesKey& key, const CompareOptions& options) {
@@ -46,27 +93,20 @@ bool is_of(const HistoryPoint& point, const std::string& wanted, const std::file
     const std::filesystem::path path(each);
     return each == wanted || path.filename() == wanted || path.stem() == wanted || (folder / path) == wanted;
   };
-  return std::any_of(point.paths.begin(), point.paths.end(), is_wanted) ||
-         std::any_of(point.copies.begin(), point.copies.end(),
-                     [&](const CopiedRun& copy) { return is_wanted(copy.path); });
+  return std::ranges::any_of(point.paths, is_wanted) ||
+         std::ranges::any_of(point.copies, [&](const CopiedRun& copy) { return is_wanted(copy.path); });
 }
 
 // What the newest point is held against; nothing where the series has no such point.
 std::optional<size_t> find_baseline(const Trend& trend, const History& history, const std::string& wanted) {
-  const size_t newest = trend.points.size() - 1;
-  std::optional<size_t> found, previous;
-  for (const size_t i : trend.known) {
-    if (i == newest) continue;
-    previous = i;
-    if (is_of(trend.points[i], wanted, history.folder)) found = i;
-  }
-  if (wanted == "best" && previous) {
-    const double sign = history.metric->better == Direction::lower_is_better ? -1 : 1;
-    for (const size_t i : trend.known)
-      if (i != newest && (!found || sign * trend.points[i].figure->value > sign * trend.points[*found].figure->value))
-        found = i;
-  }
-  return wanted.empty() ? previous : found;
+  std::vector<size_t> earlier = trend.known;
+  std::erase(earlier, trend.points.size() - 1);
+  if (earlier.empty()) return std::nullopt;
+  if (wanted.empty()) return earlier.back();
+  if (wanted == "best") return best_of(trend, earlier, *history.metric);
+  const auto found = std::find_if(earlier.rbegin(), earlier.rend(),
+                                  [&](size_t point) { return is_of(trend.points[point], wanted, history.folder); });
+  return found == earlier.rend() ? std::nullopt : std::optional(*found);
 }
 
 std::vector<std::string> paths_of(const History& history, const HistoryPoint& point) {
@@ -75,15 +115,24 @@ std::vector<std::string> paths_of(const History& history, const HistoryPoint& po
   return paths;
 }
 
+bool is_name(const std::string& baseline) { return !baseline.empty() && baseline != "best"; }
+
+bool holds_baseline(const Trend& trend, const History& history, const std::string& baseline) {
+  return std::ranges::any_of(trend.points,
+                             [&](const HistoryPoint& point) { return is_of(point, baseline, history.folder); });
+}
+
 // A baseline by name belongs to one key; the series of others are not asked about.
 bool is_elsewhere(const Trend& trend, const History& history, const std::string& baseline) {
-  const auto holds_it = [&](const Trend& each) {
-    return each.series == trend.series &&
-           std::any_of(each.points.begin(), each.points.end(),
-                       [&](const HistoryPoint& point) { return is_of(point, baseline, history.folder); });
-  };
-  return !baseline.empty() && baseline != "best" &&
-         std::none_of(history.trends.begin(), history.trends.end(), holds_it);
+  return is_name(baseline) && std::ranges::none_of(history.trends, [&](const Trend& each) {
+           return each.series == trend.series && holds_baseline(each, history, baseline);
+         });
+}
+
+bool names_nothing(const History& history, const std::string& baseline) {
+  return is_name(baseline) && std::ranges::none_of(history.trends, [&](const Trend& each) {
+           return holds_baseline(each, history, baseline);
+         });
 }
 
 std::string why_nothing_to_hold_against(const Trend& trend, const CompareOptions& options) {
@@ -123,12 +172,35 @@ void judge_newest(const History& history, const Trend& trend, const CompareOptio
   }
 }
 
-bool names_nothing(const History& history, const std::string& baseline) {
-  return !baseline.empty() && baseline != "best" &&
-         std::none_of(history.trends.begin(), history.trends.end(), [&](const Trend& trend) {
-           return std::any_of(trend.points.begin(), trend.points.end(),
-                              [&](const HistoryPoint& point) { return is_of(point, baseline, history.folder); });
-         });
+// Runs the audit of `tprimat compare` on two files of the folder.
+WorkJudge judge_by_audit(const std::filesystem::path& folder, const AuditOptions& options) {
+  return [folder, options](const IndexedFile& earlier, const IndexedFile& later) -> std::optional<std::string> {
+    try {
+      const Contender a = load_contender({earlier.path}, folder, "", options),
+                      b = load_contender({later.path}, folder, "", options);
+      for (const Finding& finding : audit_pair(a, b, options))
+        if (forbids(finding) && finding.code != "same_measurement") return finding.sentence;
+    } catch (const Error& error) {
+      return error.problems().front().what;
+    }
+    return std::nullopt;
+  };
+}
+
+// Audits the newest point of each series against the earlier points that it is compared with. Where the audit finds an
+// error, or the metric means something else on each side, the step has a reason instead of a verdict.
+void audit_trends(std::vector<Trend>& trends, const std::filesystem::path& folder, const Metric& metric,
+                  const AuditOptions& options) {
+  parallel_for(trends.size(), [&](size_t i) {
+    Trend& trend = trends[i];
+    if (!trend.previous) return;
+    audit_step(*trend.previous, trend, folder, metric, options);
+    if (!trend.best) return;
+    if (trend.best->earlier != trend.previous->earlier)
+      audit_step(*trend.best, trend, folder, metric, options);
+    else
+      trend.best->verdict = trend.previous->verdict, trend.best->why = trend.previous->why;
+  });
 }
 
 }  // namespace
@@ -155,7 +227,7 @@ History read_history(const std::filesystem::path& folder, const HistoryOptions& 
 
 ExitStatus history_status(const History& history) {
   if (!history.comparison.gates.empty()) return gates_status(history.comparison.gates);
-  const auto any = [&](auto is_so) { return std::any_of(history.trends.begin(), history.trends.end(), is_so); };
+  const auto any = [&](auto is_so) { return std::ranges::any_of(history.trends, is_so); };
   if (any([](const Trend& trend) { return trend.points.back().status != RunStatus::complete; }))
     return ExitStatus::work_failed;
   const bool withheld = any([](const Trend& trend) {

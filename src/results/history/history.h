@@ -6,7 +6,10 @@
 
 #include "compare/compare_runs.h"
 #include "history/trend.h"
+#include "report/document.h"
+#include "text/json.h"
 
+// Pure functions: a history in, a document out.
 namespace tprimat::results {
 
 struct HistoryOptions {
@@ -31,5 +34,12 @@ History read_history(const std::filesystem::path& folder, const HistoryOptions& 
 // With gates, their outcome. Otherwise work_failed where the newest point of a series is not complete, not_comparable
 // where the audit withholds its verdict, else done.
 ExitStatus history_status(const History& history);
+
+Document build_document(const History& history);
+Json history_to_json(const History& history);
+std::string render_csv(const History& history);  // one line per point of every series
+
+// "▁▃█": the values between their least and greatest; a gap for none.
+std::string draw_sparkline(const std::vector<double>& values);
 
 }  // namespace tprimat::results

@@ -1,13 +1,60 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "compare/comparison.h"
-#include "history/entry.h"
+#include "result/run_result.h"
 
 namespace tprimat::results {
+
+// Runs that agree in all of this are one series: their figures differ by what was changed and by noise alone.
+struct SeriesKey {
+  std::string model, framework, platform, device, precision, strategy;   // empty: not known
+  int64_t device_count = 0, global_batch_size = 0, sequence_length = 0;  // 0: not known
+  auto operator<=>(const SeriesKey&) const = default;
+  static constexpr auto fields() {
+    using K = SeriesKey;
+    return field_list(field("model", &K::model, "key of the model"), field("framework", &K::framework, "what trained"),
+                      field("platform", &K::platform, "nvd, amd or cpu"),
+                      field("device", &K::device, "name as the driver gives it"),
+                      field("precision", &K::precision, "number format of the matrix products"),
+                      field("strategy", &K::strategy, "name of the layout"),
+                      field("device_count", &K::device_count, "devices of the run, 0: not known"),
+                      field("global_batch_size", &K::global_batch_size, "sequences per step, 0: not known"),
+                      field("sequence_length", &K::sequence_length, "tokens per sequence, 0: not known"));
+  }
+};
+
+// "llama, CPU native, 2 x EPYC, bf16, GBS 64, SL 2048, balanced"
+std::string describe_series(const SeriesKey& key);
+
+// What the index keeps of a result file.
+struct HistoryEntry {
+  SeriesKey series;
+  std::string timestamp;  // as the result has it; empty: it has none, and the file's time serves
+  RunStatus status = RunStatus::complete;
+  std::string measurement;  // hash of its measurement_key(): the same in copies of one run; empty: it can be no copy
+  std::string work;         // hash of its state_work(): runs with the same did the same work
+  std::string dataset;      // empty: not known
+  std::string fault;        // the first error that the audit finds in it alone; empty: none
+  std::map<std::string, Estimate> figures;  // by key of the metric
+  static constexpr auto fields() {
+    using E = HistoryEntry;
+    return field_list(field("series", &E::series, "what is the same in all runs of the series"),
+                      field("timestamp", &E::timestamp, "when the run started"),
+                      field("status", &E::status, "how it ended"),
+                      field("measurement", &E::measurement, "the same in copies of one run"),
+                      field("work", &E::work, "hash of the work; equal for equal work"),
+                      field("dataset", &E::dataset, "what it trained on"),
+                      field("fault", &E::fault, "first error that the audit finds in it"),
+                      field("figures", &E::figures, "by key of the metric"));
+  }
+};
+
+HistoryEntry make_entry(const RunResult& result);
 
 // A result file as the index knows it.
 struct IndexedFile {

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "compare/contender.h"
-#include "compare/verdict.h"
 
 namespace tprimat::results {
 namespace {
@@ -68,16 +67,8 @@ std::optional<TrendStep> compare_points(const Trend& trend, size_t earlier, cons
   return step;
 }
 
-size_t best_of(const Trend& trend, const std::vector<size_t>& points, const Metric& metric) {
-  const double sign = metric.better == Direction::lower_is_better ? -1 : 1;
-  return *std::max_element(points.begin(), points.end(), [&](size_t a, size_t b) {
-    return sign * trend.points[a].figure->value < sign * trend.points[b].figure->value;
-  });
-}
-
 void describe_trend(Trend& trend, const Metric& metric, const Margins& margins) {
-  std::stable_sort(trend.points.begin(), trend.points.end(),
-                   [](const auto& a, const auto& b) { return a.unix_time < b.unix_time; });
+  std::ranges::stable_sort(trend.points, [](const auto& a, const auto& b) { return a.unix_time < b.unix_time; });
   std::vector<double> values;
   for (size_t i = 0; i < trend.points.size(); ++i)
     if (counts(trend.points[i])) trend.known.push_back(i), values.push_back(trend.points[i].figure->value);
@@ -154,7 +145,7 @@ std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Me
                                  const WorkJudge& judge) {
   std::vector<const IndexedFile*> by_time;
   for (const IndexedFile& file : files) by_time.push_back(&file);
-  std::stable_sort(by_time.begin(), by_time.end(), [](const IndexedFile* a, const IndexedFile* b) {
+  std::ranges::stable_sort(by_time, [](const IndexedFile* a, const IndexedFile* b) {
     return a->unix_time != b->unix_time ? a->unix_time < b->unix_time : a->path < b->path;
   });
   std::map<SeriesKey, std::vector<WorkFiles>> series;
@@ -177,6 +168,13 @@ std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Me
       trends.push_back(std::move(trend));
     }
   return trends;
+}
+
+size_t best_of(const Trend& trend, const std::vector<size_t>& points, const Metric& metric) {
+  const double sign = metric.better == Direction::lower_is_better ? -1 : 1;
+  return *std::ranges::max_element(points, [&](size_t a, size_t b) {
+    return sign * trend.points[a].figure->value < sign * trend.points[b].figure->value;
+  });
 }
 
 std::string describe_trend_series(const Trend& trend) {

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/comparison.h"
-#include "compare/settle.h"
+#include "compare/verdict.h"
 #include "history/index.h"
 #include "result/metrics.h"
 #include "stats/change_points.h"
@@ -67,6 +66,9 @@ using WorkJudge = std::function<std::optional<std::string>(const IndexedFile& ea
 // By series, in the order of their keys; runs that did other work are series of their own.
 std::vector<Trend> gather_trends(const std::vector<IndexedFile>& files, const Metric& metric, const Margins& margins,
                                  const WorkJudge& judge = {});
+
+// The one of these points, which all have a figure, that is best by it.
+size_t best_of(const Trend& trend, const std::vector<size_t>& points, const Metric& metric);
 
 // The key, and which work where there are several.
 std::string describe_trend_series(const Trend& trend);

@@ -14,6 +14,17 @@
 namespace tprimat::results {
 namespace {
 
+// One thing that was checked: a result, a pair, a gate.
+struct Check {
+  enum class State { passed, failed, error, skipped };
+  std::string suite;  // the model; "files" for what was no result
+  std::string kind;   // result, pair, gate, file
+  std::string name;   // path of the result, headline of the pair, gate and its two sides
+  State state = State::passed;
+  std::string type;      // a word for a program: invalid, not_comparable, regression, inconclusive, no_result
+  std::string sentence;  // for people
+};
+
 using State = Check::State;
 
 Check check_result(const ModelGroup& group, const LoadedRun& run) {
@@ -51,6 +62,21 @@ Check check_gate(const GateResult& result) {
   return check;
 }
 
+// Every result (not complete: an error), every pair (not comparable: an error; inconclusive: skipped), every gate
+// (failed: a failure; without an answer: an error), every file that is no result (skipped).
+std::vector<Check> list_checks(const Comparison& comparison) {
+  std::vector<Check> checks;
+  for (const ModelGroup& group : comparison.groups) {
+    for (const Contender& contender : group.contenders)
+      for (const LoadedRun& run : contender.runs) checks.push_back(check_result(group, run));
+    for (const Pair& pair : group.pairs) checks.push_back(check_pair(comparison, group, pair));
+  }
+  for (const GateResult& result : comparison.gates) checks.push_back(check_gate(result));
+  for (const SkippedFile& file : comparison.skipped)
+    checks.push_back({"files", "file", file.path, State::skipped, "no_result", file.reason});
+  return checks;
+}
+
 // All that is printable XML can hold; pugixml escapes the rest.
 void set(pugi::xml_node node, const char* name, std::string_view value) {
   node.append_attribute(name) = printable(value).c_str();
@@ -73,7 +99,7 @@ struct Suite {
   std::string name;
   std::vector<const Check*> checks;
   long count(State state) const {
-    return std::count_if(checks.begin(), checks.end(), [&](const Check* each) { return each->state == state; });
+    return std::ranges::count_if(checks, [&](const Check* each) { return each->state == state; });
   }
 };
 
@@ -141,19 +167,6 @@ void annotate_findings(const ModelGroup& group, const std::string& whose, const 
 
 }  // namespace
 
-std::vector<Check> list_checks(const Comparison& comparison) {
-  std::vector<Check> checks;
-  for (const ModelGroup& group : comparison.groups) {
-    for (const Contender& contender : group.contenders)
-      for (const LoadedRun& run : contender.runs) checks.push_back(check_result(group, run));
-    for (const Pair& pair : group.pairs) checks.push_back(check_pair(comparison, group, pair));
-  }
-  for (const GateResult& result : comparison.gates) checks.push_back(check_gate(result));
-  for (const SkippedFile& file : comparison.skipped)
-    checks.push_back({"files", "file", file.path, State::skipped, "no_result", file.reason});
-  return checks;
-}
-
 std::string render_junit(const Comparison& comparison, const JUnitStamp& stamp) {
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
@@ -176,7 +189,7 @@ std::string render_annotations(const Comparison& comparison) {
       annotate_findings(group, contender.label, contender.findings, all);
     for (const Pair& pair : group.pairs) annotate_findings(group, pair_name(group, pair), pair.findings, all);
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.rank < b.rank; });
   std::string out;
   for (const Annotation& annotation : all) out += render_annotation(annotation);
   return out;

@@ -5,9 +5,9 @@
 
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
+#include "report/document.h"
 #include "report/figures.h"
 #include "report/plot_script.h"
-#include "report/wrap.h"
 #include "text/format.h"
 
 namespace tprimat::results {
@@ -26,7 +26,7 @@ constexpr double k_max_drawable = 1e30;  // what gnuplot can scale an axis to
 
 bool is_drawable(double value) { return std::fabs(value) < k_max_drawable; }
 
-bool any_drawable(std::span<const double> values) { return std::any_of(values.begin(), values.end(), is_drawable); }
+bool any_drawable(std::span<const double> values) { return std::ranges::any_of(values, is_drawable); }
 
 // False where no participant has anything, as the panel then says. Else it names those without.
 bool begin_panel(PlotScript& script, const Frame& frame, const std::string& title, const ModelGroup& group,
@@ -149,7 +149,7 @@ void draw_memory(PlotScript& script, const ModelGroup& group, const Frame& frame
 // "bf16", "60 steps", "GBS 64"; empty where the legend's first line says it already, or it says nothing.
 std::string phrase_fact(const RunFact& fact, const Contender& contender) {
   const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), fact.name) != names.end();
+    return std::ranges::find(names, fact.name) != names.end();
   };
   if (is_one_of({"platform", "framework", "device", "strategy"})) return "";
   if (fact.name == "runs" && contender.runs.size() == 1) return "";
@@ -208,8 +208,7 @@ void draw_titles(PlotScript& script, const Comparison& comparison, const ModelGr
   lines.resize(2);
   script.begin_panel(frame, shorten(group.model, 60));
   script.set("first_line", lines[0]), script.set("second_line", lines[1]);
-  script.set("is_comparable",
-             std::all_of(group.pairs.begin(), group.pairs.end(), [](const Pair& pair) { return pair.comparable; }));
+  script.set("is_comparable", std::ranges::all_of(group.pairs, [](const Pair& pair) { return pair.comparable; }));
   script.draw(embedded::titles_gp);
 }
 

@@ -10,15 +10,9 @@
 #include "compare/contender.h"
 #include "compare/gates.h"
 #include "report/figures.h"
-#include "report/wrap.h"
 
 namespace tprimat::results {
 namespace {
-
-DocumentPart make_title(std::string text) { return {DocumentPart::Kind::title, std::move(text), {}, {}}; }
-DocumentPart make_heading(std::string text) { return {DocumentPart::Kind::heading, std::move(text), {}, {}}; }
-DocumentPart make_lines(std::vector<Line> lines) { return {DocumentPart::Kind::lines, "", std::move(lines), {}}; }
-DocumentPart make_table(TextTable table) { return {DocumentPart::Kind::table, "", {}, std::move(table)}; }
 
 Tone tone_of(const Pair& pair) {
   if (!pair.comparable) return Tone::bad;
@@ -162,8 +156,8 @@ class Remarks {
     if (names.empty() || names.back() != whose) names.push_back(whose);
   }
   std::vector<Remark> worst_first() && {
-    std::stable_sort(all_.begin(), all_.end(),
-                     [](const Remark& a, const Remark& b) { return a.finding.severity > b.finding.severity; });
+    std::ranges::stable_sort(all_,
+                             [](const Remark& a, const Remark& b) { return a.finding.severity > b.finding.severity; });
     return std::move(all_);
   }
 
@@ -248,14 +242,6 @@ Tone tone_of(GateOutcome outcome) {
                                                 : Tone::bad;
 }
 
-void make_printable(DocumentPart& block) {
-  block.text = printable(block.text);
-  for (Line& line : block.lines) line.text = printable(line.text), line.aside = printable(line.aside);
-  for (std::string& cell : block.table.header) cell = printable(cell);
-  for (auto& row : block.table.rows)
-    for (std::string& cell : row) cell = printable(cell);
-}
-
 }  // namespace
 
 std::string Remark::list_whose(size_t max_named) const {
@@ -273,14 +259,22 @@ std::vector<Remark> gather_findings(const ModelGroup& group, std::string (*name_
   return std::move(all).worst_first();
 }
 
-DocumentPart list_gates(const std::vector<GateResult>& results) {
+void add_gates(Document& document, const std::vector<GateResult>& results) {
+  if (results.empty()) return;
   std::vector<Line> lines;
   for (const GateResult& result : results) lines.push_back({describe_gate(result) + ".", tone_of(result.outcome), ""});
-  return make_lines(std::move(lines));
+  document.push_back(make_heading("Gates"));
+  document.push_back(make_lines(std::move(lines)));
 }
 
 void make_printable(Document& document) {
-  for (DocumentPart& part : document) make_printable(part);
+  for (DocumentPart& part : document) {
+    part.text = printable(part.text);
+    for (Line& line : part.lines) line.text = printable(line.text), line.aside = printable(line.aside);
+    for (std::string& cell : part.table.header) cell = printable(cell);
+    for (auto& row : part.table.rows)
+      for (std::string& cell : row) cell = printable(cell);
+  }
 }
 
 Document build_document(const Comparison& comparison) {
@@ -293,10 +287,7 @@ Document build_document(const Comparison& comparison) {
       lines.push_back({file.path + ": " + file.reason, Tone::doubtful, ""});
     document.push_back(make_lines(std::move(lines)));
   }
-  if (!comparison.gates.empty()) {
-    document.push_back(make_heading("Gates"));
-    document.push_back(list_gates(comparison.gates));
-  }
+  add_gates(document, comparison.gates);
   document.push_back(make_lines(
       {{fmt::format(
             "Figures cover the steady steps. [low to high] is the 95 % interval: the noise within a single run, or "
@@ -304,7 +295,7 @@ Document build_document(const Comparison& comparison) {
             "faster or slower, entirely within {0} is the same. GB is 1e9 bytes.",
             format_percent(comparison.smallest_effect, 0)),
         Tone::faint, ""}}));
-  for (DocumentPart& block : document) make_printable(block);
+  make_printable(document);
   return document;
 }
 

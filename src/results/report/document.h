@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compare/comparison.h"
@@ -26,6 +27,13 @@ struct DocumentPart {
 };
 using Document = std::vector<DocumentPart>;
 
+inline DocumentPart make_title(std::string text) { return {DocumentPart::Kind::title, std::move(text), {}, {}}; }
+inline DocumentPart make_heading(std::string text) { return {DocumentPart::Kind::heading, std::move(text), {}, {}}; }
+inline DocumentPart make_lines(std::vector<Line> lines) {
+  return {DocumentPart::Kind::lines, "", std::move(lines), {}};
+}
+inline DocumentPart make_table(TextTable table) { return {DocumentPart::Kind::table, "", {}, std::move(table)}; }
+
 // The same finding about several participants stands once, with all their letters.
 struct Remark {
   Finding finding;
@@ -41,10 +49,17 @@ Document build_document(const Comparison& comparison);
 // What files say must not steer the terminal.
 void make_printable(Document& document);
 
-// One sentence per gate.
-DocumentPart list_gates(const std::vector<GateResult>& results);
+// Adds one sentence per gate, where there are any.
+void add_gates(Document& document, const std::vector<GateResult>& results);
 
 std::string render_terminal(const Document& document, bool colour, size_t width);
 std::string render_markdown(const Document& document, const std::string& title);
+
+// Lines of at most `width` code points, broken at blanks; a longer word is cut. No line but the first begins with a
+// colon (and one is longer for it): a runner of continuous integration takes "::error::" there for a command.
+std::vector<std::string> wrap_words(std::string_view text, size_t width);
+
+// At most `width` code points; what is cut off shows as an ellipsis.
+std::string shorten(std::string_view text, size_t width);
 
 }  // namespace tprimat::results

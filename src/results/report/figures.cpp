@@ -50,8 +50,7 @@ std::string format_estimate(const Metric& metric, const std::optional<Estimate>&
 std::vector<const Metric*> present_metrics(const ModelGroup& group) {
   std::vector<const Metric*> present;
   for (const Metric& metric : metrics())
-    if (std::any_of(group.contenders.begin(), group.contenders.end(),
-                    [&](const Contender& c) { return read_figure(c, metric).has_value(); }))
+    if (std::ranges::any_of(group.contenders, [&](const Contender& c) { return read_figure(c, metric).has_value(); }))
       present.push_back(&metric);
   return present;
 }
@@ -78,7 +77,7 @@ std::string pair_name(const ModelGroup& group, const Pair& pair) {
 }
 
 std::string count_verdicts(const ModelGroup& group) {
-  const auto count = [&](auto&& matches) { return std::count_if(group.pairs.begin(), group.pairs.end(), matches); };
+  const auto count = [&](auto&& matches) { return std::ranges::count_if(group.pairs, matches); };
   const auto with = [&](Verdict verdict) {
     return count([&](const Pair& pair) { return pair.comparable && pair.verdict == verdict; });
   };

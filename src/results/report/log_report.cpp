@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/wrap.h"
+#include "report/document.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -126,7 +126,7 @@ std::string describe_reported(const RunResult& result) {
 std::string describe_losses(const RunResult& result) {
   const auto finite = [](double v) { return std::isfinite(v); };
   const auto& losses = result.loss_values;
-  const auto first = std::find_if(losses.begin(), losses.end(), finite);
+  const auto first = std::ranges::find_if(losses, finite);
   const auto last = std::find_if(losses.rbegin(), losses.rend(), finite);
   if (first == losses.end()) return losses.empty() ? "" : "never a number";
   return format_fixed(*first, 4) + " to " + format_fixed(*last, 4);
@@ -150,15 +150,15 @@ std::string describe_status(const RunResult& result) {
 void add_events(Rows& rows, const RunResult& result) {
   if (!result.events) return;
   for (const auto& [kind, count] : *result.event_counts) {
-    const auto found = std::find_if(result.events->begin(), result.events->end(),
-                                    [&kind = kind](const RunEvent& event) { return event.kind == kind; });
+    const auto found =
+        std::ranges::find_if(*result.events, [&kind = kind](const RunEvent& event) { return event.kind == kind; });
     std::string text = fmt::format("{} x", count);
     if (found != result.events->end()) {
       if (found->line) text += fmt::format(", line {}", *found->line);
       if (!found->text.empty()) text += ": " + shorten(printable(found->text), 100);
     }
     std::string name(enum_name(kind));
-    std::replace(name.begin(), name.end(), '_', ' ');
+    std::ranges::replace(name, '_', ' ');
     rows.push_back({name, text});
   }
 }

@@ -49,7 +49,7 @@ void draw_errors(PlotScript& script, const Frame& frame, const std::vector<plann
   for (const planner::PlannedTable& table : tables)
     for (const planner::PlannedRow& row : table.rows)
       if (row.error) errors.push_back(100 * std::fabs(*row.error));
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   std::string rows;
   for (size_t i = 0; i < errors.size(); ++i)
     rows += fmt::format("{:.6g} {:.6g}\n", errors[i],
@@ -76,16 +76,16 @@ std::vector<PlanCurve> list_curves(const planner::PlanComparison& comparison) {
 std::vector<double> list_ticks(const planner::PlanComparison& comparison) {
   std::vector<double> ticks;
   for (const planner::PlanReport& plan : comparison.plans) ticks.push_back(static_cast<double>(plan.gpus));
-  std::sort(ticks.begin(), ticks.end());
+  std::ranges::sort(ticks);
   ticks.erase(std::unique(ticks.begin(), ticks.end()), ticks.end());
   return ticks;
 }
 
 std::string describe_batch(const planner::PlanComparison& comparison) {
-  const auto [fewest, most] = std::minmax_element(comparison.plans.begin(), comparison.plans.end(),
-                                                  [](const planner::PlanReport& a, const planner::PlanReport& b) {
-                                                    return a.global_batch_size < b.global_batch_size;
-                                                  });
+  const auto [fewest, most] =
+      std::ranges::minmax_element(comparison.plans, [](const planner::PlanReport& a, const planner::PlanReport& b) {
+        return a.global_batch_size < b.global_batch_size;
+      });
   if (comparison.scaling == planner::Scaling::strong)
     return fmt::format("strong scaling, GBS {}", fewest->global_batch_size);
   return fmt::format("weak scaling, GBS {} to {}", fewest->global_batch_size, most->global_batch_size);

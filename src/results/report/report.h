@@ -13,6 +13,7 @@ std::string render_terminal(const Comparison& comparison, bool colour, size_t wi
 std::string render_markdown(const Comparison& comparison);
 Json comparison_to_json(const Comparison& comparison);
 Json gate_to_json(const GateResult& result);
+Json skipped_to_json(const std::vector<SkippedFile>& files);
 std::string render_csv(
     const Comparison& comparison);  // one line per participant: facts, then every metric with its interval
 

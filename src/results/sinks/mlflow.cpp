@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include "archive/sha256.h"
+#include "archive/archive_format.h"
 #include "base/files.h"
 #include "result/result_file.h"
-#include "sinks/kinds.h"
-#include "sinks/step_rows.h"
+#include "sinks/sinks.h"
 #include "text/format.h"
 #include "text/json.h"
 
@@ -127,9 +126,6 @@ class MlflowSink : public Sink {
 
 }  // namespace
 
-SinkKind mlflow_sink() {
-  return {"mlflow", "mlruns, an MLflow file store",
-          [](const SinkPlace& place) -> std::unique_ptr<Sink> { return std::make_unique<MlflowSink>(place.folder); }};
-}
+SinkKind mlflow_sink() { return {"mlflow", "mlruns, an MLflow file store", open_sink<MlflowSink>}; }
 
 }  // namespace tprimat::results

@@ -6,8 +6,7 @@
 
 #include "base/files.h"
 #include "result/summary.h"
-#include "sinks/kinds.h"
-#include "sinks/step_rows.h"
+#include "sinks/sinks.h"
 #include "text/json.h"
 
 namespace tprimat::results {
@@ -49,7 +48,7 @@ class MllogLines {
 std::string part_number(std::string name) {
   for (const std::string_view vendor : {"NVIDIA ", "AMD Instinct ", "AMD "})
     if (name.starts_with(vendor)) name.erase(0, vendor.size());
-  std::replace(name.begin(), name.end(), ' ', '-');
+  std::ranges::replace(name, ' ', '-');
   return name;
 }
 
@@ -125,7 +124,6 @@ class MllogSink : public Sink {
   void add(const ExportedRun& run) override {
     write_file_atomically(folder_ / (run.name + ".log"), render_mllog(run), Survives::kill);
   }
-  void finish() override {}
   std::vector<std::filesystem::path> places() const override { return {folder_}; }
 
  private:
@@ -134,9 +132,6 @@ class MllogSink : public Sink {
 
 }  // namespace
 
-SinkKind mllog_sink() {
-  return {"mllog", "one log of MLPerf's :::MLLOG lines per run",
-          [](const SinkPlace& place) -> std::unique_ptr<Sink> { return std::make_unique<MllogSink>(place.folder); }};
-}
+SinkKind mllog_sink() { return {"mllog", "one log of MLPerf's :::MLLOG lines per run", open_sink<MllogSink>}; }
 
 }  // namespace tprimat::results

@@ -2,8 +2,8 @@
 
 #include "base/files.h"
 #include "process/process.h"
-#include "sinks/kinds.h"
-#include "sinks/tables.h"
+#include "sinks/csv.h"
+#include "sinks/sinks.h"
 
 namespace tprimat::results {
 

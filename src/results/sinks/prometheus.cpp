@@ -7,7 +7,7 @@
 #include "base/printable.h"
 #include "result/metrics.h"
 #include "result/summary.h"
-#include "sinks/kinds.h"
+#include "sinks/sinks.h"
 
 namespace tprimat::results {
 namespace {
@@ -151,9 +151,7 @@ class PrometheusSink : public Sink {
 }  // namespace
 
 SinkKind prometheus_sink() {
-  return {
-      "prometheus", "tprimat.prom, for the textfile collector of node_exporter",
-      [](const SinkPlace& place) -> std::unique_ptr<Sink> { return std::make_unique<PrometheusSink>(place.folder); }};
+  return {"prometheus", "tprimat.prom, for the textfile collector of node_exporter", open_sink<PrometheusSink>};
 }
 
 }  // namespace tprimat::results

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "sinks/kinds.h"
 #include "text/format.h"
 
 namespace tprimat::results {
+
+SinkKind csv_sink(), parquet_sink(), tensorboard_sink(), prometheus_sink(), mlflow_sink(), wandb_sink(), mllog_sink();
 
 std::span<const SinkKind> sink_kinds() {
   static const SinkKind k_kinds[] = {csv_sink(),    parquet_sink(), tensorboard_sink(), prometheus_sink(),

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "process/process.h"
-#include "sinks/run_columns.h"
+#include "sinks/run_tables.h"
 
 namespace tprimat::results {
 
@@ -18,7 +18,7 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void add(const ExportedRun& run) = 0;
-  virtual void finish() = 0;                                      // after the last run
+  virtual void finish() {}                                        // after the last run
   virtual std::vector<std::filesystem::path> places() const = 0;  // where to look for it
 };
 
@@ -33,6 +33,11 @@ struct SinkKind {
   // Throws Error (missing_component) where something it needs is not installed. Writes nothing yet.
   std::unique_ptr<Sink> (*open)(const SinkPlace& place);
 };
+
+template <class S>
+std::unique_ptr<Sink> open_sink(const SinkPlace& place) {
+  return std::make_unique<S>(place.folder);
+}
 
 std::span<const SinkKind> sink_kinds();
 

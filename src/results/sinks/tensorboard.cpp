@@ -1,6 +1,5 @@
 #include "base/files.h"
-#include "sinks/kinds.h"
-#include "sinks/step_rows.h"
+#include "sinks/sinks.h"
 #include "text/event_records.h"
 
 namespace tprimat::results {
@@ -24,7 +23,6 @@ class TensorboardSink : public Sink {
     file.finish(Survives::kill);
   }
 
-  void finish() override {}
   std::vector<std::filesystem::path> places() const override { return {folder_}; }
 
  private:
@@ -33,10 +31,6 @@ class TensorboardSink : public Sink {
 
 }  // namespace
 
-SinkKind tensorboard_sink() {
-  return {"tensorboard", "event files, one folder per run", [](const SinkPlace& place) -> std::unique_ptr<Sink> {
-            return std::make_unique<TensorboardSink>(place.folder);
-          }};
-}
+SinkKind tensorboard_sink() { return {"tensorboard", "event files, one folder per run", open_sink<TensorboardSink>}; }
 
 }  // namespace tprimat::results

@@ -1,7 +1,6 @@
 
 #include "base/files.h"
-#include "sinks/kinds.h"
-#include "sinks/step_rows.h"
+#include "sinks/sinks.h"
 #include "text/json.h"
 
 namespace tprimat::results {
@@ -68,7 +67,7 @@ class WandbSink : public Sink {
 
 SinkKind wandb_sink() {
   return {"wandb", "history, settings and figures of each run, and a script that imports them as offline W&B runs",
-          [](const SinkPlace& place) -> std::unique_ptr<Sink> { return std::make_unique<WandbSink>(place.folder); }};
+          open_sink<WandbSink>};
 }
 
 }  // namespace tprimat::results

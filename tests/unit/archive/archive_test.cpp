@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "archive/archive_format.h"
 #include "archive/redactor.h"
-#include "archive/sha256.h"
 #include "base/error.h"
 
 namespace tprimat::results {

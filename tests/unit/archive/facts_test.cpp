@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <regex>
 
-#include "archive/facts.h"
+#include "archive/verify.h"
 #include "base/files.h"
 #include "unit/archive/sealed_run.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "archive/archive_format.h"
 #include "archive/find_sealed.h"
-#include "archive/manifest.h"
 #include "base/error.h"
 #include "unit/archive/archive_folder.h"
 

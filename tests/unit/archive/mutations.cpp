@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "archive/facts.h"
+#include "archive/verify.h"
 #include "base/error.h"
 
 namespace tprimat::results {

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "archive/manifest.h"
-#include "archive/sha256.h"
+#include "archive/archive_format.h"
 #include "archive/verify.h"
 #include "base/clock.h"
 #include "extract/to_result.h"

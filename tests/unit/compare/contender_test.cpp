@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
-#include "compare/change.h"
 #include "compare/compare_runs.h"
+#include "compare/gates.h"
 #include "unit/compare/sample_runs.h"
 
 namespace tprimat::results {

@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "base/error.h"
-#include "compare/change.h"
 #include "compare/compare_runs.h"
 #include "unit/compare/sample_runs.h"
 

@@ -7,7 +7,6 @@
 #include "compare/audit.h"
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
-#include "compare/stated_facts.h"
 #include "unit/compare/sample_runs.h"
 
 // Every run of a participant is held to its first and to the other side, not the first alone.

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "compare/gates.h"
-#include "history/history_report.h"
 #include "report/document.h"
 #include "result/result_file.h"
 #include "result/summary.h"

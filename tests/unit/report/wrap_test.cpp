@@ -1,4 +1,4 @@
-#include "report/wrap.h"
+#include "report/document.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sinks/tables.h"
+#include "sinks/csv.h"
 
 #include <gtest/gtest.h>
 

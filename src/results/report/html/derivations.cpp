@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compare/contender.h"
 #include "result/metrics.h"
 #include "result/summary.h"
 #include "text/format.h"
@@ -134,9 +133,9 @@ constexpr Derivation k_derivations[] = {
 }  // namespace
 
 std::optional<std::string> derive_figure(const Contender& contender, const Metric& metric) {
-  const auto derivation = std::find_if(std::begin(k_derivations), std::end(k_derivations),
-                                       [&](const Derivation& each) { return each.metric == metric.key; });
-  const auto run = std::find_if(contender.runs.begin(), contender.runs.end(), [&](const LoadedRun& each) {
+  const auto derivation =
+      std::ranges::find_if(k_derivations, [&](const Derivation& each) { return each.metric == metric.key; });
+  const auto run = std::ranges::find_if(contender.runs, [&](const LoadedRun& each) {
     const auto figure = metric.read(each.result);
     return figure && std::isfinite(figure->value);
   });

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "compare/contender.h"
 #include "report/figures.h"
 #include "report/report.h"
 #include "result/peak.h"
@@ -193,12 +192,12 @@ Json setting_to_json(const std::string& key, const std::vector<Settings>& all) {
       of.push_back(-1);
       continue;
     }
-    const auto known = std::find(values.begin(), values.end(), found->second);
+    const auto known = std::ranges::find(values, found->second);
     of.push_back(static_cast<int>(known - values.begin()));
     if (known == values.end()) values.push_back(found->second);
   }
   Json json = {{"key", key}, {"values", values}};
-  if (std::any_of(of.begin(), of.end(), [](int place) { return place != 0; })) json["of"] = of;
+  if (std::ranges::any_of(of, [](int place) { return place != 0; })) json["of"] = of;
   return json;
 }
 

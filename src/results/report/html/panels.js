@@ -181,8 +181,7 @@ function describeDistribution(runs) {
     label: (item) => `${item.parsed.y} % of the steps take at most ${formatNumber(item.parsed.x)} s`
   };
   return {
-    config:
-        lineChart(datasets, {xTitle: "step time, s", yTitle: "steps up to that time, %", range: [0, 100], tooltip}),
+    config: lineChart(datasets, {xTitle: "step time, s", yTitle: "steps up to that time, %", range: [0, 100], tooltip}),
     notes: [
       `Steady steps: ${eachOf(drawn, (run) => String(run.distribution.steps))}.`,
       "The steeper the curve, the steadier the run.", notKnownNote(runs, some),
@@ -209,26 +208,28 @@ function knowsMemory(run) {
   return memoryKinds.some(([key]) => figure(run, key) !== null);
 }
 
+// Several bars per run, one of each kind that some run knows: {label, colour: place in the palette, valueOf(run)}.
+function groupedBars(runs, kinds, {xTitle, unit, thickness}) {
+  const bars = kinds.map(
+      ({label, colour, valueOf}) =>
+          ({label, maxBarThickness: thickness, backgroundColor: paletteColour(colour), data: runs.map(valueOf)}));
+  const datasets = bars.filter((each) => each.data.some((value) => value !== null));
+  const tooltip = (item) => `${item.dataset.label}: ${formatNumber(item.raw)} ${unit}`;
+  return {
+    rows: runs.length,
+    rowHeight: 22 + 14 * datasets.length,
+    config: barChart(runs.map(nameOf), datasets, {xTitle, showLegend: true, tooltip})
+  };
+}
+
 function describeMemory(runs) {
   const some = runs.filter(knowsMemory);
-  const datasets = memoryKinds
-                       .map(([key, label], place) => ({
-                              label,
-                              maxBarThickness: 14,
-                              backgroundColor: paletteColour([5, 0, 4][place]),
-                              data: some.map((run) => figure(run, key)?.value ?? null)
-                            }))
-                       .filter((each) => each.data.some((value) => value !== null));
+  const kinds = memoryKinds.map(
+      ([key, label], place) => ({label, colour: [5, 0, 4][place], valueOf: (run) => figure(run, key)?.value ?? null}));
   const absent = memoryKinds.map(([key, label]) => [label, some.filter((run) => figure(run, key) === null)])
                      .filter(([, list]) => list.length > 0);
   return {
-    rows: some.length,
-    rowHeight: 22 + 14 * datasets.length,
-    config: barChart(some.map(nameOf), datasets, {
-      xTitle: "peak memory of one device, GB",
-      showLegend: true,
-      tooltip: (item) => `${item.dataset.label}: ${formatNumber(item.raw)} GB`
-    }),
+    ...groupedBars(some, kinds, {xTitle: "peak memory of one device, GB", unit: "GB", thickness: 14}),
     notes: [
       notKnownNote(runs, some),
       ...absent.map(
@@ -251,28 +252,12 @@ function knowsRoof(run) {
 // records.
 function describeRoofline(runs) {
   const some = runs.filter(knowsRoof);
-  const peaks =
-      peakKinds.map(([kind, label], place) => ({
-                      label,
-                      maxBarThickness: 12,
-                      backgroundColor: paletteColour([7, 5, 4][place]),
-                      data: some.map((run) => (run.peaks[kind] ? run.peaks[kind].flops_per_second / 1e12 : null))
-                    }));
-  const achieved = {
-    label: "achieved",
-    maxBarThickness: 12,
-    backgroundColor: paletteColour(0),
-    data: some.map((run) => figure(run, "tflops_per_gpu")?.value ?? null)
-  };
-  const datasets = [...peaks, achieved].filter((each) => each.data.some((value) => value !== null));
+  const teraflops = (peak) => (peak ? peak.flops_per_second / 1e12 : null);
+  const peaks = peakKinds.map(
+      ([kind, label], place) => ({label, colour: [7, 5, 4][place], valueOf: (run) => teraflops(run.peaks[kind])}));
+  const achieved = {label: "achieved", colour: 0, valueOf: (run) => figure(run, "tflops_per_gpu")?.value ?? null};
   return {
-    rows: some.length,
-    rowHeight: 22 + 14 * datasets.length,
-    config: barChart(some.map(nameOf), datasets, {
-      xTitle: "TFLOP/s of one device",
-      showLegend: true,
-      tooltip: (item) => `${item.dataset.label}: ${formatNumber(item.raw)} TFLOP/s`
-    }),
+    ...groupedBars(some, [...peaks, achieved], {xTitle: "TFLOP/s of one device", unit: "TFLOP/s", thickness: 12}),
     notes: rooflineNotes(runs, some)
   };
 }
@@ -299,8 +284,17 @@ function rooflineNotes(runs, some) {
   ];
 }
 
-function hasFigure(key) {
-  return (run) => figure(run, key) !== null;
+function barPanel(title, key, xTitle, why) {
+  return {
+    title,
+    formulas: [key],
+    isKnown: (run) => figure(run, key) !== null,
+    describe: describeBars(key, xTitle, why)
+  };
+}
+
+function seriesPanel(title, formulas, member, yTitle) {
+  return {title, formulas, isKnown: hasSeries(member), describe: describeSeries(member, yTitle)};
 }
 
 function hasSeries(member) {
@@ -308,13 +302,7 @@ function hasSeries(member) {
 }
 
 const panelKinds = [
-  {
-    title: "Throughput",
-    formulas: ["tokens_per_second_per_gpu"],
-    wide: true,
-    isKnown: hasFigure("tokens_per_second_per_gpu"),
-    describe: describeThroughput
-  },
+  {...barPanel("Throughput", "tokens_per_second_per_gpu"), wide: true, describe: describeThroughput},
   {
     title: "Step times",
     formulas: ["mean_step_time"],
@@ -329,36 +317,11 @@ const panelKinds = [
     isKnown: (run) => run.distribution !== null,
     describe: describeDistribution
   },
-  {
-    title: "Loss",
-    formulas: ["final_loss"],
-    isKnown: hasSeries("loss_values"),
-    describe: describeSeries("loss_values", "loss, nats per token")
-  },
+  seriesPanel("Loss", ["final_loss"], "loss_values", "loss, nats per token"),
   {title: "Memory", formulas: memoryKinds.map(([key]) => key), isKnown: knowsMemory, describe: describeMemory},
   {title: "Under the roof", formulas: ["tflops_per_gpu", "mfu"], isKnown: knowsRoof, describe: describeRoofline},
-  {
-    title: "Power",
-    formulas: ["mean_power"],
-    isKnown: hasFigure("mean_power"),
-    describe: describeBars("mean_power", "mean power, W")
-  },
-  {
-    title: "Energy",
-    formulas: ["joules_per_token"],
-    isKnown: hasFigure("joules_per_token"),
-    describe: describeBars("joules_per_token", "energy per token, J", tellWhy)
-  },
-  {
-    title: "Cost",
-    formulas: ["usd_per_1e12_tokens"],
-    isKnown: hasFigure("usd_per_1e12_tokens"),
-    describe: describeBars("usd_per_1e12_tokens", "cost of 1e12 tokens, USD")
-  },
-  {
-    title: "Learning rate",
-    formulas: [],
-    isKnown: hasSeries("learning_rates"),
-    describe: describeSeries("learning_rates", "learning rate")
-  },
+  barPanel("Power", "mean_power", "mean power, W"),
+  barPanel("Energy", "joules_per_token", "energy per token, J", tellWhy),
+  barPanel("Cost", "usd_per_1e12_tokens", "cost of 1e12 tokens, USD"),
+  seriesPanel("Learning rate", [], "learning_rates", "learning rate"),
 ];

@@ -61,7 +61,7 @@ bool is_reading_aid(const DocumentPart& part) {
 std::string render_table(const TextTable& table) {
   std::string out = "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>\n<thead><tr>";
   const auto alignment = [&](size_t column) {
-    return std::find(table.right.begin(), table.right.end(), column) != table.right.end() ? " class=\"num\"" : "";
+    return std::ranges::find(table.right, column) != table.right.end() ? " class=\"num\"" : "";
   };
   for (size_t i = 0; i < table.header.size(); ++i)
     out += fmt::format("<th scope=\"col\"{}>{}</th>", alignment(i), escape_html(table.header[i]));
@@ -116,9 +116,9 @@ std::string render_reading_aid(const Document& document) {
 std::string render_formulas(const Comparison& comparison) {
   std::string out;
   for (const Metric& metric : metrics()) {
-    const bool known = std::any_of(comparison.groups.begin(), comparison.groups.end(), [&](const ModelGroup& group) {
+    const bool known = std::ranges::any_of(comparison.groups, [&](const ModelGroup& group) {
       const auto present = present_metrics(group);
-      return std::find(present.begin(), present.end(), &metric) != present.end();
+      return std::ranges::find(present, &metric) != present.end();
     });
     out += fmt::format(
         "<details class=\"formula\" id=\"formula-{0}\" data-metric=\"{0}\"><summary>{1}{2}</summary>\n"
@@ -185,8 +185,8 @@ std::string escape_script_json(const Json& value) {
   std::string out;
   out.reserve(json.size() + json.size() / 50);
   for (std::string_view rest = json; !rest.empty();) {
-    const auto* escape = std::find_if(std::begin(k_escapes), std::end(k_escapes),
-                                      [&](const auto& each) { return rest.starts_with(each.first); });
+    const auto* escape =
+        std::ranges::find_if(k_escapes, [&](const auto& each) { return rest.starts_with(each.first); });
     const bool is_plain = escape == std::end(k_escapes);
     out += is_plain ? rest.substr(0, 1) : escape->second;
     rest.remove_prefix(is_plain ? 1 : escape->first.size());

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compare/contender.h"
 #include "report/figures.h"
 #include "report/html/page.h"

@@ -5,13 +5,8 @@ const runTable = document.getElementById("run-table");
 const runRows = [...runTable.tBodies[0].rows];
 const participantOf =
     new Map(participants.map((each) => [document.getElementById(`run-${each.groupIndex}-${each.index}`), each]));
-const filters = {
-  model: "",
-  platform: "",
-  framework: "",
-  strategy: "",
-  text: ""
-};
+const choices = ["model", "platform", "framework", "strategy"];
+const filters = Object.fromEntries([...choices, "text"].map((name) => [name, ""]));
 
 function sortValue(row, column) {
   const cell = row.cells[column];
@@ -47,7 +42,7 @@ function makeSortable(header) {
 }
 
 function passes(row) {
-  for (const name of ["model", "platform", "framework", "strategy"])
+  for (const name of choices)
     if (filters[name] && row.dataset[name] !== filters[name]) return false;
   const text = row.textContent.toLowerCase();
   return filters.text.toLowerCase().split(/\s+/).every((word) => text.includes(word));
@@ -107,7 +102,7 @@ function startRunTable() {
   for (const header of runTable.tHead.rows[0].cells) makeSortable(header);
   const bar = document.getElementById("filters");
   bar.append(
-      ...["model", "platform", "framework", "strategy"].flatMap(makeChoice), ...makeSearch(),
+      ...choices.flatMap(makeChoice), ...makeSearch(),
       make("button", {type: "button", id: "clear-filters", onclick: clearFilters}, "Clear"), makeColumnsButton(),
       make("span", {id: "run-count", role: "status"}));
   bar.hidden = false;

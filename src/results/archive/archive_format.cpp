@@ -1,11 +1,17 @@
-#include "archive/limits.h"
+#include "archive/archive_format.h"
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
+#include "base/check.h"
+#include "base/error.h"
 #include "base/printable.h"
+#include "text/format.h"
+#include "text/json_fields.h"
 
 namespace tprimat::results {
 namespace {
@@ -14,6 +20,8 @@ bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
 
 bool is_c1_control(char32_t code) { return code >= 0x80 && code < 0xa0; }  // terminals obey these too
 
+constexpr const char* k_distrust = "give a file that `tprimat archive` wrote; do not trust this one";
+
 }  // namespace
 
 std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limits) {
@@ -21,9 +29,8 @@ std::string find_fault_in_name(std::string_view name, const ArchiveLimits& limit
   if (name.empty()) return "has no name";
   if (static_cast<int64_t>(name.size()) > limits.name_bytes)
     return fmt::format("has a name of {} bytes, but the limit is {}", name.size(), limits.name_bytes);
-  if (path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end())
-    return "points outside the archive";
-  if (std::any_of(name.begin(), name.end(), is_control)) return "has control characters in its name";
+  if (path.is_absolute() || std::ranges::find(path, "..") != path.end()) return "points outside the archive";
+  if (std::ranges::any_of(name, is_control)) return "has control characters in its name";
   return "";
 }
 
@@ -47,8 +54,8 @@ bool is_result(const Json& json) {
 }
 
 bool holds_results(const Json& json) {
-  return json.is_structured() && std::any_of(json.begin(), json.end(), [](const Json& each) {
-           return is_result(each) || (each.is_array() && std::any_of(each.begin(), each.end(), is_result));
+  return json.is_structured() && std::ranges::any_of(json, [](const Json& each) {
+           return is_result(each) || (each.is_array() && std::ranges::any_of(each, is_result));
          });
 }
 
@@ -64,6 +71,35 @@ std::string escape_name(std::string_view name) {
     name.remove_prefix(character.size());
   }
   return escaped;
+}
+
+Manifest read_manifest(const std::string& text) {
+  const Json json = parse_json(text, k_manifest_name);
+  if (!json.is_object() || !json.contains("archive_version") || !json.contains("files"))
+    throw Error(Problem{"lacks archive_version or files", k_manifest_name, k_distrust});
+  auto manifest = from_json<Manifest>(json, k_manifest_name);
+  if (manifest.archive_version != k_archive_version)
+    throw Error(Problem{
+        fmt::format("has version {}, but this program reads version {}", manifest.archive_version, k_archive_version),
+        k_manifest_name, "verify it with the version of tprimat that sealed it"});
+  std::set<std::string> seen;
+  for (const SealedFile& file : manifest.files) {
+    if (!seen.insert(file.path).second)
+      throw Error(Problem{fmt::format("lists \"{}\" twice", printable(file.path)), k_manifest_name, k_distrust});
+    if (file.bytes < 0)
+      throw Error(Problem{fmt::format("gives \"{}\" a length of {} bytes", printable(file.path), file.bytes),
+                          k_manifest_name, k_distrust});
+  }
+  return manifest;
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) == 1);
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
 }
 
 }  // namespace tprimat::results

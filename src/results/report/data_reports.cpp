@@ -3,6 +3,8 @@
 #include "compare/gates.h"
 #include "report/figures.h"
 #include "report/report.h"
+#include "text/csv.h"
+#include "text/format.h"
 #include "text/json_fields.h"
 
 namespace tprimat::results {
@@ -74,6 +76,29 @@ Json optional_estimate(const std::optional<Estimate>& estimate) {
   return estimate ? to_json(*estimate) : Json(nullptr);
 }
 
+std::vector<std::string> header_cells(const Contender& any) {
+  std::vector<std::string> cells{"model", "letter", "label", "files"};
+  for (const RunFact& fact : list_facts(any)) cells.emplace_back(fact.name);
+  for (const Metric& metric : metrics())
+    for (const char* suffix : {"", "_ci95_low", "_ci95_high"}) cells.push_back(std::string(metric.key) + suffix);
+  return cells;
+}
+
+std::vector<std::string> contender_cells(const std::string& model, const Contender& contender) {
+  std::string files;
+  for (const LoadedRun& run : contender.runs) files += (files.empty() ? "" : ";") + run.path;
+  std::vector<std::string> cells{model, contender.letter, contender.label, files};
+  for (const RunFact& fact : list_facts(contender)) cells.push_back(fact.text());
+  for (std::string& cell : cells) cell = csv_text(cell);
+  for (const Metric& metric : metrics()) {
+    const auto estimate = read_figure(contender, metric);
+    cells.push_back(estimate ? csv_number(estimate->value) : "");
+    cells.push_back(estimate ? csv_number(estimate->low) : "");
+    cells.push_back(estimate ? csv_number(estimate->high) : "");
+  }
+  return cells;
+}
+
 }  // namespace
 
 Json gate_to_json(const GateResult& result) {
@@ -95,20 +120,35 @@ Json gate_to_json(const GateResult& result) {
           {"sentence", describe_gate(result)}};
 }
 
+Json skipped_to_json(const std::vector<SkippedFile>& files) {
+  Json list = Json::array();
+  for (const SkippedFile& file : files) list.push_back({{"path", file.path}, {"reason", file.reason}});
+  return list;
+}
+
 Json comparison_to_json(const Comparison& comparison) {
-  Json groups = Json::array(), skipped = Json::array();
+  Json groups = Json::array();
   for (const ModelGroup& group : comparison.groups) {
     Json contenders = Json::array(), pairs = Json::array();
     for (const Contender& contender : group.contenders) contenders.push_back(contender_to_json(contender));
     for (const Pair& pair : group.pairs) pairs.push_back(pair_to_json(comparison, group, pair));
     groups.push_back({{"model", group.model}, {"contenders", contenders}, {"pairs", pairs}});
   }
-  for (const SkippedFile& file : comparison.skipped) skipped.push_back({{"path", file.path}, {"reason", file.reason}});
   Json all = {{"comparison_version", 1},    {"smallest_effect", comparison.smallest_effect},
               {"forced", comparison.force}, {"exit_status", static_cast<int>(comparison_status(comparison))},
-              {"groups", groups},           {"skipped", skipped}};
+              {"groups", groups},           {"skipped", skipped_to_json(comparison.skipped)}};
   for (const GateResult& result : comparison.gates) all["gates"].push_back(gate_to_json(result));
   return all;
+}
+
+std::string render_csv(const Comparison& comparison) {
+  std::string out;
+  for (const ModelGroup& group : comparison.groups)
+    for (const Contender& contender : group.contenders) {
+      if (out.empty()) out = join(header_cells(contender), ",") + '\n';
+      out += join(contender_cells(group.model, contender), ",") + '\n';
+    }
+  return out;
 }
 
 }  // namespace tprimat::results

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/files.h"
-#include "sinks/run_columns.h"
-#include "sinks/step_rows.h"
+#include "sinks/run_tables.h"
 
 // The two tables of an export: one row a run, and one row a step of each.
 namespace tprimat::results {
