@@ -14,7 +14,7 @@
 #include "command_line/parse_choice.h"
 #include "command_line/terminal.h"
 #include "config/load.h"
-#include "launch/dry_run.h"
+#include "launch/launch_plan.h"
 #include "launch/trainer_program.h"
 #include "process/interrupt.h"
 #include "process/local_runner.h"
