@@ -13,7 +13,7 @@
 #include "command_line/value_checks.h"
 #include "launch/argument_list.h"
 #include "launch/container.h"
-#include "launch/program_path.h"
+#include "launch/installed.h"
 #include "text/format.h"
 
 namespace tprimat::cli {
@@ -44,7 +44,7 @@ ContainerProgram choose_program(const DockerOptions& options) {
 }
 
 void require_program(const std::string& program, const std::string& package) {
-  if (suite::is_in_path(program)) return;
+  if (suite::find_in_path(program)) return;
   throw Error(Problem{program + " is not in PATH", "PATH", "sudo apt-get install " + package},
               ExitStatus::missing_component);
 }

@@ -13,7 +13,7 @@
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
 #include "config/load.h"
-#include "launch/dry_run.h"
+#include "launch/launch_plan.h"
 #include "launch/trainer_program.h"
 #include "process/interrupt.h"
 #include "process/process.h"

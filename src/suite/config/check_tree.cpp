@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "config/values.h"
+#include "text/choice.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -148,9 +149,8 @@ class ValueCheck {
     std::vector<std::string> accepted = schema.choices;
     accepted.insert(accepted.end(), schema.further_spellings.begin(), schema.further_spellings.end());
     if (std::find(accepted.begin(), accepted.end(), node.scalar) != accepted.end()) return;
-    const std::string meant = nearest_word(node.scalar.substr(0, k_longest_name), accepted);
     diagnosis_.add_error({fmt::format("{} must be {}, got {}", path, describe_type(schema), quote_value(node)),
-                          node.origin.text(), meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)},
+                          node.origin.text(), suggest_word(node.scalar, accepted)},
                          path);
   }
 
@@ -186,8 +186,7 @@ void check_values(const KeySchema& schema, const YamlNode& tree, Diagnosis& diag
 
 std::string suggest_key(const std::string& word, const KeySchema& schema) {
   const std::vector<std::string> accepted = accepted_keys(schema);
-  const std::string meant = nearest_word(word.substr(0, k_longest_name), known_spellings(schema));
-  if (!meant.empty()) return fmt::format("did you mean '{}'?", meant);
+  if (std::string meant = suggest_word(word, known_spellings(schema)); !meant.empty()) return meant;
   return accepted.empty() ? "" : fmt::format("the valid keys are {}", join(accepted, ", "));
 }
 

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "config/diagnosis.h"
 #include "config/experiment.h"
 #include "config/raw.h"
+#include "text/fields.h"
 #include "text/yaml.h"
 
 namespace tprimat::suite {
@@ -19,6 +23,11 @@ struct Draft {
   raw::Config raw;
   Experiment experiment;
   std::map<std::string, Origin> derived;  // path -> where a value that nobody wrote comes from
+
+  // What is wrong with, or doubtful about, the value at `path`.
+  void fail(const std::string& path, std::string what, std::string hint = "");
+  void warn(const std::string& path, std::string what, std::string hint = "");
+  bool is_sound(std::string_view path) const { return diagnosis.is_sound(path); }
 };
 
 void resolve_training(Draft& draft);      // experiment, training, benchmarking, paths
@@ -42,5 +51,28 @@ T take_or(Draft& draft, std::optional<T>& raw, const std::string& path, T fallba
   }
   return *raw;
 }
+
+// Visits the fields that a raw struct and a spec have in common: visit(key, std::optional<V>& raw, V or
+// std::optional<V>& spec).
+template <class Raw, class Spec, class Visitor>
+void for_each_pair(Raw& raw, Spec& spec, Visitor&& visit) {
+  for_each_field<Raw>([&](const auto& written) {
+    auto& stated = raw.*written.member;
+    for_each_field<Spec>([&](const auto& resolved) {
+      auto& value = spec.*resolved.member;
+      using Stated = std::decay_t<decltype(stated)>;
+      using Value = std::decay_t<decltype(value)>;
+      if constexpr (std::is_same_v<Stated, std::optional<Value>> || std::is_same_v<Stated, Value>)
+        if (written.key == resolved.key) visit(written.key, stated, value);
+    });
+  });
+}
+
+// The tree as structs. What is missing or of the wrong type stays absent: check_values has reported it.
+raw::Config read_raw(const YamlNode& tree);
+
+// The structs as a tree, strings quoted, keys in the order of the field lists. A value's origin is that in `derived`
+// (by path), else that in `tree`, else empty.
+YamlNode write_raw(const raw::Config& config, const YamlNode& tree, const std::map<std::string, Origin>& derived);
 
 }  // namespace tprimat::suite

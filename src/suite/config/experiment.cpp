@@ -4,17 +4,17 @@
 
 #include "base/error.h"
 #include "config/layout_rules.h"
-#include "text/format.h"
+#include "spec/model_catalogue.h"
+#include "text/choice.h"
 
 namespace tprimat::suite {
 namespace {
 
 [[noreturn]] void refuse_choice(const std::string& kind, const std::string& chosen,
                                 const std::vector<std::string>& choices) {
-  const std::string meant = nearest_word(chosen.substr(0, 64), choices);
   throw Error(Problem{
       fmt::format("'{}' is not a {} in this configuration; the choices are {}", chosen, kind, join(choices, ", ")), "",
-      meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
+      suggest_word(chosen, choices)});
 }
 
 const ModelEntry& choose_model(const Experiment& experiment, const std::string& name) {
@@ -120,6 +120,18 @@ TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const
   spec.deterministic = spec.is_deterministic(platform != Platform::cpu);
   require_sound(spec, setup.num_devices, fmt::format("strategy {} of {} on {}", strategy, model, enum_name(platform)));
   return spec;
+}
+
+CountedModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place) {
+  if (const ModelEntry* entry = experiment.find_model_entry(name)) return {entry->spec};
+  if (auto counted = find_counted_model(name)) return *counted;
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : experiment.models) names.push_back(entry.spec.name);
+  for (const KnownModel& known : model_catalogue()) names.push_back(known.spec.name);
+  for (const CountedModel& counted : counted_models()) names.push_back(counted.model.name);
+  const std::string near = suggest_word(name, names);
+  throw Error(Problem{fmt::format("neither the configuration nor the catalogue has a model '{}'", name.substr(0, 64)),
+                      place, near.empty() ? "docs/models.md lists the catalogue" : near});
 }
 
 }  // namespace tprimat::suite

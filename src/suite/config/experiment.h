@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/counted_model.h"
 #include "spec/launcher_settings.h"
 #include "spec/train_spec.h"
 
@@ -83,5 +84,8 @@ struct Experiment {
 // and begins anew (checkpoint.resume is false).
 TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
                           const std::string& strategy);
+
+// A model of the configuration, else of the catalogues. Throws Error at `place` for others.
+CountedModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place);
 
 }  // namespace tprimat::suite

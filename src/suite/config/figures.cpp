@@ -45,10 +45,6 @@ PlatformSetup* find_setup(Draft& draft, const DeviceKey& key) {
   return &found->second;
 }
 
-void warn(Draft& draft, const std::string& path, std::string what, std::string hint = "") {
-  draft.diagnosis.add_warning({std::move(what), origin_of(draft.tree, path), std::move(hint)});
-}
-
 struct PriceKey {
   DeviceKey device;
   int64_t count = 0;
@@ -73,24 +69,20 @@ void resolve_price(Draft& draft, const std::string& key, double price) {
   const std::string path = "benchmarking.enhanced_metrics.cloud_costs." + key;
   const auto parsed = parse_price_key(key);
   if (!parsed || !(price > 0) || price > 1e7) {
-    draft.diagnosis.add_error({parsed ? fmt::format("{} must be above 0 and at most 1e7 USD, got {:g}", path, price)
-                                      : fmt::format("'{}' in cloud_costs does not name a platform, device and GPU "
-                                                    "count",
-                                                    key),
-                               origin_of(draft.tree, path),
-                               "write <platform>_<device>_<n>gpu_per_hour: USD, as in nvidia_h100_8gpu_per_hour: 32.0"},
-                              path);
+    draft.fail(path,
+               parsed ? fmt::format("{} must be above 0 and at most 1e7 USD, got {:g}", path, price)
+                      : fmt::format("'{}' in cloud_costs does not name a platform, device and GPU count", key),
+               "write <platform>_<device>_<n>gpu_per_hour: USD, as in nvidia_h100_8gpu_per_hour: 32.0");
     return;
   }
   const auto& [device, count] = *parsed;
   PlatformSetup* setup = find_setup(draft, device);
   if (setup == nullptr)
-    return warn(draft, path, fmt::format("{} is not used: no configured platform has that device", path));
+    return draft.warn(path, fmt::format("{} is not used: no configured platform has that device", path));
   setup->usd_per_hour = price * static_cast<double>(setup->num_devices) / static_cast<double>(count);
   if (count != setup->num_devices)
-    warn(draft, path,
-         fmt::format("the price is for {} devices, but the training uses {}: scaled to {:.4g} USD per hour", count,
-                     setup->num_devices, *setup->usd_per_hour));
+    draft.warn(path, fmt::format("the price is for {} devices, but the training uses {}: scaled to {:.4g} USD per hour",
+                                 count, setup->num_devices, *setup->usd_per_hour));
 }
 
 void take_peak(PlatformSetup& setup, Precision precision, const raw::Number& peak) {
@@ -128,31 +120,27 @@ void check_peaks(Draft& draft, const PlatformSetup& setup, const HardwareSpec& p
     if (find_path(draft.tree, key) == nullptr || known == part.dense_peak_flops.end() ||
         !contradicts(stated, known->second))
       continue;
-    warn(draft, key,
-         fmt::format("{} is {}, but the hardware catalogue has a dense peak of {} for {}{}", key,
-                     format_si(stated, "FLOP/s"), format_si(known->second, "FLOP/s"), part.display_name,
-                     explain_peak(stated, precision, part)),
-         "the stated value is used for MFU; correct it, or delete it to use the catalogue's");
+    draft.warn(key,
+               fmt::format("{} is {}, but the hardware catalogue has a dense peak of {} for {}{}", key,
+                           format_si(stated, "FLOP/s"), format_si(known->second, "FLOP/s"), part.display_name,
+                           explain_peak(stated, precision, part)),
+               "the stated value is used for MFU; correct it, or delete it to use the catalogue's");
   }
   const std::string tdp = path + ".tdp_watts";
   if (setup.tdp_watts && part.tdp_watts && contradicts(*setup.tdp_watts, *part.tdp_watts))
-    warn(draft, tdp,
-         fmt::format("{} is {:g}, but the hardware catalogue has {:g} W for {}", tdp, *setup.tdp_watts, *part.tdp_watts,
-                     part.display_name));
+    draft.warn(tdp, fmt::format("{} is {:g}, but the hardware catalogue has {:g} W for {}", tdp, *setup.tdp_watts,
+                                *part.tdp_watts, part.display_name));
 }
 
 void resolve_hardware_figures(Draft& draft, const std::string& key, const raw::HardwareFigures& figures) {
   const std::string path = "benchmarking.enhanced_metrics.hardware_specs." + key;
   const auto device = parse_device_key(key);
-  if (!device) {
-    draft.diagnosis.add_error({fmt::format("'{}' in hardware_specs does not name a platform and device", key),
-                               origin_of(draft.tree, path), "write <platform>_<device>, as in nvidia_h100"},
-                              path);
-    return;
-  }
+  if (!device)
+    return draft.fail(path, fmt::format("'{}' in hardware_specs does not name a platform and device", key),
+                      "write <platform>_<device>, as in nvidia_h100");
   PlatformSetup* setup = find_setup(draft, *device);
   if (setup == nullptr)
-    return warn(draft, path, fmt::format("{} is not used: no configured platform has that device", path));
+    return draft.warn(path, fmt::format("{} is not used: no configured platform has that device", path));
   take_peaks(*setup, figures);
   if (const auto part = find_hardware(setup->device_model)) check_peaks(draft, *setup, *part, path);
 }

@@ -4,8 +4,6 @@
 #include <array>
 
 #include "config/draft.h"
-#include "config/paired_fields.h"
-#include "config/values.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -19,10 +17,6 @@ void take_stated(const Raw& from, Spec& to) {
   });
 }
 
-void refuse_launch(Draft& draft, const std::string& path, std::string what, std::string hint) {
-  draft.diagnosis.add_error({std::move(what), origin_of(draft.tree, path), std::move(hint)}, path);
-}
-
 void resolve_nodes(Draft& draft) {
   LauncherSettings& to = draft.experiment.launch;
   const std::string path = "launch.nodes";
@@ -32,13 +26,13 @@ void resolve_nodes(Draft& draft) {
                      listed ? derived_by("number of launch.mpi.hosts") : Origin{Provenance::assumed});
   if (!draft.diagnosis.are_sound({"launch.launcher", path, "launch.mpi"})) return;
   if (to.nodes > 1 && (to.launcher == Launcher::local || to.launcher == Launcher::docker))
-    return refuse_launch(draft, path,
-                         fmt::format("launch.nodes is {}, but the launcher {} starts ranks on this machine only",
-                                     to.nodes, enum_name(to.launcher)),
-                         "use the launcher mpi or slurm for several nodes");
+    return draft.fail(path,
+                      fmt::format("launch.nodes is {}, but the launcher {} starts ranks on this machine only", to.nodes,
+                                  enum_name(to.launcher)),
+                      "use the launcher mpi or slurm for several nodes");
   if (listed && hosts != to.nodes)
-    refuse_launch(draft, path, fmt::format("launch.nodes is {}, but launch.mpi.hosts names {}", to.nodes, hosts),
-                  "remove launch.nodes, or list as many hosts");
+    draft.fail(path, fmt::format("launch.nodes is {}, but launch.mpi.hosts names {}", to.nodes, hosts),
+               "remove launch.nodes, or list as many hosts");
 }
 
 // sbatch takes 90, 90:00, 1:30:00, 2-0, 2-12:30 and 2-12:30:00.
@@ -48,32 +42,31 @@ bool is_slurm_time(const std::string& text) {
 
 void check_slurm(Draft& draft) {
   const SlurmSettings& slurm = draft.experiment.launch.slurm;
-  if (slurm.time && draft.diagnosis.is_sound("launch.slurm.time") && !is_slurm_time(*slurm.time))
-    refuse_launch(
-        draft, "launch.slurm.time",
-        fmt::format("launch.slurm.time must be minutes, H:M:S or D-H:M:S, got '{}'", slurm.time->substr(0, 40)),
-        "for example  time: \"01:30:00\"");
+  if (slurm.time && draft.is_sound("launch.slurm.time") && !is_slurm_time(*slurm.time))
+    draft.fail("launch.slurm.time",
+               fmt::format("launch.slurm.time must be minutes, H:M:S or D-H:M:S, got '{}'", slurm.time->substr(0, 40)),
+               "for example  time: \"01:30:00\"");
 }
 
 // These end up as lines of a job script, where a line break would begin another line.
 void check_one_line(Draft& draft, const std::string& path, const std::string& text) {
-  if (text.find_first_of("\n\r") == std::string::npos || !draft.diagnosis.is_sound(path)) return;
-  refuse_launch(draft, path, path + " contains a line break", "write it on one line");
+  if (text.find_first_of("\n\r") == std::string::npos || !draft.is_sound(path)) return;
+  draft.fail(path, path + " contains a line break", "write it on one line");
 }
 
 // They become words of scripts and of comma-separated lists, where other characters would change the meaning.
 void check_variable_names(Draft& draft, const std::string& path, const std::vector<std::string>& names) {
   for (const std::string& name : names)
-    if (!is_variable_name(name) && draft.diagnosis.is_sound(path))
-      refuse_launch(draft, path, fmt::format("'{}' in {} is not a variable name", printable(name.substr(0, 40)), path),
-                    "use only letters, digits and _, and no leading digit; the values come from your environment");
+    if (!is_variable_name(name) && draft.is_sound(path))
+      draft.fail(path, fmt::format("'{}' in {} is not a variable name", printable(name.substr(0, 40)), path),
+                 "use only letters, digits and _, and no leading digit; the values come from your environment");
 }
 
 // A word that begins with - would be an option of the program that takes it.
 void check_word(Draft& draft, const std::string& path, const std::string& word) {
-  if (!draft.diagnosis.is_sound(path) || (!word.starts_with('-') && printable(word) == word)) return;
-  refuse_launch(draft, path, fmt::format("{} cannot be '{}'", path, printable(word.substr(0, 40))),
-                "it must not begin with - or contain control characters");
+  if (!draft.is_sound(path) || (!word.starts_with('-') && printable(word) == word)) return;
+  draft.fail(path, fmt::format("{} cannot be '{}'", path, printable(word.substr(0, 40))),
+             "it must not begin with - or contain control characters");
 }
 
 // mpirun takes them as a comma-separated list of names, each with its number of slots behind a colon.
@@ -85,9 +78,9 @@ void check_hosts(Draft& draft) {
         colon > 0 && host.front() != '-' && host.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
         host.substr(0, colon).find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
             std::string::npos;
-    if (!sound && draft.diagnosis.is_sound(path))
-      refuse_launch(draft, path, fmt::format("'{}' in {} is not a host name", printable(host.substr(0, 40)), path),
-                    "for example  hosts: [node1, node2]");
+    if (!sound && draft.is_sound(path))
+      draft.fail(path, fmt::format("'{}' in {} is not a host name", printable(host.substr(0, 40)), path),
+                 "for example  hosts: [node1, node2]");
   }
 }
 

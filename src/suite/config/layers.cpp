@@ -8,6 +8,7 @@
 #include "config/load.h"
 #include "config/values.h"
 #include "config/variables.h"
+#include "text/choice.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -173,10 +174,8 @@ void refuse_near_names(const YamlNode& tree, const std::string& path, const std:
         below == nullptr) {
       std::vector<std::string> names;
       for (const YamlEntry& entry : node->entries) names.push_back(entry.key);
-      const std::string meant = nearest_word(part, names);
-      if (!meant.empty())
-        throw Error(
-            Problem{fmt::format("there is no '{}' here", part), where, fmt::format("did you mean '{}'?", meant)});
+      if (const std::string meant = suggest_word(part, names); !meant.empty())
+        throw Error(Problem{fmt::format("there is no '{}' here", part), where, meant});
     }
     node = below;
     schema = step_into(*schema, part);

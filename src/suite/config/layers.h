@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/diagnosis.h"
-#include "config/expand.h"
+#include "config/variables.h"
 #include "text/yaml.h"
 
 namespace tprimat::suite {

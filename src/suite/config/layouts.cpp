@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "config/draft.h"
 #include "config/layout_rules.h"
 #include "config/values.h"
+#include "text/choice.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -158,18 +158,16 @@ std::vector<std::string> model_names(const Draft& draft) {
 
 void report_unknown_model(Draft& draft, const std::string& strategy, const std::string& name) {
   const std::vector<std::string> names = model_names(draft);
-  const std::string meant = nearest_word(name, names);
   draft.diagnosis.add_error(
       {fmt::format("parallelism.{}.{} matches no model; the models are {}", strategy, name, join(names, ", ")),
-       origin_of(draft.tree, fmt::format("parallelism.{}.{}", strategy, name)),
-       meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
+       origin_of(draft.tree, fmt::format("parallelism.{}.{}", strategy, name)), suggest_word(name, names)});
 }
 
 void resolve_strategy(Draft& draft, const std::string& strategy, raw::LayoutsByModel& by_model) {
   for (auto& [name, by_platform] : by_model.entries) {
     const ModelEntry* model = draft.experiment.find_model_entry(name);
     if (model == nullptr) {
-      if (draft.diagnosis.is_sound("models")) report_unknown_model(draft, strategy, name);
+      if (draft.is_sound("models")) report_unknown_model(draft, strategy, name);
       continue;
     }
     for (auto& [key, layout] : by_platform.entries) {
@@ -204,11 +202,9 @@ void check_methodology_name(Draft& draft) {
   if (std::find(names.begin(), names.end(), chosen) != names.end()) return;
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  const std::string meant = nearest_word(chosen.substr(0, 64), names);
-  draft.diagnosis.add_error(
-      {fmt::format("'{}' is not a strategy; the choices are {}", chosen, join(names, ", ")),
-       origin_of(draft.tree, "experiment.methodology"), meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)},
-      "experiment.methodology");
+  draft.fail("experiment.methodology",
+             fmt::format("'{}' is not a strategy; the choices are {}", chosen, join(names, ", ")),
+             suggest_word(chosen, names));
 }
 
 // Every model on every platform needs a layout of the chosen strategy, unless the platform has one device.

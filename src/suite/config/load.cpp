@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
 #include "config/check_tree.h"
 #include "config/draft.h"
 #include "config/layers.h"
-#include "config/raw_tree.h"
 #include "config/values.h"
 #include "config/variables.h"
 
@@ -52,23 +50,6 @@ std::string read_config_file(const std::string& path) {
   if (!error && size > k_max_yaml_bytes)
     throw Error(Problem{"is larger than 1 MiB, the limit for a configuration", path, ""});
   return read_file(path);
-}
-
-void list_keys_at(const KeySchema& schema, const std::string& path, const std::vector<std::string>& aliases,
-                  std::vector<KeyDoc>& keys) {
-  if (schema.kind == KeySchema::Kind::value) keys.push_back({path, describe_type(schema), schema.doc, aliases});
-  if (schema.kind == KeySchema::Kind::named)
-    list_keys_at(schema.each[0],
-                 path + (schema.names == NameKind::any        ? ".<name>"
-                         : schema.names == NameKind::platform ? ".<platform>"
-                                                              : ".<framework>"),
-                 {}, keys);
-  for (const auto& [key, below] : schema.keys) {
-    std::vector<std::string> spellings;
-    for (const KeyAlias& alias : schema.aliases)
-      if (alias.key == key) spellings.emplace_back(alias.alias);
-    list_keys_at(below, join_path(path, key), spellings, keys);
-  }
 }
 
 std::string export_value(const YamlNode& node) {
@@ -126,18 +107,6 @@ std::vector<ExportedVariable> list_exports(const YamlNode& settings) {
   list_exports_at(settings, "", exports);
   refuse_shared_variables(exports);
   return exports;
-}
-
-std::vector<ExportedVariable> list_named_variables() {
-  std::vector<ExportedVariable> variables;
-  for (const ConfigVariable& variable : named_variables()) variables.push_back({variable.name, variable.path});
-  return variables;
-}
-
-std::vector<KeyDoc> list_keys() {
-  std::vector<KeyDoc> keys;
-  list_keys_at(config_schema(), "", {}, keys);
-  return keys;
 }
 
 }  // namespace tprimat::suite

@@ -49,14 +49,4 @@ struct ExportedVariable {
 // Throws Error where two keys would be one variable.
 std::vector<ExportedVariable> list_exports(const YamlNode& settings);
 
-// The environment variables that set a key by a name of their own (TRAIN_ITERS, CONFIG_OUTPUT_DIR ...): name and key.
-std::vector<ExportedVariable> list_named_variables();
-
-// A key of the configuration for docs and help: "training.data.seq_length", "models.<name>.num_layers".
-struct KeyDoc {
-  std::string path, type, doc;
-  std::vector<std::string> aliases;
-};
-std::vector<KeyDoc> list_keys();
-
 }  // namespace tprimat::suite

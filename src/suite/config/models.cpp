@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "config/draft.h"
-#include "config/paired_fields.h"
 #include "config/values.h"
 #include "spec/model_catalogue.h"
 #include "text/format.h"
@@ -58,7 +57,7 @@ class ModelResolver {
     name_spec();
     if (complete) check_shape();
     fill_absent();
-    if (complete && draft_.diagnosis.is_sound(path_)) check_parameters();
+    if (complete && draft_.is_sound(path_)) check_parameters();
     add_entry();
   }
 
@@ -79,10 +78,10 @@ class ModelResolver {
     else if (catalogued)
       has = print_value(*catalogued);
     const std::string path = join_path(path_, std::string(key));
-    draft_.diagnosis.add_warning({fmt::format("{} is {}, but the model catalogue has {} for {}", path,
-                                              print_value(stated), has, known_->full_name),
-                                  origin_of(draft_.tree, path),
-                                  "tprimat uses the stated value; rename the model if it is a different one"});
+    draft_.warn(path,
+                fmt::format("{} is {}, but the model catalogue has {} for {}", path, print_value(stated), has,
+                            known_->full_name),
+                "tprimat uses the stated value; rename the model if it is a different one");
   }
 
   void fill_head_dim() {
@@ -95,17 +94,14 @@ class ModelResolver {
   void resolve_rope_scaling() {
     raw::RopeScalingSection& from = model_.rope_scaling;
     const std::string path = path_ + ".rope_scaling";
-    if (find_path(draft_.tree, path) == nullptr || !draft_.diagnosis.is_sound(path)) return;
+    if (find_path(draft_.tree, path) == nullptr || !draft_.is_sound(path)) return;
     std::vector<std::string> missing;
     if (!from.type) missing.emplace_back("type");
     if (!from.factor) missing.emplace_back("factor");
     if (from.type && *from.type != RopeScalingKind::linear && !from.original_max_position_embeddings)
       missing.emplace_back("original_max_position_embeddings");
-    if (!missing.empty()) {
-      draft_.diagnosis.add_error(
-          {fmt::format("{} lacks {}", path, join(missing, ", ")), origin_of(draft_.tree, path), k_rope_example}, path);
-      return;
-    }
+    if (!missing.empty())
+      return draft_.fail(path, fmt::format("{} lacks {}", path, join(missing, ", ")), k_rope_example);
     take_rope_scaling(path);
   }
 
@@ -118,8 +114,7 @@ class ModelResolver {
       if (is_of_type(key, type)) {
         value = take_or(draft_, stated, place, value);
       } else if (stated) {
-        draft_.diagnosis.add_warning(
-            {fmt::format("{} has no effect with type {}", place, enum_name(type)), origin_of(draft_.tree, place), ""});
+        draft_.warn(place, fmt::format("{} has no effect with type {}", place, enum_name(type)));
       }
     });
     spec_.rope_scaling = scaling;
@@ -134,11 +129,9 @@ class ModelResolver {
             spec_.*each.member == 0)
           missing.emplace_back(each.key);
     });
-    if (missing.empty() || !draft_.diagnosis.is_sound(path_)) return missing.empty();
-    draft_.diagnosis.add_error(
-        {fmt::format("the shape of {} is incomplete: {} missing", path_, join(missing, ", ")),
-         origin_of(draft_.tree, path_), "state them, or use the name of a public model, such as llama3.1_8b"},
-        path_);
+    if (missing.empty() || !draft_.is_sound(path_)) return missing.empty();
+    draft_.fail(path_, fmt::format("the shape of {} is incomplete: {} missing", path_, join(missing, ", ")),
+                "state them, or use the name of a public model, such as llama3.1_8b");
     return false;
   }
 
@@ -148,7 +141,7 @@ class ModelResolver {
   }
 
   void check_shape() {
-    if (!draft_.diagnosis.is_sound(path_)) return;
+    if (!draft_.is_sound(path_)) return;
     for (Problem& problem : check_model(spec_, origin_of(draft_.tree, path_))) {
       problem.what = path_ + ": " + problem.what;
       draft_.diagnosis.add_error(std::move(problem), path_);
@@ -171,9 +164,8 @@ class ModelResolver {
     const std::string path = path_ + ".num_parameters";
     const double stated = take_or(draft_, model_.num_parameters, path, counted, derived_by("counted from the shape"));
     if (std::fabs(stated - counted) <= k_parameter_tolerance * counted) return;
-    draft_.diagnosis.add_warning(
-        {fmt::format("{} is {:.4g}, but the shape has {:.4g} parameters", path, stated, counted),
-         origin_of(draft_.tree, path), "all figures use the shape; correct one of them"});
+    draft_.warn(path, fmt::format("{} is {:.4g}, but the shape has {:.4g} parameters", path, stated, counted),
+                "all figures use the shape; correct one of them");
   }
 
   void add_entry() {
@@ -198,10 +190,8 @@ class ModelResolver {
 }  // namespace
 
 void resolve_models(Draft& draft) {
-  if (draft.raw.models.entries.empty() && draft.diagnosis.is_sound("models"))
-    draft.diagnosis.add_error({"models must name at least one model", origin_of(draft.tree, "models"),
-                               "for example  models: {llama: {name: llama3.1_8b}}"},
-                              "models");
+  if (draft.raw.models.entries.empty() && draft.is_sound("models"))
+    draft.fail("models", "models must name at least one model", "for example  models: {llama: {name: llama3.1_8b}}");
   for (auto& [key, model] : draft.raw.models.entries) ModelResolver(draft, key, model).resolve();
 }
 

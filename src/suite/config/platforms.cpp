@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "config/draft.h"
-#include "config/paired_fields.h"
 #include "config/values.h"
 #include "spec/hardware_catalogue.h"
 #include "text/format.h"
@@ -39,37 +38,30 @@ class PlatformResolver {
   }
 
  private:
-  void fail(const std::string& path, std::string what, std::string hint = "") {
-    draft_.diagnosis.add_error({std::move(what), origin_of(draft_.tree, path), std::move(hint)}, path);
-  }
-  void warn(const std::string& path, std::string what, std::string hint = "") {
-    draft_.diagnosis.add_warning({std::move(what), origin_of(draft_.tree, path), std::move(hint)});
-  }
-
   void resolve_device() {
     const std::string path = path_ + ".gpu_model";
-    if (!from_.gpu_model && platform_ != Platform::cpu && draft_.diagnosis.is_sound(path))
-      return fail(path, path + " is missing", "name the device: H100, MI300X, ...");
+    if (!from_.gpu_model && platform_ != Platform::cpu && draft_.is_sound(path))
+      return draft_.fail(path, path + " is missing", "name the device: H100, MI300X, ...");
     to_.device_model = take_or<std::string>(draft_, from_.gpu_model, path, "auto");
     if (to_.device_model == "auto") return;
     part_ = find_hardware(to_.device_model);
     if (!part_) {
       if (platform_ != Platform::cpu)
-        warn(path,
-             fmt::format("{} '{}' is not in the hardware catalogue, or does not name one exact part", path,
-                         to_.device_model),
-             "tprimat cannot check its precisions, memory and MFU, and has no defaults for an unknown device");
+        draft_.warn(path,
+                    fmt::format("{} '{}' is not in the hardware catalogue, or does not name one exact part", path,
+                                to_.device_model),
+                    "tprimat cannot check its precisions, memory and MFU, and has no defaults for an unknown device");
       return;
     }
     if (part_->platform == platform_) return;
-    fail(path, fmt::format("{} is configured under {}, but is a device of {}", part_->display_name, key_,
-                           display_name(part_->platform)));
+    draft_.fail(path, fmt::format("{} is configured under {}, but is a device of {}", part_->display_name, key_,
+                                  display_name(part_->platform)));
   }
 
   void resolve_count() {
     const std::string path = path_ + ".num_gpus";
-    if (!from_.num_gpus && platform_ != Platform::cpu && draft_.diagnosis.is_sound(path))
-      fail(path, path + " is missing", "state how many devices one training uses");
+    if (!from_.num_gpus && platform_ != Platform::cpu && draft_.is_sound(path))
+      draft_.fail(path, path + " is missing", "state how many devices one training uses");
     to_.num_devices = take_or<int64_t>(draft_, from_.num_gpus, path, 1);
   }
 
@@ -79,8 +71,8 @@ class PlatformResolver {
       const double known_gb = *part_->memory_bytes / 1e9;
       const double stated = take_or(draft_, from_.memory_per_gpu_gb, path, known_gb, derived_by("hardware catalogue"));
       if (std::fabs(stated - known_gb) > k_memory_tolerance * known_gb)
-        warn(path, fmt::format("{} is {:g}, but the hardware catalogue has {:g} GB for {}", path, stated, known_gb,
-                               part_->display_name));
+        draft_.warn(path, fmt::format("{} is {:g}, but the hardware catalogue has {:g} GB for {}", path, stated,
+                                      known_gb, part_->display_name));
     }
     to_.memory_per_device_gb = from_.memory_per_gpu_gb;
   }
@@ -88,9 +80,9 @@ class PlatformResolver {
   void resolve_stack() {
     const std::string path = path_ + ".software_stack";
     to_.software_stack = take_or(draft_, from_.software_stack, path, std::string(stack_of(platform_)));
-    if (to_.software_stack == stack_of(platform_) || !draft_.diagnosis.is_sound(path)) return;
-    fail(path, fmt::format("{} must be {} on {}, got '{}'", path, stack_of(platform_), display_name(platform_),
-                           to_.software_stack.substr(0, 40)));
+    if (to_.software_stack == stack_of(platform_) || !draft_.is_sound(path)) return;
+    draft_.fail(path, fmt::format("{} must be {} on {}, got '{}'", path, stack_of(platform_), display_name(platform_),
+                                  to_.software_stack.substr(0, 40)));
   }
 
   void resolve_precision() {
@@ -107,10 +99,11 @@ class PlatformResolver {
     const std::string_view name = enum_name(to_.precision);
     if (platform_ == Platform::cpu) {
       if (to_.precision == Precision::tf32)
-        fail(path, fmt::format("precision {} is not available on a CPU", name), "choose fp32 or bf16");
+        draft_.fail(path, fmt::format("precision {} is not available on a CPU", name), "choose fp32 or bf16");
       if (to_.precision == Precision::fp8)
-        warn(path, "precision fp8 is emulated on a CPU: the native trainer rounds to 8 bits and multiplies in bf16",
-             "it shows the effect of fp8 on the loss, not its speed");
+        draft_.warn(path,
+                    "precision fp8 is emulated on a CPU: the native trainer rounds to 8 bits and multiplies in bf16",
+                    "it shows the effect of fp8 on the loss, not its speed");
       return;
     }
     if (!part_ || part_->dense_peak_flops.empty() || to_.precision == Precision::fp32) return;
@@ -122,9 +115,10 @@ class PlatformResolver {
         fmt::format("precision {} is not available on {}, which supports {}", name, part_->display_name, present);
     // The catalogue omits what no source states, and sources often leave TF32 out.
     if (to_.precision == Precision::tf32)
-      warn(path, what + ", according to the hardware catalogue");
+      draft_.warn(path, what + ", according to the hardware catalogue");
     else
-      fail(path, what, fmt::format("choose another, for example platform_optimizations.{}.precision: bf16", key_));
+      draft_.fail(path, what,
+                  fmt::format("choose another, for example platform_optimizations.{}.precision: bf16", key_));
   }
 
   void resolve_options() {
@@ -149,14 +143,15 @@ class PlatformResolver {
     const std::string path = "platform_optimizations." + key_ + ".environment";
     for (const auto& [name, value] : to_.settings.environment)
       if (!is_variable_name(name))
-        fail(path + "." + name, fmt::format("'{}' in {} is not a variable name", printable(name), path),
-             "use only letters, digits and _, and no leading digit");
+        draft_.fail(path + "." + name, fmt::format("'{}' in {} is not a variable name", printable(name), path),
+                    "use only letters, digits and _, and no leading digit");
   }
 
   void warn_without_fp8(const std::string& flag, const raw::Flag& value) {
     if (to_.precision == Precision::fp8 || !value.value_or(false)) return;
-    warn("platform_optimizations." + key_ + "." + flag,
-         fmt::format("{} is true on {}, but has no effect at precision {}", flag, key_, enum_name(to_.precision)));
+    draft_.warn(
+        "platform_optimizations." + key_ + "." + flag,
+        fmt::format("{} is true on {}, but has no effect at precision {}", flag, key_, enum_name(to_.precision)));
   }
 
   void check_devices() {
@@ -164,8 +159,9 @@ class PlatformResolver {
     const std::string& list = *to_.settings.visible_devices;
     const auto named = static_cast<int64_t>(1 + std::count(list.begin(), list.end(), ','));
     if (list.empty() || named < to_.num_devices)
-      warn("platform_optimizations." + key_ + ".visible_devices",
-           fmt::format("visible_devices is '{}', but one training on {} uses {} devices", list, key_, to_.num_devices));
+      draft_.warn(
+          "platform_optimizations." + key_ + ".visible_devices",
+          fmt::format("visible_devices is '{}', but one training on {} uses {} devices", list, key_, to_.num_devices));
   }
 
   // Two names of one technique, which is `recompute: full`; the first one counts where both are stated.
@@ -179,19 +175,19 @@ class PlatformResolver {
       return;
     }
     if (!from.gradient_checkpointing || *from.gradient_checkpointing == *flag) return;
-    warn("platform_optimizations." + key_ + ".gradient_checkpointing",
-         fmt::format("on {}, activation_checkpointing is {} and gradient_checkpointing is {}: two names for one "
-                     "technique",
-                     key_, *flag, *from.gradient_checkpointing),
-         fmt::format("activation_checkpointing: {} is used", *flag));
+    draft_.warn("platform_optimizations." + key_ + ".gradient_checkpointing",
+                fmt::format("on {}, activation_checkpointing is {} and gradient_checkpointing is {}: two names for one "
+                            "technique",
+                            key_, *flag, *from.gradient_checkpointing),
+                fmt::format("activation_checkpointing: {} is used", *flag));
   }
 
   void warn_recompute(const std::string& name, const raw::Flag& flag) {
     if (!flag || *flag == to_.activation_checkpointing) return;
     const std::string_view used = enum_name(to_.recompute);
-    warn("platform_optimizations." + key_ + "." + name,
-         fmt::format("on {}, recompute is {}, but {} is {}", key_, used, name, *flag),
-         fmt::format("recompute: {} is used", used));
+    draft_.warn("platform_optimizations." + key_ + "." + name,
+                fmt::format("on {}, recompute is {}, but {} is {}", key_, used, name, *flag),
+                fmt::format("recompute: {} is used", used));
   }
 
   Draft& draft_;
@@ -208,8 +204,7 @@ void warn_unused_optimizations(Draft& draft) {
   for (const auto& [key, section] : draft.raw.platform_optimizations.entries) {
     const std::string path = "platform_optimizations." + key;
     if (draft.raw.hardware.platforms.find(key) == nullptr && is_stated(draft.tree, path))
-      draft.diagnosis.add_warning(
-          {fmt::format("{} is not used: hardware.platforms has no {}", path, key), origin_of(draft.tree, path), ""});
+      draft.warn(path, fmt::format("{} is not used: hardware.platforms has no {}", path, key));
   }
 }
 
@@ -217,7 +212,7 @@ void warn_unused_optimizations(Draft& draft) {
 
 void resolve_platforms(Draft& draft) {
   auto& platforms = draft.raw.hardware.platforms.entries;
-  if (platforms.empty() && draft.diagnosis.is_sound("hardware"))
+  if (platforms.empty() && draft.is_sound("hardware"))
     draft.diagnosis.add_error(
         {"hardware.platforms must name at least one platform", origin_of(draft.tree, "hardware.platforms"),
          "for example  platforms: {cpu: {gpu_model: auto, num_gpus: 1}}"},

@@ -1,13 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "config/draft.h"
-#include "config/paired_fields.h"
 #include "config/values.h"
-#include "text/format.h"
+#include "text/choice.h"
 
 namespace tprimat::suite {
 namespace {
@@ -31,13 +33,9 @@ void resolve_frameworks(Draft& draft) {
       name = enum_name(*framework);
       continue;
     }
-    std::vector<std::string> known;
-    for (const auto& [value, spelling] : EnumNames<Framework>::values) known.emplace_back(spelling);
-    const std::string meant = nearest_word(name.substr(0, 64), known);
     draft.diagnosis.add_error(
         {fmt::format("'{}' is not a framework; the choices are {}", name, enum_choices<Framework>()),
-         origin_of(draft.tree, "experiment.frameworks"),
-         meant.empty() ? "" : fmt::format("did you mean '{}'?", meant)});
+         origin_of(draft.tree, "experiment.frameworks"), suggest_word(name, names_of<Framework>())});
   }
 }
 
@@ -46,10 +44,8 @@ bool is_fraction_chosen(Draft& draft, const std::string& fraction, const std::st
   if (!is_stated(draft.tree, steps)) return true;
   const bool chosen = is_overridden(draft.tree, fraction);
   if (chosen == is_overridden(draft.tree, steps))
-    draft.diagnosis.add_error(
-        {fmt::format("{} and warmup_steps are both set", fraction), origin_of(draft.tree, fraction),
-         fmt::format("keep one of them; warmup_steps is set at {}", origin_of(draft.tree, steps))},
-        fraction);
+    draft.fail(fraction, fmt::format("{} and warmup_steps are both set", fraction),
+               fmt::format("keep one of them; warmup_steps is set at {}", origin_of(draft.tree, steps)));
   return chosen;
 }
 
@@ -76,7 +72,7 @@ void resolve_optimizer(Draft& draft) {
   to.min_learning_rate = take_or(draft, from.min_learning_rate, path + ".min_learning_rate", to.learning_rate / 10,
                                  derived_by("a tenth of learning_rate"));
   if (to.type == "adam") to.type = "adamw";
-  if (to.type != "adamw" && draft.diagnosis.is_sound(path + ".type"))
+  if (to.type != "adamw" && draft.is_sound(path + ".type"))
     draft.diagnosis.add_error({fmt::format("training.optimizer.type must be adamw or adam, got '{}'", to.type),
                                origin_of(draft.tree, path + ".type"), ""});
   if (to.min_learning_rate > to.learning_rate &&
@@ -103,9 +99,8 @@ void shorten_warmup(Draft& draft, const std::string& path) {
   to.optimizer.warmup_steps = to.steps / 10;
   draft.raw.training.optimizer.warmup_steps = to.optimizer.warmup_steps;
   draft.derived[path] = derived_by("shortened to fit max_steps");
-  draft.diagnosis.add_warning({fmt::format("{} {} is not below max_steps {}: using {} instead", path, before, to.steps,
-                                           to.optimizer.warmup_steps),
-                               origin_of(draft.tree, "training.duration.max_steps"), ""});
+  draft.warn("training.duration.max_steps", fmt::format("{} {} is not below max_steps {}: using {} instead", path,
+                                                        before, to.steps, to.optimizer.warmup_steps));
 }
 
 void check_warmup(Draft& draft) {
@@ -116,11 +111,8 @@ void check_warmup(Draft& draft) {
   if (!draft.diagnosis.are_sound({path, "training.optimizer.warmup_fraction", "training.duration"})) return;
   if (is_overridden(draft.tree, "training.duration.max_steps") && !is_overridden(draft.tree, path))
     return shorten_warmup(draft, path);
-  draft.diagnosis.add_error(
-      {fmt::format("training.optimizer.warmup_steps {} is not below max_steps {}", warmup, to.steps),
-       origin_of(draft.tree, path),
-       fmt::format("set warmup_steps to {}, or max_steps to {}", to.steps / 10, 10 * warmup)},
-      path);
+  draft.fail(path, fmt::format("training.optimizer.warmup_steps {} is not below max_steps {}", warmup, to.steps),
+             fmt::format("set warmup_steps to {}, or max_steps to {}", to.steps / 10, 10 * warmup));
 }
 
 void resolve_checkpointing(Draft& draft) {
@@ -154,22 +146,16 @@ void check_placeholders(Draft& draft, const std::string& format, const std::stri
     const size_t end = format.find('}', at);
     const std::string word = format.substr(at + 1, end == std::string::npos ? end : end - at - 1);
     if (end != std::string::npos && std::find(known.begin(), known.end(), word) != known.end()) continue;
-    draft.diagnosis.add_error(
-        {fmt::format("{}: unknown placeholder {{{}}}; use {{platform}}, {{framework}} or {{model}}", path,
-                     word.substr(0, 40)),
-         origin_of(draft.tree, path), ""},
-        path);
-    return;
+    return draft.fail(path, fmt::format("{}: unknown placeholder {{{}}}; use {{platform}}, {{framework}} or {{model}}",
+                                        path, word.substr(0, 40)));
   }
 }
 
 void check_result_name(Draft& draft, const std::string& path) {
   const std::string& format = draft.experiment.result_filename;
   for (const char* word : {"{platform}", "{framework}", "{model}"})
-    if (format.find(word) == std::string::npos && draft.diagnosis.is_sound(path))
-      draft.diagnosis.add_warning(
-          {fmt::format("{} '{}' lacks {}: results may overwrite each other", path, format, word),
-           origin_of(draft.tree, path), ""});
+    if (format.find(word) == std::string::npos && draft.is_sound(path))
+      draft.warn(path, fmt::format("{} '{}' lacks {}: results may overwrite each other", path, format, word));
 }
 
 void resolve_output(Draft& draft) {
@@ -194,6 +180,89 @@ void resolve_paths(Draft& draft) {
     });
 }
 
+constexpr const char* k_split_hint = "give the weights of training, validation and test, such as 949,50,1";
+
+template <class Raw, class Spec>
+void take_pairs(Draft& draft, Raw& from, Spec& to, const std::string& path) {
+  for_each_pair(from, to, [&](std::string_view key, auto& stated, auto& value) {
+    value = take_or(draft, stated, join_path(path, std::string(key)), value);
+  });
+}
+
+void resolve_loss_scale(Draft& draft) {
+  const std::string path = "training.precision.loss_scale";
+  LossScaleSpec& to = draft.experiment.loss_scale;
+  take_pairs(draft, draft.raw.training.precision.loss_scale, to, path);
+  if (to.minimum <= to.initial || !draft.is_sound(path)) return;
+  draft.fail(path + ".minimum", fmt::format("{}.minimum {} is above initial {}", path, to.minimum, to.initial),
+             "lower minimum: the scale starts at initial and never falls below minimum");
+}
+
+void resolve_anomalies(Draft& draft) {
+  const std::string path = "training.anomalies";
+  raw::Anomalies& from = draft.raw.training.anomalies;
+  AnomalySpec& to = draft.experiment.anomalies;
+  const bool spike_is_stated = from.spike.has_value();
+  const auto not_finite = take_or(draft, from.not_finite, path + ".not_finite", raw::OnNotFinite::stop);
+  to.not_finite = not_finite == raw::OnNotFinite::skip ? OnAnomaly::skip : OnAnomaly::stop;
+  take_pairs(draft, from, to, path);
+  if (!draft.is_sound(path)) return;
+  if (to.spike_factor > 0 && to.spike_factor <= 1)
+    draft.fail(path + ".spike_factor",
+               fmt::format("{}.spike_factor must be 0 or above 1, got {}", path, to.spike_factor),
+               "a loss above this multiple of its running mean is a spike");
+  if (to.spike_factor == 0 && spike_is_stated)
+    draft.warn(path + ".spike",
+               fmt::format("{}.spike is {}, but spike_factor 0 disables spike detection", path, enum_name(to.spike)),
+               "for example  spike_factor: 2");
+}
+
+// Weights of training, validation and test as data/data_split.h reads them; nothing for a text that is none.
+std::optional<std::array<double, 3>> parse_split(std::string text) {
+  std::erase(text, ' ');
+  std::array<double, 3> weights{};
+  const char *at = text.data(), *const end = at + text.size();
+  for (double& weight : weights) {
+    const auto [stop, failure] = std::from_chars(at, end, weight, std::chars_format::fixed);
+    if (failure != std::errc() || !(weight >= 0) || !std::isfinite(weight)) return std::nullopt;
+    at = stop;
+    if (at == end) break;
+    if (*at++ != ',') return std::nullopt;
+  }
+  const double sum = weights[0] + weights[1] + weights[2];
+  return at == end && sum > 0 && std::isfinite(sum) ? std::optional(weights) : std::nullopt;
+}
+
+void require_validation_data(Draft& draft, double weight) {
+  const std::string path = "training.evaluation.interval";
+  if (draft.experiment.evaluation.interval == 0 || weight > 0 || !draft.is_sound(path)) return;
+  for (const ModelEntry& model : draft.experiment.models) {
+    if (model.dataset == "synthetic") continue;
+    return draft.fail(
+        path,
+        fmt::format("{} is {}, but training.data.split {} leaves no validation data in models.{}.dataset_path", path,
+                    draft.experiment.evaluation.interval, draft.experiment.data_split, model.spec.name),
+        k_split_hint);
+  }
+}
+
+void resolve_evaluation(Draft& draft) {
+  const std::string path = "training.data.split";
+  take_pairs(draft, draft.raw.training.evaluation, draft.experiment.evaluation, "training.evaluation");
+  draft.experiment.data_split = take_or(draft, draft.raw.training.data.split, path, draft.experiment.data_split);
+  if (!draft.is_sound(path)) return;
+  const auto weights = parse_split(draft.experiment.data_split);
+  if (!weights)
+    return draft.fail(path,
+                      fmt::format("{} must be up to three comma-separated weights with a positive sum, got '{}'", path,
+                                  draft.experiment.data_split.substr(0, 40)),
+                      k_split_hint);
+  if ((*weights)[0] == 0)
+    return draft.fail(path, fmt::format("{} {} leaves no training data", path, draft.experiment.data_split),
+                      k_split_hint);
+  require_validation_data(draft, (*weights)[1]);
+}
+
 }  // namespace
 
 void resolve_training(Draft& draft) {
@@ -214,6 +283,13 @@ void resolve_training(Draft& draft) {
   draft.experiment.memory_metrics = draft.raw.benchmarking.metrics.memory.value_or(std::vector<std::string>{});
   resolve_output(draft);
   resolve_paths(draft);
+}
+
+void resolve_loop(Draft& draft) {
+  draft.experiment.deterministic = draft.raw.training.general.deterministic;
+  resolve_loss_scale(draft);
+  resolve_anomalies(draft);
+  resolve_evaluation(draft);
 }
 
 }  // namespace tprimat::suite

@@ -1,12 +1,63 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "doctor/doctor_facts.h"
-#include "doctor/finding.h"
+#include "text/enum_names.h"
+#include "text/fields.h"
 
 namespace tprimat::suite {
+
+// How much a finding matters, the least first.
+enum class MachineSeverity {
+  ok,
+  note,     // good to know; figures hold
+  warning,  // figures hold, but are not the best or not the steadiest that this machine gives
+  missing,  // something that was asked for is not here
+  broken,   // what is measured here is not to be trusted
+};
+constexpr auto enum_table(MachineSeverity) {
+  return std::to_array<std::pair<MachineSeverity, std::string_view>>({{MachineSeverity::ok, "ok"},
+                                                                      {MachineSeverity::note, "note"},
+                                                                      {MachineSeverity::warning, "warning"},
+                                                                      {MachineSeverity::missing, "missing"},
+                                                                      {MachineSeverity::broken, "broken"}});
+}
+
+struct MachineFinding {
+  MachineSeverity severity = MachineSeverity::ok;
+  std::string area;    // "GPU 0", "processor", "frameworks"
+  std::string what;    // a sentence with the figures
+  std::string remedy;  // what to do; empty where nothing is to be done
+  static constexpr auto fields() {
+    using F = MachineFinding;
+    return field_list(field("severity", &F::severity, "ok, note, warning, missing or broken"),
+                      field("area", &F::area, "what it is about"), field("what", &F::what, "what was found"),
+                      field("remedy", &F::remedy, "what to do about it"));
+  }
+};
+
+// Collects what is said of one area.
+class AreaFindings {
+ public:
+  explicit AreaFindings(std::string area) : area_(std::move(area)) {}
+  void add(MachineSeverity severity, std::string what, std::string remedy = "") {
+    findings_.push_back({severity, area_, std::move(what), std::move(remedy)});
+  }
+  void ok(std::string what) { add(MachineSeverity::ok, std::move(what)); }
+  void note(std::string what, std::string remedy = "") {
+    add(MachineSeverity::note, std::move(what), std::move(remedy));
+  }
+  void warn(std::string what, std::string remedy) { add(MachineSeverity::warning, std::move(what), std::move(remedy)); }
+  std::vector<MachineFinding> take() { return std::move(findings_); }
+
+ private:
+  std::string area_;
+  std::vector<MachineFinding> findings_;
+};
 
 // Each judges one area by facts alone.
 using Check = std::vector<MachineFinding> (*)(const DoctorFacts&);

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "doctor/checks.h"
 #include "doctor/doctor_facts.h"
-#include "doctor/finding.h"
 #include "text/json.h"
 
 namespace tprimat::suite {

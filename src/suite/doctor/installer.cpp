@@ -4,11 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "doctor/installer_files.h"
 #include "text/format.h"
 
 namespace tprimat::suite {

@@ -1,13 +1,22 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "process/process.h"
 #include "spec/names.h"
 
 namespace tprimat::suite {
+
+// A file of the folder frameworks/ that installing needs. The list is made by the build (CMakeLists.txt): setup.sh and
+// every list of packages.
+struct InstallerFile {
+  std::string_view path;  // "setup.sh", "requirements/tran.txt"
+  const std::string_view& content;
+};
+std::span<const InstallerFile> installer_files();
 
 // The program carries frameworks/setup.sh and the lists of packages beside it, so that a framework can be installed
 // where the repository is not.

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "launch/argument_list.h"
-#include "launch/program_path.h"
+#include "launch/installed.h"
+#include "launch/launchers/start_ranks.h"
 
 namespace tprimat::suite {
 namespace {
@@ -37,11 +37,39 @@ bool is_inside(const std::string& path, const std::string& folder) {
   return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
 }
 
+void place_in_container(const Placement& placement, LaunchPlan& plan) {
+  plan.waits_in_queue = true;
+  const LaunchRequest& request = placement.request;
+  const DockerSettings& settings = request.launch.docker;
+  describe_single_node(placement, plan);
+  ContainerRun run;
+  run.program = settings.program.value_or(find_container_program().value_or(ContainerProgram::docker));
+  run.platform = request.platform;
+  run.name = placement.name;
+  run.image = settings.image.empty() ? default_image(request.platform) : settings.image;
+  run.shm_size = settings.shm_size;
+  run.volumes = mounts_of_folders(request, ":");
+  run.volumes.insert(run.volumes.end(), settings.volumes.begin(), settings.volumes.end());
+  for (const auto& [name, value] : plan.environment) run.variables.push_back(name);
+  run.variables.insert(run.variables.end(), settings.environment.begin(), settings.environment.end());
+  run.working_directory = plan.working_directory;
+  run.arguments = settings.arguments;
+  run.command = start_ranks_there(placement.program, placement.ranks);
+  plan.command = container_arguments(run);
+  plan.cleanup_command = {std::string(enum_name(run.program)), "kill", run.name};
+  plan.place = Whereabouts::this_machine;
+}
+
+bool is_container_program_here(const LauncherSettings& settings) {
+  if (settings.docker.program) return find_in_path(std::string(enum_name(*settings.docker.program))).has_value();
+  return find_container_program().has_value();
+}
+
 }  // namespace
 
 std::optional<ContainerProgram> find_container_program() {
   for (const ContainerProgram program : {ContainerProgram::docker, ContainerProgram::podman})
-    if (is_in_path(std::string(enum_name(program)))) return program;
+    if (find_in_path(std::string(enum_name(program)))) return program;
   return std::nullopt;
 }
 
@@ -93,6 +121,16 @@ Arguments folders_needed(const LaunchRequest& request) {
     if (!folder.empty() && std::none_of(folders.begin(), folders.end(), holds)) folders.push_back(folder);
   }
   return folders;
+}
+
+// A container on this machine, in which the ranks start as they do on a machine of their own.
+LauncherModule docker_launcher() {
+  return {Launcher::docker,
+          "Docker or Podman",
+          place_in_container,
+          is_container_program_here,
+          "neither docker nor podman is in PATH",
+          "sudo apt-get install podman, or install Docker"};
 }
 
 }  // namespace tprimat::suite

@@ -5,17 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "launch/deep.h"
-#include "launch/fsdp.h"
+#include "launch/launch_plan.h"
 #include "launch/launchers.h"
-#include "launch/mega.h"
-#include "launch/mgds.h"
-#include "launch/native.h"
-#include "launch/nemo.h"
-#include "launch/platform_environment.h"
-#include "launch/prim.h"
 #include "launch/profilers.h"
-#include "launch/tran.h"
 
 namespace tprimat::suite {
 namespace {
@@ -45,35 +37,30 @@ void refuse_compact_optimizer(const FrameworkModule& module, const OptimizerSpec
 
 }  // namespace
 
+// Each is defined in the file of its name; tran, fsdp and deep in python_framework.cpp.
+FrameworkModule native_module(), tran_module(), fsdp_module(), deep_module(), mega_module(), mgds_module(),
+    nemo_module(), prim_module();
+
 const std::vector<FrameworkModule>& framework_modules() {
-  using enum Platform;
-  static const std::vector<Platform> all = {nvd, amd, cpu}, gpus = {nvd, amd};
-  static const std::vector<Profiler> own_profilers = {Profiler::own, Profiler::nsys, Profiler::rocprofv3};
-  static const std::vector<Profiler> python_profilers = {Profiler::nsys, Profiler::rocprofv3, Profiler::torch};
-  static const std::vector<Profiler> nsys = {Profiler::nsys};
-  static const std::vector<FrameworkModule> modules = {
-      {Framework::native, "native C++ trainer", all, find_native, plan_native, "it is part of this program", "",
-       own_profilers, lacking_of_native},
-      {Framework::tran, "HF Transformers", all, find_tran, plan_tran, "run frameworks/setup.sh tran", "",
-       python_profilers},
-      {Framework::fsdp, "PyTorch FSDP2", all, find_fsdp, plan_fsdp, "run frameworks/setup.sh fsdp", "",
-       python_profilers},
-      {Framework::deep, "DeepSpeed", all, find_deep, plan_deep, "run frameworks/setup.sh deep", "", python_profilers},
-      {Framework::mega, "Megatron-LM", gpus, find_mega, plan_mega,
-       "set paths.megatron.installation or MEGATRON_PATH to its checkout", "megatron", nsys},
-      {Framework::mgds, "Megatron-DeepSpeed", gpus, find_mgds, plan_mgds,
-       "set paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH to its checkout", "megatron_deepspeed",
-       nsys},
-      {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)", std::vector{nvd}, find_nemo, plan_nemo,
-       "run in NVIDIA's NeMo container, or run frameworks/setup.sh nemo", "nemo"},
-      {Framework::prim, "AMD Primus (Megatron)", std::vector{amd}, find_prim, plan_prim,
-       "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder", "primus"},
-  };
+  static const std::vector<FrameworkModule> modules = {native_module(), tran_module(), fsdp_module(), deep_module(),
+                                                       mega_module(),   mgds_module(), nemo_module(), prim_module()};
   return modules;
+}
+
+void Refusals::add_if(bool refused, const std::string& what, const std::string& hint, const std::string& where) {
+  if (refused) problems_.push_back({fmt::format("the framework '{}' {}", enum_name(framework_), what), where, hint});
 }
 
 bool runs_on(const FrameworkModule& module, Platform platform) {
   return std::find(module.platforms.begin(), module.platforms.end(), platform) != module.platforms.end();
+}
+
+Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, std::string>& paths) {
+  const auto stated = [&](const char* key) {
+    const auto found = paths.find(fmt::format("{}.{}", module.checkout, key));
+    return found == paths.end() ? std::string() : found->second;
+  };
+  return {stated("installation"), stated("config_dir"), stated("run_script")};
 }
 
 const FrameworkModule& require_framework(Framework id, Platform platform) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,18 @@ struct FrameworkModule {
   std::optional<Problem> (*lacking_on)(Platform) = nullptr;  // what it needs there besides and this machine has not
 };
 
+// Collects what a framework cannot do of a training.
+class Refusals {
+ public:
+  explicit Refusals(Framework framework) : framework_(framework) {}
+  void add_if(bool refused, const std::string& what, const std::string& hint, const std::string& where = "");
+  void throw_if_any() { tprimat::throw_if_any(std::move(problems_)); }
+
+ private:
+  Framework framework_;
+  std::vector<Problem> problems_;
+};
+
 // All of them, in the order of menus and tables.
 const std::vector<FrameworkModule>& framework_modules();
 
@@ -48,6 +61,9 @@ std::optional<Problem> find_lacking(const FrameworkModule& module, Platform plat
 void require_installed(const FrameworkModule& module, const Checkout& checkout, Platform platform);
 
 bool runs_on(const FrameworkModule& module, Platform platform);
+
+// Its checkout, as `paths:` of the configuration states it: "primus.installation" -> folder.
+Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, std::string>& paths);
 
 // The framework's program under a launcher, with the environment that the platform's settings become. Throws Error for
 // what the framework cannot do.

@@ -120,4 +120,15 @@ struct TrainProgram {
 // For a framework that neither evaluates nor saves under our hand.
 void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec);
 
+// The environment variables that a platform's settings become. On a CPU, GPUs of the machine are hidden, so that a
+// framework which would take them by itself does not.
+std::map<std::string, std::string> platform_environment(const LaunchRequest& request);
+
+// The plan as a shell script: writes the generated files, then runs the command in its working directory with its
+// environment.
+std::string render_shell(const LaunchPlan& plan);
+
+// A comment line of a shell script, whatever the text contains.
+std::string render_comment(const std::string& text);
+
 }  // namespace tprimat::suite

@@ -7,10 +7,6 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
-#include "launch/launchers/docker.h"
-#include "launch/launchers/local.h"
-#include "launch/launchers/mpi.h"
-#include "launch/launchers/slurm.h"
 
 namespace tprimat::suite {
 namespace {
@@ -49,16 +45,12 @@ void require_even(int64_t ranks, int64_t nodes) {
 
 }  // namespace
 
+// Each is defined in launchers/<id>.cpp; docker in container.cpp.
+LauncherModule local_launcher(), mpi_launcher(), slurm_launcher(), docker_launcher();
+
 const std::vector<LauncherModule>& launcher_modules() {
-  static const std::vector<LauncherModule> modules = {
-      {Launcher::local, "this machine", place_locally, is_local_here, "", "it is part of this program"},
-      {Launcher::mpi, "mpirun", place_under_mpirun, is_mpirun_here, "mpirun is not in PATH",
-       "sudo apt-get install openmpi-bin"},
-      {Launcher::slurm, "Slurm", place_under_slurm, is_slurm_here, "srun or sbatch is not in PATH",
-       "run this on a cluster node with srun and sbatch, or show the job with --dry-run"},
-      {Launcher::docker, "Docker or Podman", place_in_container, is_container_program_here,
-       "neither docker nor podman is in PATH", "sudo apt-get install podman, or install Docker"},
-  };
+  static const std::vector<LauncherModule> modules = {local_launcher(), mpi_launcher(), slurm_launcher(),
+                                                      docker_launcher()};
   return modules;
 }
 

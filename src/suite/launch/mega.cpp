@@ -1,42 +1,35 @@
-#include "launch/mega.h"
-
 #include <cmath>
 #include <filesystem>
 
-#include "base/error.h"
-#include "launch/checkout.h"
-#include "launch/checkout_revision.h"
-#include "launch/megatron_arguments.h"
-#include "launch/megatron_core_limits.h"
+#include "launch/installed.h"
+#include "launch/megatron.h"
 
 namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* k_mega_script = "pretrain_gpt.py";
-
 // Of NVIDIA's NeMo container and of AMD's Megatron container.
 fs::path mega_place(const Checkout& checkout) {
-  return place_of_checkout(checkout, {"/opt/megatron-lm", "/workspace/Megatron-LM"}, k_mega_script);
+  return place_of_checkout(checkout, {"/opt/megatron-lm", "/workspace/Megatron-LM"}, k_pretrain_script);
 }
 
 void require_mega_can(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
   const ParallelSpec& layout = spec.parallel;
-  std::vector<Problem> problems;
-  const auto refuse = [&](std::string what, std::string hint) {
-    problems.push_back({"the framework 'mega' " + what, "", std::move(hint)});
-  };
+  Refusals refusals(Framework::mega);
+  add_megatron_limits(refusals, spec);
+  refusals.throw_if_any();
   // Megatron-FSDP wants CUDA_DEVICE_MAX_CONNECTIONS above 1, tensor and context parallelism want 1.
-  if (layout.zero_stage >= 2 && (layout.tensor > 1 || layout.context > 1))
-    refuse(fmt::format("does not support ZeRO-{} together with TP {} and CP {}", layout.zero_stage, layout.tensor,
-                       layout.context),
-           "set zero_stage to 0 or 1");
-  if (request.settings.fp8_param.value_or(false) && spec.precision == Precision::fp8 && layout.zero_stage == 0)
-    refuse("keeps fp8 weights only with its distributed optimizer", "set zero_stage to 1");
-  if (spec.seed <= 0) refuse("needs a seed above 0", "choose another training.general.seed");
-  throw_if_any(std::move(problems));
+  refusals.add_if(layout.zero_stage >= 2 && (layout.tensor > 1 || layout.context > 1),
+                  fmt::format("does not support ZeRO-{} together with TP {} and CP {}", layout.zero_stage,
+                              layout.tensor, layout.context),
+                  "set zero_stage to 0 or 1");
+  refusals.add_if(
+      request.settings.fp8_param.value_or(false) && spec.precision == Precision::fp8 && layout.zero_stage == 0,
+      "keeps fp8 weights only with its distributed optimizer", "set zero_stage to 1");
+  refusals.add_if(spec.seed <= 0, "needs a seed above 0", "choose another training.general.seed");
+  refusals.throw_if_any();
 }
 
 void add_attention(ArgumentList& list, const TrainSpec& spec) {
@@ -178,33 +171,30 @@ std::vector<Deviation> list_deviations(const TrainSpec& spec) {
   return list;
 }
 
-}  // namespace
-
 std::optional<Installation> find_mega(const Checkout& checkout) {
-  const fs::path place = mega_place(checkout);
-  std::error_code unreadable;
-  if (!fs::exists(place / k_mega_script, unreadable)) return std::nullopt;
-  auto version = read_megatron_version(place);
-  if (!version) version = find_checkout_revision(place);
-  return Installation{version.value_or("not known"), place.string()};
+  auto installation = find_pretrain_script(mega_place(checkout));
+  if (!installation) return std::nullopt;
+  if (auto version = read_megatron_version(installation->place)) installation->version = *version;
+  return installation;
 }
 
 TrainProgram plan_mega(const LaunchRequest& request) {
-  require_megatron_can(Framework::mega, request.spec);
   require_mega_can(request);
-  const fs::path place = mega_place(request.checkout), folder = request.paths.folder;
-  TrainProgram program;
-  program.python = python_for(Framework::mega);
-  program.start = RankStart::torchrun;
-  if (!request.spec.checkpoint.directory.empty())
-    program.checkpoints_path = (folder / request.spec.checkpoint.directory).string();
-  program.arguments = make_arguments(request, program.checkpoints_path);
-  program.arguments.insert(program.arguments.begin(), (place / k_mega_script).string());
-  program.environment = {{"PYTHONUNBUFFERED", "1"}};
+  TrainProgram program = run_pretrain_script(Framework::mega, mega_place(request.checkout), request);
+  append(program.arguments, make_arguments(request, program.checkpoints_path));
   if (request.spec.parallel.zero_stage < 2) program.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
-  program.working_directory = place.string();
   program.deviations = list_deviations(request.spec);
   return program;
+}
+
+}  // namespace
+
+// Megatron-LM: pretrain_gpt.py of a checkout (`paths.megatron`, MEGATRON_PATH), under torchrun. Its log tells the
+// steps.
+FrameworkModule mega_module() {
+  return {Framework::mega, "Megatron-LM",   {Platform::nvd, Platform::amd},
+          find_mega,       plan_mega,       "set paths.megatron.installation or MEGATRON_PATH to its checkout",
+          "megatron",      {Profiler::nsys}};
 }
 
 }  // namespace tprimat::suite

@@ -1,14 +1,9 @@
-#include "launch/mgds.h"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 
-#include "base/error.h"
-#include "launch/checkout.h"
-#include "launch/checkout_revision.h"
-#include "launch/megatron_arguments.h"
-#include "launch/megatron_core_limits.h"
+#include "launch/installed.h"
+#include "launch/megatron.h"
 #include "text/json.h"
 
 namespace tprimat::suite {
@@ -16,45 +11,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* k_mgds_script = "pretrain_gpt.py";
-
 fs::path mgds_place(const Checkout& checkout) {
-  return place_of_checkout(checkout, {"/workspace/Megatron-DeepSpeed"}, k_mgds_script);
+  return place_of_checkout(checkout, {"/workspace/Megatron-DeepSpeed"}, k_pretrain_script);
 }
 
-class MgdsLimits {
- public:
-  void check(const TrainSpec& spec) {
-    check_layout(spec.parallel);
-    if (spec.model.qk_norm) refuse("does not support qk_norm", "choose a model without qk_norm");
-    if (has_short_window(spec))
-      refuse("does not support a sliding window", "choose a model without one, or a shorter sequence_length");
-    if (spec.data.is_synthetic())
-      refuse("reads .bin/.idx files only",
-             "make some: tprimat data make --prefix P --tokens N --vocab V; then --dataset P, or "
-             "models.X.dataset_path: P");
-    if (spec.precision == Precision::fp16 &&
-        std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)))
-      refuse("needs a power of two as the initial loss scale", "choose another training.precision.loss_scale.initial");
-    throw_if_any(std::move(problems_));
-  }
+void add_layout_limits(Refusals& refusals, const ParallelSpec& layout) {
+  refusals.add_if(layout.context > 1, "does not support context parallelism", "choose a strategy with CP 1");
+  refusals.add_if(layout.virtual_pipeline > 1, "does not support virtual pipeline stages under DeepSpeed",
+                  "choose a strategy with VP 1");
+  refusals.add_if(layout.ends_as_layers, "splits the layers by its own rule",
+                  "choose a strategy without embedding_and_loss_as_layers");
+  refusals.add_if(layout.pipeline > 1 && layout.zero_stage >= 2,
+                  fmt::format("does not support ZeRO-{} with pipeline parallelism", layout.zero_stage),
+                  "set zero_stage to 0 or 1, or PP to 1");
+}
 
- private:
-  void check_layout(const ParallelSpec& layout) {
-    if (layout.context > 1) refuse("does not support context parallelism", "choose a strategy with CP 1");
-    if (layout.virtual_pipeline > 1)
-      refuse("does not support virtual pipeline stages under DeepSpeed", "choose a strategy with VP 1");
-    if (layout.ends_as_layers)
-      refuse("splits the layers by its own rule", "choose a strategy without embedding_and_loss_as_layers");
-    if (layout.pipeline > 1 && layout.zero_stage >= 2)
-      refuse(fmt::format("does not support ZeRO-{} with pipeline parallelism", layout.zero_stage),
-             "set zero_stage to 0 or 1, or PP to 1");
-  }
-  void refuse(std::string what, std::string hint) {
-    problems_.push_back({"the framework 'mgds' " + std::move(what), "", std::move(hint)});
-  }
-  std::vector<Problem> problems_;
-};
+void require_mgds_can(const TrainSpec& spec) {
+  Refusals refusals(Framework::mgds);
+  add_megatron_limits(refusals, spec);
+  refusals.throw_if_any();
+  add_layout_limits(refusals, spec.parallel);
+  refusals.add_if(spec.model.qk_norm, "does not support qk_norm", "choose a model without qk_norm");
+  refusals.add_if(has_short_window(spec), "does not support a sliding window",
+                  "choose a model without one, or a shorter sequence_length");
+  refusals.add_if(spec.data.is_synthetic(), "reads .bin/.idx files only",
+                  "make some: tprimat data make --prefix P --tokens N --vocab V; then --dataset P, or "
+                  "models.X.dataset_path: P");
+  refusals.add_if(spec.precision == Precision::fp16 &&
+                      std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)),
+                  "needs a power of two as the initial loss scale",
+                  "choose another training.precision.loss_scale.initial");
+  refusals.throw_if_any();
+}
 
 void add_mgds_model(ArgumentList& list, const ModelSpec& model) {
   list.add("--num-layers", model.num_layers);
@@ -155,11 +143,12 @@ std::vector<Deviation> mgds_deviations(const LaunchRequest& request) {
   return list;
 }
 
-std::vector<std::string> mgds_arguments(const LaunchRequest& request, const fs::path& ds_config) {
+std::vector<std::string> mgds_arguments(const LaunchRequest& request, const std::string& ds_config,
+                                        const std::string& checkpoints) {
   const TrainSpec& spec = request.spec;
   ArgumentList list;
   list.flag("--deepspeed");
-  list.add("--deepspeed_config", ds_config.string());
+  list.add("--deepspeed_config", ds_config);
   add_mgds_model(list, spec.model);
   add_batch_arguments(list, spec);
   add_optimizer_arguments(list, spec);
@@ -169,37 +158,38 @@ std::vector<std::string> mgds_arguments(const LaunchRequest& request, const fs::
   add_mgds_recompute(list, spec.recompute);
   add_mgds_platform(list, request);
   add_evaluation_arguments(list, spec);
-  add_checkpoint_arguments(list, spec, (fs::path(request.paths.folder) / spec.checkpoint.directory).string());
+  add_checkpoint_arguments(list, spec, checkpoints);
   add_profile_arguments(list, request.profile);
   list.add("--log-interval", 1);
   return std::move(list).take();
 }
 
-}  // namespace
-
-std::optional<Installation> find_mgds(const Checkout& checkout) {
-  const fs::path place = mgds_place(checkout);
-  std::error_code unreadable;
-  if (!fs::exists(place / k_mgds_script, unreadable)) return std::nullopt;
-  return Installation{find_checkout_revision(place).value_or("not known"), place.string()};
-}
+std::optional<Installation> find_mgds(const Checkout& checkout) { return find_pretrain_script(mgds_place(checkout)); }
 
 TrainProgram plan_mgds(const LaunchRequest& request) {
-  require_megatron_can(Framework::mgds, request.spec);
-  MgdsLimits().check(request.spec);
-  const fs::path place = mgds_place(request.checkout), ds_config = fs::path(request.paths.folder) / "ds_config.json";
-  TrainProgram program;
-  program.python = python_for(Framework::mgds);
-  program.start = RankStart::torchrun;
-  program.arguments = mgds_arguments(request, ds_config);
-  program.arguments.insert(program.arguments.begin(), (place / k_mgds_script).string());
-  program.files = {{ds_config.string(), print_json(make_ds_config(request.spec))}};
-  program.environment = {{"PYTHONUNBUFFERED", "1"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
-  program.working_directory = place.string();
-  if (!request.spec.checkpoint.directory.empty())
-    program.checkpoints_path = (fs::path(request.paths.folder) / request.spec.checkpoint.directory).string();
+  require_mgds_can(request.spec);
+  const std::string ds_config = request.paths.folder + "/ds_config.json";
+  TrainProgram program = run_pretrain_script(Framework::mgds, mgds_place(request.checkout), request);
+  append(program.arguments, mgds_arguments(request, ds_config, program.checkpoints_path));
+  program.files = {{ds_config, print_json(make_ds_config(request.spec))}};
+  program.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
   program.deviations = mgds_deviations(request);
   return program;
+}
+
+}  // namespace
+
+// Megatron-DeepSpeed: pretrain_gpt.py of a checkout (`paths.megatron_deepspeed`, MEGATRON_DEEPSPEED_PATH) with a
+// ds_config.json, under torchrun. Its log tells the steps.
+FrameworkModule mgds_module() {
+  return {Framework::mgds,
+          "Megatron-DeepSpeed",
+          {Platform::nvd, Platform::amd},
+          find_mgds,
+          plan_mgds,
+          "set paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH to its checkout",
+          "megatron_deepspeed",
+          {Profiler::nsys}};
 }
 
 }  // namespace tprimat::suite

@@ -1,11 +1,10 @@
-#include "launch/native.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "base/build_info.h"
 #include "base/program_module.h"
+#include "launch/frameworks.h"
 #include "text/json.h"
 
 namespace tprimat::suite {
@@ -27,12 +26,11 @@ std::vector<Deviation> fp8_deviations(const LaunchRequest& request) {
   return deviations;
 }
 
-}  // namespace
-
 std::optional<Installation> find_native(const Checkout&) {
   return Installation{std::string(build_info().version), "built in"};
 }
 
+// The module of the GPUs of that platform, which a build for processors has not.
 std::optional<Problem> lacking_of_native(Platform platform) {
   if (platform == Platform::cpu) return std::nullopt;
   const std::string name = fmt::format("libtprimat_{}.so", enum_name(platform));
@@ -43,6 +41,8 @@ std::optional<Problem> lacking_of_native(Platform platform) {
                  fmt::format("build both with scripts/build_gpu.sh {} (docs/gpu.md)", enum_name(platform))};
 }
 
+// The trainer beside this program: `tprimat train --spec FILE`, with the step records in $TPRIMAT_STEPS.
+// A layout of several ranks is started by MPI, with `threads` threads in each.
 TrainProgram plan_native(const LaunchRequest& request) {
   const std::string spec_path = request.paths.folder + "/train_spec.json";
   const TrainSpec spec = place_checkpoints(request.spec, request.paths.folder);
@@ -57,6 +57,20 @@ TrainProgram plan_native(const LaunchRequest& request) {
   program.deviations = fp8_deviations(request);
   program.files = {{spec_path, print_json(train_spec_to_json(spec))}};
   return program;
+}
+
+}  // namespace
+
+FrameworkModule native_module() {
+  return {Framework::native,
+          "native C++ trainer",
+          {Platform::nvd, Platform::amd, Platform::cpu},
+          find_native,
+          plan_native,
+          "it is part of this program",
+          "",
+          {Profiler::own, Profiler::nsys, Profiler::rocprofv3},
+          lacking_of_native};
 }
 
 }  // namespace tprimat::suite

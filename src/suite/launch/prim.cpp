@@ -1,14 +1,10 @@
-#include "launch/prim.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <map>
 
-#include "base/error.h"
-#include "launch/checkout_revision.h"
-#include "launch/megatron_arguments.h"
-#include "launch/megatron_core_limits.h"
+#include "launch/installed.h"
+#include "launch/megatron.h"
 #include "launch/primus_experiment.h"
 
 namespace tprimat::suite {
@@ -43,50 +39,42 @@ void add_attention_variables(std::map<std::string, std::string>& variables, cons
 
 int64_t devices_per_node(const LaunchRequest& request) { return request.spec.parallel.ranks() / request.launch.nodes; }
 
-void check_primus_settings(const LaunchRequest& request, std::vector<Problem>& problems) {
+void add_script_limits(Refusals& refusals, const LaunchRequest& request) {
   const PlatformSettings& settings = request.settings;
   const std::string devices = list_first_devices(devices_per_node(request));
-  if (settings.visible_devices && *settings.visible_devices != devices)
-    problems.push_back(
-        {fmt::format("the framework 'prim' always trains on devices {}: its script sets HIP_VISIBLE_DEVICES", devices),
-         "platform_optimizations.amd.visible_devices", "leave visible_devices out"});
-  if (settings.cuda_device_max_connections && *settings.cuda_device_max_connections != 1)
-    problems.push_back({"the framework 'prim' always trains with CUDA_DEVICE_MAX_CONNECTIONS=1: its trainer sets it",
-                        "platform_optimizations.amd.cuda_device_max_connections",
-                        "leave cuda_device_max_connections out"});
-  if (settings.hsa_enable_sdma && !*settings.hsa_enable_sdma)
-    problems.push_back({"the framework 'prim' always trains with HSA_ENABLE_SDMA=1: its script sets it",
-                        "platform_optimizations.amd.hsa_enable_sdma", "leave hsa_enable_sdma out"});
+  refusals.add_if(settings.visible_devices.value_or(devices) != devices,
+                  fmt::format("always trains on devices {}: its script sets HIP_VISIBLE_DEVICES", devices),
+                  "leave visible_devices out", "platform_optimizations.amd.visible_devices");
+  refusals.add_if(settings.cuda_device_max_connections.value_or(1) != 1,
+                  "always trains with CUDA_DEVICE_MAX_CONNECTIONS=1: its trainer sets it",
+                  "leave cuda_device_max_connections out", "platform_optimizations.amd.cuda_device_max_connections");
+  refusals.add_if(!settings.hsa_enable_sdma.value_or(true), "always trains with HSA_ENABLE_SDMA=1: its script sets it",
+                  "leave hsa_enable_sdma out", "platform_optimizations.amd.hsa_enable_sdma");
 }
 
 void require_primus_can(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
-  std::vector<Problem> problems = find_megatron_core_limits(Framework::prim, spec);
-  if (spec.precision == Precision::tf32)
-    problems.push_back({"the framework 'prim' does not train in tf32", "", "choose fp32, bf16, fp16 or fp8"});
-  if (has_short_window(spec))
-    problems.push_back({fmt::format("the framework 'prim' does not support a sliding window, and the model's window of "
-                                    "{} is shorter than the sequence of {}",
-                                    *spec.model.sliding_window, spec.sequence_length),
-                        "", "choose a sequence_length of at most the window"});
-  if (spec.model.rope_scaling && *spec.model.rope_scaling != RopeScaling{})
-    problems.push_back(
-        {"the framework 'prim' supports only the rope_scaling of Llama 3.1 with factor 8: Megatron-LM passes no other "
-         "to its model",
-         "", "use that one, or none"});
-  if (!spec.data.is_synthetic() && !has_all_for_training(spec.data.split))
-    problems.push_back(
-        {fmt::format("the framework 'prim' trains on the whole data set, but the split is {}", spec.data.split), "",
-         "set the split to 100,0,0"});
-  if (!spec.data.is_synthetic() && spec.data.dataset.find(' ') != std::string::npos)
-    problems.push_back(
-        {fmt::format("the framework 'prim' splits the data set path '{}' at its spaces", spec.data.dataset), "",
-         "use a path without spaces"});
-  check_primus_settings(request, problems);
-  throw_if_any(std::move(problems));
+  const DataSpec& data = spec.data;
+  Refusals refusals(Framework::prim);
+  add_megatron_core_limits(refusals, Framework::prim, spec);
+  refusals.add_if(spec.precision == Precision::tf32, "does not train in tf32", "choose fp32, bf16, fp16 or fp8");
+  refusals.add_if(has_short_window(spec),
+                  fmt::format("does not support a sliding window, and the model's window of {} is shorter than the "
+                              "sequence of {}",
+                              spec.model.sliding_window.value_or(0), spec.sequence_length),
+                  "choose a sequence_length of at most the window");
+  refusals.add_if(spec.model.rope_scaling.value_or(RopeScaling{}) != RopeScaling{},
+                  "supports only the rope_scaling of Llama 3.1 with factor 8: Megatron-LM passes no other to its model",
+                  "use that one, or none");
+  refusals.add_if(!data.is_synthetic() && !has_all_for_training(data.split),
+                  fmt::format("trains on the whole data set, but the split is {}", data.split),
+                  "set the split to 100,0,0");
+  refusals.add_if(!data.is_synthetic() && data.dataset.find(' ') != std::string::npos,
+                  fmt::format("splits the data set path '{}' at its spaces", data.dataset),
+                  "use a path without spaces");
+  add_script_limits(refusals, request);
+  refusals.throw_if_any();
 }
-
-}  // namespace
 
 std::optional<Installation> find_prim(const Checkout& checkout) {
   const fs::path folder = place_of_primus(checkout);
@@ -116,6 +104,20 @@ TrainProgram plan_prim(const LaunchRequest& request) {
   if (request.spec.data.is_synthetic()) add_mock_data_deviation(program.deviations);
   add_training_only_deviations(program, request.spec);
   return program;
+}
+
+}  // namespace
+
+// AMD Primus, its Megatron back end: a checkout (`paths.primus.installation`, PRIMUS_PATH) whose start script runs the
+// experiment file that we write. Its steps stand in its log.
+FrameworkModule prim_module() {
+  return {Framework::prim,
+          "AMD Primus (Megatron)",
+          {Platform::amd},
+          find_prim,
+          plan_prim,
+          "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder",
+          "primus"};
 }
 
 }  // namespace tprimat::suite

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "launch/megatron_arguments.h"
-#include "launch/megatron_core_limits.h"
+#include "launch/megatron.h"
 
 namespace tprimat::suite {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "launch/argument_list.h"
-#include "launch/program_path.h"
+#include "launch/installed.h"
 
 namespace tprimat::suite {
 namespace {
@@ -110,7 +110,7 @@ Profiler choose_profiler(const FrameworkModule& framework, Platform platform, st
 }
 
 void require_profiler(const ProfilerModule& profiler) {
-  if (profiler.program.empty() || is_in_path(std::string(profiler.program))) return;
+  if (profiler.program.empty() || find_in_path(std::string(profiler.program))) return;
   throw Error(Problem{fmt::format("cannot find {} ({})", profiler.program, profiler.long_name), "PATH",
                       std::string(profiler.installing)},
               ExitStatus::missing_component);

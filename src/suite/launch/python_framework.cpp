@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
+#include <filesystem>
 
 #include "base/error.h"
 #include "hugging_face/model_config.h"
+#include "launch/installed.h"
 #include "text/json.h"
 
 namespace tprimat::suite {
@@ -44,58 +46,7 @@ const AdapterFile k_scripts[] = {{"train_tran.py", embedded::train_tran_py},
                                  {"train_deep.py", embedded::train_deep_py},
                                  {"train_nemo.py", embedded::train_nemo_py}};
 
-fs::path python_of(const PythonFramework& framework) {
-  return python_environments() / enum_name(framework.id) / "bin" / "python";
-}
-
-template <class Value>
-bool holds(const std::vector<Value>& values, const Value& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
-void require_possible(const PythonFramework& framework, const TrainSpec& spec, Platform platform) {
-  std::vector<Problem> problems;
-  const auto refuse = [&](std::string what, std::string hint) {
-    problems.push_back({fmt::format("the framework '{}' {}", enum_name(framework.id), what), "", std::move(hint)});
-  };
-  const ParallelSpec& layout = spec.parallel;
-  if (layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1)
-    refuse(fmt::format("trains data-parallel only, but the layout is TP {} PP {} CP {}", layout.tensor, layout.pipeline,
-                       layout.context),
-           "choose a strategy with TP, PP and CP 1");
-  if (layout.data > 1 && !holds(framework.zero_stages, layout.zero_stage))
-    refuse(fmt::format("does not support ZeRO-{}", layout.zero_stage), "choose another zero_stage");
-  if (holds(framework.precisions_of_gpus, spec.precision) && platform == Platform::cpu)
-    refuse(fmt::format("trains in {} on GPUs only", enum_name(spec.precision)), "choose bf16 or fp32");
-  else if (!holds(framework.precisions, spec.precision) && !holds(framework.precisions_of_gpus, spec.precision))
-    refuse(fmt::format("does not train in {}", enum_name(spec.precision)), "choose bf16 or fp32");
-  throw_if_any(std::move(problems));
-}
-
-}  // namespace
-
-fs::path python_environments() {
-  if (const char* folder = std::getenv("TPRIMAT_FRAMEWORKS"); folder != nullptr && *folder != 0) return folder;
-  if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && *data != 0)
-    return fs::path(data) / "tprimat/frameworks";
-  const char* home = std::getenv("HOME");
-  return fs::path(home != nullptr ? home : "/") / ".local/share/tprimat/frameworks";
-}
-
-// "transformers-5.23.0.dist-info" says the version without starting Python.
-std::optional<std::string> find_package_version(const fs::path& prefix, std::string_view package) {
-  const std::string start = std::string(package) + "-", end = ".dist-info";
-  std::error_code failure;
-  for (const auto& python : fs::directory_iterator(prefix / "lib", failure))
-    for (const char* packages : {"site-packages", "dist-packages"})
-      for (const auto& entry : fs::directory_iterator(python.path() / packages, failure)) {
-        const std::string name = entry.path().filename().string();
-        if (name.starts_with(start) && name.ends_with(end))
-          return name.substr(start.size(), name.size() - start.size() - end.size());
-      }
-  return std::nullopt;
-}
-
+// train_spec.json, and in adapter/ the script of frameworks/ with the modules that it shares with others.
 std::vector<GeneratedFile> list_adapter_files(std::string_view script, const LaunchRequest& request) {
   const fs::path folder = request.paths.folder;
   std::vector<GeneratedFile> files = {
@@ -107,44 +58,164 @@ std::vector<GeneratedFile> list_adapter_files(std::string_view script, const Lau
   return files;
 }
 
+// A framework that one of our own Python adapters drives (frameworks/train_<id>.py). The adapter's sources are part of
+// this program and are written beside each run, so that what ran can be read and run again.
+struct PythonFramework {
+  Framework id;
+  std::string_view package;                   // whose version is the framework's
+  std::string_view script;                    // the adapter's main file
+  bool always_torchrun;                       // also for one rank
+  std::vector<Precision> precisions;          // on every platform
+  std::vector<Precision> precisions_of_gpus;  // those that it has on GPUs besides
+  std::vector<int64_t> zero_stages;           // that it can do
+};
+
+template <class Value>
+bool holds(const std::vector<Value>& values, const Value& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// Throws Error that names what the framework cannot do.
+void require_possible(const PythonFramework& framework, const TrainSpec& spec, Platform platform) {
+  Refusals refusals(framework.id);
+  const ParallelSpec& layout = spec.parallel;
+  refusals.add_if(layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1,
+                  fmt::format("trains data-parallel only, but the layout is TP {} PP {} CP {}", layout.tensor,
+                              layout.pipeline, layout.context),
+                  "choose a strategy with TP, PP and CP 1");
+  refusals.add_if(layout.data > 1 && !holds(framework.zero_stages, layout.zero_stage),
+                  fmt::format("does not support ZeRO-{}", layout.zero_stage), "choose another zero_stage");
+  const bool on_gpus = holds(framework.precisions_of_gpus, spec.precision);
+  refusals.add_if(on_gpus && platform == Platform::cpu,
+                  fmt::format("trains in {} on GPUs only", enum_name(spec.precision)), "choose bf16 or fp32");
+  refusals.add_if(!on_gpus && !holds(framework.precisions, spec.precision),
+                  fmt::format("does not train in {}", enum_name(spec.precision)), "choose bf16 or fp32");
+  refusals.throw_if_any();
+}
+
+// The virtual environment <python_environments()>/<id> with the package in it; nothing where one of the two is missing.
 std::optional<Installation> find_python_framework(const PythonFramework& framework) {
   const fs::path environment = python_environments() / enum_name(framework.id);
   std::error_code failure;
-  if (!fs::exists(python_of(framework), failure)) return std::nullopt;
+  if (!fs::exists(environment / "bin" / "python", failure)) return std::nullopt;
   const auto version = find_package_version(environment, framework.package);
   if (!version) return std::nullopt;
   return Installation{*version, environment.string()};
 }
 
-static std::map<std::string, std::string> environment_of(const LaunchRequest& request, const std::string& steps_path) {
-  std::map<std::string, std::string> environment = {{"TPRIMAT_STEPS", steps_path},
-                                                    {"TPRIMAT_PROGRAM", request.own_program},
-                                                    {"HF_HUB_OFFLINE", "1"},
-                                                    {"PYTHONUNBUFFERED", "1"}};
-  if (request.platform == Platform::cpu && request.spec.threads > 0)
-    environment["OMP_NUM_THREADS"] = std::to_string(request.spec.threads);
-  if (const auto& flash = request.settings.flash_attention)
-    environment["TPRIMAT_FLASH_ATTENTION"] = *flash ? "on" : "off";
-  return environment;
-}
-
+// Command, environment and files of one training.
 TrainProgram plan_python_framework(const PythonFramework& framework, const LaunchRequest& request) {
   require_possible(framework, request.spec, request.platform);
-  const fs::path folder = request.paths.folder, spec_path = folder / "train_spec.json";
-  TrainProgram program;
-  program.arguments = {(folder / "adapter" / framework.script).string(), "--spec", spec_path.string()};
-  program.python = python_of(framework).string();
-  const bool torchrun = framework.always_torchrun || request.spec.parallel.ranks() > 1;
-  program.start = torchrun ? RankStart::torchrun : RankStart::alone;
-  if (!torchrun) program.arguments.insert(program.arguments.begin(), program.python);
-  program.steps_path = (folder / "steps.jsonl").string();
-  program.environment = environment_of(request, program.steps_path);
-  program.files = list_adapter_files(framework.script, request);
+  const fs::path folder = request.paths.folder;
+  TrainProgram program = run_adapter(framework.script, request);
+  program.python = (python_environments() / enum_name(framework.id) / "bin" / "python").string();
+  if (!framework.always_torchrun && request.spec.parallel.ranks() == 1) {
+    program.start = RankStart::alone;
+    program.arguments.insert(program.arguments.begin(), program.python);
+  }
+  if (request.platform == Platform::cpu && request.spec.threads > 0)
+    program.environment["OMP_NUM_THREADS"] = std::to_string(request.spec.threads);
+  if (const auto& flash = request.settings.flash_attention)
+    program.environment["TPRIMAT_FLASH_ATTENTION"] = *flash ? "on" : "off";
   program.files.insert(
       program.files.begin() + 1,
       {(folder / "config.json").string(), print_json(make_hugging_face_config(request.spec.model, NumberFormat::f32))});
+  return program;
+}
+
+const PythonFramework k_tran = {.id = Framework::tran,
+                                .package = "transformers",
+                                .script = "train_tran.py",
+                                .always_torchrun = false,
+                                .precisions = {Precision::fp32, Precision::bf16},
+                                .precisions_of_gpus = {Precision::fp16},
+                                .zero_stages = {0}};
+
+const PythonFramework k_fsdp = {.id = Framework::fsdp,
+                                .package = "torch",
+                                .script = "train_fsdp.py",
+                                .always_torchrun = true,
+                                .precisions = {Precision::fp32, Precision::bf16, Precision::fp16},
+                                .precisions_of_gpus = {},
+                                .zero_stages = {0, 2, 3}};
+
+const PythonFramework k_deep = {.id = Framework::deep,
+                                .package = "deepspeed",
+                                .script = "train_deep.py",
+                                .always_torchrun = true,
+                                .precisions = {Precision::fp32, Precision::bf16},
+                                .precisions_of_gpus = {Precision::fp16},
+                                .zero_stages = {0, 1, 2, 3}};
+
+TrainProgram plan_fsdp(const LaunchRequest& request) {
+  TrainProgram program = plan_python_framework(k_fsdp, request);
+  if (request.spec.parallel.data > 1 && request.spec.parallel.zero_stage == 0)
+    program.deviations.push_back({"zero_stage", "0", "3"});  // sharing is what it is for
+  return program;
+}
+
+TrainProgram plan_deep(const LaunchRequest& request) {
+  const TrainSpec& spec = request.spec;
+  const LossScaleSpec& scale = spec.loss_scale;
+  Refusals refusals(Framework::deep);
+  refusals.add_if(
+      spec.precision == Precision::fp16 && (std::exp2(std::round(std::log2(scale.initial))) != scale.initial ||
+                                            scale.initial < 1.0 || std::round(scale.minimum) != scale.minimum),
+      fmt::format("needs an initial loss scale of 2, 4, 8 ... and a whole minimum, but loss_scale has {} "
+                  "and {}",
+                  scale.initial, scale.minimum),
+      "change loss_scale.initial or loss_scale.minimum");
+  refusals.throw_if_any();
+  TrainProgram program = plan_python_framework(k_deep, request);
+  if (request.platform == Platform::cpu) program.environment["DS_ACCELERATOR"] = "cpu";  // also where a GPU is
+  if (spec.precision != Precision::fp32 && spec.parallel.data > 1 && spec.parallel.zero_stage == 0)
+    program.deviations.push_back({"zero_stage", "0", "1"});  // only then are short gradients added up in fp32
+  return program;
+}
+
+FrameworkModule module_of(Framework id, std::string_view long_name, decltype(FrameworkModule::find) find,
+                          decltype(FrameworkModule::plan) plan, std::string_view installing) {
+  return {id,         long_name, {Platform::nvd, Platform::amd, Platform::cpu},         find, plan,
+          installing, "",        {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
+}
+
+}  // namespace
+
+TrainProgram run_adapter(std::string_view script, const LaunchRequest& request) {
+  const std::string& folder = request.paths.folder;
+  TrainProgram program;
+  program.arguments = {fmt::format("{}/adapter/{}", folder, script), "--spec", folder + "/train_spec.json"};
+  program.start = RankStart::torchrun;
+  program.steps_path = folder + "/steps.jsonl";
+  program.environment = {{"TPRIMAT_STEPS", program.steps_path},
+                         {"TPRIMAT_PROGRAM", request.own_program},
+                         {"HF_HUB_OFFLINE", "1"},
+                         {"PYTHONUNBUFFERED", "1"}};
+  program.files = list_adapter_files(script, request);
   add_training_only_deviations(program, request.spec);
   return program;
+}
+
+// Hugging Face Transformers: its Trainer; several ranks under torchrun.
+FrameworkModule tran_module() {
+  return module_of(
+      Framework::tran, "HF Transformers", [](const Checkout&) { return find_python_framework(k_tran); },
+      [](const LaunchRequest& request) { return plan_python_framework(k_tran, request); },
+      "run frameworks/setup.sh tran");
+}
+
+// PyTorch FSDP2 (fully_shard). Without a zero_stage it shares everything, as ZeRO-3.
+FrameworkModule fsdp_module() {
+  return module_of(
+      Framework::fsdp, "PyTorch FSDP2", [](const Checkout&) { return find_python_framework(k_fsdp); }, plan_fsdp,
+      "run frameworks/setup.sh fsdp");
+}
+
+// DeepSpeed's engine with ZeRO-0 to 3.
+FrameworkModule deep_module() {
+  return module_of(
+      Framework::deep, "DeepSpeed", [](const Checkout&) { return find_python_framework(k_deep); }, plan_deep,
+      "run frameworks/setup.sh deep");
 }
 
 }  // namespace tprimat::suite

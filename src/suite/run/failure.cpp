@@ -1,7 +1,5 @@
 #include "run/failure.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <filesystem>

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "result/kinds.h"
-#include "run/reporter.h"
+#include "launch/launch_plan.h"
+#include "run/reporters.h"
 #include "run/suite_context.h"
 #include "telemetry/sampler.h"
+#include "telemetry/sensors.h"
 
 namespace tprimat::suite {
 
@@ -31,5 +34,13 @@ struct TrainingTrace {
 // trace, with the steps so far.
 TrainingTrace follow_training(const PlannedRun& run, const SuiteOptions& options, const SuiteContext& around,
                               Reporter& reporter);
+
+// The sensors that say something of the run: none where its ranks are on other machines, and no process tree where a
+// daemon of this one started them.
+std::vector<std::unique_ptr<Sensor>> open_sensors_for(const LaunchPlan& plan, const WatchRequest& request);
+
+// Ends ranks that may outlive the command that asked for them, a job or a container, when that command was stopped.
+// Never throws Error: what cannot be ended is said in the log of this program.
+void end_outside_ranks(const LaunchPlan& plan, const SuiteContext& around);
 
 }  // namespace tprimat::suite

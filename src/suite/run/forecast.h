@@ -51,4 +51,7 @@ Json forecast_to_json(const Forecast& forecast);
 std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& machine,
                                   const planner::PlannerSettings& planner, const std::optional<PeakInfo>& peak);
 
+// The planner's memory of a run's layout, part by part, and whether it fits; where it does not, what would.
+std::string render_memory(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner);
+
 }  // namespace tprimat::suite

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "run/progress.h"
+#include "run/reporters.h"
 #include "text/format.h"
 
 namespace tprimat::suite {

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 
+#include "text/format.h"
 #include "text/json_fields.h"
 
 namespace tprimat::suite {
 namespace {
+
+std::string profile_label(const ProfileOutcome& outcome) {
+  return fmt::format("profile of {} {} ({})", enum_name(outcome.framework), outcome.model, outcome.strategy);
+}
 
 std::string status_text(const RunOutcome& outcome) {
   return outcome.resumed ? "complete (resumed)" : std::string(enum_name(outcome.status));
@@ -18,8 +23,18 @@ std::string or_dash(const std::optional<double>& value, std::string (*format)(do
 }
 std::string percent(double fraction) { return format_percent(fraction); }
 
-bool is_complete(const ProfileOutcome& outcome) { return outcome.status == RunStatus::complete; }
-bool needs_explaining(const RunOutcome& outcome) { return outcome.status != RunStatus::complete; }
+bool is_complete(const TrainingOutcome& outcome) { return outcome.status == RunStatus::complete; }
+
+TrainingOutcome ending_of(const PlannedRun& run, RunStatus status, std::string reason) {
+  TrainingOutcome outcome;
+  outcome.platform = run.platform;
+  outcome.framework = run.framework;
+  outcome.model = run.spec.model.name;
+  outcome.strategy = run.spec.parallel.strategy;
+  outcome.status = status;
+  if (!reason.empty()) outcome.reason = std::move(reason);
+  return outcome;
+}
 
 std::string name_of(const RunOutcome& outcome) {
   return fmt::format("{} {} ({}, run {})", enum_name(outcome.framework), outcome.model, outcome.strategy, outcome.run);
@@ -64,15 +79,40 @@ std::string render_warnings(const std::vector<RunOutcome>& outcomes) {
 
 }  // namespace
 
+ProfileOutcome make_profile_outcome(const PlannedRun& run, RunStatus status, std::string reason) {
+  ProfileOutcome outcome;
+  static_cast<TrainingOutcome&>(outcome) = ending_of(run, status, std::move(reason));
+  outcome.profiler = run.profile->profiler;
+  outcome.first_step = run.profile->first_step;
+  outcome.last_step = run.profile->last_step;
+  return outcome;
+}
+
+std::string render_profiles(const std::vector<ProfileOutcome>& outcomes) {
+  if (outcomes.empty()) return "";
+  TextTable table;
+  table.header = {"platform", "framework", "model", "strategy", "profiler", "steps", "status", "trace"};
+  std::string sentences;
+  for (const ProfileOutcome& each : outcomes) {
+    table.rows.push_back(
+        {std::string(enum_name(each.platform)), std::string(enum_name(each.framework)), each.model, each.strategy,
+         std::string(enum_name(each.profiler)), fmt::format("{} to {}", each.first_step, each.last_step),
+         std::string(enum_name(each.status)) + (each.resumed ? " (resumed)" : ""), each.trace.value_or("-")});
+    if (each.status != RunStatus::complete)
+      sentences += fmt::format("{} {}: {}\n", profile_label(each), enum_name(each.status),
+                               each.reason.value_or("unknown reason"));
+    if (each.status != RunStatus::complete && !each.log_path.empty())
+      sentences += fmt::format("  log: {}\n", each.log_path);
+    for (const std::string& warning : each.warnings) sentences += profile_label(each) + ": " + warning + "\n";
+    if (each.summary) sentences += fmt::format("where the time went: {}\n", *each.summary);
+  }
+  return render_text(table) + "\n" + sentences;
+}
+
 RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string reason) {
   RunOutcome outcome;
-  outcome.platform = run.platform;
-  outcome.framework = run.framework;
-  outcome.model = run.spec.model.name;
-  outcome.strategy = run.spec.parallel.strategy;
+  static_cast<TrainingOutcome&>(outcome) = ending_of(run, status, std::move(reason));
   outcome.run = run.run;
-  outcome.status = status;
-  if (!reason.empty()) outcome.reason = std::move(reason);
   return outcome;
 }
 
@@ -91,9 +131,8 @@ RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
 
 ExitStatus exit_status_of(const SuiteReport& report) {
   if (report.interrupted) return ExitStatus::interrupted;
-  const bool all_done =
-      report.unavailable.empty() && std::none_of(report.outcomes.begin(), report.outcomes.end(), needs_explaining);
-  const bool all_profiled = std::all_of(report.profiles.begin(), report.profiles.end(), is_complete);
+  const bool all_done = report.unavailable.empty() && std::ranges::all_of(report.outcomes, is_complete);
+  const bool all_profiled = std::ranges::all_of(report.profiles, is_complete);
   return all_done && all_profiled ? ExitStatus::done : ExitStatus::work_failed;
 }
 
@@ -109,7 +148,7 @@ std::string render_report(const SuiteReport& report) {
                           or_dash(each.tokens_per_second, format_count), or_dash(each.mfu, percent),
                           each.result_path.empty() ? "-" : each.result_path});
     sentences += compare_with_machine(each);
-    if (needs_explaining(each)) sentences += explain(each);
+    if (!is_complete(each)) sentences += explain(each);
   }
   sentences += render_warnings(report.outcomes);
   for (const Problem& problem : report.unavailable) sentences += "not run: " + to_string(problem) + "\n";

@@ -6,27 +6,58 @@
 
 #include "base/error.h"
 #include "result/run_result.h"
-#include "run/profile_outcome.h"
 #include "run/suite_plan.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
 
-// How one planned run ended.
-struct RunOutcome {
+// How one training ended.
+struct TrainingOutcome {
   Platform platform = Platform::cpu;
   Framework framework = Framework::native;
   std::string model, strategy;
-  int64_t run = 1;
   RunStatus status = RunStatus::complete;
-  bool resumed = false;               // a complete result of the same configuration was there already
+  bool resumed = false;               // its files were there already, complete and of the same configuration
   std::optional<std::string> reason;  // for every status but complete
+  std::string log_path;               // empty where no training started
+  std::vector<std::string> warnings;
+};
+
+// How one profiled run ended. Without any rate: a profiler slows the training down.
+struct ProfileOutcome : TrainingOutcome {
+  Profiler profiler = Profiler::torch;
+  int64_t first_step = 1, last_step = 1;
+  std::optional<std::string> trace, summary;  // files
+  static constexpr auto fields() {
+    using O = ProfileOutcome;
+    return field_list(
+        field("platform", &O::platform, "nvd, amd or cpu"), field("framework", &O::framework, "what trained"),
+        field("model", &O::model, "key of the model"), field("strategy", &O::strategy, "name of the layout"),
+        field("profiler", &O::profiler, "what recorded"), field("first_step", &O::first_step, "that was recorded"),
+        field("last_step", &O::last_step, "that was recorded"), field("status", &O::status, "how the run ended"),
+        field("resumed", &O::resumed, "the profile was there already"),
+        field("reason", &O::reason, "why it did not complete"),
+        field("trace", &O::trace, "file that the profiler left"),
+        field("summary", &O::summary, "file that says where the time went"),
+        field("log", &O::log_path, "log of the run"),
+        field("warnings", &O::warnings, "what to know before trusting the profile"));
+  }
+};
+
+ProfileOutcome make_profile_outcome(const PlannedRun& run, RunStatus status, std::string reason);
+
+// One row per profile, then a sentence for each that did not complete and for each warning. Empty without profiles.
+std::string render_profiles(const std::vector<ProfileOutcome>& outcomes);
+
+// How one planned run ended.
+struct RunOutcome : TrainingOutcome {
+  int64_t run = 1;
   std::optional<FailureKind> failure_kind;
-  std::string result_path, log_path;  // empty where no result could be written, no training started
+  std::string result_path;  // empty where no result could be written
   std::optional<double> tokens_per_second, mfu;
   std::optional<PeakInfo> peak;  // what the device can do: the denominator of mfu
   std::optional<int64_t> steps;
-  std::vector<std::string> warnings;  // of the result
+
   static constexpr auto fields() {
     using O = RunOutcome;
     return field_list(

@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "run/reporter.h"
+#include "run/reporters.h"
 #include "run/suite_context.h"
 
 namespace tprimat::suite {

@@ -7,13 +7,18 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "config/counted_models.h"
+#include "base/log.h"
+#include "config/experiment.h"
 #include "config/values.h"
+#include "launch/trainer_program.h"
 #include "planner/launcher_limits.h"
 #include "planner/planned_config.h"
+#include "planner/processor.h"
 #include "planner/stated_figures.h"
-#include "run/this_processor.h"
+#include "process/local_runner.h"
 #include "spec/hardware_catalogue.h"
+#include "telemetry/gpu_libraries.h"
+#include "telemetry/machine.h"
 #include "text/choice.h"
 #include "text/format.h"
 
@@ -30,8 +35,24 @@ std::vector<std::string> ids_of(const std::vector<Named>& all) {
 }
 
 std::string remedy(const std::string& name, const std::vector<std::string>& ids) {
-  const std::string near = nearest_word(name, ids);
-  return near.empty() ? fmt::format("choose from: {}", join(ids, ", ")) : fmt::format("did you mean '{}'?", near);
+  const std::string near = suggest_word(name, ids);
+  return near.empty() ? fmt::format("choose from: {}", join(ids, ", ")) : near;
+}
+
+// "cpu": the processor that this runs on, measured now, for a few seconds.
+planner::Machine measure_processor() {
+  log_note("measuring this processor for a few seconds; other work on it lowers the figures");
+  const MachineFacts machine = read_machine(open_gpu_libraries());
+  LocalRunner runner;
+  auto measured =
+      planner::processor_facts(probe_processor(runner, {Precision::bf16, Precision::fp32}, machine.cpu.usable_threads));
+  if (!measured)
+    throw Error(Problem{"the measurement does not yield the processor's peaks and bandwidth", k_trainer_name, ""},
+                ExitStatus::missing_component);
+  planner::ProcessorFacts& facts = *measured;
+  const double whole = machine.memory_bytes.value_or(0);
+  facts.memory_bytes = std::min(whole, machine.memory_limit_bytes.value_or(whole));
+  return planner::processor_machine(facts);
 }
 
 planner::Machine require_machine(const std::string& name, const char* option) {
@@ -102,7 +123,7 @@ class QuestionReader {
       throw Error(
           Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama3_8b --gpu H100 --gpus 64"});
     for (const std::string& name : planner::split_lists(options.gpu, "--gpu"))
-      add_machine(is_this_processor(name) ? measure_processor() : require_machine(name, "--gpu"));
+      add_machine(name == "cpu" ? measure_processor() : require_machine(name, "--gpu"));
     counts_ = planner::parse_counts(planner::split_lists(options.gpus, "--gpus"), "--gpus", left_out_);
     if (machines_.size() * counts_.size() > k_max_cases)
       throw Error(Problem{

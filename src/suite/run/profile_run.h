@@ -1,7 +1,7 @@
 #pragma once
 
-#include "run/profile_outcome.h"
-#include "run/reporter.h"
+#include "run/outcome.h"
+#include "run/reporters.h"
 #include "run/suite_context.h"
 
 namespace tprimat::suite {

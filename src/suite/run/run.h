@@ -4,7 +4,7 @@
 
 #include "result/run_result.h"
 #include "run/outcome.h"
-#include "run/reporter.h"
+#include "run/reporters.h"
 #include "run/suite_context.h"
 #include "run/suite_plan.h"
 

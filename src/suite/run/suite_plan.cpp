@@ -9,6 +9,7 @@
 
 #include "launch/launchers.h"
 #include "launch/profilers.h"
+#include "text/choice.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -86,9 +87,8 @@ class SuitePlanner {
     if (experiment_.find_model_entry(model) != nullptr) return;
     std::vector<std::string> names;
     for (const ModelEntry& entry : experiment_.models) names.push_back(entry.spec.name);
-    const std::string near = nearest_word(model, names);
     throw Error(Problem{fmt::format("the configuration has no model '{}'; it has {}", model, join(names, ", ")),
-                        "--model", near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+                        "--model", suggest_word(model, names)});
   }
 
   std::vector<const FrameworkModule*> choose_frameworks(std::vector<Problem>& unavailable) const {
@@ -97,7 +97,7 @@ class SuitePlanner {
     for (const Framework framework : frameworks_asked(platform_)) {
       try {
         const FrameworkModule& module = require_framework(framework, platform_);
-        if (must_be_installed()) require_installed(module, checkout_of(module), platform_);
+        if (must_be_installed()) require_installed(module, checkout_of(module, experiment_.paths), platform_);
         if (request_.profile) require_profiler_of(module);
         modules.push_back(&module);
       } catch (const Error& error) {
@@ -119,16 +119,8 @@ class SuitePlanner {
     return request_.presence == Presence::installed && !experiment_.launch.in_container();
   }
 
-  Checkout checkout_of(const FrameworkModule& module) const {
-    const auto stated = [&](const char* key) {
-      const auto found = experiment_.paths.find(fmt::format("{}.{}", module.checkout, key));
-      return found == experiment_.paths.end() ? std::string() : found->second;
-    };
-    return {stated("installation"), stated("config_dir"), stated("run_script")};
-  }
-
   std::optional<Installation> find_installed(const FrameworkModule& module) const {
-    return experiment_.launch.in_container() ? std::nullopt : module.find(checkout_of(module));
+    return experiment_.launch.in_container() ? std::nullopt : module.find(checkout_of(module, experiment_.paths));
   }
 
   ModelNotes notes_of(const std::string& model) const {
@@ -141,7 +133,7 @@ class SuitePlanner {
             run.platform,
             run.setup.settings,
             notes_of(run.spec.model.name),
-            checkout_of(module),
+            checkout_of(module, experiment_.paths),
             paths_of(run),
             request_.own_program,
             experiment_.launch,

@@ -3,10 +3,42 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "config/schema.h"
+#include "config/values.h"
+#include "config/variables.h"
 #include "config_case.h"
 
 namespace tprimat::suite {
 namespace {
+
+// A key of the configuration: "training.data.seq_length", "models.<name>.num_layers".
+struct KeyDoc {
+  std::string path, type, doc;
+  std::vector<std::string> aliases;
+};
+
+void list_keys_at(const KeySchema& schema, const std::string& path, const std::vector<std::string>& aliases,
+                  std::vector<KeyDoc>& keys) {
+  if (schema.kind == KeySchema::Kind::value) keys.push_back({path, describe_type(schema), schema.doc, aliases});
+  if (schema.kind == KeySchema::Kind::named)
+    list_keys_at(schema.each[0],
+                 path + (schema.names == NameKind::any        ? ".<name>"
+                         : schema.names == NameKind::platform ? ".<platform>"
+                                                              : ".<framework>"),
+                 {}, keys);
+  for (const auto& [key, below] : schema.keys) {
+    std::vector<std::string> spellings;
+    for (const KeyAlias& alias : schema.aliases)
+      if (alias.key == key) spellings.emplace_back(alias.alias);
+    list_keys_at(below, join_path(path, key), spellings, keys);
+  }
+}
+
+std::vector<KeyDoc> list_keys() {
+  std::vector<KeyDoc> keys;
+  list_keys_at(config_schema(), "", {}, keys);
+  return keys;
+}
 
 std::string docs() { return read_file(std::filesystem::path(TPRIMAT_SOURCE_DIR) / "docs" / "config.md"); }
 
@@ -25,9 +57,9 @@ TEST(Docs, ListEveryKeyAsTheProgramKnowsIt) {
 
 TEST(Docs, ListEveryNamedVariable) {
   const std::string text = docs();
-  for (const ExportedVariable& variable : list_named_variables())
-    EXPECT_NE(text.find("| `" + variable.name + "` | `" + variable.value + "` |"), std::string::npos)
-        << "| `" << variable.name << "` | `" << variable.value << "` |";
+  for (const ConfigVariable& variable : named_variables())
+    EXPECT_NE(text.find("| `" + variable.name + "` | `" + variable.path + "` |"), std::string::npos)
+        << "| `" << variable.name << "` | `" << variable.path << "` |";
 }
 
 TEST(Keys, HaveADocWithoutAFullStop) {

@@ -1,4 +1,4 @@
-#include "doctor/host_facts.h"
+#include "doctor/doctor_facts.h"
 
 #include <gtest/gtest.h>
 

@@ -7,18 +7,16 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "launch/deep.h"
-#include "launch/dry_run.h"
 #include "launch/frameworks.h"
-#include "launch/fsdp.h"
-#include "launch/native.h"
-#include "launch/tran.h"
+#include "launch/launch_plan.h"
 #include "text/json.h"
 
 namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::optional<Installation> find(Framework framework) { return require_framework(framework, Platform::cpu).find({}); }
 
 TEST(Frameworks, EveryModuleIsCompleteAndListedOnce) {
   std::vector<Framework> seen;
@@ -68,7 +66,7 @@ TEST(Native, PlansACompleteLaunch) {
   ASSERT_EQ(plan.files.size(), 1u);
   const TrainSpec spec = train_spec_from_json(parse_json(plan.files[0].content, "spec"), "spec");
   EXPECT_EQ(spec, example_request("/out").spec);
-  EXPECT_FALSE(find_native({})->version.empty());
+  EXPECT_FALSE(find(Framework::native)->version.empty());
 }
 
 TEST(Native, CheckpointsGoIntoTheRunsFolder) {
@@ -177,13 +175,13 @@ class PythonFrameworkTest : public ::testing::Test {
 };
 
 TEST_F(PythonFrameworkTest, IsFoundByItsEnvironmentAndPackage) {
-  EXPECT_FALSE(find_tran({}));
+  EXPECT_FALSE(find(Framework::tran));
   install("tran", "accelerate-1.15.0");
-  EXPECT_FALSE(find_tran({}));
+  EXPECT_FALSE(find(Framework::tran));
   install("tran", "transformers-5.23.0");
-  ASSERT_TRUE(find_tran({}));
-  EXPECT_EQ(find_tran({})->version, "5.23.0");
-  EXPECT_FALSE(find_fsdp({}));
+  ASSERT_TRUE(find(Framework::tran));
+  EXPECT_EQ(find(Framework::tran)->version, "5.23.0");
+  EXPECT_FALSE(find(Framework::fsdp));
 }
 
 TEST_F(PythonFrameworkTest, OneThatIsMissingSaysHowToInstallIt) {

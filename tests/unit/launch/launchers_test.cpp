@@ -11,10 +11,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/container.h"
-#include "launch/dry_run.h"
 #include "launch/frameworks.h"
-#include "launch/launchers/local.h"
-#include "launch/node_script.h"
+#include "launch/launch_plan.h"
 
 namespace tprimat::suite {
 namespace {

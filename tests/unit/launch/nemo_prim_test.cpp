@@ -9,10 +9,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "launch/checkout_revision.h"
 #include "launch/frameworks.h"
-#include "launch/nemo.h"
-#include "launch/prim.h"
+#include "launch/installed.h"
 #include "launch/primus_experiment.h"
 #include "spec/model_catalogue.h"
 #include "text/json.h"
@@ -21,6 +19,19 @@ namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::optional<Installation> find_nemo(const Checkout& checkout) {
+  return require_framework(Framework::nemo, Platform::nvd).find(checkout);
+}
+TrainProgram plan_nemo(const LaunchRequest& request) {
+  return require_framework(Framework::nemo, Platform::nvd).plan(request);
+}
+std::optional<Installation> find_prim(const Checkout& checkout) {
+  return require_framework(Framework::prim, Platform::amd).find(checkout);
+}
+TrainProgram plan_prim(const LaunchRequest& request) {
+  return require_framework(Framework::prim, Platform::amd).plan(request);
+}
 
 class MegatronCoreTest : public ::testing::Test {
  protected:

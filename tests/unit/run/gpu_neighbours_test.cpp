@@ -1,4 +1,4 @@
-#include "run/gpu_neighbours.h"
+#include "run/gpus_of_run.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

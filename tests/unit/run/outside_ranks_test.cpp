@@ -1,4 +1,4 @@
-#include "run/outside_ranks.h"
+#include "run/follow.h"
 
 #include <gtest/gtest.h>
 

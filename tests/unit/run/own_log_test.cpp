@@ -8,7 +8,7 @@
 
 #include "result/result_file.h"
 #include "run/config_audit.h"
-#include "run/log_steps.h"
+#include "run/step_source.h"
 #include "suite_fixture.h"
 
 namespace tprimat::suite {

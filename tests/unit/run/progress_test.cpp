@@ -1,4 +1,4 @@
-#include "run/progress.h"
+#include "run/reporters.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "run/step_follower.h"
+#include "run/step_source.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

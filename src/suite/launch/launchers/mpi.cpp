@@ -1,5 +1,3 @@
-#include "launch/launchers/mpi.h"
-
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -7,10 +5,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "launch/argument_list.h"
-#include "launch/launchers/local.h"
-#include "launch/node_script.h"
-#include "launch/program_path.h"
+#include "launch/installed.h"
+#include "launch/launchers/start_ranks.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -57,11 +53,19 @@ Arguments host_arguments(const Placement& placement) {
   return list.empty() ? Arguments{} : Arguments{"--host", list};
 }
 
+void place_under_mpirun(const Placement& placement, LaunchPlan& plan) {
+  const MpiSettings& settings = placement.request.launch.mpi;
+  require_hosts(placement);
+  if (placement.nodes == 1) describe_single_node(placement, plan);
+  plan.command = mpirun_over_nodes(placement, plan);
+  append(plan.command, task_arguments(placement, plan, [&] { return node_numbers(settings); }));
+  if (placement.nodes > 1 || names_hosts(settings)) plan.place = Whereabouts::elsewhere;
+}
+
 }  // namespace
 
 Arguments mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan) {
-  const bool per_node = starts_per_node(placement.program);
-  const int64_t on_each = per_node ? 1 : placement.ranks_per_node();
+  const int64_t on_each = tasks_per_node(placement);
   Arguments arguments = {"mpirun",
                          "--allow-run-as-root",
                          "--oversubscribe",
@@ -77,26 +81,11 @@ Arguments mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan) 
   return arguments;
 }
 
-void place_under_mpirun(const Placement& placement, LaunchPlan& plan) {
-  const MpiSettings& settings = placement.request.launch.mpi;
-  require_hosts(placement);
-  if (placement.nodes == 1) describe_single_node(placement, plan);
-  plan.command = mpirun_over_nodes(placement, plan);
-  if (needs_node_script(placement)) {
-    const std::string path = placement.request.paths.folder + "/start_node.sh";
-    plan.files.push_back({path, render_node_script(placement, node_numbers(settings))});
-    plan.command.insert(plan.command.end(), {"sh", path});
-    const Arguments& arguments = placement.program.arguments;
-    append(plan.command, arguments);
-  } else {
-    const bool torchrun = placement.program.start == RankStart::torchrun;
-    const Arguments arguments =
-        torchrun ? start_ranks_there(placement.program, placement.ranks) : placement.program.arguments;
-    append(plan.command, arguments);
-  }
-  if (placement.nodes > 1 || names_hosts(settings)) plan.place = Whereabouts::elsewhere;
+// mpirun over nodes that a hostfile, a list or a batch system names. A program of torchrun gets one torchrun per node.
+LauncherModule mpi_launcher() {
+  return {Launcher::mpi,           "mpirun",
+          place_under_mpirun,      [](const LauncherSettings&) { return find_in_path("mpirun").has_value(); },
+          "mpirun is not in PATH", "sudo apt-get install openmpi-bin"};
 }
-
-bool is_mpirun_here(const LauncherSettings&) { return is_in_path("mpirun"); }
 
 }  // namespace tprimat::suite

@@ -1,21 +1,90 @@
-#include "launch/launchers/slurm.h"
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <string_view>
 
 #include "base/error.h"
-#include "launch/argument_list.h"
-#include "launch/launchers/local.h"
-#include "launch/launchers/mpi.h"
-#include "launch/launchers/slurm_options.h"
-#include "launch/node_script.h"
-#include "launch/program_path.h"
+#include "launch/container.h"
+#include "launch/installed.h"
+#include "launch/launchers/start_ranks.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
 namespace {
+
+// On a CPU the threads of the training are known; what a GPU's process needs is the cluster's own rule.
+std::optional<int64_t> cpus_per_task(const Placement& placement) {
+  const LaunchRequest& request = placement.request;
+  if (request.launch.slurm.cpus_per_task) return request.launch.slurm.cpus_per_task;
+  if (request.platform != Platform::cpu || request.spec.threads == 0) return std::nullopt;
+  return request.spec.threads * placement.ranks_per_node() / tasks_per_node(placement);
+}
+
+void add_stated(Arguments& arguments, const char* option, const std::optional<std::string>& value) {
+  if (value) arguments.push_back(fmt::format("{}={}", option, *value));
+}
+
+void add_gpus(Arguments& arguments, const Placement& placement) {
+  if (placement.request.platform == Platform::cpu) return;
+  const SlurmGpus gpus = placement.request.launch.slurm.gpus;
+  if (gpus == SlurmGpus::gres) arguments.push_back(fmt::format("--gres=gpu:{}", placement.ranks_per_node()));
+  if (gpus == SlurmGpus::gpus_per_node)
+    arguments.push_back(fmt::format("--gpus-per-node={}", placement.ranks_per_node()));
+}
+
+std::string list_mounts(const Placement& placement) {
+  Arguments mounts = mounts_of_folders(placement.request, ":,");
+  for (const std::string& mount : placement.request.launch.slurm.container_mounts) mounts.push_back(mount);
+  return join(mounts, ",");
+}
+
+void add_container(Arguments& arguments, const Placement& placement, const LaunchPlan& plan) {
+  const SlurmSettings& slurm = placement.request.launch.slurm;
+  if (slurm.container_image.empty()) return;
+  Arguments variables = slurm.container_env;
+  for (const auto& [name, value] : plan.environment) variables.push_back(name);
+  arguments.push_back("--container-image=" + slurm.container_image);
+  arguments.push_back("--container-mounts=" + list_mounts(placement));
+  arguments.push_back("--container-workdir=" + plan.working_directory);
+  if (!variables.empty()) arguments.push_back(fmt::format("--container-env={}", join(variables, ",")));
+  if (!slurm.container_mount_home) arguments.push_back("--no-container-mount-home");
+}
+
+// "--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--cpus-per-task=2": as sbatch and srun both want it.
+Arguments slurm_shape(const Placement& placement) {
+  const int64_t on_each = tasks_per_node(placement);
+  Arguments arguments = {fmt::format("--job-name={}", placement.name), fmt::format("--nodes={}", placement.nodes),
+                         fmt::format("--ntasks={}", on_each * placement.nodes),
+                         fmt::format("--ntasks-per-node={}", on_each)};
+  if (const auto processors = cpus_per_task(placement))
+    arguments.push_back(fmt::format("--cpus-per-task={}", *processors));
+  return arguments;
+}
+
+// What only whoever asks for nodes says: "--partition=gpu", "--gres=gpu:4", "--exclusive", the further arguments.
+Arguments slurm_wishes(const Placement& placement) {
+  const SlurmSettings& slurm = placement.request.launch.slurm;
+  Arguments arguments;
+  add_stated(arguments, "--partition", slurm.partition);
+  add_stated(arguments, "--account", slurm.account);
+  add_stated(arguments, "--qos", slurm.qos);
+  add_stated(arguments, "--time", slurm.time);
+  add_stated(arguments, "--nodelist", slurm.nodelist);
+  add_gpus(arguments, placement);
+  if (slurm.exclusive) arguments.push_back("--exclusive");
+  append(arguments, slurm.arguments);
+  return arguments;
+}
+
+// What only srun knows: "--mpi=pmix", "--container-image=...".
+Arguments slurm_step(const Placement& placement, const LaunchPlan& plan) {
+  Arguments arguments = {"--export=ALL", "--kill-on-bad-exit=1"};  // also where the site or the caller exports nothing
+  if (placement.program.start == RankStart::mpi)
+    arguments.push_back(fmt::format("--mpi={}", enum_name(placement.request.launch.slurm.mpi)));
+  add_container(arguments, placement, plan);
+  return arguments;
+}
 
 bool in_allocation() { return std::getenv("SLURM_JOB_ID") != nullptr; }
 
@@ -34,23 +103,6 @@ std::string place_of(const Placement& placement, const char* name) {
   return placement.request.paths.folder + "/" + name;
 }
 
-// What each task is.
-Arguments task_arguments(const Placement& placement, LaunchPlan& plan) {
-  Arguments arguments;
-  if (needs_node_script(placement)) {
-    const std::string path = place_of(placement, "start_node.sh");
-    plan.files.push_back(
-        {path, render_node_script(placement, slurm_node_numbers("$SLURM_NODEID", "SLURM_STEP_NODELIST"))});
-    arguments = {"sh", path};
-    append(arguments, placement.program.arguments);
-  } else if (placement.program.start == RankStart::torchrun) {
-    arguments = start_ranks_there(placement.program, placement.ranks);
-  } else {
-    arguments = placement.program.arguments;
-  }
-  return arguments;
-}
-
 bool wants_mpirun(const Placement& placement) {
   return placement.program.start == RankStart::mpi && placement.request.launch.slurm.mpi == SlurmMpi::mpirun;
 }
@@ -65,7 +117,8 @@ Arguments start_in_allocation(const Placement& placement, LaunchPlan& plan) {
   Arguments arguments = {"srun"};
   append(arguments, slurm_shape(placement));
   append(arguments, slurm_step(placement, plan));
-  append(arguments, task_arguments(placement, plan));
+  append(arguments,
+         task_arguments(placement, plan, [] { return slurm_node_numbers("$SLURM_NODEID", "SLURM_STEP_NODELIST"); }));
   return arguments;
 }
 
@@ -171,8 +224,6 @@ exit $status
                      output, quote_shell(place_of(placement, "cancel.sh")), quote_shell(place_of(placement, "job.sh")));
 }
 
-}  // namespace
-
 void place_under_slurm(const Placement& placement, LaunchPlan& plan) {
   plan.waits_in_queue = !in_allocation();
   if (placement.nodes == 1) describe_single_node(placement, plan);
@@ -189,7 +240,20 @@ void place_under_slurm(const Placement& placement, LaunchPlan& plan) {
 }
 
 bool is_slurm_here(const LauncherSettings& settings) {
-  return is_in_path("srun") && (uses_srun(settings.slurm) || is_in_path("sbatch"));
+  return find_in_path("srun") && (uses_srun(settings.slurm) || find_in_path("sbatch"));
+}
+
+}  // namespace
+
+// A job of Slurm: srun where an allocation is there already or the configuration says so, else a job script, which a
+// small script submits, follows and cancels.
+LauncherModule slurm_launcher() {
+  return {Launcher::slurm,
+          "Slurm",
+          place_under_slurm,
+          is_slurm_here,
+          "srun or sbatch is not in PATH",
+          "run this on a cluster node with srun and sbatch, or show the job with --dry-run"};
 }
 
 }  // namespace tprimat::suite

@@ -1,4 +1,4 @@
-#include "config/raw_tree.h"
+#include "config/draft.h"
 
 #include <fmt/format.h>
 
@@ -93,6 +93,14 @@ class TreeWriter {
 };
 
 }  // namespace
+
+void Draft::fail(const std::string& path, std::string what, std::string hint) {
+  diagnosis.add_error({std::move(what), origin_of(tree, path), std::move(hint)}, path);
+}
+
+void Draft::warn(const std::string& path, std::string what, std::string hint) {
+  diagnosis.add_warning({std::move(what), origin_of(tree, path), std::move(hint)});
+}
 
 raw::Config read_raw(const YamlNode& tree) {
   raw::Config config;

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <filesystem>
+#include <optional>
+#include <vector>
+
 #include "launch/argument_list.h"
-#include "launch/launch_plan.h"
+#include "launch/frameworks.h"
 
 namespace tprimat::suite {
+
+constexpr const char* k_pretrain_script = "pretrain_gpt.py";
 
 // The arguments that Megatron-LM and its DeepSpeed fork spell alike.
 void add_batch_arguments(ArgumentList& list, const TrainSpec& spec);
@@ -13,8 +19,15 @@ void add_evaluation_arguments(ArgumentList& list, const TrainSpec& spec);
 void add_checkpoint_arguments(ArgumentList& list, const TrainSpec& spec, const std::string& folder);
 void add_profile_arguments(ArgumentList& list, const std::optional<ProfileWindow>& window);  // for nsys
 
-// Of what both cannot do. Throws Error with all of it.
-void require_megatron_can(Framework framework, const TrainSpec& spec);
+// The checkout of one of the two, where its script is in that folder.
+std::optional<Installation> find_pretrain_script(const std::filesystem::path& folder);
+
+// Its script under torchrun, with no arguments yet.
+TrainProgram run_pretrain_script(Framework framework, const std::filesystem::path& folder,
+                                 const LaunchRequest& request);
+
+// Of what both cannot do.
+void add_megatron_limits(Refusals& refusals, const TrainSpec& spec);
 
 // "llama3 x 8 of 8192 (1 to 4)", "none"
 std::string describe_rope_scaling(const std::optional<RopeScaling>& scaling);
@@ -28,5 +41,14 @@ void add_mock_data_deviation(std::vector<Deviation>& list);
 
 // The vocabulary is padded for nobody but tensor parallelism, and for the products of fp8.
 int64_t vocabulary_divisor(const TrainSpec& spec);
+
+// What of a training the frameworks on Megatron Core that we drive by settings (NeMo, Primus) do not do.
+void add_megatron_core_limits(Refusals& refusals, Framework framework, const TrainSpec& spec);
+
+// Fused attention over a window that is shorter than the sequence.
+bool has_short_window(const TrainSpec& spec);
+
+// Megatron keeps weights in fp8 only where the data-parallel ranks share the optimizer's state.
+bool shares_optimizer(const TrainSpec& spec, const std::optional<bool>& fp8_param);
 
 }  // namespace tprimat::suite
