@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "cli/ci_outputs.h"
 #include "cli/compare_history.h"
 #include "cli/verbs.h"
 #include "command_line/number_range.h"

@@ -17,8 +17,7 @@
 #include "base/files.h"
 #include "base/mapped_file.h"
 #include "model_files/checkpoint_folder.h"
-#include "model_files/checkpoint_manifest.h"
-#include "model_files/checksum.h"
+#include "model_files/rank_file.h"
 
 namespace tprimat::engine {
 namespace {

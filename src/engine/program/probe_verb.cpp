@@ -8,7 +8,6 @@
 #include "command_line/number_range.h"
 #include "command_line/parse_choice.h"
 #include "gpu_module/load_gpu_module.h"
-#include "program/gpu_probe_report.h"
 #include "program/probe_report.h"
 #include "program/verbs.h"
 #include "spec/train_spec.h"
