@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -19,7 +18,6 @@
 #include "process/local_runner.h"
 #include "report/draw_plot.h"
 #include "report/report.h"
-#include "text/format.h"
 
 namespace tprimat::cli {
 namespace {

@@ -18,7 +18,6 @@
 #include "process/local_runner.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/enum_names.h"
-#include "text/format.h"
 #include "text/json.h"
 
 namespace tprimat::cli {

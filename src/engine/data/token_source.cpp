@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
 #include <vector>
 
 #include "base/files.h"

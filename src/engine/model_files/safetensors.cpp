@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "text/format.h"

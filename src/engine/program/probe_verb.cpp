@@ -11,7 +11,6 @@
 #include "program/probe_report.h"
 #include "program/verbs.h"
 #include "spec/train_spec.h"
-#include "text/format.h"
 #include "text/json_fields.h"
 #include "train/backend.h"
 

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "base/output.h"
 #include "command_line/number_range.h"
 #include "command_line/parse_choice.h"
 #include "device/parallel.h"

@@ -1,7 +1,6 @@
 #include "train/log_line.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 #include <limits>

@@ -7,7 +7,6 @@
 #include <array>
 #include <condition_variable>
 #include <exception>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
