@@ -1,19 +1,33 @@
 #include "cli/compare_history.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "command_line/session.h"
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
 #include "history/history.h"
+#include "report/ci_report.h"
 #include "report/report.h"
 
 namespace tprimat::cli {
 namespace {
+
+results::JUnitStamp make_stamp() {
+  std::array<char, 256> name{};
+  const bool known = ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
+  std::string now = utc_timestamp();
+  if (now.ends_with('Z')) now.pop_back();  // the schema allows no time zone
+  return {now, known ? name.data() : "localhost"};
+}
 
 std::string render_history(const results::History& history, CompareFormat format) {
   switch (format) {
@@ -36,6 +50,15 @@ void write_history(const results::History& history, const std::filesystem::path&
 }
 
 }  // namespace
+
+// Workflow commands are read from both streams; stderr leaves the report on stdout whole.
+void write_ci_outputs(const results::Comparison& comparison, const CiOutputs& outputs) {
+  if (!outputs.junit_path.empty())
+    write_file_atomically(outputs.junit_path, results::render_junit(comparison, make_stamp()));
+  if (!outputs.annotations) return;
+  if (!write_stderr(results::render_annotations(comparison)))
+    throw Error(Problem{"cannot write the annotations to stderr", "--annotations", ""}, ExitStatus::work_failed);
+}
 
 void print_comparison(const std::string& text, CompareFormat format) {
   format == CompareFormat::coloured_terminal ? print_coloured(text) : print_result(text);

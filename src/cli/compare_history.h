@@ -3,11 +3,18 @@
 #include <string>
 
 #include "base/error.h"
-#include "cli/ci_outputs.h"
 #include "command_line/options.h"
 #include "compare/compare_runs.h"
+#include "compare/comparison.h"
 
 namespace tprimat::cli {
+
+// --junit and --annotations: what continuous integration reads of a comparison.
+struct CiOutputs {
+  std::string junit_path;
+  bool annotations = false;
+};
+void write_ci_outputs(const results::Comparison& comparison, const CiOutputs& outputs);
 
 // --history, --metric and --last.
 struct HistoryRequest {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -9,7 +8,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "cli/ci_outputs.h"
 #include "cli/compare_history.h"
 #include "cli/verbs.h"
 #include "command_line/terminal.h"
@@ -19,7 +17,6 @@
 #include "process/process.h"
 #include "report/draw_plot.h"
 #include "report/report.h"
-#include "text/format.h"
 
 namespace tprimat::cli {
 namespace {

@@ -5,24 +5,16 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
-#include "config/load.h"
 #include "text/format.h"
 #include "text/json.h"
 
 namespace tprimat::cli {
 namespace {
 
-suite::ConfigSources sources_of(const Session& session) {
-  suite::ConfigSources sources;
-  if (!session.config_path.empty()) sources.path = session.config_path;
-  sources.overrides = session.overrides;
-  sources.environment = suite::current_environment();
-  return sources;
-}
-
 suite::LoadedExperiment load_loudly(const Session& session) {
-  suite::LoadedExperiment loaded = suite::load_experiment(sources_of(session));
+  suite::LoadedExperiment loaded = load_session_config(session);
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
   return loaded;
 }
@@ -82,7 +74,7 @@ Json json_of(const std::vector<Problem>& problems) {
 
 ExitStatus validate_as_json(const Session& session) {
   try {
-    const suite::LoadedExperiment loaded = suite::load_experiment(sources_of(session));
+    const suite::LoadedExperiment loaded = load_session_config(session);
     print_result(print_json(Json{{"valid", true},
                                  {"origin", loaded.origin.text()},
                                  {"errors", Json::array()},

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/value_checks.h"
-#include "config/load.h"
 #include "doctor/diagnosis.h"
 #include "doctor/doctor_facts.h"
 #include "doctor/installer.h"
@@ -19,7 +19,6 @@
 #include "process/process.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/enum_names.h"
-#include "text/format.h"
 #include "text/json.h"
 
 namespace tprimat::cli {
@@ -41,10 +40,7 @@ struct DoctorOptions {
 
 // A configuration that cannot be read does not keep the doctor from looking at the machine.
 void take_configuration(const Session& session, suite::DoctorRequest& request) {
-  suite::ConfigSources sources;
-  if (!session.config_path.empty()) sources.path = session.config_path;
-  sources.overrides = session.overrides;
-  sources.environment = suite::current_environment();
+  const suite::ConfigSources sources = config_sources(session);
   try {
     const suite::LoadedExperiment loaded = suite::load_experiment(sources);
     request.output = loaded.experiment.output_directory;

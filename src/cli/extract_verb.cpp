@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/extract_request.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/value_checks.h"
-#include "config/load.h"
 #include "extract/dialects.h"
 #include "report/log_report.h"
 #include "result/result_file.h"
@@ -63,9 +63,8 @@ void settle_known_facts(ExtractRequest& request) {
 // Files named by the environment, one per model of the configuration.
 std::vector<fs::path> logs_of_environment(const Session& session) {
   std::vector<fs::path> paths;
-  suite::ConfigSources sources{.path = {}, .overrides = session.overrides, .environment = suite::current_environment()};
-  if (!session.config_path.empty()) sources.path = session.config_path;
-  for (const suite::ModelEntry& model : suite::load_experiment(sources).experiment.models) {
+  const suite::Experiment experiment = load_session_experiment(session);
+  for (const suite::ModelEntry& model : experiment.models) {
     std::string variable = model.spec.name + "_LOG";
     std::transform(variable.begin(), variable.end(), variable.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

@@ -1,13 +1,108 @@
 #include "cli/plan_model.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "process/process.h"
+#include "command_line/number_range.h"
+#include "planner/goodput.h"
 #include "report/draw_plot.h"
 #include "report/plan_plots.h"
 #include "text/json_fields.h"
 
 namespace tprimat::cli {
+namespace {
+
+Check stated() {
+  return [](std::string& text) -> std::string {
+    return text.empty() ? "is empty; give it a value, or omit the option" : "";
+  };
+}
+
+void add_question_options(CommandLine& verb, PlanModelRequest& request) {
+  suite::PlanModelOptions& options = request.question;
+  verb.add_option("--scaling", options.scaling, "Show scaling efficiency: weak (--gbs grows with the GPUs) or strong")
+      ->type_name("NAME")
+      ->check(stated());
+  verb.add_option("--plot", request.plot, "Plot the --scaling curves or --validate predictions to a .png or .svg file")
+      ->type_name("FILE")
+      ->check(stated());
+  verb.add_option("--tokens", options.tokens, "Tokens to train: 15T, 300B (default: 1T)")
+      ->type_name("N")
+      ->check(stated());
+  verb.add_option("--price", options.price, "USD per GPU and hour: 2.5, or H100=2.5,B200=4")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  verb.add_option("--target-days", options.target_days, "Find the fewest GPUs that train the tokens in this many days")
+      ->type_name("DAYS")
+      ->check(number_from(1e-3, 1e6));
+  verb.add_option("--budget", options.budget_usd, "Find the fastest plan that costs at most this many USD")
+      ->type_name("USD")
+      ->check(number_from(1e-2, 1e13));
+  verb.add_flag("--yaml", request.yaml, "Print the fastest layout as a configuration");
+}
+
+void add_failure_options(CommandLine& verb, suite::PlanModelOptions& options) {
+  const planner::Reliability& published = planner::published_reliability();
+  verb.add_option(
+          "--mtbf", options.failure_gpu_hours,
+          fmt::format("Hours between failures of one GPU (default: {:.0f}, from Llama 3)", published.failure_gpu_hours))
+      ->type_name("HOURS")
+      ->check(number_from(1.0, 1e12));
+  verb.add_option("--restart-minutes", options.restart_minutes,
+                  fmt::format("Minutes from failure to resumed training, without the checkpoint read (default: {:.0f})",
+                              published.restart_seconds / 60))
+      ->type_name("MINUTES")
+      ->check(number_from(0.0, 1e5));
+  verb.add_option("--checkpoint-bandwidth", options.checkpoint_bandwidth_gb,
+                  fmt::format("Storage bandwidth for all GPUs together (default: {:.3f} per GPU, from Llama 3)",
+                              published.storage_bandwidth_per_gpu / 1e9))
+      ->type_name("GB/S")
+      ->check(number_from(1e-3, 1e7));
+  verb.add_option("--node-noise", options.node_noise_percent,
+                  "Standard deviation of a node's step time, in percent (default: as calibrated)")
+      ->type_name("PERCENT")
+      ->check(number_from(0.0, 100.0));
+}
+
+}  // namespace
+
+void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
+  suite::PlanModelOptions& options = request.question;
+  verb.add_option("model", options.model, "Model from the configuration or the catalogue")->type_name("MODEL");
+  verb.add_option("--gpu", options.gpu, "GPUs to plan for, side by side")->type_name("LIST")->allow_extra_args(false);
+  verb.add_option("--gpus", options.gpus, "Number of GPUs: 64, 8,16,64 or 8..16384")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  verb.add_option("--framework", options.framework, "Framework to predict: megatron_core, fsdp2, nanotron, ...")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb.add_option("--precision", options.precision, "bf16, fp16, fp8 or fp4; with --gpu cpu also fp32")
+      ->type_name("NAME")
+      ->capture_default_str();
+  verb.add_option("--seq", options.sequence_length,
+                  "Tokens per sequence (default: the configuration's; for catalogue models at most 8192)")
+      ->check(number_from(int64_t{1}, int64_t{1} << 24));
+  verb.add_option("--gbs", options.global_batch,
+                  "Sequences per step (default: the configuration's; for catalogue models 512 or more)")
+      ->check(number_from(int64_t{1}, int64_t{1} << 30));
+  verb.add_flag("--zero-bubble", options.zero_bubble, "Fill pipeline bubbles with weight gradients (ZB-H1)");
+  verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(number_from(1, 10000));
+  add_question_options(verb, request);
+  add_failure_options(verb, options);
+}
+
+void check_plan_request(const PlanModelRequest& request, bool prints_json) {
+  if (!request.plot.empty() && request.question.scaling.empty())
+    throw Error(Problem{"draws scaling curves and needs --scaling", "--plot", "add --scaling weak or strong"});
+  if (!request.plot.empty()) results::require_plot_format(request.plot, "--plot");
+  if (!request.yaml) return;
+  const auto refuse = [](const char* what) { throw Error(Problem{what, "--yaml", "omit one of the two"}); };
+  if (prints_json) refuse("prints YAML and cannot be combined with --json");
+  if (request.question.target_days > 0) refuse("prints only a configuration and cannot answer --target-days");
+  if (request.question.budget_usd > 0) refuse("prints only a configuration and cannot answer --budget");
+}
 
 ExitStatus plan_model(const Session& session, const PlanModelRequest& request,
                       const suite::LoadedExperiment& configured, const planner::PlannerSettings& planner) {

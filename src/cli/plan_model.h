@@ -1,9 +1,24 @@
 #pragma once
 
-#include "cli/plan_options.h"
+#include <string>
+
+#include "command_line/options.h"
 #include "command_line/session.h"
+#include "run/plan_question.h"
 
 namespace tprimat::cli {
+
+// What `tprimat plan MODEL` was asked, and how the answer is shown.
+struct PlanModelRequest {
+  suite::PlanModelOptions question;
+  std::string plot;
+  bool yaml = false;
+};
+
+void add_plan_model_options(CommandLine& verb, PlanModelRequest& request);
+
+// Throws Error for options that contradict each other.
+void check_plan_request(const PlanModelRequest& request, bool prints_json);
 
 // `configured`: the configuration that holds.
 ExitStatus plan_model(const Session& session, const PlanModelRequest& request,

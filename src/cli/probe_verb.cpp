@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "cli/hand_over.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/value_checks.h"
-#include "config/load.h"
 #include "spec/train_spec.h"
 #include "text/format.h"
 #include "text/json.h"
@@ -40,11 +40,7 @@ const suite::ModelEntry& require_model(const suite::Experiment& experiment, cons
 }
 
 TrainSpec read_model(const Session& session, const std::string& model) {
-  suite::ConfigSources sources;
-  if (!session.config_path.empty()) sources.path = session.config_path;
-  sources.overrides = session.overrides;
-  sources.environment = suite::current_environment();
-  const suite::Experiment experiment = suite::load_experiment(sources).experiment;
+  const suite::Experiment experiment = load_session_experiment(session);
   TrainSpec spec;
   spec.model = require_model(experiment, model).spec;
   spec.micro_batch_size = experiment.micro_batch_size;

@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "cli/run_options.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
-#include "config/load.h"
 #include "launch/launch_plan.h"
 #include "launch/trainer_program.h"
 #include "process/interrupt.h"
@@ -40,14 +40,11 @@ void add_launch_overrides(std::vector<std::string>& overrides, const RunOptions&
 }
 
 suite::LoadedExperiment load(const Session& session, const RunOptions& options) {
-  suite::ConfigSources sources;
-  if (!session.config_path.empty()) sources.path = session.config_path;
-  sources.overrides = session.overrides;
+  suite::ConfigSources sources = config_sources(session);
   if (options.steps > 0) sources.overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
   add_launch_overrides(sources.overrides, options);
   // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
   if (options.strategies.size() == 1) sources.strategy = options.strategies.front();
-  sources.environment = suite::current_environment();
   suite::LoadedExperiment loaded = suite::load_experiment(sources);
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
   log_detail("configuration: " + loaded.origin.text());

@@ -2,12 +2,16 @@
 
 namespace tprimat::cli {
 
-suite::LoadedExperiment load_session_config(const Session& session) {
+suite::ConfigSources config_sources(const Session& session) {
   suite::ConfigSources sources;
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
   sources.environment = suite::current_environment();
-  return suite::load_experiment(sources);
+  return sources;
+}
+
+suite::LoadedExperiment load_session_config(const Session& session) {
+  return suite::load_experiment(config_sources(session));
 }
 
 suite::Experiment load_session_experiment(const Session& session) { return load_session_config(session).experiment; }

@@ -92,7 +92,7 @@ void spoil(engine::Engine& engine, const TrainSpec& spec) {
       std::fill(values.begin(), values.end(), std::numeric_limits<float>::quiet_NaN());
   });
   engine.adopt_state();
-  engine.run_step(1, *engine::open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed));
+  engine.run_step(1, *engine::open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed}));
   auto next = kept.begin();
   engine.visit_state([&](const engine::StatePiece& piece) {
     std::copy(next->begin(), next->end(), std::get<std::span<float>>(piece.values).begin());

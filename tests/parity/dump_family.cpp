@@ -46,7 +46,7 @@ std::string gradients_of(const TrainSpec& spec, engine::Engine& engine) {
 void dump(const TrainSpec& spec, const std::filesystem::path& out) {
   const auto engine = engine::make_engine(spec);
   engine::Checkpoints(spec, *engine, [](const std::string&) {}).restore();
-  const auto source = engine::open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto source = engine::open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
   write_file_atomically(out / "samples.i32", read_samples(spec, *source));
   write_file_atomically(out / "logits.f64", bytes_of(engine->logits(0, *source)));
   Json steps = Json::array();

@@ -31,8 +31,6 @@ void append_bytes(std::string& bytes, std::span<const T> values) {
 class RecordedTokens final : public engine::TokenSource {
  public:
   explicit RecordedTokens(const engine::TokenSource& source) : source_(source) {}
-  int64_t vocab_size() const override { return source_.vocab_size(); }
-  std::string describe() const override { return source_.describe(); }
   void read_sample(int64_t index, std::span<int32_t> tokens) const override {
     source_.read_sample(index, tokens);
     append_bytes(record_, std::span<const int32_t>(tokens));
@@ -79,7 +77,7 @@ Json train(const TrainSpec& spec, engine::Engine& engine, const engine::TokenSou
 }
 
 void dump(const TrainSpec& spec, engine::Engine& engine, const path& folder) {
-  const auto source = engine::open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto source = engine::open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
   const RecordedTokens tokens(*source);
   std::filesystem::create_directories(folder);
   write_file_atomically(folder / "initial.f64", weight_bytes(engine));

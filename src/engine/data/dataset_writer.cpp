@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/megatron_index.h"
 #include "data/synthetic_corpus.h"
-#include "data/token_format.h"
 
 namespace tprimat::engine {
 namespace {
@@ -114,7 +114,7 @@ void DatasetWriter::finish() {
 void write_synthetic_dataset(const SyntheticDatasetSpec& spec) {
   check_spec(spec);
   const SyntheticCorpus corpus(spec.vocab_size, spec.seed);
-  DatasetWriter writer(spec.prefix, spec.type.value_or(default_token_type(spec.vocab_size)));
+  DatasetWriter writer(spec.prefix, spec.vocab_size);
   std::vector<int32_t> document;
   for (int64_t written = 0, index = 0; written < spec.tokens; written += spec.document_length, ++index) {
     document.resize(static_cast<size_t>(std::min(spec.document_length, spec.tokens - written)));

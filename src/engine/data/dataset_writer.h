@@ -63,7 +63,6 @@ struct SyntheticDatasetSpec {
   int64_t vocab_size = 0;
   int64_t document_length = 4096;
   int64_t seed = 42;
-  std::optional<TokenType> type = std::nullopt;  // absent: default_token_type(vocab_size)
 };
 void write_synthetic_dataset(const SyntheticDatasetSpec& spec);  // throws Error
 

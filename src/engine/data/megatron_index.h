@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,5 +43,14 @@ MegatronIndex load_megatron_index(const std::filesystem::path& path, int64_t bin
 
 // The bytes of a .idx file.
 std::string print_megatron_index(const MegatronIndex& index);
+
+// Between token numbers and the bytes of a .bin file (little-endian, as every machine that this program runs on).
+
+// Converts out.size() values, until the first that is no whole number in [0, vocab_size); returns how many were.
+// `from` need not be aligned.
+size_t read_tokens(TokenType type, const std::byte* from, std::span<int32_t> out, int64_t vocab_size);
+
+// Appends the bytes of the tokens; false, with nothing appended, when one does not fit the type exactly.
+bool append_tokens(TokenType type, std::span<const int32_t> tokens, std::vector<std::byte>& bytes);
 
 }  // namespace tprimat::engine

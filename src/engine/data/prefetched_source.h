@@ -32,10 +32,7 @@ class PrefetchedSource final : public TokenSource {
   PrefetchedSource(const PrefetchedSource&) = delete;
   PrefetchedSource& operator=(const PrefetchedSource&) = delete;
 
-  int64_t vocab_size() const override { return source_.vocab_size(); }
   void read_sample(int64_t index, std::span<int32_t> tokens) const override;
-  std::optional<int64_t> num_samples() const override { return source_.num_samples(); }
-  std::string describe() const override { return source_.describe(); }
 
  private:
   struct Sample {

@@ -3,15 +3,42 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <numeric>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "data/numpy_random.h"
 
 namespace tprimat::engine {
 namespace {
+
+constexpr size_t k_splits = 3;
+
+[[noreturn]] void refuse_split(const std::string& weights, std::string_view why) {
+  throw Error(Problem{fmt::format("the split \"{}\" {}", weights, why), "data.split",
+                      "give the weights of training, validation and test, such as 949,50,1"});
+}
+
+std::array<double, k_splits> parse_weights(const std::string& weights) {
+  std::string text = weights;
+  std::erase(text, ' ');
+  std::array<double, k_splits> values{};
+  const char *at = text.data(), *const end = at + text.size();
+  for (size_t i = 0;; ++i, ++at) {
+    if (i == k_splits) refuse_split(weights, "has more than three weights");
+    const auto [stop, failure] = std::from_chars(at, end, values[i], std::chars_format::fixed);
+    if (failure != std::errc() || !(values[i] >= 0) || !std::isfinite(values[i]))
+      refuse_split(weights, "is not a list of positive numbers");
+    at = stop;
+    if (at == end) return values;
+    if (*at != ',') refuse_split(weights, "is not a comma-separated list of numbers");
+  }
+}
 
 constexpr double k_final_epoch_threshold = 0.80;
 constexpr int64_t k_max_entries = std::numeric_limits<uint32_t>::max() - 1;  // from here on numpy draws 64 bits
@@ -90,6 +117,33 @@ std::vector<SampleStart> cut_samples(const std::vector<int32_t>& sequences, int6
 }
 
 }  // namespace
+
+std::optional<SequenceRange> split_sequences(const std::string& weights, DataSplit split, int64_t sequences) {
+  const std::array<double, k_splits> values = parse_weights(weights);
+  const double sum = values[0] + values[1] + values[2];
+  if (!(sum > 0) || !std::isfinite(sum)) refuse_split(weights, "has no positive sum");
+  double begin = 0, end = 0;
+  for (size_t i = 0; i <= static_cast<size_t>(split); ++i) {
+    begin = end;
+    end += values[i] / sum;
+  }
+  if (end <= begin) return std::nullopt;
+  const auto border = [&](double share) {
+    const auto place = static_cast<int64_t>(std::nearbyint(share * static_cast<double>(sequences)));
+    return std::min(place, sequences);
+  };
+  return SequenceRange{border(begin), border(end)};
+}
+
+uint32_t NumpyRandom::draw_interval(uint32_t most) {
+  if (most == 0) return 0;
+  const uint32_t mask = ~uint32_t{0} >> std::countl_zero(most);
+  uint32_t value;
+  do {
+    value = static_cast<uint32_t>(generator_()) & mask;
+  } while (value > most);
+  return value;
+}
 
 SampleOrder order_samples(const SampleOrderRequest& request) {
   CHECK(request.sequence_length > 0 && request.range.begin >= 0 && request.range.begin <= request.range.end);

@@ -2,12 +2,55 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "data/data_split.h"
+#include "text/enum_names.h"
 
 namespace tprimat::engine {
+
+enum class DataSplit { train, valid, test };
+constexpr auto enum_table(DataSplit) {
+  return std::to_array<std::pair<DataSplit, std::string_view>>(
+      {{DataSplit::train, "train"}, {DataSplit::valid, "valid"}, {DataSplit::test, "test"}});
+}
+
+// [begin, end) of the sequences of an index.
+struct SequenceRange {
+  int64_t begin = 0, end = 0;
+  int64_t count() const { return end - begin; }
+  bool operator==(const SequenceRange&) const = default;
+};
+
+// Which of `sequences` sequences belong to a split, by Megatron-LM's --split: up to three weights, "949,50,1"; missing
+// ones are 0. They are divided by their sum, added up, multiplied by the number of sequences and rounded, halves to
+// even (megatron/core/datasets/blended_megatron_dataset_config.py and blended_megatron_dataset_builder.py). Empty for a
+// weight of 0. Throws Error for text that is no such list.
+std::optional<SequenceRange> split_sequences(const std::string& weights, DataSplit split, int64_t sequences);
+
+// numpy.random.RandomState(seed) as far as Megatron-LM uses it, bit for bit. The generator is MT19937 seeded by Knuth's
+// recurrence, which std::mt19937 is by the standard's own definition.
+class NumpyRandom {
+ public:
+  explicit NumpyRandom(uint32_t seed) : generator_(seed) {}
+
+  // Uniform in [0, most]: draws of the smallest sufficient number of bits, until one fits (numpy's random_interval, in
+  // numpy/random/src/distributions/distributions.c). No draw for most = 0.
+  uint32_t draw_interval(uint32_t most);
+
+  // RandomState.shuffle of a vector: Fisher and Yates from the end (numpy/random/mtrand.pyx, _shuffle_raw). At most
+  // 2^32 values.
+  template <class T>
+  void shuffle(std::span<T> values) {
+    for (size_t i = values.size(); i-- > 1;) std::swap(values[i], values[draw_interval(static_cast<uint32_t>(i))]);
+  }
+
+ private:
+  std::mt19937 generator_;
+};
 
 struct SampleOrderRequest {
   std::span<const int32_t> lengths;  // tokens of every sequence of the data set

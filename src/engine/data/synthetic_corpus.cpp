@@ -1,24 +1,36 @@
 #include "data/synthetic_corpus.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 
 namespace tprimat::engine {
 namespace {
 
-constexpr uint64_t k_weight_one = uint64_t{1} << 40;
-constexpr int32_t k_band = 16;           // ranks whose successors form one cycle
-constexpr int k_stationary_rounds = 90;  // k_follow^90 < 1e-18
-constexpr double k_follow = double{SyntheticCorpus::k_follow_numerator} / SyntheticCorpus::k_follow_denominator;
-constexpr double k_copy = double{SyntheticCorpus::k_copy_numerator} / SyntheticCorpus::k_copy_denominator;
+__extension__ using Wide = unsigned __int128;
+constexpr uint64_t k_golden_gamma = 0x9e3779b97f4a7c15;
 
-double surprise(double probability) { return probability > 0 ? -probability * std::log(probability) : 0; }
+constexpr uint64_t k_weight_one = uint64_t{1} << 40;
+constexpr int32_t k_band = 16;  // ranks whose successors form one cycle
 
 }  // namespace
+
+uint64_t scramble_bits(uint64_t bits) {
+  bits += k_golden_gamma;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
+
+uint64_t RandomStream::next_bits() {
+  const uint64_t bits = scramble_bits(state_);
+  state_ += k_golden_gamma;
+  return bits;
+}
+
+uint64_t RandomStream::next_below(uint64_t limit) {
+  return static_cast<uint64_t>((static_cast<Wide>(next_bits()) * limit) >> 64);
+}
 
 SyntheticCorpus::SyntheticCorpus(int64_t vocab_size, int64_t seed) : seed_(static_cast<uint64_t>(seed)) {
   CHECK(vocab_size > 0);
@@ -57,54 +69,6 @@ void SyntheticCorpus::read_sample(int64_t index, std::span<int32_t> tokens) cons
       tokens[static_cast<size_t>(i)] = follows ? successor(tokens[static_cast<size_t>(i - 1)]) : draw_fresh(random);
     }
   }
-}
-
-double SyntheticCorpus::fresh_probability(size_t token) const {
-  const uint64_t weight = cumulative_weights_[token] - (token == 0 ? 0 : cumulative_weights_[token - 1]);
-  return static_cast<double>(weight) / static_cast<double>(cumulative_weights_.back());
-}
-
-std::vector<double> SyntheticCorpus::stationary_frequencies() const {
-  std::vector<double> current(cumulative_weights_.size()), next(cumulative_weights_.size());
-  for (size_t token = 0; token < current.size(); ++token) current[token] = fresh_probability(token);
-  for (int round = 0; round < k_stationary_rounds; ++round) {
-    for (size_t token = 0; token < current.size(); ++token) {
-      const auto after = static_cast<size_t>(successor(static_cast<int32_t>(token)));
-      next[after] = (1 - k_follow) * fresh_probability(after) + k_follow * current[token];
-    }
-    current.swap(next);
-  }
-  return current;
-}
-
-CorpusEntropy SyntheticCorpus::entropy(int64_t sequence_length) const {
-  CorpusEntropy entropy;
-  entropy.uniform = std::log(static_cast<double>(vocab_size()));
-  const std::vector<double> frequencies = stationary_frequencies();
-  double fresh = 0;  // Σ over all y of the surprise of (1−m)·z(y)
-  for (size_t token = 0; token < frequencies.size(); ++token) {
-    entropy.unigram += surprise(frequencies[token]);
-    fresh += surprise((1 - k_follow) * fresh_probability(token));
-  }
-  for (size_t token = 0; token < frequencies.size(); ++token) {
-    const double fresh_share =
-        (1 - k_follow) * fresh_probability(static_cast<size_t>(successor(static_cast<int32_t>(token))));
-    entropy.markov += frequencies[token] * (fresh - surprise(fresh_share) + surprise(fresh_share + k_follow));
-  }
-  const int64_t segments = std::max<int64_t>(1, (sequence_length + 1) / k_segment);
-  double choices = static_cast<double>(segments - 1) * (surprise(k_copy) + surprise(1 - k_copy));
-  for (int64_t earlier = 1; earlier < segments; ++earlier) choices += k_copy * std::log(static_cast<double>(earlier));
-  const double fresh_segments = 1 + static_cast<double>(segments - 1) * (1 - k_copy);
-  entropy.floor =
-      (fresh_segments * entropy.markov + choices / static_cast<double>(k_segment)) / static_cast<double>(segments);
-  return entropy;
-}
-
-std::string SyntheticCorpus::describe() const {
-  const CorpusEntropy nats = entropy(1);  // of these three, none depends on the length
-  return fmt::format(
-      "synthetic corpus, vocabulary {}, seed {}; nats per token: uniform {:.3f}, unigram {:.3f}, Markov {:.3f}",
-      vocab_size(), static_cast<int64_t>(seed_), nats.uniform, nats.unigram, nats.markov);
 }
 
 }  // namespace tprimat::engine

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "data/data_split.h"
+#include "data/sample_order.h"
 #include "spec/train_spec.h"
 
 namespace tprimat::engine {
@@ -17,16 +18,9 @@ class TokenSource {
  public:
   virtual ~TokenSource() = default;
 
-  virtual int64_t vocab_size() const = 0;  // every token is in [0, vocab_size)
-
   // Fills all of `tokens` (SL+1 of them) with sample `index`, 0, 1, 2, ...; there is no last one.
   // Throws Error for a token outside the vocabulary, naming file and offset.
   virtual void read_sample(int64_t index, std::span<int32_t> tokens) const = 0;
-
-  // After so many, samples repeat; absent where they never do.
-  virtual std::optional<int64_t> num_samples() const { return std::nullopt; }
-
-  virtual std::string describe() const = 0;  // one line for people
 };
 
 struct TokenRequest {
@@ -44,8 +38,9 @@ struct TokenRequest {
 // one sample, and for an empty split.
 std::unique_ptr<TokenSource> open_token_source(const DataSpec& data, const TokenRequest& request);
 
-// The training split, one epoch of it over and over.
-std::unique_ptr<TokenSource> open_token_source(const DataSpec& data, int64_t vocab_size, int64_t sequence_length,
-                                               int64_t seed);
+// The first `count` samples of a source in NumPy's .npy format (numpy.lib.format, version 1.0): int32 [count, SL + 1].
+// That is how other trainers get the tokens of the native one, in its order. Throws Error; the file appears whole.
+void write_sample_file(const TokenSource& source, int64_t count, int64_t sequence_length,
+                       const std::filesystem::path& path);
 
 }  // namespace tprimat::engine

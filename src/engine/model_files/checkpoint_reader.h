@@ -12,13 +12,24 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "model_files/checkpoint_manifest.h"
+#include "model_files/checkpoint_folder.h"
 #include "model_files/rank_file.h"
 #include "model_files/whole_weights.h"
 #include "parameters/parameters.h"
 #include "text/json.h"
 
 namespace tprimat::engine {
+
+// Values that lie side by side both in a rank's part of a weight and in the whole weight.
+struct ShardRun {
+  int64_t whole = 0;  // index of the first in the whole weight
+  int64_t local = 0;  // index of the first in the part
+  int64_t count = 0;
+  bool operator==(const ShardRun&) const = default;
+};
+
+// The local values [begin, end) of a shard, in their order: one run per row, or one per range of whole rows.
+std::vector<ShardRun> shard_runs(const Shard& shard, int64_t begin, int64_t end);
 
 // Reads one checkpoint, by whatever layout of ranks it was written. Not for several threads at once.
 class CheckpointReader {

@@ -16,8 +16,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "model_files/checkpoint_folder.h"
-#include "model_files/checkpoint_manifest.h"
-#include "model_files/checksum.h"
+#include "model_files/rank_file.h"
 
 namespace tprimat::engine {
 namespace {

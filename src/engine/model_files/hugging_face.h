@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "model_files/hugging_face_tensors.h"
-#include "model_files/safetensors_folder.h"
+#include "model_files/safetensors.h"
 #include "model_files/whole_weights.h"
+#include "text/json.h"
 
 namespace tprimat::engine {
 
@@ -44,5 +45,13 @@ using WholeWeightSource = std::function<std::vector<float>(const std::string& ou
 // Writes config.json and the safetensors files of a model: see write_safetensors_folder. `weights` is asked for one
 // weight after the other, in the order of whole_weights. Throws Error, also where no family fits the model.
 void write_hugging_face(const SafetensorsOutput& output, const ModelSpec& model, const WholeWeightSource& weights);
+
+// The key of a checkpoint's state that holds the training's specification (train_spec_to_json).
+constexpr const char* k_state_spec = "spec";
+
+// Writes the weights of one checkpoint (the folder of a step) as a model in Hugging Face's format; whatever the layout
+// of ranks, one whole weight is held at a time. Throws Error: the checkpoint is damaged, is of another model than its
+// specification says, or no family of Hugging Face computes that model.
+void export_checkpoint_to_hugging_face(const std::filesystem::path& checkpoint_folder, const SafetensorsOutput& output);
 
 }  // namespace tprimat::engine

@@ -1,13 +1,13 @@
 #include "model_files/rank_file.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <bit>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "model_files/checksum.h"
 #include "text/format.h"
 
 namespace tprimat::engine {
@@ -183,6 +183,11 @@ class TableReader {
 };
 
 }  // namespace
+
+uint64_t checksum_of(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+uint64_t checksum_of(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::string checksum_text(uint64_t checksum) { return fmt::format("{:016x}", checksum); }
 
 std::string encode_rank_table(RankFileTable& table) {
   ByteWriter pieces;

@@ -13,6 +13,12 @@
 
 namespace tprimat::engine {
 
+// XXH3, 64 bits (https://xxhash.com, seed 0): finds damage at the rate of memory; no defence against intent.
+uint64_t checksum_of(std::span<const std::byte> bytes);
+uint64_t checksum_of(std::string_view bytes);
+
+std::string checksum_text(uint64_t checksum);  // 16 hexadecimal digits
+
 // What a checkpoint holds of each weight.
 enum class StateKind : uint8_t { weights, first_moment, second_moment };
 constexpr auto enum_table(StateKind) {

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "model_files/safetensors_folder.h"
+#include "model_files/safetensors.h"
 #include "text/json.h"
 
 namespace tprimat::engine {

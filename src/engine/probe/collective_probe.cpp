@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "probe/device_bytes.h"
+#include "probe/measuring.h"
 
 namespace tprimat::engine {
 namespace {
@@ -72,18 +72,14 @@ int64_t repetitions_for(const Window& window, double seconds) {
 Measured measure_together(const CollectiveGround& ground, const auto& work) {
   Window last = measure_repetitions(ground, 1, work);
   last = measure_repetitions(ground, repetitions_for(last, k_collective_rule.warm_seconds), work);
-  std::vector<Window> windows;
-  double total = 0;
-  while (static_cast<int>(windows.size()) < k_collective_rule.least_windows ||
-         (!is_quiet(windows, k_collective_rule) && total < k_collective_rule.longest_seconds)) {
+  double total = 0;  // the same on all ranks
+  const auto next_window = [&] {
     const int64_t repetitions = repetitions_for(last, k_collective_rule.window_seconds);
     last = measure_repetitions(ground, repetitions, work);
-    windows.push_back(last);
     total += last.seconds * static_cast<double>(repetitions);
-  }
-  Measured measured = summarise_windows(windows);
-  measured.ended_by = is_quiet(windows, k_collective_rule) ? EndedBy::noise : EndedBy::time;
-  return measured;
+    return last;
+  };
+  return measure_windows(k_collective_rule, next_window, [&] { return total; });
 }
 
 CollectiveRate measure_collective(CollectiveKind kind, int64_t bytes, const CollectiveGround& ground) {

@@ -151,19 +151,15 @@ DeviceMeasured measure_on_device(Accelerator& device, const MeasuringRule& rule,
   seconds_on_device(device, 1, work);  // loads kernels, chooses between them
   double one = seconds_on_device(device, 1, work);
   one = seconds_on_device(device, filling(rule.warm_seconds, one), work);
-  std::vector<Window> windows;
   const auto start = SteadyClock::now();
-  do {
-    windows.push_back({seconds_on_device(device, filling(rule.window_seconds, one), work), 1});
-  } while (static_cast<int>(windows.size()) < rule.least_windows ||
-           (!is_quiet(windows, rule) && seconds_since(start) < rule.longest_seconds));
-  const Measured measured = summarise_windows(windows);
-  return {measured.fastest_seconds,
-          measured.median_seconds,
-          measured.relative_noise,
-          measured.windows,
-          is_quiet(windows, rule) ? EndedBy::noise : EndedBy::time,
-          measured.slowed};
+  const Measured measured = measure_windows(
+      rule,
+      [&] {
+        return Window{seconds_on_device(device, filling(rule.window_seconds, one), work), 1};
+      },
+      [&] { return seconds_since(start); });
+  return {measured.fastest_seconds, measured.median_seconds, measured.relative_noise,
+          measured.windows,         measured.ended_by,       measured.slowed};
 }
 
 std::unique_ptr<GpuWatch> watch_gpu(Platform platform, int64_t index) {

@@ -1,4 +1,4 @@
-#include "probe/gpu_products.h"
+#include "probe/gpu_probes.h"
 
 #include <algorithm>
 #include <random>

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "base/check.h"
-#include "base/error.h"
 #include "stats/descriptive.h"
 
 namespace tprimat::engine {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "base/clock.h"
+#include "device/device.h"
 #include "result/probe_report.h"
 
 namespace tprimat::engine {
@@ -49,19 +51,44 @@ Window measure_window(double seconds, int threads, Work&& work) {
   return {elapsed / static_cast<double>(repetitions), std::min(share, 1.0)};
 }
 
-// `work` runs on `threads` threads.
-template <class Work>
-Measured measure(const MeasuringRule& rule, int threads, Work&& work) {
-  measure_window(rule.warm_seconds, threads, work);
+// Asks `next_window` for windows until the rule ends it; `elapsed` returns the seconds that count.
+template <class NextWindow, class Elapsed>
+Measured measure_windows(const MeasuringRule& rule, NextWindow&& next_window, Elapsed&& elapsed) {
   std::vector<Window> windows;
-  const auto start = SteadyClock::now();
   do {
-    windows.push_back(measure_window(rule.window_seconds, threads, work));
+    windows.push_back(next_window());
   } while (static_cast<int>(windows.size()) < rule.least_windows ||
-           (!is_quiet(windows, rule) && seconds_since(start) < rule.longest_seconds));
+           (!is_quiet(windows, rule) && elapsed() < rule.longest_seconds));
   Measured measured = summarise_windows(windows);
   measured.ended_by = is_quiet(windows, rule) ? EndedBy::noise : EndedBy::time;
   return measured;
 }
+
+// `work` runs on `threads` threads.
+template <class Work>
+Measured measure(const MeasuringRule& rule, int threads, Work&& work) {
+  measure_window(rule.warm_seconds, threads, work);
+  const auto start = SteadyClock::now();
+  return measure_windows(
+      rule, [&] { return measure_window(rule.window_seconds, threads, work); }, [&] { return seconds_since(start); });
+}
+
+// Zeroed memory of a device that goes with this.
+class DeviceBytes {
+ public:
+  DeviceBytes(Device& device, size_t bytes) : device_(device), bytes_(bytes), data_(device.allocate(bytes)) {}
+  ~DeviceBytes() { device_.release(data_, bytes_); }
+  DeviceBytes(const DeviceBytes&) = delete;
+  DeviceBytes& operator=(const DeviceBytes&) = delete;
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+
+ private:
+  Device& device_;
+  size_t bytes_;
+  std::byte* data_;
+};
 
 }  // namespace tprimat::engine

@@ -1,4 +1,4 @@
-#include "program/data_encode.h"
+#include "program/verbs.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

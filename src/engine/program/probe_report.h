@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "probe/collective_probe.h"
+#include "probe/gpu_probes.h"
 #include "probe/probes.h"
 
 namespace tprimat::engine {
@@ -17,5 +18,11 @@ std::string render_collectives(const CollectiveReport& report);
 std::vector<std::string> list_disturbances(const ProbeReport& report);
 std::vector<std::string> list_disturbances(const ModelProbeReport& report);
 std::vector<std::string> list_disturbances(const CollectiveReport& report);
+
+// For people: aligned tables.
+std::string render_gpu_probe(const GpuProbeReport& report);
+
+// What disturbed a measurement, as sentences.
+std::vector<std::string> list_disturbances(const GpuProbeReport& report);
 
 }  // namespace tprimat::engine

@@ -7,11 +7,9 @@
 #include "base/log.h"
 #include "command_line/value_checks.h"
 #include "gpu_module/load_gpu_module.h"
-#include "program/gpu_probe_report.h"
 #include "program/probe_report.h"
 #include "program/verbs.h"
 #include "spec/train_spec.h"
-#include "text/format.h"
 #include "text/json_fields.h"
 #include "train/backend.h"
 

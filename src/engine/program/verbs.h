@@ -10,4 +10,6 @@ void add_probe_verb(CommandLine& program, Session& session);
 void add_data_verb(CommandLine& program, Session& session);
 void add_libraries_verb(CommandLine& program, Session& session);
 
+void add_data_encode(CommandLine& verb, Session& session);  // tprimat data encode
+
 }  // namespace tprimat::engine

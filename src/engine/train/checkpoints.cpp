@@ -10,7 +10,6 @@
 #include "hugging_face/model_config.h"
 #include "model_files/checkpoint_folder.h"
 #include "model_files/checkpoint_reader.h"
-#include "model_files/export_checkpoint.h"
 #include "model_files/hugging_face.h"
 #include "ops/elementwise.h"
 #include "text/json_fields.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "data/prefetched_source.h"
 #include "train/batch_reader.h"
 

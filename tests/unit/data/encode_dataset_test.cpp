@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/dataset_summary.h"
 #include "data/megatron_dataset.h"
 #include "unit/temporary_folder.h"
 

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/dataset_summary.h"
 #include "data/dataset_writer.h"
 #include "example_data.h"
 #include "unit/temporary_folder.h"
@@ -108,7 +107,7 @@ MegatronDataset open_counting(const std::string& prefix, const TokenRequest& req
 TEST(MegatronDataset, SamplesFollowTheShuffledSequencesAndShareOneToken) {
   const test::TemporaryFolder folder;
   const MegatronDataset data = open_counting(write_counting(folder / "counting", 100, 100), {100, 8, 42});
-  ASSERT_EQ(data.num_samples(), 12);
+  ASSERT_EQ(data.order().samples(), 12);
   std::vector<int32_t> sample(9), stream(97, -1);
   for (int64_t i = 0; i < 12; ++i) {
     data.read_sample(i, sample);
@@ -149,7 +148,7 @@ TEST(MegatronDataset, SplitsShareNoSequence) {
   const std::string prefix = write_counting(folder / "counting", 1000, 1000);
   const auto lowest_highest = [&](DataSplit split) {
     const MegatronDataset data = open_counting(prefix, {1000, 8, 5, split}, "80,15,5");
-    const std::vector<int32_t> tokens = first_tokens(data, *data.num_samples());
+    const std::vector<int32_t> tokens = first_tokens(data, data.order().samples());
     return std::pair(*std::min_element(tokens.begin(), tokens.end()) / 10,
                      *std::max_element(tokens.begin(), tokens.end()) / 10);
   };
@@ -318,7 +317,7 @@ TEST(WriteSyntheticDataset, HoldsTheCorpus) {
   EXPECT_EQ(summary.shortest_sequence, 232);
   std::vector<int32_t> written(256), drawn(256);
   TokenStream(folder / "made").read({1, 0}, written, 300);
-  open_token_source({}, 300, 255, 7)->read_sample(1, drawn);
+  open_token_source({}, {300, 255, 7})->read_sample(1, drawn);
   EXPECT_EQ(written, drawn);
 }
 
@@ -335,7 +334,7 @@ TEST(OpenTokenSource, ReadsAPairWrittenByMegatron) {
   EXPECT_EQ(summary.type, TokenType::int32);
   EXPECT_EQ(summary.documents, 100);
   EXPECT_EQ(summary.tokens * 4, summary.bin_bytes);
-  const auto source = open_token_source({prefix}, *summary.largest_token + 1, 128, 42);
+  const auto source = open_token_source({prefix}, {*summary.largest_token + 1, 128, 42});
   std::vector<int32_t> tokens(129);
   for (int64_t index = 0; index < 100; ++index) source->read_sample(index, tokens);
 }

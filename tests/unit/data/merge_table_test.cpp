@@ -1,4 +1,4 @@
-#include "data/tokenizer/merge_table.h"
+#include "data/tokenizer/word_tokens.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <map>
 #include <random>
 
-#include "data/tokenizer/word_cache.h"
 #include "data/tokenizer/word_pattern.h"
 
 namespace tprimat::engine {

@@ -14,13 +14,11 @@ namespace {
 class CountingSource final : public TokenSource {
  public:
   explicit CountingSource(int64_t bad = -1) : bad_(bad) {}
-  int64_t vocab_size() const override { return 1 << 20; }
   void read_sample(int64_t index, std::span<int32_t> tokens) const override {
     ++reads;
     if (index == bad_) throw Error(Problem{"no such token", "file.bin", ""});
     for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(index) + static_cast<int32_t>(i);
   }
-  std::string describe() const override { return "counting"; }
   mutable std::atomic<int> reads = 0;
 
  private:

@@ -1,4 +1,4 @@
-#include "data/random_bits.h"
+#include "data/synthetic_corpus.h"
 
 #include <gtest/gtest.h>
 

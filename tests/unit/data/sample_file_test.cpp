@@ -1,4 +1,4 @@
-#include "data/sample_file.h"
+#include "data/token_source.h"
 
 #include <gtest/gtest.h>
 

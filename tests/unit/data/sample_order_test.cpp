@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/numpy_random.h"
 #include "text/json.h"
 
 namespace tprimat::engine {

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/tokenizer/added_tokens.h"
-#include "data/tokenizer/unicode_class.h"
+#include "data/tokenizer/byte_level_bpe.h"
+#include "data/tokenizer/unicode.h"
 #include "text/json.h"
 
 namespace tprimat::engine {

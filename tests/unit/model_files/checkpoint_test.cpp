@@ -7,7 +7,6 @@
 
 #include "model_files/checkpoint_folder.h"
 #include "model_files/checkpoint_reader.h"
-#include "model_files/export_checkpoint.h"
 #include "model_files/hugging_face.h"
 #include "spec/train_spec.h"
 #include "unit/model_files/expect_error.h"

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "base/files.h"
-#include "model_files/safetensors_folder.h"
 #include "unit/model_files/expect_error.h"
 #include "unit/temporary_folder.h"
 

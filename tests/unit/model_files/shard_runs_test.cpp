@@ -1,4 +1,4 @@
-#include "model_files/shard_runs.h"
+#include "model_files/checkpoint_reader.h"
 
 #include <gtest/gtest.h>
 

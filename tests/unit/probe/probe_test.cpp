@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "probe/collective_probe.h"
 #include "probe/gemm_probe.h"
-#include "probe/memory_probe.h"
-#include "probe/model_products.h"
+#include "probe/probes.h"
 
 namespace tprimat::engine {
 namespace {

@@ -73,7 +73,7 @@ std::vector<TrainSpec> trainings(Precision precision) {
 }
 
 void expect_nothing_left_over(const TrainSpec& spec) {
-  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto tokens = open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
   const auto spoiled = make_engine(spec), plain = make_engine(spec);
   for (int64_t step = 1; step <= 3; ++step) {
     if (step != 2) {

@@ -1,8 +1,6 @@
-#include "train/kernel_notes.h"
+#include "train/log_line.h"
 
 #include <gtest/gtest.h>
-
-#include "train/log_line.h"
 
 namespace tprimat::engine {
 namespace {

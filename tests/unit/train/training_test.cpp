@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "data/token_source.h"
 #include "small_training.h"
-#include "train/anomaly_watch.h"
 #include "train/log_line.h"
 #include "train/loop.h"
+#include "train/loss_watch.h"
 
 namespace tprimat::engine {
 namespace {
@@ -152,7 +152,7 @@ TEST(TrainingTest, CompactStatesAreTakenUpAsTheyWere) {
   TrainSpec spec = small_training(Precision::bf16);
   spec.optimizer.moments = MomentFormat::bf16;
   spec.optimizer.master_weights = false;
-  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto tokens = open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
   const auto first = make_engine(spec), second = make_engine(spec);
   for (int64_t step = 1; step <= 3; ++step) first->run_step(step, *tokens);
   std::vector<std::vector<float>> saved;

@@ -1,14 +1,154 @@
 #include "data/encode/text_blocks.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
 
 namespace tprimat::engine {
 namespace {
+
+constexpr size_t k_compressed_block = size_t{1} << 18;
+
+[[noreturn]] void refuse_stream(const std::string& path, std::string_view what) {
+  throw Error(Problem{std::string(what), path, ""});
+}
+
+class FileStream final : public ByteStream {
+ public:
+  explicit FileStream(std::string path) : path_(std::move(path)) {
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status {};
+    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) refuse_because(errno);
+    if (!S_ISREG(status.st_mode)) refuse_stream(path_, "it is not a regular file");
+  }
+  ~FileStream() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+
+  size_t read(char* into, size_t size) override {
+    size_t done = 0;
+    while (done < size) {
+      const ssize_t count = ::read(descriptor_, into + done, size - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) refuse_because(errno);
+      if (count == 0) break;
+      done += static_cast<size_t>(count);
+    }
+    bytes_ += static_cast<int64_t>(done);
+    return done;
+  }
+  int64_t file_bytes_read() const override { return bytes_; }
+  const std::string& path() const { return path_; }
+
+  std::string first_bytes() const {
+    char bytes[4];
+    const ssize_t count = ::pread(descriptor_, bytes, sizeof bytes, 0);
+    return count > 0 ? std::string(bytes, static_cast<size_t>(count)) : "";
+  }
+
+ private:
+  [[noreturn]] void refuse_because(int reason) {
+    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+    refuse_stream(path_, fmt::format("cannot read the file: {}", std::strerror(reason)));
+  }
+
+  std::string path_;
+  int descriptor_ = -1;
+  int64_t bytes_ = 0;
+};
+
+// What a file holds compressed.
+class DecompressedStream : public ByteStream {
+ public:
+  DecompressedStream(std::unique_ptr<FileStream> file, const char* format)
+      : file_(std::move(file)), format_(format), block_(k_compressed_block) {}
+
+  size_t read(char* into, size_t size) override {
+    size_t done = 0;
+    while (done < size) {
+      if (input_.empty()) input_ = {block_.data(), file_->read(block_.data(), block_.size())};
+      if (input_.empty() && inside_) refuse_stream(file_->path(), fmt::format("the {} data is cut off", format_));
+      if (input_.empty()) break;
+      done += expand(into + done, size - done);
+    }
+    return done;
+  }
+  int64_t file_bytes_read() const override { return file_->file_bytes_read(); }
+
+ protected:
+  // Moves input_ behind what it used; returns how many bytes it wrote.
+  virtual size_t expand(char* into, size_t size) = 0;
+  void require(bool sound, const char* problem) const {
+    if (!sound) refuse_stream(file_->path(), problem);
+  }
+  std::string_view input_;  // what is not used yet of the block
+  bool inside_ = true;      // the end of the compressed data has not come
+
+ private:
+  std::unique_ptr<FileStream> file_;
+  const char* format_;
+  std::vector<char> block_;
+};
+
+class GzipStream final : public DecompressedStream {
+ public:
+  explicit GzipStream(std::unique_ptr<FileStream> file) : DecompressedStream(std::move(file), "gzip") {
+    constexpr int k_gzip_only = 16 + MAX_WBITS;
+    require(inflateInit2(&state_, k_gzip_only) == Z_OK, "cannot initialize zlib");
+  }
+  ~GzipStream() override { inflateEnd(&state_); }
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+
+ private:
+  size_t expand(char* into, size_t size) override {
+    state_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input_.data()));
+    state_.avail_in = static_cast<uInt>(input_.size());
+    state_.next_out = reinterpret_cast<Bytef*>(into);
+    state_.avail_out = static_cast<uInt>(std::min<size_t>(size, k_compressed_block));
+    const uInt capacity = state_.avail_out;
+    const int result = ::inflate(&state_, Z_NO_FLUSH);
+    require(result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR, "the gzip data is damaged");
+    input_.remove_prefix(input_.size() - state_.avail_in);
+    inside_ = result != Z_STREAM_END;
+    if (!inside_) inflateReset(&state_);  // another member may follow
+    return capacity - state_.avail_out;
+  }
+
+  z_stream state_{};
+};
+
+class ZstdStream final : public DecompressedStream {
+ public:
+  explicit ZstdStream(std::unique_ptr<FileStream> file) : DecompressedStream(std::move(file), "zstd") {
+    require(state_ != nullptr, "cannot initialize zstd");
+  }
+
+ private:
+  size_t expand(char* into, size_t size) override {
+    ZSTD_outBuffer out{into, size, 0};
+    ZSTD_inBuffer in{input_.data(), input_.size(), 0};
+    const size_t result = ZSTD_decompressStream(state_.get(), &out, &in);
+    require(!ZSTD_isError(result), "the zstd data is damaged");
+    input_.remove_prefix(in.pos);
+    inside_ = result != 0;
+    return out.pos;
+  }
+
+  const std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> state_{ZSTD_createDStream(), &ZSTD_freeDStream};
+};
 
 constexpr size_t k_block = size_t{1} << 20;
 constexpr size_t k_longest_document = size_t{1} << 31;
@@ -26,6 +166,14 @@ size_t end_of_blank_lines(std::string_view text) {
 }
 
 }  // namespace
+
+std::unique_ptr<ByteStream> open_byte_stream(const std::string& path) {
+  auto file = std::make_unique<FileStream>(path);
+  const std::string first = file->first_bytes();
+  if (first.starts_with("\x1f\x8b")) return std::make_unique<GzipStream>(std::move(file));
+  if (first.starts_with("\x28\xb5\x2f\xfd")) return std::make_unique<ZstdStream>(std::move(file));
+  return file;
+}
 
 DocumentForm form_of_name(std::string_view path) {
   for (const std::string_view ending : {".gz", ".zst"})

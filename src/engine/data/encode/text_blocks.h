@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,10 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "data/encode/byte_stream.h"
 #include "text/enum_names.h"
 
 namespace tprimat::engine {
+
+// The bytes of a file from its beginning, decompressed when it is gzip or zstd by its first bytes.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  virtual size_t read(char* into, size_t size) = 0;  // fewer only at the end; throws Error that names the file
+  virtual int64_t file_bytes_read() const = 0;       // as they lie on the disk
+};
+std::unique_ptr<ByteStream> open_byte_stream(const std::string& path);  // throws Error
 
 // What a document is: a JSON object per line; a line; lines up to a blank one; a whole file.
 enum class DocumentForm { jsonl, line, blank, file };

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 #include "data/tokenizer/byte_level_bpe.h"
-#include "data/tokenizer/normal_form.h"
-#include "data/tokenizer/unicode_class.h"
+#include "data/tokenizer/unicode.h"
 
 // simdjson and not the project's own JSON: a vocabulary is an object of 150 000 keys.
 namespace tprimat::engine {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "data/tokenizer/unicode_class.h"
+#include "data/tokenizer/unicode.h"
 
 namespace tprimat::engine {
 namespace {

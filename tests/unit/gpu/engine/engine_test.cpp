@@ -77,7 +77,7 @@ struct Curve {
   std::vector<double> losses, norms;
 };
 Curve train(const TrainSpec& spec, Engine& engine) {
-  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto tokens = open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
   Curve curve;
   for (int64_t step = 1; step <= spec.steps; ++step) {
     const UpdateReport report = engine.run_step(step, *tokens);
@@ -162,7 +162,7 @@ TEST(EngineOnGpu, GivesTheSameBitsTwice) {
 
 TEST(EngineOnGpu, EvaluatesAndGivesLogits) {
   const TrainSpec spec = tiny_training(Precision::fp32);
-  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto tokens = open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
   const auto on_gpu = make_engine(spec, make_self_communicator(), one_gpu());
   const auto on_cpu = make_engine(spec);
   EXPECT_NEAR(on_gpu->evaluate(0, 1, *tokens), on_cpu->evaluate(0, 1, *tokens), 1e-5);
@@ -198,7 +198,7 @@ TEST(EngineOnGpu, NothingOfASkippedStepIsInTheNext) {
   for (auto [spec, micro_batches] : trainings) {
     SCOPED_TRACE(micro_batches);
     spec.global_batch_size = spec.micro_batch_size * micro_batches;
-    const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+    const auto tokens = open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
     const auto run = [&, &each = spec](bool spoiled) {
       const auto engine = make_engine(each, make_self_communicator(), one_gpu());
       engine->run_step(1, *tokens);
@@ -212,7 +212,7 @@ TEST(EngineOnGpu, NothingOfASkippedStepIsInTheNext) {
 
 TEST(EngineOnGpu, TakesUpWhatWasSaved) {
   const TrainSpec spec = tiny_training(Precision::bf16);
-  const auto tokens = open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto tokens = open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
   auto first = make_engine(spec, make_self_communicator(), one_gpu());
   first->run_step(1, *tokens);
   std::vector<std::vector<float>> saved;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,12 +31,17 @@ inline bool is_valid_utf8(std::string_view text) { return valid_utf8_prefix(text
 class UnicodeClasses {
  public:
   static const UnicodeClasses& get();  // made once, in some milliseconds
-  CharClass of_ascii(unsigned char byte) const { return table_[byte]; }
   CharClass of(uint32_t code) const { return table_[code]; }
 
  private:
   UnicodeClasses();
   std::vector<CharClass> table_;  // 1.1 MB
 };
+
+// False only when the text may differ from its normal form C; quick.
+bool is_surely_composed(std::string_view text);
+
+// Unicode's normal form C (Standard Annex 15) of valid UTF-8.
+std::string compose_text(std::string_view text);
 
 }  // namespace tprimat::engine

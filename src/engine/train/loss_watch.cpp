@@ -1,8 +1,20 @@
-#include "train/anomaly_watch.h"
+#include "train/loss_watch.h"
 
 #include <algorithm>
 
 namespace tprimat::engine {
+
+void LossScale::note_overflow() {
+  if (!dynamic_) return;
+  value_ = std::max(value_ / 2, spec_.minimum);
+  steps_ = 0;
+}
+
+void LossScale::note_success() {
+  if (!dynamic_ || ++steps_ < spec_.window) return;
+  value_ *= 2;
+  steps_ = 0;
+}
 
 bool AnomalyWatch::is_spike(double loss) {
   constexpr int64_t k_first = 10, k_window = 50;
