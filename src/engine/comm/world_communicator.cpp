@@ -8,7 +8,6 @@
 #include "comm/communicator.h"
 #include "comm/launcher_place.h"
 #include "comm/mpi/module.h"
-#include "comm/tcp/rendezvous_address.h"
 #include "comm/tcp/tcp_communicator.h"
 
 #if TPRIMAT_ADDRESS_SANITIZER

@@ -27,7 +27,7 @@ RendezvousSettings rendezvous_of(int rank, int size, int port) {
 
 // body(communicator) in a thread for each rank; what each threw.
 std::vector<std::string> run_ranks(int size, const std::function<void(Communicator&)>& body) {
-  Socket listener = listen_at(ipv4_address({127, 0, 0, 1}, 0), 0);
+  Socket listener = listen_at({"127.0.0.1", 0});
   const int port = own_address(listener).port;
   std::vector<std::string> errors(static_cast<size_t>(size));
   std::vector<std::thread> threads;
@@ -212,7 +212,7 @@ TEST(TcpCommunicator, WaitingTakesNoProcessor) {
 }
 
 TEST(FailureDetector, TellsOfALostRankWhereNobodyWaits) {
-  Socket listener = listen_at(ipv4_address({127, 0, 0, 1}, 0), 0);
+  Socket listener = listen_at({"127.0.0.1", 0});
   const int port = own_address(listener).port;
   std::array<std::string, 3> told;
   std::array<std::atomic<bool>, 3> is_told{};
@@ -236,7 +236,7 @@ TEST(FailureDetector, TellsOfALostRankWhereNobodyWaits) {
 }
 
 TEST(FailureDetector, SaysNothingOfRanksThatAreDone) {
-  Socket listener = listen_at(ipv4_address({127, 0, 0, 1}, 0), 0);
+  Socket listener = listen_at({"127.0.0.1", 0});
   const int port = own_address(listener).port;
   std::atomic<int> losses = 0;
   std::vector<std::thread> threads;

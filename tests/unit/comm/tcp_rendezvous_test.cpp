@@ -4,11 +4,12 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <map>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
-#include "comm/tcp/rendezvous_address.h"
+#include "comm/tcp/rendezvous_messages.h"
 
 namespace tprimat::engine {
 namespace {
@@ -24,7 +25,7 @@ RendezvousSettings settings_of(int rank, int size, int port, double seconds = 30
   return settings;
 }
 
-Socket listen_here() { return listen_at(ipv4_address({127, 0, 0, 1}, 0), 0); }
+Socket listen_here() { return listen_at({"127.0.0.1", 0}); }
 
 // What each side of a rendezvous came to: its ranks, or the sentence of its error.
 struct Outcome {
@@ -58,7 +59,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 
 std::optional<Socket> connect_here(int port) {
   std::string reason;
-  return connect_to(ipv4_address({127, 0, 0, 1}, static_cast<uint16_t>(port)), deadline_in(10), reason);
+  return connect_to({"127.0.0.1", static_cast<uint16_t>(port)}, deadline_in(10), reason);
 }
 
 void say_bytes(const Socket& socket, const std::string& text) {
@@ -180,50 +181,82 @@ TEST(Rendezvous, RefusesWhoDoesNotBelongToIt) {
   EXPECT_TRUE(holds(refused[2], "another process has joined as rank 1")) << refused[2];
 }
 
-// A process that says a hello of its own making.
-std::optional<RendezvousMessage> answer_to(int port, const RendezvousHello& hello) {
-  const auto socket = connect_here(port);
-  std::array<std::byte, k_message_bytes> bytes{};
-  if (!socket || !send_all(*socket, print_hello(hello), deadline_in(10))) return std::nullopt;
-  if (!receive_all(*socket, bytes, deadline_in(2))) return std::nullopt;
-  return parse_message(bytes);
+// A process that says a hello of its own making; what rank 0 answers.
+std::optional<RendezvousMessage> answer_to(const Socket& socket, RendezvousHello hello) {
+  RendezvousMessage message;
+  if (!send_all(socket, message_bytes(hello), deadline_in(10))) return std::nullopt;
+  if (!receive_all(socket, message_bytes(message), deadline_in(2)) || !is_valid(message)) return std::nullopt;
+  return message;
+}
+
+RendezvousHello hello_of(uint32_t rank, uint32_t size) {
+  RendezvousHello hello;
+  hello.rank = rank;
+  hello.size = size;
+  hello.port = 1;
+  hello.run = 14695981039346656037u;  // of a run without a name
+  return hello;
+}
+
+// The version that rank 0 names when it refuses another.
+FixedText version_at(int port) {
+  RendezvousHello hello = hello_of(1, 2);
+  hello.version = {'0', '.', '0'};
+  const auto message = answer_to(*connect_here(port), hello);
+  EXPECT_TRUE(message && message->verdict == RendezvousMessage::Verdict::other_version && message->version[0] != 0);
+  return message ? message->version : FixedText();
 }
 
 TEST(Rendezvous, AnotherVersionAndAWrongTokenAreRefused) {
   Outcome second;
   const Outcome first = outcome_of_first(settings_of(0, 2, 0), [&](int port) {
-    RendezvousHello hello;
-    hello.size = 2;
-    hello.rank = 1;
-    hello.version = "0.0.0";
-    const auto message = answer_to(port, hello);
-    EXPECT_TRUE(message && message->verdict == RendezvousMessage::Verdict::other_version && !message->version.empty());
+    RendezvousHello hello = hello_of(1, 2);
+    hello.version = version_at(port);
     hello.purpose = RendezvousHello::Purpose::pair;
-    EXPECT_FALSE(answer_to(port, hello).has_value());
+    EXPECT_FALSE(answer_to(*connect_here(port), hello).has_value());
     second = outcome_of([&] { return rendezvous_as_other(settings_of(1, 2, port)); });
   });
   EXPECT_EQ(first.error, "");
   EXPECT_EQ(second.error, "");
 }
 
+TEST(RendezvousHello, WhatNoRankSaysIsNone) {
+  EXPECT_TRUE(is_valid(hello_of(1, 2)));
+  const auto spoilt = [](auto&& spoil) {
+    RendezvousHello hello = hello_of(1, 2);
+    spoil(hello);
+    return is_valid(hello);
+  };
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.rank = 2; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.to = 2; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.size = 0; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.size = 1u << 31; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.port = 1 << 16; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.purpose = RendezvousHello::Purpose{3}; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.version = {'\x1b', '[', '3', '1', 'm'}; }));
+  EXPECT_FALSE(spoilt([](RendezvousHello& hello) { hello.version.fill('1'); }));  // no end
+  for (unsigned bit = 0; bit < 64; ++bit)
+    EXPECT_FALSE(spoilt([&](RendezvousHello& hello) { hello.protocol ^= uint64_t{1} << bit; })) << bit;
+}
+
 void come_and_leave(int port, bool connects) {
   Socket listener = listen_here();
-  const auto socket = connect_here(port);
-  RendezvousHello hello;
-  hello.size = 3;
-  hello.rank = 2;
+  RendezvousHello hello = hello_of(2, 3);
   hello.port = own_address(listener).port;
-  hello.version = answer_to(port, hello)->version;  // refused, and told the version
-  hello.run = 14695981039346656037u;                // of a run without a name
-  EXPECT_TRUE(send_all(*socket, print_hello(hello), deadline_in(10)));
-  std::vector<std::byte> bytes(2 * k_message_bytes + table_bytes(3));
-  EXPECT_TRUE(receive_all(*socket, bytes, deadline_in(10)));
+  hello.version = version_at(port);
+  const auto socket = connect_here(port);
+  const auto noted = answer_to(*socket, hello);
+  ASSERT_TRUE(noted && noted->verdict == RendezvousMessage::Verdict::noted);
+  RendezvousMessage welcome;
+  std::array<RendezvousPlace, 3> table;
+  EXPECT_TRUE(receive_all(*socket, message_bytes(welcome), deadline_in(10)));
+  EXPECT_EQ(welcome.verdict, RendezvousMessage::Verdict::welcome);
+  EXPECT_TRUE(receive_all(*socket, message_bytes(hello.token), deadline_in(10)));
+  EXPECT_TRUE(receive_all(*socket, message_bytes(table), deadline_in(10)));
+  EXPECT_TRUE(is_valid(table[1]) && is_valid(table[2]));
   if (!connects) return;
   hello.purpose = RendezvousHello::Purpose::pair;
-  std::copy_n(reinterpret_cast<const uint8_t*>(bytes.data()) + 2 * k_message_bytes, hello.token.size(),
-              hello.token.begin());
-  const auto message = answer_to(port, hello);
-  EXPECT_TRUE(message && message->verdict == RendezvousMessage::Verdict::noted);
+  EXPECT_TRUE(send_all(*connect_here(port), message_bytes(hello), deadline_in(10)));
 }
 
 // Rank 2 comes, learns the table and goes, before or after it connected to rank 0: neither of the others waits for it
@@ -289,22 +322,32 @@ TEST(RendezvousSettings, AreThoseOfTheEnvironment) {
 }
 
 TEST(HostAddress, IsPrintedAsPeopleWriteIt) {
-  EXPECT_EQ(to_text(ipv4_address({10, 0, 0, 3}, 29500)), "10.0.0.3:29500");
-  HostAddress address;
-  address.bytes.back() = 1;
-  address.port = 5;
-  EXPECT_EQ(to_text(address), "[::1]:5");
-  EXPECT_TRUE(is_loopback(address));
-  EXPECT_TRUE(is_loopback(ipv4_address({127, 0, 1, 1}, 0)));
-  EXPECT_FALSE(is_loopback(ipv4_address({10, 0, 0, 3}, 0)));
+  EXPECT_EQ(to_text({"10.0.0.3", 29500}), "10.0.0.3:29500");
+  EXPECT_EQ(to_text({"::1", 5}), "[::1]:5");
+  EXPECT_TRUE(is_loopback({"::1", 5}));
+  EXPECT_TRUE(is_loopback({"127.0.1.1", 0}));
+  EXPECT_FALSE(is_loopback({"10.0.0.3", 0}));
+}
+
+// A socket for IPv4 and IPv6 sees IPv4 addresses in a form of its own.
+TEST(HostAddress, OfAPeerIsTheOneItConnectedFrom) {
+  const Socket listener = listen_at({});
+  const auto socket = connect_here(own_address(listener).port);
+  std::optional<Socket> peer;
+  for (int i = 0; i < 100 && !peer; ++i) {
+    peer = accept_connection(listener);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(to_text(peer_address(*peer)), to_text(own_address(*socket)));
+  EXPECT_TRUE(is_loopback(peer_address(*peer)));
 }
 
 TEST(ListenAt, APortThatIsTakenIsNamed) {
   const Socket listener = listen_here();
   const int port = own_address(listener).port;
   for (const bool everywhere : {false, true}) try {
-      listen_at(everywhere ? std::nullopt : std::optional(ipv4_address({127, 0, 0, 1}, 0)),
-                static_cast<uint16_t>(port));
+      listen_at({everywhere ? "" : "127.0.0.1", static_cast<uint16_t>(port)});
       ADD_FAILURE() << "was taken twice";
     } catch (const Error& error) {
       EXPECT_TRUE(holds(error.what(), "cannot listen on port " + std::to_string(port))) << error.what();

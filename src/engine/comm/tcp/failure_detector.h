@@ -1,12 +1,10 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "comm/tcp/rendezvous_messages.h"
 #include "comm/tcp/socket.h"
 
 namespace tprimat::engine {
@@ -17,8 +15,9 @@ class FailureDetector {
  public:
   // on_loss(sentence), in that thread, when this rank still goes on some time after another one was lost.
   using OnLoss = std::function<void(const std::string& sentence)>;
+  // sockets: of rank 0 to each rank (its own is closed), of the others to rank 0.
   FailureDetector(std::vector<Socket> sockets, OnLoss on_loss, double patience_seconds = 20);
-  ~FailureDetector();
+  ~FailureDetector() { leave(true); }
   FailureDetector(const FailureDetector&) = delete;
   FailureDetector& operator=(const FailureDetector&) = delete;
 
@@ -26,18 +25,11 @@ class FailureDetector {
   void leave(bool failed);
 
  private:
-  struct Line {
-    Socket socket;
-    int rank = 0;  // of the other side
-    std::array<std::byte, k_message_bytes> bytes{};
-    size_t count = 0;
-  };
   void watch();
-  bool wait_for_event(int milliseconds);  // false: this rank leaves
-  int look_at(Line& line);                // the rank that was lost; -1: none
-  void tell_others(int lost);
+  int read_message(int rank);  // the rank that was lost; -1: none
+  void tell_others(int message);
 
-  std::vector<Line> lines_;
+  std::vector<Socket> sockets_;  // of the ranks that have not left
   OnLoss on_loss_;
   double patience_;
   Socket stop_;  // an eventfd, which wakes the thread up

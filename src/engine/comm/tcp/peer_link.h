@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ struct MessageKey {
 class PeerLink {
  public:
   // A closed socket: the rank itself, whose messages stay here.
-  PeerLink(Socket socket, int peer);
+  PeerLink(Socket socket, int peer) : socket_(std::move(socket)), peer_(peer), is_self_(!socket_.is_open()) {}
 
   void post_send(MessageKey key, const std::byte* data, int64_t bytes, OpenMessages open);
   void post_receive(MessageKey key, std::byte* data, int64_t bytes, OpenMessages open);
@@ -42,77 +42,61 @@ class PeerLink {
   void read();
   void write();
 
-  void say_goodbye();
+  void say_goodbye();    // after the last message; fits into what a socket keeps unless the machine is gone
   void drop_messages();  // whose memory may be gone
 
  private:
   enum class Kind : uint32_t { message = 1, offer, accept, payload, goodbye };
+  // As it travels: both ends run the same program, and the rendezvous refuses another order of bytes.
   struct Head {
     Kind kind = Kind::message;
     MessageKey key;
-    uint32_t number = 0;  // of an offer
+    uint32_t reserved = 0;
     int64_t bytes = 0;
   };
-  static constexpr size_t k_head_bytes = 24;
-  struct Outgoing {
-    std::array<std::byte, k_head_bytes> head;
-    const std::byte* data;
-    int64_t bytes, sent = 0;  // sent: of head and data
-    OpenMessages open;        // nothing where nobody waits for this frame's end
-  };
-  struct Place {
+  struct Part {  // of the caller's memory
     std::byte* data = nullptr;
     int64_t bytes = 0;
     OpenMessages open;
   };
-  struct Source {
-    const std::byte* data = nullptr;
-    int64_t bytes = 0;
-    OpenMessages open;
+  struct Frame {
+    Head head;
+    Part part;
+    int64_t sent = 0;  // bytes of head and part
   };
-  struct Early {  // what came before somebody asked for it
-    bool offered = false;
-    uint32_t number = 0;
+  struct EarlyMessage {  // came before somebody asked for it
     int64_t bytes = 0;
-    std::vector<std::byte> data;
+    std::optional<std::vector<std::byte>> data;  // nothing: offered
   };
+  using Parts = std::multimap<MessageKey, Part>;  // those of one key in the order of their insertion
 
-  static std::array<std::byte, k_head_bytes> print_head(const Head& head);
-  static Head parse_head(std::span<const std::byte> bytes);
-
-  void queue_frame(const Head& head, const std::byte* data, OpenMessages open);
-  void read_frames();
-  void begin_frame(const Head& head);
-  void begin_message(const Head& head);
-  void take_offer(const Head& head);
-  void answer_accept(const Head& head);
-  void begin_payload(const Head& head);
-  void end_body();
-  void accept_offer(uint32_t number, const Place& place);
-  Place take_place(MessageKey key, int64_t bytes);
+  void queue_frame(Kind kind, MessageKey key, Part part);
+  void begin_frame();
+  void end_frame();
+  void begin_message();
+  void keep(MessageKey key, std::vector<std::byte> message);
+  void accept_offer(MessageKey key, int64_t bytes, Part place);
+  Part take_announced(Parts& parts);
   void check_bytes(int64_t came, int64_t wanted) const;
+  void check_not_ended() const;
   void end();
   [[noreturn]] void fail(const std::string& what, const std::string& hint) const;
 
   Socket socket_;
   int peer_;
-  bool is_self_ = false;
+  bool is_self_;
   bool said_goodbye_ = false;     // the other side
   bool is_closed_to_us_ = false;  // it takes nothing more; what it said before is still read
 
-  std::deque<Outgoing> outgoing_;
-  std::map<uint32_t, Source> offers_;  // that wait for an accept
-  uint32_t next_offer_ = 0;
+  std::deque<Frame> outgoing_;
+  Parts offers_;    // to send once they are accepted
+  Parts places_;    // that wait for a message
+  Parts accepted_;  // places whose offered message has not come
+  std::multimap<MessageKey, EarlyMessage> early_;
 
-  std::map<MessageKey, std::deque<Place>> places_;  // that wait for a message
-  std::map<MessageKey, std::deque<Early>> early_;
-  std::map<uint32_t, Place> accepted_;  // offers whose payload has not come
-
-  std::vector<std::byte> staging_;
-  size_t staged_begin_ = 0, staged_end_ = 0;
-  Place body_;  // of the frame that is coming: where its next byte goes, how many are missing
-  bool in_body_ = false, body_is_early_ = false;
-  MessageKey body_key_;
+  Head head_;  // of the frame that is coming
+  size_t head_count_ = 0;
+  Part body_;  // where its next byte goes, how many are missing
   std::vector<std::byte> early_body_;
 };
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/tcp/rendezvous_messages.h"
+#include "comm/launcher_place.h"
 #include "comm/tcp/socket.h"
 
 namespace tprimat::engine {
@@ -20,6 +20,12 @@ struct RendezvousSettings {
   bool one_machine = false;  // all ranks: nobody listens to other machines
   std::string run;           // what the launcher calls this run; ranks of another one are refused
 };
+
+// Where ranks meet, as the environment tells that torchrun, Kubernetes or a script made: at MASTER_ADDR, MASTER_PORT.
+// At the port after that where torchrun's own store holds it (TORCHELASTIC_USE_AGENT_STORE). TPRIMAT_RENDEZVOUS_PORT
+// names another, TPRIMAT_RENDEZVOUS_TIMEOUT the seconds until all must have come. Throws Error (usage) for what is no
+// port or time.
+RendezvousSettings read_rendezvous_settings(const EnvironmentReader& read, const LauncherPlace& place);
 
 struct ConnectedRanks {
   int rank = 0, size = 1;

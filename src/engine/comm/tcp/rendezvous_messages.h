@@ -1,38 +1,33 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
+#include <list>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
+#include <type_traits>
 
 #include "comm/tcp/socket.h"
 
 namespace tprimat::engine {
 
-// The messages of ranks until all are connected. Every message has a fixed length, so a stranger's bytes cost neither
-// memory nor time. A message that is not ours, or of another protocol, parses to nothing.
-using RunToken = std::array<uint8_t, 16>;
-
-constexpr uint32_t k_rendezvous_protocol = 1;
 constexpr int k_max_tcp_ranks = 1 << 14;  // each has a socket to every other
+
+// The messages of ranks until all are connected travel as they lie in memory. Each has a fixed length, so a stranger's
+// bytes cost neither memory nor time, and begins with the protocol's number, which another order of bytes changes.
+using RunToken = std::array<uint8_t, 16>;
+using FixedText = std::array<char, 40>;  // zeros follow it
 
 // The first message on a connection.
 struct RendezvousHello {
   enum class Purpose : uint32_t { join = 1, pair = 2 };  // sent to rank 0; sent to every lower rank, with the token
+  uint64_t protocol = 0x32'4b4e'4152'5054;               // "TPRANK2"
   Purpose purpose = Purpose::join;
   uint32_t size = 0, rank = 0, to = 0;
-  uint16_t port = 0;      // join: where this rank listens
-  uint64_t run = 0;       // hash of what the launcher calls this run
-  RunToken token{};       // pair: the one that rank 0 drew
-  std::string version{};  // of the program
-  bool operator==(const RendezvousHello&) const = default;
+  uint64_t port = 0;    // join: where this rank listens
+  uint64_t run = 0;     // hash of what the launcher calls this run
+  RunToken token{};     // pair: the one that rank 0 drew
+  FixedText version{};  // of the program
 };
-constexpr size_t k_hello_bytes = 96;
-std::array<std::byte, k_hello_bytes> print_hello(const RendezvousHello& hello);
-std::optional<RendezvousHello> parse_hello(std::span<const std::byte> bytes);
 
 // Every later message, in either direction.
 struct RendezvousMessage {
@@ -41,31 +36,65 @@ struct RendezvousMessage {
     welcome,        // all have come; token and table follow
     ready,          // this rank has all its connections
     go,             // and so have all
-    goodbye,        // the end of a rank that is done
-    failed,         // the end of a rank that failed: `number`
     other_version,  // of rank 0's program: `version`
     other_size,     // of rank 0's group: `number`
     other_run,
     rank_taken,
     missing,  // `number` ranks have not come in time, the first is `first`
   };
+  uint64_t protocol = 0x32'4452'4f57'5054;  // "TPWORD2"
   Verdict verdict = Verdict::noted;
-  uint32_t number = 0, first = 0;
-  std::string version{};
-  bool operator==(const RendezvousMessage&) const = default;
+  uint32_t number = 0, first = 0, reserved = 0;
+  FixedText version{};
 };
-constexpr size_t k_message_bytes = 56;
-std::array<std::byte, k_message_bytes> print_message(const RendezvousMessage& message);
-std::optional<RendezvousMessage> parse_message(std::span<const std::byte> bytes);
 
-// Where each rank listens, as rank 0 saw it; rank 0's own place is empty.
-struct RendezvousTable {
-  RunToken token{};
-  std::vector<HostAddress> places;
-  bool operator==(const RendezvousTable&) const = default;
+// Where a rank listens, as rank 0 saw it.
+struct RendezvousPlace {
+  FixedText host{};
+  uint64_t port = 0;
 };
-size_t table_bytes(int ranks);
-std::vector<std::byte> print_table(const RendezvousTable& table);
-std::optional<RendezvousTable> parse_table(std::span<const std::byte> bytes, int ranks);
+
+// Whether received bytes are a message of ours, within its bounds.
+bool is_valid(const RendezvousHello& hello);
+bool is_valid(const RendezvousMessage& message);
+bool is_valid(const RendezvousPlace& place);
+
+// How a message travels.
+template <class Message>
+std::span<std::byte> message_bytes(Message& message) {
+  static_assert(std::has_unique_object_representations_v<Message>);
+  return std::as_writable_bytes(std::span(&message, 1));
+}
+
+// A connection whose first message was a valid hello.
+struct IncomingPeer {
+  Socket socket;
+  RendezvousHello hello;
+};
+
+// Accepts connections and reads their first message. A connection that sends anything else is closed, one that sends
+// nothing is dropped after a timeout, and too many silent ones displace the oldest.
+class Listener {
+ public:
+  explicit Listener(Socket socket) : socket_(std::move(socket)) {}
+
+  // Nothing when no peer came in time.
+  std::optional<IncomingPeer> next(Deadline until);
+  const Socket& socket() const { return socket_; }
+
+ private:
+  struct PendingConnection {
+    Socket socket;
+    Deadline deadline;
+    RendezvousHello hello;
+    size_t count = 0;  // of its bytes received
+  };
+  void accept_connections();
+  void wait_for_event(Deadline until);
+  std::optional<IncomingPeer> read_pending();
+
+  Socket socket_;
+  std::list<PendingConnection> pending_;
+};
 
 }  // namespace tprimat::engine

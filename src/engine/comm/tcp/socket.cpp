@@ -1,6 +1,5 @@
 #include "comm/tcp/socket.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -19,58 +18,49 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr std::array<uint8_t, 12> k_ipv4_prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr int k_waiting_connections = 4096;  // the system's own limit is often lower
 
-std::string text_of_errno(int number) { return std::strerror(number); }
+using AddressList = std::unique_ptr<addrinfo, decltype([](addrinfo* list) { ::freeaddrinfo(list); })>;
 
-bool is_ipv4(const HostAddress& address) {
-  return std::equal(k_ipv4_prefix.begin(), k_ipv4_prefix.end(), address.bytes.begin());
+AddressList look_up(const std::string& host, int flags, std::string& reason) {
+  addrinfo wanted{};
+  wanted.ai_flags = flags;
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int failure = ::getaddrinfo(host.c_str(), nullptr, &wanted, &found); failure != 0)
+    reason = ::gai_strerror(failure);
+  return AddressList(found);
 }
 
 // As the system's functions take it.
 struct SystemAddress {
-  sockaddr_storage storage{};
+  sockaddr_storage storage{};  // of no family where the text was no number of a host
   socklen_t length = sizeof(sockaddr_storage);
   sockaddr* pointer() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
 SystemAddress to_system(const HostAddress& address) {
   SystemAddress system;
-  if (is_ipv4(address)) {
-    sockaddr_in in{};
-    in.sin_family = AF_INET;
-    in.sin_port = htons(address.port);
-    std::memcpy(&in.sin_addr, address.bytes.data() + k_ipv4_prefix.size(), sizeof in.sin_addr);
-    std::memcpy(&system.storage, &in, system.length = sizeof in);
-  } else {
-    sockaddr_in6 in{};
-    in.sin6_family = AF_INET6;
-    in.sin6_port = htons(address.port);
-    std::memcpy(&in.sin6_addr, address.bytes.data(), sizeof in.sin6_addr);
-    std::memcpy(&system.storage, &in, system.length = sizeof in);
-  }
+  std::string reason;
+  if (const AddressList found = look_up(address.host, AI_NUMERICHOST, reason))
+    std::memcpy(&system.storage, found->ai_addr, system.length = found->ai_addrlen);
+  // IPv4 and IPv6 have the port at the same place.
+  reinterpret_cast<sockaddr_in*>(&system.storage)->sin_port = htons(address.port);
   return system;
 }
 
-HostAddress from_system(const sockaddr* system) {
-  HostAddress address;
-  if (system->sa_family == AF_INET) {
-    sockaddr_in in{};
-    std::memcpy(&in, system, sizeof in);
-    std::array<uint8_t, 4> bytes{};
-    std::memcpy(bytes.data(), &in.sin_addr, bytes.size());
-    address = ipv4_address(bytes, ntohs(in.sin_port));
-  } else if (system->sa_family == AF_INET6) {
-    sockaddr_in6 in{};
-    std::memcpy(&in, system, sizeof in);
-    std::memcpy(address.bytes.data(), &in.sin6_addr, address.bytes.size());
-    address.port = ntohs(in.sin6_port);
-  }
-  return address;
+HostAddress from_system(const sockaddr* system, socklen_t length) {
+  char host[NI_MAXHOST] = "";
+  if (::getnameinfo(system, length, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) return {};
+  const std::string_view text = host, mapped = "::ffff:";  // IPv4 that a socket for both sees
+  const bool is_mapped = text.starts_with(mapped) && text.find('.') != text.npos;
+  return {std::string(is_mapped ? text.substr(mapped.size()) : text),
+          ntohs(reinterpret_cast<const sockaddr_in*>(system)->sin_port)};
 }
 
-Socket make_socket(int family) { return Socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+Socket make_socket(const SystemAddress& address) {
+  return Socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
 
 void set_option(const Socket& socket, int level, int option, int value) {
   static_cast<void>(::setsockopt(socket.descriptor(), level, option, &value, sizeof value));  // as far as it is known
@@ -86,11 +76,6 @@ void prepare_connection(const Socket& socket) {
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 180'000);  // ms
 }
 
-int milliseconds_until(Deadline deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now()).count();
-  return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
-}
-
 // False once the deadline has passed.
 bool await_events(const Socket& socket, short events, Deadline deadline) {
   while (true) {
@@ -101,11 +86,27 @@ bool await_events(const Socket& socket, short events, Deadline deadline) {
   }
 }
 
-// 0, or why not.
-int bind_and_listen(const Socket& socket, SystemAddress address) {
+// A socket, or why there is none.
+Socket try_to_listen(const HostAddress& address, int& failure) {
+  SystemAddress system = to_system(address);
+  Socket socket = make_socket(system);
   set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(socket.descriptor(), address.pointer(), address.length) != 0) return errno;
-  return ::listen(socket.descriptor(), k_waiting_connections) != 0 ? errno : 0;
+  if (address.host == "::") set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (socket.is_open() && ::bind(socket.descriptor(), system.pointer(), system.length) == 0 &&
+      ::listen(socket.descriptor(), k_waiting_connections) == 0)
+    return socket;
+  failure = errno;
+  return Socket();
+}
+
+// 0, or why there is no connection.
+int await_connection(const Socket& socket, SystemAddress address, Deadline deadline) {
+  if (!socket.is_open()) return errno;
+  if (::connect(socket.descriptor(), address.pointer(), address.length) != 0 && errno != EINPROGRESS) return errno;
+  if (!await_events(socket, POLLOUT, deadline)) return ETIMEDOUT;
+  int failure = 0;
+  socklen_t length = sizeof failure;
+  return ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &failure, &length) != 0 ? errno : failure;
 }
 
 }  // namespace
@@ -119,89 +120,50 @@ Socket::~Socket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-HostAddress ipv4_address(std::array<uint8_t, 4> bytes, uint16_t port) {
-  HostAddress address;
-  std::copy(k_ipv4_prefix.begin(), k_ipv4_prefix.end(), address.bytes.begin());
-  std::copy(bytes.begin(), bytes.end(), address.bytes.begin() + k_ipv4_prefix.size());
-  address.port = port;
-  return address;
-}
-
-bool is_loopback(const HostAddress& address) {
-  if (is_ipv4(address)) return address.bytes[k_ipv4_prefix.size()] == 127;
-  std::array<uint8_t, 16> one{};
-  one.back() = 1;
-  return address.bytes == one;
-}
+bool is_loopback(const HostAddress& address) { return address.host.starts_with("127.") || address.host == "::1"; }
 
 std::string to_text(const HostAddress& address) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (is_ipv4(address)) {
-    ::inet_ntop(AF_INET, address.bytes.data() + k_ipv4_prefix.size(), text, sizeof text);
-    return fmt::format("{}:{}", text, address.port);
-  }
-  ::inet_ntop(AF_INET6, address.bytes.data(), text, sizeof text);
-  return fmt::format("[{}]:{}", text, address.port);
+  const bool has_colons = address.host.find(':') != address.host.npos;
+  return has_colons ? fmt::format("[{}]:{}", address.host, address.port)
+                    : fmt::format("{}:{}", address.host, address.port);
 }
 
 std::vector<HostAddress> resolve_host(const std::string& host, uint16_t port, std::string& reason) {
-  addrinfo wanted{};
-  wanted.ai_family = AF_UNSPEC;
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int failure = ::getaddrinfo(host.c_str(), nullptr, &wanted, &found);
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, [](addrinfo* list) {
-    if (list != nullptr) ::freeaddrinfo(list);
-  });
   std::vector<HostAddress> addresses;
-  if (failure != 0) {
-    reason = ::gai_strerror(failure);
-    return addresses;
-  }
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    addresses.push_back(from_system(each->ai_addr));
-    addresses.back().port = port;
-  }
+  const AddressList found = look_up(host, 0, reason);
+  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next)
+    addresses.push_back({from_system(each->ai_addr, each->ai_addrlen).host, port});
   return addresses;
 }
 
-Socket listen_at(const std::optional<HostAddress>& address, uint16_t port) {
+Socket listen_at(const HostAddress& address) {
   int failure = 0;
-  if (!address) {
-    Socket both = make_socket(AF_INET6);
-    set_option(both, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    HostAddress any;  // ::
-    any.port = port;
-    if (both.is_open() && (failure = bind_and_listen(both, to_system(any))) == 0) return both;
-  }
-  if (failure != EADDRINUSE) {  // a system without IPv6
-    HostAddress place = address.value_or(ipv4_address({0, 0, 0, 0}, 0));
-    place.port = port;
-    Socket socket = make_socket(is_ipv4(place) ? AF_INET : AF_INET6);
-    failure = socket.is_open() ? bind_and_listen(socket, to_system(place)) : errno;
-    if (failure == 0) return socket;
-  }
-  throw Error(Problem{fmt::format("cannot listen on port {}: {}", port, text_of_errno(failure)), "ranks over TCP",
-                      "another program may hold it: give every rank another MASTER_PORT or TPRIMAT_RENDEZVOUS_PORT"},
-              ExitStatus::work_failed);
+  Socket socket = try_to_listen(address.host.empty() ? HostAddress{"::", address.port} : address, failure);
+  if (!socket.is_open() && address.host.empty() && failure != EADDRINUSE)  // a system without IPv6
+    socket = try_to_listen({"0.0.0.0", address.port}, failure);
+  if (socket.is_open()) return socket;
+  throw Error(
+      Problem{fmt::format("cannot listen on port {}: {}", address.port, std::strerror(failure)), "ranks over TCP",
+              "another program may hold it: give every rank another MASTER_PORT or TPRIMAT_RENDEZVOUS_PORT"},
+      ExitStatus::work_failed);
 }
 
 HostAddress own_address(const Socket& socket) {
   SystemAddress address;
   if (::getsockname(socket.descriptor(), address.pointer(), &address.length) != 0) return {};
-  return from_system(address.pointer());
+  return from_system(address.pointer(), address.length);
 }
 
 HostAddress peer_address(const Socket& socket) {
   SystemAddress address;
   if (::getpeername(socket.descriptor(), address.pointer(), &address.length) != 0) return {};
-  return from_system(address.pointer());
+  return from_system(address.pointer(), address.length);
 }
 
 std::optional<Socket> accept_connection(const Socket& listener) {
   Socket socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.is_open() && (errno == EMFILE || errno == ENFILE))
-    throw Error(Problem{"cannot accept a connection: " + text_of_errno(errno), "ranks over TCP",
+    throw Error(Problem{fmt::format("cannot accept a connection: {}", std::strerror(errno)), "ranks over TCP",
                         "raise the limit of open files: ulimit -n 65536"},
                 ExitStatus::work_failed);
   if (!socket.is_open()) return std::nullopt;
@@ -213,22 +175,16 @@ Deadline deadline_in(double seconds) {
   return SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(seconds));
 }
 
+int milliseconds_until(Deadline deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
+}
+
 std::optional<Socket> connect_to(const HostAddress& address, Deadline deadline, std::string& reason) {
-  SystemAddress system = to_system(address);
-  Socket socket = make_socket(is_ipv4(address) ? AF_INET : AF_INET6);
-  int failure = 0;
-  if (!socket.is_open()) {
-    failure = errno;
-  } else if (::connect(socket.descriptor(), system.pointer(), system.length) != 0 && errno != EINPROGRESS) {
-    failure = errno;
-  } else if (!await_events(socket, POLLOUT, deadline)) {
-    failure = ETIMEDOUT;
-  } else {
-    socklen_t length = sizeof failure;
-    if (::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &failure, &length) != 0) failure = errno;
-  }
-  if (failure != 0) {
-    reason = text_of_errno(failure);
+  const SystemAddress system = to_system(address);
+  Socket socket = make_socket(system);
+  if (const int failure = await_connection(socket, system, deadline); failure != 0) {
+    reason = std::strerror(failure);
     return std::nullopt;
   }
   prepare_connection(socket);
@@ -261,6 +217,17 @@ bool receive_all(const Socket& socket, std::span<std::byte> bytes, Deadline dead
     if (*received == 0 && !await_events(socket, POLLIN, deadline)) return false;
   }
   return true;
+}
+
+bool has_left(const Socket& socket) {
+  std::byte byte;
+  const ssize_t count = ::recv(socket.descriptor(), &byte, 1, MSG_PEEK);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+bool has_bytes(const Socket& socket, size_t count) {
+  std::vector<std::byte> bytes(count);
+  return ::recv(socket.descriptor(), bytes.data(), count, MSG_PEEK) == static_cast<ssize_t>(count);
 }
 
 }  // namespace tprimat::engine

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,22 +28,20 @@ class Socket {
   int descriptor_ = -1;
 };
 
-// Where a socket can be reached. IPv4 addresses stand as ::ffff:a.b.c.d.
+// Where a socket can be reached: the host by number, as people write it.
 struct HostAddress {
-  std::array<uint8_t, 16> bytes{};
+  std::string host;  // "10.0.0.3", "fd00::3"
   uint16_t port = 0;
-  bool operator==(const HostAddress&) const = default;
 };
-HostAddress ipv4_address(std::array<uint8_t, 4> bytes, uint16_t port);
 bool is_loopback(const HostAddress& address);
 std::string to_text(const HostAddress& address);  // "10.0.0.3:29500", "[fd00::3]:29500"
 
 // Addresses of a host by name or number, each with this port; nothing, and why, where it has none.
 std::vector<HostAddress> resolve_host(const std::string& host, uint16_t port, std::string& reason);
 
-// Accepts connections: at this address, or at all of this machine's where none is given. Port 0: one that the system
+// Accepts connections: at this address, or at all of this machine's where it names no host. Port 0: one that the system
 // picks. Throws Error.
-Socket listen_at(const std::optional<HostAddress>& address, uint16_t port);
+Socket listen_at(const HostAddress& address);
 HostAddress own_address(const Socket& socket);
 HostAddress peer_address(const Socket& socket);
 
@@ -53,6 +50,7 @@ std::optional<Socket> accept_connection(const Socket& listener);
 
 using Deadline = SteadyClock::time_point;
 Deadline deadline_in(double seconds);
+int milliseconds_until(Deadline deadline);  // as poll() takes them
 
 // Nothing, and why, where nobody answers before the deadline.
 std::optional<Socket> connect_to(const HostAddress& address, Deadline deadline, std::string& reason);
@@ -63,5 +61,9 @@ bool receive_all(const Socket& socket, std::span<std::byte> bytes, Deadline dead
 
 // Bytes that are there now: how many were read; nothing where the other side is gone.
 std::optional<size_t> receive_some(const Socket& socket, std::span<std::byte> bytes);
+
+// Without reading: whether the other side is gone, whether so many bytes are there.
+bool has_left(const Socket& socket);
+bool has_bytes(const Socket& socket, size_t count);
 
 }  // namespace tprimat::engine

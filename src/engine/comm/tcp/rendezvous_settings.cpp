@@ -1,16 +1,15 @@
-#include "comm/tcp/rendezvous_address.h"
-
 #include <fmt/format.h>
 
 #include <charconv>
 #include <string>
 
 #include "base/error.h"
+#include "comm/tcp/rendezvous.h"
 
 namespace tprimat::engine {
 namespace {
 
-constexpr double k_max_rendezvous_seconds = 7 * 24 * 3600;  // seconds
+constexpr int k_max_rendezvous_seconds = 7 * 24 * 3600;
 
 // A whole number from 1 to most.
 int read_setting(const std::string& name, const std::string& text, int most) {
@@ -45,7 +44,7 @@ RendezvousSettings read_rendezvous_settings(const EnvironmentReader& read, const
   settings.one_machine = place.local_size == place.size;
   settings.run = name_of_run(read);
   if (const auto seconds = read("TPRIMAT_RENDEZVOUS_TIMEOUT"))
-    settings.seconds = read_setting("TPRIMAT_RENDEZVOUS_TIMEOUT", *seconds, static_cast<int>(k_max_rendezvous_seconds));
+    settings.seconds = read_setting("TPRIMAT_RENDEZVOUS_TIMEOUT", *seconds, k_max_rendezvous_seconds);
   return settings;
 }
 
