@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "command_line/terminal.h"
-#include "extract/log_files.h"
+#include "extract/log_source.h"
 #include "process/interrupt.h"
 #include "report/log_report.h"
 #include "result/result_file.h"

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "process/process.h"
-#include "command_line/number_range.h"
+#include "command_line/value_checks.h"
 #include "planner/goodput.h"
+#include "process/process.h"
 #include "report/draw_plot.h"
 #include "report/plan_plots.h"
 #include "text/json_fields.h"

@@ -13,10 +13,6 @@
 namespace tprimat::engine {
 
 enum class DataSplit { train, valid, test };
-constexpr auto enum_table(DataSplit) {
-  return std::to_array<std::pair<DataSplit, std::string_view>>(
-      {{DataSplit::train, "train"}, {DataSplit::valid, "valid"}, {DataSplit::test, "test"}});
-}
 
 // [begin, end) of the sequences of an index.
 struct SequenceRange {

@@ -21,11 +21,6 @@ std::string checksum_text(uint64_t checksum);  // 16 hexadecimal digits
 
 // What a checkpoint holds of each weight.
 enum class StateKind : uint8_t { weights, first_moment, second_moment };
-constexpr auto enum_table(StateKind) {
-  return std::to_array<std::pair<StateKind, std::string_view>>({{StateKind::weights, "weights"},
-                                                                {StateKind::first_moment, "first_moment"},
-                                                                {StateKind::second_moment, "second_moment"}});
-}
 
 // Consecutive values of a rank's part of a weight, as they stand in the rank's file.
 struct Piece {

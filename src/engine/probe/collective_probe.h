@@ -12,12 +12,6 @@
 namespace tprimat::engine {
 
 enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, send_receive };
-constexpr auto enum_table(CollectiveKind) {
-  return std::to_array<std::pair<CollectiveKind, std::string_view>>({{CollectiveKind::all_reduce, "all_reduce"},
-                                                                     {CollectiveKind::all_gather, "all_gather"},
-                                                                     {CollectiveKind::reduce_scatter, "reduce_scatter"},
-                                                                     {CollectiveKind::send_receive, "send_receive"}});
-}
 
 // One collective over one size of data. Definitions of NVIDIA's nccl-tests (doc/PERFORMANCE.md): S is the size of the
 // whole data (what a rank reduces; what all ranks gather or scatter together; what each rank sends to the next), t the

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/crc32c.h"
+#include "base/checksum.h"
 #include "text/format.h"
 
 namespace tprimat::engine {

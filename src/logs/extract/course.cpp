@@ -9,7 +9,7 @@
 #include <set>
 
 #include "extract/scan_text.h"
-#include "result/printed_work.h"
+#include "result/printed_settings.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "extract/scan_text.h"
-#include "result/adapters.h"
 #include "result/consistency.h"
+#include "result/printed_settings.h"
 #include "result/summary.h"
 #include "spec/model_catalogue.h"
 #include "text/format.h"

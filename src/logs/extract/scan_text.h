@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "extract/figure.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 // Small hand scanners for text that somebody else wrote: nothing here throws, and what does not fit is absent.
 namespace tprimat::logs {

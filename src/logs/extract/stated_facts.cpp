@@ -8,7 +8,7 @@
 #include "extract/common/setting_names.h"
 #include "extract/logged_model.h"
 #include "extract/scan_text.h"
-#include "result/setting_words.h"
+#include "result/printed_settings.h"
 
 namespace tprimat::logs {
 namespace {
@@ -107,7 +107,7 @@ bool is_of_work(std::string_view key) {
 // "True", "true" and "1" are one word, and so is what is not there.
 std::string plain_word(const std::string& value) {
   if (is_off(value)) return "off";
-  std::string word = without_capitals(value);
+  std::string word = lower_case(value);
   if (word == "true") return "on";
   std::string_view rest = word;
   const Figure number = take_number(rest);

@@ -21,18 +21,6 @@ enum class KernelClass : uint8_t {
   copy,  // data moved or filled, by copy engines or by kernels
   other
 };
-constexpr auto enum_table(KernelClass) {
-  return std::to_array<std::pair<KernelClass, std::string_view>>({{KernelClass::matmul, "matmul"},
-                                                                  {KernelClass::attention, "attention"},
-                                                                  {KernelClass::convolution, "convolution"},
-                                                                  {KernelClass::norm, "norm"},
-                                                                  {KernelClass::softmax_loss, "softmax_loss"},
-                                                                  {KernelClass::elementwise, "elementwise"},
-                                                                  {KernelClass::optimizer, "optimizer"},
-                                                                  {KernelClass::collective, "collective"},
-                                                                  {KernelClass::copy, "copy"},
-                                                                  {KernelClass::other, "other"}});
-}
 
 // One line of the table below. Texts are in lower case, with blanks between. One of them must occur anywhere in the
 // name; "^" ties it to the beginning.

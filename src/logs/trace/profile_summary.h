@@ -11,13 +11,6 @@
 namespace tprimat::logs {
 
 enum class ProfileFormat { chrome_trace, kernel_table, tracelens_report, workbook };
-constexpr auto enum_table(ProfileFormat) {
-  return std::to_array<std::pair<ProfileFormat, std::string_view>>(
-      {{ProfileFormat::chrome_trace, "chrome_trace"},
-       {ProfileFormat::kernel_table, "kernel_table"},
-       {ProfileFormat::tracelens_report, "tracelens_report"},
-       {ProfileFormat::workbook, "workbook"}});
-}
 
 struct SheetSize {
   std::string name;

@@ -12,13 +12,6 @@ namespace tprimat::planner {
 // Number formats of the matrix products that a plan knows: those that trainings run, and the four-bit formats of
 // published ones, for which the hardware catalogue states no peak of its own. fp32 of the own trainer alone.
 enum class PlanPrecision { bf16, fp16, fp8, fp4, fp32 };
-constexpr auto enum_table(PlanPrecision) {
-  return std::to_array<std::pair<PlanPrecision, std::string_view>>({{PlanPrecision::bf16, "bf16"},
-                                                                    {PlanPrecision::fp16, "fp16"},
-                                                                    {PlanPrecision::fp8, "fp8"},
-                                                                    {PlanPrecision::fp4, "fp4"},
-                                                                    {PlanPrecision::fp32, "fp32"}});
-}
 
 // All nodes wait for the slowest; as published trainings count them, a node has so many GPUs.
 inline constexpr double k_gpus_per_node = 8;

@@ -10,9 +10,6 @@ namespace tprimat::planner {
 
 // How the batch goes with the number of GPUs: strong keeps it, weak lets it grow from that of the fewest.
 enum class Scaling { strong, weak };
-constexpr auto enum_table(Scaling) {
-  return std::to_array<std::pair<Scaling, std::string_view>>({{Scaling::strong, "strong"}, {Scaling::weak, "weak"}});
-}
 
 struct PlanCase {
   PlanRequest request;

@@ -16,12 +16,6 @@ namespace tprimat::planner {
 //   unexplained  does not
 //   lacking      cannot be computed: the row prints too little
 enum class Standing { reproduced, explained, unexplained, lacking };
-constexpr auto enum_table(Standing) {
-  return std::to_array<std::pair<Standing, std::string_view>>({{Standing::reproduced, "reproduced"},
-                                                               {Standing::explained, "explained"},
-                                                               {Standing::unexplained, "unexplained"},
-                                                               {Standing::lacking, "lacking"}});
-}
 
 struct FigureCheck {
   std::string figure;  // column: tflops_per_gpu, mfu_pct, hfu_pct

@@ -55,10 +55,6 @@ struct GateResult {
 };
 
 enum class Severity { note, warning, error };
-constexpr auto enum_table(Severity) {
-  return std::to_array<std::pair<Severity, std::string_view>>(
-      {{Severity::note, "note"}, {Severity::warning, "warning"}, {Severity::error, "error"}});
-}
 
 // One fact that shows a finding. Of a pair: its value on either side. Of one run: what it states, and what was found.
 struct Evidence {
@@ -114,12 +110,6 @@ struct Contender {
 };
 
 enum class Verdict { faster, slower, same, inconclusive };
-constexpr auto enum_table(Verdict) {
-  return std::to_array<std::pair<Verdict, std::string_view>>({{Verdict::faster, "faster"},
-                                                              {Verdict::slower, "slower"},
-                                                              {Verdict::same, "same"},
-                                                              {Verdict::inconclusive, "inconclusive"}});
-}
 
 // What the audit makes of two participants: an error of the pair or of either side forbids the comparison, a warning is
 // a note that belongs beside it.

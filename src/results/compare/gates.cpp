@@ -10,9 +10,9 @@
 #include "compare/audit.h"
 #include "compare/contender.h"
 #include "compare/verdict.h"
-#include "stats/interval_arithmetic.h"
-#include "text/characters.h"
+#include "stats/mean_estimate.h"
 #include "text/format.h"
+#include "text/words.h"
 
 namespace tprimat::results {
 namespace {

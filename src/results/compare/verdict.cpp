@@ -9,8 +9,8 @@
 #include "compare/plausibility.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
+#include "stats/log_ratio.h"
 #include "stats/mean_estimate.h"
-#include "stats/false_discovery.h"
 #include "text/format.h"
 
 namespace tprimat::results {

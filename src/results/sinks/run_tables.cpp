@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "result/metrics.h"
 #include "result/summary.h"
-#include "text/characters.h"
+#include "text/words.h"
 
 namespace tprimat::results {
 namespace {

@@ -137,10 +137,6 @@ struct Evaluation {
 // An update with NaN would spoil every weight, so it cannot merely be recorded.
 enum class OnNotFinite { stop, skip };
 
-constexpr auto enum_table(OnNotFinite) {
-  return std::to_array<std::pair<OnNotFinite, std::string_view>>(
-      {{OnNotFinite::stop, "stop"}, {OnNotFinite::skip, "skip"}});
-}
 
 struct Anomalies {
   std::optional<OnNotFinite> not_finite;

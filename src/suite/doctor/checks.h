@@ -19,13 +19,6 @@ enum class MachineSeverity {
   missing,  // something that was asked for is not here
   broken,   // what is measured here is not to be trusted
 };
-constexpr auto enum_table(MachineSeverity) {
-  return std::to_array<std::pair<MachineSeverity, std::string_view>>({{MachineSeverity::ok, "ok"},
-                                                                      {MachineSeverity::note, "note"},
-                                                                      {MachineSeverity::warning, "warning"},
-                                                                      {MachineSeverity::missing, "missing"},
-                                                                      {MachineSeverity::broken, "broken"}});
-}
 
 struct MachineFinding {
   MachineSeverity severity = MachineSeverity::ok;

@@ -9,9 +9,9 @@
 #include <sstream>
 #include <thread>
 
-#include "telemetry/gpu_library.h"
 #include "launch/installed.h"
-#include "telemetry/cpu_facts.h"
+#include "telemetry/gpu_library.h"
+#include "telemetry/machine.h"
 #include "telemetry/small_files.h"
 
 namespace tprimat::suite {

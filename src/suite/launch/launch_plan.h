@@ -70,12 +70,6 @@ struct ModelNotes {
 
 // What records where the time of some steps goes.
 enum class Profiler { nsys, rocprofv3, torch, own };
-constexpr auto enum_table(Profiler) {
-  return std::to_array<std::pair<Profiler, std::string_view>>({{Profiler::nsys, "nsys"},
-                                                               {Profiler::rocprofv3, "rocprofv3"},
-                                                               {Profiler::torch, "torch"},
-                                                               {Profiler::own, "own"}});
-}
 
 // The steps that a profiler records, both included, and the path of its trace without the ending.
 struct ProfileWindow {

@@ -6,7 +6,6 @@
 
 #include "run/suite_plan.h"
 #include "telemetry/gpu_libraries.h"
-#include "telemetry/gpu_processes.h"
 
 namespace tprimat::suite {
 

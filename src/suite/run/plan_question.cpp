@@ -15,7 +15,7 @@
 #include "planner/planned_config.h"
 #include "planner/processor.h"
 #include "planner/stated_figures.h"
-#include "process/local_runner.h"
+#include "process/process.h"
 #include "spec/hardware_catalogue.h"
 #include "telemetry/gpu_libraries.h"
 #include "telemetry/machine.h"

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "extract/step_records.h"
+#include "extract/course.h"
 
 namespace tprimat::suite {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "process/pipes.h"
+#include "base/files.h"
 #include "result/step_record.h"
 
 namespace tprimat::suite {

@@ -24,12 +24,6 @@ std::unique_ptr<ByteStream> open_byte_stream(const std::string& path);  // throw
 
 // What a document is: a JSON object per line; a line; lines up to a blank one; a whole file.
 enum class DocumentForm { jsonl, line, blank, file };
-constexpr auto enum_table(DocumentForm) {
-  return std::to_array<std::pair<DocumentForm, std::string_view>>({{DocumentForm::jsonl, "jsonl"},
-                                                                   {DocumentForm::line, "line"},
-                                                                   {DocumentForm::blank, "blank"},
-                                                                   {DocumentForm::file, "file"}});
-}
 
 // jsonl for names that end in .jsonl, .ndjson or .json, with .gz or .zst behind that or not; else blank.
 DocumentForm form_of_name(std::string_view path);

@@ -9,10 +9,6 @@ namespace tprimat::engine {
 
 // How text is cut into words before merging: the patterns of the tokenizers in use, each scanned by hand.
 enum class WordPattern { gpt2, llama3, qwen2 };
-constexpr auto enum_table(WordPattern) {
-  return std::to_array<std::pair<WordPattern, std::string_view>>(
-      {{WordPattern::gpt2, "gpt2"}, {WordPattern::llama3, "llama3"}, {WordPattern::qwen2, "qwen2"}});
-}
 
 // The regular expression as tokenizer.json writes it.
 std::string_view expression_of(WordPattern pattern);

@@ -5,8 +5,8 @@
 
 #include "extract/common/log_words.h"
 #include "extract/scan_text.h"
+#include "result/printed_settings.h"
 #include "text/words.h"
-#include "result/setting_words.h"
 
 namespace tprimat::logs {
 namespace {
@@ -222,7 +222,7 @@ std::string_view find_exception(std::string_view line, bool ends_traceback) {
 }
 
 std::optional<FailureKind> find_failure_kind(std::string_view text) {
-  return find_kind(k_kind_phrases, without_capitals(std::string(text)));
+  return find_kind(k_kind_phrases, lower_case(std::string(text)));
 }
 
 }  // namespace tprimat::logs

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "extract/extracted_log.h"
-#include "result/failure_kind.h"
+#include "result/kinds.h"
 
 namespace tprimat::logs {
 

@@ -7,7 +7,7 @@
 #include "extract/common/log_words.h"
 #include "extract/common/nested_settings.h"
 #include "extract/scan_text.h"
-#include "result/setting_words.h"
+#include "result/printed_settings.h"
 
 namespace tprimat::logs {
 namespace {
@@ -162,7 +162,7 @@ void apply_reals(const Settings& settings, Facts& facts) {
 std::string plain_text(std::string_view text) {
   text = without_quotes(text);
   for (const std::string_view type : {"SchedulerType.", "OptimizerNames."})
-    if (text.starts_with(type)) return without_capitals(std::string(text.substr(type.size())));
+    if (text.starts_with(type)) return lower_case(std::string(text.substr(type.size())));
   if (text.starts_with("['") && text.ends_with("']") && text.size() > 4 && !contains(text, ","))
     return std::string(text.substr(2, text.size() - 4));
   return std::string(text);

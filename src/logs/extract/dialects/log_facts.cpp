@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "result/setting_words.h"
+#include "result/printed_settings.h"
 
 namespace tprimat::logs {
 
@@ -31,7 +31,7 @@ std::optional<Platform> platform_of_gpu(std::string_view name) {
 }
 
 std::optional<Precision> precision_named(std::string_view name) {
-  const std::string lower = without_capitals(std::string(trim(name)));
+  const std::string lower = lower_case(std::string(trim(name)));
   std::string_view word = lower;
   take_literal(word, "torch.");
   return parse_enum<Precision>(word);

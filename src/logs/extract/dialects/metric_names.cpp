@@ -5,7 +5,7 @@
 #include <string>
 
 #include "extract/scan_text.h"
-#include "result/setting_words.h"
+#include "result/printed_settings.h"
 
 namespace tprimat::logs {
 namespace {

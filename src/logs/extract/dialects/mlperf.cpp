@@ -9,8 +9,8 @@
 #include "extract/dialects/log_facts.h"
 #include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
-#include "text/characters.h"
 #include "text/json.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {
