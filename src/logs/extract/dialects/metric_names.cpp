@@ -54,17 +54,15 @@ const std::vector<StepMetric> k_metrics = {
     {&S::memory_reserved_gb, 1, {"memory_reserved_gb"}},
 };
 
-std::string lower_case(std::string_view text) { return without_capitals(std::string(trim(text))); }
-
 bool is_one_of(std::initializer_list<std::string_view> names, std::string_view name) {
-  return std::find(names.begin(), names.end(), lower_case(name)) != names.end();
+  return std::find(names.begin(), names.end(), lower_case(trim(name))) != names.end();
 }
 
 }  // namespace
 
 const StepMetric* find_step_metric(std::string_view name) {
   static const StepMetric k_named_rate{&S::learning_rate, 1, {}};  // Lightning's monitor: "lr-AdamW/pg1"
-  const std::string lower = lower_case(name);
+  const std::string lower = lower_case(trim(name));
   for (const StepMetric& metric : k_metrics)
     if (std::find(metric.names.begin(), metric.names.end(), lower) != metric.names.end()) return &metric;
   return lower.starts_with("lr-") ? &k_named_rate : nullptr;
