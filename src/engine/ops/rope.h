@@ -16,7 +16,7 @@ struct RopeShape {
   int64_t row_stride = 0;  // elements from one token to the next
 };
 
-// Of the angles that tokens are turned by: a row for each token, of head_dim/2 values.
+// Of the angle of each pair of channels: a row for each token, of head_dim/2 values.
 template <class A>
 struct RopeTable {
   A* cosine;

@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 
 // Writes y = x · rstd · weight and returns rstd, given Σ x².
 template <class T>
-float normalise_row(const RmsNormShape& shape, float squares, const T* x, const T* weight, T* y) {
+HWY_INLINE float normalise_row(const RmsNormShape& shape, float squares, const T* x, const T* weight, T* y) {
   const float scale = 1.0f / std::sqrt(squares / static_cast<float>(shape.cols) + static_cast<float>(shape.eps));
   for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     store(d, hn::Mul(hn::Mul(load(d, x + c), hn::Set(d, scale)), load(d, weight + c)), y + c);
@@ -27,7 +27,7 @@ float normalise_row(const RmsNormShape& shape, float squares, const T* x, const 
 }
 
 template <class T>
-float forward_row(const RmsNormShape& shape, const T* x, const T* weight, T* y) {
+HWY_INLINE float forward_row(const RmsNormShape& shape, const T* x, const T* weight, T* y) {
   const float squares = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     const auto v = load(d, x + c);
     return hn::Mul(v, v);
@@ -47,7 +47,7 @@ float add_forward_row(const RmsNormShape& shape, const ResidualSum<T>& row, cons
 
 // `row`: one row on its way back, whose dx is added to what is there, or overwrites it. Adds to the thread's dweight.
 template <bool adds, class T>
-void backward_row(int64_t cols, const RmsNormGradient<T>& row, float* dweight) {
+HWY_INLINE void backward_row(int64_t cols, const RmsNormGradient<T>& row, float* dweight) {
   const T *x = row.x, *dy = row.dy, *weight = row.weight;
   T* dx = row.dx;
   const float dot = sum_lanes(0, cols, [&](auto d, int64_t c) HWY_ATTR {
@@ -69,13 +69,14 @@ void backward_row(int64_t cols, const RmsNormGradient<T>& row, float* dweight) {
 
 template <class T>
 void forward(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
-  parallel_rows(shape.rows,
-                [&](int64_t r) { rstd[r] = forward_row(shape, x + r * shape.cols, weight, y + r * shape.cols); });
+  parallel_rows(shape.rows, [&](int64_t r) HWY_ATTR {
+    rstd[r] = forward_row(shape, x + r * shape.cols, weight, y + r * shape.cols);
+  });
 }
 
 template <class T>
 void add_forward(const RmsNormShape& shape, const ResidualSum<T>& s, const T* weight, T* y, float* rstd) {
-  parallel_rows(shape.rows, [&](int64_t r) {
+  parallel_rows(shape.rows, [&](int64_t r) HWY_ATTR {
     const int64_t at = r * shape.cols;
     rstd[r] = add_forward_row<T>(shape, {s.a + at, s.b + at, s.sum + at}, weight, y + at);
   });
@@ -84,33 +85,41 @@ void add_forward(const RmsNormShape& shape, const ResidualSum<T>& s, const T* we
 template <class T>
 void backward(const RmsNormShape& shape, const RmsNormGradient<T>& g) {
   ThreadSums dweight(shape.cols);
-  dweight.visit_rows(shape.rows, [&](int64_t r, float* sums) {
+  dweight.visit_rows(shape.rows, [&](int64_t r, float* sums) HWY_ATTR {
     const int64_t at = r * shape.cols;
     backward_row<true, T>(shape.cols, {g.x + at, g.weight, g.rstd + r, g.dy + at, g.dx + at, nullptr}, sums);
   });
   dweight.add_to(0, shape.cols, g.dweight);
 }
 
+// The heads of one token.
+template <class T>
+void forward_heads(const HeadNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
+  for (int64_t h = 0; h < shape.heads; ++h, x += shape.head_dim, y += shape.head_dim)
+    rstd[h] = forward_row({1, shape.head_dim, shape.eps}, x, weight, y);
+}
+
 template <class T>
 void head_forward(const HeadNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
   parallel_rows(shape.rows, [&](int64_t r) {
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      const int64_t at = h * shape.head_dim;
-      rstd[r * shape.heads + h] = forward_row({1, shape.head_dim, shape.eps}, x + r * shape.x_row_stride + at, weight,
-                                              y + r * shape.y_row_stride + at);
-    }
+    forward_heads(shape, x + r * shape.x_row_stride, weight, y + r * shape.y_row_stride, rstd + r * shape.heads);
   });
+}
+
+template <class T>
+void backward_heads(const HeadNormShape& shape, RmsNormGradient<T> head, float* dweight) {
+  for (int64_t h = 0; h < shape.heads; ++h) {
+    backward_row<false>(shape.head_dim, head, dweight);
+    head.x += shape.head_dim, head.dy += shape.head_dim, head.dx += shape.head_dim, head.rstd += 1;
+  }
 }
 
 template <class T>
 void head_backward(const HeadNormShape& shape, const RmsNormGradient<T>& g) {
   ThreadSums dweight(shape.head_dim);
   dweight.visit_rows(shape.rows, [&](int64_t r, float* sums) {
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      const int64_t x = r * shape.x_row_stride + h * shape.head_dim, y = r * shape.y_row_stride + h * shape.head_dim;
-      const float* const rstd = g.rstd + r * shape.heads + h;
-      backward_row<false, T>(shape.head_dim, {g.x + x, g.weight, rstd, g.dy + y, g.dx + x, nullptr}, sums);
-    }
+    const int64_t x = r * shape.x_row_stride, y = r * shape.y_row_stride;
+    backward_heads<T>(shape, {g.x + x, g.weight, g.rstd + r * shape.heads, g.dy + y, g.dx + x, nullptr}, sums);
   });
   dweight.add_to(0, shape.head_dim, g.dweight);
 }
