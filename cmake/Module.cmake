@@ -100,7 +100,7 @@ endfunction()
 # tprimat_gpu_module(name library folder): the module itself, below the build's folder.
 function(tprimat_gpu_module name library folder)
   set(engine ${CMAKE_SOURCE_DIR}/src/engine)
-  add_library(${name} MODULE ${engine}/gpu_module/module.cpp ${engine}/ops/gpu/op_table.cpp ${engine}/comm/element_type.cpp)
+  add_library(${name} MODULE ${engine}/gpu_module/module.cpp ${engine}/comm/element_type.cpp)
   target_link_libraries(${name} PRIVATE ${library})
   set_target_properties(${name} PROPERTIES BUILD_RPATH "${TPRIMAT_GPU_RPATH}"
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${folder})

@@ -20,7 +20,7 @@ import shapes
 HALF, FULL = 2, 4  # bytes of bf16 and fp32
 LOGITS = 512 << 20  # that exist at a time on a GPU (k_max_logits_on_gpu, src/core/memory/rank_shape.h)
 # Bytes that AdamW reads and writes per parameter, and that stay per parameter, by what is kept.
-#   bf16     weights and moments in bf16, no masters (ops/adamw_compact.h)
+#   bf16     weights and moments in bf16, no masters (ops/adamw.h)
 #   masters  weights in bf16, masters and moments in fp32 (ops/adamw.h)
 # Both read gradients in fp32.
 UPDATE = {"bf16": FULL + 3 * 2 * HALF, "masters": FULL + 3 * 2 * FULL + HALF}

@@ -20,8 +20,9 @@ using Stored = std::conditional_t<
 class Arena {
  public:
   // Throws Error when the memory cannot be had. The device outlives the arena.
-  explicit Arena(const ArenaPlan& plan, Device& device = cpu_device());
-  ~Arena();
+  explicit Arena(const ArenaPlan& plan, Device& device = cpu_device())
+      : device_(device), bytes_(plan.allocated_bytes()), base_(device.allocate(bytes_)) {}
+  ~Arena() { device_.release(base_, bytes_); }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 

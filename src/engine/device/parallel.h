@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "device/thread_pool.h"
@@ -40,6 +41,31 @@ void parallel_ranges(int64_t count, Body&& body) {
       body(begin, end, static_cast<int>(range));
     else
       body(begin, end);
+  });
+}
+
+// body(row) for each of them; rows do not depend on each other.
+template <class Body>
+void parallel_rows(int64_t rows, const Body& body) {
+  parallel_ranges(rows, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) body(row);
+  });
+}
+
+// body(range, begin, end) for parts of several ranges, structs with a `count`, put one after the other.
+template <class Range, class Body>
+void parallel_parts(std::span<const Range> ranges, const Body& body) {
+  constexpr int64_t k_grain = 64;  // elements; threads begin at multiples of it
+  int64_t total = 0;
+  for (const Range& range : ranges) total += range.count;
+  parallel_ranges((total + k_grain - 1) / k_grain, [&](int64_t begin, int64_t end) {
+    int64_t first = 0;  // where the range begins among all
+    for (const Range& range : ranges) {
+      const int64_t from = std::max<int64_t>(begin * k_grain - first, 0);
+      const int64_t to = std::min(end * k_grain - first, range.count);
+      if (from < to) body(range, from, to);
+      first += range.count;
+    }
   });
 }
 

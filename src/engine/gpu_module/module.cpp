@@ -4,7 +4,6 @@
 #include "comm/gpu/nccl_communicator.h"
 #include "device/gpu/device.h"
 #include "ops/gpu/blas_product.h"
-#include "ops/gpu/fallbacks.h"
 #include "ops/gpu/gpu_ops.h"
 
 extern "C" [[gnu::visibility("default")]] const tprimat::engine::GpuModule* tprimat_gpu_module() {

@@ -7,24 +7,6 @@
 namespace tprimat::engine {
 namespace {
 
-RopeFrequencies rope_frequencies(const ModelSpec& model) {
-  RopeFrequencies frequencies{model.head_dim, model.rope_theta, std::nullopt};
-  if (!model.rope_scaling) return frequencies;
-  const RopeScaling& given = *model.rope_scaling;
-  RopeStretch stretch;
-  stretch.kind = given.type == RopeScalingKind::linear   ? RopeStretch::Kind::linear
-                 : given.type == RopeScalingKind::llama3 ? RopeStretch::Kind::llama3
-                                                         : RopeStretch::Kind::yarn;
-  stretch.factor = given.factor;
-  stretch.original_length = given.original_max_position_embeddings;
-  stretch.low_frequency = given.low_freq_factor;
-  stretch.high_frequency = given.high_freq_factor;
-  stretch.beta_fast = given.beta_fast;
-  stretch.beta_slow = given.beta_slow;
-  frequencies.stretch = stretch;
-  return frequencies;
-}
-
 // Query, key and value rows of the whole weight stand one after the other.
 LinearShape qkv_shape(const ModelSpec& model, const LocalHeads& heads) {
   const int64_t width = model.head_dim;
@@ -64,7 +46,7 @@ double residual_init_stddev(const ModelSpec& model) {
 
 template <class T>
 AttentionShared<T>::AttentionShared(const ModelSpec& model, const Plan& plan, const SharedBuffers& buffers)
-    : frequencies(rope_frequencies(model)),
+    : frequencies{model.head_dim, model.rope_theta, model.rope_scaling},
       positions(local_positions(plan.batch.sequence_length, plan.sharing.context_rank, plan.sharing.context_size)),
       cosine(buffers.cosine),
       sine(buffers.sine),
@@ -173,10 +155,7 @@ void Attention<T>::attend(const Pass<T>& pass, const AttentionShared<T>& shared)
   const OpTimer timer(pass.clock, "attention forward", {});
   for (const ContextPiece& piece : pieces_) {
     const Rows rows = rows_of(local, everywhere, piece);
-    pass.ops.attention_forward(shape_of(piece),
-                               {{rows.query.data, rows.query.row_stride, rows.query.sequence_stride},
-                                {rows.key.data, rows.key.row_stride, rows.key.sequence_stride},
-                                {rows.value.data, rows.value.row_stride, rows.value.sequence_stride}},
+    pass.ops.attention_forward(shape_of(piece), {rows.query.read_only(), rows.key.read_only(), rows.value.read_only()},
                                context_rows(pass.at(buffers_.context), piece),
                                pass.at(buffers_.logsumexp) + piece.first_local * batch_.sequences * heads_.query.count);
   }
@@ -189,18 +168,15 @@ void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>
   T* const everywhere =
       split ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
   T* const deverywhere = split ? shared.exchange.gradient(pass) : nullptr;
-  const auto constant = [](const HeadRows<T>& rows) {
-    return HeadRows<const T>{rows.data, rows.row_stride, rows.sequence_stride};
-  };
   {
     const OpTimer timer(pass.clock, "attention backward", {});
     for (const ContextPiece& piece : pieces_) {
       const Rows from = rows_of(local, everywhere, piece), to = rows_of(dlocal, deverywhere, piece);
       pass.ops.attention_backward(
-          shape_of(piece), {{constant(from.query), constant(from.key), constant(from.value)},
-                            constant(context_rows(pass.at(buffers_.context), piece)),
+          shape_of(piece), {{from.query.read_only(), from.key.read_only(), from.value.read_only()},
+                            context_rows(pass.at(buffers_.context), piece).read_only(),
                             pass.at(buffers_.logsumexp) + piece.first_local * batch_.sequences * heads_.query.count,
-                            constant(context_rows(pass.at(shared.dcontext), piece)),
+                            context_rows(pass.at(shared.dcontext), piece).read_only(),
                             to.query,
                             to.key,
                             to.value,

@@ -6,6 +6,7 @@
 #include "nn/context_pieces.h"
 #include "nn/linear.h"
 #include "nn/tensor_region.h"
+#include "ops/rope_table.h"
 
 namespace tprimat::engine {
 

@@ -36,10 +36,8 @@ void ContextExchange<T>::reorder(const Pass<T>& pass, bool to_sequences, T* by_s
       for (int64_t s = 0; s < sequences_; ++s) {
         T* const ranked = by_rank + ((rank * sequences_ + s) * local_length_ + piece.first_local) * width_;
         T* const sequenced = by_sequence + (s * sequence_length_ + piece.first_position) * width_;
-        if (to_sequences)
-          pass.copy(piece.length * width_, static_cast<const T*>(ranked), sequenced);
-        else
-          pass.copy(piece.length * width_, static_cast<const T*>(sequenced), ranked);
+        const T* const from = to_sequences ? ranked : sequenced;
+        pass.copy(piece.length * width_, from, to_sequences ? sequenced : ranked);
       }
 }
 

@@ -25,21 +25,6 @@ const T* TensorRegion<T>::gather(const Pass<T>& pass, const T* x, Slot<Element> 
 }
 
 template <class T>
-const T* TensorRegion<T>::enter(const Pass<T>& pass, const T* x) const {
-  return gather(pass, x, gathered_);
-}
-
-template <class T>
-const T* TensorRegion<T>::enter_gradient(const Pass<T>& pass, const T* dy) const {
-  return gather(pass, dy, partial_);
-}
-
-template <class T>
-T* TensorRegion<T>::partial(const Pass<T>& pass, T* y) const {
-  return split_stream_ ? pass.at(partial_) : y;
-}
-
-template <class T>
 void TensorRegion<T>::leave(const Pass<T>& pass, T* y) const {
   if (size_ == 1) return;
   const OpTimer timer(pass.clock, "tensor-parallel exchange", {});

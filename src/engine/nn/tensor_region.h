@@ -16,11 +16,11 @@ class TensorRegion {
 
   // All tokens' rows (tokens×hidden) of the stream's `x` (stream_tokens×hidden); valid until the next enter(). x itself
   // where nothing is split.
-  const T* enter(const Pass<T>& pass, const T* x) const;
+  const T* enter(const Pass<T>& pass, const T* x) const { return gather(pass, x, gathered_); }
   // The same of a gradient; valid until partial() is written to, which layers do last.
-  const T* enter_gradient(const Pass<T>& pass, const T* dy) const;
+  const T* enter_gradient(const Pass<T>& pass, const T* dy) const { return gather(pass, dy, partial_); }
   // Where to write this rank's part of the sum (tokens×hidden) that leave() turns into `y`.
-  T* partial(const Pass<T>& pass, T* y) const;
+  T* partial(const Pass<T>& pass, T* y) const { return split_stream_ ? pass.at(partial_) : y; }
   // y (stream_tokens×hidden) = the sum of all ranks' parts.
   void leave(const Pass<T>& pass, T* y) const;
 

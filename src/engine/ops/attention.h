@@ -27,17 +27,14 @@ struct HeadRows {
   T* data = nullptr;
   int64_t row_stride = 0;
   int64_t sequence_stride = 0;
+
+  HeadRows<const T> read_only() const { return {data, row_stride, sequence_stride}; }
 };
 
-// y[b,t,h] = Σ_s softmax_s(q·k_s / √head_dim) v_s.   query, y: batch×queries×heads; key, value: batch×keys×kv_heads;
-// logsumexp: batch×heads×queries, kept for the backward pass.
 template <class T>
 struct AttentionInputs {
   HeadRows<const T> query, key, value;
 };
-template <class T>
-void attention_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y,
-                       Accum<T>* logsumexp);
 
 template <class T>
 struct AttentionGradient {
@@ -49,7 +46,14 @@ struct AttentionGradient {
   HeadRows<T> dkey, dvalue;  // overwritten, or added to
   bool accumulate = false;   // add to dkey and dvalue
 };
+
 template <class T>
-void attention_backward(const AttentionShape& shape, const AttentionGradient<T>& gradient);
+struct AttentionOps {
+  // y[b,t,h] = Σ_s softmax_s(q·k_s / √head_dim) v_s.   query, y: batch×queries×heads; key, value: batch×keys×kv_heads;
+  // logsumexp: batch×heads×queries, kept for the backward pass.
+  void (*attention_forward)(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>& y,
+                            Accum<T>* logsumexp);
+  void (*attention_backward)(const AttentionShape&, const AttentionGradient<T>&);
+};
 
 }  // namespace tprimat::engine

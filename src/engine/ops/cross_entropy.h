@@ -28,13 +28,7 @@ struct CrossEntropyArgs {
   T* dlogits;              // rows×vocab
 };
 
-// Forward and backward in one visit of the logits:
-// losses[r] = log Σ_v e^logits[r,v] − logits[r,target];   dlogits[r,v] = (softmax(logits)[r,v] − [v = target]) ·
-// gradient_scale
-template <class T>
-void cross_entropy(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args);
-
-// The same where the columns are shared out over ranks (Megatron-LM, arXiv 1909.08053, section 3):
+// Where the columns are shared out over ranks (Megatron-LM, arXiv 1909.08053, section 3):
 //   1. cross_entropy_statistics of the own columns
 //   2. the greatest of `largest` over the ranks → whole_largest
 //   3. rescale_exponential_sums, then the totals of `sum` and `target_logit` over the ranks
@@ -46,16 +40,6 @@ struct CrossEntropyStatistics {
   A* target_logit;  // rows: logits[r,target], 0 where the target is another rank's
 };
 
-// targets[r]: column of the target among those held here, −1 where another rank holds it. A: float or double.
-template <class A>
-void cross_entropy_statistics(const CrossEntropyShape& shape, const A* logits, const int32_t* targets,
-                              const CrossEntropyStatistics<A>& statistics);
-
-// sum[r] ← sum[r] · e^(largest[r] − whole_largest[r]): own sums relative to the greatest logit of all ranks. A NaN in
-// `sum` stays, so that it survives a maximum that drops NaN.
-template <class A>
-void rescale_exponential_sums(int64_t rows, const A* largest, const A* whole_largest, A* sum);
-
 template <class T>
 struct CrossEntropyShardArgs {
   const Accum<T>* logits;                        // rows×vocab, own columns
@@ -66,9 +50,22 @@ struct CrossEntropyShardArgs {
   T* dlogits;                                    // rows×vocab
 };
 
-// losses[r] = log sum[r] + largest[r] − target_logit[r];   dlogits[r,v] = (e^(logits[r,v] − largest[r]) / sum[r] − [v =
-// target]) · gradient_scale
 template <class T>
-void cross_entropy_gradient(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args);
+struct CrossEntropyOps {
+  using A = Accum<T>;
+  // Forward and backward in one visit of the logits:
+  // losses[r] = log Σ_v e^logits[r,v] − logits[r,target];   dlogits[r,v] = (softmax(logits)[r,v] − [v = target]) ·
+  // gradient_scale
+  void (*cross_entropy)(const CrossEntropyShape&, const CrossEntropyArgs<T>&);
+  // targets[r]: column of the target among those held here, −1 where another rank holds it.
+  void (*cross_entropy_statistics)(const CrossEntropyShape&, const A* logits, const int32_t* targets,
+                                   const CrossEntropyStatistics<A>&);
+  // sum[r] ← sum[r] · e^(largest[r] − whole_largest[r]): own sums relative to the greatest logit of all ranks. A NaN in
+  // `sum` stays, so that it survives a maximum that drops NaN.
+  void (*rescale_exponential_sums)(int64_t rows, const A* largest, const A* whole_largest, A* sum);
+  // losses[r] = log sum[r] + largest[r] − target_logit[r];   dlogits[r,v] = (e^(logits[r,v] − largest[r]) / sum[r] − [v
+  // = target]) · gradient_scale
+  void (*cross_entropy_gradient)(const CrossEntropyShape&, const CrossEntropyShardArgs<T>&);
+};
 
 }  // namespace tprimat::engine

@@ -12,12 +12,12 @@ struct EmbeddingShape {
   int64_t vocab = 0;  // of the table, above every token; 0: not stated
 };
 
-// y[r] = table[tokens[r]].  table: vocab×cols; y: rows×cols. A token below 0 is another rank's: y[r] = 0.
 template <class T>
-void embedding_forward(const EmbeddingShape& shape, const int32_t* tokens, const T* table, T* y);
-
-// dtable[tokens[r]] += dy[r], in the order of the rows; rows with a token below 0 are left out.
-template <class T>
-void embedding_backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable);
+struct EmbeddingOps {
+  // y[r] = table[tokens[r]].  table: vocab×cols; y: rows×cols. A token below 0 is another rank's: y[r] = 0.
+  void (*embedding_forward)(const EmbeddingShape&, const int32_t* tokens, const T* table, T* y);
+  // dtable[tokens[r]] += dy[r], in the order of the rows; rows with a token below 0 are left out.
+  void (*embedding_backward)(const EmbeddingShape&, const int32_t* tokens, const T* dy, Accum<T>* dtable);
+};
 
 }  // namespace tprimat::engine

@@ -73,4 +73,14 @@ struct Fp8Product {
   bool accumulate = false;
   bool fast_sums = false;
 };
+
+// Null where the device has no units for 8-bit products.
+template <class T>
+struct Fp8ProductOps {
+  void (*fp8_quantize)(const Fp8Quantize<T>&);
+  void (*fp8_next_scales)(const Fp8History&);
+  void (*fp8_matmul)(const Fp8Product<T>&);
+  void (*fp8_matmul_wide)(const Fp8Product<Accum<T>>&);
+};
+
 }  // namespace tprimat::engine

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/check.h"
-#include "ops/fused_matmul.h"
+#include "ops/matmul.h"
 
 namespace tprimat::engine {
 

@@ -13,10 +13,6 @@ struct GeluShape {
   int64_t width = 0;  // inner width of the MLP
 };
 
-// y[r,c] = gelu(x[r,c] + bias[c]).  x, y: rows×width; bias: width, or null for none; y may be x.
-template <class T>
-void bias_gelu_forward(const GeluShape& shape, const T* x, const T* bias, T* y);
-
 template <class T>
 struct BiasGeluGradient {
   const T* x;       // as in the forward pass, before the bias
@@ -26,8 +22,12 @@ struct BiasGeluGradient {
   Accum<T>* dbias;  // width, added to; null: not wanted
 };
 
-// dx[r,c] = dy[r,c] · gelu'(x[r,c] + bias[c]);   dbias[c] += Σ_r dx[r,c], before dx is rounded to T
 template <class T>
-void bias_gelu_backward(const GeluShape& shape, const BiasGeluGradient<T>& gradient);
+struct GeluOps {
+  // y[r,c] = gelu(x[r,c] + bias[c]).  x, y: rows×width; bias: width, or null for none; y may be x.
+  void (*bias_gelu_forward)(const GeluShape&, const T* x, const T* bias, T* y);
+  // dx[r,c] = dy[r,c] · gelu'(x[r,c] + bias[c]);   dbias[c] += Σ_r dx[r,c], before dx is rounded to T
+  void (*bias_gelu_backward)(const GeluShape&, const BiasGeluGradient<T>&);
+};
 
 }  // namespace tprimat::engine

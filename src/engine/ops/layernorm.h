@@ -27,17 +27,6 @@ struct LayerNormOutput {
   Accum<T>* rstd;  // rows; kept for the backward pass
 };
 
-// y[r,c] = (x[r,c] − mean[r]) · rstd[r] · weight[c] + bias[c],  mean = mean_c x,  rstd = 1 / sqrt(mean_c (x − mean)² +
-// eps).  x: rows×cols; y may be x.
-template <class T>
-void layernorm_forward(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& weights,
-                       const LayerNormOutput<T>& output);
-
-// The same of the residual stream: sum = a + b, y = layernorm(sum), in one visit of the row.
-template <class T>
-void add_layernorm_forward(const LayerNormShape& shape, const ResidualSum<T>& residual,
-                           const LayerNormWeights<T>& weights, const LayerNormOutput<T>& output);
-
 template <class T>
 struct LayerNormGradient {
   const T* x;  // what was normalised: after add_layernorm_forward its `sum`
@@ -50,9 +39,17 @@ struct LayerNormGradient {
   Accum<T>* dbias;    // cols, added to
 };
 
-// With n = (x − mean)·rstd and g = dy·weight:  dx += rstd·(g − mean_c g − n·mean_c(g·n));  dweight += Σ_r dy·n;
-// dbias += Σ_r dy
 template <class T>
-void layernorm_backward(const LayerNormShape& shape, const LayerNormGradient<T>& gradient);
+struct LayerNormOps {
+  // y[r,c] = (x[r,c] − mean[r]) · rstd[r] · weight[c] + bias[c],  mean = mean_c x,  rstd = 1 / sqrt(mean_c (x − mean)²
+  // + eps).  x: rows×cols; y may be x.
+  void (*layernorm_forward)(const LayerNormShape&, const T* x, const LayerNormWeights<T>&, const LayerNormOutput<T>&);
+  // The same of the residual stream: sum = a + b, y = layernorm(sum), in one visit of the row.
+  void (*add_layernorm_forward)(const LayerNormShape&, const ResidualSum<T>&, const LayerNormWeights<T>&,
+                                const LayerNormOutput<T>&);
+  // With n = (x − mean)·rstd and g = dy·weight:  dx += rstd·(g − mean_c g − n·mean_c(g·n));  dweight += Σ_r dy·n;
+  // dbias += Σ_r dy
+  void (*layernorm_backward)(const LayerNormShape&, const LayerNormGradient<T>&);
+};
 
 }  // namespace tprimat::engine

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "device/element.h"
 
@@ -26,13 +28,41 @@ MatrixView<T> transposed(const MatrixView<T>& m) {
   return {m.data, m.cols, m.rows, m.col_stride, m.row_stride};
 }
 
-// c = a·b, or c += a·b. Products of T are added up in Accum<T>; C is T or Accum<T>, row-major.
-// Fast form: oneDNN, which picks the kernel for this CPU; for bf16 on a CPU with AVX512-BF16 and without AMX our own
-// (cpu/bf16_product.h); both measured in docs/performance.md. Where oneDNN has none (f16
-// without AVX512-FP16, bf16 below AVX-512), the inputs are widened to float, in which the product of two is exact, and
-// multiplied there; the float copies are kept from one call to the next. Called from one thread at a time.
-template <class T, class C>
-void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c,
-            bool accumulate = false);
+// What a product does to its result before it is stored, which spares reading it again. Vectors are indexed by the
+// result's column; matrices are row-major, rows×cols of the result, without gaps. gelu as in ops/gelu.h.
+template <class T>
+struct Epilogue {
+  const T* bias = nullptr;        // added to every row
+  T* before_gelu = nullptr;       // where it is given: before_gelu = a·b + bias, c = gelu(before_gelu)
+  const T* gelu_input = nullptr;  // c = (a·b) ⊙ gelu'(gelu_input); not together with the others
+};
+
+template <class T>
+struct MatmulOps {
+  // c = a·b, or c += a·b. Products of T are added up in Accum<T>; c is row-major.
+  // Fast form: oneDNN, which picks the kernel for this CPU; for bf16 on a CPU with AVX512-BF16 and without AMX our own
+  // (cpu/bf16_product.h); both measured in docs/performance.md. Where oneDNN has none (f16
+  // without AVX512-FP16, bf16 below AVX-512), the inputs are widened to float, in which the product of two is exact,
+  // and multiplied there; the float copies are kept from one call to the next. Called from one thread at a time.
+  void (*matmul)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate);
+  void (*matmul_wide)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<Accum<T>>& c,
+                      bool accumulate);
+  // c = epilogue(a·b).
+  //   forward of a GPT's MLP:  inner = gelu(up), up = x·Wᵀ + bias        {bias, up, nullptr}
+  //   backward:                dup = (dy·W) ⊙ gelu'(up)                  {nullptr, nullptr, up}
+  //   any layer with a bias:   y = x·Wᵀ + bias                           {bias}
+  // A device may round a·b + bias to T before it goes into gelu, or after.
+  void (*matmul_fused)(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
+                       const MatrixView<T>& c);
+  // c = a·b, or c += a·b; row_sums[r] += Σ_k a[r,k]. With a = dyᵀ: the gradients of a weight and of its bias.
+  void (*matmul_with_row_sums)(const MatrixView<const T>& a, const MatrixView<const T>& b,
+                               const MatrixView<Accum<T>>& c, bool accumulate, Accum<T>* row_sums);
+  // Whether gelu belongs into the products around it. A processor adds the bias where it takes the gelu, which visits
+  // memory as often and rounds once less.
+  bool fuses_gelu = false;
+};
+
+// "onednn" -> "2.6.3": the libraries that products on the processor are made with, as compiled.
+std::map<std::string, std::string> library_versions();
 
 }  // namespace tprimat::engine

@@ -27,9 +27,12 @@ struct NormalDraw {
   }
 };
 
-// to[i], rounded to T, for i < count.
 template <class T>
-void draw_normal(int64_t count, const NormalDraw& draw, T* to);
+struct NormalDrawOps {
+  // to[i], rounded to T, for i < count.
+  void (*draw_normal)(int64_t count, const NormalDraw& draw, T* to);
+  void (*draw_normal_wide)(int64_t count, const NormalDraw& draw, Accum<T>* to);
+};
 
 // Products and sums that no compiler fuses into one operation, which would round once instead of twice. Where neither
 // intrinsics nor a pragma say so, the source is compiled with -ffp-contract=off.

@@ -12,12 +12,12 @@ struct SwigluShape {
   int64_t width = 0;  // inner width of the MLP
 };
 
-// gate_up: rows × 2·width, gate first; y: rows × width.
 template <class T>
-void swiglu_forward(const SwigluShape& shape, const T* gate_up, T* y);
-
-// dgate_up (rows × 2·width) is overwritten; it may be gate_up itself.
-template <class T>
-void swiglu_backward(const SwigluShape& shape, const T* gate_up, const T* dy, T* dgate_up);
+struct SwigluOps {
+  // gate_up: rows × 2·width, gate first; y: rows × width.
+  void (*swiglu_forward)(const SwigluShape&, const T* gate_up, T* y);
+  // dgate_up (rows × 2·width) is overwritten; it may be gate_up itself.
+  void (*swiglu_backward)(const SwigluShape&, const T* gate_up, const T* dy, T* dgate_up);
+};
 
 }  // namespace tprimat::engine

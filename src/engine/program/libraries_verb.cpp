@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "command_line/value_checks.h"
 #include "gpu_module/load_gpu_module.h"
-#include "ops/library_versions.h"
+#include "ops/matmul.h"
 #include "program/verbs.h"
 #include "spec/names.h"
 #include "text/format.h"

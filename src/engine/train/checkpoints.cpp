@@ -147,7 +147,7 @@ void Checkpoints::load_initial_weights() {
     if (piece.kind != StateKind::weights) return;
     if (piece.parameter.name != name) {
       whole = weights.read_whole(name = piece.parameter.name);
-      if (!all_finite<float>(static_cast<int64_t>(whole.size()), whole.data()))
+      if (!all_finite(static_cast<int64_t>(whole.size()), whole.data()))
         throw Error(Problem{"the weight " + name + " holds a NaN or an infinite value", folder, ""});
     }
     std::visit(

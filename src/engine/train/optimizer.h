@@ -13,7 +13,7 @@ namespace tprimat::engine {
 
 // AdamW over the own share of the weights, with its states and, where weights are kept in a short format, a master copy
 // in full precision. Where the specification wants fewer bytes, moments in bf16 or no master copy, what is kept is
-// rounded stochastically (ops/adamw_compact.h); others see all of it in full precision.
+// rounded stochastically (ops/adamw.h); others see all of it in full precision.
 template <class T>
 class Optimizer {
  public:

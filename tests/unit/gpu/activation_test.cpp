@@ -33,11 +33,11 @@ TYPED_TEST(GpuActivation, SwigluMatchesTheReference) {
     reference::swiglu_backward<double>(shape, gate_up.data(), dy.data(), dgate_up.data());
     const auto from = on_device<T>(gate_up), gradient = on_device<T>(dy);
     auto to = DeviceVector<T>::poisoned(count), back = DeviceVector<T>::poisoned(2 * count);
-    gpu::swiglu_forward<T>(shape, from.data(), to.data());
-    gpu::swiglu_backward<T>(shape, from.data(), gradient.data(), back.data());
+    gpu_ops<T>().swiglu_forward(shape, from.data(), to.data());
+    gpu_ops<T>().swiglu_backward(shape, from.data(), gradient.data(), back.data());
     expect_each_close(to, y);
     expect_each_close(back, dgate_up);
-    gpu::swiglu_backward<T>(shape, from.data(), gradient.data(), from.data());  // in place
+    gpu_ops<T>().swiglu_backward(shape, from.data(), gradient.data(), from.data());  // in place
     expect_same_bits(from, back);
   }
 }
@@ -51,8 +51,8 @@ TYPED_TEST(GpuActivation, SwigluOfFarValuesStaysFinite) {
   reference::swiglu_backward<double>(shape, gate_up.data(), dy.data(), dgate_up.data());
   const auto from = on_device<T>(gate_up), gradient = on_device<T>(dy);
   auto to = DeviceVector<T>::poisoned(4), back = DeviceVector<T>::poisoned(8);
-  gpu::swiglu_forward<T>(shape, from.data(), to.data());
-  gpu::swiglu_backward<T>(shape, from.data(), gradient.data(), back.data());
+  gpu_ops<T>().swiglu_forward(shape, from.data(), to.data());
+  gpu_ops<T>().swiglu_backward(shape, from.data(), gradient.data(), back.data());
   expect_each_close(to, y);
   expect_each_close(back, dgate_up);
 }
@@ -71,11 +71,11 @@ TYPED_TEST(GpuActivation, BiasGeluMatchesTheReference) {
     reference::bias_gelu_forward<double>(shape, x.data(), nullptr, plain.data());
     const auto from = on_device<T>(x), shift = on_device<T>(bias);
     auto to = DeviceVector<T>::poisoned(count), without = DeviceVector<T>::poisoned(count);
-    gpu::bias_gelu_forward<T>(shape, from.data(), shift.data(), to.data());
-    gpu::bias_gelu_forward<T>(shape, from.data(), nullptr, without.data());
+    gpu_ops<T>().bias_gelu_forward(shape, from.data(), shift.data(), to.data());
+    gpu_ops<T>().bias_gelu_forward(shape, from.data(), nullptr, without.data());
     expect_each_close(to, y);
     expect_each_close(without, plain);
-    gpu::bias_gelu_forward<T>(shape, from.data(), shift.data(), from.data());  // in place
+    gpu_ops<T>().bias_gelu_forward(shape, from.data(), shift.data(), from.data());  // in place
     expect_same_bits(from, to);
   }
 }
@@ -96,8 +96,8 @@ TYPED_TEST(GpuActivation, BiasGeluBackwardMatchesTheReferenceAndRepeats) {
     const auto from = on_device<T>(x), shift = on_device<T>(bias), over_dy = on_device<T>(dy);
     const auto sums = on_device<float>(before), again = on_device<float>(before);
     auto to = DeviceVector<T>::poisoned(count);
-    gpu::bias_gelu_backward<T>(shape, {from.data(), shift.data(), over_dy.data(), to.data(), sums.data()});
-    gpu::bias_gelu_backward<T>(shape, {from.data(), shift.data(), over_dy.data(), over_dy.data(), again.data()});
+    gpu_ops<T>().bias_gelu_backward(shape, {from.data(), shift.data(), over_dy.data(), to.data(), sums.data()});
+    gpu_ops<T>().bias_gelu_backward(shape, {from.data(), shift.data(), over_dy.data(), over_dy.data(), again.data()});
     expect_each_close(to, dx);
     expect_each_close(sums, dbias, 4.0);
     expect_same_bits(over_dy, to);
@@ -114,7 +114,7 @@ TYPED_TEST(GpuActivation, GeluBackwardWithoutBiasMayWriteOverX) {
   std::vector<double> dx(x.size());
   reference::bias_gelu_backward<double>(shape, {x.data(), nullptr, dy.data(), dx.data(), nullptr});
   const auto from = on_device<T>(x), gradient = on_device<T>(dy);
-  gpu::bias_gelu_backward<T>(shape, {from.data(), nullptr, gradient.data(), from.data(), nullptr});
+  gpu_ops<T>().bias_gelu_backward(shape, {from.data(), nullptr, gradient.data(), from.data(), nullptr});
   expect_each_close(from, dx);
 }
 
@@ -123,8 +123,8 @@ TYPED_TEST(GpuActivation, GeluOfFarValuesIsTheValueOrNothing) {
   const std::vector<double> x{-60000.0, -100.0, 100.0, 60000.0}, dy{1.0, 1.0, 1.0, 1.0};
   const auto from = on_device<T>(x), gradient = on_device<T>(dy);
   auto to = DeviceVector<T>::poisoned(4), back = DeviceVector<T>::poisoned(4);
-  gpu::bias_gelu_forward<T>({1, 4}, from.data(), nullptr, to.data());
-  gpu::bias_gelu_backward<T>({1, 4}, {from.data(), nullptr, gradient.data(), back.data(), nullptr});
+  gpu_ops<T>().bias_gelu_forward({1, 4}, from.data(), nullptr, to.data());
+  gpu_ops<T>().bias_gelu_backward({1, 4}, {from.data(), nullptr, gradient.data(), back.data(), nullptr});
   expect_each_close(to, {0.0, 0.0, 100.0, 60000.0});
   expect_each_close(back, {0.0, 0.0, 1.0, 1.0});
 }
@@ -153,7 +153,7 @@ TYPED_TEST(GpuActivation, RopeMatchesTheReferenceAndTurnsBack) {
       auto expected = before;
       reference::rope_in_place<double>(shape, {cosine.data(), sine.data()}, direction, expected.data());
       const auto heads = on_device<T>(before);
-      gpu::rope_in_place<T>(shape, {cosines.data(), sines.data()}, direction, heads.data());
+      gpu_ops<T>().rope_in_place(shape, {cosines.data(), sines.data()}, direction, heads.data());
       expect_each_close(heads, expected);
     }
   }

@@ -1,7 +1,6 @@
 #include "ops/reference/adamw.h"
 
 #include "ops/gpu/gpu_ops.h"
-#include "ops/reference/adamw_compact.h"
 #include "unit/gpu/gpu_op_test.h"
 
 namespace tprimat::engine::gpu {
@@ -58,7 +57,7 @@ TYPED_TEST(GpuAdamw, MatchesTheReferenceOverSteps) {
     });
     const AdamwStep s{1e-2, 0.9, 0.95, 1e-8, 0.5, step};
     reference::adamw_update_all<double>(s, expected);
-    gpu::adamw<T>(s, ranges);
+    gpu_ops<T>().adamw(s, ranges);
   }
   expect_each_close(master, w);
   expect_each_close(first, m);
@@ -70,8 +69,8 @@ TYPED_TEST(GpuAdamw, MatchesTheReferenceOverSteps) {
 
 TEST(GpuAdamwRanges, NoneAreNoWork) {
   test_device();
-  gpu::adamw<bf16>({}, {});
-  gpu::adamw_compact<bf16, bf16>({}, 1, {});
+  gpu_ops<bf16>().adamw({}, {});
+  gpu_ops<bf16>().adamw_bf16_moments({}, 1, {});
 }
 
 // What a run with fewer bytes keeps; `master` stays empty where there is none.
@@ -155,6 +154,14 @@ CompactState<T, M> draw_state(Draws& draws, int64_t total, bool has_master) {
 }
 
 template <class T, class M>
+auto compact_adamw() {
+  if constexpr (std::is_same_v<M, bf16>)
+    return gpu_ops<T>().adamw_bf16_moments;
+  else
+    return gpu_ops<T>().adamw_compact;
+}
+
+template <class T, class M>
 void compare_compact(bool has_master) {
   SCOPED_TRACE(has_master ? "master" : "no master");
   Draws draws;
@@ -167,8 +174,8 @@ void compare_compact(bool has_master) {
   const DeviceVector<float> g(gradient);
   const AdamwStep step{1e-2, 0.9, 0.95, 1e-8, 0.5, 7};
   reference::adamw_update_compact<T, M>(step, 42, state.ranges(counts, gradient));
-  gpu::adamw_compact<T, M>(step, 42, on_gpu.ranges(counts, g.data()));
-  gpu::adamw_compact<T, M>(step, 42, again.ranges(counts, g.data()));
+  compact_adamw<T, M>()(step, 42, on_gpu.ranges(counts, g.data()));
+  compact_adamw<T, M>()(step, 42, again.ranges(counts, g.data()));
   expect_same_or_neighbours(on_gpu.w, state.w);
   expect_same_or_neighbours(on_gpu.m, state.m);
   expect_same_or_neighbours(on_gpu.v, state.v);
@@ -201,16 +208,16 @@ TEST(GpuAdamwRanges, CutsDoNotChangeCompactResults) {
   };
   const AdamwStep step{1e-2, 0.9, 0.95, 1e-8, 1.0, 3};
   const std::vector<CompactAdamwRange<bf16, bf16>> one = {range_of(whole, 0, 10'000)};
-  gpu::adamw_compact<bf16, bf16>(step, 9, one);
+  gpu_ops<bf16>().adamw_bf16_moments(step, 9, one);
   const std::vector<CompactAdamwRange<bf16, bf16>> several = {range_of(cut, 0, 1), range_of(cut, 1, 4099),
                                                               range_of(cut, 4100, 5900)};
-  gpu::adamw_compact<bf16, bf16>(step, 9, several);
+  gpu_ops<bf16>().adamw_bf16_moments(step, 9, several);
   expect_same_bits(whole.w, cut.w);
   expect_same_bits(whole.m, cut.m);
   expect_same_bits(whole.v, cut.v);
   DeviceState<bf16, bf16> other_seed(state);
   const std::vector<CompactAdamwRange<bf16, bf16>> other = {range_of(other_seed, 0, 10'000)};
-  gpu::adamw_compact<bf16, bf16>(step, 10, other);
+  gpu_ops<bf16>().adamw_bf16_moments(step, 10, other);
   EXPECT_NE(other_seed.w.download(), whole.w.download());
 }
 

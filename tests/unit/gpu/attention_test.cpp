@@ -8,9 +8,7 @@
 #include "ops/gpu/attention_choice.h"
 #include "ops/gpu/attention_cudnn.h"
 #include "ops/gpu/attention_kernels.h"
-#include "ops/gpu/attention_note.h"
 #include "ops/gpu/blas_product.h"
-#include "ops/gpu/fallbacks.h"
 #include "ops/gpu/gpu_ops.h"
 #include "unit/gpu/device_vector.h"
 
@@ -153,9 +151,9 @@ PassResults<T> run_on_device(const AttentionShape& shape, const Layouts& layouts
   const PassMemory<T> memory{query.data(),  kv.data(),  dy.data(),         y.data(),
                              dquery.data(), dkv.data(), statistics.data(), layouts};
   const std::optional<AttentionChoice> before = choose_attention(choices.forward);
-  gpu::attention_forward<T>(shape, memory.inputs(), memory.y_rows(), statistics.data());
+  gpu_ops<T>().attention_forward(shape, memory.inputs(), memory.y_rows(), statistics.data());
   choose_attention(choices.backward);
-  gpu::attention_backward<T>(shape, memory.gradient(accumulate));
+  gpu_ops<T>().attention_backward(shape, memory.gradient(accumulate));
   choose_attention(before);
   logsumexp = statistics.download();
   return {y.download(), {}, dquery.download(), dkv.download()};
@@ -365,7 +363,7 @@ TEST(GpuAttentionChoice, SumsOutOfOrderAreTheRuleWhereTheyMayBe) {
 }
 
 TEST(GpuAttentionShape, HeadsBeyondTheKernelsAreAnError) {
-  EXPECT_THROW(gpu::attention_forward<bf16>({1, 1, 1, 0, 1, 1, 320, 0}, {}, {}, nullptr), Error);
+  EXPECT_THROW(gpu_ops<bf16>().attention_forward({1, 1, 1, 0, 1, 1, 320, 0}, {}, {}, nullptr), Error);
 }
 
 TEST(GpuHeadRows, AreAddedAndClearedWithinTheirBlock) {

@@ -50,7 +50,7 @@ struct DeviceStatistics {
         target_logit(DeviceVector<float>::poisoned(rows)) {}
   DeviceStatistics(const CrossEntropyShape& shape, const float* logits, const int32_t* targets)
       : DeviceStatistics(shape.rows) {
-    gpu::cross_entropy_statistics(shape, logits, targets, view());
+    gpu_ops<float>().cross_entropy_statistics(shape, logits, targets, view());
   }
   CrossEntropyStatistics<float> view() const { return {largest.data(), sum.data(), target_logit.data()}; }
   CrossEntropyStatistics<const float> values() const { return {largest.data(), sum.data(), target_logit.data()}; }
@@ -68,7 +68,7 @@ TYPED_TEST(GpuCrossEntropy, MatchesTheReference) {
     const DeviceVector<int32_t> targets(c.targets);
     auto losses = DeviceVector<float>::poisoned(size.rows);
     auto dlogits = DeviceVector<T>::poisoned(size.rows * size.vocab);
-    gpu::cross_entropy<T>(c.shape, {logits.data(), targets.data(), k_scale, losses.data(), dlogits.data()});
+    gpu_ops<T>().cross_entropy(c.shape, {logits.data(), targets.data(), k_scale, losses.data(), dlogits.data()});
     expect_each_close(losses, c.losses, 2.0);
     expect_each_close(dlogits, c.dlogits, 2.0);
   }
@@ -90,9 +90,9 @@ void expect_same_over_the_logits(const CrossEntropyCase& c) {
   const auto apart = DeviceVector<T>::poisoned(shape.rows * shape.vocab);
   const auto losses = DeviceVector<float>::poisoned(shape.rows),
              apart_losses = DeviceVector<float>::poisoned(shape.rows);
-  gpu::cross_entropy<T>(shape,
-                        {over.data(), targets.data(), k_scale, losses.data(), reinterpret_cast<T*>(over.data())});
-  gpu::cross_entropy<T>(c.shape, {logits.data(), targets.data(), k_scale, apart_losses.data(), apart.data()});
+  gpu_ops<T>().cross_entropy(shape,
+                             {over.data(), targets.data(), k_scale, losses.data(), reinterpret_cast<T*>(over.data())});
+  gpu_ops<T>().cross_entropy(c.shape, {logits.data(), targets.data(), k_scale, apart_losses.data(), apart.data()});
   expect_same_bits(losses, apart_losses);
   const auto expected = apart.download();
   const auto width = static_cast<size_t>(shape.vocab);
@@ -151,8 +151,8 @@ template <class T>
 void expect_gradient_at_once(const CrossEntropyCase& c, const DeviceVector<int32_t>& targets) {
   const PaddedRows rows(c);
   const auto losses = DeviceVector<float>::poisoned(c.shape.rows);
-  gpu::cross_entropy<T>(rows.shape<T>(c.shape),
-                        {rows.logits->data(), targets.data(), k_scale, losses.data(), rows.gradients<T>()});
+  gpu_ops<T>().cross_entropy(rows.shape<T>(c.shape),
+                             {rows.logits->data(), targets.data(), k_scale, losses.data(), rows.gradients<T>()});
   expect_each_close(losses, c.losses, 2.0);
   rows.expect_gradients<T>(c);
 }
@@ -163,7 +163,7 @@ void expect_gradient_in_parts(const CrossEntropyCase& c, const DeviceVector<int3
   const CrossEntropyShape shape = rows.shape<T>(c.shape);
   const auto losses = DeviceVector<float>::poisoned(c.shape.rows);
   const DeviceStatistics statistics(shape, rows.logits->data(), targets.data());
-  gpu::cross_entropy_gradient<T>(
+  gpu_ops<T>().cross_entropy_gradient(
       shape, {rows.logits->data(), targets.data(), statistics.values(), k_scale, losses.data(), rows.gradients<T>()});
   expect_each_close(losses, c.losses, 2.0);
   rows.expect_gradients<T>(c);
@@ -211,7 +211,7 @@ struct ColumnShard {
   void expect_gradient(const CrossEntropyCase& c, const DeviceStatistics& whole) const {
     const auto losses = DeviceVector<float>::poisoned(shape.rows);
     const auto dlogits = DeviceVector<T>::poisoned(shape.rows * width);
-    gpu::cross_entropy_gradient<T>(
+    gpu_ops<T>().cross_entropy_gradient(
         shape, {logits.data(), targets.data(), whole.values(), k_scale, losses.data(), dlogits.data()});
     expect_each_close(losses, c.losses, 2.0);
     expect_each_close(dlogits, columns_of(c.dlogits, c.shape.vocab, first, width), 2.0);
@@ -239,8 +239,8 @@ DeviceStatistics combined(const ColumnShard& a, const ColumnShard& b) {
   for (size_t r = 0; r < largest.size(); ++r) largest[r] = std::max(largest[r], other[r]);
   whole.largest.upload(largest);
   for (const ColumnShard* shard : {&a, &b})
-    gpu::rescale_exponential_sums(shard->shape.rows, shard->statistics.largest.data(), whole.largest.data(),
-                                  shard->statistics.sum.data());
+    gpu_ops<float>().rescale_exponential_sums(shard->shape.rows, shard->statistics.largest.data(), whole.largest.data(),
+                                              shard->statistics.sum.data());
   whole.sum.upload(sum_of(a.statistics.sum, b.statistics.sum));
   whole.target_logit.upload(sum_of(a.statistics.target_logit, b.statistics.target_logit));
   return whole;
@@ -310,13 +310,14 @@ TEST(GpuCrossEntropyStatistics, NanReachesTheLossOfItsRow) {
     EXPECT_TRUE(std::isnan(found.largest.download()[1]));
     const DeviceVector<float> finite(std::vector<float>{0.0f, 0.0f});  // a maximum that dropped the NaN
     for (const bool is_rescaled : {false, true}) {
-      if (is_rescaled) gpu::rescale_exponential_sums(2, found.largest.data(), finite.data(), found.sum.data());
+      if (is_rescaled)
+        gpu_ops<float>().rescale_exponential_sums(2, found.largest.data(), finite.data(), found.sum.data());
       EXPECT_EQ(found.sum.download()[0], 2.0f);
       EXPECT_TRUE(std::isnan(found.sum.download()[1]));
     }
     const auto losses = DeviceVector<float>::poisoned(2);
     const auto dlogits = DeviceVector<bf16>::poisoned(2 * k_vocab);
-    gpu::cross_entropy<bf16>({2, k_vocab}, {logits.data(), targets.data(), 1.0, losses.data(), dlogits.data()});
+    gpu_ops<bf16>().cross_entropy({2, k_vocab}, {logits.data(), targets.data(), 1.0, losses.data(), dlogits.data()});
     EXPECT_NEAR(losses.download()[0], std::log(2.0), 1e-6);
     EXPECT_TRUE(std::isnan(losses.download()[1]));
   }

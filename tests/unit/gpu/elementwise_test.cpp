@@ -24,9 +24,9 @@ TYPED_TEST(GpuElementwise, AddMatchesTheReference) {
     sum = rounded<T>(sum);
     const auto first = on_device<T>(a), second = on_device<T>(b);
     auto to = DeviceVector<T>::poisoned(count);
-    gpu::add<T>(count, first.data(), second.data(), to.data());
+    gpu_ops<T>().add(count, first.data(), second.data(), to.data());
     EXPECT_EQ(widened(to.download()), sum);
-    gpu::add<T>(count, first.data(), second.data(), second.data());  // in place
+    gpu_ops<T>().add(count, first.data(), second.data(), second.data());  // in place
     expect_same_bits(second, to);
   }
 }
@@ -39,7 +39,7 @@ TYPED_TEST(GpuElementwise, AddTakesAddressesBetweenPacks) {
   std::vector<double> sum(a.size());
   for (size_t i = 0; i < a.size(); ++i) sum[i] = a[i] + b[i];
   const Shifted<T> first(a), second(b);
-  gpu::add<T>(1000, first.data(), second.data(), first.data());
+  gpu_ops<T>().add(1000, first.data(), second.data(), first.data());
   EXPECT_EQ(first.download(), rounded<T>(sum));
   EXPECT_EQ(widened(first.memory.download())[0], 0.0);
 }
@@ -54,7 +54,7 @@ TYPED_TEST(GpuElementwise, AddBiasMatchesTheReference) {
     auto x = before;
     reference::add_bias<double>(rows, cols, bias.data(), x.data());
     const auto values = on_device<T>(before), added = on_device<T>(bias);
-    gpu::add_bias<T>(rows, cols, added.data(), values.data());
+    gpu_ops<T>().add_bias(rows, cols, added.data(), values.data());
     EXPECT_EQ(widened(values.download()), rounded<T>(x));
   }
 }
@@ -71,8 +71,8 @@ TYPED_TEST(GpuElementwise, ColumnSumsMatchTheReferenceAndRepeat) {
     reference::add_column_sums<double>(rows, cols, x.data(), sums.data());
     const auto values = on_device<T>(x);
     const auto totals = on_device<float>(before), again = on_device<float>(before);
-    gpu::add_column_sums<T>(rows, cols, values.data(), totals.data());
-    gpu::add_column_sums<T>(rows, cols, values.data(), again.data());
+    gpu_ops<T>().add_column_sums(rows, cols, values.data(), totals.data());
+    gpu_ops<T>().add_column_sums(rows, cols, values.data(), again.data());
     expect_each_close(totals, sums);
     expect_same_bits(totals, again);
   }
@@ -87,7 +87,7 @@ TYPED_TEST(GpuElementwise, ConvertRoundsAsTheProcessorDoes) {
     const auto from = draws.of<float>(count, 100.0);
     const auto values = on_device<float>(from);
     auto to = DeviceVector<T>::poisoned(count);
-    gpu::convert<T>(count, values.data(), to.data());
+    gpu_ops<T>().convert(count, values.data(), to.data());
     EXPECT_EQ(to.download(), narrowed<T>(from));
   }
 }

@@ -34,7 +34,7 @@ TYPED_TEST(GpuEmbedding, ForwardTakesRows) {
     const DeviceVector<int32_t> numbers(tokens);
     const auto rows = on_device<T>(table);
     auto to = DeviceVector<T>::poisoned(c.shape.rows * c.shape.cols);
-    gpu::embedding_forward<T>(c.shape, numbers.data(), rows.data(), to.data());
+    gpu_ops<T>().embedding_forward(c.shape, numbers.data(), rows.data(), to.data());
     EXPECT_EQ(widened(to.download()), y);
   }
 }
@@ -53,8 +53,8 @@ TYPED_TEST(GpuEmbedding, BackwardMatchesTheReferenceAndRepeats) {
     const DeviceVector<int32_t> numbers(tokens);
     const auto gradient = on_device<T>(dy);
     const auto table = on_device<float>(before), again = on_device<float>(before);
-    gpu::embedding_backward<T>(c.shape, numbers.data(), gradient.data(), table.data());
-    gpu::embedding_backward<T>(c.shape, numbers.data(), gradient.data(), again.data());
+    gpu_ops<T>().embedding_backward(c.shape, numbers.data(), gradient.data(), table.data());
+    gpu_ops<T>().embedding_backward(c.shape, numbers.data(), gradient.data(), again.data());
     expect_each_close(table, expected);
     expect_same_bits(table, again);
   }
@@ -89,7 +89,7 @@ TYPED_TEST(GpuEmbedding, BackwardSortsTheBitsOfItsVocabulary) {
 #if defined(TPRIMAT_GPU_HOST)
     const int64_t grids = host::grids_run();
 #endif
-    gpu::embedding_backward<T>(shape, numbers.data(), gradient.data(), table.data());
+    gpu_ops<T>().embedding_backward(shape, numbers.data(), gradient.data(), table.data());
 #if defined(TPRIMAT_GPU_HOST)
     EXPECT_EQ(host::grids_run() - grids, 1 + 3 * c.passes + 1);
 #endif
@@ -111,7 +111,7 @@ TYPED_TEST(GpuEmbedding, BackwardOfOneTokenAndOfNone) {
     reference::embedding_backward<double>(shape, tokens.data(), dy.data(), expected.data());
     const auto gradient = on_device<T>(dy);
     const auto sums = on_device<float>(std::vector<double>(2 * 264));
-    gpu::embedding_backward<T>(shape, numbers.data(), gradient.data(), sums.data());
+    gpu_ops<T>().embedding_backward(shape, numbers.data(), gradient.data(), sums.data());
     expect_each_close(sums, expected, 2.0);
   }
 }

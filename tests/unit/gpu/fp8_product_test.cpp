@@ -52,7 +52,7 @@ void compare_quantized(const TensorShape& shape, const std::vector<T>& x, Fp8For
   device.scale = scale.on_device();
   device.y = y_there.data();
   device.y_transposed = transposed_there.data();
-  gpu::fp8_quantize(device);
+  gpu_ops<T>().fp8_quantize(device);
   scale.compare();
   EXPECT_EQ(y_there.download(), y);
   EXPECT_EQ(transposed_there.download(), transposed);
@@ -103,12 +103,12 @@ TEST(GpuFp8Bits, OneOfTheTwoResultsMayBeLeftOut) {
   const DeviceVector<float> x(std::vector<float>(16 * 32, 1.5f));
   ScaleOfBoth scale;
   const auto y = DeviceVector<uint8_t>::poisoned(16 * 32);
-  gpu::fp8_quantize(
+  gpu_ops<float>().fp8_quantize(
       Fp8Quantize<float>{16, 32, x.data(), Fp8Format::e4m3, Fp8Scaling::delayed, scale.on_device(), y.data()});
   EXPECT_EQ(y.download(), std::vector<uint8_t>(16 * 32, 0x3C));  // 1.5
   const auto transposed = DeviceVector<uint8_t>::poisoned(16 * 32);
-  gpu::fp8_quantize(Fp8Quantize<float>{16, 32, x.data(), Fp8Format::e4m3, Fp8Scaling::delayed, scale.on_device(),
-                                       nullptr, transposed.data()});
+  gpu_ops<float>().fp8_quantize(Fp8Quantize<float>{16, 32, x.data(), Fp8Format::e4m3, Fp8Scaling::delayed,
+                                                   scale.on_device(), nullptr, transposed.data()});
   EXPECT_EQ(transposed.download(), std::vector<uint8_t>(16 * 32, 0x3C));
 }
 
@@ -128,8 +128,8 @@ TEST(GpuFp8Bits, ScalesFollowTheHistory) {
     std::copy(steps[step].begin(), steps[step].end(), amax.begin());
     amax_there.upload(amax);
     const auto at = static_cast<int64_t>(step);
-    gpu::fp8_next_scales({tensors, length, at, largest_there.data(), history_there.data(), scale_there.data(),
-                          back_there.data(), amax_there.data()});
+    gpu_ops<float>().fp8_next_scales({tensors, length, at, largest_there.data(), history_there.data(),
+                                      scale_there.data(), back_there.data(), amax_there.data()});
     reference::fp8_next_scales(
         {tensors, length, at, largest.data(), history.data(), scale.data(), back.data(), amax.data()});
     EXPECT_EQ(scale_there.download(), scale);
@@ -145,7 +145,7 @@ struct QuantizedMatrix {
   QuantizedMatrix(int64_t row_count, int64_t col_count, Fp8Format which, uint64_t seed)
       : rows(row_count), cols(col_count), format(which), y(DeviceVector<uint8_t>::poisoned(rows * cols)) {
     const DeviceVector<bf16> x(narrowed<bf16>(random_values(rows * cols, seed, 0.03)));
-    gpu::fp8_quantize(
+    gpu_ops<bf16>().fp8_quantize(
         Fp8Quantize<bf16>{rows, cols, x.data(), format, Fp8Scaling::current, scale.on_device(), y.data()});
     const double back = static_cast<double>(scale.device.download()[1]);
     for (const uint8_t byte : y.download()) values.push_back(reference::fp8_value<double>(byte, format) * back);
@@ -165,7 +165,8 @@ void compare_fp8_product(QuantizedMatrix& a, QuantizedMatrix& b, bool accumulate
   const DeviceVector<C> c(narrowed<C>(expected));
   reference::matmul<double, double>(a.view(), transposed(b.view()), matrix(expected.data(), a.rows, b.rows),
                                     accumulate);
-  gpu::fp8_matmul(Fp8Product<C>{a.on_device(), b.on_device(), matrix(c.data(), a.rows, b.rows), accumulate, false});
+  gpu_ops<C>().fp8_matmul(
+      Fp8Product<C>{a.on_device(), b.on_device(), matrix(c.data(), a.rows, b.rows), accumulate, false});
   expect_close(c, expected, tolerance_of<C>());
 }
 
@@ -187,7 +188,8 @@ TEST(GpuFp8Product, SaysWhereTheLibraryHasNoKernel) {
   test_device();
   QuantizedMatrix a(16, 16, Fp8Format::e5m2, 1), b(16, 16, Fp8Format::e5m2, 2);
   const auto c = DeviceVector<float>::poisoned(256);
-  EXPECT_THROW(gpu::fp8_matmul(Fp8Product<float>{a.on_device(), b.on_device(), matrix(c.data(), 16, 16), false, false}),
+  EXPECT_THROW(gpu_ops<float>().fp8_matmul(
+                   Fp8Product<float>{a.on_device(), b.on_device(), matrix(c.data(), 16, 16), false, false}),
                Error);
 }
 

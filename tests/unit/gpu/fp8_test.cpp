@@ -1,4 +1,4 @@
-#include "ops/gpu/fp8_nearest.h"
+#include "ops/gpu/fp8_bits.h"
 
 #include <limits>
 
@@ -24,7 +24,7 @@ void expect_rounded(const std::vector<double>& values, Fp8Format format) {
   reference::fp8_round<T>(static_cast<int64_t>(x.size()), x.data(), format, expected.data());
   const DeviceVector<T> from(x);
   auto to = DeviceVector<T>::poisoned(from.size());
-  gpu::fp8_round<T>(from.size(), from.data(), format, to.data());
+  gpu_ops<T>().fp8_round(from.size(), from.data(), format, to.data());
   const auto found = to.download();
   for (size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(widen(expected[i])))
@@ -32,7 +32,7 @@ void expect_rounded(const std::vector<double>& values, Fp8Format format) {
     else
       ASSERT_EQ(widen(found[i]), widen(expected[i])) << "value " << i << ", " << widen(x[i]);
   }
-  gpu::fp8_round<T>(from.size(), from.data(), format, from.data());  // in place
+  gpu_ops<T>().fp8_round(from.size(), from.data(), format, from.data());  // in place
   expect_same_bits(from, to);
 }
 

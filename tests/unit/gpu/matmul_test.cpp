@@ -4,9 +4,8 @@
 #include "device/gpu/context.h"
 #include "device_vector.h"
 #include "ops/gpu/blas_product.h"
-#include "ops/gpu/fallbacks.h"
 #include "ops/gpu/gpu_ops.h"
-#include "ops/reference/fused_matmul.h"
+#include "ops/reference/matmul.h"
 #if defined(TPRIMAT_GPU_HOST)
 #include "emulator/host_blas.h"
 #endif
@@ -54,9 +53,15 @@ void compare_product(const Sizes& s, const Variant& v) {
   reference::matmul<double, double>(reading(view_of(a.host.data(), s.m, s.k, v.turn_a, v.gap)),
                                     reading(view_of(b.host.data(), s.k, s.n, v.turn_b, v.gap)),
                                     view_of(c.host.data(), s.m, s.n, false, v.gap), v.accumulate);
-  gpu::matmul<T, C>(reading(view_of(a.device.data(), s.m, s.k, v.turn_a, v.gap)),
-                    reading(view_of(b.device.data(), s.k, s.n, v.turn_b, v.gap)),
-                    view_of(c.device.data(), s.m, s.n, false, v.gap), v.accumulate);
+  const auto multiply = [] {
+    if constexpr (std::is_same_v<T, C>)
+      return gpu_ops<T>().matmul;
+    else
+      return gpu_ops<T>().matmul_wide;
+  }();
+  multiply(reading(view_of(a.device.data(), s.m, s.k, v.turn_a, v.gap)),
+           reading(view_of(b.device.data(), s.k, s.n, v.turn_b, v.gap)),
+           view_of(c.device.data(), s.m, s.n, false, v.gap), v.accumulate);
   expect_close(c.device, c.host, tolerance_of<C>());
 }
 
@@ -89,9 +94,9 @@ struct Layer {
                                     matrix(y.host.data(), s.m, s.n));
   }
   void run(const Epilogue<T>& epilogue) {
-    gpu::matmul_fused<T>(reading(matrix(x.device.data(), s.m, s.k)),
-                         reading(transposed(matrix(w.device.data(), s.n, s.k))), epilogue,
-                         matrix(y.device.data(), s.m, s.n));
+    gpu_ops<T>().matmul_fused(reading(matrix(x.device.data(), s.m, s.k)),
+                              reading(transposed(matrix(w.device.data(), s.n, s.k))), epilogue,
+                              matrix(y.device.data(), s.m, s.n));
   }
   void compare() {
     expect_close(y.device, y.host, 2 * tolerance_of<T>());
@@ -132,9 +137,9 @@ void compare_row_sums(const Sizes& s) {
     reference::matmul_with_row_sums<double>(reading(transposed(matrix(dy.host.data(), s.k, s.m))),
                                             reading(matrix(x.host.data(), s.k, s.n)), matrix(dw.host.data(), s.m, s.n),
                                             accumulate, dbias.host.data());
-    gpu::matmul_with_row_sums<T>(reading(transposed(matrix(dy.device.data(), s.k, s.m))),
-                                 reading(matrix(x.device.data(), s.k, s.n)), matrix(dw.device.data(), s.m, s.n),
-                                 accumulate, dbias.device.data());
+    gpu_ops<T>().matmul_with_row_sums(reading(transposed(matrix(dy.device.data(), s.k, s.m))),
+                                      reading(matrix(x.device.data(), s.k, s.n)), matrix(dw.device.data(), s.m, s.n),
+                                      accumulate, dbias.device.data());
     expect_close(dw.device, dw.host, tolerance_of<float>());
     expect_close(dbias.device, dbias.host, tolerance_of<float>());
   }
@@ -179,7 +184,7 @@ class FreshProduct {
   FreshProduct() : n_(next_++), a_(8 * 8, 1), b_(8 * n_, 2), c_(8 * n_, 3) {}
   void run(bool accumulate = false) {
     const auto a = reading(matrix(a_.device.data(), 8, 8)), b = reading(matrix(b_.device.data(), 8, n_));
-    gpu::matmul<float, float>(a, b, matrix(c_.device.data(), 8, n_), accumulate);
+    gpu_ops<float>().matmul(a, b, matrix(c_.device.data(), 8, n_), accumulate);
     reference::matmul<double, double>(reading(matrix(a_.host.data(), 8, 8)), reading(matrix(b_.host.data(), 8, n_)),
                                       matrix(c_.host.data(), 8, n_), accumulate);
   }

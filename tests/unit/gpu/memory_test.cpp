@@ -19,7 +19,7 @@ TEST(GpuMemory, ClearsTheBytesStatedAndNoOthers) {
   for (const size_t bytes : {0u, 1u, 15u, 16u, 4096u, 100'003u}) {
     const auto before = random_bytes(draws, bytes + 8);
     const DeviceVector<uint8_t> memory(before);
-    gpu::clear(memory.data() + 3, bytes);
+    gpu_ops<float>().clear(memory.data() + 3, bytes);
     auto expected = before;
     std::fill_n(expected.begin() + 3, bytes, uint8_t{0});
     EXPECT_EQ(memory.download(), expected);
@@ -43,9 +43,9 @@ TEST(GpuMemory, ClearsManyRangesAndNothingBetween) {
     std::fill_n(expected.begin() + at, count, 0.0f);
     at += count + 2;
   }
-  gpu::clear_ranges(ranges);
+  gpu_ops<float>().clear_ranges(ranges);
   EXPECT_EQ(memory.download(), expected);
-  gpu::clear_ranges({});
+  gpu_ops<float>().clear_ranges({});
   EXPECT_EQ(memory.download(), expected);
 }
 
@@ -72,7 +72,8 @@ TEST(GpuMemory, CopiesRowsAndLeavesGaps) {
       std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(c.from_offset + r * c.from_stride), c.row_bytes,
                   expected.begin() + static_cast<std::ptrdiff_t>(c.to_offset + r * c.to_stride));
     const DeviceVector<uint8_t> from(source), to(before);
-    gpu::copy({from.data() + c.from_offset, to.data() + c.to_offset, c.rows, c.row_bytes, c.from_stride, c.to_stride});
+    gpu_ops<float>().copy(
+        {from.data() + c.from_offset, to.data() + c.to_offset, c.rows, c.row_bytes, c.from_stride, c.to_stride});
     EXPECT_EQ(to.download(), expected);
   }
 }
@@ -84,7 +85,7 @@ TEST(GpuMemory, FindsOwnRows) {
     const auto rows = draws.integers(count, 0, 99);
     const DeviceVector<int32_t> from(rows);
     auto own = DeviceVector<int32_t>::poisoned(count);
-    gpu::own_rows(count, from.data(), 30, 20, own.data());
+    gpu_ops<float>().own_rows(count, from.data(), 30, 20, own.data());
     const auto found = own.download();
     for (size_t i = 0; i < rows.size(); ++i)
       ASSERT_EQ(found[i], rows[i] >= 30 && rows[i] < 50 ? rows[i] - 30 : -1) << rows[i];
@@ -102,8 +103,8 @@ TEST(GpuMemory, AddsATotalInDouble) {
     for (const double value : values) expected += value;
     const auto from = on_device<float>(values);
     const DeviceVector<double> total(std::vector<double>{0.25}), again(std::vector<double>{0.25});
-    gpu::add_total(count, from.data(), total.data());
-    gpu::add_total(count, from.data(), again.data());
+    gpu_ops<float>().add_total(count, from.data(), total.data());
+    gpu_ops<float>().add_total(count, from.data(), again.data());
     EXPECT_NEAR(total.download()[0], expected, 1e-7 * std::abs(expected) / 3e3);
     expect_same_bits(total, again);
   }
@@ -122,12 +123,13 @@ TEST(GpuMemory, AddsSquaresOfManyRanges) {
     const int64_t first = static_cast<int64_t>(ranges.size()) % 2;  // between packs too
     memory.push_back(on_device<float>(values));
     ranges.push_back({memory.back().data() + first, count});
-    expected += reference::sum_of_squares(count, values.data() + first);
+    const SquaresRange<double> exact{values.data() + first, count};
+    expected += reference::sum_of_squares<double>({&exact, 1});
   }
-  const double found = gpu::sum_of_squares(ranges);
+  const double found = gpu_ops<float>().sum_of_squares(ranges);
   EXPECT_NEAR(found, expected, 1e-12 * expected);
-  EXPECT_EQ(found, gpu::sum_of_squares(ranges));
-  EXPECT_EQ(gpu::sum_of_squares({}), 0.0);
+  EXPECT_EQ(found, gpu_ops<float>().sum_of_squares(ranges));
+  EXPECT_EQ(gpu_ops<float>().sum_of_squares({}), 0.0);
 }
 
 TEST(GpuMemory, SquaresOfNanAndOfInfinityAreFound) {
@@ -136,7 +138,7 @@ TEST(GpuMemory, SquaresOfNanAndOfInfinityAreFound) {
     values[19'999] = value;
     const DeviceVector<float> memory(values);
     const SquaresRange<float> range{memory.data(), memory.size()};
-    EXPECT_FALSE(std::isfinite(gpu::sum_of_squares(std::span(&range, 1))));
+    EXPECT_FALSE(std::isfinite(gpu_ops<float>().sum_of_squares(std::span(&range, 1))));
   }
 }
 

@@ -1,5 +1,4 @@
 #include "ops/gpu/gpu_ops.h"
-#include "ops/reference/head_norm.h"
 #include "ops/reference/layernorm.h"
 #include "ops/reference/rmsnorm.h"
 #include "unit/gpu/gpu_op_test.h"
@@ -33,10 +32,10 @@ TYPED_TEST(GpuNorm, RmsNormForwardMatchesTheReference) {
     const auto from = on_device<T>(x), weight = on_device<T>(w);
     auto to = DeviceVector<T>::poisoned(size.rows * size.cols);
     auto scale = DeviceVector<float>::poisoned(size.rows);
-    gpu::rmsnorm_forward<T>(shape, from.data(), weight.data(), to.data(), scale.data());
+    gpu_ops<T>().rmsnorm_forward(shape, from.data(), weight.data(), to.data(), scale.data());
     expect_each_close(to, y);
     expect_each_close(scale, rstd);
-    gpu::rmsnorm_forward<T>(shape, from.data(), weight.data(), from.data(), scale.data());  // in place
+    gpu_ops<T>().rmsnorm_forward(shape, from.data(), weight.data(), from.data(), scale.data());  // in place
     expect_same_bits(from, to);
   }
 }
@@ -57,13 +56,13 @@ TYPED_TEST(GpuNorm, AddRmsNormMatchesTheReference) {
     const auto first = on_device<T>(a), second = on_device<T>(b), weight = on_device<T>(w);
     auto total = DeviceVector<T>::poisoned(count), to = DeviceVector<T>::poisoned(count);
     auto scale = DeviceVector<float>::poisoned(size.rows);
-    gpu::add_rmsnorm_forward<T>(shape, {first.data(), second.data(), total.data()}, weight.data(), to.data(),
-                                scale.data());
+    gpu_ops<T>().add_rmsnorm_forward(shape, {first.data(), second.data(), total.data()}, weight.data(), to.data(),
+                                     scale.data());
     EXPECT_EQ(widened(total.download()), sum);
     expect_each_close(to, y);
     expect_each_close(scale, rstd);
-    gpu::add_rmsnorm_forward<T>(shape, {first.data(), second.data(), second.data()}, weight.data(), to.data(),
-                                scale.data());
+    gpu_ops<T>().add_rmsnorm_forward(shape, {first.data(), second.data(), second.data()}, weight.data(), to.data(),
+                                     scale.data());
     expect_same_bits(second, total);
     expect_each_close(to, y);
   }
@@ -87,8 +86,8 @@ TYPED_TEST(GpuNorm, RmsNormBackwardMatchesTheReferenceAndRepeats) {
     const auto from = on_device<T>(x), weight = on_device<T>(w), gradient = on_device<T>(dy);
     const auto scale = on_device<float>(rstd);
     const auto run = [&](const DeviceVector<T>& to, const DeviceVector<float>& dweight) {
-      gpu::rmsnorm_backward<T>(shape,
-                               {from.data(), weight.data(), scale.data(), gradient.data(), to.data(), dweight.data()});
+      gpu_ops<T>().rmsnorm_backward(
+          shape, {from.data(), weight.data(), scale.data(), gradient.data(), to.data(), dweight.data()});
     };
     const auto to = on_device<T>(dx_before), again = on_device<T>(dx_before);
     const auto dweight = on_device<float>(dw_before), dweight_again = on_device<float>(dw_before);
@@ -118,7 +117,7 @@ TYPED_TEST(GpuNorm, LayerNormForwardMatchesTheReference) {
     auto to = DeviceVector<T>::poisoned(count), total = DeviceVector<T>::poisoned(count);
     auto means = DeviceVector<float>::poisoned(size.rows), scale = DeviceVector<float>::poisoned(size.rows);
     const LayerNormOutput<T> out{to.data(), means.data(), scale.data()};
-    gpu::layernorm_forward<T>(shape, first.data(), {weight.data(), shift.data()}, out);
+    gpu_ops<T>().layernorm_forward(shape, first.data(), {weight.data(), shift.data()}, out);
     expect_each_close(to, y, 2.0);
     expect_each_close(means, mean);
     expect_each_close(scale, rstd);
@@ -126,14 +125,14 @@ TYPED_TEST(GpuNorm, LayerNormForwardMatchesTheReference) {
     sum = rounded<T>(sum);
     reference::layernorm_forward<double>(shape, sum.data(), {w.data(), bias.data()},
                                          {y.data(), mean.data(), rstd.data()});
-    gpu::add_layernorm_forward<T>(shape, {first.data(), second.data(), total.data()}, {weight.data(), shift.data()},
-                                  out);
+    gpu_ops<T>().add_layernorm_forward(shape, {first.data(), second.data(), total.data()},
+                                       {weight.data(), shift.data()}, out);
     EXPECT_EQ(widened(total.download()), sum);
     expect_each_close(to, y, 2.0);
     expect_each_close(means, mean);
     expect_each_close(scale, rstd);
-    gpu::layernorm_forward<T>(shape, total.data(), {weight.data(), shift.data()},
-                              {total.data(), means.data(), scale.data()});  // in place
+    gpu_ops<T>().layernorm_forward(shape, total.data(), {weight.data(), shift.data()},
+                                   {total.data(), means.data(), scale.data()});  // in place
     expect_same_bits(total, to);
   }
 }
@@ -160,8 +159,8 @@ TYPED_TEST(GpuNorm, LayerNormBackwardMatchesTheReferenceAndRepeats) {
       dxs.push_back(on_device<T>(dx_before));
       dweights.push_back(on_device<float>(dw_before));
       dbiases.push_back(on_device<float>(dw_before));
-      gpu::layernorm_backward<T>(shape, {from.data(), weight.data(), means.data(), scale.data(), gradient.data(),
-                                         dxs.back().data(), dweights.back().data(), dbiases.back().data()});
+      gpu_ops<T>().layernorm_backward(shape, {from.data(), weight.data(), means.data(), scale.data(), gradient.data(),
+                                              dxs.back().data(), dweights.back().data(), dbiases.back().data()});
     }
     expect_each_close(dxs[0], dx, 3.0);
     expect_each_close(dweights[0], dw, 4.0);
@@ -190,7 +189,7 @@ TYPED_TEST(GpuNorm, HeadNormForwardMatchesTheReferenceAndLeavesGaps) {
     reference::head_norm_forward<double>(shape, x.data(), w.data(), y.data(), rstd.data());
     const auto from = on_device<T>(x), weight = on_device<T>(w), to = on_device<T>(y_before);
     auto scale = DeviceVector<float>::poisoned(shape.rows * shape.heads);
-    gpu::head_norm_forward<T>(shape, from.data(), weight.data(), to.data(), scale.data());
+    gpu_ops<T>().head_norm_forward(shape, from.data(), weight.data(), to.data(), scale.data());
     expect_each_close(to, y);
     expect_each_close(scale, rstd);
   }
@@ -215,7 +214,8 @@ TYPED_TEST(GpuNorm, HeadNormBackwardMatchesTheReferenceAndRepeats) {
     const auto dweight = on_device<float>(dw_before), dweight_again = on_device<float>(dw_before);
     for (const auto& [dx_of, dweight_of] :
          {std::pair(to.data(), dweight.data()), std::pair(again.data(), dweight_again.data())})
-      gpu::head_norm_backward<T>(shape, {from.data(), weight.data(), scale.data(), gradient.data(), dx_of, dweight_of});
+      gpu_ops<T>().head_norm_backward(shape,
+                                      {from.data(), weight.data(), scale.data(), gradient.data(), dx_of, dweight_of});
     expect_each_close(to, dx, 2.0);
     expect_each_close(dweight, dw, 4.0);
     expect_same_bits(to, again);
@@ -233,7 +233,7 @@ TYPED_TEST(GpuNorm, HeadNormBackwardMayWriteOverDy) {
   reference::head_norm_backward<double>(shape, {x.data(), w.data(), rstd.data(), dy.data(), dx.data(), dw.data()});
   const auto from = on_device<T>(x), weight = on_device<T>(w), gradient = on_device<T>(dy);
   const auto scale = on_device<float>(rstd), dweight = on_device<float>(std::vector<double>(40));
-  gpu::head_norm_backward<T>(
+  gpu_ops<T>().head_norm_backward(
       shape, {from.data(), weight.data(), scale.data(), gradient.data(), gradient.data(), dweight.data()});
   expect_each_close(gradient, dx, 2.0);
   expect_each_close(dweight, dw, 4.0);
@@ -247,8 +247,8 @@ TEST(GpuLayerNorm, AFarMeanLeavesTheVariance) {
   const auto from = on_device<float>(x), weight = on_device<float>(ones), bias = on_device<float>(zeros);
   auto y = DeviceVector<float>::poisoned(4096), mean = DeviceVector<float>::poisoned(1);
   auto rstd = DeviceVector<float>::poisoned(1);
-  gpu::layernorm_forward<float>({1, 4096, 0.0}, from.data(), {weight.data(), bias.data()},
-                                {y.data(), mean.data(), rstd.data()});
+  gpu_ops<float>().layernorm_forward({1, 4096, 0.0}, from.data(), {weight.data(), bias.data()},
+                                     {y.data(), mean.data(), rstd.data()});
   EXPECT_NEAR(rstd.download()[0], 1.0f, 1e-5f);
   EXPECT_NEAR(mean.download()[0], 1000.0f, 1e-3f);
 }

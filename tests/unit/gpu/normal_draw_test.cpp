@@ -23,9 +23,9 @@ TYPED_TEST(GpuNormalDraw, SameBitsAsOnTheProcessor) {
         NormalDraw{0.0, 1.0, stream, int64_t{1} << 40, 4096, 14336, 100}, NormalDraw{1.0, 0.0, stream, 0, 1, 1, 0}})
     for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{70'001}}) {
       std::vector<T> expected(static_cast<size_t>(count));
-      tprimat::engine::draw_normal(count, draw, expected.data());
+      cpu_ops<T>().draw_normal(count, draw, expected.data());
       const auto drawn = DeviceVector<T>::poisoned(count);
-      gpu::draw_normal(count, draw, drawn.data());
+      gpu_ops<T>().draw_normal(count, draw, drawn.data());
       EXPECT_EQ(widened(drawn.download()), widened(expected)) << draw.first << " " << count;
     }
 }

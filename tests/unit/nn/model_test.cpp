@@ -111,7 +111,7 @@ class Bench {
       wide.stddev = 0.2;
       std::vector<float> drawn(static_cast<size_t>(parameter.count()));
       for (const InitialPiece& piece : initial_values(wide, 7, 0, parameter.count()))
-        draw_normal(piece.count, piece.draw, drawn.data() + piece.first);
+        cpu_ops<float>().draw_normal(piece.count, piece.draw, drawn.data() + piece.first);
       std::transform(drawn.begin(), drawn.end(), weights.begin() + parameter.offset,
                      [](float value) { return narrow<T>(static_cast<Accum<T>>(value)); });
     }
@@ -340,7 +340,7 @@ TEST(ParameterTest, ClearsAllButWhatIsWrittenFirst) {
 std::vector<double> draw(const Parameter& parameter, int64_t seed, int64_t begin, int64_t count) {
   std::vector<double> values(static_cast<size_t>(count));
   for (const InitialPiece& piece : initial_values(parameter, seed, begin, count))
-    draw_normal(piece.count, piece.draw, values.data() + piece.first);
+    cpu_ops<double>().draw_normal(piece.count, piece.draw, values.data() + piece.first);
   return values;
 }
 

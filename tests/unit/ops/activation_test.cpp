@@ -22,8 +22,8 @@ TYPED_TEST(FastActivation, SwigluMatchesReference) {
       reference::swiglu_backward(shape, x.data(), dy.data(), dx.data());
       const auto x_t = narrowed<T>(x), dy_t = narrowed<T>(dy);
       std::vector<T> y_t(y.size()), dx_t(x.size());
-      swiglu_forward(shape, x_t.data(), y_t.data());
-      swiglu_backward(shape, x_t.data(), dy_t.data(), dx_t.data());
+      ops<T>().swiglu_forward(shape, x_t.data(), y_t.data());
+      ops<T>().swiglu_backward(shape, x_t.data(), dy_t.data(), dx_t.data());
       expect_close(widened(y_t), y, tolerance_of<T>());
       expect_close(widened(dx_t), dx, tolerance_of<T>());
     }
@@ -33,8 +33,8 @@ TYPED_TEST(FastActivation, SwigluMatchesReference) {
 TEST(SwigluTest, LargeGatesStayFinite) {
   const std::vector<float> gate_up{-200.0f, 200.0f, 1.0f, 1.0f}, dy{1.0f, 1.0f};
   std::vector<float> y(2), dx(4);
-  swiglu_forward<float>({1, 2}, gate_up.data(), y.data());
-  swiglu_backward<float>({1, 2}, gate_up.data(), dy.data(), dx.data());
+  ops<float>().swiglu_forward({1, 2}, gate_up.data(), y.data());
+  ops<float>().swiglu_backward({1, 2}, gate_up.data(), dy.data(), dx.data());
   EXPECT_NEAR(y[0], 0.0f, 1e-30f);
   EXPECT_FLOAT_EQ(y[1], 200.0f);
   for (const float value : dx) EXPECT_TRUE(std::isfinite(value));
@@ -55,9 +55,9 @@ TYPED_TEST(FastActivation, GeluMatchesReference) {
         const auto x_t = narrowed<T>(x), bias_t = narrowed<T>(bias);
         std::vector<T> y_t(y.size()), dx_t = narrowed<T>(dy);  // dx takes the place of dy
         std::vector<float> db_t(bias.size(), 1.0f);
-        bias_gelu_forward<T>(shape, x_t.data(), with_bias ? bias_t.data() : nullptr, y_t.data());
-        bias_gelu_backward<T>(shape, {x_t.data(), with_bias ? bias_t.data() : nullptr, dx_t.data(), dx_t.data(),
-                                      with_bias ? db_t.data() : nullptr});
+        ops<T>().bias_gelu_forward(shape, x_t.data(), with_bias ? bias_t.data() : nullptr, y_t.data());
+        ops<T>().bias_gelu_backward(shape, {x_t.data(), with_bias ? bias_t.data() : nullptr, dx_t.data(), dx_t.data(),
+                                            with_bias ? db_t.data() : nullptr});
         expect_close(widened(y_t), y, tolerance_of<T>());
         expect_close(widened(dx_t), dx, tolerance_of<T>());
         expect_close(widened(db_t), db, 3e-6);
@@ -73,8 +73,8 @@ TEST(GeluTest, EveryValueIsClose) {
     for (int i = -1300; i <= 1300; ++i) z.push_back(static_cast<float>(i) * 0.01f);
     const auto count = static_cast<int64_t>(z.size());
     std::vector<float> y(z.size()), slope(z.size(), 1.0f);
-    bias_gelu_forward<float>({1, count}, z.data(), nullptr, y.data());
-    bias_gelu_backward<float>({1, count}, {z.data(), nullptr, slope.data(), slope.data(), nullptr});
+    ops<float>().bias_gelu_forward({1, count}, z.data(), nullptr, y.data());
+    ops<float>().bias_gelu_backward({1, count}, {z.data(), nullptr, slope.data(), slope.data(), nullptr});
     for (size_t i = 0; i < z.size(); ++i) {
       const double exact = static_cast<double>(z[i]);
       const double expected = exact / (1.0 + std::exp(-2.0 * reference::gelu_argument(exact)));
@@ -90,8 +90,8 @@ TEST(GeluTest, ExtremesStayFiniteAndNanStays) {
   std::vector<float> y(4), dx(4, 1.0f);
   for_each_target([&] {
     std::fill(dx.begin(), dx.end(), 1.0f);
-    bias_gelu_forward<float>({1, 4}, z.data(), nullptr, y.data());
-    bias_gelu_backward<float>({1, 4}, {z.data(), nullptr, dx.data(), dx.data(), nullptr});
+    ops<float>().bias_gelu_forward({1, 4}, z.data(), nullptr, y.data());
+    ops<float>().bias_gelu_backward({1, 4}, {z.data(), nullptr, dx.data(), dx.data(), nullptr});
     EXPECT_NEAR(y[0], 0.0f, 1e-30f);
     EXPECT_EQ(y[1], 1e4f);
     EXPECT_NEAR(dx[0], 0.0f, 1e-20f);
@@ -103,7 +103,7 @@ TEST(GeluTest, ExtremesStayFiniteAndNanStays) {
 
 TEST(GeluTest, NoRowsAreNoWork) {
   float db = 2.0f;
-  bias_gelu_backward<float>({0, 1}, {nullptr, nullptr, nullptr, nullptr, &db});
+  ops<float>().bias_gelu_backward({0, 1}, {nullptr, nullptr, nullptr, nullptr, &db});
   EXPECT_EQ(db, 2.0f);
 }
 
@@ -111,9 +111,9 @@ TEST(GradientTest, Swiglu) {
   auto x = random_values(24, 1);
   const auto dy = random_values(12, 2);
   std::vector<double> y(12), dx(24);
-  swiglu_backward<double>({3, 4}, x.data(), dy.data(), dx.data());
+  ops<double>().swiglu_backward({3, 4}, x.data(), dy.data(), dx.data());
   expect_gradient(x, dx, [&] {
-    swiglu_forward<double>({3, 4}, x.data(), y.data());
+    ops<double>().swiglu_forward({3, 4}, x.data(), y.data());
     return dot(y, dy);
   });
 }
@@ -122,9 +122,9 @@ TEST(GradientTest, BiasGelu) {
   auto x = random_values(12, 1), bias = random_values(4, 3);
   const auto dy = random_values(12, 2);
   std::vector<double> y(12), dx(12), db(4);
-  bias_gelu_backward<double>({3, 4}, {x.data(), bias.data(), dy.data(), dx.data(), db.data()});
+  ops<double>().bias_gelu_backward({3, 4}, {x.data(), bias.data(), dy.data(), dx.data(), db.data()});
   const auto loss = [&] {
-    bias_gelu_forward<double>({3, 4}, x.data(), bias.data(), y.data());
+    ops<double>().bias_gelu_forward({3, 4}, x.data(), bias.data(), y.data());
     return dot(y, dy);
   };
   expect_gradient(x, dx, loss);

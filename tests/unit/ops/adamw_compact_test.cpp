@@ -1,4 +1,4 @@
-#include "ops/adamw_compact.h"
+#include "ops/op_table.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,6 @@
 #include "device/parallel.h"
 #include "op_test.h"
 #include "ops/reference/adamw.h"
-#include "ops/reference/adamw_compact.h"
 
 namespace tprimat::engine {
 namespace {
@@ -111,13 +110,21 @@ size_t count_different(const std::vector<V>& a, const std::vector<V>& b) {
 }
 
 template <class T, class M>
+auto compact_adamw() {
+  if constexpr (std::is_same_v<M, bf16>)
+    return cpu_ops<T>().adamw_bf16_moments;
+  else
+    return cpu_ops<T>().adamw_compact;
+}
+
+template <class T, class M>
 void compare_with_reference(bool has_master) {
   const auto start = random_values(k_compact_total, 1);
   const auto gradient = narrowed<float>(random_values(k_compact_total, 2));
   const AdamwStep step{1e-2, 0.9, 0.95, 1e-8, 0.5, 3};
   CompactTrained<T, M> expected(start, has_master), fast(start, has_master);
   reference::adamw_update_compact<T, M>(step, 5, expected.ranges(gradient, k_compact_counts));
-  adamw_update_compact<T, M>(step, 5, fast.ranges(gradient, k_compact_counts));
+  compact_adamw<T, M>()(step, 5, fast.ranges(gradient, k_compact_counts));
   expect_close(widened(fast.w), widened(expected.w), tolerance_of<T>());
   expect_close(widened(fast.m), widened(expected.m), tolerance_of<M>());
   expect_close(widened(fast.v), widened(expected.v), tolerance_of<M>());
@@ -152,7 +159,7 @@ TEST(CompactAdamwTest, FullFormatsAreAdamw) {
   auto w = start, m = std::vector<double>(start.size()), v = m;
   for (int64_t step = 1; step <= 5; ++step) {
     const AdamwStep s{1e-2, 0.9, 0.95, 1e-8, 0.5, step};
-    adamw_update_compact<double, double>(s, 1, compact.ranges(gradient, {static_cast<size_t>(k_compact_total)}));
+    cpu_ops<double>().adamw_compact(s, 1, compact.ranges(gradient, {static_cast<size_t>(k_compact_total)}));
     reference::adamw_update<double>(s, {k_compact_total, 0.1, gradient.data(), w.data(), m.data(), v.data(), w.data()});
   }
   EXPECT_EQ(compact.w, w);
@@ -170,7 +177,7 @@ TEST(CompactAdamwTest, ThreadsAndCutsDoNotChangeTheResult) {
     auto ranges = trained.ranges(gradient, threads == 2 ? std::vector<size_t>{300, 475}
                                                         : std::vector<size_t>{static_cast<size_t>(k_compact_total)});
     for (auto& range : ranges) range.weight_decay = 0.1;
-    adamw_update_compact<bf16, bf16>({1e-2, 0.9, 0.95, 1e-8, 1.0, 3}, 11, ranges);
+    cpu_ops<bf16>().adamw_bf16_moments({1e-2, 0.9, 0.95, 1e-8, 1.0, 3}, 11, ranges);
     results.push_back(trained.w);
   }
   set_thread_count(0);
@@ -188,7 +195,7 @@ TEST(CompactAdamwTest, SmallUpdatesAreNotLost) {
   std::vector<double> g{1.0}, w{1.0}, m{0.0}, v{0.0};
   for (int64_t step = 1; step <= k_steps; ++step) {
     const AdamwStep s{2e-4, 0.9, 0.999, 1e-8, 1.0, step};
-    adamw_update_compact<bf16, bf16>(s, 4, compact.ranges(gradient, {k_count}));
+    cpu_ops<bf16>().adamw_bf16_moments(s, 4, compact.ranges(gradient, {k_count}));
     reference::adamw_update<double>(s, {1, 0.1, g.data(), w.data(), m.data(), v.data(), w.data()});
   }
   const auto mean = [](const std::vector<double>& values) {

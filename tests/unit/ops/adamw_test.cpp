@@ -49,7 +49,7 @@ TYPED_TEST(FastAdamw, MatchesReferenceOverManySteps) {
       const auto g_t = narrowed<float>(g);
       const AdamwStep s{1e-2, 0.9, 0.95, 1e-8, 0.5, step};
       reference::adamw_update_all<double>(s, expected.ranges(g));
-      adamw_update_all<T>(s, fast.ranges(g_t));
+      ops<T>().adamw(s, fast.ranges(g_t));
     }
     expect_close(widened(fast.master), expected.master, 3e-6);
     expect_close(widened(fast.m), expected.m, 3e-6);
@@ -66,7 +66,7 @@ TEST(AdamwTest, ThreadsDoNotChangeTheResult) {
   for (const int64_t threads : {1, 2, 5}) {
     set_thread_count(threads);
     Trained<bf16> trained(start);
-    adamw_update_all<bf16>({1e-2, 0.9, 0.95, 1e-8, 1.0, 3}, trained.ranges(g));
+    ops<bf16>().adamw({1e-2, 0.9, 0.95, 1e-8, 1.0, 3}, trained.ranges(g));
     results.push_back(trained.master);
   }
   set_thread_count(0);
@@ -74,7 +74,7 @@ TEST(AdamwTest, ThreadsDoNotChangeTheResult) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-TEST(AdamwTest, NoRangesAreNoWork) { adamw_update_all<float>({}, {}); }
+TEST(AdamwTest, NoRangesAreNoWork) { ops<float>().adamw({}, {}); }
 
 }  // namespace
 }  // namespace tprimat::engine

@@ -108,10 +108,11 @@ Passes<T> run_passes(const AttentionShape& shape, PassInputs<T> in) {
                    std::vector<Accum<T>>(static_cast<size_t>(shape.batch * shape.heads * shape.queries)), in.before};
   const AttentionInputs<T> inputs = inputs_of(in.tokens);
   const HeadRows<T> y = output_rows(shape, result.y);
-  attention_forward<T>(shape, inputs, y, result.logsumexp.data());
+  ops<T>().attention_forward(shape, inputs, y, result.logsumexp.data());
   Tokens<T>& g = result.gradient;
-  attention_backward<T>(shape, {inputs, read_only(y), result.logsumexp.data(), read_only(output_rows(shape, in.dy)),
-                                g.query_rows(), g.key_rows(), g.value_rows(), in.accumulate});
+  ops<T>().attention_backward(
+      shape, {inputs, read_only(y), result.logsumexp.data(), read_only(output_rows(shape, in.dy)), g.query_rows(),
+              g.key_rows(), g.value_rows(), in.accumulate});
   return result;
 }
 
@@ -165,8 +166,8 @@ TYPED_TEST(FastAttention, TwoChunksOfQueriesMakeTheWhole) {
       std::vector<float> logsumexp(static_cast<size_t>(2 * 4 * count));
       const AttentionInputs<T> part_inputs{from(inputs.query), inputs.key, inputs.value};
       const HeadRows<T> y = from(output_rows(whole, parts.y));
-      attention_forward<T>(part, part_inputs, y, logsumexp.data());
-      attention_backward<T>(
+      ops<T>().attention_forward(part, part_inputs, y, logsumexp.data());
+      ops<T>().attention_backward(
           part, {part_inputs, read_only(y), logsumexp.data(), read_only(from(output_rows(whole, in.dy))),
                  from(parts.gradient.query_rows()), parts.gradient.key_rows(), parts.gradient.value_rows(), first > 0});
     }
@@ -207,7 +208,7 @@ TEST(GradientTest, Attention) {
     const auto loss = [&] {
       auto y = passes.y;
       auto logsumexp = passes.logsumexp;
-      attention_forward<double>(shape, inputs_of(in.tokens), output_rows(shape, y), logsumexp.data());
+      ops<double>().attention_forward(shape, inputs_of(in.tokens), output_rows(shape, y), logsumexp.data());
       return dot(y, in.dy);
     };
     expect_gradient(in.tokens.query, passes.gradient.query, loss);

@@ -48,7 +48,8 @@ TYPED_TEST(FastLoss, MatchesReference) {
       const auto expected = expected_of(in);
       auto logits = narrowed<float>(in.logits);
       LossOutputs<T> out(4, vocab);
-      cross_entropy<T>({4, vocab}, {logits.data(), in.targets.data(), 0.25, out.losses.data(), out.gradient.data()});
+      ops<T>().cross_entropy({4, vocab},
+                             {logits.data(), in.targets.data(), 0.25, out.losses.data(), out.gradient.data()});
       expect_close(widened(out.losses), expected.losses, 3e-6);
       expect_close(widened(out.gradient), expected.gradient, tolerance_of<T>());
     }
@@ -62,10 +63,11 @@ TYPED_TEST(FastLoss, GradientMayLieOverTheLogits) {
     const LossInputs in(k_vocab);
     auto apart = narrowed<float>(in.logits), logits = apart;
     LossOutputs<T> expected(4, k_vocab), out(4, k_vocab);
-    cross_entropy<T>({4, k_vocab},
-                     {apart.data(), in.targets.data(), 0.25, expected.losses.data(), expected.gradient.data()});
+    ops<T>().cross_entropy({4, k_vocab},
+                           {apart.data(), in.targets.data(), 0.25, expected.losses.data(), expected.gradient.data()});
     T* const over = reinterpret_cast<T*>(logits.data());
-    cross_entropy<T>({4, k_vocab, 0, k_stride}, {logits.data(), in.targets.data(), 0.25, out.losses.data(), over});
+    ops<T>().cross_entropy({4, k_vocab, 0, k_stride},
+                           {logits.data(), in.targets.data(), 0.25, out.losses.data(), over});
     for (int64_t r = 0; r < 4; ++r)
       std::memcpy(&out.gradient[static_cast<size_t>(r * k_vocab)], over + r * k_stride, k_vocab * sizeof(T));
     EXPECT_EQ(out.losses, expected.losses);
@@ -103,11 +105,11 @@ void expect_padding_changes_nothing() {
     const int64_t stride = (vocab + 63) / 64 * 64;
     auto dense = narrowed<A>(in.logits), rows = padded<A>(in, stride);
     LossOutputs<T> expected(4, vocab), out(4, vocab);
-    cross_entropy<T>({4, vocab},
-                     {dense.data(), in.targets.data(), 0.25, expected.losses.data(), expected.gradient.data()});
+    ops<T>().cross_entropy({4, vocab},
+                           {dense.data(), in.targets.data(), 0.25, expected.losses.data(), expected.gradient.data()});
     T* const over = reinterpret_cast<T*>(rows.data());
-    cross_entropy<T>({4, vocab, stride, k_ratio * stride},
-                     {rows.data(), in.targets.data(), 0.25, out.losses.data(), over});
+    ops<T>().cross_entropy({4, vocab, stride, k_ratio * stride},
+                           {rows.data(), in.targets.data(), 0.25, out.losses.data(), over});
     for (int64_t r = 0; r < 4; ++r)
       std::memcpy(&out.gradient[static_cast<size_t>(r * vocab)], over + r * k_ratio * stride,
                   static_cast<size_t>(vocab) * sizeof(T));
@@ -129,7 +131,7 @@ TYPED_TEST(FastLoss, CarriesNan) {
   logits[3] = std::numeric_limits<float>::quiet_NaN();
   const int32_t target = 1;
   std::vector<T> gradient(40);
-  cross_entropy<T>({1, 40}, {logits.data(), &target, 1.0, losses.data(), gradient.data()});
+  ops<T>().cross_entropy({1, 40}, {logits.data(), &target, 1.0, losses.data(), gradient.data()});
   EXPECT_TRUE(std::isnan(losses[0]));
 }
 
@@ -146,8 +148,8 @@ struct ShardOf {
       const int32_t target = in.targets[static_cast<size_t>(r)];
       targets.push_back(target >= first && target < end ? target - static_cast<int32_t>(first) : -1);
     }
-    cross_entropy_statistics<A>(shape, logits.data(), targets.data(),
-                                {largest.data(), sum.data(), target_logit.data()});
+    ops<A>().cross_entropy_statistics(shape, logits.data(), targets.data(),
+                                      {largest.data(), sum.data(), target_logit.data()});
   }
 
   static constexpr int64_t k_gap = 3;  // values between two rows
@@ -166,7 +168,7 @@ void combine(std::vector<ShardOf<T>>& shards) {
   for (const ShardOf<T>& shard : shards)
     for (size_t r = 0; r < 4; ++r) largest[r] = std::fmax(largest[r], shard.largest[r]);
   for (ShardOf<T>& shard : shards) {
-    rescale_exponential_sums<A>(4, shard.largest.data(), largest.data(), shard.sum.data());
+    ops<A>().rescale_exponential_sums(4, shard.largest.data(), largest.data(), shard.sum.data());
     for (size_t r = 0; r < 4; ++r) sum[r] += shard.sum[r], target_logit[r] += shard.target_logit[r];
   }
   for (ShardOf<T>& shard : shards) shard.largest = largest, shard.sum = sum, shard.target_logit = target_logit;
@@ -180,12 +182,12 @@ LossOutputs<T> sharded_loss(const LossInputs& in, const std::vector<int64_t>& cu
   LossOutputs<T> whole(4, in.vocab);
   for (const ShardOf<T>& s : shards) {
     LossOutputs<T> part(4, s.shape.gradient_stride);
-    cross_entropy_gradient<T>(s.shape, {s.logits.data(),
-                                        s.targets.data(),
-                                        {s.largest.data(), s.sum.data(), s.target_logit.data()},
-                                        0.25,
-                                        part.losses.data(),
-                                        part.gradient.data()});
+    ops<T>().cross_entropy_gradient(s.shape, {s.logits.data(),
+                                              s.targets.data(),
+                                              {s.largest.data(), s.sum.data(), s.target_logit.data()},
+                                              0.25,
+                                              part.losses.data(),
+                                              part.gradient.data()});
     for (int64_t r = 0; r < 4; ++r)
       std::copy_n(part.gradient.begin() + s.shape.gradient_row(r), s.shape.vocab,
                   whole.gradient.begin() + r * in.vocab + s.begin);
@@ -226,9 +228,9 @@ TYPED_TEST(FastLoss, ShardsCarryNanToEveryRank) {
 }
 
 TEST(CrossEntropyTest, NoRowsAreNoWork) {
-  cross_entropy<bf16>({0, 5}, {nullptr, nullptr, 1.0, nullptr, nullptr});
-  cross_entropy_statistics<float>({0, 5}, nullptr, nullptr, {nullptr, nullptr, nullptr});
-  cross_entropy_gradient<f16>({0, 5}, {nullptr, nullptr, {nullptr, nullptr, nullptr}, 1.0, nullptr, nullptr});
+  ops<bf16>().cross_entropy({0, 5}, {nullptr, nullptr, 1.0, nullptr, nullptr});
+  ops<float>().cross_entropy_statistics({0, 5}, nullptr, nullptr, {nullptr, nullptr, nullptr});
+  ops<f16>().cross_entropy_gradient({0, 5}, {nullptr, nullptr, {nullptr, nullptr, nullptr}, 1.0, nullptr, nullptr});
 }
 
 TEST(GradientTest, CrossEntropy) {
@@ -237,7 +239,7 @@ TEST(GradientTest, CrossEntropy) {
   std::vector<double> losses(3), gradient(21);
   const auto loss = [&] {
     auto copy = logits;
-    cross_entropy<double>({3, 7}, {copy.data(), targets.data(), 0.5, losses.data(), gradient.data()});
+    ops<double>().cross_entropy({3, 7}, {copy.data(), targets.data(), 0.5, losses.data(), gradient.data()});
     return 0.5 * (losses[0] + losses[1] + losses[2]);
   };
   loss();

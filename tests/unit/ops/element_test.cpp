@@ -76,7 +76,7 @@ TEST(F16Test, VectorsRoundAsScalarsDo) {
   values.push_back(std::numeric_limits<float>::quiet_NaN());
   for_each_target([&] {
     std::vector<f16> rounded_values(values.size());
-    convert<f16>(static_cast<int64_t>(values.size()), values.data(), rounded_values.data());
+    ops<f16>().convert(static_cast<int64_t>(values.size()), values.data(), rounded_values.data());
     for (size_t i = 0; i < cases.size(); ++i) ASSERT_EQ(rounded_values[i].bits, cases[i].bits) << values[i];
     EXPECT_TRUE(is_nan(rounded_values.back()));
   });
@@ -103,7 +103,7 @@ TEST(Bf16Test, VectorsRoundAsScalarsDo) {
     for (uint32_t bits = 0; bits < 0xFFFF0000u; bits += 0x1357) values.push_back(std::bit_cast<float>(bits));
     std::erase_if(values, [](float value) { return std::isnan(value); });
     std::vector<bf16> rounded_values(values.size());
-    convert<bf16>(static_cast<int64_t>(values.size()), values.data(), rounded_values.data());
+    ops<bf16>().convert(static_cast<int64_t>(values.size()), values.data(), rounded_values.data());
     for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(rounded_values[i].bits, to_bf16(values[i]).bits) << values[i];
     std::vector<float> back(values.size());
     widen_all<bf16>(static_cast<int64_t>(values.size()), rounded_values.data(), back.data());

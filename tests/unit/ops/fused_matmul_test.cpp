@@ -1,4 +1,4 @@
-#include "ops/reference/fused_matmul.h"
+#include "ops/reference/matmul.h"
 
 #include <algorithm>
 #include <limits>

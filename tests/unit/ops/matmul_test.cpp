@@ -36,8 +36,14 @@ void compare_with_reference(const MatmulCase& c, const Variant& v) {
                                     view_of(expected.data(), c.m, c.n, false, v.gap), v.accumulate);
   const auto a_t = narrowed<T>(a), b_t = narrowed<T>(b);
   auto result = narrowed<C>(start);
-  matmul<T, C>(view_of(a_t.data(), c.m, c.k, v.turn_a, v.gap), view_of(b_t.data(), c.k, c.n, v.turn_b, v.gap),
-               view_of(result.data(), c.m, c.n, false, v.gap), v.accumulate);
+  const auto multiply = [] {
+    if constexpr (std::is_same_v<T, C>)
+      return cpu_ops<T>().matmul;
+    else
+      return cpu_ops<T>().matmul_wide;
+  }();
+  multiply(view_of(a_t.data(), c.m, c.k, v.turn_a, v.gap), view_of(b_t.data(), c.k, c.n, v.turn_b, v.gap),
+           view_of(result.data(), c.m, c.n, false, v.gap), v.accumulate);
   expect_close(widened(result), expected, tolerance_of<C>());
 }
 
@@ -64,10 +70,10 @@ TEST(GradientTest, Matmul) {
   const auto a_view = matrix(static_cast<const double*>(a.data()), 3, 4),
              b_view = matrix(static_cast<const double*>(b.data()), 4, 5);
   const auto dy_view = matrix(dy.data(), 3, 5);
-  matmul<double, double>(dy_view, transposed(b_view), matrix(da.data(), 3, 4));
-  matmul<double, double>(transposed(a_view), dy_view, matrix(db.data(), 4, 5));
+  cpu_ops<double>().matmul(dy_view, transposed(b_view), matrix(da.data(), 3, 4), false);
+  cpu_ops<double>().matmul(transposed(a_view), dy_view, matrix(db.data(), 4, 5), false);
   const auto loss = [&] {
-    matmul<double, double>(a_view, b_view, matrix(y.data(), 3, 5));
+    cpu_ops<double>().matmul(a_view, b_view, matrix(y.data(), 3, 5), false);
     return dot(y, dy);
   };
   expect_gradient(a, da, loss);

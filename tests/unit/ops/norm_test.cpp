@@ -1,5 +1,4 @@
 #include "op_test.h"
-#include "ops/reference/head_norm.h"
 #include "ops/reference/layernorm.h"
 #include "ops/reference/rmsnorm.h"
 
@@ -28,8 +27,8 @@ TYPED_TEST(FastNorm, RmsnormMatchesReference) {
       const auto x_t = narrowed<T>(x), w_t = narrowed<T>(w), dy_t = narrowed<T>(dy);
       std::vector<T> y_t(x.size()), dx_t = narrowed<T>(dx);
       std::vector<float> rstd_t(5), dw_t(w.size());
-      rmsnorm_forward<T>(shape, x_t.data(), w_t.data(), y_t.data(), rstd_t.data());
-      rmsnorm_backward<T>(shape, {x_t.data(), w_t.data(), rstd_t.data(), dy_t.data(), dx_t.data(), dw_t.data()});
+      ops<T>().rmsnorm_forward(shape, x_t.data(), w_t.data(), y_t.data(), rstd_t.data());
+      ops<T>().rmsnorm_backward(shape, {x_t.data(), w_t.data(), rstd_t.data(), dy_t.data(), dx_t.data(), dw_t.data()});
       expect_close(widened(y_t), y, tolerance_of<T>());
       expect_close(widened(rstd_t), rstd, 3e-6);
       expect_close(widened(dx_t), dx_expected, tolerance_of<T>());
@@ -48,11 +47,11 @@ TYPED_TEST(FastNorm, AddRmsnormIsAddThenRmsnorm) {
       const auto w = narrowed<T>(random_values(cols, 3));
       std::vector<T> sum(a.size()), y(a.size()), fused_y(a.size());
       std::vector<float> rstd(5), fused_rstd(5);
-      add(5 * cols, a.data(), b.data(), sum.data());
-      rmsnorm_forward<T>(shape, sum.data(), w.data(), y.data(), rstd.data());
+      ops<T>().add(5 * cols, a.data(), b.data(), sum.data());
+      ops<T>().rmsnorm_forward(shape, sum.data(), w.data(), y.data(), rstd.data());
       auto fused_sum = a;
-      add_rmsnorm_forward<T>(shape, {fused_sum.data(), b.data(), fused_sum.data()}, w.data(), fused_y.data(),
-                             fused_rstd.data());
+      ops<T>().add_rmsnorm_forward(shape, {fused_sum.data(), b.data(), fused_sum.data()}, w.data(), fused_y.data(),
+                                   fused_rstd.data());
       EXPECT_EQ(fused_sum, sum);
       EXPECT_EQ(fused_y, y);
       EXPECT_EQ(fused_rstd, rstd);
@@ -80,9 +79,10 @@ TYPED_TEST(FastNorm, LayernormMatchesReference) {
       const auto x_t = narrowed<T>(x), w_t = narrowed<T>(w), bias_t = narrowed<T>(bias), dy_t = narrowed<T>(dy);
       std::vector<T> y_t(x.size()), dx_t = narrowed<T>(dx);
       std::vector<float> mean_t(5), rstd_t(5), dw_t(w.size(), 1.0f), db_t(w.size(), 2.0f);
-      layernorm_forward<T>(shape, x_t.data(), {w_t.data(), bias_t.data()}, {y_t.data(), mean_t.data(), rstd_t.data()});
-      layernorm_backward<T>(shape, {x_t.data(), w_t.data(), mean_t.data(), rstd_t.data(), dy_t.data(), dx_t.data(),
-                                    dw_t.data(), db_t.data()});
+      ops<T>().layernorm_forward(shape, x_t.data(), {w_t.data(), bias_t.data()},
+                                 {y_t.data(), mean_t.data(), rstd_t.data()});
+      ops<T>().layernorm_backward(shape, {x_t.data(), w_t.data(), mean_t.data(), rstd_t.data(), dy_t.data(),
+                                          dx_t.data(), dw_t.data(), db_t.data()});
       expect_close(widened(y_t), y, tolerance_of<T>());
       expect_close(widened(mean_t), mean, 3e-6);
       expect_close(widened(rstd_t), rstd, 3e-6);
@@ -102,10 +102,10 @@ TYPED_TEST(FastNorm, AddLayernormIsAddThenLayernorm) {
       const auto w = narrowed<T>(random_values(cols, 3)), bias = narrowed<T>(random_values(cols, 4));
       std::vector<T> sum(a.size()), y(a.size()), fused_sum(a.size()), fused_y(a.size());
       std::vector<float> mean(5), rstd(5), fused_mean(5), fused_rstd(5);
-      add(5 * cols, a.data(), b.data(), sum.data());
-      layernorm_forward<T>(shape, sum.data(), {w.data(), bias.data()}, {y.data(), mean.data(), rstd.data()});
-      add_layernorm_forward<T>(shape, {a.data(), b.data(), fused_sum.data()}, {w.data(), bias.data()},
-                               {fused_y.data(), fused_mean.data(), fused_rstd.data()});
+      ops<T>().add(5 * cols, a.data(), b.data(), sum.data());
+      ops<T>().layernorm_forward(shape, sum.data(), {w.data(), bias.data()}, {y.data(), mean.data(), rstd.data()});
+      ops<T>().add_layernorm_forward(shape, {a.data(), b.data(), fused_sum.data()}, {w.data(), bias.data()},
+                                     {fused_y.data(), fused_mean.data(), fused_rstd.data()});
       EXPECT_EQ(fused_sum, sum);
       EXPECT_EQ(fused_y, y);
       EXPECT_EQ(fused_mean, mean);
@@ -129,8 +129,9 @@ TYPED_TEST(FastNorm, HeadNormMatchesReference) {
       const auto x_t = narrowed<T>(x), w_t = narrowed<T>(w), dy_t = narrowed<T>(dy);
       std::vector<T> y_t(y.size()), dx_t = narrowed<T>(before);
       std::vector<float> rstd_t(15), dw_t(w.size(), 1.0f);
-      head_norm_forward<T>(shape, x_t.data(), w_t.data(), y_t.data(), rstd_t.data());
-      head_norm_backward<T>(shape, {x_t.data(), w_t.data(), rstd_t.data(), dy_t.data(), dx_t.data(), dw_t.data()});
+      ops<T>().head_norm_forward(shape, x_t.data(), w_t.data(), y_t.data(), rstd_t.data());
+      ops<T>().head_norm_backward(shape,
+                                  {x_t.data(), w_t.data(), rstd_t.data(), dy_t.data(), dx_t.data(), dw_t.data()});
       expect_close(widened(y_t), y, tolerance_of<T>());
       expect_close(widened(rstd_t), rstd, 3e-6);
       expect_close(widened(dx_t), dx, tolerance_of<T>());
@@ -142,11 +143,11 @@ TYPED_TEST(FastNorm, HeadNormMatchesReference) {
 TEST(NormTest, NoRowsLeaveTheGradientsAsTheyWere) {
   const std::vector<float> w(8, 1.0f);
   std::vector<float> sums(8, 3.0f);
-  rmsnorm_forward<float>({0, 8, 1e-5}, nullptr, w.data(), nullptr, nullptr);
-  rmsnorm_backward<float>({0, 8, 1e-5}, {nullptr, w.data(), nullptr, nullptr, nullptr, sums.data()});
-  layernorm_backward<float>({0, 8, 1e-5},
-                            {nullptr, w.data(), nullptr, nullptr, nullptr, nullptr, sums.data(), sums.data()});
-  head_norm_backward<float>({0, 2, 8, 16, 16, 1e-5}, {nullptr, w.data(), nullptr, nullptr, nullptr, sums.data()});
+  ops<float>().rmsnorm_forward({0, 8, 1e-5}, nullptr, w.data(), nullptr, nullptr);
+  ops<float>().rmsnorm_backward({0, 8, 1e-5}, {nullptr, w.data(), nullptr, nullptr, nullptr, sums.data()});
+  ops<float>().layernorm_backward({0, 8, 1e-5},
+                                  {nullptr, w.data(), nullptr, nullptr, nullptr, nullptr, sums.data(), sums.data()});
+  ops<float>().head_norm_backward({0, 2, 8, 16, 16, 1e-5}, {nullptr, w.data(), nullptr, nullptr, nullptr, sums.data()});
   EXPECT_EQ(sums, std::vector<float>(8, 3.0f));
 }
 
@@ -156,11 +157,11 @@ TEST(GradientTest, Rmsnorm) {
   const auto dy = random_values(15, 3), zero = std::vector<double>(15);
   std::vector<double> y(15), sum(15), rstd(3), dx(15), dw(5);
   const auto loss = [&] {
-    add_rmsnorm_forward<double>(shape, {x.data(), zero.data(), sum.data()}, w.data(), y.data(), rstd.data());
+    ops<double>().add_rmsnorm_forward(shape, {x.data(), zero.data(), sum.data()}, w.data(), y.data(), rstd.data());
     return dot(y, dy);
   };
   loss();
-  rmsnorm_backward<double>(shape, {x.data(), w.data(), rstd.data(), dy.data(), dx.data(), dw.data()});
+  ops<double>().rmsnorm_backward(shape, {x.data(), w.data(), rstd.data(), dy.data(), dx.data(), dw.data()});
   expect_gradient(x, dx, loss);
   expect_gradient(w, dw, loss);
 }
@@ -171,12 +172,12 @@ TEST(GradientTest, Layernorm) {
   const auto dy = random_values(15, 3), zero = std::vector<double>(15);
   std::vector<double> y(15), sum(15), mean(3), rstd(3), dx(15), dw(5), db(5);
   const auto loss = [&] {
-    add_layernorm_forward<double>(shape, {x.data(), zero.data(), sum.data()}, {w.data(), bias.data()},
-                                  {y.data(), mean.data(), rstd.data()});
+    ops<double>().add_layernorm_forward(shape, {x.data(), zero.data(), sum.data()}, {w.data(), bias.data()},
+                                        {y.data(), mean.data(), rstd.data()});
     return dot(y, dy);
   };
   loss();
-  layernorm_backward<double>(
+  ops<double>().layernorm_backward(
       shape, {x.data(), w.data(), mean.data(), rstd.data(), dy.data(), dx.data(), dw.data(), db.data()});
   expect_gradient(x, dx, loss);
   expect_gradient(w, dw, loss);
@@ -189,11 +190,12 @@ TEST(GradientTest, HeadNorm) {
   const auto dy = random_values(16, 3);
   std::vector<double> y(16), rstd(4), dx = dy, dw(4);
   const auto loss = [&] {
-    head_norm_forward<double>(shape, x.data(), w.data(), y.data(), rstd.data());
+    ops<double>().head_norm_forward(shape, x.data(), w.data(), y.data(), rstd.data());
     return dot(y, dy);
   };
   loss();
-  head_norm_backward<double>(shape, {x.data(), w.data(), rstd.data(), dx.data(), dx.data(), dw.data()});  // in place
+  ops<double>().head_norm_backward(shape,
+                                   {x.data(), w.data(), rstd.data(), dx.data(), dx.data(), dw.data()});  // in place
   expect_gradient(x, dx, loss);
   expect_gradient(w, dw, loss);
 }

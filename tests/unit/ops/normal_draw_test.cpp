@@ -1,4 +1,4 @@
-#include "ops/normal_draw.h"
+#include "ops/op_table.h"
 
 #include <gtest/gtest.h>
 
@@ -26,16 +26,16 @@ TEST(NormalDraw, LogarithmAndCosineAreThoseOfTheLibrary) {
 // The values that trainings have started from since the first release, whatever machine and compiler.
 TEST(NormalDraw, BitsAreTheSameOnEveryMachine) {
   std::vector<double> values(4);
-  draw_normal(4, {0.0, 1.0, 42}, values.data());
+  cpu_ops<double>().draw_normal(4, {0.0, 1.0, 42}, values.data());
   EXPECT_EQ(values, (std::vector<double>{-0x1.b0ea416e57ef7p-4, 0x1.83c1ed3e3fc36p-3, -0x1.93c48f4b78cf6p-1,
                                          0x1.1b58833817532p+1}));
 }
 
 TEST(NormalDraw, ABlockIsReadRowByRow) {
   std::vector<double> whole(60), block(5);
-  draw_normal(60, {0.5, 2.0, 3}, whole.data());
-  draw_normal(5, {.mean = 0.5, .stddev = 2.0, .stream = 3, .first = 12, .cols = 2, .whole_cols = 6, .skip = 1},
-              block.data());
+  cpu_ops<double>().draw_normal(60, {0.5, 2.0, 3}, whole.data());
+  cpu_ops<double>().draw_normal(
+      5, {.mean = 0.5, .stddev = 2.0, .stream = 3, .first = 12, .cols = 2, .whole_cols = 6, .skip = 1}, block.data());
   EXPECT_EQ(block, (std::vector<double>{whole[13], whole[18], whole[19], whole[24], whole[25]}));
 }
 

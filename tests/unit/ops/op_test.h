@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "ops/op_table.h"
 #include "unit/op_values.h"
 
 // What the tests of all ops share on the processor: finite differences, every instruction set.
@@ -45,6 +46,12 @@ void for_each_target(const Body& body) {
     body();
   }
   hwy::SetSupportedTargetsForTest(0);
+}
+
+// The processor's operations on the instruction sets that are allowed now.
+template <class T>
+OpTable<T> ops() {
+  return find_cpu_ops<T>();
 }
 
 template <class T>

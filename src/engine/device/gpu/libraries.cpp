@@ -12,8 +12,8 @@ namespace {
 using ReadVersion = std::string (*)(void* library);
 
 // 90300 is 9.3.0 by steps of 10000 and 100.
-std::string dotted(size_t number, size_t major, size_t minor) {
-  return fmt::format("{}.{}.{}", number / major, number % major / minor, number % minor);
+std::string dotted(size_t number) {
+  return fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100);
 }
 
 template <class Function>
@@ -22,16 +22,16 @@ Function function_of(void* library, const char* name) {
 }
 
 #if !defined(TPRIMAT_GPU_HIP)
+// Of [first, end), as the function gives it.
+std::string version_between(size_t first, size_t end, void* library, const char* function) {
+  const auto ask = function_of<size_t (*)()>(library, function);
+  const size_t version = ask != nullptr ? ask() : 0;
+  return version >= first && version < end ? dotted(version) : "";
+}
 std::string version_of_products(void* library) {
-  const auto ask = function_of<size_t (*)()>(library, "cublasLtGetVersion");
-  const size_t version = ask != nullptr ? ask() : 0;
-  return version >= 120000 && version < 1000000 ? dotted(version, 10000, 100) : "";
+  return version_between(120000, 1000000, library, "cublasLtGetVersion");
 }
-std::string version_of_attention(void* library) {
-  const auto ask = function_of<size_t (*)()>(library, "cudnnGetVersion");
-  const size_t version = ask != nullptr ? ask() : 0;
-  return version >= 90000 && version < 100000 ? dotted(version, 10000, 100) : "";
-}
+std::string version_of_attention(void* library) { return version_between(90000, 100000, library, "cudnnGetVersion"); }
 std::string version_of_compiler(void* library) {
   const auto ask = function_of<int (*)(int*, int*)>(library, "nvrtcVersion");
   int major = 0, minor = 0;
@@ -48,7 +48,7 @@ std::string version_of_ranks(void* library) {
   const auto ask = function_of<int (*)(int*)>(library, "ncclGetVersion");
   int version = 0;
   const bool told = ask != nullptr && ask(&version) == 0 && version >= 20000 && version < 100000;
-  return told ? dotted(static_cast<size_t>(version), 10000, 100) : "";
+  return told ? dotted(static_cast<size_t>(version)) : "";
 }
 
 struct ListedLibrary {

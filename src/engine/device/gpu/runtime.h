@@ -68,7 +68,6 @@ inline Status bus_address(char* text, int bytes, int index) {
   return TPRIMAT_GPU_API(DeviceGetPCIBusId)(text, bytes, index);
 }
 inline Status memory(size_t* free, size_t* total) { return TPRIMAT_GPU_API(MemGetInfo)(free, total); }
-inline Status finish_device() { return TPRIMAT_GPU_API(DeviceSynchronize)(); }
 
 inline Status allocate(void** memory, size_t bytes) { return TPRIMAT_GPU_API(Malloc)(memory, bytes); }
 inline Status release(void* memory) { return TPRIMAT_GPU_API(Free)(memory); }
@@ -98,9 +97,6 @@ inline Status copy_to_device(void* to, const void* from, size_t bytes, Stream st
 }
 inline Status copy_to_host(void* to, const void* from, size_t bytes, Stream stream) {
   return TPRIMAT_GPU_API(MemcpyAsync)(to, from, bytes, TPRIMAT_GPU_API(MemcpyDeviceToHost), stream);
-}
-inline Status copy_on_device(void* to, const void* from, size_t bytes, Stream stream) {
-  return TPRIMAT_GPU_API(MemcpyAsync)(to, from, bytes, TPRIMAT_GPU_API(MemcpyDeviceToDevice), stream);
 }
 
 inline Status make_stream(Stream* stream) {

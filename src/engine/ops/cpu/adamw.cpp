@@ -2,8 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/adamw.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/adamw.h"
-
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
+#include "ops/op_table.h"
 #include "ops/reference/adamw.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,21 +17,15 @@ namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 
 template <class T>
-void update(const AdamwStep& s, const AdamwRange<T>& range, int64_t begin, int64_t end) {
-  const auto beta1 = static_cast<float>(s.beta1), beta2 = static_cast<float>(s.beta2);
-  const auto rest1 = static_cast<float>(1.0 - s.beta1), rest2 = static_cast<float>(1.0 - s.beta2);
-  // lr·m̂/(√v̂ + ε) = (lr/c1)·m / (√v/√c2 + ε)
-  const auto rate = static_cast<float>(s.learning_rate / (1.0 - std::pow(s.beta1, static_cast<double>(s.step))));
-  const auto root = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(s.beta2, static_cast<double>(s.step))));
-  const auto keep = static_cast<float>(1.0 - s.learning_rate * range.weight_decay);
-  const auto epsilon = static_cast<float>(s.epsilon), scale = static_cast<float>(s.gradient_scale);
+void update(AdamwFactors f, const AdamwRange<T>& range, int64_t begin, int64_t end) {
+  const auto keep = static_cast<float>(1.0 - f.learning_rate * range.weight_decay);
   for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR {
-    const auto g = hn::Mul(load(d, range.gradient + i), hn::Set(d, scale));
-    const auto m = hn::MulAdd(hn::Set(d, rest1), g, hn::Mul(hn::Set(d, beta1), load(d, range.first_moment + i)));
+    const auto g = hn::Mul(load(d, range.gradient + i), hn::Set(d, f.scale));
+    const auto m = hn::MulAdd(hn::Set(d, f.rest1), g, hn::Mul(hn::Set(d, f.beta1), load(d, range.first_moment + i)));
     const auto v =
-        hn::MulAdd(hn::Set(d, rest2), hn::Mul(g, g), hn::Mul(hn::Set(d, beta2), load(d, range.second_moment + i)));
-    const auto denominator = hn::MulAdd(hn::Sqrt(v), hn::Set(d, root), hn::Set(d, epsilon));
-    const auto move = hn::Div(hn::Mul(m, hn::Set(d, rate)), denominator);
+        hn::MulAdd(hn::Set(d, f.rest2), hn::Mul(g, g), hn::Mul(hn::Set(d, f.beta2), load(d, range.second_moment + i)));
+    const auto denominator = hn::MulAdd(hn::Sqrt(v), hn::Set(d, f.root), hn::Set(d, f.epsilon));
+    const auto move = hn::Div(hn::Mul(m, hn::Set(d, f.rate)), denominator);
     const auto w = hn::MulSub(load(d, range.master + i), hn::Set(d, keep), move);
     store(d, m, range.first_moment + i);
     store(d, v, range.second_moment + i);
@@ -41,14 +34,16 @@ void update(const AdamwStep& s, const AdamwRange<T>& range, int64_t begin, int64
   });
 }
 
-#define TPRIMAT_KERNELS(T)                                                                      \
-  void update_##T(const AdamwStep& s, const AdamwRange<T>& range, int64_t begin, int64_t end) { \
-    update<T>(s, range, begin, end);                                                            \
-  }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+template <class T>
+void update_all(const AdamwStep& step, std::span<const AdamwRange<T>> ranges) {
+  const AdamwFactors factors(step);
+  parallel_parts(ranges,
+                 [&](const AdamwRange<T>& range, int64_t begin, int64_t end) { update(factors, range, begin, end); });
+}
+
+void adamw(OpsByFormat<AdamwOps>& ops) {
+  ops.set_fast([]<class T>(AdamwOps<T>& fast) { fast = {update_all<T>}; });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -58,46 +53,47 @@ HWY_AFTER_NAMESPACE();
 namespace tprimat::engine {
 namespace {
 
-constexpr int64_t k_grain = 64;  // elements; threads begin at multiples of it
-
-// The part [begin, end) of all ranges put one after the other.
-template <class T, class Kernel>
-void update_part(const AdamwStep& step, std::span<const AdamwRange<T>> ranges, int64_t begin, int64_t end,
-                 Kernel kernel) {
-  int64_t first = 0;  // where the range begins among all
-  for (const AdamwRange<T>& range : ranges) {
-    const int64_t from = std::max<int64_t>(begin - first, 0), to = std::min(end - first, range.count);
-    if (from < to) kernel(step, range, from, to);
-    first += range.count;
-    if (first >= end) return;
+// Values [begin, end) of a range.
+template <class T, class M>
+void update_compact(const AdamwFactors& f, uint64_t key, const CompactAdamwRange<T, M>& range, int64_t begin,
+                    int64_t end) {
+  const auto keep = static_cast<float>(1.0 - f.learning_rate * range.weight_decay);
+  for (int64_t i = begin; i < end; ++i) {
+    const uint64_t bits = rounding_bits(key, range.first_value + i);
+    const float g = range.gradient[i] * f.scale;
+    const float m = f.rest1 * g + f.beta1 * widen(range.first_moment[i]);
+    const float v = f.rest2 * (g * g) + f.beta2 * widen(range.second_moment[i]);
+    const float w = range.master != nullptr ? range.master[i] : widen(range.weight[i]);
+    const float moved = w * keep - m * f.rate / (std::sqrt(v) * f.root + f.epsilon);
+    range.first_moment[i] = round_by_chance<M>(m, static_cast<uint32_t>(bits >> 16) & 0xFFFFu);
+    range.second_moment[i] = round_by_chance<M>(v, static_cast<uint32_t>(bits >> 32) & 0xFFFFu);
+    if (range.master != nullptr) range.master[i] = moved;
+    range.weight[i] =
+        range.master != nullptr ? narrow<T>(moved) : round_by_chance<T>(moved, static_cast<uint32_t>(bits) & 0xFFFFu);
   }
 }
 
-template <class T, class Kernel>
-void update_all(const AdamwStep& step, std::span<const AdamwRange<T>> ranges, Kernel kernel) {
-  int64_t total = 0;
-  for (const AdamwRange<T>& range : ranges) total += range.count;
-  parallel_ranges((total + k_grain - 1) / k_grain, [&](int64_t begin, int64_t end) {
-    update_part(step, ranges, begin * k_grain, std::min(end * k_grain, total), kernel);
+template <class T, class M>
+void update_all_compact(const AdamwStep& step, uint64_t seed, std::span<const CompactAdamwRange<T, M>> ranges) {
+  const AdamwFactors factors(step);
+  const uint64_t key = rounding_key(seed, step.step);
+  parallel_parts(ranges, [&](const CompactAdamwRange<T, M>& range, int64_t begin, int64_t end) {
+    update_compact(factors, key, range, begin, end);
   });
 }
 
 }  // namespace
 
-#define TPRIMAT_ADAMW(T)                                                                   \
-  HWY_EXPORT(update_##T);                                                                  \
-  template <>                                                                              \
-  void adamw_update_all<T>(const AdamwStep& step, std::span<const AdamwRange<T>> ranges) { \
-    update_all(step, ranges, HWY_DYNAMIC_DISPATCH(update_##T));                            \
-  }
-TPRIMAT_ADAMW(float)
-TPRIMAT_ADAMW(bf16)
-TPRIMAT_ADAMW(f16)
-#undef TPRIMAT_ADAMW
+HWY_EXPORT(adamw);
 
-template <>
-void adamw_update_all<double>(const AdamwStep& step, std::span<const AdamwRange<double>> ranges) {
-  reference::adamw_update_all(step, ranges);
+void set_cpu_ops(OpsByFormat<AdamwOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(adamw)(ops);
+  ops.f64 = {reference::adamw_update_all};
+}
+
+void set_cpu_ops(OpsByFormat<CompactAdamwOps>& ops) {
+  ops.set_fast([]<class T>(CompactAdamwOps<T>& fast) { fast = {update_all_compact, update_all_compact}; });
+  ops.f64 = {reference::adamw_update_compact, reference::adamw_update_compact};
 }
 
 }  // namespace tprimat::engine

@@ -2,14 +2,11 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/attention.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/attention.h"
-
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -18,13 +15,12 @@
 #include "ops/cpu/bf16_attention.h"
 #include "ops/cpu/lanes-inl.h"
 #include "ops/cpu/tile-inl.h"
+#include "ops/op_table.h"
 #include "ops/reference/attention.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
-
-constexpr float k_minus_infinity = -std::numeric_limits<float>::infinity();
 
 // `count` rows of head_dim values, `stride` apart.
 template <class T>
@@ -75,11 +71,6 @@ inline void mask_scores(const AttentionTiles& t, int64_t query_tile, int64_t key
 inline void score_tile(const AttentionTiles& t, int64_t rows, const float* queries, const float* keys, float* scores) {
   multiply_tile<false>({queries, t.width, 1, keys, k_tile, scores, k_tile, rows, k_tile, t.shape.head_dim});
 }
-
-struct RunningRow {
-  float largest = k_minus_infinity;
-  float sum = 0.0f;
-};
 
 // scores ← e^(scores − largest so far); the output so far is brought to the same largest.
 inline void fold_scores(float* scores, int64_t width, float* output, RunningRow& row) {
@@ -158,17 +149,14 @@ void forward_group(const AttentionTiles& t, const HeadGroup& group, const Attent
   ForwardBuffers b = prepare_forward(t, group, inputs, thread_scratch(t));
   RunningRow running[k_tile];
   b.running = running;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
-  for (int64_t head = group.kv_head * t.heads_per_group(); head < (group.kv_head + 1) * t.heads_per_group(); ++head) {
-    for (int64_t tile = 0; tile < t.query_tiles; ++tile) {
-      const int64_t start = tile * k_tile;
-      const T* queries = t.head(inputs.query, group.batch, head, start);
-      widen_rows<T>(t, {queries, inputs.query.row_stride, t.rows(tile)}, scale, b.queries);
-      attend_tile(t, b, tile);
-      finish_tile<T>(t, b, tile, {t.head(y, group.batch, head, start), y.row_stride, y.sequence_stride},
-                     logsumexp + t.statistic(group, head, start));
-    }
-  }
+  t.visit_queries(group, [&](int64_t head, int64_t tile) {
+    const int64_t start = tile * k_tile;
+    const T* queries = t.head(inputs.query, group.batch, head, start);
+    widen_rows<T>(t, {queries, inputs.query.row_stride, t.rows(tile)}, t.scale, b.queries);
+    attend_tile(t, b, tile);
+    finish_tile<T>(t, b, tile, {t.head(y, group.batch, head, start), y.row_stride, y.sequence_stride},
+                   logsumexp + t.statistic(group, head, start));
+  });
 }
 
 // What the backward pass of one group holds in float, all key_length×width or one tile of it.
@@ -227,18 +215,13 @@ inline void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, int
   }
 }
 
-struct HeadTile {
-  int64_t head, tile;
-};
-
 template <class T>
 void load_query_tile(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g, HeadTile which,
                      const BackwardBuffers& b) {
   const auto [head, tile] = which;
   const int64_t start = tile * k_tile, rows = t.rows(tile);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
   const HeadRows<const T>& queries = g.inputs.query;
-  widen_rows<T>(t, {t.head(queries, group.batch, head, start), queries.row_stride, rows}, scale, b.queries);
+  widen_rows<T>(t, {t.head(queries, group.batch, head, start), queries.row_stride, rows}, t.scale, b.queries);
   widen_rows<T>(t, {t.head(g.dy, group.batch, head, start), g.dy.row_stride, rows}, 1.0f, b.doutput);
   for (int64_t r = 0; r < rows; ++r) {
     const T* y = t.head(g.y, group.batch, head, start + r);
@@ -251,61 +234,50 @@ void load_query_tile(const AttentionTiles& t, const HeadGroup& group, const Atte
   }
 }
 
-// Dense float rows back to rows of T, `stride` apart.
+// A float row times `factor` as a row of T, or added to it.
 template <class T>
-void narrow_rows(const AttentionTiles& t, const float* from, int64_t rows, float factor, const HeadRows<T>& to) {
-  for (int64_t r = 0; r < rows; ++r)
-    for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
-      store(d, hn::Mul(load(d, from + r * t.width + c), hn::Set(d, factor)), to.data + r * to.row_stride + c);
-    });
-}
-
-// dkey or dvalue of one group: rows that no query sees get zeros, or stay.
-template <class T>
-void store_key_gradient(const AttentionTiles& t, const HeadGroup& group, const float* from, bool accumulate,
-                        const HeadRows<T>& rows) {
-  T* first = t.head(rows, group.batch, group.kv_head, 0);
-  if (!accumulate) {
-    narrow_rows<T>(t, from, t.keys, 1.0f, {first, rows.row_stride, 0});
-    for (int64_t s = t.keys; s < t.shape.keys; ++s) std::fill_n(first + s * rows.row_stride, t.shape.head_dim, T{});
-    return;
-  }
-  for (int64_t s = 0; s < t.keys; ++s) {
-    T* row = first + s * rows.row_stride;
-    for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
-      store(d, hn::Add(load(d, row + c), load(d, from + s * t.width + c)), row + c);
-    });
-  }
+void narrow_row(const AttentionTiles& t, const float* from, float factor, bool accumulate, T* to) {
+  for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
+    auto value = hn::Mul(load(d, from + c), hn::Set(d, factor));
+    if (accumulate) value = hn::Add(load(d, to + c), value);
+    store(d, value, to + c);
+  });
 }
 
 template <class T>
 void backward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g) {
   const BackwardBuffers b = prepare_backward(t, group, g.inputs, thread_scratch(t));
-  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
-  for (int64_t head = group.kv_head * t.heads_per_group(); head < (group.kv_head + 1) * t.heads_per_group(); ++head) {
-    for (int64_t tile = 0; tile < t.query_tiles; ++tile) {
-      load_query_tile(t, group, g, {head, tile}, b);
-      backward_tile(t, b, tile);
-      T* dquery = t.head(g.dquery, group.batch, head, tile * k_tile);
-      narrow_rows<T>(t, b.dqueries, t.rows(tile), scale, {dquery, g.dquery.row_stride, 0});
-    }
-  }
-  store_key_gradient(t, group, b.dkeys, g.accumulate, g.dkey);
-  store_key_gradient(t, group, b.dvalues, g.accumulate, g.dvalue);
+  t.visit_queries(group, [&](int64_t head, int64_t tile) {
+    load_query_tile(t, group, g, {head, tile}, b);
+    backward_tile(t, b, tile);
+    T* const dquery = t.head(g.dquery, group.batch, head, tile * k_tile);
+    for (int64_t r = 0; r < t.rows(tile); ++r)
+      narrow_row(t, b.dqueries + r * t.width, t.scale, false, dquery + r * g.dquery.row_stride);
+  });
+  const auto put = [&](const float* from, T* to) { narrow_row(t, from, 1.0f, g.accumulate, to); };
+  t.put_key_gradient(group, b.dkeys, g.accumulate, g.dkey, put);
+  t.put_key_gradient(group, b.dvalues, g.accumulate, g.dvalue, put);
 }
 
-#define TPRIMAT_KERNELS(T)                                                                                  \
-  void forward_group_##T(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs, \
-                         const HeadRows<T>& y, float* logsumexp) {                                          \
-    forward_group<T>(t, group, inputs, y, logsumexp);                                                       \
-  }                                                                                                         \
-  void backward_group_##T(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<T>& g) { \
-    backward_group<T>(t, group, g);                                                                         \
-  }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+template <class T>
+void forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, float* logsumexp) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (has_bf16_attention(shape)) return bf16_attention_forward(shape, inputs, y, logsumexp);
+  const AttentionTiles tiles(shape);
+  for_groups(shape, [&](const HeadGroup& group) { forward_group(tiles, group, inputs, y, logsumexp); });
+}
+
+template <class T>
+void backward(const AttentionShape& shape, const AttentionGradient<T>& gradient) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (has_bf16_attention(shape)) return bf16_attention_backward(shape, gradient);
+  const AttentionTiles tiles(shape);
+  for_groups(shape, [&](const HeadGroup& group) { backward_group(tiles, group, gradient); });
+}
+
+void attention(OpsByFormat<AttentionOps>& ops) {
+  ops.set_fast([]<class T>(AttentionOps<T>& fast) { fast = {forward<T>, backward<T>}; });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -313,61 +285,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tprimat::engine {
-namespace {
 
-// Whether the products were left to the CPU's own instructions for bf16.
-template <class T>
-bool in_bf16(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, float* logsumexp) {
-  if constexpr (std::is_same_v<T, bf16>) {
-    if (!has_bf16_attention(shape)) return false;
-    bf16_attention_forward(shape, inputs, y, logsumexp);
-    return true;
-  }
-  return false;
-}
-template <class T>
-bool in_bf16(const AttentionShape& shape, const AttentionGradient<T>& gradient) {
-  if constexpr (std::is_same_v<T, bf16>) {
-    if (!has_bf16_attention(shape)) return false;
-    bf16_attention_backward(shape, gradient);
-    return true;
-  }
-  return false;
-}
+HWY_EXPORT(attention);
 
-}  // namespace
-
-#define TPRIMAT_ATTENTION(T)                                                                                     \
-  HWY_EXPORT(forward_group_##T);                                                                                 \
-  HWY_EXPORT(backward_group_##T);                                                                                \
-  template <>                                                                                                    \
-  void attention_forward<T>(const AttentionShape& shape, const AttentionInputs<T>& inputs, const HeadRows<T>& y, \
-                            float* logsumexp) {                                                                  \
-    if (in_bf16<T>(shape, inputs, y, logsumexp)) return;                                                         \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(forward_group_##T);                                                 \
-    const AttentionTiles tiles(shape);                                                                           \
-    for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, inputs, y, logsumexp); });              \
-  }                                                                                                              \
-  template <>                                                                                                    \
-  void attention_backward<T>(const AttentionShape& shape, const AttentionGradient<T>& g) {                       \
-    if (in_bf16<T>(shape, g)) return;                                                                            \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(backward_group_##T);                                                \
-    const AttentionTiles tiles(shape);                                                                           \
-    for_groups(shape, [&](const HeadGroup& group) { kernel(tiles, group, g); });                                 \
-  }
-TPRIMAT_ATTENTION(float)
-TPRIMAT_ATTENTION(bf16)
-TPRIMAT_ATTENTION(f16)
-#undef TPRIMAT_ATTENTION
-
-template <>
-void attention_forward<double>(const AttentionShape& shape, const AttentionInputs<double>& inputs,
-                               const HeadRows<double>& y, double* logsumexp) {
-  reference::attention_forward(shape, inputs, y, logsumexp);
-}
-template <>
-void attention_backward<double>(const AttentionShape& shape, const AttentionGradient<double>& g) {
-  reference::attention_backward(shape, g);
+void set_cpu_ops(OpsByFormat<AttentionOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(attention)(ops);
+  ops.f64 = {reference::attention_forward, reference::attention_backward};
 }
 
 }  // namespace tprimat::engine

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/check.h"
@@ -28,19 +30,26 @@ void for_groups(const AttentionShape& shape, const GroupWork& work) {
   });
 }
 
+// One tile of queries of one head.
+struct HeadTile {
+  int64_t head, tile;
+};
+
 struct AttentionTiles {
   explicit AttentionTiles(const AttentionShape& s)
       : shape(s),
         width((s.head_dim + 15) / 16 * 16),
         query_tiles((s.queries + k_tile - 1) / k_tile),
         keys(std::min(s.keys, s.first_query + s.queries)),
-        key_tiles((keys + k_tile - 1) / k_tile) {}
+        key_tiles((keys + k_tile - 1) / k_tile),
+        scale(1.0f / std::sqrt(static_cast<float>(s.head_dim))) {}
 
   const AttentionShape shape;
   const int64_t width;  // head_dim rounded up to whole vectors; the rest is zero
   const int64_t query_tiles;
   const int64_t keys;  // that some query may see
   const int64_t key_tiles;
+  const float scale;
 
   int64_t key_length() const { return key_tiles * k_tile; }  // keys rounded up to whole tiles
   int64_t rows(int64_t query_tile) const { return std::min(k_tile, shape.queries - query_tile * k_tile); }
@@ -65,7 +74,31 @@ struct AttentionTiles {
   int64_t statistic(const HeadGroup& g, int64_t head, int64_t t) const {
     return (g.batch * shape.heads + head) * shape.queries + t;
   }
-  int64_t heads_per_group() const { return shape.heads / shape.kv_heads; }
+  // visit(query head, tile of queries) for all of a group.
+  template <class Visit>
+  void visit_queries(const HeadGroup& group, const Visit& visit) const {
+    const int64_t heads = shape.heads / shape.kv_heads;
+    for (int64_t head = group.kv_head * heads; head < (group.kv_head + 1) * heads; ++head)
+      for (int64_t tile = 0; tile < query_tiles; ++tile) visit(head, tile);
+  }
+  // put(row of `from`, row of `to`) of the keys of a group that queries see, for its dkey or dvalue; the other rows get
+  // zeros, or stay.
+  template <class T, class Put>
+  void put_key_gradient(const HeadGroup& group, const float* from, bool accumulate, const HeadRows<T>& to,
+                        const Put& put) const {
+    T* const first = head(to, group.batch, group.kv_head, 0);
+    for (int64_t s = 0; s < keys; ++s) put(from + s * width, first + s * to.row_stride);
+    for (int64_t s = keys; s < shape.keys && !accumulate; ++s)
+      std::fill_n(first + s * to.row_stride, shape.head_dim, T{});
+  }
+};
+
+inline constexpr float k_minus_infinity = -std::numeric_limits<float>::infinity();
+
+// The softmax of one query over the keys so far.
+struct RunningRow {
+  float largest = k_minus_infinity;
+  float sum = 0.0f;
 };
 
 // Float buffers that one thread reuses for every group it works on.

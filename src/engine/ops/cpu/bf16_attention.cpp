@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -17,7 +16,6 @@ namespace tprimat::engine {
 namespace {
 
 constexpr int64_t k_lanes = 16;
-constexpr float k_minus_infinity = -std::numeric_limits<float>::infinity();
 
 TPRIMAT_AVX512_BF16 inline __m512 widen(const bf16* from, __mmask16 present) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(present, from)), 16));
@@ -104,11 +102,6 @@ void score(const AttentionTiles& t, const QueryTile& rows, const bf16* panel, fl
   multiply_small({{rows.rows, rows.stride, 2}, panel, rows.count, k_tile, pair_count(t.shape.head_dim), scores}, false);
 }
 
-struct RunningRow {
-  float largest = k_minus_infinity;
-  float sum = 0.0f;
-};
-
 struct ForwardBuffers {
   bf16 *keys, *values, *powers;
   float *scores, *output;
@@ -117,8 +110,9 @@ struct ForwardBuffers {
 
 // powers ← e^(scale·scores − largest so far), 0 for keys out of sight; the output so far is brought to the same
 // largest.
-TPRIMAT_AVX512_BF16 void fold_scores(const AttentionTiles& t, const ForwardBuffers& b, float scale, int64_t r,
+TPRIMAT_AVX512_BF16 void fold_scores(const AttentionTiles& t, const ForwardBuffers& b, int64_t r,
                                      const Visible& visible) {
+  const float scale = t.scale;
   const float* const scores = b.scores + r * k_tile;
   bf16* const powers = b.powers + r * k_tile;
   RunningRow& row = b.running[r];
@@ -150,14 +144,13 @@ TPRIMAT_AVX512_BF16 void fold_scores(const AttentionTiles& t, const ForwardBuffe
 
 // One tile of queries of one head against all keys it may see; leaves the output times the sum of each row.
 void attend(const AttentionTiles& t, const ForwardBuffers& b, const QueryTile& queries, int64_t tile) {
-  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
   std::fill(b.output, b.output + k_tile * t.width, 0.0f);
   std::fill(b.running, b.running + k_tile, RunningRow{});
   for (int64_t key_tile = t.first_key_tile(tile); key_tile < t.end_key_tile(tile); ++key_tile) {
     const int64_t at = key_tile * k_tile * t.width;
     score(t, queries, b.keys + at, b.scores);
     const TileSight sight(t, tile, key_tile);
-    for (int64_t r = 0; r < queries.count; ++r) fold_scores(t, b, scale, r, sight.of(r));
+    for (int64_t r = 0; r < queries.count; ++r) fold_scores(t, b, r, sight.of(r));
     multiply_small(
         {{b.powers, k_tile, 2}, b.values + at, queries.count, t.width, pair_count(keys_in_tile(t, key_tile)), b.output},
         true);
@@ -185,19 +178,17 @@ void forward_group(const AttentionTiles& t, const HeadGroup& group, const Attent
                          scratch.take(k_tile * t.width),      running};
   pack_across(t, inputs.key, group, b.keys);
   pack_along(t, inputs.value, group, b.values);
-  for (int64_t head = group.kv_head * t.heads_per_group(); head < (group.kv_head + 1) * t.heads_per_group(); ++head) {
-    for (int64_t tile = 0; tile < t.query_tiles; ++tile) {
-      attend(t, b, query_tile(t, inputs.query, group, head, tile), tile);
-      bf16* const out = t.head(y, group.batch, head, tile * k_tile);
-      for (int64_t r = 0; r < t.rows(tile); ++r) {
-        const RunningRow& row = running[r];
-        logsumexp[t.statistic(group, head, tile * k_tile + r)] = row.largest + std::log(row.sum);
-        // A query that sees no key gets zeros.
-        const float share = t.sees_nothing(t.position(tile) + r) ? 0.0f : 1.0f / row.sum;
-        narrow_row(t, b.output + r * t.width, share, false, out + r * y.row_stride);
-      }
+  t.visit_queries(group, [&](int64_t head, int64_t tile) {
+    attend(t, b, query_tile(t, inputs.query, group, head, tile), tile);
+    bf16* const out = t.head(y, group.batch, head, tile * k_tile);
+    for (int64_t r = 0; r < t.rows(tile); ++r) {
+      const RunningRow& row = running[r];
+      logsumexp[t.statistic(group, head, tile * k_tile + r)] = row.largest + std::log(row.sum);
+      // A query that sees no key gets zeros.
+      const float share = t.sees_nothing(t.position(tile) + r) ? 0.0f : 1.0f / row.sum;
+      narrow_row(t, b.output + r * t.width, share, false, out + r * y.row_stride);
     }
-  }
+  });
 }
 
 struct BackwardBuffers {
@@ -283,7 +274,6 @@ struct TileOfRows {
 void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, const QueryTile& queries,
                    const QueryTile& doutput, const TileOfRows& of) {
   const auto [tile, rows] = of;
-  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
   const int64_t query_pairs = pair_count(queries.count);
   std::fill(b.dqueries, b.dqueries + k_tile * t.width, 0.0f);
   for (int64_t key_tile = t.first_key_tile(tile); key_tile < t.end_key_tile(tile); ++key_tile) {
@@ -292,7 +282,7 @@ void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, const Quer
     for (int64_t r = 0; r < queries.count; ++r) rows[r].visible = sight.of(r);
     score(t, queries, b.keys_across + at, b.scores);
     score(t, doutput, b.values_across + at, b.dpowers);
-    for (int64_t k = 0; k < query_pairs; ++k) softmax_backward_pair(b, scale, rows, queries.count, k);
+    for (int64_t k = 0; k < query_pairs; ++k) softmax_backward_pair(b, t.scale, rows, queries.count, k);
     multiply_small({{b.powers_transposed, 2, 2 * k_tile}, b.doutput_along, keys, t.width, query_pairs, b.dvalues + at},
                    true);
     multiply_small({{b.dscores_transposed, 2, 2 * k_tile}, b.queries_along, keys, t.width, query_pairs, b.dkeys + at},
@@ -302,48 +292,32 @@ void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, const Quer
   }
 }
 
-void backward_head(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g, int64_t head,
-                   const BackwardBuffers& b) {
-  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
-  for (int64_t tile = 0; tile < t.query_tiles; ++tile) {
-    const QueryTile queries = query_tile(t, g.inputs.query, group, head, tile),
-                    doutput = query_tile(t, g.dy, group, head, tile), y = query_tile(t, g.y, group, head, tile);
-    pack_whole_panel({queries.rows, t.shape.head_dim, queries.count, 1, queries.stride}, t.width, b.queries_along);
-    pack_whole_panel({doutput.rows, t.shape.head_dim, doutput.count, 1, doutput.stride}, t.width, b.doutput_along);
-    QueryRow rows[k_tile];
-    for (int64_t r = 0; r < queries.count; ++r)
-      rows[r] = {g.logsumexp[t.statistic(group, head, tile * k_tile + r)],
-                 dot_product(y.rows + r * y.stride, doutput.rows + r * doutput.stride, t.shape.head_dim),
-                 {}};
-    backward_tile(t, b, queries, doutput, {tile, rows});
-    bf16* const dquery = t.head(g.dquery, group.batch, head, tile * k_tile);
-    for (int64_t r = 0; r < queries.count; ++r)
-      narrow_row(t, b.dqueries + r * t.width, scale, false, dquery + r * g.dquery.row_stride);
-  }
-}
-
-struct ScaledRows {
-  const float* values;
-  float factor;
-};
-
-// dkey or dvalue of one group: rows that no query sees get zeros, or stay.
-void store_key_gradient(const AttentionTiles& t, const HeadGroup& group, const ScaledRows& from, bool accumulate,
-                        const HeadRows<bf16>& rows) {
-  bf16* const first = t.head(rows, group.batch, group.kv_head, 0);
-  for (int64_t s = 0; s < t.keys; ++s)
-    narrow_row(t, from.values + s * t.width, from.factor, accumulate, first + s * rows.row_stride);
-  if (accumulate) return;
-  for (int64_t s = t.keys; s < t.shape.keys; ++s) std::fill_n(first + s * rows.row_stride, t.shape.head_dim, bf16{});
+void backward_queries(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g,
+                      const HeadTile& which, const BackwardBuffers& b) {
+  const auto [head, tile] = which;
+  const QueryTile queries = query_tile(t, g.inputs.query, group, head, tile),
+                  doutput = query_tile(t, g.dy, group, head, tile), y = query_tile(t, g.y, group, head, tile);
+  pack_whole_panel({queries.rows, t.shape.head_dim, queries.count, 1, queries.stride}, t.width, b.queries_along);
+  pack_whole_panel({doutput.rows, t.shape.head_dim, doutput.count, 1, doutput.stride}, t.width, b.doutput_along);
+  QueryRow rows[k_tile];
+  for (int64_t r = 0; r < queries.count; ++r)
+    rows[r] = {g.logsumexp[t.statistic(group, head, tile * k_tile + r)],
+               dot_product(y.rows + r * y.stride, doutput.rows + r * doutput.stride, t.shape.head_dim),
+               {}};
+  backward_tile(t, b, queries, doutput, {tile, rows});
+  bf16* const dquery = t.head(g.dquery, group.batch, head, tile * k_tile);
+  for (int64_t r = 0; r < queries.count; ++r)
+    narrow_row(t, b.dqueries + r * t.width, t.scale, false, dquery + r * g.dquery.row_stride);
 }
 
 void backward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g) {
   const BackwardBuffers b = prepare_backward(t, group, g.inputs);
-  for (int64_t head = group.kv_head * t.heads_per_group(); head < (group.kv_head + 1) * t.heads_per_group(); ++head)
-    backward_head(t, group, g, head, b);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(t.shape.head_dim));
-  store_key_gradient(t, group, {b.dkeys, scale}, g.accumulate, g.dkey);
-  store_key_gradient(t, group, {b.dvalues, 1.0f}, g.accumulate, g.dvalue);
+  t.visit_queries(group, [&](int64_t head, int64_t tile) { backward_queries(t, group, g, {head, tile}, b); });
+  const auto put_by = [&](float factor) {
+    return [&t, &g, factor](const float* from, bf16* to) { narrow_row(t, from, factor, g.accumulate, to); };
+  };
+  t.put_key_gradient(group, b.dkeys, g.accumulate, g.dkey, put_by(t.scale));
+  t.put_key_gradient(group, b.dvalues, g.accumulate, g.dvalue, put_by(1.0f));
 }
 
 }  // namespace

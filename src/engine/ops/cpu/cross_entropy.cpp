@@ -2,8 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/cross_entropy.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/cross_entropy.h"
-
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
@@ -12,6 +10,7 @@
 
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
+#include "ops/op_table.h"
 #include "ops/reference/cross_entropy.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -90,17 +89,30 @@ void gradient_row(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>
   if (target >= 0) gradient[target] = narrow<T>(at_target);
 }
 
-#define TPRIMAT_KERNELS(T)                                                                                 \
-  void visit_row_##T(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, int64_t r) {         \
-    visit_row<T>(shape, args, r);                                                                          \
-  }                                                                                                        \
-  void gradient_row_##T(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args, int64_t r) { \
-    gradient_row<T>(shape, args, r);                                                                       \
-  }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+template <class T>
+void find_losses(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args) {
+  parallel_rows(shape.rows, [&](int64_t r) { visit_row(shape, args, r); });
+}
+
+template <class T>
+void find_gradient(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args) {
+  parallel_rows(shape.rows, [&](int64_t r) { gradient_row(shape, args, r); });
+}
+
+void find_statistics(const CrossEntropyShape& shape, const float* logits, const int32_t* targets,
+                     const CrossEntropyStatistics<float>& s) {
+  parallel_rows(shape.rows, [&](int64_t r) {
+    const float* row = logits + shape.row(r);
+    statistics_row(shape, row, s.largest[r], s.sum[r]);
+    s.target_logit[r] = targets[r] >= 0 ? row[targets[r]] : 0.0f;
+  });
+}
+
+void cross_entropy(OpsByFormat<CrossEntropyOps>& ops) {
+  ops.set_fast([]<class T>(CrossEntropyOps<T>& fast) {
+    fast = {find_losses<T>, find_statistics, reference::rescale_exponential_sums, find_gradient<T>};
+  });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -108,68 +120,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tprimat::engine {
-namespace {
 
-HWY_EXPORT(statistics_row);
+HWY_EXPORT(cross_entropy);
 
-template <class Args, class RowKernel>
-void visit(const CrossEntropyShape& shape, const Args& args, RowKernel kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) kernel(shape, args, r);
-  });
-}
-
-}  // namespace
-
-#define TPRIMAT_CROSS_ENTROPY(T)                                                                         \
-  HWY_EXPORT(visit_row_##T);                                                                             \
-  HWY_EXPORT(gradient_row_##T);                                                                          \
-  template <>                                                                                            \
-  void cross_entropy<T>(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args) {               \
-    visit(shape, args, HWY_DYNAMIC_DISPATCH(visit_row_##T));                                             \
-  }                                                                                                      \
-  template <>                                                                                            \
-  void cross_entropy_gradient<T>(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>& args) { \
-    visit(shape, args, HWY_DYNAMIC_DISPATCH(gradient_row_##T));                                          \
-  }
-TPRIMAT_CROSS_ENTROPY(float)
-TPRIMAT_CROSS_ENTROPY(bf16)
-TPRIMAT_CROSS_ENTROPY(f16)
-#undef TPRIMAT_CROSS_ENTROPY
-
-template <>
-void cross_entropy_statistics<float>(const CrossEntropyShape& shape, const float* logits, const int32_t* targets,
-                                     const CrossEntropyStatistics<float>& s) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(statistics_row);
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const float* row = logits + shape.row(r);
-      kernel(shape, row, s.largest[r], s.sum[r]);
-      s.target_logit[r] = targets[r] >= 0 ? row[targets[r]] : 0.0f;
-    }
-  });
-}
-template <>
-void rescale_exponential_sums<float>(int64_t rows, const float* largest, const float* whole_largest, float* sum) {
-  reference::rescale_exponential_sums(rows, largest, whole_largest, sum);
-}
-
-template <>
-void cross_entropy<double>(const CrossEntropyShape& shape, const CrossEntropyArgs<double>& args) {
-  reference::cross_entropy(shape, args);
-}
-template <>
-void cross_entropy_statistics<double>(const CrossEntropyShape& shape, const double* logits, const int32_t* targets,
-                                      const CrossEntropyStatistics<double>& statistics) {
-  reference::cross_entropy_statistics(shape, logits, targets, statistics);
-}
-template <>
-void rescale_exponential_sums<double>(int64_t rows, const double* largest, const double* whole_largest, double* sum) {
-  reference::rescale_exponential_sums(rows, largest, whole_largest, sum);
-}
-template <>
-void cross_entropy_gradient<double>(const CrossEntropyShape& shape, const CrossEntropyShardArgs<double>& args) {
-  reference::cross_entropy_gradient(shape, args);
+void set_cpu_ops(OpsByFormat<CrossEntropyOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(cross_entropy)(ops);
+  ops.f64 = {reference::cross_entropy, reference::cross_entropy_statistics, reference::rescale_exponential_sums,
+             reference::cross_entropy_gradient};
 }
 
 }  // namespace tprimat::engine

@@ -1,9 +1,6 @@
-#include "ops/embedding.h"
-
-#include <algorithm>
-
-#include "device/parallel.h"
 #include "ops/reference/embedding.h"
+#include "device/parallel.h"
+#include "ops/op_table.h"
 
 // Copies and plain additions, bound by memory: the reference loops, shared out over threads.
 namespace tprimat::engine {
@@ -25,19 +22,9 @@ void backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, A
 
 }  // namespace
 
-#define TPRIMAT_EMBEDDING(T)                                                                                      \
-  template <>                                                                                                     \
-  void embedding_forward<T>(const EmbeddingShape& shape, const int32_t* tokens, const T* table, T* y) {           \
-    forward(shape, tokens, table, y);                                                                             \
-  }                                                                                                               \
-  template <>                                                                                                     \
-  void embedding_backward<T>(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable) { \
-    backward(shape, tokens, dy, dtable);                                                                          \
-  }
-TPRIMAT_EMBEDDING(float)
-TPRIMAT_EMBEDDING(bf16)
-TPRIMAT_EMBEDDING(f16)
-TPRIMAT_EMBEDDING(double)
-#undef TPRIMAT_EMBEDDING
+void set_cpu_ops(OpsByFormat<EmbeddingOps>& ops) {
+  ops.set_fast([]<class T>(EmbeddingOps<T>& fast) { fast = {forward, backward<T>}; });
+  ops.f64 = {forward, backward<double>};
+}
 
 }  // namespace tprimat::engine

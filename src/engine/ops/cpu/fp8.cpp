@@ -2,8 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/fp8.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/fp8.h"
-
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -12,21 +10,8 @@
 
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
+#include "ops/op_table.h"
 #include "ops/reference/fp8.h"
-
-#ifndef TPRIMAT_OPS_CPU_FP8_ARGS  // this file is compiled once per instruction set
-#define TPRIMAT_OPS_CPU_FP8_ARGS
-namespace tprimat::engine {
-namespace {
-
-struct RoundArgs {
-  Fp8Format format;
-  float scale, back;  // back = 1/scale
-};
-
-}  // namespace
-}  // namespace tprimat::engine
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
@@ -63,22 +48,28 @@ HWY_INLINE hn::Vec<D> nearest(D d, hn::Vec<D> value, Fp8Format format) {
 }
 
 template <class T>
-void round_range(int64_t begin, int64_t end, const T* x, const RoundArgs& args, T* y) {
-  for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR {
-    const auto scaled = hn::Mul(load(d, x + i), hn::Set(d, args.scale));
-    store(d, hn::Mul(nearest(d, scaled, args.format), hn::Set(d, args.back)), y + i);
+float largest_of_all(int64_t count, const T* x) {
+  std::vector<float> partial(static_cast<size_t>(thread_count()), 0.0f);
+  parallel_ranges(count, [&](int64_t begin, int64_t end, int thread) {
+    partial[static_cast<size_t>(thread)] = largest_magnitude(begin, end, x);
+  });
+  return *std::max_element(partial.begin(), partial.end());
+}
+
+template <class T>
+void round_all(int64_t count, const T* x, Fp8Format format, T* y) {
+  const float scale = reference::fp8_scale(largest_of_all(count, x), format), back = 1.0f / scale;
+  parallel_ranges(count, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR {
+      const auto scaled = hn::Mul(load(d, x + i), hn::Set(d, scale));
+      store(d, hn::Mul(nearest(d, scaled, format), hn::Set(d, back)), y + i);
+    });
   });
 }
 
-#define TPRIMAT_KERNELS(T)                                                                                            \
-  float largest_magnitude_##T(int64_t begin, int64_t end, const T* x) { return largest_magnitude<T>(begin, end, x); } \
-  void round_range_##T(int64_t begin, int64_t end, const T* x, const RoundArgs& args, T* y) {                         \
-    round_range<T>(begin, end, x, args, y);                                                                           \
-  }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+void fp8(OpsByFormat<Fp8Ops>& ops) {
+  ops.set_fast([]<class T>(Fp8Ops<T>& fast) { fast = {round_all<T>}; });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -86,39 +77,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tprimat::engine {
-namespace {
 
-template <class T, class Kernel>
-float largest_of_all(int64_t count, const T* x, Kernel kernel) {
-  std::vector<float> partial(static_cast<size_t>(thread_count()), 0.0f);
-  parallel_ranges(count, [&](int64_t begin, int64_t end, int thread) {
-    partial[static_cast<size_t>(thread)] = kernel(begin, end, x);
-  });
-  return *std::max_element(partial.begin(), partial.end());
-}
+HWY_EXPORT(fp8);
 
-}  // namespace
-
-#define TPRIMAT_FP8(T)                                                                           \
-  HWY_EXPORT(largest_magnitude_##T);                                                             \
-  HWY_EXPORT(round_range_##T);                                                                   \
-  template <>                                                                                    \
-  float fp8_round<T>(int64_t count, const T* x, Fp8Format format, T* y) {                        \
-    const float amax = largest_of_all(count, x, HWY_DYNAMIC_DISPATCH(largest_magnitude_##T));    \
-    const float scale = reference::fp8_scale(amax, format);                                      \
-    const RoundArgs args{format, scale, 1.0f / scale};                                           \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(round_range_##T);                                   \
-    parallel_ranges(count, [&](int64_t begin, int64_t end) { kernel(begin, end, x, args, y); }); \
-    return amax;                                                                                 \
-  }
-TPRIMAT_FP8(float)
-TPRIMAT_FP8(bf16)
-TPRIMAT_FP8(f16)
-#undef TPRIMAT_FP8
-
-template <>
-double fp8_round<double>(int64_t count, const double* x, Fp8Format format, double* y) {
-  return reference::fp8_round(count, x, format, y);
+void set_cpu_ops(OpsByFormat<Fp8Ops>& ops) {
+  HWY_DYNAMIC_DISPATCH(fp8)(ops);
+  ops.f64 = {reference::fp8_round};
 }
 
 }  // namespace tprimat::engine

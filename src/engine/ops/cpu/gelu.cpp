@@ -2,14 +2,13 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/gelu.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/gelu.h"
-
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
 #include "ops/cpu/thread_sums.h"
+#include "ops/op_table.h"
 #include "ops/reference/gelu.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -61,15 +60,26 @@ void backward_row(int64_t width, const BiasGeluGradient<T>& row, float* dbias) {
   });
 }
 
-#define TPRIMAT_KERNELS(T)                                                                                    \
-  void forward_row_##T(int64_t width, const T* x, const T* bias, T* y) { forward_row<T>(width, x, bias, y); } \
-  void backward_row_##T(int64_t width, const BiasGeluGradient<T>& row, float* dbias) {                        \
-    backward_row<T>(width, row, dbias);                                                                       \
-  }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+template <class T>
+void forward(const GeluShape& shape, const T* x, const T* bias, T* y) {
+  parallel_rows(shape.rows,
+                [&](int64_t r) { forward_row(shape.width, x + r * shape.width, bias, y + r * shape.width); });
+}
+
+template <class T>
+void backward(const GeluShape& shape, const BiasGeluGradient<T>& g) {
+  ThreadSums dbias(g.dbias != nullptr ? shape.width : 0);
+  dbias.visit_rows(shape.rows, [&](int64_t r, float* sums) {
+    const int64_t at = r * shape.width;
+    backward_row<T>(shape.width, {g.x + at, g.bias, g.dy + at, g.dx + at, nullptr},
+                    g.dbias != nullptr ? sums : nullptr);
+  });
+  if (g.dbias != nullptr) dbias.add_to(0, shape.width, g.dbias);
+}
+
+void gelu(OpsByFormat<GeluOps>& ops) {
+  ops.set_fast([]<class T>(GeluOps<T>& fast) { fast = {forward<T>, backward<T>}; });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -77,49 +87,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tprimat::engine {
-namespace {
 
-template <class T, class RowKernel>
-void backward(const GeluShape& shape, const BiasGeluGradient<T>& g, RowKernel kernel) {
-  ThreadSums dbias(g.dbias != nullptr ? shape.width : 0);
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int thread) {
-    float* const sums = g.dbias != nullptr ? dbias.of(thread) : nullptr;
-    for (int64_t r = begin; r < end; ++r) {
-      const int64_t at = r * shape.width;
-      kernel(shape.width, {g.x + at, g.bias, g.dy + at, g.dx + at, nullptr}, sums);
-    }
-  });
-  if (g.dbias != nullptr) dbias.add_to(0, shape.width, g.dbias);
-}
+HWY_EXPORT(gelu);
 
-}  // namespace
-
-#define TPRIMAT_GELU(T)                                                                                          \
-  HWY_EXPORT(forward_row_##T);                                                                                   \
-  HWY_EXPORT(backward_row_##T);                                                                                  \
-  template <>                                                                                                    \
-  void bias_gelu_forward<T>(const GeluShape& shape, const T* x, const T* bias, T* y) {                           \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(forward_row_##T);                                                   \
-    parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {                                                \
-      for (int64_t r = begin; r < end; ++r) kernel(shape.width, x + r * shape.width, bias, y + r * shape.width); \
-    });                                                                                                          \
-  }                                                                                                              \
-  template <>                                                                                                    \
-  void bias_gelu_backward<T>(const GeluShape& shape, const BiasGeluGradient<T>& g) {                             \
-    backward(shape, g, HWY_DYNAMIC_DISPATCH(backward_row_##T));                                                  \
-  }
-TPRIMAT_GELU(float)
-TPRIMAT_GELU(bf16)
-TPRIMAT_GELU(f16)
-#undef TPRIMAT_GELU
-
-template <>
-void bias_gelu_forward<double>(const GeluShape& shape, const double* x, const double* bias, double* y) {
-  reference::bias_gelu_forward(shape, x, bias, y);
-}
-template <>
-void bias_gelu_backward<double>(const GeluShape& shape, const BiasGeluGradient<double>& g) {
-  reference::bias_gelu_backward(shape, g);
+void set_cpu_ops(OpsByFormat<GeluOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(gelu)(ops);
+  ops.f64 = {reference::bias_gelu_forward, reference::bias_gelu_backward};
 }
 
 }  // namespace tprimat::engine

@@ -2,8 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/layernorm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/layernorm.h"
-
 #include <hwy/highway.h>
 
 #include <cmath>
@@ -11,6 +9,7 @@
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
 #include "ops/cpu/thread_sums.h"
+#include "ops/op_table.h"
 #include "ops/reference/layernorm.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -39,21 +38,19 @@ RowStatistics normalise_row(const LayerNormShape& shape, float sum, const T* x, 
 }
 
 template <class T>
-void forward_row(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& w, const LayerNormOutput<T>& out) {
+RowStatistics forward_row(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& w, T* y) {
   const float sum = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR { return load(d, x + c); });
-  const RowStatistics row = normalise_row(shape, sum, x, w, out.y);
-  *out.mean = row.mean, *out.rstd = row.rstd;
+  return normalise_row(shape, sum, x, w, y);
 }
 
 template <class T>
-void add_forward_row(const LayerNormShape& shape, const ResidualSum<T>& s, const LayerNormWeights<T>& w,
-                     const LayerNormOutput<T>& out) {
+RowStatistics add_forward_row(const LayerNormShape& shape, const ResidualSum<T>& s, const LayerNormWeights<T>& w,
+                              T* y) {
   const float sum = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     store(d, hn::Add(load(d, s.a + c), load(d, s.b + c)), s.sum + c);
     return load(d, s.sum + c);  // as it was rounded
   });
-  const RowStatistics row = normalise_row<T>(shape, sum, s.sum, w, out.y);
-  *out.mean = row.mean, *out.rstd = row.rstd;
+  return normalise_row<T>(shape, sum, s.sum, w, y);
 }
 
 // sums: dweight, then dbias, of this thread.
@@ -82,22 +79,39 @@ void backward_row(const LayerNormShape& shape, const LayerNormGradient<T>& g, in
   });
 }
 
-#define TPRIMAT_KERNELS(T)                                                                                      \
-  void forward_row_##T(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& w,                   \
-                       const LayerNormOutput<T>& out) {                                                         \
-    forward_row<T>(shape, x, w, out);                                                                           \
-  }                                                                                                             \
-  void add_forward_row_##T(const LayerNormShape& shape, const ResidualSum<T>& s, const LayerNormWeights<T>& w,  \
-                           const LayerNormOutput<T>& out) {                                                     \
-    add_forward_row<T>(shape, s, w, out);                                                                       \
-  }                                                                                                             \
-  void backward_row_##T(const LayerNormShape& shape, const LayerNormGradient<T>& g, int64_t row, float* sums) { \
-    backward_row<T>(shape, g, row, sums);                                                                       \
-  }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+// row(offset of the row, its y) normalises it.
+template <class T, class Row>
+void forward_rows(const LayerNormShape& shape, const LayerNormOutput<T>& out, const Row& row) {
+  parallel_rows(shape.rows, [&](int64_t r) {
+    const RowStatistics statistics = row(r * shape.cols, out.y + r * shape.cols);
+    out.mean[r] = statistics.mean, out.rstd[r] = statistics.rstd;
+  });
+}
+
+template <class T>
+void forward(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& w, const LayerNormOutput<T>& out) {
+  forward_rows(shape, out, [&](int64_t at, T* y) { return forward_row(shape, x + at, w, y); });
+}
+
+template <class T>
+void add_forward(const LayerNormShape& shape, const ResidualSum<T>& s, const LayerNormWeights<T>& w,
+                 const LayerNormOutput<T>& out) {
+  forward_rows(shape, out, [&](int64_t at, T* y) {
+    return add_forward_row<T>(shape, {s.a + at, s.b + at, s.sum + at}, w, y);
+  });
+}
+
+template <class T>
+void backward(const LayerNormShape& shape, const LayerNormGradient<T>& g) {
+  ThreadSums sums(2 * shape.cols);
+  sums.visit_rows(shape.rows, [&](int64_t r, float* own) { backward_row(shape, g, r, own); });
+  sums.add_to(0, shape.cols, g.dweight);
+  sums.add_to(shape.cols, shape.cols, g.dbias);
+}
+
+void layernorm(OpsByFormat<LayerNormOps>& ops) {
+  ops.set_fast([]<class T>(LayerNormOps<T>& fast) { fast = {forward<T>, add_forward<T>, backward<T>}; });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -105,69 +119,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tprimat::engine {
-namespace {
 
-// kernel(offset of the row, where its results go)
-template <class T, class RowKernel>
-void for_rows(const LayerNormShape& shape, const LayerNormOutput<T>& out, const RowKernel& kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r)
-      kernel(r * shape.cols, LayerNormOutput<T>{out.y + r * shape.cols, out.mean + r, out.rstd + r});
-  });
-}
+HWY_EXPORT(layernorm);
 
-template <class T, class RowKernel>
-void backward(const LayerNormShape& shape, const LayerNormGradient<T>& g, RowKernel kernel) {
-  ThreadSums sums(2 * shape.cols);
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int thread) {
-    for (int64_t r = begin; r < end; ++r) kernel(shape, g, r, sums.of(thread));
-  });
-  sums.add_to(0, shape.cols, g.dweight);
-  sums.add_to(shape.cols, shape.cols, g.dbias);
-}
-
-}  // namespace
-
-#define TPRIMAT_LAYERNORM(T)                                                                                          \
-  HWY_EXPORT(forward_row_##T);                                                                                        \
-  HWY_EXPORT(add_forward_row_##T);                                                                                    \
-  HWY_EXPORT(backward_row_##T);                                                                                       \
-  template <>                                                                                                         \
-  void layernorm_forward<T>(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& weights,              \
-                            const LayerNormOutput<T>& output) {                                                       \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(forward_row_##T);                                                        \
-    for_rows(shape, output, [&](int64_t at, const LayerNormOutput<T>& row) { kernel(shape, x + at, weights, row); }); \
-  }                                                                                                                   \
-  template <>                                                                                                         \
-  void add_layernorm_forward<T>(const LayerNormShape& shape, const ResidualSum<T>& s,                                 \
-                                const LayerNormWeights<T>& weights, const LayerNormOutput<T>& output) {               \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(add_forward_row_##T);                                                    \
-    for_rows(shape, output, [&](int64_t at, const LayerNormOutput<T>& row) {                                          \
-      kernel(shape, {s.a + at, s.b + at, s.sum + at}, weights, row);                                                  \
-    });                                                                                                               \
-  }                                                                                                                   \
-  template <>                                                                                                         \
-  void layernorm_backward<T>(const LayerNormShape& shape, const LayerNormGradient<T>& g) {                            \
-    backward(shape, g, HWY_DYNAMIC_DISPATCH(backward_row_##T));                                                       \
-  }
-TPRIMAT_LAYERNORM(float)
-TPRIMAT_LAYERNORM(bf16)
-TPRIMAT_LAYERNORM(f16)
-#undef TPRIMAT_LAYERNORM
-
-template <>
-void layernorm_forward<double>(const LayerNormShape& shape, const double* x, const LayerNormWeights<double>& weights,
-                               const LayerNormOutput<double>& output) {
-  reference::layernorm_forward(shape, x, weights, output);
-}
-template <>
-void add_layernorm_forward<double>(const LayerNormShape& shape, const ResidualSum<double>& residual,
-                                   const LayerNormWeights<double>& weights, const LayerNormOutput<double>& output) {
-  reference::add_layernorm_forward(shape, residual, weights, output);
-}
-template <>
-void layernorm_backward<double>(const LayerNormShape& shape, const LayerNormGradient<double>& g) {
-  reference::layernorm_backward(shape, g);
+void set_cpu_ops(OpsByFormat<LayerNormOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(layernorm)(ops);
+  ops.f64 = {reference::layernorm_forward, reference::add_layernorm_forward, reference::layernorm_backward};
 }
 
 }  // namespace tprimat::engine

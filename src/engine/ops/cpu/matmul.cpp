@@ -1,4 +1,5 @@
-#include "ops/matmul.h"
+#include <fmt/format.h>
+#include <oneapi/dnnl/dnnl_version.h>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +14,8 @@
 #include "device/parallel.h"
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_product.h"
-#include "ops/elementwise.h"
+#include "ops/fused_from_parts.h"
+#include "ops/op_table.h"
 #include "ops/reference/matmul.h"
 
 namespace tprimat::engine {
@@ -187,17 +189,21 @@ MatrixView<const float> read_only(const MatrixView<float>& m) {
   return {m.data, m.rows, m.cols, m.row_stride, m.col_stride};
 }
 
+template <class T, class C>
+void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate);
+
 // Products of 16-bit numbers on a CPU without instructions for them: the same inputs, multiplied in float.
 template <class T, class C>
 void matmul_widened(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c,
                     bool accumulate) {
   const auto wide_a = read_only(widened(a, float_copy(0))), wide_b = read_only(widened(b, float_copy(1)));
   if constexpr (std::is_same_v<C, float>) {
-    matmul<float, float>(wide_a, wide_b, c, accumulate);
+    matmul(wide_a, wide_b, c, accumulate);
   } else {
     const MatrixView<float> wide_c = accumulate ? widened(c, float_copy(2)) : dense_view(c, float_copy(2));
-    matmul<float, float>(wide_a, wide_b, wide_c, accumulate);
-    for (int64_t r = 0; r < c.rows; ++r) convert<C>(c.cols, wide_c.data + r * c.cols, c.data + r * c.row_stride);
+    matmul(wide_a, wide_b, wide_c, accumulate);
+    for (int64_t r = 0; r < c.rows; ++r)
+      cpu_ops<C>().convert(c.cols, wide_c.data + r * c.cols, c.data + r * c.row_stride);
   }
 }
 
@@ -250,8 +256,7 @@ bool multiply_tiles(const MatrixView<const T>& a, const MatrixView<const T>& b, 
 }
 
 template <class T, class C>
-void matmul_planned(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c,
-                    bool accumulate) {
+void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate) {
   CHECK(c.col_stride == 1);
   if (c.rows == 0 || c.cols == 0) return;
   if constexpr (std::is_same_v<T, bf16>)
@@ -263,24 +268,27 @@ void matmul_planned(const MatrixView<const T>& a, const MatrixView<const T>& b, 
     CHECK(!"oneDNN multiplies floats on every CPU");
 }
 
+template <class T>
+void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
+                  const MatrixView<T>& c) {
+  matmul_fused_from_parts(cpu_ops<T>(), a, b, epilogue, c);
+}
+
+template <class T>
+void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<Accum<T>>& c,
+                          bool accumulate, Accum<T>* row_sums) {
+  matmul_with_row_sums_from_parts<T>(cpu_ops<T>(), a, b, {c, accumulate, row_sums});
+}
+
 }  // namespace
 
-#define TPRIMAT_MATMUL(T, C)                                                                            \
-  template <>                                                                                           \
-  void matmul<T, C>(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, \
-                    bool accumulate) {                                                                  \
-    matmul_planned(a, b, c, accumulate);                                                                \
-  }
-TPRIMAT_MATMUL(float, float)
-TPRIMAT_MATMUL(bf16, bf16)
-TPRIMAT_MATMUL(bf16, float)
-TPRIMAT_MATMUL(f16, f16)
-TPRIMAT_MATMUL(f16, float)
-#undef TPRIMAT_MATMUL
-template <>
-void matmul<double, double>(const MatrixView<const double>& a, const MatrixView<const double>& b,
-                            const MatrixView<double>& c, bool accumulate) {
-  reference::matmul(a, b, c, accumulate);
+std::map<std::string, std::string> library_versions() {
+  return {{"onednn", fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH)}};
+}
+
+void set_cpu_ops(OpsByFormat<MatmulOps>& ops) {
+  ops.set_fast([]<class T>(MatmulOps<T>& fast) { fast = {matmul, matmul, matmul_fused, matmul_with_row_sums}; });
+  ops.f64 = {reference::matmul, reference::matmul, matmul_fused, matmul_with_row_sums};
 }
 
 }  // namespace tprimat::engine

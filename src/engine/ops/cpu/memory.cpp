@@ -1,12 +1,12 @@
-#include "ops/memory.h"
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "device/parallel.h"
+#include "ops/op_table.h"
 
 namespace tprimat::engine {
+namespace {
 
 void copy_rows(const RowCopy& copy) {
   const auto* const from = static_cast<const std::byte*>(copy.from);
@@ -22,6 +22,11 @@ void clear_bytes(void* memory, size_t bytes) {
                   [&](int64_t begin, int64_t end) { std::fill(first + begin, first + end, std::byte{0}); });
 }
 
+template <class A>
+void clear_ranges(std::span<const ClearRange<A>> ranges) {
+  for (const ClearRange<A>& range : ranges) clear_bytes(range.values, static_cast<size_t>(range.count) * sizeof(A));
+}
+
 void find_own_rows(int64_t count, const int32_t* rows, int64_t first, int64_t owned, int32_t* own) {
   std::transform(rows, rows + count, own, [&](int32_t row) {
     const int64_t index = row - first;
@@ -34,7 +39,12 @@ void add_total(int64_t count, const A* values, double* total) {
   *total += std::accumulate(values, values + count, 0.0);
 }
 
-template void add_total(int64_t, const float*, double*);
-template void add_total(int64_t, const double*, double*);
+}  // namespace
+
+void set_cpu_ops(OpsByFormat<MemoryOps>& ops) {
+  const auto set = [](auto& group) { group = {clear_bytes, clear_ranges, copy_rows, find_own_rows, add_total}; };
+  ops.set_fast(set);
+  set(ops.f64);
+}
 
 }  // namespace tprimat::engine

@@ -1,9 +1,9 @@
-#include "ops/normal_draw.h"
-
-#include "device/parallel.h"
 #include "ops/reference/normal_draw.h"
+#include "device/parallel.h"
+#include "ops/op_table.h"
 
 namespace tprimat::engine {
+namespace {
 
 template <class T>
 void draw_normal(int64_t count, const NormalDraw& draw, T* to) {
@@ -13,9 +13,13 @@ void draw_normal(int64_t count, const NormalDraw& draw, T* to) {
     reference::draw_normal(end - begin, part, to + begin);
   });
 }
-template void draw_normal(int64_t, const NormalDraw&, float*);
-template void draw_normal(int64_t, const NormalDraw&, bf16*);
-template void draw_normal(int64_t, const NormalDraw&, f16*);
-template void draw_normal(int64_t, const NormalDraw&, double*);
+
+}  // namespace
+
+void set_cpu_ops(OpsByFormat<NormalDrawOps>& ops) {
+  const auto set = [](auto& group) { group = {draw_normal, draw_normal}; };
+  ops.set_fast(set);
+  set(ops.f64);
+}
 
 }  // namespace tprimat::engine

@@ -2,8 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/rmsnorm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/rmsnorm.h"
-
 #include <hwy/highway.h>
 
 #include <cmath>
@@ -11,6 +9,7 @@
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
 #include "ops/cpu/thread_sums.h"
+#include "ops/op_table.h"
 #include "ops/reference/rmsnorm.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,7 +18,7 @@ namespace HWY_NAMESPACE {
 
 // Writes y = x · rstd · weight and returns rstd, given Σ x².
 template <class T>
-float normalise_row(const RmsNormShape& shape, float squares, const T* x, const T* weight, T* y) {
+HWY_INLINE float normalise_row(const RmsNormShape& shape, float squares, const T* x, const T* weight, T* y) {
   const float scale = 1.0f / std::sqrt(squares / static_cast<float>(shape.cols) + static_cast<float>(shape.eps));
   for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     store(d, hn::Mul(hn::Mul(load(d, x + c), hn::Set(d, scale)), load(d, weight + c)), y + c);
@@ -28,7 +27,7 @@ float normalise_row(const RmsNormShape& shape, float squares, const T* x, const 
 }
 
 template <class T>
-float forward_row(const RmsNormShape& shape, const T* x, const T* weight, T* y) {
+HWY_INLINE float forward_row(const RmsNormShape& shape, const T* x, const T* weight, T* y) {
   const float squares = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     const auto v = load(d, x + c);
     return hn::Mul(v, v);
@@ -46,39 +45,91 @@ float add_forward_row(const RmsNormShape& shape, const ResidualSum<T>& row, cons
   return normalise_row<T>(shape, squares, row.sum, weight, y);
 }
 
-template <class T>
-void backward_row(const RmsNormShape& shape, const RmsNormGradient<T>& g, int64_t row, float* dweight) {
-  const int64_t at = row * shape.cols;
-  const T *x = g.x + at, *dy = g.dy + at;
-  T* dx = g.dx + at;
-  const float dot = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
-    return hn::Mul(hn::Mul(load(d, dy + c), load(d, g.weight + c)), load(d, x + c));
+// `row`: one row on its way back, whose dx is added to what is there, or overwrites it. Adds to the thread's dweight.
+template <bool adds, class T>
+HWY_INLINE void backward_row(int64_t cols, const RmsNormGradient<T>& row, float* dweight) {
+  const T *x = row.x, *dy = row.dy, *weight = row.weight;
+  T* dx = row.dx;
+  const float dot = sum_lanes(0, cols, [&](auto d, int64_t c) HWY_ATTR {
+    return hn::Mul(hn::Mul(load(d, dy + c), load(d, weight + c)), load(d, x + c));
   });
-  const float rstd = g.rstd[row];
-  const float pull = dot * rstd * rstd * rstd / static_cast<float>(shape.cols);
-  for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
-    const auto scaled = hn::Mul(load(d, dy + c), hn::Set(d, rstd));
-    const auto input = load(d, x + c);
-    const auto push = hn::MulAdd(scaled, load(d, g.weight + c), load(d, dx + c));
+  const float rstd = *row.rstd;
+  const float pull = dot * rstd * rstd * rstd / static_cast<float>(cols);
+  for_lanes(0, cols, [&](auto d, int64_t c) HWY_ATTR {
+    const auto scaled = hn::Mul(load(d, dy + c), hn::Set(d, rstd)), input = load(d, x + c);
+    auto push = hn::Zero(d);
+    if constexpr (adds)
+      push = hn::MulAdd(scaled, load(d, weight + c), load(d, dx + c));
+    else
+      push = hn::Mul(scaled, load(d, weight + c));
     store(d, hn::NegMulAdd(input, hn::Set(d, pull), push), dx + c);
     store(d, hn::MulAdd(scaled, input, load(d, dweight + c)), dweight + c);
   });
 }
 
-#define TPRIMAT_KERNELS(T)                                                                                     \
-  float forward_row_##T(const RmsNormShape& shape, const T* x, const T* weight, T* y) {                        \
-    return forward_row<T>(shape, x, weight, y);                                                                \
-  }                                                                                                            \
-  float add_forward_row_##T(const RmsNormShape& shape, const ResidualSum<T>& row, const T* weight, T* y) {     \
-    return add_forward_row<T>(shape, row, weight, y);                                                          \
-  }                                                                                                            \
-  void backward_row_##T(const RmsNormShape& shape, const RmsNormGradient<T>& g, int64_t row, float* dweight) { \
-    backward_row<T>(shape, g, row, dweight);                                                                   \
+template <class T>
+void forward(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
+  parallel_rows(shape.rows, [&](int64_t r) HWY_ATTR {
+    rstd[r] = forward_row(shape, x + r * shape.cols, weight, y + r * shape.cols);
+  });
+}
+
+template <class T>
+void add_forward(const RmsNormShape& shape, const ResidualSum<T>& s, const T* weight, T* y, float* rstd) {
+  parallel_rows(shape.rows, [&](int64_t r) HWY_ATTR {
+    const int64_t at = r * shape.cols;
+    rstd[r] = add_forward_row<T>(shape, {s.a + at, s.b + at, s.sum + at}, weight, y + at);
+  });
+}
+
+template <class T>
+void backward(const RmsNormShape& shape, const RmsNormGradient<T>& g) {
+  ThreadSums dweight(shape.cols);
+  dweight.visit_rows(shape.rows, [&](int64_t r, float* sums) HWY_ATTR {
+    const int64_t at = r * shape.cols;
+    backward_row<true, T>(shape.cols, {g.x + at, g.weight, g.rstd + r, g.dy + at, g.dx + at, nullptr}, sums);
+  });
+  dweight.add_to(0, shape.cols, g.dweight);
+}
+
+// The heads of one token.
+template <class T>
+void forward_heads(const HeadNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
+  for (int64_t h = 0; h < shape.heads; ++h, x += shape.head_dim, y += shape.head_dim)
+    rstd[h] = forward_row({1, shape.head_dim, shape.eps}, x, weight, y);
+}
+
+template <class T>
+void head_forward(const HeadNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
+  parallel_rows(shape.rows, [&](int64_t r) {
+    forward_heads(shape, x + r * shape.x_row_stride, weight, y + r * shape.y_row_stride, rstd + r * shape.heads);
+  });
+}
+
+template <class T>
+void backward_heads(const HeadNormShape& shape, RmsNormGradient<T> head, float* dweight) {
+  for (int64_t h = 0; h < shape.heads; ++h) {
+    backward_row<false>(shape.head_dim, head, dweight);
+    head.x += shape.head_dim, head.dy += shape.head_dim, head.dx += shape.head_dim, head.rstd += 1;
   }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+}
+
+template <class T>
+void head_backward(const HeadNormShape& shape, const RmsNormGradient<T>& g) {
+  ThreadSums dweight(shape.head_dim);
+  dweight.visit_rows(shape.rows, [&](int64_t r, float* sums) {
+    const int64_t x = r * shape.x_row_stride, y = r * shape.y_row_stride;
+    backward_heads<T>(shape, {g.x + x, g.weight, g.rstd + r * shape.heads, g.dy + y, g.dx + x, nullptr}, sums);
+  });
+  dweight.add_to(0, shape.head_dim, g.dweight);
+}
+
+void rmsnorm(OpsByFormat<RmsNormOps>& ops) {
+  ops.set_fast([]<class T>(RmsNormOps<T>& fast) { fast = {forward<T>, add_forward<T>, backward<T>}; });
+}
+void head_norm(OpsByFormat<HeadNormOps>& ops) {
+  ops.set_fast([]<class T>(HeadNormOps<T>& fast) { fast = {head_forward<T>, head_backward<T>}; });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -86,65 +137,17 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tprimat::engine {
-namespace {
 
-template <class RowKernel>
-void for_rows(const RmsNormShape& shape, const RowKernel& kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) kernel(r, r * shape.cols);
-  });
+HWY_EXPORT(rmsnorm);
+HWY_EXPORT(head_norm);
+
+void set_cpu_ops(OpsByFormat<RmsNormOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(rmsnorm)(ops);
+  ops.f64 = {reference::rmsnorm_forward, reference::add_rmsnorm_forward, reference::rmsnorm_backward};
 }
-
-template <class T, class RowKernel>
-void backward(const RmsNormShape& shape, const RmsNormGradient<T>& g, RowKernel kernel) {
-  ThreadSums dweight(shape.cols);
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end, int thread) {
-    for (int64_t r = begin; r < end; ++r) kernel(shape, g, r, dweight.of(thread));
-  });
-  dweight.add_to(0, shape.cols, g.dweight);
-}
-
-}  // namespace
-
-#define TPRIMAT_RMSNORM(T)                                                                               \
-  HWY_EXPORT(forward_row_##T);                                                                           \
-  HWY_EXPORT(add_forward_row_##T);                                                                       \
-  HWY_EXPORT(backward_row_##T);                                                                          \
-  template <>                                                                                            \
-  void rmsnorm_forward<T>(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {   \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(forward_row_##T);                                           \
-    for_rows(shape, [&](int64_t r, int64_t at) { rstd[r] = kernel(shape, x + at, weight, y + at); });    \
-  }                                                                                                      \
-  template <>                                                                                            \
-  void add_rmsnorm_forward<T>(const RmsNormShape& shape, const ResidualSum<T>& s, const T* weight, T* y, \
-                              float* rstd) {                                                             \
-    const auto kernel = HWY_DYNAMIC_DISPATCH(add_forward_row_##T);                                       \
-    for_rows(shape, [&](int64_t r, int64_t at) {                                                         \
-      rstd[r] = kernel(shape, {s.a + at, s.b + at, s.sum + at}, weight, y + at);                         \
-    });                                                                                                  \
-  }                                                                                                      \
-  template <>                                                                                            \
-  void rmsnorm_backward<T>(const RmsNormShape& shape, const RmsNormGradient<T>& g) {                     \
-    backward(shape, g, HWY_DYNAMIC_DISPATCH(backward_row_##T));                                          \
-  }
-TPRIMAT_RMSNORM(float)
-TPRIMAT_RMSNORM(bf16)
-TPRIMAT_RMSNORM(f16)
-#undef TPRIMAT_RMSNORM
-
-template <>
-void rmsnorm_forward<double>(const RmsNormShape& shape, const double* x, const double* weight, double* y,
-                             double* rstd) {
-  reference::rmsnorm_forward(shape, x, weight, y, rstd);
-}
-template <>
-void add_rmsnorm_forward<double>(const RmsNormShape& shape, const ResidualSum<double>& residual, const double* weight,
-                                 double* y, double* rstd) {
-  reference::add_rmsnorm_forward(shape, residual, weight, y, rstd);
-}
-template <>
-void rmsnorm_backward<double>(const RmsNormShape& shape, const RmsNormGradient<double>& g) {
-  reference::rmsnorm_backward(shape, g);
+void set_cpu_ops(OpsByFormat<HeadNormOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(head_norm)(ops);
+  ops.f64 = {reference::head_norm_forward, reference::head_norm_backward};
 }
 
 }  // namespace tprimat::engine

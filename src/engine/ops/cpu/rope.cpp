@@ -2,12 +2,11 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/rope.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/rope.h"
-
 #include <hwy/highway.h>
 
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
+#include "ops/op_table.h"
 #include "ops/reference/rope.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,14 +27,18 @@ void turn_row(const RopeShape& shape, const RopeTable<const float>& table, float
   }
 }
 
-#define TPRIMAT_KERNELS(T)                                                                                  \
-  void turn_row_##T(const RopeShape& shape, const RopeTable<const float>& table, float direction, T* row) { \
-    turn_row<T>(shape, table, direction, row);                                                              \
-  }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+template <class T>
+void turn(const RopeShape& shape, const RopeTable<float>& table, int direction, T* heads) {
+  parallel_rows(shape.batch * shape.sequence, [&](int64_t row) {
+    const int64_t at = row % shape.sequence * (shape.head_dim / 2);
+    turn_row(shape, {table.cosine + at, table.sine + at}, static_cast<float>(direction),
+             heads + row * shape.row_stride);
+  });
+}
+
+void rope(OpsByFormat<RopeOps>& ops) {
+  ops.set_fast([]<class T>(RopeOps<T>& fast) { fast = {turn<T>}; });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -43,36 +46,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tprimat::engine {
-namespace {
 
-template <class T, class RowKernel>
-void turn(const RopeShape& shape, const RopeTable<float>& table, int direction, T* heads, RowKernel kernel) {
-  const int64_t half = shape.head_dim / 2;
-  parallel_ranges(shape.batch * shape.sequence, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t at = row % shape.sequence * half;
-      kernel(shape, {table.cosine + at, table.sine + at}, static_cast<float>(direction),
-             heads + row * shape.row_stride);
-    }
-  });
-}
+HWY_EXPORT(rope);
 
-}  // namespace
-
-#define TPRIMAT_ROPE(T)                                                                                   \
-  HWY_EXPORT(turn_row_##T);                                                                               \
-  template <>                                                                                             \
-  void rope_in_place<T>(const RopeShape& shape, const RopeTable<float>& table, int direction, T* heads) { \
-    turn(shape, table, direction, heads, HWY_DYNAMIC_DISPATCH(turn_row_##T));                             \
-  }
-TPRIMAT_ROPE(float)
-TPRIMAT_ROPE(bf16)
-TPRIMAT_ROPE(f16)
-#undef TPRIMAT_ROPE
-
-template <>
-void rope_in_place<double>(const RopeShape& shape, const RopeTable<double>& table, int direction, double* heads) {
-  reference::rope_in_place(shape, table, direction, heads);
+void set_cpu_ops(OpsByFormat<RopeOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(rope)(ops);
+  ops.f64 = {reference::rope_in_place};
 }
 
 }  // namespace tprimat::engine

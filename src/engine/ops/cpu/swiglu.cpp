@@ -2,13 +2,12 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/swiglu.cpp"
 #include <hwy/foreach_target.h>
 
-#include "ops/swiglu.h"
-
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
+#include "ops/op_table.h"
 #include "ops/reference/swiglu.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,15 +40,23 @@ void backward_row(int64_t width, const T* gate_up, const T* dy, T* dgate_up) {
   });
 }
 
-#define TPRIMAT_KERNELS(T)                                                                           \
-  void forward_row_##T(int64_t width, const T* gate_up, T* y) { forward_row<T>(width, gate_up, y); } \
-  void backward_row_##T(int64_t width, const T* gate_up, const T* dy, T* dgate_up) {                 \
-    backward_row<T>(width, gate_up, dy, dgate_up);                                                   \
-  }
-TPRIMAT_KERNELS(float)
-TPRIMAT_KERNELS(bf16)
-TPRIMAT_KERNELS(f16)
-#undef TPRIMAT_KERNELS
+template <class T>
+void forward(const SwigluShape& shape, const T* gate_up, T* y) {
+  parallel_rows(shape.rows,
+                [&](int64_t r) { forward_row(shape.width, gate_up + r * 2 * shape.width, y + r * shape.width); });
+}
+
+template <class T>
+void backward(const SwigluShape& shape, const T* gate_up, const T* dy, T* dgate_up) {
+  parallel_rows(shape.rows, [&](int64_t r) {
+    const int64_t at = r * 2 * shape.width;
+    backward_row(shape.width, gate_up + at, dy + r * shape.width, dgate_up + at);
+  });
+}
+
+void swiglu(OpsByFormat<SwigluOps>& ops) {
+  ops.set_fast([]<class T>(SwigluOps<T>& fast) { fast = {forward<T>, backward<T>}; });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tprimat::engine
@@ -57,50 +64,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tprimat::engine {
-namespace {
 
-template <class T, class RowKernel>
-void forward(const SwigluShape& shape, const T* gate_up, T* y, RowKernel kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) kernel(shape.width, gate_up + r * 2 * shape.width, y + r * shape.width);
-  });
-}
+HWY_EXPORT(swiglu);
 
-template <class T, class RowKernel>
-void backward(const SwigluShape& shape, const T* gate_up, const T* dy, T* dgate_up, RowKernel kernel) {
-  parallel_ranges(shape.rows, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const int64_t at = r * 2 * shape.width;
-      kernel(shape.width, gate_up + at, dy + r * shape.width, dgate_up + at);
-    }
-  });
-}
-
-}  // namespace
-
-#define TPRIMAT_SWIGLU(T)                                                                         \
-  HWY_EXPORT(forward_row_##T);                                                                    \
-  HWY_EXPORT(backward_row_##T);                                                                   \
-  template <>                                                                                     \
-  void swiglu_forward<T>(const SwigluShape& shape, const T* gate_up, T* y) {                      \
-    forward(shape, gate_up, y, HWY_DYNAMIC_DISPATCH(forward_row_##T));                            \
-  }                                                                                               \
-  template <>                                                                                     \
-  void swiglu_backward<T>(const SwigluShape& shape, const T* gate_up, const T* dy, T* dgate_up) { \
-    backward(shape, gate_up, dy, dgate_up, HWY_DYNAMIC_DISPATCH(backward_row_##T));               \
-  }
-TPRIMAT_SWIGLU(float)
-TPRIMAT_SWIGLU(bf16)
-TPRIMAT_SWIGLU(f16)
-#undef TPRIMAT_SWIGLU
-
-template <>
-void swiglu_forward<double>(const SwigluShape& shape, const double* gate_up, double* y) {
-  reference::swiglu_forward(shape, gate_up, y);
-}
-template <>
-void swiglu_backward<double>(const SwigluShape& shape, const double* gate_up, const double* dy, double* dgate_up) {
-  reference::swiglu_backward(shape, gate_up, dy, dgate_up);
+void set_cpu_ops(OpsByFormat<SwigluOps>& ops) {
+  HWY_DYNAMIC_DISPATCH(swiglu)(ops);
+  ops.f64 = {reference::swiglu_forward, reference::swiglu_backward};
 }
 
 }  // namespace tprimat::engine

@@ -15,6 +15,13 @@ class ThreadSums {
     memory_.assign(static_cast<size_t>(stride_ * thread_count()), 0.0f);
   }
   float* of(int thread) { return memory_.data() + thread * stride_; }
+  // visit(row, the thread's sums)
+  template <class Visit>
+  void visit_rows(int64_t rows, const Visit& visit) {
+    parallel_ranges(rows, [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t row = begin; row < end; ++row) visit(row, of(thread));
+    });
+  }
   // sums[c] += Σ_threads of(thread)[first + c]
   void add_to(int64_t first, int64_t count, float* sums) {
     for (int thread = 0; thread < thread_count(); ++thread)

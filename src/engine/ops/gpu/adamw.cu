@@ -1,6 +1,3 @@
-#include "ops/adamw.h"
-
-#include "ops/adamw_compact.h"
 #include "ops/gpu/gpu_ops.h"
 #include "ops/gpu/ranges.h"
 
@@ -95,8 +92,6 @@ bool reads_four_at_once(const Range& range) {
          fits_chunks(range.second_moment, 4) && fits_chunks(range.weight, 4);
 }
 
-}  // namespace
-
 template <class T>
 void adamw(const AdamwStep& step, std::span<const AdamwRange<T>> ranges) {
   const auto table = place_ranges(ranges, 0, reads_four_at_once<AdamwRange<T>>);
@@ -110,13 +105,14 @@ void adamw_compact(const AdamwStep& step, uint64_t seed, std::span<const Compact
     launch(range_launch(table), compact_adamw_ranges<T, M>, table, AdamwFactors(step), rounding_key(seed, step.step));
 }
 
-#define TPRIMAT_GPU_ADAMW(T)                                                                             \
-  template void adamw(const AdamwStep&, std::span<const AdamwRange<T>>);                                 \
-  template void adamw_compact(const AdamwStep&, uint64_t, std::span<const CompactAdamwRange<T, float>>); \
-  template void adamw_compact(const AdamwStep&, uint64_t, std::span<const CompactAdamwRange<T, bf16>>);
-TPRIMAT_GPU_ADAMW(float)
-TPRIMAT_GPU_ADAMW(bf16)
-TPRIMAT_GPU_ADAMW(f16)
-#undef TPRIMAT_GPU_ADAMW
+}  // namespace
+
+void set_ops(OpsByFormat<AdamwOps>& ops) {
+  ops.set_fast([]<class T>(AdamwOps<T>& fast) { fast = {adamw<T>}; });
+}
+
+void set_ops(OpsByFormat<CompactAdamwOps>& ops) {
+  ops.set_fast([]<class T>(CompactAdamwOps<T>& fast) { fast = {adamw_compact<T, float>, adamw_compact<T, bf16>}; });
+}
 
 }  // namespace tprimat::engine::gpu

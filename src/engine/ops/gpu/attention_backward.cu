@@ -337,17 +337,12 @@ void launch_backward(const AttentionShape& shape, const BackwardArgs<T>& args) {
 }
 
 template <class T>
-HeadRows<const T> read_only(const HeadRows<T>& rows) {
-  return {rows.data, rows.row_stride, rows.sequence_stride};
-}
-
-template <class T>
 void backward_of_part(const AttentionShape& shape, const AttentionGradient<T>& g, int padded) {
   const int64_t statistics = shape.batch * shape.heads * padded;
   auto* const floats = scratch<float>(2 * statistics);
   const AttentionInputs<T>& in = g.inputs;
   const bool packs = heads_fit_packs<T>(
-      shape, {in.query, in.key, in.value, g.y, g.dy, read_only(g.dquery), read_only(g.dkey), read_only(g.dvalue)});
+      shape, {in.query, in.key, in.value, g.y, g.dy, g.dquery.read_only(), g.dkey.read_only(), g.dvalue.read_only()});
   const BackwardArgs<T> args{AttentionView(shape),
                              in.query,
                              in.key,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace tprimat::engine::gpu {
@@ -27,5 +28,11 @@ AttentionChoice attention_choice();
 bool is_attention_chosen();
 // Nothing: by the rule. Returns what was chosen before.
 std::optional<AttentionChoice> choose_attention(std::optional<AttentionChoice> choice);
+
+enum class AttentionPass { forward, backward };
+
+// Notes what did a pass of attention: as chosen where `refusal` is null, else our own kernels, because of it. Each
+// reason is a warning once where cuDNN was asked for by name, and on GPUs of NVIDIA.
+void note_attention(AttentionPass pass, AttentionChoice choice, const std::string* refusal);
 
 }  // namespace tprimat::engine::gpu

@@ -171,11 +171,6 @@ CudnnAttention describe(const AttentionShape& shape, CudnnAttention::Pass pass, 
   return a;
 }
 
-template <class T>
-HeadRows<const T> read_only(const HeadRows<T>& rows) {
-  return {rows.data, rows.row_stride, rows.sequence_stride};
-}
-
 // Where dkey and dvalue of one call go before they are added to what is there.
 template <class T>
 HeadRows<T> gradient_buffer(const AttentionShape& shape, int which) {
@@ -197,7 +192,7 @@ bool is_cudnn_installed() { return why_not_open(attention_library()).empty(); }
 template <class T>
 CudnnRefusal cudnn_attention_forward(const AttentionShape& shape, const AttentionInputs<T>& in, const HeadRows<T>& y,
                                      float* logsumexp) {
-  if (const CudnnRefusal refusal = why_not_take<T>(shape, {in.query, in.key, in.value, read_only(y)})) return refusal;
+  if (const CudnnRefusal refusal = why_not_take<T>(shape, {in.query, in.key, in.value, y.read_only()})) return refusal;
   CudnnAttention attention = describe(shape, CudnnAttention::Pass::forward, in);
   attention.y = strides_of(y);
   return run(attention, {{k_query, address_of(in.query)},
@@ -210,8 +205,8 @@ CudnnRefusal cudnn_attention_forward(const AttentionShape& shape, const Attentio
 template <class T>
 CudnnRefusal cudnn_attention_backward(const AttentionShape& shape, const AttentionGradient<T>& g, bool in_order) {
   const AttentionInputs<T>& in = g.inputs;
-  if (const CudnnRefusal refusal = why_not_take<T>(
-          shape, {in.query, in.key, in.value, g.y, g.dy, read_only(g.dquery), read_only(g.dkey), read_only(g.dvalue)}))
+  if (const CudnnRefusal refusal = why_not_take<T>(shape, {in.query, in.key, in.value, g.y, g.dy, g.dquery.read_only(),
+                                                           g.dkey.read_only(), g.dvalue.read_only()}))
     return refusal;
   const HeadRows<T> dkey = g.accumulate ? gradient_buffer<T>(shape, 0) : g.dkey;
   const HeadRows<T> dvalue = g.accumulate ? gradient_buffer<T>(shape, 1) : g.dvalue;
@@ -231,8 +226,8 @@ CudnnRefusal cudnn_attention_backward(const AttentionShape& shape, const Attenti
     return refusal;
   const HeadBlock block{shape.batch, seen_keys(shape), shape.kv_heads * shape.head_dim};
   if (g.accumulate) {
-    add_heads(block, read_only(dkey), g.dkey);
-    add_heads(block, read_only(dvalue), g.dvalue);
+    add_heads(block, dkey.read_only(), g.dkey);
+    add_heads(block, dvalue.read_only(), g.dvalue);
   } else if (seen_keys(shape) < shape.keys) {
     const HeadBlock unseen{shape.batch, shape.keys - seen_keys(shape), block.width};
     clear_heads(unseen, HeadRows<T>{g.dkey.data + seen_keys(shape) * g.dkey.row_stride, g.dkey.row_stride,

@@ -161,10 +161,8 @@ void launch_forward(const AttentionShape& shape, const AttentionInputs<T>& in, c
   const int tiles = (view.queries + Tiles::k_queries - 1) / Tiles::k_queries;
   const size_t bytes_of_group = static_cast<size_t>(shape.keys * shape.head_dim) * 2 * sizeof(T);
   const ForwardArgs<T> args{
-      view,      order_blocks(view.heads, tiles, view.group(), bytes_of_group),
-      in.query,  in.key,
-      in.value,  y,
-      logsumexp, heads_fit_packs<T>(shape, {in.query, in.key, in.value, {y.data, y.row_stride, y.sequence_stride}})};
+      view,      order_blocks(view.heads, tiles, view.group(), bytes_of_group),         in.query, in.key, in.value, y,
+      logsumexp, heads_fit_packs<T>(shape, {in.query, in.key, in.value, y.read_only()})};
   constexpr size_t k_bytes = sizeof(T) * width * (Tiles::k_queries + 2 * Tiles::k_keys);
   launch({dim3(static_cast<unsigned>(view.heads * tiles), static_cast<unsigned>(shape.batch)), dim3(Tiles::k_threads),
           k_bytes, context().stream},

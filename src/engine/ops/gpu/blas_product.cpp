@@ -7,12 +7,12 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "device/gpu/context.h"
-#include "ops/gpu/fallbacks.h"
 
 // Row-major c = a·b is column-major cᵀ = bᵀ·aᵀ: the library's A is our b, its B our a, its m our n.
 namespace tprimat::engine::gpu {
@@ -298,6 +298,16 @@ ProductPlan& plan_for(const BlasProduct& p) {
 ProductSettings& product_settings() {
   static ProductSettings settings;
   return settings;
+}
+
+KernelReport& kernel_report() {
+  static KernelReport report;
+  return report;
+}
+
+void warn_once(const std::string& sentence) {
+  static std::set<std::string> said;
+  if (said.insert(sentence).second) kernel_report().warnings.push_back(sentence);
 }
 
 bool try_product(const BlasProduct& p) { return try_product_or(p, nullptr); }

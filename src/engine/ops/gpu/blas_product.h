@@ -2,15 +2,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "ops/fp8.h"
 #include "ops/gpu/blas.h"
+#include "ops/kernel_report.h"
 #include "ops/matmul.h"
 #include "ops/product_settings.h"
 
 namespace tprimat::engine::gpu {
 
 ProductSettings& product_settings();
+KernelReport& kernel_report();
+
+// That something is done otherwise than was asked for, or slower: each sentence becomes a warning of the report once.
+void warn_once(const std::string& sentence);
 
 // c = a·b with what follows it, row-major as everywhere in ops: a is m×k, b k×n, c m×n.
 struct BlasMatrix {

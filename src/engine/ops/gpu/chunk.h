@@ -24,6 +24,14 @@ template <int n, class T>
 __device__ inline void write_chunk(T* to, const Chunk<T, n>& chunk) {
   *reinterpret_cast<Chunk<T, n>*>(to) = chunk;
 }
+template <int n, class T>
+__device__ inline Chunk<float, n> read_floats(const T* from) {
+  const Chunk<T, n> chunk = read_chunk<n>(from);
+  Chunk<float, n> floats;
+  TPRIMAT_UNROLL
+  for (int j = 0; j < n; ++j) floats.values[j] = load(chunk.values[j]);
+  return floats;
+}
 
 template <int n>
 using Width = std::integral_constant<int, n>;
@@ -85,14 +93,5 @@ __device__ inline void visit_matrix(int64_t rows, int64_t chunks, const Visit& v
 }
 
 inline constexpr float k_infinity = std::numeric_limits<float>::infinity();
-
-// 1/x to one unit in the last place; 0 beyond 2^126.
-__device__ inline float fast_reciprocal(float x) {
-#if defined(TPRIMAT_GPU_CUDA)
-  return __fdividef(1.0f, x);
-#else
-  return 1.0f / x;
-#endif
-}
 
 }  // namespace tprimat::engine::gpu

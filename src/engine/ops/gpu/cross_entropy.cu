@@ -1,5 +1,3 @@
-#include "ops/cross_entropy.h"
-
 #include <cmath>
 
 #include "ops/gpu/chunk.h"
@@ -159,8 +157,6 @@ void with_gradient_rows(CrossEntropyShape shape, const float* logits, const T* d
                   [&](auto width) { use(width, shape); });
 }
 
-}  // namespace
-
 template <class T>
 void cross_entropy(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args) {
   with_gradient_rows(shape, args.logits, args.dlogits, [&](auto width, const CrossEntropyShape& stated) {
@@ -192,12 +188,12 @@ void cross_entropy_gradient(const CrossEntropyShape& shape, const CrossEntropySh
   });
 }
 
-#define TPRIMAT_GPU_CROSS_ENTROPY(T)                                                 \
-  template void cross_entropy(const CrossEntropyShape&, const CrossEntropyArgs<T>&); \
-  template void cross_entropy_gradient(const CrossEntropyShape&, const CrossEntropyShardArgs<T>&);
-TPRIMAT_GPU_CROSS_ENTROPY(float)
-TPRIMAT_GPU_CROSS_ENTROPY(bf16)
-TPRIMAT_GPU_CROSS_ENTROPY(f16)
-#undef TPRIMAT_GPU_CROSS_ENTROPY
+}  // namespace
+
+void set_ops(OpsByFormat<CrossEntropyOps>& ops) {
+  ops.set_fast([]<class T>(CrossEntropyOps<T>& fast) {
+    fast = {cross_entropy<T>, cross_entropy_statistics, rescale_exponential_sums, cross_entropy_gradient<T>};
+  });
+}
 
 }  // namespace tprimat::engine::gpu

@@ -1,5 +1,3 @@
-#include "ops/embedding.h"
-
 #include <bit>
 #include <utility>
 
@@ -210,8 +208,6 @@ __global__ void __launch_bounds__(k_block)
   }
 }
 
-}  // namespace
-
 template <class T>
 void embedding_forward(const EmbeddingShape& shape, const int32_t* tokens, const T* table, T* y) {
   if (shape.rows == 0 || shape.cols == 0) return;
@@ -236,12 +232,10 @@ void embedding_backward(const EmbeddingShape& shape, const int32_t* tokens, cons
   });
 }
 
-#define TPRIMAT_GPU_EMBEDDING(T)                                                        \
-  template void embedding_forward(const EmbeddingShape&, const int32_t*, const T*, T*); \
-  template void embedding_backward(const EmbeddingShape&, const int32_t*, const T*, float*);
-TPRIMAT_GPU_EMBEDDING(float)
-TPRIMAT_GPU_EMBEDDING(bf16)
-TPRIMAT_GPU_EMBEDDING(f16)
-#undef TPRIMAT_GPU_EMBEDDING
+}  // namespace
+
+void set_ops(OpsByFormat<EmbeddingOps>& ops) {
+  ops.set_fast([]<class T>(EmbeddingOps<T>& fast) { fast = {embedding_forward<T>, embedding_backward<T>}; });
+}
 
 }  // namespace tprimat::engine::gpu

@@ -19,4 +19,15 @@ __device__ inline float fast_exp2(float x) {
 #endif
 }
 
+// 1/x to one unit in the last place; 0 beyond 2^126.
+__device__ inline float fast_reciprocal(float x) {
+#if defined(TPRIMAT_GPU_CUDA)
+  return __fdividef(1.0f, x);
+#else
+  return 1.0f / x;
+#endif
+}
+
+__device__ inline float sigmoid(float z) { return fast_reciprocal(1.0f + expf(-z)); }
+
 }  // namespace tprimat::engine::gpu

@@ -1,9 +1,7 @@
-#include "ops/fp8.h"
-
 #include <cmath>
 
 #include "ops/gpu/chunk.h"
-#include "ops/gpu/fp8_nearest.h"
+#include "ops/gpu/fp8_bits.h"
 #include "ops/gpu/gpu_ops.h"
 #include "ops/gpu/warp.h"
 
@@ -44,8 +42,6 @@ __global__ void __launch_bounds__(k_block)
   });
 }
 
-}  // namespace
-
 template <class T>
 void fp8_round(int64_t count, const T* x, Fp8Format format, T* y) {
   if (count == 0) return;
@@ -62,8 +58,10 @@ void fp8_round(int64_t count, const T* x, Fp8Format format, T* y) {
   });
 }
 
-template void fp8_round(int64_t, const float*, Fp8Format, float*);
-template void fp8_round(int64_t, const bf16*, Fp8Format, bf16*);
-template void fp8_round(int64_t, const f16*, Fp8Format, f16*);
+}  // namespace
+
+void set_ops(OpsByFormat<Fp8Ops>& ops) {
+  ops.set_fast([]<class T>(Fp8Ops<T>& fast) { fast = {fp8_round<T>}; });
+}
 
 }  // namespace tprimat::engine::gpu

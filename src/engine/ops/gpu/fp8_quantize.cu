@@ -1,8 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "device/gpu/context.h"
-#include "ops/gpu/element.h"
+#include "ops/gpu/chunk.h"
 #include "ops/gpu/fp8_bits.h"
 #include "ops/gpu/gpu_ops.h"
 #include "ops/gpu/warp.h"
@@ -16,24 +15,10 @@ constexpr int k_threads = 256;     // a block's; each has two chunks of the tile
 constexpr int k_tile_stride = 68;  // bytes from one row of the tile to the next: neighbours in a column lie in
                                    // different banks of shared memory
 
-struct Chunk {
-  float values[k_chunk];
-};
-template <class T>
-__device__ Chunk load_chunk(const T* from) {
-  Chunk chunk;
-  constexpr int size = Pack<T>::k_size;
-  TPRIMAT_UNROLL
-  for (int first = 0; first < k_chunk; first += size) {
-    const Pack<T> pack = load_pack(from + first);
-    TPRIMAT_UNROLL
-    for (int i = 0; i < size; ++i) chunk.values[first + i] = load(pack.values[i]);
-  }
-  return chunk;
-}
+using Floats = Chunk<float, k_chunk>;
 
 // NaN is greater than nothing.
-__device__ float greatest_magnitude(const Chunk& chunk) {
+__device__ float greatest_magnitude(const Floats& chunk) {
   float greatest = 0;
   TPRIMAT_UNROLL
   for (int i = 0; i < k_chunk; ++i) {
@@ -57,7 +42,7 @@ __global__ void find_greatest(int64_t chunks, const T* x, float* amax) {
   float greatest = 0;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < chunks; i += step) {
-    const float here = greatest_magnitude(load_chunk(x + i * k_chunk));
+    const float here = greatest_magnitude(read_floats<k_chunk>(x + i * k_chunk));
     if (here > greatest) greatest = here;
   }
   greatest = block_max(greatest);
@@ -103,7 +88,7 @@ __global__ void __launch_bounds__(k_threads) quantize_tile(QuantizeKernel<T> q) 
   for (int row = line; row < k_tile; row += k_threads / chunks) {
     const int64_t r = first_row + row, c = first_col + chunk * k_chunk;
     if (r >= q.rows || c >= q.cols) continue;
-    const Chunk values = load_chunk(q.x + r * q.cols + c);
+    const Floats values = read_floats<k_chunk>(q.x + r * q.cols + c);
     const float here = greatest_magnitude(values);
     if (here > greatest) greatest = here;
     ByteChunk bytes;
@@ -146,7 +131,7 @@ __global__ void next_scales(Fp8History h, bool fnuz) {
   h.back[t] = (fnuz ? 2.0f : 1.0f) / h.scale[t];
 }
 
-unsigned blocks_for(int64_t count, int64_t each) { return static_cast<unsigned>((count + each - 1) / each); }
+unsigned blocks_for(int64_t count, int64_t each) { return static_cast<unsigned>(parts_of(count, each)); }
 
 template <class T>
 void find_amax(const Fp8Quantize<T>& q) {
@@ -156,8 +141,6 @@ void find_amax(const Fp8Quantize<T>& q) {
   const unsigned blocks = std::min(blocks_for(chunks, k_threads), static_cast<unsigned>(here.multiprocessors) * 8);
   launch({dim3(blocks), dim3(k_threads), 0, here.stream}, find_greatest<T>, chunks, q.x, q.scale.amax);
 }
-
-}  // namespace
 
 template <class T>
 void fp8_quantize(const Fp8Quantize<T>& q) {
@@ -169,15 +152,20 @@ void fp8_quantize(const Fp8Quantize<T>& q) {
   launch({dim3(blocks_for(q.cols, k_tile), blocks_for(q.rows, k_tile)), dim3(k_threads), 0, context().stream},
          quantize_tile<T>, kernel);
 }
-template void fp8_quantize<float>(const Fp8Quantize<float>&);
-template void fp8_quantize<bf16>(const Fp8Quantize<bf16>&);
-template void fp8_quantize<f16>(const Fp8Quantize<f16>&);
 
 void fp8_next_scales(const Fp8History& history) {
   CHECK(history.length > 0);
   if (history.tensors == 0) return;
   launch({dim3(blocks_for(history.tensors, k_threads)), dim3(k_threads), 0, context().stream}, next_scales, history,
          fp8_is_fnuz());
+}
+
+}  // namespace
+
+void set_ops(OpsByFormat<Fp8ProductOps>& ops) {
+  ops.set_fast([]<class T>(Fp8ProductOps<T>& fast) {
+    fast = {fp8_quantize<T>, fp8_next_scales, fp8_matmul<T>, fp8_matmul<float>};
+  });
 }
 
 }  // namespace tprimat::engine::gpu

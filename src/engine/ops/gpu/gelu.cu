@@ -1,7 +1,5 @@
-#include "ops/gelu.h"
-
-#include "ops/gpu/activation.h"
 #include "ops/gpu/column_sums.h"
+#include "ops/gpu/fast_math.h"
 #include "ops/gpu/gpu_ops.h"
 
 namespace tprimat::engine::gpu {
@@ -21,14 +19,12 @@ __device__ inline float gelu_slope_of(float z) {
 }
 
 template <class T, int n>
-__device__ Chunk<float, n> add_bias_chunk(const Chunk<T, n>& x, const T* bias, int64_t c) {
-  Chunk<float, n> z;
-  TPRIMAT_UNROLL
-  for (int j = 0; j < n; ++j) z.values[j] = load(x.values[j]);
+__device__ Chunk<float, n> add_bias_chunk(const T* x, const T* bias, int64_t c) {
+  Chunk<float, n> z = read_floats<n>(x);
   if (bias == nullptr) return z;
-  const Chunk<T, n> added = read_chunk<n>(bias + c);
+  const Chunk<float, n> added = read_floats<n>(bias + c);
   TPRIMAT_UNROLL
-  for (int j = 0; j < n; ++j) z.values[j] += load(added.values[j]);
+  for (int j = 0; j < n; ++j) z.values[j] += added.values[j];
   return z;
 }
 
@@ -36,7 +32,7 @@ template <class T, int n>
 __global__ void __launch_bounds__(k_block) bias_gelu_rows(GeluShape shape, const T* x, const T* bias, T* y) {
   visit_matrix(shape.rows, shape.width / n, [&](int64_t row, int64_t chunk) {
     const int64_t at = row * shape.width + chunk * n;
-    const Chunk<float, n> z = add_bias_chunk<T, n>(read_chunk<n>(x + at), bias, chunk * n);
+    const Chunk<float, n> z = add_bias_chunk<T, n>(x + at, bias, chunk * n);
     Chunk<T, n> to;
     TPRIMAT_UNROLL
     for (int j = 0; j < n; ++j) to.values[j] = store<T>(z.values[j] * gelu_share(z.values[j]));
@@ -51,7 +47,7 @@ struct BiasGeluPull {
   int64_t width;
   __device__ Chunk<float, n> operator()(int64_t r, int64_t c) const {
     const int64_t at = r * width + c;
-    const Chunk<float, n> z = add_bias_chunk<T, n>(read_chunk<n>(g.x + at), g.bias, c);
+    const Chunk<float, n> z = add_bias_chunk<T, n>(g.x + at, g.bias, c);
     const Chunk<T, n> dy = read_chunk<n>(g.dy + at);
     Chunk<float, n> gradient;
     Chunk<T, n> dx;
@@ -69,8 +65,6 @@ template <class T, int n>
 __global__ void __launch_bounds__(k_block) gelu_gradient_rows(int64_t rows, BiasGeluPull<T, n> pull) {
   visit_matrix(rows, pull.width / n, [&](int64_t row, int64_t chunk) { pull(row, chunk * n); });
 }
-
-}  // namespace
 
 template <class T>
 void bias_gelu_forward(const GeluShape& shape, const T* x, const T* bias, T* y) {
@@ -94,12 +88,10 @@ void bias_gelu_backward(const GeluShape& shape, const BiasGeluGradient<T>& g) {
   });
 }
 
-#define TPRIMAT_GPU_GELU(T)                                                  \
-  template void bias_gelu_forward(const GeluShape&, const T*, const T*, T*); \
-  template void bias_gelu_backward(const GeluShape&, const BiasGeluGradient<T>&);
-TPRIMAT_GPU_GELU(float)
-TPRIMAT_GPU_GELU(bf16)
-TPRIMAT_GPU_GELU(f16)
-#undef TPRIMAT_GPU_GELU
+}  // namespace
+
+void set_ops(OpsByFormat<GeluOps>& ops) {
+  ops.set_fast([]<class T>(GeluOps<T>& fast) { fast = {bias_gelu_forward<T>, bias_gelu_backward<T>}; });
+}
 
 }  // namespace tprimat::engine::gpu

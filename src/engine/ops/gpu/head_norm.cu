@@ -1,5 +1,3 @@
-#include "ops/head_norm.h"
-
 #include <cmath>
 
 #include "ops/gpu/column_sums.h"
@@ -69,7 +67,7 @@ __global__ void __launch_bounds__(k_block)
 // team.
 template <class T, int n>
 __global__ void __launch_bounds__(k_block)
-    head_norm_gradient(HeadNormShape shape, HeadLanes lanes, HeadNormGradient<T> g, float* partial) {
+    head_norm_gradient(HeadNormShape shape, HeadLanes lanes, RmsNormGradient<T> g, float* partial) {
   TPRIMAT_DYNAMIC_SHARED(float, sums);
   float* const own = sums + lanes.team() * shape.head_dim;
   visit_channels<n>(lanes, shape.head_dim, [&](int64_t c) { write_chunk<n>(own + c, Chunk<float, n>{}); });
@@ -125,8 +123,6 @@ int64_t head_warps(const HeadLanes& lanes, int64_t head_dim) {
   return std::min<int64_t>(k_block / k_warp, k_max_shared_sums / sums_of_warp);
 }
 
-}  // namespace
-
 template <class T>
 void head_norm_forward(const HeadNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
   const int64_t heads = shape.rows * shape.heads;
@@ -142,7 +138,7 @@ void head_norm_forward(const HeadNormShape& shape, const T* x, const T* weight, 
 }
 
 template <class T>
-void head_norm_backward(const HeadNormShape& shape, const HeadNormGradient<T>& g) {
+void head_norm_backward(const HeadNormShape& shape, const RmsNormGradient<T>& g) {
   const int64_t heads = shape.rows * shape.heads;
   if (heads == 0 || shape.head_dim == 0) return;
   const bool packed =
@@ -161,12 +157,10 @@ void head_norm_backward(const HeadNormShape& shape, const HeadNormGradient<T>& g
   });
 }
 
-#define TPRIMAT_GPU_HEAD_NORM(T)                                                         \
-  template void head_norm_forward(const HeadNormShape&, const T*, const T*, T*, float*); \
-  template void head_norm_backward(const HeadNormShape&, const HeadNormGradient<T>&);
-TPRIMAT_GPU_HEAD_NORM(float)
-TPRIMAT_GPU_HEAD_NORM(bf16)
-TPRIMAT_GPU_HEAD_NORM(f16)
-#undef TPRIMAT_GPU_HEAD_NORM
+}  // namespace
+
+void set_ops(OpsByFormat<HeadNormOps>& ops) {
+  ops.set_fast([]<class T>(HeadNormOps<T>& fast) { fast = {head_norm_forward<T>, head_norm_backward<T>}; });
+}
 
 }  // namespace tprimat::engine::gpu

@@ -1,5 +1,3 @@
-#include "ops/layernorm.h"
-
 #include <cmath>
 
 #include "ops/gpu/gpu_ops.h"
@@ -151,8 +149,6 @@ void start_layernorm(const LayerNormShape& shape, const ResidualSum<T>& in, cons
                 });
 }
 
-}  // namespace
-
 template <class T>
 void layernorm_forward(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& weights,
                        const LayerNormOutput<T>& output) {
@@ -176,15 +172,12 @@ void layernorm_backward(const LayerNormShape& shape, const LayerNormGradient<T>&
   });
 }
 
-#define TPRIMAT_GPU_LAYERNORM(T)                                                                                \
-  template void layernorm_forward(const LayerNormShape&, const T*, const LayerNormWeights<T>&,                  \
-                                  const LayerNormOutput<T>&);                                                   \
-  template void add_layernorm_forward(const LayerNormShape&, const ResidualSum<T>&, const LayerNormWeights<T>&, \
-                                      const LayerNormOutput<T>&);                                               \
-  template void layernorm_backward(const LayerNormShape&, const LayerNormGradient<T>&);
-TPRIMAT_GPU_LAYERNORM(float)
-TPRIMAT_GPU_LAYERNORM(bf16)
-TPRIMAT_GPU_LAYERNORM(f16)
-#undef TPRIMAT_GPU_LAYERNORM
+}  // namespace
+
+void set_ops(OpsByFormat<LayerNormOps>& ops) {
+  ops.set_fast([]<class T>(LayerNormOps<T>& fast) {
+    fast = {layernorm_forward<T>, add_layernorm_forward<T>, layernorm_backward<T>};
+  });
+}
 
 }  // namespace tprimat::engine::gpu

@@ -11,18 +11,6 @@
 namespace tprimat::engine::gpu {
 namespace {
 
-template <class T>
-struct Parts {
-  void (*matmul)(const MatrixView<const T>&, const MatrixView<const T>&, const MatrixView<T>&,
-                 bool) = &gpu::matmul<T, T>;
-  void (*matmul_wide)(const MatrixView<const T>&, const MatrixView<const T>&, const MatrixView<float>&,
-                      bool) = &gpu::matmul<T, float>;
-  void (*add_bias)(int64_t, int64_t, const T*, T*) = &gpu::add_bias<T>;
-  void (*add_column_sums)(int64_t, int64_t, const T*, float*) = &gpu::add_column_sums<T>;
-  void (*bias_gelu_forward)(const GeluShape&, const T*, const T*, T*) = &gpu::bias_gelu_forward<T>;
-  void (*bias_gelu_backward)(const GeluShape&, const BiasGeluGradient<T>&) = &gpu::bias_gelu_backward<T>;
-};
-
 void multiply_or_throw(const BlasProduct& product) {
   if (try_product(product)) return;
   throw Error(Problem{fmt::format("the GPU's matrix library has no kernel for a product of {}×{} and {}×{}", product.m,
@@ -62,8 +50,6 @@ BlasProduct fused_product(const MatrixView<const T>& a, const MatrixView<const T
   return product;
 }
 
-}  // namespace
-
 template <class T, class C>
 void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate) {
   CHECK(a.cols == b.rows && a.rows == c.rows && b.cols == c.cols && c.col_stride == 1);
@@ -76,8 +62,8 @@ template <class T>
 void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
                   const MatrixView<T>& c) {
   CHECK(a.cols == b.rows && a.rows == c.rows && b.cols == c.cols);
-  if (epilogue_of(epilogue) == blas::BlasEpilogue::none) return gpu::matmul<T, T>(a, b, c, false);
-  const auto parts = [&] { matmul_fused_from_parts(Parts<T>{}, a, b, epilogue, c); };
+  if (epilogue_of(epilogue) == blas::BlasEpilogue::none) return matmul<T, T>(a, b, c, false);
+  const auto parts = [&] { matmul_fused_from_parts(gpu_ops<T>(), a, b, epilogue, c); };
   if (!fits_epilogue(epilogue, c) || !try_product_or(fused_product(a, b, epilogue, c), parts)) parts();
 }
 
@@ -90,27 +76,16 @@ void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T
   product.epilogue = blas::BlasEpilogue::sums_of_b;
   float* const sums = scratch<float>(c.rows);
   product.bias = sums;
-  if (!try_product(product)) return matmul_with_row_sums_from_parts<T>(Parts<T>{}, a, b, {c, accumulate, row_sums});
-  add<float>(c.rows, row_sums, sums, row_sums);
+  if (!try_product(product)) return matmul_with_row_sums_from_parts<T>(gpu_ops<T>(), a, b, {c, accumulate, row_sums});
+  gpu_ops<T>().add_wide(c.rows, row_sums, sums, row_sums);
 }
 
-template void matmul<float, float>(const MatrixView<const float>&, const MatrixView<const float>&,
-                                   const MatrixView<float>&, bool);
-#define TPRIMAT_PRODUCTS(T, C) \
-  template void matmul<T, C>(const MatrixView<const T>&, const MatrixView<const T>&, const MatrixView<C>&, bool);
-TPRIMAT_PRODUCTS(bf16, bf16)
-TPRIMAT_PRODUCTS(bf16, float)
-TPRIMAT_PRODUCTS(f16, f16)
-TPRIMAT_PRODUCTS(f16, float)
-#undef TPRIMAT_PRODUCTS
-#define TPRIMAT_FUSED_PRODUCTS(T)                                                                           \
-  template void matmul_fused<T>(const MatrixView<const T>&, const MatrixView<const T>&, const Epilogue<T>&, \
-                                const MatrixView<T>&);                                                      \
-  template void matmul_with_row_sums<T>(const MatrixView<const T>&, const MatrixView<const T>&,             \
-                                        const MatrixView<float>&, bool, float*);
-TPRIMAT_FUSED_PRODUCTS(float)
-TPRIMAT_FUSED_PRODUCTS(bf16)
-TPRIMAT_FUSED_PRODUCTS(f16)
-#undef TPRIMAT_FUSED_PRODUCTS
+}  // namespace
+
+void set_ops(OpsByFormat<MatmulOps>& ops) {
+  ops.set_fast([]<class T>(MatmulOps<T>& fast) {
+    fast = {matmul<T, T>, matmul<T, float>, matmul_fused<T>, matmul_with_row_sums<T>, true};
+  });
+}
 
 }  // namespace tprimat::engine::gpu

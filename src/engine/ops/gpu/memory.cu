@@ -1,5 +1,3 @@
-#include "ops/memory.h"
-
 #include "ops/gpu/chunk.h"
 #include "ops/gpu/gpu_ops.h"
 #include "ops/gpu/ranges.h"
@@ -53,8 +51,6 @@ __global__ void __launch_bounds__(1024) add_values(int64_t count, const float* v
   if (threadIdx.x == 0) *total += sum;
 }
 
-}  // namespace
-
 void clear(void* memory, size_t bytes) {
   if (bytes > 0) check(driver::fill(memory, 0, bytes, context().stream));
 }
@@ -86,6 +82,12 @@ void add_total(int64_t count, const float* values, double* total) {
   if (count == 0) return;
   const unsigned threads = count > 4096 ? 1024 : k_block;
   launch({dim3(1), dim3(threads), 0, context().stream}, add_values, count, values, total);
+}
+
+}  // namespace
+
+void set_ops(OpsByFormat<MemoryOps>& ops) {
+  ops.set_fast([]<class T>(MemoryOps<T>& fast) { fast = {clear, clear_ranges, copy, own_rows, add_total}; });
 }
 
 }  // namespace tprimat::engine::gpu

@@ -1,5 +1,3 @@
-#include "ops/normal_draw.h"
-
 #include "ops/gpu/chunk.h"
 #include "ops/gpu/gpu_ops.h"
 
@@ -22,14 +20,14 @@ __global__ void __launch_bounds__(k_block) draw_array(int64_t count, NormalDraw 
   });
 }
 
-}  // namespace
-
 template <class T>
 void draw_normal(int64_t count, const NormalDraw& draw, T* to) {
   if (count > 0) launch(array_launch(count, 1), draw_array<T>, count, draw, to);
 }
-template void draw_normal(int64_t, const NormalDraw&, float*);
-template void draw_normal(int64_t, const NormalDraw&, bf16*);
-template void draw_normal(int64_t, const NormalDraw&, f16*);
+}  // namespace
+
+void set_ops(OpsByFormat<NormalDrawOps>& ops) {
+  ops.set_fast([]<class T>(NormalDrawOps<T>& fast) { fast = {draw_normal<T>, draw_normal<float>}; });
+}
 
 }  // namespace tprimat::engine::gpu

@@ -1,5 +1,3 @@
-#include "ops/rmsnorm.h"
-
 #include <cmath>
 
 #include "ops/gpu/gpu_ops.h"
@@ -122,8 +120,6 @@ void start_rmsnorm(const RmsNormShape& shape, const ResidualSum<T>& in, const T*
   });
 }
 
-}  // namespace
-
 template <class T>
 void rmsnorm_forward(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
   start_rmsnorm<T, false>(shape, {x, nullptr, nullptr}, weight, y, rstd);
@@ -146,13 +142,12 @@ void rmsnorm_backward(const RmsNormShape& shape, const RmsNormGradient<T>& g) {
   });
 }
 
-#define TPRIMAT_GPU_RMSNORM(T)                                                                         \
-  template void rmsnorm_forward(const RmsNormShape&, const T*, const T*, T*, float*);                  \
-  template void add_rmsnorm_forward(const RmsNormShape&, const ResidualSum<T>&, const T*, T*, float*); \
-  template void rmsnorm_backward(const RmsNormShape&, const RmsNormGradient<T>&);
-TPRIMAT_GPU_RMSNORM(float)
-TPRIMAT_GPU_RMSNORM(bf16)
-TPRIMAT_GPU_RMSNORM(f16)
-#undef TPRIMAT_GPU_RMSNORM
+}  // namespace
+
+void set_ops(OpsByFormat<RmsNormOps>& ops) {
+  ops.set_fast([]<class T>(RmsNormOps<T>& fast) {
+    fast = {rmsnorm_forward<T>, add_rmsnorm_forward<T>, rmsnorm_backward<T>};
+  });
+}
 
 }  // namespace tprimat::engine::gpu

@@ -1,5 +1,3 @@
-#include "ops/rope.h"
-
 #include "ops/gpu/chunk.h"
 #include "ops/gpu/gpu_ops.h"
 
@@ -38,8 +36,6 @@ __global__ void __launch_bounds__(k_block) turn_heads(RopeRows rope, T* heads) {
   }
 }
 
-}  // namespace
-
 template <class T>
 void rope_in_place(const RopeShape& shape, const RopeTable<float>& table, int direction, T* heads) {
   const int64_t rows = shape.batch * shape.sequence, half = shape.head_dim / 2;
@@ -54,8 +50,10 @@ void rope_in_place(const RopeShape& shape, const RopeTable<float>& table, int di
   });
 }
 
-template void rope_in_place(const RopeShape&, const RopeTable<float>&, int, float*);
-template void rope_in_place(const RopeShape&, const RopeTable<float>&, int, bf16*);
-template void rope_in_place(const RopeShape&, const RopeTable<float>&, int, f16*);
+}  // namespace
+
+void set_ops(OpsByFormat<RopeOps>& ops) {
+  ops.set_fast([]<class T>(RopeOps<T>& fast) { fast = {rope_in_place<T>}; });
+}
 
 }  // namespace tprimat::engine::gpu

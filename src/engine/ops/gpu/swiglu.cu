@@ -1,6 +1,5 @@
-#include "ops/swiglu.h"
-
-#include "ops/gpu/activation.h"
+#include "ops/gpu/chunk.h"
+#include "ops/gpu/fast_math.h"
 #include "ops/gpu/gpu_ops.h"
 
 namespace tprimat::engine::gpu {
@@ -40,8 +39,6 @@ __global__ void __launch_bounds__(k_block)
   });
 }
 
-}  // namespace
-
 template <class T>
 void swiglu_forward(const SwigluShape& shape, const T* gate_up, T* y) {
   if (shape.rows == 0 || shape.width == 0) return;
@@ -60,12 +57,10 @@ void swiglu_backward(const SwigluShape& shape, const T* gate_up, const T* dy, T*
   });
 }
 
-#define TPRIMAT_GPU_SWIGLU(T)                                     \
-  template void swiglu_forward(const SwigluShape&, const T*, T*); \
-  template void swiglu_backward(const SwigluShape&, const T*, const T*, T*);
-TPRIMAT_GPU_SWIGLU(float)
-TPRIMAT_GPU_SWIGLU(bf16)
-TPRIMAT_GPU_SWIGLU(f16)
-#undef TPRIMAT_GPU_SWIGLU
+}  // namespace
+
+void set_ops(OpsByFormat<SwigluOps>& ops) {
+  ops.set_fast([]<class T>(SwigluOps<T>& fast) { fast = {swiglu_forward<T>, swiglu_backward<T>}; });
+}
 
 }  // namespace tprimat::engine::gpu

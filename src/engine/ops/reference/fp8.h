@@ -26,14 +26,13 @@ A fp8_scale(A amax, Fp8Format format) {
 }
 
 template <class T>
-Accum<T> fp8_round(int64_t count, const T* x, Fp8Format format, T* y) {
+void fp8_round(int64_t count, const T* x, Fp8Format format, T* y) {
   using A = Accum<T>;
   A amax = 0;
   for (int64_t i = 0; i < count; ++i)
     if (std::abs(widen(x[i])) > amax) amax = std::abs(widen(x[i]));
   const A scale = fp8_scale(amax, format), back = A(1) / scale;
   for (int64_t i = 0; i < count; ++i) y[i] = narrow<T>(fp8_nearest(widen(x[i]) * scale, format) * back);
-  return amax;
 }
 
 }  // namespace tprimat::engine::reference

@@ -241,8 +241,8 @@ TEST(GpuEngine, HandlesOfLibrariesBelongToTheirGpu) {
   const auto multiply_on = [](int index) {
     const auto device = gpu::make_device(index);
     auto* const memory = reinterpret_cast<float*>(device->allocate(48 * sizeof(float)));
-    gpu::matmul<float, float>(matrix<const float>(memory, 4, 4), matrix<const float>(memory + 16, 4, 4),
-                              matrix(memory + 32, 4, 4), false);
+    gpu::gpu_ops<float>().matmul(matrix<const float>(memory, 4, 4), matrix<const float>(memory + 16, 4, 4),
+                                 matrix(memory + 32, 4, 4), false);
     EXPECT_EQ(gpu::host::blas_habits().handles, 1);
     device->release(reinterpret_cast<std::byte*>(memory), 48 * sizeof(float));
   };
