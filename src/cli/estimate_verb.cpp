@@ -6,7 +6,7 @@
 #include "cli/verbs.h"
 #include "command_line/value_checks.h"
 #include "config/counted_models.h"
-#include "published/validation_report.h"
+#include "published/validate.h"
 #include "run/memory_report.h"
 #include "spec/flop_breakdown.h"
 #include "telemetry/gpu_libraries.h"

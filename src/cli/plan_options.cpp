@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "command_line/value_checks.h"
-#include "planner/goodput.h"
+#include "planner/training_outlook.h"
 #include "report/draw_plot.h"
 
 namespace tprimat::cli {

@@ -1,4 +1,4 @@
-#include "planner/explain_choice.h"
+#include "planner/plan_comparison.h"
 
 #include <fmt/format.h>
 
@@ -88,8 +88,8 @@ std::array<Difference, 4> differences(const StepTime& best, const StepTime& othe
 std::string name_differences(const StepTime& best, const StepTime& other) {
   constexpr double k_min = 0.002;
   auto parts = differences(best, other);
-  std::sort(parts.begin(), parts.end(),
-            [](const Difference& a, const Difference& b) { return std::fabs(a.share) > std::fabs(b.share); });
+  std::ranges::sort(parts,
+                    [](const Difference& a, const Difference& b) { return std::fabs(a.share) > std::fabs(b.share); });
   std::string text;
   for (size_t i = 0; i < 2 && std::fabs(parts[i].share) >= k_min; ++i)
     text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", parts[i].name, parts[i].share > 0 ? "+" : "",
@@ -112,7 +112,7 @@ class Explanation {
       collect_rival(dimension);
     }
     for (const Rival& rival : rivals_) add_rival(rival);
-    std::stable_sort(reasons_.begin(), reasons_.end(), [](const Reason& a, const Reason& b) {
+    std::ranges::stable_sort(reasons_, [](const Reason& a, const Reason& b) {
       return a.excluded != b.excluded ? a.excluded : !a.excluded && a.slower > b.slower;
     });
     return reasons_;
@@ -161,7 +161,7 @@ class Explanation {
   }
 
   void collect_rival(const Dimension& dimension) {
-    const auto found = std::find_if(legal_.begin(), legal_.end(), [&](const RankedLayout& plan) {
+    const auto found = std::ranges::find_if(legal_, [&](const RankedLayout& plan) {
       return fits(plan) && is_other_choice(mine(), plan.workload.layout, dimension);
     });
     if (found == legal_.end()) return;

@@ -90,9 +90,10 @@ TrainSpec with_layout(TrainSpec spec, const Layout& layout) {
 }
 
 std::optional<Machine> machine_of_device(const std::string& name, std::optional<double> memory_gb) {
-  std::optional<Machine> machine = find_machine(name);
-  if (!machine) machine = find_printed_machine(name);
-  if (!machine || !memory_gb || has_memory(*machine, *memory_gb)) return machine;
+  const Machine* machine = find_machine(name);
+  if (machine == nullptr) machine = find_printed_machine(name);
+  if (machine == nullptr) return std::nullopt;
+  if (!memory_gb || has_memory(*machine, *memory_gb)) return *machine;
   const std::string part = machine->id.substr(0, machine->id.find('-'));
   for (const Machine& each : machines())
     if (each.id.substr(0, each.id.find('-')) == part && has_memory(each, *memory_gb)) return each;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "published/cells.h"
-#include "published/notes.h"
 #include "spec/hardware_catalogue.h"
 #include "spec/tsv_rows.h"
 

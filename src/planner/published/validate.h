@@ -16,12 +16,6 @@ namespace tprimat::planner {
 //   unexplained  does not
 //   lacking      cannot be computed: the row prints too little
 enum class Standing { reproduced, explained, unexplained, lacking };
-constexpr auto enum_table(Standing) {
-  return std::to_array<std::pair<Standing, std::string_view>>({{Standing::reproduced, "reproduced"},
-                                                               {Standing::explained, "explained"},
-                                                               {Standing::unexplained, "unexplained"},
-                                                               {Standing::lacking, "lacking"}});
-}
 
 struct FigureCheck {
   std::string figure;  // column: tflops_per_gpu, mfu_pct, hfu_pct
@@ -82,5 +76,9 @@ struct TableCheck {
 
 RowCheck validate_row(const PublishedRow& row);
 TableCheck validate_table(const PublishedTable& table);
+
+// For a terminal: every figure with its verdict and how it came about, the deviations that were granted, and counts per
+// table.
+std::string render_validation(const std::vector<TableCheck>& tables);
 
 }  // namespace tprimat::planner

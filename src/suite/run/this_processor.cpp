@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "launch/trainer_program.h"
-#include "planner/processor.h"
+#include "planner/machine.h"
 #include "process/process.h"
 #include "telemetry/gpu_libraries.h"
 #include "telemetry/machine.h"
