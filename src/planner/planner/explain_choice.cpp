@@ -30,9 +30,14 @@ std::string print_recompute(int64_t value) {
   return recompute == Recompute::none ? "no" : std::string(enum_name(recompute));
 }
 
+template <auto member>
+constexpr Dimension dimension_of(const char* before, const char* after, std::string (*print)(int64_t)) {
+  return {before, after, [](const Layout& l) { return static_cast<int64_t>(l.*member); }, print,
+          [](Layout& l, const Layout& other) { l.*member = other.*member; }};
+}
+
 constexpr std::array<Dimension, 7> k_dimensions = {
-    Dimension{"TP ", "", [](const Layout& l) { return l.tensor; }, print_size,
-              [](Layout& l, const Layout& other) { l.tensor = other.tensor; }},
+    dimension_of<&Layout::tensor>("TP ", "", print_size),
     Dimension{"PP ", "", [](const Layout& l) { return l.pipeline; }, print_size,
               [](Layout& l, const Layout& other) {
                 l.pipeline = other.pipeline, l.chunks = other.chunks, l.ends_as_layers = other.ends_as_layers;
@@ -40,14 +45,10 @@ constexpr std::array<Dimension, 7> k_dimensions = {
               }},
     Dimension{"VP ", "", [](const Layout& l) { return l.chunks; }, print_size,
               [](Layout& l, const Layout& other) { l.chunks = other.chunks, l.delays_weights = other.delays_weights; }},
-    Dimension{"CP ", "", [](const Layout& l) { return l.context; }, print_size,
-              [](Layout& l, const Layout& other) { l.context = other.context; }},
-    Dimension{"MBS ", "", [](const Layout& l) { return l.micro_batch; }, print_size,
-              [](Layout& l, const Layout& other) { l.micro_batch = other.micro_batch; }},
-    Dimension{"", "", [](const Layout& l) { return static_cast<int64_t>(l.sharding); }, print_sharding,
-              [](Layout& l, const Layout& other) { l.sharding = other.sharding; }},
-    Dimension{"", " recompute", [](const Layout& l) { return static_cast<int64_t>(l.recompute); }, print_recompute,
-              [](Layout& l, const Layout& other) { l.recompute = other.recompute; }}};
+    dimension_of<&Layout::context>("CP ", "", print_size),
+    dimension_of<&Layout::micro_batch>("MBS ", "", print_size),
+    dimension_of<&Layout::sharding>("", "", print_sharding),
+    dimension_of<&Layout::recompute>("", " recompute", print_recompute)};
 
 // Chunks are cut from a stage: they are held against those of as many stages.
 bool is_other_choice(const Layout& mine, const Layout& other, const Dimension& dimension) {

@@ -10,20 +10,11 @@
 namespace tprimat::planner {
 namespace {
 
-Precision training_precision(PlanPrecision precision) {
-  switch (precision) {
-    case PlanPrecision::fp32: return Precision::fp32;
-    case PlanPrecision::fp16: return Precision::fp16;
-    case PlanPrecision::fp8: return Precision::fp8;
-    default: return Precision::bf16;
-  }
-}
-
 TrainSpec training_of(const Workload& workload) {
   TrainSpec spec;
   spec.model = workload.shape.model;
   spec.parallel = parallel_spec(workload.layout);
-  spec.precision = training_precision(workload.precision);
+  spec.precision = parse_enum<Precision>(enum_name(workload.precision)).value_or(Precision::bf16);
   spec.sequence_length = workload.sequence_length;
   spec.micro_batch_size = workload.layout.micro_batch;
   spec.global_batch_size = workload.global_batch;

@@ -32,22 +32,16 @@ std::string share(const PlanLine& line, std::initializer_list<const char*> keys)
 }
 
 std::vector<std::string> cells_of(const PlanLine& line, size_t rank) {
-  const auto number = [](int64_t value) { return std::to_string(value); };
-  return {number(static_cast<int64_t>(rank)),
-          number(line.tensor),
-          number(line.pipeline),
-          number(line.chunks),
-          number(line.context),
-          number(line.data),
-          number(line.micro_batch),
-          number(line.accumulation),
-          describe_savers(line),
-          format_duration(line.step_seconds),
-          format_count(line.tokens_per_second_per_gpu),
-          format_percent(line.mfu),
-          format_gb(line.memory_bytes),
-          share(line, {"tensor exchange", "context exchange", "pipeline transfers", "data exchange"}),
-          share(line, {"bubble"})};
+  std::vector<std::string> cells = {std::to_string(rank)};
+  for (const int64_t size :
+       {line.tensor, line.pipeline, line.chunks, line.context, line.data, line.micro_batch, line.accumulation})
+    cells.push_back(std::to_string(size));
+  cells.insert(cells.end(),
+               {describe_savers(line), format_duration(line.step_seconds), format_count(line.tokens_per_second_per_gpu),
+                format_percent(line.mfu), format_gb(line.memory_bytes),
+                share(line, {"tensor exchange", "context exchange", "pipeline transfers", "data exchange"}),
+                share(line, {"bubble"})});
+  return cells;
 }
 
 std::string render_lines(const std::vector<PlanLine>& lines) {
