@@ -6,7 +6,7 @@
 #include "cli/verbs.h"
 #include "command_line/value_checks.h"
 #include "config/experiment.h"
-#include "published/validation_report.h"
+#include "published/validate.h"
 #include "spec/flop_breakdown.h"
 #include "run/forecast.h"
 #include "telemetry/gpu_libraries.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "command_line/value_checks.h"
-#include "planner/goodput.h"
+#include "planner/training_outlook.h"
 #include "process/process.h"
 #include "report/draw_plot.h"
 #include "report/plan_plots.h"

@@ -31,7 +31,7 @@
 #include "model_files/safetensors.h"
 #include "planner/own_results.h"
 #include "planner/plan_validation.h"
-#include "published/validation_report.h"
+#include "published/validate.h"
 #include "result/result_file.h"
 #include "telemetry/telemetry_file.h"
 #include "text/json.h"

@@ -68,7 +68,7 @@ class Residuals {
   ParameterSet result(const ParameterSet& before) const {
     ParameterSet set = parameters_;
     for (size_t i = 0; i < before.all().size(); ++i)
-      if (std::find(fitted_.begin(), fitted_.end(), i) == fitted_.end()) set.set_value(i, before.all()[i].value);
+      if (std::ranges::find(fitted_, i) == fitted_.end()) set.set_value(i, before.all()[i].value);
     return set;
   }
 

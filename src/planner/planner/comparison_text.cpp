@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "planner/plan_comparison.h"
@@ -42,75 +43,75 @@ std::optional<Sharding> common_sharding(const PlanComparison& comparison) {
   return common;
 }
 
-class ComparisonTable {
- public:
-  explicit ComparisonTable(const PlanComparison& comparison)
-      : comparison_(comparison), columns_(find_columns(comparison)) {
-    add_column("", false), add_column("GPU", false), add_column("GPUs", true);
-    if (columns_.batch) add_column("GBS", true);
-    add_column("fastest layout", false), add_column("step", true), add_column("tokens/s/GPU", true);
-    add_column("tokens/s", true), add_column("MFU", true);
-    if (columns_.efficiency) add_column("efficiency", true);
-    add_column("memory", true), add_column("goodput", true),
-        add_column(format_tokens(comparison.tokens) + " tokens", true);
-    if (columns_.usd) add_column("cost", true);
-    if (columns_.energy) add_column("energy", true);
-  }
-
-  std::string render() {
-    for (const PlanReport& plan : comparison_.plans) table_.rows.push_back(row_of(plan));
-    return render_text(table_);
-  }
-
- private:
-  void add_column(const std::string& name, bool right) {
-    if (right) table_.right.push_back(table_.header.size());
-    table_.header.push_back(name);
-  }
-
-  std::vector<std::string> row_of(const PlanReport& plan) const {
-    std::vector<std::string> row = {!plan.ranked.empty() && plan.ranked.front().on_frontier ? "*" : "", plan.gpu,
-                                    whole(plan.gpus)};
-    if (columns_.batch) row.push_back(whole(plan.global_batch_size));
-    if (!plan.training) {
-      row.push_back(plan.smallest ? fmt::format("none fits: {} of {}", format_gb(plan.smallest->memory_bytes),
-                                                format_gb(plan.memory_bytes))
-                                  : "none is legal");
-      row.resize(table_.header.size(), "-");
-      return row;
-    }
-    add_figures(row, plan);
-    return row;
-  }
-
-  // Sharding only where it differs.
-  std::string describe_layout(const PlanLine& line) const {
-    if (!common_sharding(comparison_)) return format_layout(line);
-    return format_sizes(line) + format_further(line);
-  }
-
-  void add_figures(std::vector<std::string>& row, const PlanReport& plan) const {
-    const PlanLine& best = plan.ranked.front();
-    const TrainingOutlook& training = *plan.training;
-    row.insert(row.end(),
-               {describe_layout(best), format_duration(best.step_seconds), format_count(best.tokens_per_second_per_gpu),
-                format_si(training.tokens_per_second, ""), format_percent(best.mfu)});
-    if (columns_.efficiency) row.push_back(format_percent(*plan.efficiency));
-    row.insert(row.end(), {format_gb(best.memory_bytes), format_percent(training.goodput.share),
-                           training.days ? format_days(*training.days, columns_.hours) : "never"});
-    if (columns_.usd) row.push_back(training.usd ? format_usd(*training.usd) : "-");
-    if (columns_.energy) row.push_back(training.megawatt_hours ? format_megawatt_hours(*training.megawatt_hours) : "-");
-  }
-
-  const PlanComparison& comparison_;
-  ComparisonColumns columns_;
-  TextTable table_;
+// A plan whose fastest layout is known.
+struct SolvedPlan {
+  const PlanReport& plan;
+  const PlanLine& best;
+  const TrainingOutlook& training;
 };
 
+struct FigureColumn {
+  std::string title;
+  bool right;
+  std::function<std::string(const SolvedPlan&)> cell;
+};
+
+// Sharding only where it differs.
+std::vector<FigureColumn> figure_columns(const PlanComparison& comparison, const ComparisonColumns& shown) {
+  using P = SolvedPlan;
+  std::vector<FigureColumn> all = {
+      {"fastest layout", false, [](const P& p) { return format_layout(p.best); }},
+      {"step", true, [](const P& p) { return format_duration(p.best.step_seconds); }},
+      {"tokens/s/GPU", true, [](const P& p) { return format_count(p.best.tokens_per_second_per_gpu); }},
+      {"tokens/s", true, [](const P& p) { return format_si(p.training.tokens_per_second, ""); }},
+      {"MFU", true, [](const P& p) { return format_percent(p.best.mfu); }}};
+  const auto add = [&](const std::string& title, auto cell) { all.push_back({title, true, cell}); };
+  if (common_sharding(comparison))
+    all.front().cell = [](const P& p) { return format_sizes(p.best) + format_further(p.best); };
+  if (shown.efficiency) add("efficiency", [](const P& p) { return format_percent(*p.plan.efficiency); });
+  add("memory", [](const P& p) { return format_gb(p.best.memory_bytes); });
+  add("goodput", [](const P& p) { return format_percent(p.training.goodput.share); });
+  add(format_tokens(comparison.tokens) + " tokens",
+      [hours = shown.hours](const P& p) { return p.training.days ? format_days(*p.training.days, hours) : "never"; });
+  if (shown.usd) add("cost", [](const P& p) { return p.training.usd ? format_usd(*p.training.usd) : "-"; });
+  if (shown.energy)
+    add("energy",
+        [](const P& p) { return p.training.megawatt_hours ? format_megawatt_hours(*p.training.megawatt_hours) : "-"; });
+  return all;
+}
+
+std::string name_misfit(const PlanReport& plan) {
+  if (!plan.smallest) return "none is legal";
+  return fmt::format("none fits: {} of {}", format_gb(plan.smallest->memory_bytes), format_gb(plan.memory_bytes));
+}
+
+std::string render_table(const PlanComparison& comparison, const ComparisonColumns& shown) {
+  const std::vector<FigureColumn> columns = figure_columns(comparison, shown);
+  TextTable table{{"", "GPU", "GPUs"}, {}, {2}};
+  const auto add_column = [&](const std::string& title, bool right) {
+    if (right) table.right.push_back(table.header.size());
+    table.header.push_back(title);
+  };
+  if (shown.batch) add_column("GBS", true);
+  for (const FigureColumn& column : columns) add_column(column.title, column.right);
+  for (const PlanReport& plan : comparison.plans) {
+    const bool marked = !plan.ranked.empty() && plan.ranked.front().on_frontier;
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row = {marked ? "*" : "", plan.gpu, whole(plan.gpus)};
+    if (shown.batch) row.push_back(whole(plan.global_batch_size));
+    if (plan.training)
+      for (const FigureColumn& column : columns)
+        row.push_back(column.cell({plan, plan.ranked.front(), *plan.training}));
+    else
+      row.push_back(name_misfit(plan));
+    row.resize(table.header.size(), "-");
+  }
+  return render_text(table);
+}
+
 std::string name_request(const PlanReport& plan, const PlanComparison& comparison) {
-  const auto others = std::find_if(comparison.plans.begin(), comparison.plans.end(), [&](const PlanReport& each) {
-    return each.global_batch_size != plan.global_batch_size;
-  });
+  const auto others = std::ranges::find_if(
+      comparison.plans, [&](const PlanReport& each) { return each.global_batch_size != plan.global_batch_size; });
   std::string batch = fmt::format("GBS {}", plan.global_batch_size);
   if (others != comparison.plans.end()) batch += " and growing with the GPUs";
   const auto sharding = common_sharding(comparison);
@@ -131,7 +132,7 @@ std::string list_frontier_figures(const PlanComparison& comparison) {
 std::string list_parts(const PlanComparison& comparison, bool (*applies)(const PlanReport&)) {
   std::vector<std::string> parts;
   for (const PlanReport& plan : comparison.plans)
-    if (applies(plan) && std::find(parts.begin(), parts.end(), plan.gpu) == parts.end()) parts.push_back(plan.gpu);
+    if (applies(plan) && std::ranges::find(parts, plan.gpu) == parts.end()) parts.push_back(plan.gpu);
   return join(parts, ", ");
 }
 
@@ -149,7 +150,7 @@ std::string render_legal_batches(const PlanComparison& comparison) {
   for (const PlanReport& plan : comparison.plans) {
     if (!plan.batch_multiple) continue;
     auto& named = counts[*plan.batch_multiple];
-    if (const std::string count = whole(plan.gpus); std::find(named.begin(), named.end(), count) == named.end())
+    if (const std::string count = whole(plan.gpus); std::ranges::find(named, count) == named.end())
       named.push_back(count);
   }
   std::string text;
@@ -180,14 +181,13 @@ std::string render_notes(const PlanComparison& comparison, const ComparisonColum
         list_frontier_figures(comparison), comparison.frontier.size());
   }
   if (const Goodput* goodput = first_goodput(comparison)) text += "goodput: " + describe_failures(*goodput) + "\n";
-  if (std::any_of(comparison.plans.begin(), comparison.plans.end(), never_ends))
-    text += fmt::format("never: {}\n", k_never_ends);
+  if (std::ranges::any_of(comparison.plans, never_ends)) text += fmt::format("never: {}\n", k_never_ends);
   text += render_legal_batches(comparison) + render_memory_sources(comparison);
   if (columns.energy) text += "energy: an upper bound, for GPUs alone at their thermal design power\n";
   const std::string unpriced =
       list_parts(comparison, [](const PlanReport& plan) { return plan.training && !plan.training->usd; });
   if (columns.usd && !unpriced.empty()) text += fmt::format("no price is known for {}\n", unpriced);
-  if (std::any_of(comparison.plans.begin(), comparison.plans.end(), counts_ends))
+  if (std::ranges::any_of(comparison.plans, counts_ends))
     text += "ends as layers: embedding and loss count as layers when the pipeline is split into stages\n";
   if (columns.efficiency) text += "efficiency: tokens/s/GPU relative to the smallest number of GPUs that fits\n";
   const std::string believed = list_parts(comparison, [](const PlanReport& plan) { return !plan.calibrated; });
@@ -203,17 +203,19 @@ std::string render_answers(const PlanComparison& comparison) {
 }
 
 bool has_one_count(const PlanComparison& comparison) {
-  return std::all_of(comparison.plans.begin(), comparison.plans.end(),
-                     [&](const PlanReport& plan) { return plan.gpus == comparison.plans.front().gpus; });
+  return std::ranges::all_of(comparison.plans,
+                             [&](const PlanReport& plan) { return plan.gpus == comparison.plans.front().gpus; });
 }
 
 }  // namespace
 
 std::string render_plan_comparison(const PlanComparison& comparison) {
   std::string text;
-  if (comparison.plans.size() > 1)
-    text = name_request(comparison.plans.front(), comparison) + ComparisonTable(comparison).render() + "\n" +
-           render_notes(comparison, find_columns(comparison));
+  if (comparison.plans.size() > 1) {
+    const ComparisonColumns shown = find_columns(comparison);
+    text = name_request(comparison.plans.front(), comparison) + render_table(comparison, shown) + "\n" +
+           render_notes(comparison, shown);
+  }
   if (has_one_count(comparison))
     for (const PlanReport& plan : comparison.plans) text += (text.empty() ? "" : "\n") + render_plan_report(plan);
   if (!comparison.assumptions.empty()) text += fmt::format("\nassumed: {}\n", join(comparison.assumptions, "; "));

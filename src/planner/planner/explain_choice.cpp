@@ -1,4 +1,4 @@
-#include "planner/explain_choice.h"
+#include "planner/plan_comparison.h"
 
 #include <fmt/format.h>
 
@@ -30,9 +30,14 @@ std::string print_recompute(int64_t value) {
   return recompute == Recompute::none ? "no" : std::string(enum_name(recompute));
 }
 
+template <auto member>
+constexpr Dimension dimension_of(const char* before, const char* after, std::string (*print)(int64_t)) {
+  return {before, after, [](const Layout& l) { return static_cast<int64_t>(l.*member); }, print,
+          [](Layout& l, const Layout& other) { l.*member = other.*member; }};
+}
+
 constexpr std::array<Dimension, 7> k_dimensions = {
-    Dimension{"TP ", "", [](const Layout& l) { return l.tensor; }, print_size,
-              [](Layout& l, const Layout& other) { l.tensor = other.tensor; }},
+    dimension_of<&Layout::tensor>("TP ", "", print_size),
     Dimension{"PP ", "", [](const Layout& l) { return l.pipeline; }, print_size,
               [](Layout& l, const Layout& other) {
                 l.pipeline = other.pipeline, l.chunks = other.chunks, l.ends_as_layers = other.ends_as_layers;
@@ -40,14 +45,10 @@ constexpr std::array<Dimension, 7> k_dimensions = {
               }},
     Dimension{"VP ", "", [](const Layout& l) { return l.chunks; }, print_size,
               [](Layout& l, const Layout& other) { l.chunks = other.chunks, l.delays_weights = other.delays_weights; }},
-    Dimension{"CP ", "", [](const Layout& l) { return l.context; }, print_size,
-              [](Layout& l, const Layout& other) { l.context = other.context; }},
-    Dimension{"MBS ", "", [](const Layout& l) { return l.micro_batch; }, print_size,
-              [](Layout& l, const Layout& other) { l.micro_batch = other.micro_batch; }},
-    Dimension{"", "", [](const Layout& l) { return static_cast<int64_t>(l.sharding); }, print_sharding,
-              [](Layout& l, const Layout& other) { l.sharding = other.sharding; }},
-    Dimension{"", " recompute", [](const Layout& l) { return static_cast<int64_t>(l.recompute); }, print_recompute,
-              [](Layout& l, const Layout& other) { l.recompute = other.recompute; }}};
+    dimension_of<&Layout::context>("CP ", "", print_size),
+    dimension_of<&Layout::micro_batch>("MBS ", "", print_size),
+    dimension_of<&Layout::sharding>("", "", print_sharding),
+    dimension_of<&Layout::recompute>("", " recompute", print_recompute)};
 
 // Chunks are cut from a stage: they are held against those of as many stages.
 bool is_other_choice(const Layout& mine, const Layout& other, const Dimension& dimension) {
@@ -88,8 +89,8 @@ std::array<Difference, 4> differences(const StepTime& best, const StepTime& othe
 std::string name_differences(const StepTime& best, const StepTime& other) {
   constexpr double k_min = 0.002;
   auto parts = differences(best, other);
-  std::sort(parts.begin(), parts.end(),
-            [](const Difference& a, const Difference& b) { return std::fabs(a.share) > std::fabs(b.share); });
+  std::ranges::sort(parts,
+                    [](const Difference& a, const Difference& b) { return std::fabs(a.share) > std::fabs(b.share); });
   std::string text;
   for (size_t i = 0; i < 2 && std::fabs(parts[i].share) >= k_min; ++i)
     text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", parts[i].name, parts[i].share > 0 ? "+" : "",
@@ -112,7 +113,7 @@ class Explanation {
       collect_rival(dimension);
     }
     for (const Rival& rival : rivals_) add_rival(rival);
-    std::stable_sort(reasons_.begin(), reasons_.end(), [](const Reason& a, const Reason& b) {
+    std::ranges::stable_sort(reasons_, [](const Reason& a, const Reason& b) {
       return a.excluded != b.excluded ? a.excluded : !a.excluded && a.slower > b.slower;
     });
     return reasons_;
@@ -161,7 +162,7 @@ class Explanation {
   }
 
   void collect_rival(const Dimension& dimension) {
-    const auto found = std::find_if(legal_.begin(), legal_.end(), [&](const RankedLayout& plan) {
+    const auto found = std::ranges::find_if(legal_, [&](const RankedLayout& plan) {
       return fits(plan) && is_other_choice(mine(), plan.workload.layout, dimension);
     });
     if (found == legal_.end()) return;

@@ -1,7 +1,7 @@
 #include "planner/families.h"
 
 #include "base/check.h"
-#include "spec/tsv_rows.h"
+#include "planner/worded_rows.h"
 
 namespace tprimat::planner {
 namespace embedded {
@@ -9,11 +9,6 @@ extern const std::string_view families_tsv;
 }
 
 namespace {
-
-struct NamedFamily {
-  Family family;
-  std::vector<std::string> words;  // folded
-};
 
 struct Trait {
   std::string_view name;
@@ -53,56 +48,31 @@ void set_traits(Family& family, std::string_view text) {
   }
 }
 
-NamedFamily parse_family(const TsvRow& row) {
-  NamedFamily named;
-  named.family.id = row.at("id");
-  named.family.full_name = row.at("name");
-  set_traits(named.family, row.at("traits"));
+Family parse_family(const TsvRow& row) {
+  Family family;
+  family.id = row.at("id");
+  family.full_name = row.at("name");
+  set_traits(family, row.at("traits"));
   const std::string& chunks = row.at("chunks");
-  named.family.chunks = chunks == "layers" ? 0 : static_cast<int64_t>(parse_figure(chunks));
-  named.words.push_back(fold_name(named.family.id));
-  for (const std::string& word : split_words(row.at("words"), '|')) named.words.push_back(fold_name(word));
-  return named;
+  family.chunks = chunks == "layers" ? 0 : static_cast<int64_t>(parse_figure(chunks));
+  return family;
 }
 
-const std::vector<NamedFamily>& named_families() {
-  static const std::vector<NamedFamily> loaded = [] {
-    std::vector<NamedFamily> all;
-    for (const TsvRow& row : parse_tsv_rows(embedded::families_tsv)) all.push_back(parse_family(row));
-    return all;
-  }();
+const WordedRows<Family>& loaded_families() {
+  static const WordedRows<Family> loaded(embedded::families_tsv, parse_family);
   return loaded;
 }
 
 }  // namespace
 
-const std::vector<Family>& families() {
-  static const std::vector<Family> all = [] {
-    std::vector<Family> list;
-    for (const NamedFamily& named : named_families()) list.push_back(named.family);
-    return list;
-  }();
-  return all;
-}
+const std::vector<Family>& families() { return loaded_families().rows(); }
 
-const Family* find_family(std::string_view name) {
-  const std::string folded = fold_name(name.substr(0, 200));
-  for (size_t i = 0; i < named_families().size(); ++i)
-    for (const std::string& word : named_families()[i].words)
-      if (word == folded) return &families()[i];
-  return nullptr;
-}
+const Family* find_family(std::string_view name) { return loaded_families().find(name); }
 
 const Family* find_printed_family(std::string_view framework) {
-  const std::string folded = fold_name(framework.substr(0, 200));
-  if (folded.find("tprimat") != std::string::npos) return nullptr;  // which runs on no GPU, and holds Primus' word
-  size_t best = 0, longest = 0;
-  for (size_t i = 0; i < named_families().size(); ++i) {
-    if (families()[i].own_trainer) continue;  // "native" is a word of others' names too
-    for (const std::string& word : named_families()[i].words)
-      if (word.size() > longest && folded.find(word) != std::string::npos) best = i, longest = word.size();
-  }
-  return longest > 0 ? &families()[best] : nullptr;
+  // tprimat runs on no GPU, and holds Primus' word; "native" is a word of others' names too
+  if (fold_name(framework.substr(0, 200)).find("tprimat") != std::string::npos) return nullptr;
+  return loaded_families().find_printed(framework, [](const Family& each) { return !each.own_trainer; });
 }
 
 }  // namespace tprimat::planner

@@ -36,7 +36,7 @@ struct Family {
   bool context_parallel = false;
   bool interleaves = false;
   bool counts_ends = false;         // embedding and loss can count as layers where a pipeline cuts the model
-  bool own_trainer = false;         // tprimat's: its buffers are counted (planner/native_memory.h)
+  bool own_trainer = false;         // tprimat's: its buffers are counted (planner/memory.h)
   bool operator_recompute = false;  // `selective` keeps every second product (torchtitan), else repeats attention
 };
 const std::vector<Family>& families();

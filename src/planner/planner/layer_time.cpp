@@ -1,4 +1,4 @@
-#include "planner/layer_time.h"
+#include "planner/step_time.h"
 
 #include <algorithm>
 #include <cmath>

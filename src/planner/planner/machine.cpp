@@ -1,8 +1,12 @@
 #include "planner/machine.h"
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
 #include "base/check.h"
+#include "planner/worded_rows.h"
 #include "spec/hardware_catalogue.h"
-#include "spec/tsv_rows.h"
 
 namespace tprimat::planner {
 namespace embedded {
@@ -30,40 +34,33 @@ void take_part(Machine& machine, std::string_view id) {
   machine.memory_bandwidth = part->memory_bandwidth.value_or(0);
 }
 
-// "no_bf16 fp16=125 memory=32": what the catalogue does not hold, or what this machine has otherwise.
+// What the catalogue does not hold, or what this machine has otherwise: "no_bf16 fp16=125 memory=32".
+struct OwnFact {
+  std::string_view key;
+  double Machine::*member;
+  double unit;
+};
+constexpr OwnFact k_own_facts[] = {{"fp16", &Machine::peak_16, k_tera},
+                                   {"fp8", &Machine::peak_8, k_tera},
+                                   {"fp4", &Machine::peak_4, k_tera},
+                                   {"memory", &Machine::memory_bytes, k_giga},
+                                   {"bandwidth", &Machine::memory_bandwidth, k_giga}};
+
 void take_own_facts(Machine& machine, std::string_view text) {
   for (const std::string& word : split_words(text, ' ')) {
-    if (word == "no_bf16") {
+    const auto [key, value] = split_setting(word);
+    if (key == "no_bf16") {
       machine.has_bf16 = false;
       continue;
     }
-    const size_t equals = word.find('=');
-    CHECK(equals != std::string::npos);
-    const std::string key = word.substr(0, equals);
-    const double value = parse_figure(word.substr(equals + 1));
-    if (key == "fp16")
-      machine.peak_16 = value * k_tera;
-    else if (key == "fp8")
-      machine.peak_8 = value * k_tera;
-    else if (key == "fp4")
-      machine.peak_4 = value * k_tera;
-    else if (key == "memory")
-      machine.memory_bytes = value * k_giga;
-    else if (key == "bandwidth")
-      machine.memory_bandwidth = value * k_giga;
-    else
-      CHECK(false);
+    const auto* fact = std::ranges::find(k_own_facts, key, &OwnFact::key);
+    CHECK(fact != std::end(k_own_facts));
+    machine.*fact->member = parse_figure(value) * fact->unit;
   }
 }
 
-struct NamedMachine {
+Machine parse_machine(const TsvRow& row) {
   Machine machine;
-  std::vector<std::string> words;  // folded
-};
-
-NamedMachine parse_machine(const TsvRow& row) {
-  NamedMachine named;
-  Machine& machine = named.machine;
   machine.id = row.at("id");
   machine.architecture = row.at("architecture");
   take_part(machine, row.at("part"));
@@ -72,21 +69,42 @@ NamedMachine parse_machine(const TsvRow& row) {
   machine.network_bandwidth = parse_figure(row.at("network")) * k_giga;
   machine.gpus_per_domain = static_cast<int64_t>(parse_figure(row.at("domain")));
   CHECK(machine.peak_16 > 0 && machine.memory_bytes > 0 && machine.memory_bandwidth > 0);
-  for (const std::string& word : split_words(row.at("words"), '|')) named.words.push_back(fold_name(word));
-  named.words.push_back(fold_name(machine.id));
-  return named;
+  return machine;
 }
 
-const std::vector<NamedMachine>& named_machines() {
-  static const std::vector<NamedMachine> loaded = [] {
-    std::vector<NamedMachine> all;
-    for (const TsvRow& row : parse_tsv_rows(embedded::machines_tsv)) all.push_back(parse_machine(row));
-    return all;
-  }();
+const WordedRows<Machine>& loaded_machines() {
+  static const WordedRows<Machine> loaded(embedded::machines_tsv, parse_machine);
   return loaded;
 }
 
 }  // namespace
+
+Machine processor_machine(const ProcessorFacts& facts) {
+  Machine machine;
+  machine.id = facts.name.empty() ? "cpu" : facts.name;
+  machine.architecture = "cpu";
+  machine.peak_16 = facts.peak_16, machine.peak_32 = facts.peak_32, machine.widens = facts.widens;
+  machine.memory_bytes = facts.memory_bytes;
+  machine.memory_bandwidth = facts.memory_bandwidth;
+  machine.cores = facts.threads;
+  machine.gpus_per_domain = std::numeric_limits<int64_t>::max();
+  return machine;
+}
+
+std::optional<ProcessorFacts> processor_facts(const ProbeReport& report) {
+  if (report.cpu.empty() || report.matmul.empty()) return std::nullopt;
+  const auto peak = [&](ProductFormat format) {
+    const GemmPeak* measured = report.find_peak(format);
+    return measured == nullptr ? 0 : measured->flops_per_second;
+  };
+  ProcessorFacts facts;
+  facts.name = report.cpu, facts.threads = report.threads;
+  facts.peak_16 = peak(ProductFormat::bf16), facts.peak_32 = peak(ProductFormat::fp32);
+  facts.widens = facts.peak_16 == 0;
+  if (facts.widens) facts.peak_16 = facts.peak_32;
+  facts.memory_bandwidth = report.memory.rate(StreamKernel::triad).value_or(0);
+  return facts;
+}
 
 double Machine::peak(PlanPrecision precision) const {
   switch (precision) {
@@ -99,34 +117,15 @@ double Machine::peak(PlanPrecision precision) const {
   return peak_16;
 }
 
-const std::vector<Machine>& machines() {
-  static const std::vector<Machine> all = [] {
-    std::vector<Machine> list;
-    for (const NamedMachine& named : named_machines()) list.push_back(named.machine);
-    return list;
-  }();
-  return all;
-}
+const std::vector<Machine>& machines() { return loaded_machines().rows(); }
 
-std::optional<Machine> find_machine(std::string_view name) {
-  const std::string folded = fold_name(name.substr(0, 200));
-  for (const NamedMachine& named : named_machines())
-    for (const std::string& word : named.words)
-      if (word == folded) return named.machine;
-  return std::nullopt;
-}
+const Machine* find_machine(std::string_view name) { return loaded_machines().find(name); }
 
-std::optional<Machine> find_printed_machine(std::string_view name) {
+const Machine* find_printed_machine(std::string_view name) {
   const std::string folded = fold_name(name.substr(0, 200));
   for (const std::string_view other : {"pcie", "nvl", "gh200"})
-    if (folded.find(other) != std::string::npos) return std::nullopt;
-  const Machine* best = nullptr;
-  size_t longest = 0;
-  for (const NamedMachine& named : named_machines())
-    for (const std::string& word : named.words)
-      if (word.size() > longest && folded.find(word) != std::string::npos) best = &named.machine, longest = word.size();
-  if (best == nullptr) return std::nullopt;
-  return *best;
+    if (folded.find(other) != std::string::npos) return nullptr;
+  return loaded_machines().find_printed(name, [](const Machine&) { return true; });
 }
 
 }  // namespace tprimat::planner

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "result/probe_report.h"
 #include "spec/names.h"
 
 namespace tprimat::planner {
@@ -39,10 +41,24 @@ struct Machine {
 const std::vector<Machine>& machines();
 
 // By id or a word of machines.tsv, whatever its case and punctuation; nothing for others.
-std::optional<Machine> find_machine(std::string_view name);
+const Machine* find_machine(std::string_view name);
 
 // In the looser spelling of tables ("DGX-GB200", "H100-SXM 96GB HBM2e 2.4TB/s 500W"): the longest word that occurs
 // wins. Nothing for a part that only shares its beginning with a listed one (PCIe, NVL, GH200).
-std::optional<Machine> find_printed_machine(std::string_view name);
+const Machine* find_printed_machine(std::string_view name);
+
+// A processor by what was measured of it: figures of all its usable threads together.
+struct ProcessorFacts {
+  std::string name;
+  int64_t threads = 1;
+  double peak_16 = 0, peak_32 = 0;  // of matrix products, FLOP/s; 0: not measured
+  bool widens = false;              // 16-bit numbers are multiplied in fp32, so peak_16 is that of fp32
+  double memory_bandwidth = 0;      // STREAM's triad, bytes/s
+  double memory_bytes = 0;
+};
+Machine processor_machine(const ProcessorFacts& facts);
+
+// Nothing where the report has no product. The machine's memory is not in it.
+std::optional<ProcessorFacts> processor_facts(const ProbeReport& report);
 
 }  // namespace tprimat::planner

@@ -2,12 +2,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
-#include "planner/native_memory.h"
-#include "planner/weights.h"
+#include "base/check.h"
+#include "memory/training_plan.h"
 
 namespace tprimat::planner {
 namespace {
+
+TrainSpec training_of(const Workload& workload) {
+  TrainSpec spec;
+  spec.model = workload.shape.model;
+  spec.parallel = parallel_spec(workload.layout);
+  spec.precision = parse_enum<Precision>(enum_name(workload.precision)).value_or(Precision::bf16);
+  spec.sequence_length = workload.sequence_length;
+  spec.micro_batch_size = workload.layout.micro_batch;
+  spec.global_batch_size = workload.global_batch;
+  spec.recompute = workload.layout.recompute;
+  spec.optimizer.master_weights = workload.keeps_masters;
+  spec.optimizer.moments = workload.moment_bytes == sizeof(uint16_t) ? MomentFormat::bf16 : MomentFormat::fp32;
+  return spec;
+}
+
+MemoryEstimate sum_by_part(const ArenaPlan& arena) {
+  const auto bytes = [&](Component component) { return static_cast<double>(arena.bytes_of(component)); };
+  MemoryEstimate memory;
+  memory.weights = bytes(Component::weights);
+  memory.gradients = bytes(Component::gradients);
+  memory.master_weights = bytes(Component::master_weights);
+  memory.moments = bytes(Component::moments);
+  memory.activations = bytes(Component::activations);
+  memory.logits = bytes(Component::logits);
+  memory.gathered = bytes(Component::gathered_weights) + bytes(Component::reduced_gradients);
+  memory.buffers = bytes(Component::workspace) + bytes(Component::batch);
+  memory.slack = static_cast<double>(arena.allocated_bytes() - arena.total_bytes());
+  return memory;
+}
 
 // Elements of one micro-batch per unit of width.
 double rows_of(const Workload& workload) {
@@ -123,11 +153,62 @@ double logit_bytes(const Workload& workload) {
 
 }  // namespace
 
+double layer_weights(const ModelSpec& m) {
+  const auto hidden = static_cast<double>(m.hidden_size), inner = static_cast<double>(m.ffn_hidden_size);
+  const auto queries = static_cast<double>(m.num_attention_heads * m.head_dim);
+  const auto keys = static_cast<double>(m.num_key_value_heads * m.head_dim);
+  const double matrices = m.mlp == MlpKind::swiglu ? 3 : 2;
+  return hidden * (2 * queries + 2 * keys) + matrices * hidden * inner + 2 * hidden;
+}
+
+double stage_weights(const Workload& workload, int64_t stage) {
+  const ModelSpec& m = workload.shape.model;
+  const bool first = stage == 0, last = stage == workload.layout.pipeline - 1;
+  double tables = (first ? 1 : 0) + (last ? 1 : 0);
+  if (first && last && m.tied_embeddings) tables = 1;
+  const double ends = tables * static_cast<double>(m.vocab_size) * static_cast<double>(m.hidden_size);
+  const double layers = static_cast<double>(workload.stage_layers(stage)) * layer_weights(m);
+  return (layers + ends) / static_cast<double>(workload.layout.tensor);
+}
+
+double heaviest_rank_weights(const Workload& workload) {
+  double most = 0;
+  workload.visit_stages([&](int64_t stage) { most = std::max(most, stage_weights(workload, stage)); });
+  return most;
+}
+
+MemoryEstimate plan_native_stage(const Workload& workload, int64_t stage) {
+  CHECK(workload.precision != PlanPrecision::fp4);
+  const RankPlace most{.tensor = static_cast<int>(workload.layout.tensor - 1), .pipeline = static_cast<int>(stage)};
+  try {
+    return sum_by_part(plan_training(training_of(workload), most, {!workload.on_gpu, workload.on_gpu}).arena);
+  } catch (const std::bad_alloc&) {
+    return {.activations = static_cast<double>(k_any_machine)};
+  }
+}
+
+double plan_native_ranks(const Workload& workload) {
+  const auto ranks = static_cast<double>(workload.layout.num_gpus() / workload.layout.pipeline);
+  double all = 0;
+  for (int64_t stage = 0; stage < workload.layout.pipeline; ++stage)
+    all += ranks * plan_native_stage(workload, stage).total();
+  return all;
+}
+
+MemoryEstimate plan_native_memory(const Workload& workload) {
+  MemoryEstimate heaviest;
+  for (int64_t stage = 0; stage < workload.layout.pipeline; ++stage) {
+    const MemoryEstimate each = plan_native_stage(workload, stage);
+    if (each.total() > heaviest.total()) heaviest = each;
+  }
+  return heaviest;
+}
+
 double MemoryEstimate::total() const {
   return weights + gradients + master_weights + moments + activations + logits + gathered + buffers + slack;
 }
 
-std::vector<MemoryPart> MemoryEstimate::parts() const {
+std::vector<std::pair<std::string, double>> MemoryEstimate::parts() const {
   return {{"weights", weights}, {"gradients", gradients},       {"master weights", master_weights},
           {"moments", moments}, {"activations", activations},   {"logits", logits},
           {"buffers", buffers}, {"gathered weights", gathered}, {"slack", slack}};

@@ -9,11 +9,6 @@
 
 namespace tprimat::planner {
 
-struct MemoryPart {
-  std::string name;
-  double bytes = 0;
-};
-
 // Bytes on the GPU of the pipeline stage that needs most: the first or second, which keep the most micro-batches, or
 // the last, which has the scores.
 struct MemoryEstimate {
@@ -28,7 +23,7 @@ struct MemoryEstimate {
   double slack = 0;           // what the allocator holds beyond what it gave away
 
   double total() const;  // bytes
-  std::vector<MemoryPart> parts() const;
+  std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);
 
@@ -36,5 +31,19 @@ MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& par
 // the paper counts: s b h (34 + 5 a s / h) / t with sequence parallelism; and by the same bookkeeping for gated MLPs,
 // grouped keys and fused attention. Without dropout no masks are kept.
 double layer_activation_bytes(const Workload& workload);
+
+// Parameters that lie on one rank, before data-parallel ranks split them: those of the pipeline stage that has most.
+double heaviest_rank_weights(const Workload& workload);
+
+// Of one layer, split over no rank.
+double layer_weights(const ModelSpec& model);
+
+// Bytes that tprimat's own trainer allocates on the rank that needs most. It reserves every buffer before the first
+// step, so this is a count and no fit: of the same plan (memory/training_plan.h). `activations` are those of all
+// micro-batches under way, `buffers` the workspace that layers share, `gathered` the buffers of ZeRO's exchanges,
+// `slack` the last huge page. FP4, which it does not train in, is a CHECK.
+MemoryEstimate plan_native_memory(const Workload& workload);
+MemoryEstimate plan_native_stage(const Workload& workload, int64_t stage);  // the ranks of one stage, 0 <= stage < PP
+double plan_native_ranks(const Workload& workload);                         // bytes of all ranks together
 
 }  // namespace tprimat::planner

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 
@@ -11,8 +10,8 @@
 #include "planner/spec_workload.h"
 #include "result/metrics.h"
 #include "result/summary.h"
-#include "stats/descriptive.h"
 #include "text/format.h"
+#include "text/words.h"
 
 namespace tprimat::planner {
 namespace {
@@ -25,10 +24,7 @@ int64_t ranks_of(const RunResult& result) { return device_count(result).value_or
 
 int64_t number_in(const std::map<std::string, std::string>& environment, const std::string& key) {
   const auto found = environment.find(key);
-  int64_t number = 0;
-  if (found == environment.end()) return 0;
-  std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
-  return number;
+  return found == environment.end() ? 0 : parse_number<int64_t>(found->second).value_or(0);
 }
 
 // That all ranks used together; older results say only how many they could.
@@ -176,16 +172,7 @@ void add_quantiles(OwnResultsReport& report, const std::string& of, std::optiona
   std::vector<double> errors;
   for (const ResultResidual& row : report.rows)
     if (row.*error) errors.push_back(*(row.*error));
-  if (errors.empty()) return;
-  PlanErrors all{of, static_cast<int64_t>(errors.size()), 0, 0, 0, quantile(errors, 0.5)};
-  for (double& each : errors) each = std::fabs(each);
-  all.median = quantile(errors, 0.5), all.p90 = quantile(errors, 0.9);
-  all.worst = *std::max_element(errors.begin(), errors.end());
-  report.errors.push_back(all);
-}
-
-std::string signed_error(const std::optional<double>& error) {
-  return error ? fmt::format("{:+.1f} %", 100 * *error) : "";
+  if (!errors.empty()) report.errors.push_back(errors_of(of, std::move(errors)));
 }
 
 std::string seconds_cell(const std::optional<double>& seconds) { return seconds ? format_duration(*seconds) : ""; }
@@ -234,14 +221,13 @@ std::string render_own_results(const OwnResultsReport& report) {
   for (const ResultResidual& row : report.rows) {
     const std::string layout = row.missing ? "not predicted: " + *row.missing : row.precision + " " + row.layout;
     rows.rows.push_back({printable(row.result), row.family, printable(layout), seconds_cell(row.measured_seconds),
-                         seconds_cell(row.before_seconds), signed_error(row.before_error),
-                         seconds_cell(row.predicted_seconds), signed_error(row.error), memory_cell(row.measured_memory),
-                         memory_cell(row.predicted_memory), signed_error(row.memory_error)});
+                         seconds_cell(row.before_seconds), signed_percent(row.before_error),
+                         seconds_cell(row.predicted_seconds), signed_percent(row.error),
+                         memory_cell(row.measured_memory), memory_cell(row.predicted_memory),
+                         signed_percent(row.memory_error)});
   }
   TextTable errors{{"of", "results", "median error", "90th percentile", "worst", "bias"}, {}, {1, 2, 3, 4, 5}};
-  for (const PlanErrors& each : report.errors)
-    errors.rows.push_back({each.of, std::to_string(each.rows), format_percent(each.median), format_percent(each.p90),
-                           format_percent(each.worst), signed_error(each.bias)});
+  for (const PlanErrors& each : report.errors) errors.rows.push_back(error_cells(each));
   return render_text(rows) + (errors.rows.empty() ? "" : "\n" + render_text(errors));
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "planner/calibrate.h"
+#include "planner/machine.h"
 #include "planner/plan_validation.h"
-#include "planner/processor.h"
 #include "result/run_result.h"
 #include "text/fields.h"
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "planner/native_time.h"
-#include "text/format.h"
+#include "base/files.h"
+#include "base/printable.h"
+#include "text/words.h"
 
 namespace tprimat::planner {
 namespace embedded {
@@ -32,69 +32,52 @@ constexpr std::string_view k_heading =
                       "give a file that `tprimat plan --calibrate` wrote; docs/planner.md explains it"});
 }
 
-double parse_cell(const std::string& cell, const std::string& path, int64_t line) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
-    refuse_line(path, line, fmt::format("'{}' is not a number", printable(cell.substr(0, 40))));
-  return value;
-}
-
-PlanParameter parse_line(const std::string& text, const std::string& path, int64_t line) {
-  std::vector<std::string> cells;
-  for (size_t at = 0; cells.size() < 8;) {
-    const size_t tab = std::min(text.find('\t', at), text.size());
-    cells.push_back(text.substr(at, tab - at));
-    if (tab == text.size()) break;
-    at = tab + 1;
-  }
+PlanParameter parse_line(std::string_view text, const std::string& path, int64_t line) {
+  const std::vector<std::string_view> cells = split(text, '\t');
   if (cells.size() != 7) refuse_line(path, line, "does not have seven cells");
-  const auto number = [&](size_t index) { return parse_cell(cells[index], path, line); };
-  PlanParameter each{cells[0], number(1), number(2), number(3), number(4), number(5), cells[6]};
-  const bool ordered = each.low > 0 && each.low <= each.value && each.value <= each.high && each.low <= each.prior &&
-                       each.prior <= each.high;
-  if (!ordered || each.spread < 0)
+  const auto number = [&](size_t index) {
+    const auto value = parse_number<double>(cells[index]);
+    if (!value || !std::isfinite(*value))
+      refuse_line(path, line, fmt::format("'{}' is not a number", printable(cells[index].substr(0, 40))));
+    return *value;
+  };
+  PlanParameter each{std::string(cells[0]), number(1), number(2), number(3), number(4), number(5),
+                     std::string(cells[6])};
+  if (each.low <= 0 || !each.is_within_bounds() || each.spread < 0)
     refuse_line(path, line, fmt::format("{} is outside its bounds", printable(cells[0].substr(0, 60))));
   return each;
 }
 
-struct NumberedParameter {
-  int64_t line = 0;
-  PlanParameter parameter;
-};
-
-std::vector<NumberedParameter> parse_lines(std::string_view text, const std::string& path) {
-  std::vector<NumberedParameter> all;
+// Hands each line's parameter, and the line, to `take`.
+template <class Take>
+void parse_lines(std::string_view text, const std::string& path, const Take& take) {
   for (int64_t line = 1; !text.empty(); ++line) {
-    const std::string row(text.substr(0, text.find('\n')));
+    const std::string_view row = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), row.size() + 1));
     const bool heading = row.empty() || row.starts_with('#') || row.starts_with("name\t");
-    if (!heading) all.push_back({line, parse_line(row, path, line)});
+    if (!heading) take(parse_line(row, path, line), line);
   }
-  return all;
-}
-
-std::vector<PlanParameter> read_built_in() {
-  std::vector<PlanParameter> all;
-  for (NumberedParameter& each : parse_lines(embedded::parameters_tsv, "src/planner/planner/parameters.tsv"))
-    all.push_back(std::move(each.parameter));
-  return all;
 }
 
 }  // namespace
 
+PlannerSettings load_planner_settings(const std::string& path) {
+  if (path.empty()) return {};
+  return {parse_parameters(read_file(path), path), path};
+}
+
 ParameterSet parse_parameters(std::string_view text, const std::string& path) {
   ParameterSet set = built_in_parameters();
-  for (const auto& [line, parameter] : parse_lines(text, path))
-    if (!set.replace(parameter)) refuse_line(path, line, "names an unknown parameter");
+  parse_lines(text, path, [&](const PlanParameter& each, int64_t line) {
+    if (!set.replace(each)) refuse_line(path, line, "names an unknown parameter");
+  });
   return set;
 }
 
 ParameterSet::ParameterSet(std::vector<PlanParameter> parameters) : parameters_(std::move(parameters)) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const PlanParameter& each = parameters_[i];
-    CHECK(each.value > 0 && each.low <= each.value && each.value <= each.high && each.low <= each.prior &&
-          each.prior <= each.high);
+    CHECK(each.value > 0 && each.is_within_bounds());
     CHECK(index_.try_emplace(each.name, i).second);
   }
 }
@@ -138,7 +121,12 @@ void ParameterSet::add_release(const std::string& name) {
 }
 
 const ParameterSet& built_in_parameters() {
-  static const ParameterSet loaded(read_built_in());
+  static const ParameterSet loaded = [] {
+    std::vector<PlanParameter> all;
+    parse_lines(embedded::parameters_tsv, "src/planner/planner/parameters.tsv",
+                [&](const PlanParameter& each, int64_t) { all.push_back(each); });
+    return ParameterSet(std::move(all));
+  }();
   return loaded;
 }
 
@@ -161,12 +149,6 @@ std::string format_parameters(const ParameterSet& parameters) {
 
 namespace {
 
-double low_efficiency(const ParameterSet& p, const std::string& architecture, PlanPrecision precision) {
-  if (precision == PlanPrecision::fp8) return p.scoped("product_8", architecture, 1);
-  if (precision == PlanPrecision::fp4) return p.scoped("product_4", architecture, 1);
-  return p.scoped("product_16", architecture, 1);
-}
-
 // A part with more FLOPs per byte needs larger products to be busy; the reference is an A100.
 double saturation(const ParameterSet& p, double peak, const Machine& machine) {
   constexpr double k_reference = 312e12 / 2.0e12;
@@ -176,7 +158,9 @@ double saturation(const ParameterSet& p, double peak, const Machine& machine) {
 void resolve_products(Rates& rates, const ParameterSet& p, const Machine& machine, PlanPrecision precision) {
   const double peak = machine.peak(precision);
   rates.product_16 = machine.peak_16 * p.scoped("product_16", machine.architecture, 1);
-  rates.product_low = peak * low_efficiency(p, machine.architecture, precision);
+  const bool fp8 = precision == PlanPrecision::fp8, fp4 = precision == PlanPrecision::fp4;
+  const char* key = fp8 ? "product_8" : fp4 ? "product_4" : "product_16";
+  rates.product_low = peak * p.scoped(key, machine.architecture, 1);
   rates.saturation_16 = saturation(p, machine.peak_16, machine);
   rates.saturation_low = saturation(p, peak, machine);
   rates.misaligned = p.at("misaligned");

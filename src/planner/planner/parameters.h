@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ struct PlanParameter {
   double spread = 0;  // standard deviation of that belief, of the natural logarithm; 0: held at the prior
   double low = 0, high = 0;
   std::string meaning;  // empty for all but the first of a key
+  bool is_within_bounds() const { return low <= std::min(value, prior) && std::max(value, prior) <= high; }
 };
 
 // Ordered as in src/planner/planner/parameters.tsv, so that a fitted set prints as a small difference.
@@ -103,5 +105,18 @@ struct Rates {
   NativeRates native = {};      // of our own trainer alone
 };
 Rates resolve_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
+
+// The figures that a prediction rests on, and where they come from.
+struct PlannerSettings {
+  ParameterSet parameters = built_in_parameters();
+  std::string file = {};  // that `tprimat plan --calibrate` wrote; empty: they are built in
+  bool is_built_in() const { return file.empty(); }
+  std::string source() const { return is_built_in() ? "built-in" : file; }
+};
+
+// The built-in ones for an empty path. Throws Error.
+PlannerSettings load_planner_settings(const std::string& path);
+
+NativeRates resolve_native_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
 
 }  // namespace tprimat::planner

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "base/check.h"
-#include "planner/explain_choice.h"
 #include "text/format.h"
 
 namespace tprimat::planner {
@@ -76,7 +76,7 @@ void add_efficiencies(std::vector<PlanReport>& plans) {
 }
 
 bool known(const std::vector<FrontierPlan>& all, std::optional<double> FrontierPlan::*figure) {
-  return std::all_of(all.begin(), all.end(), [&](const FrontierPlan& plan) { return (plan.*figure).has_value(); });
+  return std::ranges::all_of(all, [&](const FrontierPlan& plan) { return (plan.*figure).has_value(); });
 }
 
 std::vector<double> weighed_figures(const FrontierPlan& plan, bool usd, bool energy) {
@@ -97,7 +97,7 @@ bool beats(const std::vector<double>& a, const std::vector<double>& b) {
 
 // By what they are weighed by, so that layouts that are as good are marked too.
 bool is_on_frontier(const PlanComparison& comparison, const PlanReport& plan, const PlanLine& line) {
-  return std::any_of(comparison.frontier.begin(), comparison.frontier.end(), [&](const FrontierPlan& each) {
+  return std::ranges::any_of(comparison.frontier, [&](const FrontierPlan& each) {
     return each.gpu == plan.gpu && each.gpus == plan.gpus && each.layout.step_seconds == line.step_seconds &&
            each.layout.memory_bytes == line.memory_bytes;
   });
@@ -123,17 +123,18 @@ std::string name_plan(const PlanReport& plan) {
 
 using PlanRefs = std::vector<const PlanReport*>;
 
-// Those that train all tokens.
-PlanRefs ending(const PlanRefs& plans) {
+template <class Holds>
+PlanRefs select(const PlanRefs& plans, const Holds& holds) {
   PlanRefs those;
-  for (const PlanReport* plan : plans)
-    if (plan->training && plan->training->days) those.push_back(plan);
+  std::ranges::copy_if(plans, std::back_inserter(those), holds);
   return those;
 }
 
+bool trains_all_tokens(const PlanReport* plan) { return plan->training && plan->training->days; }
+
 // Why none of them trains all tokens.
 std::string name_obstacle(const PlanRefs& plans) {
-  const auto any = [&](auto holds) { return std::any_of(plans.begin(), plans.end(), holds); };
+  const auto any = [&](auto holds) { return std::ranges::any_of(plans, holds); };
   if (any([](const PlanReport* plan) { return plan->fitting > 0; }))
     return std::string("the training never finishes: ") + k_never_ends;
   if (any([](const PlanReport* plan) { return plan->legal > 0; })) return "no layout fits into memory";
@@ -143,20 +144,19 @@ std::string name_obstacle(const PlanRefs& plans) {
 
 template <class Figure>
 const PlanReport* least_plan(const PlanRefs& plans, Figure figure) {
-  const auto found = std::min_element(
-      plans.begin(), plans.end(), [&](const PlanReport* a, const PlanReport* b) { return figure(*a) < figure(*b); });
+  const auto found = std::ranges::min_element(
+      plans, [&](const PlanReport* a, const PlanReport* b) { return figure(*a) < figure(*b); });
   return found == plans.end() ? nullptr : *found;
 }
 
 double days_of(const PlanReport& plan) { return *plan.training->days; }
+double usd_of(const PlanReport& plan) { return *plan.training->usd; }
 
 // Of one part: the fewest GPUs that train the tokens in time.
 PlanAnswer answer_target(const std::string& gpu, const PlanRefs& asked, double target_days) {
   PlanAnswer answer;
-  const PlanRefs plans = ending(asked);
-  PlanRefs in_time;
-  for (const PlanReport* plan : plans)
-    if (days_of(*plan) <= target_days) in_time.push_back(plan);
+  const PlanRefs plans = select(asked, trains_all_tokens);
+  const PlanRefs in_time = select(plans, [&](const PlanReport* plan) { return days_of(*plan) <= target_days; });
   if (const PlanReport* fewest = least_plan(in_time, [](const PlanReport& plan) { return plan.gpus; })) {
     fill_answer(answer, *fewest);
     answer.sentence = name_plan(*fewest) + " are the fewest of these";
@@ -172,18 +172,13 @@ PlanAnswer answer_target(const std::string& gpu, const PlanRefs& asked, double t
 
 PlanAnswer answer_budget(const PlanRefs& asked, double budget) {
   PlanAnswer answer;
-  const PlanRefs plans = ending(asked);
-  PlanRefs priced, within;
-  for (const PlanReport* plan : plans) {
-    if (!plan->training->usd) continue;
-    priced.push_back(plan);
-    if (*plan->training->usd <= budget) within.push_back(plan);
-  }
+  const PlanRefs plans = select(asked, trains_all_tokens);
+  const PlanRefs priced = select(plans, [](const PlanReport* plan) { return plan->training->usd.has_value(); });
+  const PlanRefs within = select(priced, [&](const PlanReport* plan) { return usd_of(*plan) <= budget; });
   if (const PlanReport* quickest = least_plan(within, days_of)) {
     fill_answer(answer, *quickest);
     answer.sentence = name_plan(*quickest) + " is the quickest of these";
-  } else if (const PlanReport* cheapest =
-                 least_plan(priced, [](const PlanReport& plan) { return *plan.training->usd; })) {
+  } else if (const PlanReport* cheapest = least_plan(priced, usd_of)) {
     answer.sentence = fmt::format("none of these; the cheapest is {}", name_plan(*cheapest));
   } else {
     answer.sentence = plans.empty() ? name_obstacle(asked) : "no layout with a known price fits into memory";
@@ -194,19 +189,15 @@ PlanAnswer answer_budget(const PlanRefs& asked, double budget) {
 
 void answer_questions(PlanComparison& comparison, const ComparisonOptions& options) {
   PlanRefs all;
-  struct PlansOfGpu {
-    std::string gpu;
-    PlanRefs plans;
-  };
-  std::vector<PlansOfGpu> by_gpu;
+  std::vector<PlanRefs> by_gpu;
   for (const PlanReport& plan : comparison.plans) {
-    if (by_gpu.empty() || by_gpu.back().gpu != plan.gpu) by_gpu.push_back({plan.gpu, {}});
+    if (all.empty() || all.back()->gpu != plan.gpu) by_gpu.emplace_back();
+    by_gpu.back().push_back(&plan);
     all.push_back(&plan);
-    by_gpu.back().plans.push_back(&plan);
   }
   if (options.target_days)
-    for (const auto& [gpu, plans] : by_gpu)
-      comparison.answers.push_back(answer_target(gpu, plans, *options.target_days));
+    for (const PlanRefs& plans : by_gpu)
+      comparison.answers.push_back(answer_target(plans.front()->gpu, plans, *options.target_days));
   if (options.budget_usd) comparison.answers.push_back(answer_budget(all, *options.budget_usd));
   for (PlanAnswer& answer : comparison.answers)
     answer.sentence = fmt::format("{} tokens {}", format_tokens(comparison.tokens), answer.sentence);
@@ -220,21 +211,19 @@ std::vector<FrontierPlan> pareto_frontier(std::vector<FrontierPlan> all) {
   for (const FrontierPlan& plan : all) figures.push_back(weighed_figures(plan, usd, energy));
   std::vector<FrontierPlan> frontier;
   for (size_t i = 0; i < all.size(); ++i)
-    if (std::none_of(figures.begin(), figures.end(), [&](const auto& other) { return beats(other, figures[i]); }))
+    if (std::ranges::none_of(figures, [&](const auto& other) { return beats(other, figures[i]); }))
       frontier.push_back(std::move(all[i]));
-  std::stable_sort(frontier.begin(), frontier.end(),
-                   [](const FrontierPlan& a, const FrontierPlan& b) { return a.days < b.days; });
+  std::ranges::stable_sort(frontier, [](const FrontierPlan& a, const FrontierPlan& b) { return a.days < b.days; });
   return frontier;
 }
 
 bool PlanComparison::is_answered() const {
   if (answers.empty()) return ends();
-  return std::any_of(answers.begin(), answers.end(), [](const PlanAnswer& answer) { return answer.found; });
+  return std::ranges::any_of(answers, [](const PlanAnswer& answer) { return answer.found; });
 }
 
 bool PlanComparison::ends() const {
-  return std::any_of(plans.begin(), plans.end(),
-                     [](const PlanReport& plan) { return plan.training && plan.training->days; });
+  return std::ranges::any_of(plans, [](const PlanReport& plan) { return trains_all_tokens(&plan); });
 }
 
 PlanComparison compare_plans(const std::vector<PlanCase>& cases, const ParameterSet& parameters,

@@ -93,4 +93,10 @@ std::vector<FrontierPlan> pareto_frontier(std::vector<FrontierPlan> all);
 // One line per case, marks, answers; and of a single number of GPUs the layouts of each case.
 std::string render_plan_comparison(const PlanComparison& comparison);
 
+// Why `best` is the fastest layout, in sentences from the estimates. Each choice is held against the fastest layout
+// that chose otherwise, all else chosen anew; before these come choices that would be faster with all else alike, and
+// do not fit. What makes less than 1 % of a step is no reason. The weightiest come first, at most `most`.
+std::vector<std::string> explain_choice(const PlanRequest& request, const ParameterSet& parameters,
+                                        const RankedLayout& best, size_t most);
+
 }  // namespace tprimat::planner

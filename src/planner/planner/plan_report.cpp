@@ -32,22 +32,16 @@ std::string share(const PlanLine& line, std::initializer_list<const char*> keys)
 }
 
 std::vector<std::string> cells_of(const PlanLine& line, size_t rank) {
-  const auto number = [](int64_t value) { return std::to_string(value); };
-  return {number(static_cast<int64_t>(rank)),
-          number(line.tensor),
-          number(line.pipeline),
-          number(line.chunks),
-          number(line.context),
-          number(line.data),
-          number(line.micro_batch),
-          number(line.accumulation),
-          describe_savers(line),
-          format_duration(line.step_seconds),
-          format_count(line.tokens_per_second_per_gpu),
-          format_percent(line.mfu),
-          format_gb(line.memory_bytes),
-          share(line, {"tensor exchange", "context exchange", "pipeline transfers", "data exchange"}),
-          share(line, {"bubble"})};
+  std::vector<std::string> cells = {std::to_string(rank)};
+  for (const int64_t size :
+       {line.tensor, line.pipeline, line.chunks, line.context, line.data, line.micro_batch, line.accumulation})
+    cells.push_back(std::to_string(size));
+  cells.insert(cells.end(),
+               {describe_savers(line), format_duration(line.step_seconds), format_count(line.tokens_per_second_per_gpu),
+                format_percent(line.mfu), format_gb(line.memory_bytes),
+                share(line, {"tensor exchange", "context exchange", "pipeline transfers", "data exchange"}),
+                share(line, {"bubble"})});
+  return cells;
 }
 
 std::string render_lines(const std::vector<PlanLine>& lines) {
@@ -152,16 +146,10 @@ std::string render_none_fits(const PlanReport& report) {
 PlanLine describe_plan(const RankedLayout& plan, const PlanRequest& request) {
   const Layout& l = plan.workload.layout;
   PlanLine line;
-  line.tensor = l.tensor, line.pipeline = l.pipeline, line.chunks = l.chunks;
-  line.context = l.context, line.data = l.data, line.micro_batch = l.micro_batch;
+  static_cast<Layout&>(line) = l;
   line.accumulation = plan.workload.global_batch / (l.data * l.micro_batch);
-  line.ends_as_layers = l.ends_as_layers, line.delays_weights = l.delays_weights;
-  line.sharding = l.sharding, line.recompute = l.recompute;
   line.memory_bytes = plan.memory.total();
-  const MemoryEstimate& m = plan.memory;
-  line.bytes = {{"weights", m.weights},           {"gradients", m.gradients}, {"master weights", m.master_weights},
-                {"moments", m.moments},           {"logits", m.logits},       {"activations", m.activations},
-                {"gathered weights", m.gathered}, {"buffers", m.buffers},     {"slack", m.slack}};
+  for (const auto& [part, bytes] : plan.memory.parts()) line.bytes[part] = bytes;
   const StepTime& t = plan.time;
   if (t.total() <= 0) return line;
   line.step_seconds = t.total();
@@ -268,7 +256,7 @@ std::string render_plan_report(const PlanReport& report) {
   if (report.ranked.empty()) return text + render_none_fits(report);
   text += render_lines(report.ranked) + "\n" + render_choice(report);
   if (report.training) text += render_training(*report.training);
-  if (std::any_of(report.ranked.begin(), report.ranked.end(), [](const PlanLine& line) { return line.ends_as_layers; }))
+  if (std::ranges::any_of(report.ranked, [](const PlanLine& line) { return line.ends_as_layers; }))
     text += "\nends as layers: embedding and loss count as layers when the pipeline is split into stages\n";
   if (!report.calibrated)
     text += report.framework == find_family("native")->full_name

@@ -11,11 +11,8 @@
 namespace tprimat::planner {
 
 // One layout as `tprimat plan` shows it.
-struct PlanLine {
-  int64_t tensor = 1, pipeline = 1, chunks = 1, context = 1, data = 1, micro_batch = 1, accumulation = 1;
-  bool ends_as_layers = false, delays_weights = false;
-  Sharding sharding = Sharding::none;
-  Recompute recompute = Recompute::none;
+struct PlanLine : Layout {
+  int64_t accumulation = 1;
   bool on_frontier = false;
   double step_seconds = 0, tokens_per_second_per_gpu = 0, mfu = 0;
   double memory_bytes = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "planner/memory.h"
 #include "planner/published_workload.h"
@@ -15,6 +16,37 @@
 
 namespace tprimat::planner {
 namespace {
+
+using SweptRows = std::vector<const PlannedRow*>;
+
+constexpr size_t k_min_rows = 4;
+constexpr double k_like_size = 1.1;
+
+SweptFamily summarise_sweep(const SweptRows& rows) {
+  const auto [small, large] = std::ranges::minmax_element(rows, {}, &PlannedRow::parameters);
+  const std::string models =
+      (*small)->model == (*large)->model ? (*small)->model : (*small)->model + " to " + (*large)->model;
+  std::vector<double> predicted, published;
+  for (const PlannedRow* row : rows) predicted.push_back(*row->predicted), published.push_back(*row->published);
+  SweptFamily family;
+  family.of = fmt::format("{} on {} {}", models, rows.front()->gpus, rows.front()->gpu);
+  family.rows = static_cast<int64_t>(rows.size());
+  family.spearman = spearman(predicted, published);
+  const auto chosen = std::ranges::max_element(predicted) - predicted.begin();
+  family.best_behind = std::ranges::max(published) / published[static_cast<size_t>(chosen)] - 1;
+  return family;
+}
+
+// Cuts rows of one GPU and number of GPUs where sizes leap.
+std::vector<SweptRows> split_by_size(SweptRows rows) {
+  std::ranges::stable_sort(rows, {}, &PlannedRow::parameters);
+  std::vector<SweptRows> groups;
+  for (const PlannedRow* row : rows) {
+    if (groups.empty() || row->parameters > k_like_size * groups.back().back()->parameters) groups.emplace_back();
+    groups.back().push_back(row);
+  }
+  return groups;
+}
 
 std::string describe_layout(const Workload& w) {
   const Layout& l = w.layout;
@@ -83,19 +115,6 @@ PlannedRow plan_row(const PublishedRow& row, const ParameterSet& parameters) {
   return planned;
 }
 
-PlanErrors errors_of(std::string of, std::vector<double> errors) {
-  PlanErrors result;
-  result.of = std::move(of);
-  result.rows = static_cast<int64_t>(errors.size());
-  if (errors.empty()) return result;
-  result.bias = quantile(errors, 0.5);
-  for (double& each : errors) each = std::fabs(each);
-  result.median = quantile(errors, 0.5);
-  result.p90 = quantile(errors, 0.9);
-  result.worst = *std::max_element(errors.begin(), errors.end());
-  return result;
-}
-
 using ErrorsBy = std::map<std::string, std::vector<double>>;
 
 void collect(ErrorsBy& by, const PlannedTable& table) {
@@ -113,8 +132,6 @@ std::vector<PlanErrors> summarise(const ErrorsBy& by) {
   for (const auto& [key, values] : by) errors.push_back(errors_of(key, values));
   return errors;
 }
-
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
 
 std::string render_plan_rows(const PlannedTable& table) {
   TextTable text{
@@ -135,9 +152,10 @@ std::string render_plan_rows(const PlannedTable& table) {
 }
 
 void add_error_rows(TextTable& text, const std::string& table, const std::vector<PlanErrors>& errors) {
-  for (const PlanErrors& each : errors)
-    text.rows.push_back({printable(table), each.of, std::to_string(each.rows), format_percent(each.median),
-                         format_percent(each.p90), format_percent(each.worst), signed_percent(each.bias)});
+  for (const PlanErrors& each : errors) {
+    text.rows.push_back(error_cells(each));
+    text.rows.back().insert(text.rows.back().begin(), printable(table));
+  }
 }
 
 std::string render_sweeps(const std::vector<PlannedTable>& tables) {
@@ -158,6 +176,46 @@ std::string render_reasons(const std::vector<PlannedTable>& tables) {
 }
 
 }  // namespace
+
+PlanErrors errors_of(std::string of, std::vector<double> errors) {
+  PlanErrors result;
+  result.of = std::move(of);
+  result.rows = static_cast<int64_t>(errors.size());
+  if (errors.empty()) return result;
+  result.bias = quantile(errors, 0.5);
+  for (double& each : errors) each = std::fabs(each);
+  result.median = quantile(errors, 0.5);
+  result.p90 = quantile(errors, 0.9);
+  result.worst = std::ranges::max(errors);
+  return result;
+}
+
+std::string signed_percent(const std::optional<double>& fraction) {
+  return fraction ? fmt::format("{:+.1f} %", 100 * *fraction) : "";
+}
+
+std::vector<std::string> error_cells(const PlanErrors& errors) {
+  return {errors.of,
+          std::to_string(errors.rows),
+          format_percent(errors.median),
+          format_percent(errors.p90),
+          format_percent(errors.worst),
+          signed_percent(errors.bias)};
+}
+
+std::vector<SweptFamily> find_sweeps(const std::vector<PlannedRow>& rows) {
+  std::map<std::pair<std::string, int64_t>, SweptRows> by_machine;
+  for (const PlannedRow& row : rows)
+    if (row.predicted && row.published) by_machine[{row.gpu, row.gpus}].push_back(&row);
+  std::map<int64_t, SweptFamily> by_line;
+  for (const auto& [machine, together] : by_machine)
+    for (const SweptRows& group : split_by_size(together))
+      if (group.size() >= k_min_rows)
+        by_line[(*std::ranges::min_element(group, {}, &PlannedRow::line))->line] = summarise_sweep(group);
+  std::vector<SweptFamily> sweeps;
+  for (auto& [line, family] : by_line) sweeps.push_back(std::move(family));
+  return sweeps;
+}
 
 namespace {
 

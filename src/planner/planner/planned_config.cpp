@@ -8,6 +8,7 @@
 #include "spec/hardware_catalogue.h"
 #include "spec/model_catalogue.h"
 #include "text/format.h"
+#include "text/words.h"
 #include "text/yaml.h"
 
 namespace tprimat::planner {
@@ -18,10 +19,8 @@ constexpr const char* k_strategy = "planned";
 // Keys of a configuration are letters, digits, '_' and '-'.
 std::string key_of(const std::string& name) {
   std::string key = name;
-  std::replace_if(
-      key.begin(), key.end(),
-      [](unsigned char c) { return c != '-' && !(c >= '0' && c <= '9') && !((c | 32) >= 'a' && (c | 32) <= 'z'); },
-      '_');
+  std::ranges::replace_if(
+      key, [](char c) { return c != '-' && !is_digit(c) && !is_letter(c); }, '_');
   return key;
 }
 
@@ -36,11 +35,10 @@ Precision require_precision(PlanPrecision precision) {
                       "choose bf16, fp16 or fp8"});
 }
 
-void state(YamlNode& node, const char* key, const std::string& value) { node[key] = yaml_scalar(value, {}); }
-void state(YamlNode& node, const char* key, std::string_view value) { state(node, key, std::string(value)); }
-void state(YamlNode& node, const char* key, int64_t value) { state(node, key, std::to_string(value)); }
-void state(YamlNode& node, const char* key, double value) { state(node, key, fmt::format("{}", value)); }
-void state_flag(YamlNode& node, const char* key, bool value) { state(node, key, fmt::format("{}", value)); }
+template <class Value>
+void state(YamlNode& node, const char* key, const Value& value) {
+  node[key] = yaml_scalar(fmt::format("{}", value), {});
+}
 void state_text(YamlNode& node, const std::string& key, const std::string& value) {
   node[key] = yaml_scalar(value, {}, true);
 }
@@ -72,7 +70,7 @@ void state_shape(YamlNode& node, const ModelSpec& m) {
                                     {"qkv_bias", m.qkv_bias},
                                     {"linear_bias", m.linear_bias},
                                     {"qk_norm", m.qk_norm}})
-    state_flag(node, key, is_set);
+    state(node, key, is_set);
   state(node, "norm", enum_name(m.norm));
   state(node, "mlp", enum_name(m.mlp));
   state(node, "position", enum_name(m.position));

@@ -5,15 +5,91 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/row_layout.h"
-#include "planner/row_shape.h"
+#include "planner/memory.h"
 #include "published/cells.h"
-#include "published/notes.h"
-#include "published/printed.h"
+#include "published/row_inputs.h"
 #include "spec/flop_breakdown.h"
 
 namespace tprimat::planner {
 namespace {
+
+constexpr double k_gpt2_vocabulary = 51200;    // padded by Megatron-LM
+constexpr double k_bloom_vocabulary = 250880;  // arXiv 2211.05100, table 3
+
+// Heads that a row does not print: of 128 channels each.
+void assume_heads(PublishedWorkload& read, const PublishedRow& row) {
+  ModelSpec& model = read.workload.shape.model;
+  constexpr int64_t k_head = 128;
+  if (model.num_attention_heads != 1 || model.head_dim <= 2 * k_head || count_cell(row, "heads")) return;
+  model.num_attention_heads = model.num_key_value_heads = std::max<int64_t>(1, model.hidden_size / k_head);
+  model.head_dim = k_head;
+  read.assumptions.push_back("heads of 128");
+}
+
+// A dense GPT of which the parameter count and the hidden size are printed has so many layers: 12 l h^2 + V h.
+std::optional<CountedModel> shape_from_count(const PublishedRow& row) {
+  const auto count = parse_printed_count(row.cell("params"));
+  const auto hidden = count_cell(row, "hidden");
+  if (!count || !hidden) return std::nullopt;
+  PublishedRow complete = row;
+  const auto h = static_cast<double>(*hidden);
+  const double layers = std::round((count->value - k_bloom_vocabulary * h) / (12 * h * h));
+  if (layers < 1 || layers > 1000) return std::nullopt;
+  complete.cells["layers"] = std::to_string(static_cast<int64_t>(layers));
+  return read_inputs(complete).shape;
+}
+
+// The vocabulary whose table of embeddings brings the printed parameter count about: GPT-2's, padded, or BLOOM's.
+double assume_vocabulary(const PublishedRow& row, const ModelSpec& model) {
+  const auto count = parse_printed_count(row.cell("params"));
+  if (!count) return k_gpt2_vocabulary;
+  const auto off = [&](double vocabulary) {
+    const double counted = static_cast<double>(model.num_layers) * layer_weights(model) +
+                           vocabulary * static_cast<double>(model.hidden_size);
+    return std::fabs(counted - count->value);
+  };
+  return off(k_bloom_vocabulary) < off(k_gpt2_vocabulary) ? k_bloom_vocabulary : k_gpt2_vocabulary;
+}
+
+constexpr int64_t k_max_batch = int64_t{1} << 30;  // sequences per step; more is no training's
+
+// A number of the layout that stands in a row's notes.
+std::optional<int64_t> noted_number(const PublishedRow& row, const char* pattern) {
+  const auto found = find_in_notes(row, pattern);
+  return found.empty() ? std::nullopt : std::optional<int64_t>(std::stoll(found[0]));
+}
+
+constexpr const char* k_model_parallel = "model-parallel size ([1-9][0-9]{0,4})";
+
+bool prints_layout(const PublishedRow& row, const Workload& workload, int64_t gpus) {
+  return gpus == 1 || count_cell(row, "tp") || count_cell(row, "pp") || workload.family->fully_sharded ||
+         mentions(lower_text(row.cell("sharding")), "fsdp") || noted_number(row, k_model_parallel);
+}
+
+// Layers that a pipeline cannot share evenly, but could with embedding and loss among them.
+bool needs_ends_as_layers(int64_t layers, int64_t chunks) { return layers % chunks != 0 && (layers + 2) % chunks == 0; }
+
+void read_chunks(PublishedWorkload& read, const PublishedRow& row) {
+  Workload& workload = read.workload;
+  Layout& layout = workload.layout;
+  layout.chunks = count_cell(row, "vp").value_or(1);
+  const int64_t units = workload.shape.model.num_layers;
+  layout.ends_as_layers = needs_ends_as_layers(units, layout.pipeline * layout.chunks);
+  if (count_cell(row, "vp") || layout.pipeline <= 1) return;
+  const int64_t layers = std::max<int64_t>(1, (units + (layout.ends_as_layers ? 2 : 0)) / layout.pipeline);
+  layout.chunks = workload.family->chunks == 0 ? layers : std::min(workload.family->chunks, layers);
+  if (layout.chunks > 1) read.assumptions.push_back(fmt::format("VP {}", layout.chunks));
+}
+
+void read_sharding(Workload& workload, const PublishedRow& row) {
+  const std::string text = lower_text(row.cell("sharding"));
+  Sharding& sharding = workload.layout.sharding;
+  if (workload.family->sharded_optimizer || mentions(text, "zero1")) sharding = Sharding::optimizer;
+  if (mentions(text, "zero0")) sharding = Sharding::none;
+  if (mentions(text, "zero2")) sharding = Sharding::gradients;
+  const bool whole = mentions(text, "fsdp") && !mentions(text, "not resharded");
+  if (workload.family->fully_sharded || mentions(text, "zero3") || whole) sharding = Sharding::weights;
+}
 
 // Where nothing is printed: fp16 of the programs of before 2022, bf16 of the others.
 std::optional<PlanPrecision> precision_of(const PublishedRow& row, const Family& family) {
@@ -107,21 +183,19 @@ void read_memory(PublishedWorkload& read, const PublishedRow& row) {
     read.activation_share = printed->value / 100;
 }
 
-bool read_program(PublishedWorkload& read, const PublishedRow& row) {
-  const auto machine = find_printed_machine(row.cell("gpu"));
+// These say why nothing can be predicted; nothing where something can.
+
+std::string read_program(PublishedWorkload& read, const PublishedRow& row) {
+  const Machine* machine = find_printed_machine(row.cell("gpu"));
   const Family* family = find_printed_family(row.cell("framework"));
   const auto precision = family != nullptr ? precision_of(row, *family) : std::nullopt;
-  if (!machine)
-    read.missing = "no such GPU in the planner's list";
-  else if (family == nullptr)
-    read.missing = "no such framework in the planner's list";
-  else if (!precision || machine->peak(*precision) <= 0)
-    read.missing = "no known peak for its precision";
-  if (!read.missing.empty()) return false;
+  if (machine == nullptr) return "no such GPU in the planner's list";
+  if (family == nullptr) return "no such framework in the planner's list";
+  if (!precision || machine->peak(*precision) <= 0) return "no known peak for its precision";
   read.machine = *machine;
   read.workload.family = family;
   read.workload.precision = *precision;
-  return true;
+  return "";
 }
 
 void read_details(Workload& workload, const PublishedRow& row) {
@@ -136,20 +210,101 @@ void read_details(Workload& workload, const PublishedRow& row) {
   read_release(workload, row);
 }
 
+// By name, as printed, or from the parameter count.
+std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
+  RowInputs inputs = read_inputs(row);
+  if (!inputs.shape && (inputs.shape = shape_from_count(row)))
+    read.assumptions.push_back(fmt::format("{} layers", inputs.shape->model.num_layers));
+  const std::string notes = lower_text(row.cell("notes"));
+  if (!inputs.shape) return inputs.missing;
+  if (const std::string kind = unpredictable(*inputs.shape); !kind.empty()) return kind;
+  if (inputs.tuning == TuningKind::adapters) return "only adapters are trained";
+  if (mentions(notes, "check:")) return "marked CHECK: its figures contradict each other";
+  if (mentions(notes, "single transformer layer")) return "a single layer";
+  read.workload.shape = *inputs.shape;
+  if (!inputs.vocabulary_known) {
+    ModelSpec& model = read.workload.shape.model;
+    model.vocab_size = static_cast<int64_t>(assume_vocabulary(row, model));
+    read.assumptions.push_back(fmt::format("vocabulary {}", model.vocab_size));
+  }
+  assume_heads(read, row);
+  return "";
+}
+
+std::string read_layout(PublishedWorkload& read, const PublishedRow& row, int64_t gpus) {
+  Layout& layout = read.workload.layout;
+  layout.tensor = count_cell(row, "tp").value_or(1);
+  layout.pipeline = count_cell(row, "pp").value_or(1);
+  layout.context = count_cell(row, "cp").value_or(1);
+  if (const auto size = noted_number(row, k_model_parallel); size && layout.tensor * layout.pipeline == 1) {
+    layout.tensor = std::min(*size, read.machine.gpus_per_domain);
+    layout.pipeline = *size / layout.tensor;
+  }
+  if (!prints_layout(row, read.workload, gpus)) return "no layout";
+  const double model =
+      static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline) * static_cast<double>(layout.context);
+  if (model > static_cast<double>(gpus) || layout.pipeline > read.workload.shape.model.num_layers)
+    return "an inconsistent layout";
+  layout.data = gpus / (layout.tensor * layout.pipeline * layout.context);
+  read_chunks(read, row);
+  read_sharding(read.workload, row);
+  return "";
+}
+
+// Where the micro-batch is not printed: the largest power of two up to 4 that keeps a pipeline four times full.
+int64_t assume_micro_batch(const Workload& workload) {
+  const Layout& layout = workload.layout;
+  const int64_t per_rank = workload.global_batch / layout.data;
+  const int64_t most = std::min<int64_t>(4, layout.pipeline > 1 ? per_rank / (4 * layout.pipeline) : per_rank);
+  int64_t size = 1;
+  while (2 * size <= most) size *= 2;
+  return size;
+}
+
+int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
+  const Layout& layout = workload.layout;
+  if (const auto global = count_cell(row, "gbs")) return *global;
+  if (const auto each = noted_number(row, "batch size per DP group ([0-9]{1,5})"))
+    return std::min(*each * layout.data, k_max_batch);
+  const auto micro = count_cell(row, "mbs"), steps = count_cell(row, "ga");
+  const bool once = layout.pipeline == 1 || workload.family->operator_recompute;
+  if (!micro || (!steps && !once)) return 0;
+  const double product = static_cast<double>(*micro) * static_cast<double>(steps.value_or(1) * layout.data);
+  return product <= k_max_batch ? static_cast<int64_t>(product) : 0;
+}
+
+// Global batch and micro-batch, after the layout.
+std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
+  Workload& workload = read.workload;
+  Layout& layout = workload.layout;
+  workload.global_batch = read_global_batch(row, workload);
+  if (workload.global_batch < 1) return "no batch";
+  const auto micro = count_cell(row, "mbs");
+  layout.micro_batch = micro.value_or(assume_micro_batch(workload));
+  if (!micro) read.assumptions.push_back(fmt::format("MBS {}", layout.micro_batch));
+  // torchtitan's local batch is cut into micro-batches of one sequence where there is a pipeline.
+  if (workload.family->operator_recompute && layout.pipeline > 1) layout.micro_batch = 1;
+  layout.micro_batch = std::min(layout.micro_batch, std::max<int64_t>(1, workload.global_batch / layout.data));
+  return "";
+}
+
 }  // namespace
 
 PublishedWorkload read_published_workload(const PublishedRow& row) {
   PublishedWorkload read;
   const auto gpus = count_cell(row, "n_gpus");
-  if (!gpus) read.missing = "no number of GPUs";
-  if (!gpus || !read_program(read, row) || !read_row_shape(read, row)) return read;
+  read.missing = gpus ? read_program(read, row) : "no number of GPUs";
+  if (read.missing.empty()) read.missing = read_shape(read, row);
+  if (!read.missing.empty()) return read;
   if (const auto length = count_cell(row, "seq")) {
     read.workload.sequence_length = *length;
   } else {
     read.workload.sequence_length = following_length(row).value_or(assume_length(row, read.workload));
     read.assumptions.push_back(fmt::format("SL {}", read.workload.sequence_length));
   }
-  if (!read_row_layout(read, row, *gpus) || !read_row_batch(read, row)) return read;
+  read.missing = read_layout(read, row, *gpus);
+  if (read.missing.empty()) read.missing = read_batch(read, row);
+  if (!read.missing.empty()) return read;
   read_details(read.workload, row);
   read_memory(read, row);
   if (const auto rate = printed_rate(read, row, *gpus))

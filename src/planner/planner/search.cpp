@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "text/enum_names.h"
 
 namespace tprimat::planner {
 namespace {
@@ -226,8 +227,7 @@ class Search {
   // In the order of the least that each can take. A layout is simulated unless even that is more than what the ones
   // asked for take, and a smaller one is as fast.
   std::vector<Timed> time_those_that_matter() {
-    std::sort(candidates_.begin(), candidates_.end(),
-              [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    std::ranges::sort(candidates_, [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
     std::vector<Timed> timed;
     Fastest fastest(most_);
     ParetoFrontier frontier;
@@ -238,7 +238,7 @@ class Search {
       fastest.add(timed.back().time.total());
       frontier.add(timed.back().time.total(), each.bytes);
     }
-    std::sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) { return rank(a) < rank(b); });
+    std::ranges::sort(timed, [](const Timed& a, const Timed& b) { return rank(a) < rank(b); });
     return timed;
   }
 
@@ -253,6 +253,21 @@ class Search {
 };
 
 }  // namespace
+
+void keep_to_launcher(PlanRequest& request, const std::string& framework) {
+  const auto launched = parse_enum<Framework>(framework);
+  if (!launched) return;
+  switch (*launched) {
+    case Framework::tran: request.most_sharding = Sharding::none; [[fallthrough]];
+    case Framework::fsdp:
+    case Framework::deep: request.data_parallel_only = true; break;
+    case Framework::prim: request.equal_stages = true; [[fallthrough]];
+    case Framework::nemo: request.most_sharding = Sharding::optimizer; break;
+    case Framework::mega:
+    case Framework::mgds:
+    case Framework::native: break;
+  }
+}
 
 SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& parameters, size_t most) {
   CHECK(request.family != nullptr && request.gpus > 0 && request.global_batch > 0 && request.sequence_length > 0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "planner/memory.h"
@@ -45,5 +46,9 @@ struct SearchOutcome {
 // sequence evenly; DP x MBS divides the batch; and an interleaved pipeline is filled in whole rounds (arXiv 2104.04473,
 // section 2.2.2).
 SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& parameters, size_t most);
+
+// Where --framework names one that `tprimat run` starts: only layouts that its launcher takes (src/suite/launch). Other
+// programs keep all that they can do.
+void keep_to_launcher(PlanRequest& request, const std::string& framework);
 
 }  // namespace tprimat::planner

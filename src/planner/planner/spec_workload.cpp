@@ -9,17 +9,6 @@
 namespace tprimat::planner {
 namespace {
 
-std::optional<PlanPrecision> plan_precision(Precision precision) {
-  switch (precision) {
-    case Precision::bf16: return PlanPrecision::bf16;
-    case Precision::fp16: return PlanPrecision::fp16;
-    case Precision::fp8: return PlanPrecision::fp8;
-    case Precision::fp32:
-    case Precision::tf32: return PlanPrecision::fp32;  // in memory
-  }
-  return std::nullopt;
-}
-
 // What published tables call DeepSpeed trained with dropout and unfused attention; here both are otherwise.
 bool is_described(Framework framework) { return framework != Framework::deep && framework != Framework::mgds; }
 
@@ -67,7 +56,8 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform pl
   workload.sequence_length = spec.sequence_length;
   workload.global_batch = spec.global_batch_size;
   workload.layout = layout_of(spec);
-  workload.precision = plan_precision(spec.precision).value_or(PlanPrecision::bf16);
+  // tf32 is fp32 in memory
+  workload.precision = parse_enum<PlanPrecision>(enum_name(spec.precision)).value_or(PlanPrecision::fp32);
   workload.keeps_masters = spec.optimizer.master_weights;
   workload.moment_bytes = spec.optimizer.moments == MomentFormat::bf16 ? 2 : 4;
   workload.on_gpu = platform != Platform::cpu;
@@ -90,9 +80,10 @@ TrainSpec with_layout(TrainSpec spec, const Layout& layout) {
 }
 
 std::optional<Machine> machine_of_device(const std::string& name, std::optional<double> memory_gb) {
-  std::optional<Machine> machine = find_machine(name);
-  if (!machine) machine = find_printed_machine(name);
-  if (!machine || !memory_gb || has_memory(*machine, *memory_gb)) return machine;
+  const Machine* machine = find_machine(name);
+  if (machine == nullptr) machine = find_printed_machine(name);
+  if (machine == nullptr) return std::nullopt;
+  if (!memory_gb || has_memory(*machine, *memory_gb)) return *machine;
   const std::string part = machine->id.substr(0, machine->id.find('-'));
   for (const Machine& each : machines())
     if (each.id.substr(0, each.id.find('-')) == part && has_memory(each, *memory_gb)) return each;

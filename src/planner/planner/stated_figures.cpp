@@ -2,26 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
+#include <set>
 
 #include "base/error.h"
+#include "text/words.h"
 
 namespace tprimat::planner {
 namespace {
 
 constexpr int64_t k_max_gpus = int64_t{1} << 20;
 
-template <class Number>
-std::optional<Number> parse_whole_text(std::string_view text) {
-  Number value{};
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
 int64_t parse_count(std::string_view text, const std::string& word, const std::string& option) {
-  const auto count = parse_whole_text<int64_t>(text);
+  const auto count = parse_number<int64_t>(text);
   if (count && *count >= 1 && *count <= k_max_gpus) return *count;
   throw Error(Problem{fmt::format("'{}' is not a number of GPUs", word.substr(0, 64)), option,
                       fmt::format("write 64, 8,16,64 or 8..16384; from 1 to {}", k_max_gpus)});
@@ -59,13 +51,11 @@ double unit_of(char last) {
 std::vector<std::string> split_lists(const std::vector<std::string>& lists, const std::string& option) {
   std::vector<std::string> words;
   for (const std::string& list : lists)
-    for (size_t begin = 0; begin <= list.size();) {
-      const size_t end = std::min(list.find(',', begin), list.size());
-      if (end == begin)
+    for (const std::string_view word : split(list, ',')) {
+      if (word.empty())
         throw Error(Problem{fmt::format("'{}' has an empty entry", list.substr(0, 64)), option,
                             "separate the values with commas"});
-      words.push_back(list.substr(begin, end - begin));
-      begin = end + 1;
+      words.emplace_back(word);
     }
   return words;
 }
@@ -74,15 +64,14 @@ std::vector<int64_t> parse_counts(const std::vector<std::string>& words, const s
                                   std::vector<std::string>& left_out) {
   std::vector<int64_t> counts;
   for (const std::string& word : words) add_counts(counts, word, option, left_out);
-  std::sort(counts.begin(), counts.end());
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-  return counts;
+  const std::set<int64_t> sorted(counts.begin(), counts.end());
+  return {sorted.begin(), sorted.end()};
 }
 
 double parse_tokens(const std::string& text, const std::string& option) {
   constexpr double k_max = 1e18;
   const double unit = text.empty() ? 0 : unit_of(text.back());
-  const auto number = parse_whole_text<double>(std::string_view(text).substr(0, text.size() - (unit > 0 ? 1 : 0)));
+  const auto number = parse_number<double>(std::string_view(text).substr(0, text.size() - (unit > 0 ? 1 : 0)));
   const double tokens = number ? *number * (unit > 0 ? unit : 1) : 0;
   if (tokens >= 1 && tokens <= k_max) return tokens;
   throw Error(Problem{fmt::format("'{}' is not a number of tokens", text.substr(0, 64)), option,
@@ -92,14 +81,9 @@ double parse_tokens(const std::string& text, const std::string& option) {
 StatedPrice parse_price(const std::string& text, const std::string& option) {
   constexpr double k_max = 1e6;
   const size_t equals = text.find('=');
-  StatedPrice price;
-  if (equals != std::string::npos) price.gpu = text.substr(0, equals);
-  const auto usd =
-      parse_whole_text<double>(std::string_view(text).substr(equals == std::string::npos ? 0 : equals + 1));
-  if (usd && *usd > 0 && *usd <= k_max && equals != 0) {
-    price.usd_per_gpu_hour = *usd;
-    return price;
-  }
+  const bool of_one = equals != std::string::npos;
+  const auto usd = parse_number<double>(std::string_view(text).substr(of_one ? equals + 1 : 0));
+  if (usd && *usd > 0 && *usd <= k_max && equals != 0) return {of_one ? text.substr(0, equals) : "", *usd};
   throw Error(Problem{fmt::format("'{}' is not a price", text.substr(0, 64)), option,
                       "write USD per GPU-hour, 2.5 or H100=2.5,B200=4; above 0, at most 1e6"});
 }

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/native_time.h"
+#include "planner/memory.h"
 #include "planner/schedule.h"
-#include "planner/weights.h"
 
 namespace tprimat::planner {
 namespace {
@@ -183,13 +182,7 @@ double StepTime::tokens_per_second_per_gpu(const Workload& workload) const {
          static_cast<double>(workload.layout.num_gpus());
 }
 
-struct StepClock::Parts {
-  LayerTime layer;
-  EndsTime ends;
-};
-
 StepClock::StepClock(const Machine& machine, const Rates& rates) : machine_(machine), rates_(rates) {}
-StepClock::~StepClock() = default;
 
 // Only what the time of a layer depends on and a search changes is part of the key.
 const StepClock::Parts& StepClock::parts_of(const Workload& workload) {
@@ -198,9 +191,8 @@ const StepClock::Parts& StepClock::parts_of(const Workload& workload) {
                                    static_cast<int64_t>(layout.recompute), layout.sequence_parallel ? 1 : 0};
   if (last_ && key == last_key_) return *last_;
   const auto [place, is_new] = parts_.try_emplace(key);
-  if (is_new)
-    place->second = std::make_unique<Parts>(Parts{time_layer(workload, machine_, rates_), time_ends(workload, rates_)});
-  last_key_ = key, last_ = place->second.get();
+  if (is_new) place->second = {time_layer(workload, machine_, rates_), time_ends(workload, rates_)};
+  last_key_ = key, last_ = &place->second;
   return *last_;
 }
 

@@ -2,11 +2,53 @@
 
 #include <array>
 #include <map>
-#include <memory>
 
-#include "planner/layer_time.h"
+#include "planner/parameters.h"
+#include "planner/workload.h"
 
 namespace tprimat::planner {
+
+// Seconds.
+struct Phases {
+  double forward = 0;
+  double backward = 0;
+  double both() const { return forward + backward; }
+};
+inline Phases operator+(const Phases& a, const Phases& b) { return {a.forward + b.forward, a.backward + b.backward}; }
+inline Phases operator*(const Phases& phases, double factor) {
+  return {phases.forward * factor, phases.backward * factor};
+}
+
+// What one rank does for one micro-batch in one layer.
+struct LayerTime {
+  Phases products;       // matrix products of attention and MLP
+  Phases attention;      // scores, softmax, sum of values
+  Phases elementwise;    // norms, activations, residuals, conversions: bound by memory
+  Phases tensor;         // tensor-parallel exchanges that are felt
+  Phases context;        // context-parallel exchanges that are felt
+  double repeated = 0;   // recomputation, in the backward pass
+  Phases total() const;  // without `repeated`
+};
+// Bytes per element of weights and activations as ranks gather them.
+double gathered_bytes(const Workload& workload);
+
+LayerTime time_layer(const Workload& workload, const Machine& machine, const Rates& rates);
+
+// One micro-batch on the ranks that have the embedding, and on those that have head and loss.
+struct EndsTime {
+  Phases embedding;
+  Phases head;
+};
+EndsTime time_ends(const Workload& workload, const Rates& rates);
+
+struct ProductRate {
+  double flops_per_second;
+  double saturation;  // half of the rate is reached where one dimension is this and the others are large
+  double misaligned;  // share of the rate that is left where a dimension is no multiple of 64 elements
+};
+
+// Seconds of 2·rows·columns·depth FLOPs; tiles of 128 x 128 are filled whole.
+double time_product(double rows, double columns, double depth, const ProductRate& rate);
 
 // Where a step's seconds go on the rank that all wait for.
 struct StepTime {
@@ -32,24 +74,31 @@ struct StepTime {
 class StepClock {
  public:
   StepClock(const Machine& machine, const Rates& rates);  // both must outlive it
-  ~StepClock();
 
   // The workloads may differ in their layouts alone.
   StepTime time(const Workload& workload);
   StepTime least(const Workload& workload);  // nothing is simulated: time() is as much or more, by the bubble alone
 
  private:
-  struct Parts;
+  struct Parts {
+    LayerTime layer;
+    EndsTime ends;
+  };
   const Parts& parts_of(const Workload& workload);
   StepTime time(const Workload& workload, bool simulate);
 
   const Machine& machine_;
   const Rates& rates_;
-  std::map<std::array<int64_t, 5>, std::unique_ptr<Parts>> parts_;
+  std::map<std::array<int64_t, 5>, Parts> parts_;
   std::array<int64_t, 5> last_key_{};
   const Parts* last_ = nullptr;
 };
 
 StepTime time_step(const Workload& workload, const Machine& machine, const Rates& rates);
+
+// One step of tprimat's own trainer on a processor whose cores all ranks share (docs/planner.md, "Our own trainer").
+// The slowest rank's path takes as long as its threads need, and all ranks together no less than their work over all
+// cores: ranks beyond the cores wait for each other's turns, and a pipeline's bubble then costs nothing.
+StepTime time_native_step(const Workload& workload, const Machine& machine, const NativeRates& rates);
 
 }  // namespace tprimat::planner

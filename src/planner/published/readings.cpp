@@ -7,12 +7,6 @@ namespace {
 struct ShapeReading {
   CountedModel shape;
   std::vector<std::string> deviations;
-
-  ShapeReading with(const std::string& deviation) const {
-    ShapeReading changed = *this;
-    changed.deviations.push_back(deviation);
-    return changed;
-  }
 };
 
 // Vocabularies of the papers that print none: Megatron's padded GPT-2 tokenizer, and BLOOM's.
@@ -29,83 +23,75 @@ constexpr OtherShape k_other_shapes[] = {
     {"llama3.1_405b", 16, 0, "NVIDIA/dgxc-benchmarking llama3.1/README_405b.md at 143b90d (notes: 1 + 16/128)"},
     {"grok1_314b", 0, 128256, "NVIDIA/dgxc-benchmarking grok1/README.md at 1f6d9f4 (notes: Llama 3's tokenizer)"}};
 
-void read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  if (!inputs.vocabulary_known) {
-    for (const int64_t vocabulary : k_usual_vocabularies) {
-      out.push_back(plain.with("assumed_vocabulary"));
-      out.back().shape.model.vocab_size = vocabulary;
-    }
-    return;
-  }
+// Adds what else a source may have counted; false where the plain shape itself is no reading.
+using ShapeAxis = bool (*)(const RowInputs&, const ShapeReading&, std::vector<ShapeReading>&);
+
+CountedModel& add(std::vector<ShapeReading>& out, const ShapeReading& plain, const char* deviation) {
   out.push_back(plain);
-  for (const OtherShape& other : k_other_shapes) {
-    if (other.model != plain.shape.model.name || other.vocabulary == 0) continue;
-    out.push_back(plain.with("other_vocabulary"));
-    out.back().shape.model.vocab_size = other.vocabulary;
-  }
-  const int64_t own = plain.shape.model.vocab_size;
-  const int64_t padded = padded_vocabulary(own, inputs.tensor_parallel);
-  if (padded == own) return;
-  out.push_back(plain.with("padded_vocabulary"));
-  out.back().shape.model.vocab_size = padded;
+  out.back().deviations.emplace_back(deviation);
+  return out.back().shape;
 }
 
-void read_layers(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  out.push_back(plain);
-  if (inputs.own_layers == 0) return;
-  out.push_back(plain.with("own_layers"));
-  out.back().shape.model.num_layers = inputs.own_layers;
+bool read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  const auto add_size = [&](const char* deviation, int64_t size) {
+    add(out, plain, deviation).model.vocab_size = size;
+  };
+  if (!inputs.vocabulary_known) {
+    for (const int64_t size : k_usual_vocabularies) add_size("assumed_vocabulary", size);
+    return false;
+  }
+  const ModelSpec& m = plain.shape.model;
+  for (const OtherShape& other : k_other_shapes)
+    if (other.model == m.name && other.vocabulary != 0) add_size("other_vocabulary", other.vocabulary);
+  const int64_t padded = padded_vocabulary(m.vocab_size, inputs.tensor_parallel);
+  if (padded != m.vocab_size) add_size("padded_vocabulary", padded);
+  return true;
+}
+
+bool read_layers(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  if (inputs.own_layers != 0) add(out, plain, "own_layers").model.num_layers = inputs.own_layers;
+  return true;
 }
 
 // Of the kind that the equations of the Megatron papers are about.
 bool is_gpt(const ModelSpec& model) { return model.mlp == MlpKind::gelu && !model.num_experts; }
 
-void read_key_heads(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  out.push_back(plain);
+bool read_key_heads(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
   const ModelSpec& m = plain.shape.model;
-  if (plain.shape.latent) return;
-  if (is_gpt(inputs.shape->model) && m.num_key_value_heads < m.num_attention_heads) {
-    out.push_back(plain.with("multi_head_counted"));
-    out.back().shape.model.num_key_value_heads = m.num_attention_heads;
-  }
-  for (const OtherShape& other : k_other_shapes) {
-    if (other.model != m.name || other.key_heads == 0) continue;
-    out.push_back(plain.with("other_key_heads"));
-    out.back().shape.model.num_key_value_heads = other.key_heads;
-  }
+  if (plain.shape.latent) return true;
+  if (is_gpt(inputs.shape->model) && m.num_key_value_heads < m.num_attention_heads)
+    add(out, plain, "multi_head_counted").model.num_key_value_heads = m.num_attention_heads;
+  for (const OtherShape& other : k_other_shapes)
+    if (other.model == m.name && other.key_heads != 0)
+      add(out, plain, "other_key_heads").model.num_key_value_heads = other.key_heads;
+  return true;
 }
 
-void read_mlp(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  out.push_back(plain);
-  if (plain.shape.model.mlp != MlpKind::swiglu) return;
-  out.push_back(plain.with("gate_not_counted"));
-  out.back().shape.model.mlp = MlpKind::gelu;
+bool read_mlp(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  if (plain.shape.model.mlp == MlpKind::swiglu) add(out, plain, "gate_not_counted").model.mlp = MlpKind::gelu;
+  return true;
 }
 
-void read_window(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  out.push_back(plain);
-  if (!plain.shape.model.sliding_window) return;
-  out.push_back(plain.with("window_not_counted"));
-  out.back().shape.model.sliding_window.reset();
+bool read_window(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  if (plain.shape.model.sliding_window) add(out, plain, "window_not_counted").model.sliding_window.reset();
+  return true;
 }
 
-void read_prediction(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  out.push_back(plain);
-  if (plain.shape.prediction_layers == 0) return;
-  out.push_back(plain.with("prediction_not_counted"));
-  out.back().shape.prediction_layers = 0;
+bool read_prediction(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
+  if (plain.shape.prediction_layers != 0) add(out, plain, "prediction_not_counted").prediction_layers = 0;
+  return true;
 }
-
-using ShapeAxis = void (*)(const RowInputs&, const ShapeReading&, std::vector<ShapeReading>&);
-constexpr ShapeAxis k_shape_axes[] = {read_vocabulary, read_layers, read_key_heads,
-                                      read_mlp,        read_window, read_prediction};
 
 std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
   std::vector<ShapeReading> readings{{*inputs.shape, {}}};
-  for (const ShapeAxis axis : k_shape_axes) {
+  for (const ShapeAxis read : {read_vocabulary, read_layers, read_key_heads, read_mlp, read_window, read_prediction}) {
     std::vector<ShapeReading> wider;
-    for (const ShapeReading& each : readings)
-      if (each.deviations.size() <= k_max_deviations) axis(inputs, each, wider);
+    for (const ShapeReading& each : readings) {
+      if (each.deviations.size() > k_max_deviations) continue;
+      std::vector<ShapeReading> others;
+      if (read(inputs, each, others)) wider.push_back(each);
+      wider.insert(wider.end(), others.begin(), others.end());
+    }
     readings = std::move(wider);
   }
   return readings;

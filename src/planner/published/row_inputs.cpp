@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "published/cells.h"
-#include "published/notes.h"
 #include "spec/hardware_catalogue.h"
 #include "spec/tsv_rows.h"
 
@@ -101,25 +100,22 @@ void find_sequences(RowInputs& inputs, const PublishedRow& row) {
                              .meets({static_cast<double>(length), static_cast<double>(length)});
     inputs.sequences.push_back({length, follows ? "" : "assumed_length"});
   }
-  if (inputs.missing.empty() && inputs.sequences.empty()) inputs.missing = "no sequence length";
 }
 
-void add_step_rate(RowInputs& inputs, const PublishedRow& row, double batch, const std::string& deviation) {
+void add_step_rate(RowInputs& inputs, const PublishedRow& row, double gpus, double batch, const char* deviation) {
   const auto step = parse_printed(row.cell("step_time_s"));
-  const auto gpus = parse_printed(row.cell("n_gpus"));
-  if (!step || !gpus || batch <= 0) return;
+  if (!step || batch <= 0) return;
   for (const SequenceChoice& choice : inputs.sequences) {
-    const double tokens = batch * static_cast<double>(choice.length) / gpus->value;
+    const double tokens = batch * static_cast<double>(choice.length) / gpus;
     inputs.rates.push_back({Bounds{tokens, tokens} / step->rounded(), "step time", deviation, choice.length});
   }
 }
 
 // "training time for 300B tokens 74 days"
-void add_training_time(RowInputs& inputs, const PublishedRow& row) {
-  const auto gpus = parse_printed(row.cell("n_gpus"));
+void add_training_time(RowInputs& inputs, const PublishedRow& row, double gpus) {
   const auto found = find_in_notes(row, "training time for ([0-9]{1,6})B tokens ([0-9]{1,6}) days");
-  if (!gpus || found.empty()) return;
-  const double tokens = std::stod(found[0]) * 1e9 / gpus->value;
+  if (found.empty()) return;
+  const double tokens = std::stod(found[0]) * 1e9 / gpus;
   const auto days = parse_printed(found[1]);
   if (!days) return;
   inputs.rates.push_back(
@@ -127,18 +123,16 @@ void add_training_time(RowInputs& inputs, const PublishedRow& row) {
 }
 
 // "GBS=512" in the notes beside another batch in the row
-void add_noted_batch(RowInputs& inputs, const PublishedRow& row) {
+void add_noted_batch(RowInputs& inputs, const PublishedRow& row, double gpus) {
   const auto found = find_in_notes(row, "GBS=([0-9]{1,7})");
-  if (!found.empty()) add_step_rate(inputs, row, std::stod(found[0]), "noted_batch");
+  if (!found.empty()) add_step_rate(inputs, row, gpus, std::stod(found[0]), "noted_batch");
 }
 
 // A rate per GPU that is a whole number of sequences per second of the job was made from that number, which is then all
 // that is known.
-void add_whole_samples(RowInputs& inputs, const PublishedRow& row, const Printed& rate) {
-  const auto gpus = parse_printed(row.cell("n_gpus"));
-  if (!gpus) return;
+void add_whole_samples(RowInputs& inputs, double gpus, const Printed& rate) {
   for (const SequenceChoice& choice : inputs.sequences) {
-    const double per_sample = static_cast<double>(choice.length) / gpus->value;
+    const double per_sample = static_cast<double>(choice.length) / gpus;
     const double samples = std::round(rate.value / per_sample);
     if (samples < 1 || std::fabs(samples * per_sample - rate.value) > rate.unit) continue;
     inputs.rates.push_back({{(samples - 0.5) * per_sample, (samples + 0.5) * per_sample},
@@ -149,12 +143,11 @@ void add_whole_samples(RowInputs& inputs, const PublishedRow& row, const Printed
 }
 
 // Likewise a rate that is what a step time with two decimals gives.
-void add_rounded_step(RowInputs& inputs, const PublishedRow& row, const Printed& rate) {
-  const auto gpus = parse_printed(row.cell("n_gpus"));
+void add_rounded_step(RowInputs& inputs, const PublishedRow& row, double gpus, const Printed& rate) {
   const auto batch = static_cast<double>(whole_cell(row, "gbs"));
-  if (!gpus || batch <= 0) return;
+  if (batch <= 0) return;
   for (const SequenceChoice& choice : inputs.sequences) {
-    const double tokens = batch * static_cast<double>(choice.length) / gpus->value;
+    const double tokens = batch * static_cast<double>(choice.length) / gpus;
     const double seconds = std::round(100 * tokens / rate.value) / 100;
     if (seconds < 0.1 || !rate.either().meets({tokens / seconds, tokens / seconds})) continue;
     inputs.rates.push_back({Bounds{tokens, tokens} / Bounds{seconds - 0.005, seconds + 0.005}, "tokens/s per GPU",
@@ -164,15 +157,17 @@ void add_rounded_step(RowInputs& inputs, const PublishedRow& row, const Printed&
 
 void find_rates(RowInputs& inputs, const PublishedRow& row) {
   const auto whole = parse_printed(row.cell("tokens_per_s")), each = parse_printed(row.cell("tokens_per_s_per_gpu"));
-  const auto gpus = parse_printed(row.cell("n_gpus"));
-  add_step_rate(inputs, row, static_cast<double>(whole_cell(row, "gbs")), "");
-  if (whole && gpus) inputs.rates.push_back({whole->either() * (1 / gpus->value), "tokens/s", "", 0});
+  const auto printed_gpus = parse_printed(row.cell("n_gpus"));
+  const double gpus = printed_gpus ? printed_gpus->value : 0;
+  if (gpus > 0) add_step_rate(inputs, row, gpus, static_cast<double>(whole_cell(row, "gbs")), "");
+  if (gpus > 0 && whole) inputs.rates.push_back({whole->either() * (1 / gpus), "tokens/s", "", 0});
   if (each) inputs.rates.push_back({each->either(), "tokens/s per GPU", "", 0});
-  add_training_time(inputs, row);
-  add_noted_batch(inputs, row);
+  if (gpus <= 0) return;
+  add_training_time(inputs, row, gpus);
+  add_noted_batch(inputs, row, gpus);
   if (!each || whole || !row.cell("step_time_s").empty()) return;
-  add_whole_samples(inputs, row, *each);
-  add_rounded_step(inputs, row, *each);
+  add_whole_samples(inputs, gpus, *each);
+  add_rounded_step(inputs, row, gpus, *each);
 }
 
 std::optional<Precision> printed_precision(const std::string& lower) {
@@ -237,18 +232,15 @@ constexpr OtherPeak k_other_peaks[] = {
     {"MI325X", Precision::fp8, 2610, "stas00/ml-engineering compute/accelerator/README.md"},
 };
 
-// "H100-SXM-80GB bf16 989"; "A100 bf16 312" where several variants may be meant.
-std::string peak_name(const std::vector<HardwareSpec>& parts, Precision precision, double flops) {
-  const std::string& id = parts.front().id;
-  return fmt::format("{} {} {:g}", parts.size() == 1 ? id : id.substr(0, id.find('-')), enum_name(precision),
-                     flops / 1e12);
-}
-
+// As "H100-SXM-80GB bf16 989"; "A100 bf16 312" where several variants may be meant.
 void add_peak(RowInputs& inputs, const std::vector<HardwareSpec>& parts, Precision precision,
-              const std::string& deviation) {
-  const auto peak = common_peak(parts, precision);
-  if (!peak) return;
-  inputs.peaks.push_back({*peak, peak_name(parts, precision, *peak), deviation});
+              std::optional<double> flops, const char* deviation) {
+  if (!flops) return;
+  const std::string& id = parts.front().id;
+  inputs.peaks.push_back({*flops,
+                          fmt::format("{} {} {:g}", parts.size() == 1 ? id : id.substr(0, id.find('-')),
+                                      enum_name(precision), *flops / 1e12),
+                          deviation});
 }
 
 void find_peaks(RowInputs& inputs, const PublishedRow& row) {
@@ -258,12 +250,12 @@ void find_peaks(RowInputs& inputs, const PublishedRow& row) {
   const auto stated = printed_precision(precision_cell);
   if (!stated && !precision_cell.empty()) return;
   const Precision precision = stated.value_or(Precision::bf16);
-  add_peak(inputs, parts, precision, stated ? "" : "assumed_precision");
+  add_peak(inputs, parts, precision, common_peak(parts, precision), stated ? "" : "assumed_precision");
   for (const OtherPeak& other : k_other_peaks)
     if (other.part == parts.front().id && other.precision == precision)
-      inputs.peaks.push_back(
-          {other.teraflops * 1e12, peak_name(parts, precision, other.teraflops * 1e12), "other_peak"});
-  if (precision == Precision::fp8) add_peak(inputs, parts, Precision::bf16, "fp8_over_bf16_peak");
+      add_peak(inputs, parts, precision, other.teraflops * 1e12, "other_peak");
+  if (precision == Precision::fp8)
+    add_peak(inputs, parts, Precision::bf16, common_peak(parts, Precision::bf16), "fp8_over_bf16_peak");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "published/printed.h"
+#include "published/cells.h"
 #include "published/table.h"
 #include "spec/flop_breakdown.h"
 

@@ -8,24 +8,13 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "text/format.h"
+#include "text/words.h"
 
 namespace tprimat::planner {
 namespace {
 
 constexpr size_t k_max_bytes = size_t{64} << 20;  // the largest such table known has 50 kB
 constexpr size_t k_max_columns = 1000;
-
-std::vector<std::string> split_tabs(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  std::vector<std::string> cells;
-  while (true) {
-    const size_t tab = line.find('\t');
-    cells.emplace_back(line.substr(0, tab));
-    if (tab == std::string_view::npos) return cells;
-    line.remove_prefix(tab + 1);
-  }
-}
 
 [[noreturn]] void refuse_table(const std::string& path, int64_t line, const std::string& what) {
   throw Error(Problem{what, line > 0 ? fmt::format("{}:{}", path, line) : path,
@@ -39,15 +28,15 @@ void check_header(const std::vector<std::string>& columns, const std::string& pa
   if (names.count("model") == 0) refuse_table(path, 1, "has no column 'model'");
   constexpr const char* k_figures[] = {"tflops_per_gpu", "mfu_pct",      "hfu_pct",
                                        "step_time_s",    "tokens_per_s", "tokens_per_s_per_gpu"};
-  if (std::none_of(std::begin(k_figures), std::end(k_figures), [&](const char* each) { return names.count(each) > 0; }))
+  if (std::ranges::none_of(k_figures, [&](const char* each) { return names.contains(each); }))
     refuse_table(path, 1, fmt::format("has nothing to validate: none of the columns {}", fmt::join(k_figures, ", ")));
 }
 
-PublishedRow make_row(const std::vector<std::string>& columns, std::vector<std::string> cells, int64_t line) {
-  PublishedRow row;
-  row.line = line;
+PublishedRow make_row(const std::vector<std::string>& columns, const std::vector<std::string_view>& cells,
+                      int64_t line) {
+  PublishedRow row{line, {}};
   for (size_t i = 0; i < columns.size(); ++i)
-    if (!cells[i].empty()) row.cells[columns[i]] = std::move(cells[i]);
+    if (!cells[i].empty()) row.cells[columns[i]] = cells[i];
   return row;
 }
 
@@ -65,14 +54,15 @@ PublishedTable parse_published_table(std::string_view text, const std::string& p
   PublishedTable table{std::filesystem::path(path).stem().string(), {}};
   std::vector<std::string> columns;
   for (int64_t line = 1; !text.empty(); ++line) {
-    const size_t end = text.find('\n');
-    std::vector<std::string> cells = split_tabs(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    std::string_view row = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), row.size() + 1));
+    if (row.ends_with('\r')) row.remove_suffix(1);
+    const std::vector<std::string_view> cells = split(row, '\t');
     if (line == 1) {
-      columns = std::move(cells);
+      columns.assign(cells.begin(), cells.end());
       check_header(columns, path);
     } else if (cells.size() == columns.size()) {
-      table.rows.push_back(make_row(columns, std::move(cells), line));
+      table.rows.push_back(make_row(columns, cells, line));
     } else if (cells.size() > 1 || !cells.front().empty()) {
       refuse_table(path, line, fmt::format("has {} cells where the header has {}", cells.size(), columns.size()));
     }

@@ -1,13 +1,74 @@
 #include "published/validate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "published/readings.h"
+#include "text/format.h"
 
 namespace tprimat::planner {
 namespace {
+
+// One decimal more than the table prints; both ends where the row leaves much open.
+std::string format_ours(const FigureCheck& figure) {
+  if (!figure.computed || !figure.low || !figure.high) return "";
+  const size_t point = figure.printed.find('.');
+  const size_t printed = point == std::string::npos ? 0 : figure.printed.size() - point - 1;
+  const size_t decimals = std::min<size_t>(printed + 1, 6);
+  constexpr double k_wide = 1.04;
+  if (*figure.high > k_wide * *figure.low) return fmt::format("{:.1f} to {:.1f}", *figure.low, *figure.high);
+  return fmt::format("{:.{}f}", *figure.computed, decimals);
+}
+
+std::string describe_way(const FigureCheck& figure) {
+  if (figure.lacks) return printable(*figure.lacks);
+  std::string text = fmt::format("{} from {}", figure.convention.value_or(""), figure.from.value_or(""));
+  if (figure.peak) text += fmt::format(", {}", *figure.peak);
+  for (const std::string& deviation : figure.deviations) text += fmt::format("; {}", deviation);
+  return text;
+}
+
+std::string figure_name(const std::string& column) {
+  if (column == "tflops_per_gpu") return "TFLOP/s";
+  return column == "mfu_pct" ? "MFU %" : "HFU %";
+}
+
+std::string render_rows(const TableCheck& check) {
+  TextTable table{{"line", "model", "figure", "printed", "ours", "verdict", "how"}, {}, {0, 3, 4}};
+  for (const RowCheck& row : check.rows)
+    for (const FigureCheck& figure : row.figures)
+      table.rows.push_back({std::to_string(row.line), printable(row.model.substr(0, 40)), figure_name(figure.figure),
+                            printable(figure.printed.substr(0, 20)), format_ours(figure),
+                            std::string(enum_name(figure.verdict)), describe_way(figure)});
+  return table.rows.empty() ? "no row prints TFLOP/s, MFU or HFU\n" : render_text(table);
+}
+
+std::string render_deviations(const std::vector<TableCheck>& tables) {
+  std::set<std::string_view> granted;
+  for (const TableCheck& check : tables)
+    for (const RowCheck& row : check.rows)
+      for (const FigureCheck& figure : row.figures)
+        if (figure.verdict == Standing::explained) granted.insert(figure.deviations.begin(), figure.deviations.end());
+  if (granted.empty()) return "";
+  TextTable table{{"deviation", "meaning"}, {}, {}};
+  for (const DeviationRule& rule : deviation_rules())
+    if (granted.count(rule.name) > 0) table.rows.push_back({std::string(rule.name), std::string(rule.meaning)});
+  return render_text(table) + "\n";
+}
+
+std::string render_counts(const std::vector<TableCheck>& tables) {
+  TextTable table{
+      {"table", "reproduced", "explained", "unexplained", "lacking", "rows without figures"}, {}, {1, 2, 3, 4, 5}};
+  for (const TableCheck& check : tables)
+    table.rows.push_back({printable(check.table), std::to_string(check.reproduced), std::to_string(check.explained),
+                          std::to_string(check.unexplained), std::to_string(check.lacking),
+                          std::to_string(check.rows_without_figures)});
+  return render_text(table);
+}
 
 enum class FigureKind { tflops, mfu, hfu };
 
@@ -30,13 +91,12 @@ std::vector<std::string> joined(std::vector<std::string> all, const std::string&
 }
 
 bool contradict(const std::vector<RateChoice>& rates, const RateChoice& choice) {
-  for (const RateChoice& other : rates)
-    if (other.deviation.empty() && choice.deviation.empty() &&
-        (other.sequence_length == 0 || choice.sequence_length == 0 ||
-         other.sequence_length == choice.sequence_length) &&
-        !other.tokens_per_second_per_gpu.meets(choice.tokens_per_second_per_gpu))
-      return true;
-  return false;
+  return choice.deviation.empty() && std::ranges::any_of(rates, [&](const RateChoice& other) {
+           return other.deviation.empty() &&
+                  (other.sequence_length == 0 || choice.sequence_length == 0 ||
+                   other.sequence_length == choice.sequence_length) &&
+                  !other.tokens_per_second_per_gpu.meets(choice.tokens_per_second_per_gpu);
+         });
 }
 
 // Fewer deviations first; of as many, those that stand earlier in the list.
@@ -149,9 +209,7 @@ void offer_counted(Search& search, FigureKind kind, const RowInputs& inputs) {
 }
 
 bool lacks_length(const RowInputs& inputs) {
-  for (const SequenceChoice& choice : inputs.sequences)
-    if (choice.deviation.empty()) return false;
-  return true;
+  return std::ranges::none_of(inputs.sequences, &std::string::empty, &SequenceChoice::deviation);
 }
 
 std::string what_is_lacking(const RowInputs& inputs, FigureKind kind) {
@@ -189,16 +247,17 @@ FigureCheck judge_figure(const std::string& column, FigureKind kind, const Publi
   return check;
 }
 
-void count_verdict(TableCheck& check, Standing verdict) {
-  switch (verdict) {
-    case Standing::reproduced: ++check.reproduced; break;
-    case Standing::explained: ++check.explained; break;
-    case Standing::unexplained: ++check.unexplained; break;
-    case Standing::lacking: ++check.lacking; break;
-  }
-}
+// In the order of Standing.
+constexpr int64_t TableCheck::*k_counts[] = {&TableCheck::reproduced, &TableCheck::explained, &TableCheck::unexplained,
+                                             &TableCheck::lacking};
 
 }  // namespace
+
+std::string render_validation(const std::vector<TableCheck>& tables) {
+  std::string text;
+  for (const TableCheck& check : tables) text += fmt::format("{}\n\n{}\n", printable(check.table), render_rows(check));
+  return text + render_deviations(tables) + render_counts(tables);
+}
 
 RowCheck validate_row(const PublishedRow& row) {
   RowCheck check{row.line, row.cell("model"), {}};
@@ -214,7 +273,7 @@ TableCheck validate_table(const PublishedTable& table) {
   check.table = table.name;
   for (const PublishedRow& row : table.rows) {
     RowCheck judged = validate_row(row);
-    for (const FigureCheck& figure : judged.figures) count_verdict(check, figure.verdict);
+    for (const FigureCheck& figure : judged.figures) ++(check.*k_counts[static_cast<size_t>(figure.verdict)]);
     if (judged.figures.empty())
       ++check.rows_without_figures;
     else

@@ -77,4 +77,8 @@ struct TableCheck {
 RowCheck validate_row(const PublishedRow& row);
 TableCheck validate_table(const PublishedTable& table);
 
+// For a terminal: every figure with its verdict and how it came about, the deviations that were granted, and counts per
+// table.
+std::string render_validation(const std::vector<TableCheck>& tables);
+
 }  // namespace tprimat::planner

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "compare/load_runs.h"
-#include "planner/processor.h"
+#include "planner/machine.h"
 #include "text/json_fields.h"
 
 namespace tprimat::results {

@@ -8,7 +8,7 @@
 
 #include "config/layout_rules.h"
 #include "planner/calibrate.h"
-#include "planner/native_memory.h"
+#include "planner/memory.h"
 #include "planner/own_results.h"
 #include "run/nearest_layout.h"
 #include "spec/hardware_catalogue.h"

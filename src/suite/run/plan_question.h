@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "config/load.h"
+#include "planner/parameters.h"
 #include "planner/plan_comparison.h"
 #include "planner/planned_config.h"
-#include "planner/planner_settings.h"
 
 namespace tprimat::suite {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "launch/trainer_program.h"
-#include "planner/planner_settings.h"
+#include "planner/parameters.h"
 #include "process/process.h"
 #include "result/run_result.h"
 #include "run/hang_watch.h"

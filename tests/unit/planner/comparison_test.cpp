@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/explain_choice.h"
 #include "planner/planned_config.h"
 #include "planner_samples.h"
 #include "spec/model_catalogue.h"

@@ -1,10 +1,9 @@
-#include "planner/goodput.h"
+#include "planner/training_outlook.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "planner/training_outlook.h"
 #include "planner_samples.h"
 
 namespace tprimat::planner {

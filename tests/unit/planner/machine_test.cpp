@@ -12,11 +12,11 @@ TEST(Machines, AreFoundByTheirNamesInTables) {
   EXPECT_EQ(find_printed_machine("DGX-GB200")->id, "GB200");
   EXPECT_EQ(find_printed_machine("a100_40gb")->id, "A100-SXM-40GB");
   EXPECT_EQ(find_printed_machine("H100-SXM 96GB HBM2e 2.4TB/s 500W")->id, "H100-SXM-96GB-500W");
-  EXPECT_FALSE(find_printed_machine("TPU v5e").has_value());
-  EXPECT_FALSE(find_printed_machine("").has_value());
-  EXPECT_FALSE(find_printed_machine("H100 NVL").has_value());
-  EXPECT_FALSE(find_printed_machine("GH200").has_value());
-  EXPECT_FALSE(find_machine("A100-PCIE-40GB").has_value());
+  EXPECT_EQ(find_printed_machine("TPU v5e"), nullptr);
+  EXPECT_EQ(find_printed_machine(""), nullptr);
+  EXPECT_EQ(find_printed_machine("H100 NVL"), nullptr);
+  EXPECT_EQ(find_printed_machine("GH200"), nullptr);
+  EXPECT_EQ(find_machine("A100-PCIE-40GB"), nullptr);
   EXPECT_EQ(find_machine("h100")->id, "H100-SXM-80GB");
 }
 

@@ -1,12 +1,12 @@
 #include "planner/own_results.h"
-#include "planner/native_time.h"
+#include "planner/step_time.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "planner/native_memory.h"
+#include "planner/memory.h"
 #include "planner/spec_workload.h"
 #include "planner_samples.h"
 

@@ -11,9 +11,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "example_data.h"
-#include "published/printed.h"
+#include "published/cells.h"
 #include "published/readings.h"
-#include "published/validation_report.h"
 
 namespace tprimat::planner {
 namespace {

@@ -1,6 +1,6 @@
 #include "run/forecast.h"
 
-#include "planner/native_memory.h"
+#include "planner/memory.h"
 #include "result/result_file.h"
 #include "run/nearest_layout.h"
 #include "suite_fixture.h"

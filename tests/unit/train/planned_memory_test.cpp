@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "planner/native_memory.h"
+#include "planner/memory.h"
 #include "planner/spec_workload.h"
 #include "small_training.h"
 #include "spec/train_spec.h"
