@@ -137,7 +137,6 @@ struct Evaluation {
 // An update with NaN would spoil every weight, so it cannot merely be recorded.
 enum class OnNotFinite { stop, skip };
 
-
 struct Anomalies {
   std::optional<OnNotFinite> not_finite;
   std::optional<OnAnomaly> spike;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "result/kinds.h"
 #include "launch/launch_plan.h"
+#include "result/kinds.h"
 #include "run/reporters.h"
 #include "run/suite_context.h"
 #include "telemetry/sampler.h"

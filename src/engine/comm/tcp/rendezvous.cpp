@@ -99,19 +99,6 @@ class Rendezvous {
     return hello;
   }
 
-  void connect_to_rank(int rank, const HostAddress& place) {
-    const Deadline deadline = deadline_in(std::min(settings_.seconds, k_connect_seconds));
-    RendezvousHello hello = make_hello(Purpose::pair, rank);
-    std::string reason;
-    while (true) {
-      auto socket = connect_to(place, deadline, reason);
-      if (socket && send_all(*socket, message_bytes(hello), deadline)) return keep(rank, std::move(*socket));
-      if (SteadyClock::now() >= deadline)
-        fail(fmt::format("cannot connect to rank {} at {}: {}", rank, to_text(place), reason), k_port_hint);
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    }
-  }
-
   // Those of all higher ranks. check() throws where waiting is in vain.
   void accept_higher_ranks(Deadline deadline, const std::function<void()>& check) {
     for (auto absent = absent_ranks(peers_); !absent.empty(); absent = absent_ranks(peers_)) {
@@ -267,6 +254,20 @@ class OtherRank : Rendezvous {
 
  private:
   [[noreturn]] void fail_with_first() const { fail("rank 0 left the rendezvous", k_own_message_hint); }
+
+  void connect_to_rank(int rank, const HostAddress& place) {
+    const Deadline deadline = deadline_in(std::min(settings_.seconds, k_connect_seconds));
+    RendezvousHello hello = make_hello(Purpose::pair, rank);
+    std::string reason;
+    while (true) {
+      auto socket = connect_to(place, deadline, reason);
+      if (socket && send_all(*socket, message_bytes(hello), deadline)) return keep(rank, std::move(*socket));
+      if (SteadyClock::now() >= deadline)
+        fail(fmt::format("cannot connect to rank {} at {}: {}", rank, to_text(place), reason), k_port_hint);
+      if (has_left(control_)) fail_with_first();
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
 
   // Until rank 0 has noted this rank. Names may not be known yet, and the port may still be closed, or another's.
   void join() {
