@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and passes the tests.
-#   ./test.sh            in 20 to 25 minutes on 2 cores from scratch: the optimised program (command line, engine,
+#   ./test.sh            in about 15 minutes on 2 cores from scratch: the optimised program (command line, engine,
 #                        ranks), and under the address and undefined-behaviour sanitizers the unit tests of all
 #                        modules but train, nn, ops, probe and comm
 #   ./test.sh --all      also all unit tests optimised, every header alone, the whole program and the engine under those

@@ -36,7 +36,7 @@ struct Change {
 };
 
 // What follows from the mean step time takes the interval of the pair's ratio (tokens/s per device), as a share and as
-// a difference. Any other metric: from the two figures' own intervals (stats/interval_arithmetic.h), and without an
+// a difference. Any other metric: from the two figures' own intervals (stats/mean_estimate.h), and without an
 // interval where a side has none.
 Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& metric);
 

@@ -26,7 +26,7 @@ std::optional<LogRatio> measure_ratio(const RateEvidence& reference, const RateE
                                       double assumed_run_spread = k_assumed_run_spread);
 Estimate to_estimate(const LogRatio& ratio);
 
-// Subject / reference of two figures, from their own intervals (stats/interval_arithmetic.h).
+// Subject / reference of two figures, from their own intervals (stats/mean_estimate.h).
 std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, const Estimate& subject);
 
 // faster / slower: the whole interval lies beyond the smallest effect; same: the whole interval lies within it;

@@ -217,7 +217,7 @@ void resolve_anomalies(Draft& draft) {
                "for example  spike_factor: 2");
 }
 
-// Weights of training, validation and test as data/data_split.h reads them; nothing for a text that is none.
+// Weights of training, validation and test as data/sample_order.h reads them; nothing for a text that is none.
 std::optional<std::array<double, 3>> parse_split(std::string text) {
   std::erase(text, ' ');
   std::array<double, 3> weights{};
