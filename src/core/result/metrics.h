@@ -56,8 +56,8 @@ const Metric* find_metric(std::string_view key);
 // For a key that is unknown: "did you mean mfu?", or all keys where none is near.
 std::string suggest_metric(std::string_view key);
 
-// What a predicted memory is held against: what our own trainer allocated; of the others what the device used, else
-// what their allocator held. Nothing where none is known.
+// The measured memory to compare a prediction with: the native trainer's allocation; for other frameworks the memory
+// used on the device, else the memory held by their allocator. Absent if none is known.
 std::optional<double> comparable_memory_gb(const RunResult& result);
 
 // The median of the steady steps, else their mean.

@@ -197,7 +197,7 @@ inline constexpr double k_any_product_flops = 1e18;  // no product of a model is
 // Squares, and the products of an MLP and a head of width 4096 over 8192 tokens.
 GpuProbePlan standard_gpu_plan();
 
-// One large product with a short rule: what the profile of a training is held against.
+// One large product, measured briefly: the peak to which the profile of a training is compared.
 GpuProbePlan brief_gpu_plan();
 // Rate of the fastest product of the plan in FLOP/s; nothing where the GPU or its library cannot multiply such numbers,
 // or where memory is short.

@@ -93,9 +93,9 @@ std::vector<FrontierPlan> pareto_frontier(std::vector<FrontierPlan> all);
 // One line per case, marks, answers; and of a single number of GPUs the layouts of each case.
 std::string render_plan_comparison(const PlanComparison& comparison);
 
-// Why `best` is the fastest layout, in sentences from the estimates. Each choice is held against the fastest layout
-// that chose otherwise, all else chosen anew; before these come choices that would be faster with all else alike, and
-// do not fit. What makes less than 1 % of a step is no reason. The weightiest come first, at most `most`.
+// The reasons why `best` is the fastest layout, as sentences. Each choice is compared with the fastest layout that
+// chooses otherwise and is free in all else. Choices that would be faster with all else equal but do not fit in memory
+// come first, then the largest differences. Differences below 1 % of a step are left out; at most `most` are returned.
 std::vector<std::string> explain_choice(const PlanRequest& request, const ParameterSet& parameters,
                                         const RankedLayout& best, size_t most);
 

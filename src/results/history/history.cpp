@@ -97,7 +97,7 @@ bool is_of(const HistoryPoint& point, const std::string& wanted, const std::file
          std::ranges::any_of(point.copies, [&](const CopiedRun& copy) { return is_wanted(copy.path); });
 }
 
-// What the newest point is held against; nothing where the series has no such point.
+// The point to compare the newest one with; absent if the series has no such point.
 std::optional<size_t> find_baseline(const Trend& trend, const History& history, const std::string& wanted) {
   std::vector<size_t> earlier = trend.known;
   std::erase(earlier, trend.points.size() - 1);

@@ -36,7 +36,7 @@ struct RunColumn {
   std::function<Cell(const ExportedRun&)> read;
 };
 
-// What a table of runs holds, in order: who ran, what was asked, what came of it.
+// The columns of a table of runs, in order: participant, settings, results.
 const std::vector<RunColumn>& run_columns();
 
 // As people and machines read it; empty where it is not known. Doubles keep every bit.
