@@ -13,6 +13,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # False alarms inside std::string and std::optional at -O3 (GCC bugs 105329 and 105562, and others like them).
   target_compile_options(tprimat_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-dangling-pointer)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Collecting its garbage is 5 to 11 % of the time of g++ on our batches, and saves it 160 MB of 700.
+  target_compile_options(tprimat_options INTERFACE --param=ggc-min-expand=1000 --param=ggc-min-heapsize=2000000)
+endif()
 if(TPRIMAT_WERROR)
   target_compile_options(tprimat_options INTERFACE -Werror)
 endif()

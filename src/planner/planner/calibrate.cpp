@@ -1,9 +1,9 @@
 #include "planner/calibrate.h"
 
-#include <Eigen/Dense>
+#include <cminpack-1/cminpack.h>
+
 #include <algorithm>
 #include <cmath>
-#include <unsupported/Eigen/NonLinearOptimization>
 
 #include "planner/memory.h"
 #include "planner/step_time.h"
@@ -28,40 +28,36 @@ class Residuals {
   int inputs() const { return static_cast<int>(fitted_.size()); }
   int values() const { return static_cast<int>(2 * observations_.size() + fitted_.size()); }
 
-  void apply(const Eigen::VectorXd& z) {
+  void apply(const double* z) {
     for (int i = 0; i < inputs(); ++i) apply_one(i, z[i]);
   }
 
-  int operator()(const Eigen::VectorXd& z, Eigen::VectorXd& residuals) {
+  void evaluate(const double* z, double* residuals) {
     apply(z);
-    const auto count = static_cast<Eigen::Index>(observations_.size());
-    for (Eigen::Index row = 0; row < count; ++row) {
-      residuals[2 * row] = time_residual(observations_[static_cast<size_t>(row)]);
-      residuals[2 * row + 1] = memory_residual(observations_[static_cast<size_t>(row)]);
+    for (const Observation& each : observations_) {
+      *residuals++ = time_residual(each);
+      *residuals++ = memory_residual(each);
     }
-    for (int i = 0; i < inputs(); ++i) residuals[2 * count + i] = z[i];
-    return 0;
+    std::copy_n(z, inputs(), residuals);
   }
 
-  int df(const Eigen::VectorXd& z, Eigen::MatrixXd& jacobian) {
+  // `jacobian` is values() x inputs(), column by column.
+  void differentiate(const double* z, double* jacobian) {
     constexpr double k_step = 1e-4;
-    apply(z);
-    jacobian.setZero();
-    const auto count = static_cast<Eigen::Index>(observations_.size());
-    Eigen::VectorXd centre(values());
-    (*this)(z, centre);
-    for (int i = 0; i < inputs(); ++i) {
+    std::vector<double> centre(static_cast<size_t>(values()));
+    evaluate(z, centre.data());
+    for (int i = 0; i < inputs(); ++i, jacobian += values()) {
+      std::fill_n(jacobian, values(), 0.0);
       apply_one(i, z[i] + k_step);
-      for (Eigen::Index row = 0; row < count; ++row) {
-        const Observation& each = observations_[static_cast<size_t>(row)];
+      for (size_t row = 0; row < observations_.size(); ++row) {
+        const Observation& each = observations_[row];
         if (!touches(parameter(i), each)) continue;
-        jacobian(2 * row, i) = (time_residual(each) - centre[2 * row]) / k_step;
-        jacobian(2 * row + 1, i) = (memory_residual(each) - centre[2 * row + 1]) / k_step;
+        jacobian[2 * row] = (time_residual(each) - centre[2 * row]) / k_step;
+        jacobian[2 * row + 1] = (memory_residual(each) - centre[2 * row + 1]) / k_step;
       }
       apply_one(i, z[i]);
-      jacobian(2 * count + i, i) = 1;
+      jacobian[2 * observations_.size() + static_cast<size_t>(i)] = 1;
     }
-    return 0;
   }
 
   // What no observation feels keeps its value of before.
@@ -114,6 +110,31 @@ class Residuals {
   std::vector<size_t> fitted_;  // indices in parameters_
 };
 
+// MINPACK's callback: the residuals at z, or their derivatives.
+int answer_minpack(void* problem, int /*values*/, int /*inputs*/, const double* z, double* residuals, double* jacobian,
+                   int /*rows*/, int wanted) {
+  constexpr int k_residuals = 1, k_jacobian = 2;
+  if (wanted == k_residuals) static_cast<Residuals*>(problem)->evaluate(z, residuals);
+  if (wanted == k_jacobian) static_cast<Residuals*>(problem)->differentiate(z, jacobian);
+  return 0;
+}
+
+// The z with the least squares, from z = 0 on.
+std::vector<double> minimize(Residuals& problem) {
+  constexpr int k_max_evaluations = 200, k_scale_variables = 1, k_print_nothing = 0;
+  constexpr double k_tolerance = 1e-5, k_gradient_tolerance = 0, k_step_bound = 100;
+  const int m = problem.values(), n = problem.inputs();
+  const auto rows = static_cast<size_t>(m), columns = static_cast<size_t>(n);
+  std::vector<double> z(columns), residuals(rows), jacobian(rows * columns), scales(columns), qtf(columns);
+  std::vector<double> work1(columns), work2(columns), work3(columns), work4(rows);
+  std::vector<int> pivots(columns);
+  int evaluations = 0, jacobians = 0;
+  lmder(answer_minpack, &problem, m, n, z.data(), residuals.data(), jacobian.data(), m, k_tolerance, k_tolerance,
+        k_gradient_tolerance, k_max_evaluations, scales.data(), k_scale_variables, k_step_bound, k_print_nothing, &evaluations,
+        &jacobians, pivots.data(), qtf.data(), work1.data(), work2.data(), work3.data(), work4.data());
+  return z;
+}
+
 PlanParameter believe_value(PlanParameter each) {
   constexpr double k_fitted = 0.25;
   if (each.name.find('@') == std::string::npos) each.spread = 0;
@@ -135,13 +156,7 @@ ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& obse
     if (!each.workload.release.empty()) priors.add_release(each.workload.release);
   Residuals problem(std::move(priors), observations);
   if (observations.empty() || problem.inputs() == 0) return problem.result(before);
-  Eigen::VectorXd z = Eigen::VectorXd::Zero(problem.inputs());
-  Eigen::LevenbergMarquardt<Residuals> method(problem);
-  constexpr int k_max_evaluations = 200;
-  method.parameters.maxfev = k_max_evaluations;
-  method.parameters.ftol = method.parameters.xtol = 1e-5;
-  method.minimize(z);
-  problem.apply(z);
+  problem.apply(minimize(problem).data());
   return problem.result(before);
 }
 
