@@ -3,11 +3,11 @@
 #   ./test.sh            in about 15 minutes on 2 cores from scratch: the optimised program (command line, engine,
 #                        ranks), and under the address and undefined-behaviour sanitizers the unit tests of all
 #                        modules but train, nn, ops, probe and comm
-#   ./test.sh --all      also all unit tests optimised, every header alone, the whole program and the engine under those
-#                        sanitizers, the engine on emulated GPUs, the commands of the documentation, and the long
-#                        stages: Slurm, PyTorch, transformers and megatron-core beside us (pip installs them into
-#                        build/python), clang-tidy, thread sanitizer, kernels compiled for the GPUs of both vendors
-#                        (and tested where there is one), what is carried to a GPU, longer fuzzing
+#   ./test.sh --all      also every header alone, the whole program and the engine under those sanitizers, the engine on
+#                        emulated GPUs, the commands of the documentation, and the long stages: Slurm, PyTorch,
+#                        transformers and megatron-core beside us (pip installs them into build/python), clang-tidy,
+#                        thread sanitizer, kernels compiled for the GPUs of both vendors (and tested where there is one),
+#                        what is carried to a GPU, longer fuzzing
 #   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
 #                        --all consists of; or dev (without precompiled headers, warnings are errors)
 #   ./test.sh --again    also when nothing changed since the last pass
@@ -127,14 +127,14 @@ stage_release() {
   ! grep -E "^$PWD/[^ ]*:[0-9]+:[0-9]+: warning: " build/build-release.log >&2 ||
     { echo "error: g++ warns of the lines above; mend them" >&2; failed=$((failed + 1)); }
   wait "$packages" || fail "installing Python packages failed; see build/pip.log"
-  ahead_of_tests build asan
-  TPRIMAT_PYTHON=$PWD/build/python/bin/python test_preset release
+  ahead_of_tests build asan all sanitized_tests
+  TPRIMAT_PYTHON=$PWD/build/python/bin/python test_preset release -E '_NOT_BUILT$'
   progress "Checking what a machine with a GPU would lack"
   count bench/device/check.sh --preset release --build
 }
 
 stage_asan() {
-  build asan
+  build asan all sanitized_tests
   [ -d "${ROCM_PATH:-/opt/rocm}" ] || install_dependencies amd-check
   ahead_of_tests build_long_stages
   test_preset asan -E "$(IFS='|' && echo "${only_optimised[*]}")"
@@ -166,7 +166,7 @@ stage_fuzz() {
 }
 
 stage_dev() {
-  build dev
+  build dev all sanitized_tests
   test_preset dev -L 'unit|layer'
 }
 

@@ -32,7 +32,11 @@ endfunction()
 tprimat_precompile(tprimat_precompiled)
 tprimat_precompile(tprimat_precompiled_upper [["result/run_result.h"]] [["spec/train_spec.h"]] [["text/json.h"]])
 set(TPRIMAT_HOT_OPTIONS $<$<CONFIG:Release>:-O3> $<$<CONFIG:Debug>:-O1>)
-tprimat_precompile(tprimat_precompiled_hot)
+set(TPRIMAT_VECTOR_HEADERS "")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(TPRIMAT_VECTOR_HEADERS <immintrin.h>)  # which Highway includes
+endif()
+tprimat_precompile(tprimat_precompiled_hot ${TPRIMAT_VECTOR_HEADERS})
 target_compile_options(tprimat_precompiled_hot PRIVATE ${TPRIMAT_HOT_OPTIONS})
 
 # tprimat_module(name [HOT] [ALONE sources...] SOURCES ... HEADERS ... DEPS modules... LIBS libraries...)
