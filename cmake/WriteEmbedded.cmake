@@ -7,11 +7,11 @@ string(REGEX REPLACE "((0x[0-9a-f][0-9a-f],){24})" "\\1\n" bytes "${bytes}")
 file(WRITE ${OUT}.tmp "#include <string_view>
 namespace ${NAMESPACE} {
 namespace {
-constexpr unsigned char k_bytes[] = {
+constexpr unsigned char k_${NAME}_bytes[] = {
 ${bytes}0};
 }  // namespace
 extern const std::string_view ${NAME};
-const std::string_view ${NAME}(reinterpret_cast<const char*>(k_bytes), sizeof k_bytes - 1);
+const std::string_view ${NAME}(reinterpret_cast<const char*>(k_${NAME}_bytes), sizeof k_${NAME}_bytes - 1);
 }  // namespace ${NAMESPACE}
 ")
 file(RENAME ${OUT}.tmp ${OUT})
