@@ -3,13 +3,14 @@
 #   ./test.sh            in about 15 minutes on 2 cores from scratch: the optimised program (command line, engine,
 #                        ranks), and under the address and undefined-behaviour sanitizers the unit tests of all
 #                        modules but train, nn, ops, probe and comm
-#   ./test.sh --all      also every header alone, the whole program and the engine under those sanitizers, the engine on
-#                        emulated GPUs, the commands of the documentation, and the long stages: Slurm, PyTorch,
-#                        transformers and megatron-core beside us (pip installs them into build/python), clang-tidy,
-#                        thread sanitizer, kernels compiled for the GPUs of both vendors (and tested where there is one),
-#                        what is carried to a GPU, longer fuzzing
+#   ./test.sh --all      also the whole program and the engine under those sanitizers, the engine on emulated GPUs, the
+#                        commands of the documentation, and the long stages: Slurm, PyTorch, transformers and
+#                        megatron-core beside us (pip installs them into build/python), clang-tidy, thread sanitizer,
+#                        kernels compiled for the GPUs of both vendors (and tested where there is one), what is carried to
+#                        a GPU, longer fuzzing
 #   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
-#                        --all consists of; or dev (without precompiled headers, warnings are errors)
+#                        --all consists of; or dev (each source and each header alone, without precompiled headers,
+#                        warnings are errors)
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -121,7 +122,7 @@ stage_release() {
   # Kernels for NVIDIA's GPUs are part of this build, which has everything else that they need; their module does not
   # stand beside the program, whose tests are about a machine without it.
   configure release -DTPRIMAT_GPU=nvd -DTPRIMAT_GPU_FOLDER=gpu
-  build release all all_verify_interface_header_sets
+  build release
   # The sanitizers' builds are clang's, so GCC's warnings of our files count here. (Those that it gives inside its own
   # headers are false alarms of the optimiser, which differ from one processor to the next.)
   ! grep -E "^$PWD/[^ ]*:[0-9]+:[0-9]+: warning: " build/build-release.log >&2 ||
@@ -166,7 +167,7 @@ stage_fuzz() {
 }
 
 stage_dev() {
-  build dev all sanitized_tests
+  build dev all sanitized_tests all_verify_interface_header_sets
   test_preset dev -L 'unit|layer'
 }
 

@@ -69,7 +69,7 @@ void draw_plans(const std::vector<planner::PlannedTable>& tables, const std::fil
   results::require_drawn(runner, results::render_plan_plot(tables, results::require_plot_format(path, "--plot")), path);
 }
 
-// A planner held against published tables and results of runs.
+// A planner compared with published tables and results of runs.
 struct Validated {
   const std::vector<planner::PlannedTable>& tables;
   const results::PlanInputs& inputs;

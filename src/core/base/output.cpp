@@ -44,7 +44,7 @@ void end_by_pipe_signal() {
   ::raise(SIGPIPE);
 }
 
-// The first bytes of what is kept.
+// The first kept bytes.
 void write_kept(size_t bytes) {
   const int error = write_whole(STDOUT_FILENO, std::string_view(g_kept).substr(0, bytes));
   g_kept.erase(0, bytes);

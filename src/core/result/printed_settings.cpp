@@ -21,7 +21,7 @@ const std::string* find_setting(const Settings& settings, std::string_view name)
   return nullptr;
 }
 
-// Zero and below stand for what the framework works out by itself.
+// Zero and below mean that the framework chooses the value.
 std::optional<int64_t> size_of(const Settings& settings, std::string_view name) {
   const std::string* text = find_setting(settings, name);
   const auto size = text != nullptr ? parse_number<int64_t>(*text) : std::nullopt;

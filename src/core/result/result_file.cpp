@@ -100,7 +100,7 @@ void complete_older_result(RunResult& result) {
   }
 }
 
-// A figure that was lost, though it follows from what is there.
+// A missing figure that follows from those present.
 bool lacks_figures(const RunResult& result) {
   const Derived& derived = result.derived;
   if (steady_step_times(result).empty() || !tokens_per_step(result)) return false;

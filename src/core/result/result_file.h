@@ -14,7 +14,8 @@ namespace tprimat {
 Json run_result_to_json(const RunResult& result);
 
 // Accepts older files too: `file_name` ("train_amd_prim_qwen.json") tells what they leave out, and each assumption
-// becomes a warning. A result without statistics is summarised from its raw series. Throws Error for what is no result.
+// becomes a warning. A result without statistics is summarised from its raw series. Throws Error for anything but a
+// result.
 RunResult run_result_from_json(const Json& json, const std::string& file_name);
 
 // The file is there whole or not at all. Throws Error (work_failed) when it cannot be written.
@@ -44,7 +45,7 @@ std::optional<RunResult> read_current_result(std::string_view text);
 // A result file brought to the keys of schema version 1. What had to be assumed is added to `notes`, one sentence each.
 // Files of version 1 come back as they are. Files without a version are older: raw_step_times, "N/A" for what was not
 // known, a framework's name as software stack, no model, no status ... `file_name` is the last source of platform,
-// framework and model. Throws Error (where = file_name) for JSON that is no benchmark result.
+// framework and model. Throws Error (where = file_name) for JSON that is not a benchmark result.
 Json upgrade_result(const Json& json, const std::string& file_name, std::vector<std::string>& notes);
 
 }  // namespace tprimat

@@ -8,6 +8,7 @@
 #include "result/kinds.h"
 #include "result/run_figures.h"
 #include "result/run_records.h"
+#include "result/training_settings.h"
 #include "spec/model_spec.h"
 #include "spec/names.h"
 #include "text/fields.h"
@@ -37,12 +38,9 @@ struct DeviceInfo {
   }
 };
 
-struct TrainingConfig {
-  std::optional<int64_t> max_steps, global_batch_size, micro_batch_size, sequence_length, num_gpus, tokens_per_step;
+struct TrainingConfig : TrainingSettings {
+  std::optional<int64_t> num_gpus, tokens_per_step;
   std::optional<std::string> parallel_strategy;
-  std::optional<double> learning_rate, min_learning_rate, weight_decay, clip_grad_norm;
-  std::optional<int64_t> warmup_steps, seed;
-  std::optional<std::string> optimizer, schedule, recompute;
   static constexpr auto fields() {
     using T = TrainingConfig;
     return field_list(field("max_steps", &T::max_steps, "steps asked for"),

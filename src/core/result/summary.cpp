@@ -207,7 +207,7 @@ void adopt_reported_rates(RunResult& result, Derived& derived) {
     derived.tokens_per_second = scaled(*derived.tokens_per_second_per_gpu, static_cast<double>(*devices));
   if (!derived.tokens_per_second_per_gpu) return;
   derive_utilisation(derived);
-  add_warning(result, "tokens/s is the rate that the framework reports: the log does not tell the tokens of a step");
+  add_warning(result, "tokens/s is the rate that the framework reports: the log does not give the tokens per step");
 }
 
 void derive_figures(RunResult& result, const SummaryOptions& options) {

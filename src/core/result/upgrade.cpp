@@ -199,7 +199,7 @@ void require_result(const Json& json, const std::string& file_name) {
   const bool says_how_fast = has("step_times") || has("raw_step_times") || has("performance_metrics");
   if (says_what && says_how_fast) return;
   throw Error(
-      Problem{"is no benchmark result: it has no platform or device together with step times or performance figures",
+      Problem{"is not a benchmark result: it has no platform or device together with step times or performance figures",
               file_name, ""});
 }
 

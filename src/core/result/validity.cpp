@@ -132,9 +132,9 @@ void check_extracted_times(RunResult& result) {
   const auto missing = std::count_if(result.step_times.begin(), result.step_times.end(),
                                      [](double seconds) { return !is_valid_step_time(seconds); });
   if (missing == std::ssize(result.step_times))
-    add_warning(result, "the log tells no step times");
+    add_warning(result, "the log gives no step times");
   else if (missing > 0)
-    add_warning(result, fmt::format("the log tells no time for {} of {} steps", missing, result.step_times.size()));
+    add_warning(result, fmt::format("the log gives no time for {} of {} steps", missing, result.step_times.size()));
 }
 
 // A log that reports every tenth step says nothing of the last nine.

@@ -22,7 +22,7 @@ struct HardwareSpec {
   std::optional<double> memory_bytes;
   std::optional<double> memory_bandwidth;  // bytes/s
   std::optional<double> tdp_watts;
-  std::string checked;  // when the row was held against its sources: "2026-11"
+  std::string checked;  // when the row was checked against its sources: "2026-11"
   std::string source;
 };
 const std::vector<HardwareSpec>& hardware_catalogue();

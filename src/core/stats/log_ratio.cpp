@@ -11,7 +11,7 @@
 namespace tprimat {
 namespace {
 
-constexpr double k_certain = 1e9;       // degrees of freedom of what is not estimated
+constexpr double k_certain = 1e9;       // degrees of freedom of a figure that is not estimated
 constexpr size_t k_enough_to_lend = 3;  // runs from which a spread between runs is borrowed
 
 double mean_over_runs(const std::vector<MeanEstimate>& runs) {

@@ -203,7 +203,7 @@ static_assert(offsetof(Metrics, throttle) == 112 && offsetof(Metrics, residency)
 
 std::string_view describe_status(Status status) {
   switch (status) {
-    case 1: return "the library refuses the question";
+    case 1: return "the library refused the query";
     case 2:
     case 3: return "not supported by this device";
     case 8: return "the driver did not answer in time";
@@ -211,7 +211,7 @@ std::string_view describe_status(Status status) {
     case 12: return "the device cannot be read";
     case 30: return "the device is busy";
     case 31: return "the device is not found";
-    case 32: return "the library has not started";
+    case 32: return "the library is not initialised";
     case 34: return "the driver is not loaded";
     case 40: return "no data";
     case 42:

@@ -71,7 +71,7 @@ struct OpenedLibrary {
   std::string refusal;
 };
 
-// Drivers say 0, 255 or the largest integer for what they do not know, and worse when a board fails. Figures that this
+// For unknown figures drivers return 0, 255 or the largest integer, and worse when a board fails. Figures that this
 // GPU cannot have are taken out of the reading and recorded.
 void drop_implausible(Reading& reading, const GpuFacts& gpu, FaultLog& faults);
 

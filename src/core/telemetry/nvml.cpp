@@ -30,7 +30,7 @@ class Nvml : public VendorLibrary<nvml::Functions<SharedLibrary>, nvml::describe
   using VendorLibrary::VendorLibrary;
 
   std::string start() {
-    if (call_.init == nullptr) return "has no nvmlInit_v2, so it is no NVML";
+    if (call_.init == nullptr) return "has no nvmlInit_v2, so it is not NVML";
     std::string refusal = start_library();
     if (!refusal.empty()) return refusal;
     const auto count = caller().value("devices", call_.count).value_or(0);
@@ -152,7 +152,7 @@ namespace nvml {
 
 std::string_view describe_status(Status status) {
   switch (status) {
-    case 2: return "the library refuses the question";
+    case 2: return "the library refused the query";
     case 3: return "not supported by this device";
     case 4: return "no permission";
     case 6: return "the device is not found";

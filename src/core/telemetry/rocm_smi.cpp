@@ -66,7 +66,7 @@ struct RocmSmiFunctions {
 
 std::string_view describe_rsmi_status(RsmiStatus status) {
   switch (status) {
-    case 1: return "the library refuses the question";
+    case 1: return "the library refused the query";
     case 2:
     case 9: return "not supported by this device";
     case 3: return "the driver's files cannot be read";

@@ -138,7 +138,7 @@ std::string counter_problem(const std::vector<Point>& counter) {
     return fmt::format("the energy counter stood still for {:.1f} s", still);
   const double seconds = counter.back().time - counter.front().time;
   if (joules > k_max_watts_of_a_sensor * seconds)
-    return fmt::format("the energy counter tells of {:.0f} kW", 1e-3 * joules / seconds);
+    return fmt::format("the energy counter implies {:.0f} kW", 1e-3 * joules / seconds);
   return "";
 }
 

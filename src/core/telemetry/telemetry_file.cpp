@@ -34,7 +34,7 @@ TelemetryFile read_telemetry_text(std::string_view text, std::string_view where)
       return rows.finish(format.name, where);
     }
   throw Error(
-      Problem{"is no output of nvidia-smi, rocm-smi or amd-smi that this program knows", std::string(where),
+      Problem{"is not output of nvidia-smi, rocm-smi or amd-smi that this program knows", std::string(where),
               "read are: nvidia-smi --query-gpu --format=csv and dmon; rocm-smi (table, --json, --csv); amd-smi "
               "monitor and metric (table, --json, --csv)"});
 }

@@ -32,8 +32,8 @@ struct TelemetryFile {
 };
 
 // Files of nvidia-smi (--format=csv, dmon), rocm-smi (table, listing, --json, --csv) and amd-smi (monitor and metric:
-// table, --csv, --json), told apart by what they hold. Throws Error for what is none of them and for tables that do not
-// name their columns.
+// table, --csv, --json), distinguished by their contents. Throws Error for any other text and for tables that do
+// not name their columns.
 TelemetryFile load_telemetry_file(const std::filesystem::path& path);
 TelemetryFile read_telemetry_text(std::string_view text, std::string_view where);
 

@@ -159,7 +159,7 @@ SensorTrace TelemetryRows::take_trace(const TelemetryDevice& facts, bool timed, 
   std::vector<Reading>& readings = devices_[facts.source].readings;
   if (timed) std::erase_if(readings, [](const Reading& reading) { return reading.unix_time == 0.0; });
   if (facts.source == tool_ && timed && has_rows_of_several_devices(readings))
-    throw Error(Problem{"holds rows of several devices that do not say which device they are of", place,
+    throw Error(Problem{"holds rows of several devices but does not say which row belongs to which", place,
                         "record them again with the column 'index'"});
   if (facts.source == tool_) note("the rows do not name their device and are taken as those of one");
   std::stable_sort(readings.begin(), readings.end(),

@@ -61,7 +61,7 @@ struct LibraryCaller {
     Value value{};
     const int status = has_function ? call(value) : 0;
     if (has_function && status == 0) return value;
-    record(figure, has_function ? describe(status) : "this version of the library cannot tell");
+    record(figure, has_function ? describe(status) : "this version of the library does not report it");
     return std::nullopt;
   }
 

@@ -138,7 +138,7 @@ const std::string* find_repeated(const Json::Object& members) {
   return found == keys.end() ? nullptr : *found;
 }
 
-// Builds a value of what the library's parser calls out.
+// Builds a value from the events of the library's parser.
 class JsonBuilder {
  public:
   JsonBuilder(std::string_view text, std::string_view where, SameKeys same_keys)

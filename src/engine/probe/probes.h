@@ -18,9 +18,9 @@ MemoryBandwidth measure_memory_bandwidth(int threads, const std::vector<StreamKe
 // All probes of the CPU, one after the other; about 12 seconds. `threads` as in measure_gemm_peak.
 ProbeReport run_cpu_probes(int threads);
 
-// What trainings in these precisions are held against, in about three seconds: the peaks of their matrix products, none
-// for fp8 and tf32, and the memory's triad. 16-bit numbers without instructions are multiplied in fp32, and have its
-// peak.
+// What trainings in these precisions are compared with, in about three seconds: the peaks of their matrix products,
+// none for fp8 and tf32, and the memory's triad. 16-bit numbers without instructions are multiplied in fp32, and have
+// its peak.
 ProbeReport run_peak_probe(const std::vector<Precision>& precisions, int threads);
 
 // What a model's own products achieve, and the peak that they compare with.

@@ -21,7 +21,7 @@ class Checkpoints {
   // checkpoint of another model or batch size.
   int64_t restore();
 
-  // After each step: begins to write a checkpoint when one is due. Writing goes on while training does.
+  // After each step: begins to write a checkpoint when one is due. Writing continues during training.
   void after_step(int64_t step);
   // Waits until everything is on the disk. Throws Error when it could not be written.
   void finish();

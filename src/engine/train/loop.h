@@ -21,7 +21,7 @@ struct TrainingHooks {
   std::function<void(int64_t step)> after_step;
 };
 
-// A training that was ended because of what it computed (AnomalySpec), on all ranks after the same step.
+// A training ended by an anomaly (AnomalySpec), on all ranks after the same step.
 class TrainingStopped : public Error {
  public:
   explicit TrainingStopped(Problem problem) : Error(std::move(problem), ExitStatus::work_failed) {}

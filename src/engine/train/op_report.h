@@ -42,7 +42,7 @@ struct OpTraceRequest {
   std::string path;  // of the own trace
 };
 
-// Nothing when the variable is not set. Throws Error for what is no such request.
+// Nothing when the variable is not set. Throws Error for an invalid request.
 std::optional<OpTraceRequest> op_trace_request();
 
 // A step's stretch of time.

@@ -9,6 +9,7 @@
 
 #include "extract/figure.h"
 #include "result/kinds.h"
+#include "result/training_settings.h"
 #include "spec/names.h"
 #include "text/fields.h"
 
@@ -66,22 +67,19 @@ struct LogEvent {
 };
 
 // Facts of the whole run, as far as the log states them.
-struct LoggedFacts {
+struct LoggedFacts : TrainingSettings {
   std::optional<Platform> platform;
   std::optional<Framework> framework;
-  std::optional<std::string> framework_version, model, gpu_name, pytorch_version, stack_version, optimizer, schedule,
-      dataset, recompute;
+  std::optional<std::string> framework_version, model, gpu_name, pytorch_version, stack_version, dataset;
   std::optional<Precision> precision;
   std::optional<int64_t> gpu_count;             // all devices of the run
   std::optional<double> gpu_memory_gb;          // of one device, GB = 1e9 bytes
   std::optional<int64_t> parameters;            // of the whole model
   std::optional<int64_t> trainable_parameters;  // those not frozen, such as adapters; absent: all
   std::optional<int64_t> frozen_parameters;     // the others; both may count the part of one rank
-  std::optional<int64_t> max_steps, global_batch_size, micro_batch_size, sequence_length, tensor_parallel,
-      pipeline_parallel, data_parallel, context_parallel, accumulation_steps, warmup_steps, seed, virtual_pipeline,
-      zero_stage;
+  std::optional<int64_t> tensor_parallel, pipeline_parallel, data_parallel, context_parallel, accumulation_steps,
+      virtual_pipeline, zero_stage;
   std::optional<bool> sequence_parallel;
-  std::optional<double> learning_rate, min_learning_rate, weight_decay, clip_grad_norm;
   std::optional<double> peak_flops;  // per device, as the framework assumes it, FLOP/s
   static constexpr auto fields() {
     using F = LoggedFacts;

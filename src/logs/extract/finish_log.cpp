@@ -86,7 +86,7 @@ void add_nan_events(ExtractedLog& log) {
                         step.step,
                         {},
                         {},
-                        nan_loss ? "the loss is no number" : "the gradient norm is no number"});
+                        nan_loss ? "the loss is not a number" : "the gradient norm is not a number"});
   }
   const auto middle = static_cast<std::ptrdiff_t>(log.events.size());
   std::move(events.begin(), events.end(), std::back_inserter(log.events));

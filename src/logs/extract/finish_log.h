@@ -4,8 +4,8 @@
 
 namespace tprimat::logs {
 
-// Adds what the common readers found to what the dialect read: events in the order of the log, each with the last step
-// before it; settings; facts that the dialect left open.
+// Adds the findings of the common readers to those of the dialect: events in the order of the log, each with the last
+// step before it; settings; facts that the dialect left open.
 void merge_common(ExtractedLog& log, ExtractedLog common);
 
 // What only the whole series shows: how many steps each record's time is the mean of, losses that are no number, and

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t k_settle_after = int64_t{4} << 20;    // bytes, when one dialect is certain
 constexpr int64_t k_settle_anyway = int64_t{64} << 20;  // bytes, when one fits at all
 constexpr size_t k_max_document = size_t{512} << 20;
-constexpr int64_t k_max_idle_steps = 1000;       // that readers of a possible next run collect in vain
+constexpr int64_t k_max_idle_steps = 1000;       // that readers of a possible next run collect before they give up
 constexpr size_t k_max_held = size_t{16} << 20;  // bytes of lines that may begin another run
 constexpr double k_certain = 0.9;
 constexpr size_t k_head = size_t{1} << 16;  // bytes that tell a document's kind

@@ -89,7 +89,7 @@ class LogReading {
   LineCleaner cleaner_;
   std::string stripped_;  // current lines without escape codes
   bool settled_ = false;
-  bool is_cut_ = false;      // the line at hand has no end
+  bool is_cut_ = false;      // the current line has no end
   int64_t cut_line_ = -1;    // the last one, where the log ends within it
   int64_t line_number_ = 1;  // of the line at the cursor
   int64_t bytes_ = 0;

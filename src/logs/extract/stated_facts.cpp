@@ -32,8 +32,8 @@ std::string show_value(const T& value) {
 }
 
 // Not decisive: the length of the training, and rounded or assumed figures of the machine.
-template <class T>
-constexpr bool decides(T F::*member) {
+template <class T, class S>
+constexpr bool decides(T S::*member) {
   if constexpr (std::is_same_v<T, std::optional<int64_t>>)
     return member != &F::max_steps && member != &F::warmup_steps;
   else if constexpr (std::is_same_v<T, std::optional<double>>)

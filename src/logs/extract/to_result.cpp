@@ -71,8 +71,8 @@ void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog
 
 void fill_training(RunResult& result, const LoggedFacts& facts) {
   for_each_shared_fact(facts, result, [](const auto& fact, auto& field) { field = fact; });
+  static_cast<TrainingSettings&>(result.training_config) = facts;
   result.training_config.num_gpus = facts.gpu_count;
-  result.training_config.recompute = facts.recompute;
   ParallelismConfig& layout = result.parallelism_config;
   layout.virtual_pipeline_model_parallel_size = facts.virtual_pipeline;
   layout.zero_stage = facts.zero_stage;

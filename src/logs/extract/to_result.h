@@ -26,7 +26,8 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
 // A name that no catalogue knows leaves figures out, and may be a slip.
 void warn_about_unknown_names(RunResult& result, const KnownFacts& known);
 
-// Calls copy(fact, field) with each fact of a log that a result has a field for, in the same meaning.
+// Calls copy(fact, field) with each fact of a log that a result has a field for, in the same meaning, beside those that
+// both have as TrainingSettings.
 template <class Facts, class Result, class Copy>
 void for_each_shared_fact(Facts& facts, Result& result, Copy&& copy) {
   copy(facts.framework, result.framework);
@@ -36,19 +37,6 @@ void for_each_shared_fact(Facts& facts, Result& result, Copy&& copy) {
   copy(facts.gpu_count, result.gpu_info.device_count);
   copy(facts.pytorch_version, result.gpu_info.pytorch_version);
   copy(facts.stack_version, result.gpu_info.software_version);
-  auto& training = result.training_config;
-  copy(facts.max_steps, training.max_steps);
-  copy(facts.global_batch_size, training.global_batch_size);
-  copy(facts.micro_batch_size, training.micro_batch_size);
-  copy(facts.sequence_length, training.sequence_length);
-  copy(facts.learning_rate, training.learning_rate);
-  copy(facts.min_learning_rate, training.min_learning_rate);
-  copy(facts.weight_decay, training.weight_decay);
-  copy(facts.clip_grad_norm, training.clip_grad_norm);
-  copy(facts.warmup_steps, training.warmup_steps);
-  copy(facts.seed, training.seed);
-  copy(facts.optimizer, training.optimizer);
-  copy(facts.schedule, training.schedule);
   auto& layout = result.parallelism_config;
   copy(facts.tensor_parallel, layout.tensor_model_parallel_size);
   copy(facts.pipeline_parallel, layout.pipeline_model_parallel_size);

@@ -289,7 +289,7 @@ ChromeTrace read_chrome_trace(std::string_view bytes, std::string_view where, Tr
     throw Error(Problem{fmt::format("is not valid JSON at byte {}: {}", characters.position(),
                                     printable(reason_of(handler.problem())).substr(0, 160)),
                         place, ""});
-  if (!handler.has_events()) throw Error(Problem{"is JSON, but no Chrome trace: it has no traceEvents", place, ""});
+  if (!handler.has_events()) throw Error(Problem{"is JSON, but not a Chrome trace: it has no traceEvents", place, ""});
   return trace;
 }
 

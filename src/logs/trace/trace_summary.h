@@ -77,7 +77,7 @@ struct KernelTotal {
 struct StepSummary {
   int64_t step = 0;
   Timeline timeline;
-  std::vector<ClassTotal> classes;  // of what began within the step
+  std::vector<ClassTotal> classes;  // of the work that began within the step
 
   static constexpr auto fields() {
     using S = StepSummary;

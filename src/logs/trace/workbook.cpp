@@ -62,7 +62,7 @@ std::optional<Number> parse_cell(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// "AB12" -> 27; nothing for what is no place in a sheet.
+// "AB12" -> 27; nothing if it is no cell of a sheet.
 std::optional<uint32_t> parse_column(std::string_view reference) {
   uint32_t column = 0;
   for (const char c : reference) {
@@ -116,7 +116,7 @@ void WorkbookReader::unpack_parts(std::string_view bytes) {
   for (archive_entry* entry = nullptr;;) {
     const int status = ::archive_read_next_header(zip_.get(), &entry);
     if (status == ARCHIVE_EOF) return;
-    if (status < ARCHIVE_WARN) fail("is no zip file, or cut off or damaged: " + zip_error());
+    if (status < ARCHIVE_WARN) fail("is not a zip file, or cut off or damaged: " + zip_error());
     const char* name = ::archive_entry_pathname(entry);
     if (name == nullptr || !is_part_we_read(name)) continue;
     std::string& part = parts_[name] = unpack(name, std::min(k_max_part_bytes, left));
@@ -124,7 +124,7 @@ void WorkbookReader::unpack_parts(std::string_view bytes) {
   }
 }
 
-// What the file says of a part's size need not be true, so the size of what is really there is limited.
+// The stated size of a part need not be true, so the size of its real content is limited.
 std::string WorkbookReader::unpack(std::string_view name, uint64_t most_bytes) {
   std::string part;
   std::array<char, 65536> block;

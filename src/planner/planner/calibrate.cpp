@@ -11,7 +11,7 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr double k_noise = 0.06;  // of a published figure about what the model can say, relative
+constexpr double k_noise = 0.06;  // of a published figure about the model's prediction, relative
 
 // Squares of large errors grow linearly, so that one wrong row does not bend a parameter.
 double weigh(double error) { return error / std::sqrt(1 + std::fabs(error) / 2); }
@@ -130,8 +130,8 @@ std::vector<double> minimize(Residuals& problem) {
   std::vector<int> pivots(columns);
   int evaluations = 0, jacobians = 0;
   lmder(answer_minpack, &problem, m, n, z.data(), residuals.data(), jacobian.data(), m, k_tolerance, k_tolerance,
-        k_gradient_tolerance, k_max_evaluations, scales.data(), k_scale_variables, k_step_bound, k_print_nothing, &evaluations,
-        &jacobians, pivots.data(), qtf.data(), work1.data(), work2.data(), work3.data(), work4.data());
+        k_gradient_tolerance, k_max_evaluations, scales.data(), k_scale_variables, k_step_bound, k_print_nothing,
+        &evaluations, &jacobians, pivots.data(), qtf.data(), work1.data(), work2.data(), work3.data(), work4.data());
   return z;
 }
 

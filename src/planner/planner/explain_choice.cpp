@@ -50,7 +50,7 @@ constexpr std::array<Dimension, 7> k_dimensions = {
     dimension_of<&Layout::sharding>("", "", print_sharding),
     dimension_of<&Layout::recompute>("", " recompute", print_recompute)};
 
-// Chunks are cut from a stage: they are held against those of as many stages.
+// Chunks are cut from a stage: they are compared with those of as many stages.
 bool is_other_choice(const Layout& mine, const Layout& other, const Dimension& dimension) {
   const bool of_chunks = dimension.value == k_dimensions[2].value;
   return dimension.value(mine) != dimension.value(other) && (!of_chunks || mine.pipeline == other.pipeline);

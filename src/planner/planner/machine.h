@@ -47,7 +47,7 @@ const Machine* find_machine(std::string_view name);
 // wins. Nothing for a part that only shares its beginning with a listed one (PCIe, NVL, GH200).
 const Machine* find_printed_machine(std::string_view name);
 
-// A processor by what was measured of it: figures of all its usable threads together.
+// A processor as measured: figures of all its usable threads together.
 struct ProcessorFacts {
   std::string name;
   int64_t threads = 1;

@@ -52,7 +52,7 @@ struct NativeGroup {
   }
 };
 
-constexpr double k_sum_bytes = 4;  // of a gradient and of what is summed in the loss
+constexpr double k_sum_bytes = 4;  // of an element of a gradient, or of the loss
 
 class NativeStep {
  public:
@@ -218,7 +218,7 @@ class NativeStep {
   }
 
   // Keys and values of whole sequences forward and backward, and their gradients. Rows are packed before and put in
-  // order after, which moves half of what a copy between ranks does.
+  // order after, which moves half as much as a copy between ranks.
   NativeWork context_exchange() const {
     if (layout_.context == 1) return {};
     const double own = 2 * tokens_ * key_ * element_;
@@ -256,7 +256,7 @@ class NativeStep {
   }
   double layers(int64_t stage) const { return static_cast<double>(workload_.stage_layers(stage)); }
 
-  // A stage's micro-batches, by what they consist of.
+  // A stage's micro-batches, by their parts.
   StepTime parts(int64_t stage) const {
     const auto seconds = [&](const NativeWork& work) { return micro_batches_ * wall(work); };
     const NativeWork computed = compute() * layers(stage);
@@ -309,7 +309,7 @@ class NativeStep {
     return work;
   }
 
-  // Three gathered units stay at hand, so that a pass begins with those that the one before ended with.
+  // Three gathered units are kept, so that a pass begins with those that the one before ended with.
   double gathers(double units) const {
     constexpr double k_kept = 3;
     return units + (2 * micro_batches_ - 1) * std::max(0.0, units - k_kept);

@@ -16,8 +16,8 @@ struct PlanLine : Layout {
   bool on_frontier = false;
   double step_seconds = 0, tokens_per_second_per_gpu = 0, mfu = 0;
   double memory_bytes = 0;
-  std::map<std::string, double> seconds;  // of a step, by what they go to
-  std::map<std::string, double> bytes;    // on the GPU that needs most, by what needs them
+  std::map<std::string, double> seconds;  // of a step, by kind of work
+  std::map<std::string, double> bytes;    // on the GPU that needs most, by kind
 
   static constexpr auto fields() {
     using P = PlanLine;

@@ -17,10 +17,10 @@ std::vector<std::string> split_lists(const std::vector<std::string>& lists, cons
 std::vector<int64_t> parse_counts(const std::vector<std::string>& words, const std::string& option,
                                   std::vector<std::string>& left_out);
 
-// "15T", "300B", "1.5e13". Throws Error for anything else and for what is not above 0.
+// "15T", "300B", "1.5e13". Throws Error for anything else and for values not above 0.
 double parse_tokens(const std::string& text, const std::string& option);
 
-// "2.5", or "H100=2.5": a price for every GPU or for one. Throws Error for anything else and for what is not above 0.
+// "2.5", or "H100=2.5": a price for every GPU or for one. Throws Error for anything else and for values not above 0.
 struct StatedPrice {
   std::string gpu;  // as written; empty: every one
   double usd_per_gpu_hour = 0;

@@ -19,7 +19,7 @@ bool is_decimal(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c == '.' || is_digit(c); });
 }
 
-// Rounding in binary must not put a figure outside of what it itself is printed as.
+// Rounding in binary must not move a figure outside the interval of its own printed digits.
 constexpr double k_slack = 1e-9;
 
 }  // namespace

@@ -38,7 +38,8 @@ struct Printed {
   Bounds either() const;   // rounded or cut
 };
 
-// "1.10", "650264", "~32". Nothing for anything else, for what is not above 0 and for what no measurement can be.
+// "1.10", "650264", "~32". Nothing for anything else, for values not above 0, and for values that no measurement can
+// have.
 std::optional<Printed> parse_printed(std::string_view text);
 
 // A parameter count: "12853954560", "174.6B", "350M".

@@ -69,7 +69,8 @@ struct Manifest {
   }
 };
 
-// Throws Error for what is no manifest: no JSON, another version, a file that it lists twice or with a length below 0.
+// Throws Error for anything but a manifest: no JSON, another version, a file that it lists twice or with a length below
+// 0.
 Manifest read_manifest(const std::string& text);
 
 // SHA-256 (FIPS 180-4) as 64 lower-case hexadecimal digits.

@@ -39,8 +39,8 @@ struct Verification {
 
 // Reads an archive of seal_files() and checks that every file is the one that was sealed, and that every figure of
 // every result follows from its raw samples: the figures are made again from the series in the result, the series are
-// held against the step records beside it, or against the log it was extracted from, which is read again. Figures agree
-// within 1e-6. Throws Error for what is no such archive.
+// compared with the step records beside it, or with the log it was extracted from, which is read again. Figures agree
+// within 1e-6. Throws Error for anything but such an archive.
 //
 // Settings, model shape and layout are compared with the specification beside the result, step times with the time
 // stamps of the records, and a run of the suite also with its log. list_facts() names the witnesses of each fact.

@@ -68,7 +68,7 @@ bool has_error(const std::vector<Finding>& findings);
 // Of the findings of a pair and of its two sides.
 Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& reference, const Contender& subject);
 
-// Why the figures of a metric are not held against each other; nothing where they are. Either they mean something else
+// Why the figures of a metric are not compared with each other; nothing where they are. Either they mean something else
 // on each side (Metric::unlike), or a side's own figure is in doubt (Metric::doubted, Metric::contradicted; a peak that
 // both sides share does no harm to a ratio). `findings` are those of the pair.
 std::optional<std::string> why_not_compared(const Metric& metric, const std::vector<Finding>& findings,

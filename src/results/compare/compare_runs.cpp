@@ -23,7 +23,7 @@ bool lets_through(const std::vector<T>& wanted, const U& value) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// fold_name but for what separates two digits: "1.5B" and "1_5b" are not "15B".
+// fold_name, but it keeps the character between two digits: "1.5B" and "1_5b" are not "15B".
 std::string fold_but_figures(const std::string& name) {
   std::string folded;
   bool is_separated = false;

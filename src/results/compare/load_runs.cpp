@@ -79,7 +79,7 @@ class Lister {
   std::set<fs::path> seen_;
 };
 
-// What became of a candidate: one of the two.
+// The outcome for a candidate: one of the two.
 struct LoadOutcome {
   std::optional<LoadedRun> run;
   std::vector<Problem> problems;

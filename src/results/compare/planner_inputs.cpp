@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 bool holds_results(const std::string& path) { return fs::is_directory(path) || fs::path(path).extension() == ".json"; }
 
-// Nothing for what is no report of `tprimat probe`.
+// Nothing unless it is a report of `tprimat probe`.
 std::optional<planner::ProcessorFacts> read_probe_facts(const std::string& path) {
   try {
     return planner::processor_facts(from_json<ProbeReport>(parse_json(read_file(path), path), path));

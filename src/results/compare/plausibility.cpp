@@ -67,7 +67,7 @@ void compare_with_device(const RunResult& run, Evidences& evidence) {
   }
 }
 
-// Large products reach some of what a datasheet promises, and never more.
+// Large products reach part of the datasheet's peak, and never more.
 bool is_likely_peak(const PeakInfo& peak, const PeakInfo& known) {
   constexpr double k_worth_telling = 0.01, k_min_reached = 0.6;
   const double share = peak.flops_per_second / known.flops_per_second;

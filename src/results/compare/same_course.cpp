@@ -22,7 +22,7 @@ class Correlation {
   }
   double count() const { return count_; }
   double coefficient() const { return xx_ > 0 && yy_ > 0 ? xy_ / std::sqrt(xx_ * yy_) : 0; }
-  // Standard deviation of what a line through the pairs leaves of y.
+  // Standard deviation of the residuals of y about a line through the pairs.
   double left_of_y() const { return std::sqrt(std::max(0.0, yy_ - xy_ * xy_ / xx_) / count_); }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace tprimat::results {
 
-// Runs that agree in all of this are one series: their figures differ by what was changed and by noise alone.
+// Runs that agree in all of this are one series: their figures differ only by the change under test and by noise.
 struct SeriesKey {
   std::string model, framework, platform, device, precision, strategy;   // empty: not known
   int64_t device_count = 0, global_batch_size = 0, sequence_length = 0;  // 0: not known

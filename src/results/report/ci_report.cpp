@@ -17,7 +17,7 @@ namespace {
 // One thing that was checked: a result, a pair, a gate.
 struct Check {
   enum class State { passed, failed, error, skipped };
-  std::string suite;  // the model; "files" for what was no result
+  std::string suite;  // the model; "files" for a file without a result
   std::string kind;   // result, pair, gate, file
   std::string name;   // path of the result, headline of the pair, gate and its two sides
   State state = State::passed;

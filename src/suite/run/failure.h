@@ -19,8 +19,8 @@ logs::EndCause explain_failure(const ExitReason& exit, const std::string& log_en
 // What a log shows of a failure, its own consequences aside. For a training that was stopped because it hung.
 std::optional<logs::EndCause> find_failure_in(const std::string& log_end);
 
-// Times that the kernel has killed a process for want of memory since boot; 0 where it does not say. A difference over
-// a run explains a SIGKILL.
+// Times that the kernel has killed a process because memory ran out, since boot; 0 where it does not say. A difference
+// over a run explains a SIGKILL.
 double count_memory_kills(const std::string& vmstat_path = "/proc/vmstat");
 
 }  // namespace tprimat::suite

@@ -27,7 +27,7 @@ struct TrainingTrace {
   std::optional<int64_t> log_bytes;     // of its log, when we decided so
   std::vector<std::string> damage;      // what befell its files, in sentences
   std::vector<std::string> neighbours;  // other processes on its GPUs, in sentences
-  bool memory_kill = false;             // the kernel killed some process for want of memory meanwhile
+  bool memory_kill = false;             // meanwhile the kernel killed some process because memory ran out
 };
 
 // Starts the run, follows it to its end and stops it when asked. Never throws Error: whatever goes wrong is in the

@@ -16,7 +16,7 @@ struct FittingLayout {
 // What a layout must keep within.
 struct FitTask {
   double bytes = 0;
-  std::function<double(const planner::Workload&)> needs;  // bytes that are held against these
+  std::function<double(const planner::Workload&)> needs;  // bytes, to compare with these
   std::function<bool(const planner::Layout&)> accepts;    // whether the program starts with it
 };
 

@@ -68,7 +68,7 @@ void judge_energy(TelemetrySummary& all, const std::vector<TelemetrySummary>& de
   }
 }
 
-// Sums of what adds up, means of the rest.
+// Sums of extensive figures, means of the rest.
 TelemetrySummary combine(const std::vector<TelemetrySummary>& devices) {
   TelemetrySummary all;
   all.source = devices.front().source.substr(0, devices.front().source.find(':'));

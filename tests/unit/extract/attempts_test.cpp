@@ -338,9 +338,9 @@ int check_pair(const fs::path& file, FactMember fact, double share) {
 TEST(Attempts, NoDialectMixesTwoRuns) {
   std::set<std::string> dialects_seen;
   for (const fs::path& file : logs())
-    for (const FactMember fact :
-         {&LoggedFacts::gpu_count, &LoggedFacts::global_batch_size, &LoggedFacts::micro_batch_size,
-          &LoggedFacts::sequence_length, &LoggedFacts::tensor_parallel, &LoggedFacts::parameters})
+    for (const FactMember fact : std::initializer_list<FactMember>{
+             &LoggedFacts::gpu_count, &LoggedFacts::global_batch_size, &LoggedFacts::micro_batch_size,
+             &LoggedFacts::sequence_length, &LoggedFacts::tensor_parallel, &LoggedFacts::parameters})
       for (const double share : {1.0, 0.5})
         if (check_pair(file, fact, share) > 0) dialects_seen.insert(file.begin()->string());
   for (const char* each : {"megatron", "torchtitan", "primus_torchtitan", "llmc", "litgpt", "mlperf", "native", "nemo2",

@@ -77,15 +77,15 @@ const Case k_ends[] = {
      "Root Cause (first observed failure):\n[0]:\n  rank      : 6 (local_rank: 6)\n  exitcode  : -9 (pid: 8158)\n"
      "  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 8158\n"
      "=====================================================\n",
-     "rank 6 was killed by signal 9 (SIGKILL): usually the kernel for want of memory"},
+     "rank 6 was killed by signal 9 (SIGKILL): usually by the kernel, when memory ran out"},
     {"a killed task", "STEP 4\nsrun: error: node7: task 3: Killed\n",
-     "srun: error: node7: task 3: Killed: usually the kernel for want of memory"},
+     "srun: error: node7: task 3: Killed: usually by the kernel, when memory ran out"},
     {"a rank killed before the others complain",
      "srun: error: node7: task 3: Killed\n"
      "[rank1]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a "
      "network "
      "error\n",
-     "srun: error: node7: task 3: Killed: usually the kernel for want of memory"},
+     "srun: error: node7: task 3: Killed: usually by the kernel, when memory ran out"},
     {"a file that may not be read",
      "Traceback (most recent call last):\n  File \"a.py\", line 1, in get\n"
      "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: https://hub/x\n\n"
@@ -271,7 +271,7 @@ TEST(Failures, LossThatStaysNanIsAnEnd) {
     record.loss = step < 3 ? 2.0 : std::numeric_limits<double>::quiet_NaN();
     log.steps.push_back(record);
   }
-  EXPECT_EQ(explain_end(log)->sentence, "NaN: the loss is no number from step 3 to the last one, 5");
+  EXPECT_EQ(explain_end(log)->sentence, "NaN: the loss is not a number from step 3 to the last one, 5");
   EXPECT_EQ(explain_end(log)->kind, FailureKind::nan_loss);
   log.steps.back().loss = 2.0;
   EXPECT_FALSE(explain_end(log).has_value());

@@ -106,7 +106,7 @@ TEST(Lies, AnOldLibraryWithoutMostFunctionsStillReadsTheRest) {
   EXPECT_EQ(reading.power_watts, 412.5);
   EXPECT_EQ(faults.notes(),
             std::vector<std::string>{
-                "energy counter, utilisation, throttle reasons: this version of the library cannot tell"});
+                "energy counter, utilisation, throttle reasons: this version of the library does not report it"});
   EXPECT_FALSE(nvml->devices()[0].power_limit_watts.has_value());
   EXPECT_FALSE(nvml->stack_version().has_value());
   const GpuState state = nvml->state(0);
@@ -132,7 +132,7 @@ TEST(Lies, ADeviceThatDoesNotExistIsNotRead) {
     FaultLog faults;
     faults.count_reading();
     EXPECT_TRUE(without_anything(opened.library->read(7, faults)));
-    EXPECT_NE(faults.notes().at(0).find("the library refuses the question"), std::string::npos);
+    EXPECT_NE(faults.notes().at(0).find("the library refused the query"), std::string::npos);
   }
 }
 

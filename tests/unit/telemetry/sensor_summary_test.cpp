@@ -89,7 +89,7 @@ TEST(SensorSummary, GivesNoEnergyWhereNothingCanBeTrusted) {
     *reading.energy_joules *= 1e6;
   }
   const SensorSummary summary = summarise_readings(trace, {2.0, 10.0});
-  EXPECT_EQ(summary.energy_note, "the energy counter tells of 100000 kW");
+  EXPECT_EQ(summary.energy_note, "the energy counter implies 100000 kW");
   EXPECT_FALSE(summary.energy_valid.value());
   EXPECT_FALSE(summary.energy_joules.has_value());
   EXPECT_FALSE(summary.mean_power_watts.has_value());

@@ -81,7 +81,7 @@ TEST(NvidiaSmiCsv, RefusesWhatNamesNoColumnsOrNoDevice) {
             "file: holds 2 rows of 4 columns without a header, so nothing says what its figures are\n"
             "  keep the header: nvidia-smi --query-gpu=... --format=csv, without noheader");
   EXPECT_NE(refusal("timestamp, power.draw [W]\n2025/03/01 00:00:10.500, 1 W\n2025/03/01 00:00:10.502, 2 W\n")
-                .find("do not say which device"),
+                .find("does not say which row"),
             std::string::npos);
   const TelemetryFile one = read("timestamp, power.draw [W]\n2025/03/01 00:00:10.5, 1 W\n2025/03/01 00:00:11.5, 2 W\n");
   EXPECT_EQ(trace(one, "nvidia-smi").readings.size(), 2u);
@@ -313,8 +313,8 @@ TEST(AmdSmiJson, ReadsDocumentsOneAfterAnother) {
 }
 
 TEST(TelemetryFileFormats, RefusesEverythingElse) {
-  EXPECT_NE(refusal("").find("no output of nvidia-smi"), std::string::npos);
-  EXPECT_NE(refusal("iteration 1/2 | loss 3").find("no output of nvidia-smi"), std::string::npos);
+  EXPECT_NE(refusal("").find("not output of nvidia-smi"), std::string::npos);
+  EXPECT_NE(refusal("iteration 1/2 | loss 3").find("not output of nvidia-smi"), std::string::npos);
   EXPECT_NE(refusal("index, power.draw [W]\n0, [N/A]\n").find("holds no reading"), std::string::npos);
   EXPECT_NE(refusal("timestamp, index, power.draw [W]\n").find("holds no reading"), std::string::npos);
   for (const std::string_view hostile : {"# gpu", "#gpu pwr\n,,,,\n", "GPU POWER\n0 1e999 W\n", "GPU[", "GPU[0]: :",

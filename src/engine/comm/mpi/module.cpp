@@ -17,7 +17,7 @@
 namespace tprimat::engine {
 namespace {
 
-// Open MPI leaves memory behind when it ends, and unloads the libraries by whose names it could be told apart. So the
+// Open MPI leaves memory behind when it ends, and unloads the libraries by whose names it could be recognised. So the
 // leak sanitizer overlooks what MPI_Init allocates, and looks for the last time while MPI still runs.
 #if TPRIMAT_ADDRESS_SANITIZER
 void overlook_leaks() { __lsan_disable(); }

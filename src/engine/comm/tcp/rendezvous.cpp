@@ -99,7 +99,7 @@ class Rendezvous {
     return hello;
   }
 
-  // Those of all higher ranks. check() throws where waiting is in vain.
+  // Those of all higher ranks. check() throws if waiting is pointless.
   void accept_higher_ranks(Deadline deadline, const std::function<void()>& check) {
     for (auto absent = absent_ranks(peers_); !absent.empty(); absent = absent_ranks(peers_)) {
       if (auto peer = listener_.next(deadline_in(k_slice)); peer && is_due(peer->hello))

@@ -24,7 +24,7 @@ struct RendezvousHello {
   Purpose purpose = Purpose::join;
   uint32_t size = 0, rank = 0, to = 0;
   uint64_t port = 0;    // join: where this rank listens
-  uint64_t run = 0;     // hash of what the launcher calls this run
+  uint64_t run = 0;     // hash of the launcher's name for this run
   RunToken token{};     // pair: the one that rank 0 drew
   FixedText version{};  // of the program
 };

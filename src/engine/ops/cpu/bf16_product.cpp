@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t k_longest = 2048;                        // elements of a line that are packed at a time
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
 
-// Memory that grows to what the largest product needs and lives as long as its thread.
+// Memory that grows to the need of the largest product and lives as long as its thread.
 template <class T>
 class Buffer {
  public:

@@ -13,7 +13,7 @@ class TracebackReader {
  public:
   struct Exception {
     std::string_view text;         // "RuntimeError: ..."; "" for none
-    bool follows_another = false;  // it came of handling the one before
+    bool follows_another = false;  // raised while the one before was handled
   };
 
   void open();

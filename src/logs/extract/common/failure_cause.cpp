@@ -154,7 +154,7 @@ std::string describe_killed(const LogEvent& event) {
                              : (text.starts_with("exit") ? "a process " : "") + std::string(text);
   const bool sigkill = contains(text, "SIGKILL") || contains(text, "Killed") || contains(text, "exit code -9") ||
                        contains(text, "code = -9");
-  return sigkill ? sentence + ": usually the kernel for want of memory" : sentence;
+  return sigkill ? sentence + ": usually by the kernel, when memory ran out" : sentence;
 }
 
 // "BROADCAST SeqNum=78", or "" where the text has no such thing.
@@ -251,7 +251,7 @@ std::optional<EndCause> explain_nan(const std::vector<ExtractedStep>& steps) {
   if (count == 0 || (count < k_fewest && first != steps.begin())) return std::nullopt;
   return EndCause{
       FailureKind::nan_loss,
-      fmt::format("NaN: the loss is no number from step {} to the last one, {}", first->step, steps.back().step),
+      fmt::format("NaN: the loss is not a number from step {} to the last one, {}", first->step, steps.back().step),
       {},
       false};
 }

@@ -151,7 +151,7 @@ void read_memory(const LogLine& line, LogBuilder& log) {
   }
 }
 
-// The model's size from what each tensor and pipeline rank says of its piece.
+// The model's size from the pieces that the tensor and pipeline ranks report.
 class ModelPieces {
  public:
   // " > number of parameters on (tensor, pipeline) model parallel rank (0, 3): 805560320"
@@ -220,7 +220,7 @@ class MachineFactsReader : public LogReader {
     if (!facts.gpu_count && listed_ > 0) {
       facts.gpu_count = listed_;
       log.note(
-          "the number of GPUs is that of a listing of the machine's GPUs; the run may have used fewer, or more "
+          "the number of GPUs is from a list of the machine's GPUs; the run may have used fewer, or more "
           "machines");
     }
     if (facts.gpu_name) keep_first(facts.platform, platform_of_gpu(*facts.gpu_name));

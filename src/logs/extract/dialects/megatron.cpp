@@ -93,7 +93,7 @@ class MegatronReader : public LogReader {
     return scanner_.scan(line, text, record);
   }
 
-  // The places of the figures that each rank measures for itself, in the line that copies are held against.
+  // The places of the figures that each rank measures for itself, in the line that copies are compared with.
   void find_clocks() {
     clocks_.clear();
     for (const std::string_view key : {"elapsed time per iteration (ms): ", "throughput per GPU (TFLOP/s/GPU): "}) {
@@ -183,13 +183,13 @@ class MegatronReader : public LogReader {
     if (const int64_t skipped = std::max(record.skipped, record.nans); skipped > 0) {
       if (skipped > 1) event.value = static_cast<double>(skipped);
       event.text = fmt::format("{} update{} skipped{}", skipped, skipped == 1 ? "" : "s",
-                               record.nans > 0 ? ": the loss is no number" : "");
+                               record.nans > 0 ? ": the loss is not a number" : "");
       log.add_event(event);
     }
     const bool nan_norm = record.step.grad_norm && std::isnan(*record.step.grad_norm);
     if (record.nans == 0 && !nan_norm && !(record.step.loss && std::isnan(*record.step.loss))) return;
     event.kind = EventKind::nan, event.value = {};
-    event.text = nan_norm ? "the gradient norm is no number" : "the loss is no number";
+    event.text = nan_norm ? "the gradient norm is not a number" : "the loss is not a number";
     log.add_event(event);
   }
 
@@ -198,7 +198,7 @@ class MegatronReader : public LogReader {
   std::array<int64_t, k_megatron_flavours> marks_{};
   int64_t zero_norms_ = 0;
   std::string pending_;
-  std::string original_;  // the line, behind its rank, that copies are held against
+  std::string original_;  // the line, behind its rank, that copies are compared with
   struct Span {
     size_t begin = 0, end = 0;
     auto operator<=>(const Span&) const = default;

@@ -9,7 +9,7 @@
 
 namespace tprimat::logs {
 
-// The trainers that log like Megatron-LM. Each has words of its own by which it is told apart.
+// The trainers that log like Megatron-LM. Each is recognised by words of its own.
 enum class MegatronFlavour : uint8_t { megatron, megatron_deepspeed, gpt_neox, primus, native };
 inline constexpr size_t k_megatron_flavours = 5;
 

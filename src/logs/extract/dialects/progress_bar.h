@@ -37,7 +37,7 @@ std::optional<std::string_view> postfix_value(std::string_view postfix, std::str
 // pace. Sets time, its bounds, its source and mean_of; leaves the step alone when the readings do not tell.
 void derive_step_time(const BarReading& from, const BarReading& to, ExtractedStep& step);
 
-// Follows the one bar of a log that counts training steps: bars of data loading and evaluation are told apart by their
+// Follows the one bar of a log that counts training steps: bars of data loading and evaluation are recognised by their
 // total, and the bars of other ranks, which a log may hold one after the other, are passed over.
 class TrainingBar {
  public:

@@ -19,6 +19,7 @@ bool is_result(std::string_view head) {
 
 void fill_facts(const RunResult& result, LoggedFacts& facts) {
   for_each_shared_fact(facts, result, [](auto& fact, const auto& field) { fact = field; });
+  static_cast<TrainingSettings&>(facts) = result.training_config;
   facts.platform = result.platform;
   if (!result.model_info.name.empty()) facts.model = result.model_info.name;
   facts.parameters = result.model_info.num_parameters;

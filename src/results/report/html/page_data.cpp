@@ -94,7 +94,7 @@ Json distribution_to_json(const Contender& contender) {
   return {{"steps", steady.size()}, {"quantiles", quantiles}};
 }
 
-// Peaks of one device by what they are: "catalogue" what its maker states, "measured" what was achieved on it, "config"
+// Peaks of one device by origin: "catalogue" what its maker states, "measured" what was achieved on it, "config"
 // what the configuration says.
 Json peaks_to_json(const RunResult& run) {
   Json peaks = Json::object();
