@@ -98,8 +98,7 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 };
 
-// What is wrong with a shape, as sentences ("hidden_size 4096 is not ..."); empty when it is sound. `where` is put into
-// each problem.
+// The problems of a shape, as sentences ("hidden_size 4096 is not ..."); empty when it is sound. Each names `where`.
 std::vector<Problem> check_model(const ModelSpec& model, const std::string& where);
 
 // Exact parameter counts by component.
@@ -129,12 +128,12 @@ double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool caus
 // keys seen, at most SL/2. CHECKs that sequence_length is positive; the model must have passed check_model.
 //
 // Where only `trainable_parameters` are updated, a frozen weight has no gradient of its own: it takes 4 FLOPs a token
-// instead of 6 (forward, and the gradient of its input, which what is trained below it needs). Adapters count as if
-// they were part of the model's weights: their own forward pass, below a hundredth, is in no formula.
+// instead of 6 (forward, and the gradient of its input, which trained layers below it need). Adapters count as if they
+// were part of the model's weights: their own forward pass, below a hundredth, is in no formula.
 double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula,
                        std::optional<int64_t> trainable_parameters = {});
 
-// "causal/1": a formula's name and version, stored with every figure that was made with it.
+// "causal/1": a formula's name and version, stored with every figure that is computed by it.
 std::string formula_id(FlopFormula formula);
 
 }  // namespace tprimat

@@ -110,7 +110,7 @@ bool is_bare_csv(std::string_view head) {
 void refuse_bare_csv(std::string_view text, std::string_view where, TelemetryRows&) {
   const BareTable table = bare_table(text);
   const std::string size = table.rows > 0 ? fmt::format("{} rows of {} columns", table.rows, table.columns) : "rows";
-  throw Error(Problem{fmt::format("holds {} without a header, so nothing says what its figures are", size),
+  throw Error(Problem{fmt::format("holds {} without a header, so the meaning of its columns is unknown", size),
                       std::string(where),
                       "keep the header: nvidia-smi --query-gpu=... --format=csv, without noheader"});
 }
