@@ -35,7 +35,7 @@ struct BatchShape {
 // GPU the products would be small for its multiprocessors besides.
 inline constexpr int64_t k_max_logits_on_cpu = int64_t{56} << 20, k_max_logits_on_gpu = int64_t{512} << 20;
 
-// What one rank works on.
+// The work of one rank.
 struct RankShape {
   BatchShape batch;
   Sharing sharing;
@@ -49,11 +49,11 @@ struct RankShape {
   int64_t stream_tokens() const { return sharing.sequence_parallel ? tokens() / sharing.tensor_size : tokens(); }
 };
 
-// What plans depend on besides the specification.
+// Inputs of a plan besides the specification.
 struct TrainingDevice {
   bool is_host = true;
   bool has_fp8_units = false;
-  bool in_double = false;  // the reference engine's, whatever the precision
+  bool in_double = false;  // of the reference engine, in any precision
 };
 RankShape rank_shape(const TrainSpec& spec, const RankPlace& place, const TrainingDevice& device);
 

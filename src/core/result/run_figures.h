@@ -11,7 +11,7 @@
 
 namespace tprimat {
 
-// The part of a RunResult that says what came out: speed, memory, statistics, peak, prediction.
+// The figures of a RunResult: speed, memory, statistics, peak, prediction.
 
 // A figure with its 95 % confidence interval.
 struct Estimate {
@@ -143,7 +143,7 @@ struct Derived {
   }
 };
 
-// What the planner said of the run, from its specification and the device alone (docs/planner.md).
+// The planner's prediction for the run, from its specification and the device alone (docs/planner.md).
 struct Prediction {
   std::optional<double> memory_gb, step_time_seconds;
   std::string family;  // "megatron_core"

@@ -11,7 +11,7 @@
 
 namespace tprimat {
 
-// The part of a RunResult that was recorded beside the figures: sensors, source, audit, events, series.
+// The records of a RunResult beside the figures: sensors, source, audit, events, series.
 
 struct TelemetrySummary {
   std::string source;  // "proc", "rapl", "nvml" ...
@@ -46,7 +46,7 @@ struct TelemetrySummary {
   }
 };
 
-// What the sensors said while each step ran: one value per entry of step_times, null where no reading fell into it.
+// The sensors' readings during each step: one value per entry of step_times, null if there was no reading.
 struct StepTelemetry {
   std::optional<std::vector<double>> power_watts, lowest_clock_hz, highest_temperature_celsius, utilisation,
       others_busy_threads;
@@ -87,7 +87,7 @@ struct SourceInfo {
   }
 };
 
-// What was asked for against what the framework reports it did. `asked` is absent where only the log is known.
+// A requested setting and the one that the framework reports. `asked` is absent where only the log is known.
 struct AuditEntry {
   std::string key;
   std::optional<std::string> asked;
@@ -99,7 +99,7 @@ struct AuditEntry {
   }
 };
 
-// A figure of a file that its own inputs deny.
+// A figure of a file that contradicts its own inputs.
 struct Contradiction {
   // In doubt: the speed, the model, devices and batch, a figure, work that the framework printed otherwise.
   enum class Kind { rate, shape, layout, figure, settings };
@@ -166,7 +166,7 @@ struct ReportedFigures {
   }
 };
 
-// What belongs to the entries of step_times when these are not simply steps 1, 2, 3 ...
+// Describes the entries of step_times when these are not simply steps 1, 2, 3 ...
 struct StepSeries {
   int64_t counts_from = 1;
   std::optional<std::vector<int64_t>> numbers, mean_of;

@@ -14,7 +14,7 @@
 
 namespace tprimat {
 
-// The part of a RunResult that says what was trained, on what, how.
+// The setup of a RunResult: model, device, training.
 
 // The device a run used; on `cpu` the processor. Keys as older tools read them.
 struct DeviceInfo {
@@ -152,7 +152,7 @@ struct RunResult {
   std::optional<std::vector<RankMemoryEntry>> memory_by_rank;
   std::optional<std::vector<RunEvent>> events;
   std::optional<std::map<EventKind, int64_t>> event_counts;
-  std::optional<int64_t> skipped_updates;  // steps that left the weights as they were; absent: none is known of
+  std::optional<int64_t> skipped_updates;  // steps that left the weights unchanged; absent: not known
   std::vector<std::string> warnings;
   std::vector<double> step_times;   // s, one per step, warm-up included
   std::vector<double> loss_values;  // NaN (null) where a step had none or saw a NaN

@@ -12,7 +12,7 @@ namespace tprimat {
 namespace {
 
 constexpr double k_certain = 1e9;       // degrees of freedom of what is not estimated
-constexpr size_t k_enough_to_lend = 3;  // runs from which a spread between runs is borrowed
+constexpr size_t k_enough_to_lend = 3;  // runs a side needs to lend its spread between runs
 
 double mean_over_runs(const std::vector<MeanEstimate>& runs) {
   double sum = 0;
@@ -26,7 +26,7 @@ double joint_degrees(double a, double degrees_of_a, double b, double degrees_of_
   return doubt > 0 ? std::max(1.0, (a + b) * (a + b) / doubt) : k_certain;
 }
 
-// Run means are independent, whatever happens within a run: their own variance holds all there is.
+// Run means are independent, whatever happens within a run: their variance includes all noise.
 RatioSide measure_side(const std::vector<MeanEstimate>& runs) {
   const double count = static_cast<double>(runs.size()), centre = mean_over_runs(runs);
   std::vector<double> shares;

@@ -74,8 +74,8 @@ constexpr std::optional<E> parse_enum(std::string_view text) {
   return std::nullopt;
 }
 
-// An enum of which files of other versions may hold further words has a function `constexpr E unknown_word(E)`, too:
-// the value as which such a word reads.
+// If files of other versions may hold further names, a function `constexpr E unknown_word(E)` gives the value for
+// these.
 template <class E>
 concept OpenEnum = NamedEnum<E> && requires(E value) { unknown_word(value); };
 

@@ -90,7 +90,7 @@ TEST_F(Index, WhatIsNoResultIsNamedAndReadOnce) {
     EXPECT_EQ(index.files_read, read);
     ASSERT_EQ(index.skipped.size(), 1u);
     EXPECT_EQ(index.skipped[0].path, "notes.json");
-    EXPECT_NE(index.skipped[0].reason.find("is no benchmark result"), std::string::npos);
+    EXPECT_NE(index.skipped[0].reason.find("is not a benchmark result"), std::string::npos);
   }
 }
 
