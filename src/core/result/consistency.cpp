@@ -35,7 +35,7 @@ class Comparer {
     if (stated && derived)
       compare(figure, value_of(*stated), value_of(*derived), kind);
     else if (stated)
-      found_.push_back({figure, format_significant(value_of(*stated), 5), "no inputs", kind});
+      found_.push_back({figure, format_significant(value_of(*stated), 5), "nothing", kind});
   }
 
  private:
@@ -156,8 +156,7 @@ void compare_divisors(const RunResult& stored, std::vector<Contradiction>& found
   if (!p.data_parallel_size) check("devices, of TP x PP x CP", device_count(stored), inner);
   if (p.gradient_accumulation_steps) return;
   const int64_t context = std::max<int64_t>(1, known(p.context_parallel_size)), data = known(p.data_parallel_size);
-  const bool may_hold_context =
-      data % context == 0;  // under either convention, at least this many ranks share the batch
+  const bool may_hold_context = data % context == 0;  // at least this many ranks share the batch
   check("global batch size, of MBS x DP", t.global_batch_size,
         product({known(t.micro_batch_size), may_hold_context ? data / context : data}));
 }

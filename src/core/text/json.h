@@ -30,8 +30,7 @@ class Json {
   Json() noexcept;  // null
   Json(const Json& other);
   Json(Json&& other) noexcept;
-  Json& operator=(
-      Json other) noexcept;  // by value, because `json["new"] = json["old"]` moves the members that it reads
+  Json& operator=(Json other) noexcept;  // by value: `json["new"] = json["old"]` moves the members that it reads
   ~Json();
 
   Json(std::nullptr_t) noexcept : Json() {}
