@@ -163,7 +163,7 @@ void check_steps(RunResult& result) {
             fmt::format("step {} has no valid time", bad - result.step_times.begin() + 1));
 }
 
-// A logger that reports every k steps leaves gaps; a loss that turned NaN stays NaN. So a run of NaNs at the end that
+// A logger that reports every k steps leaves gaps; a loss that became NaN stays NaN. So a run of NaNs at the end that
 // is longer than every gap before it is a NaN loss.
 void check_losses(RunResult& result) {
   const std::vector<double>& losses = result.loss_values;

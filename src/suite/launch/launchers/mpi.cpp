@@ -81,7 +81,7 @@ Arguments mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan) 
   return arguments;
 }
 
-// mpirun over nodes that a hostfile, a list or a batch system names. A program of torchrun gets one torchrun per node.
+// mpirun over the nodes of a hostfile, a list or a batch system. A torchrun program gets one torchrun per node.
 LauncherModule mpi_launcher() {
   return {Launcher::mpi,           "mpirun",
           place_under_mpirun,      [](const LauncherSettings&) { return find_in_path("mpirun").has_value(); },
