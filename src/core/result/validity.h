@@ -14,8 +14,7 @@ struct SkippedUpdates {
   int64_t nan = 0;    // of these, entries of step_times whose loss or gradient is NaN
   int64_t steps = 0;  // that the result records
   int64_t steps_after_warmup = 0;
-  int64_t after_warmup = 0;  // without those of fp16's initial search for the loss scale; skips without a step number
-                             // may all lie in the warm-up
+  int64_t after_warmup = 0;  // without fp16's initial search for the loss scale, nor skips without a step
 };
 
 // Four witnesses: what the result counts, its events of skipped updates and of NaNs, and the loss scale, which falls

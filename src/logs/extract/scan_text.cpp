@@ -23,8 +23,8 @@ bool is_thousands_group(std::string_view text) {
 
 enum class Comma { none, thousands, thousands_or_decimal, unclear };
 
-// The meaning of the comma behind the plain number at the start of `text`. Behind a decimal point or an exponent it
-// only separates two numbers, except in "1.234,5".
+// The meaning of the comma behind the number at the start of `text`. After a decimal point or an exponent it separates
+// two numbers, except in "1.234,5".
 Comma kind_of_comma(std::string_view text, size_t length) {
   if (length + 1 >= text.size() || text[length] != ',' || !is_digit(text[length + 1])) return Comma::none;
   const std::string_view plain = text.substr(0, length);

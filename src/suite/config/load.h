@@ -22,8 +22,7 @@ std::map<std::string, std::string> current_environment();
 
 struct LoadedExperiment {
   Experiment experiment;
-  std::vector<Problem> warnings;  // doubtful but usable: a peak that contradicts the catalogue, different precisions of
-                                  // two platforms ...
+  std::vector<Problem> warnings;  // doubtful but usable values, such as a peak that contradicts the catalogue
   Origin origin;                  // "config.yaml", "built-in default"
   YamlNode settings;              // all effective keys, canonical, each with its origin: the output of `config show`
 };

@@ -142,7 +142,8 @@ std::vector<ExpertPair> pairs_of_skipped_updates() {
          r.events.emplace();
          for (size_t i = 30; i < 36; ++i) {
            r.grad_norms[i] = std::nan("");
-           r.events->push_back({EventKind::nan, {}, step_number(r, i), {}, {}, {}, "the gradient norm is no number"});
+           r.events->push_back(
+               {EventKind::nan, {}, step_number(r, i), {}, {}, {}, "the gradient norm is not a number"});
          }
        })}),
        withheld, "these steps taught nothing, whatever their loss", "skipped_updates"},

@@ -285,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, RealFiles,
 TEST(ResultFile, UnknownWordsAreReadAsOther) {
   RunResult result = sample_result();
   result.steps.emplace().labelled = {{2, StepLabel::checkpoint}};
-  result.events = std::vector<RunEvent>{{EventKind::nan, {}, 3, {}, {}, {}, "the loss is no number"}};
+  result.events = std::vector<RunEvent>{{EventKind::nan, {}, 3, {}, {}, {}, "the loss is not a number"}};
   result.event_counts = {{EventKind::nan, 1}};
   result.memory_by_rank = std::vector<RankMemoryEntry>{{0, MemoryKind::reserved, 71.25}};
   result.source.step_time = TimeSource::printed;
