@@ -14,7 +14,8 @@ struct SkippedUpdates {
   int64_t nan = 0;    // of these, entries of step_times whose loss or gradient is NaN
   int64_t steps = 0;  // that the result records
   int64_t steps_after_warmup = 0;
-  int64_t after_warmup = 0;  // without fp16's initial search for the loss scale, nor skips without a step
+  // Without those of fp16's initial search for the loss scale. Skips without a step number count for the warm-up first.
+  int64_t after_warmup = 0;
 };
 
 // Four witnesses: what the result counts, its events of skipped updates and of NaNs, and the loss scale, which falls

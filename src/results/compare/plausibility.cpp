@@ -21,7 +21,7 @@ std::string_view stack_of(Platform platform) {
   return platform == Platform::nvd ? "cuda" : platform == Platform::amd ? "rocm" : "cpu";
 }
 
-// By the catalogue, else by the vendor that the name begins with; AMD's processors are no GPUs.
+// By the catalogue, else by the vendor that the name begins with; AMD's processors are not GPUs.
 std::optional<Platform> platform_of_device(const std::string& name) {
   if (const auto part = find_hardware(name)) return part->platform;
   if (name.starts_with("NVIDIA ") || name.starts_with("Tesla ")) return Platform::nvd;
@@ -67,7 +67,7 @@ void compare_with_device(const RunResult& run, Evidences& evidence) {
   }
 }
 
-// Large products reach some of what a datasheet promises, and never more.
+// Large products reach part of the datasheet's peak, and never more.
 bool is_likely_peak(const PeakInfo& peak, const PeakInfo& known) {
   constexpr double k_worth_telling = 0.01, k_min_reached = 0.6;
   const double share = peak.flops_per_second / known.flops_per_second;
