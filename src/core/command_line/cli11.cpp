@@ -85,7 +85,7 @@ std::string explain_unknown_word(const CLI::App& program) {
   return fmt::format("{} does not expect '{}'\n  ", command_name(part), printable(word));
 }
 
-// CLI11: "Could not convert: --tokens = 1e30". An option with a range says so itself.
+// CLI11: "Could not convert: --tokens = 1e30". Options with a range have their own message.
 std::string explain_conversion(const std::string& message) {
   constexpr std::string_view start = "Could not convert: ", middle = " = ";
   const size_t at = message.find(middle);

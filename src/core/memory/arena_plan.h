@@ -35,7 +35,7 @@ struct ValueBytes {
   size_t element = 4, sum = 4;
 };
 
-// What a buffer is for.
+// Purpose of a buffer.
 enum class Component : uint8_t {
   weights,
   gathered_weights,  // of other ranks, for a while

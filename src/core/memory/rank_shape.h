@@ -40,7 +40,7 @@ struct RankShape {
   BatchShape batch;
   Sharing sharing;
   Recompute recompute = Recompute::none;
-  bool rounds_to_fp8 = false;                // what the blocks' products multiply
+  bool rounds_to_fp8 = false;                // inputs of the blocks' products
   bool has_fp8_units = false;                // the device multiplies such numbers itself
   int64_t max_logits = k_max_logits_on_cpu;  // of the whole vocabulary, that exist at a time
 

@@ -20,7 +20,7 @@ constexpr size_t k_piece_remembered = size_t{2} << 20;
 constexpr int k_log_flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
 void make_folder_of(const std::string& path) {
-  std::error_code ignored;  // open() says what is wrong
+  std::error_code ignored;  // open() reports the error
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty()) fs::create_directories(folder, ignored);
 }

@@ -32,7 +32,7 @@ class LogFile {
   std::string path_, damage_;
   Descriptor file_;
   int64_t written_ = 0;
-  std::string older_, newest_;  // the end of what was written: at most two pieces
+  std::string older_, newest_;  // the end of the log: at most two pieces
 };
 
 }  // namespace tprimat

@@ -64,11 +64,11 @@ struct Command {
   std::string log_path;                            // stdout and stderr are kept here as they come; empty: nowhere
   std::optional<double> time_limit_seconds;
   double grace_seconds = 10.0;          // between SIGTERM and SIGKILL when it is stopped
-  double orphaned_grace_seconds = 2.0;  // the same when we are gone
-  int kept_open = -1;  // descriptor of ours that stays open until nothing of its tree is left, also when we are gone
+  double orphaned_grace_seconds = 2.0;  // the same after our own end
+  int kept_open = -1;  // descriptor of ours that stays open until its process tree has ended, even after us
 };
 
-// A running child with everything that it started. Destroying it kills what is still alive.
+// A running child with everything that it started. Its destructor kills what is still alive.
 class ChildProcess {
  public:
   virtual ~ChildProcess() = default;

@@ -6,7 +6,7 @@ namespace tprimat {
 // descendant that loses its own parent (PR_SET_CHILD_SUBREAPER), so it can end them all: on request, when the program
 // leaves processes behind, when its time limit passes, and when the pipe from us closes because we ended, even by
 // SIGKILL. If the warden itself is killed, the kernel kills the program (PR_SET_PDEATHSIG). We watch the time limit as
-// well and wake a warden that somebody stopped: the limit holds whichever of the three is stopped by SIGSTOP.
+// well and wake a stopped warden: the limit holds even if one of the three gets SIGSTOP.
 
 // Everything is prepared before fork(): afterwards only async-signal-safe calls are allowed.
 struct WardenJob {
@@ -23,7 +23,7 @@ struct WardenJob {
   const char* input = "/dev/null";  // becomes stdin of the program
 };
 
-// A process in uninterruptible sleep may outlive SIGKILL; nobody waits for it longer than this.
+// A process in uninterruptible sleep may outlive SIGKILL; this is the longest wait for it.
 inline constexpr double k_kill_patience_seconds = 10.0;
 
 inline constexpr char k_order_stop = 'T';  // SIGTERM, then SIGKILL after the grace time

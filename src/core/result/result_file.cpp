@@ -61,7 +61,7 @@ Estimate around(double value, const std::optional<Estimate>& derived) {
   return estimate;
 }
 
-// Older files may hold only averages: they are shown without an interval where there are no steps.
+// Older files may hold only averages: without steps they are shown without an interval.
 void adopt_stored_rates(RunResult& result, const PerformanceMetrics& stored) {
   const Derived derived = std::exchange(result.derived, Derived{});
   result.derived.flops_per_token = derived.flops_per_token;

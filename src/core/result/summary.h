@@ -44,7 +44,7 @@ int64_t usual_span(const RunResult& result);
 // The steps that the training completed, counted from 1; 0 without any entry.
 int64_t steps_reached(const RunResult& result);
 
-// Step times of the steady state, s: what remains after the warm-up, without steps that have no valid time or a label.
+// Step times of the steady state, s: those after the warm-up that have a valid time and no label.
 std::vector<double> steady_step_times(const RunResult& result);
 
 // The first sensor entry whose energy counter is valid, from which joules per token follow; nullptr for none.
@@ -54,8 +54,8 @@ const TelemetrySummary* find_energy(const RunResult& result);
 void add_warning(RunResult& result, const std::string& sentence);
 
 // Fails closed: a run that claims to be complete but did not reach its last step, has a step without a valid time, or a
-// loss that is no number from some step on becomes `invalid` (`failed` without any step), with the reason. Series of
-// unequal length are warned about.
+// loss that is NaN from some step on becomes `invalid` (`failed` without any step), with the reason. Series of unequal
+// length are warned about.
 void check_validity(RunResult& result);
 
 // Fills warmup, performance_metrics, memory_metrics, statistics and derived from the raw series (step_times,

@@ -219,7 +219,7 @@ Json upgrade_result(const Json& json, const std::string& file_name, std::vector<
   require_facts(json, file_name);
   if (version->is_number_integer() && version->get<int64_t>() > k_schema_version)
     notes.push_back(
-        fmt::format("written with schema version {}; this program knows version {} and reads what it understands",
+        fmt::format("written with schema version {}; this program knows version {} and ignores unknown fields",
                     version->get<int64_t>(), k_schema_version));
   return json;
 }

@@ -154,7 +154,7 @@ void check_steps(RunResult& result) {
   if (asked && *asked - steps >= report_interval(result))
     condemn(result, FailureKind::steps_missing, fmt::format("stopped after step {} of {}", steps, *asked));
   if (asked && steps > *asked)
-    add_warning(result, fmt::format("{} steps recorded where {} were asked for", steps, *asked));
+    add_warning(result, fmt::format("{} steps recorded, but {} were requested", steps, *asked));
   if (result.steps) return check_extracted_times(result);
   const auto bad = std::find_if(result.step_times.begin(), result.step_times.end(),
                                 [](double seconds) { return !is_valid_step_time(seconds); });

@@ -18,8 +18,8 @@ struct SkippedUpdates {
   int64_t after_warmup = 0;
 };
 
-// Four witnesses: what the result counts, its events of skipped updates and of NaNs, and the loss scale, which falls
-// after an overflow. A fall beside a skip that the log reports is that skip. The highest count holds.
+// Four witnesses: the result's count, its events of skipped updates and of NaNs, and the loss scale, which falls after
+// an overflow. A fall beside a skip that the log reports is that skip. The highest count holds.
 SkippedUpdates count_skipped_updates(const RunResult& result);
 
 // Why the optimizer cannot have updated a weight although no step was skipped: a learning rate of zero at every step.

@@ -36,7 +36,7 @@ struct LaunchFacts {
   }
 };
 
-// Names one training: two runs with the same hash were asked for the same thing. 64-bit FNV-1a of the TrainSpec's
+// Identifies a training request: runs with the same hash have the same request. 64-bit FNV-1a of the TrainSpec's
 // one-line JSON, a newline, the platform, a newline, the framework, and, where the platform has settings, a newline and
 // their one-line JSON; likewise the launcher and its nodes unless the ranks just start on this machine:
 // "fnv1a64:00d2a64f9c1b7e35". It distinguishes configurations; it does not protect against forgery.

@@ -18,7 +18,7 @@ enum class PositionKind { rope, learned };
 enum class RopeScalingKind { linear, llama3, yarn };
 
 // How rotary frequencies are stretched for sequences longer than those of the first training (the `rope_scaling` of
-// Hugging Face's config.json; the formulas stand in ops/rope.h).
+// Hugging Face's config.json; formulas in ops/rope.h).
 struct RopeScaling {
   RopeScalingKind type = RopeScalingKind::llama3;
   double factor = 8.0;
@@ -31,14 +31,14 @@ struct RopeScaling {
   static constexpr auto fields() {
     using R = RopeScaling;
     return field_list(
-        field("type", &R::type, "rule by which the frequencies are stretched"),
-        field("factor", &R::factor, "how many times longer the sequences become"),
-        field("low_freq_factor", &R::low_freq_factor, "llama3: below this many turns a frequency is divided by factor"),
-        field("high_freq_factor", &R::high_freq_factor, "llama3: above this many turns a frequency is kept"),
+        field("type", &R::type, "scaling rule of the frequencies"),
+        field("factor", &R::factor, "context extension factor"),
+        field("low_freq_factor", &R::low_freq_factor, "llama3: rotations below which a frequency is divided by factor"),
+        field("high_freq_factor", &R::high_freq_factor, "llama3: rotations above which a frequency is kept"),
         field("original_max_position_embeddings", &R::original_max_position_embeddings,
-              "longest sequence of the first training, in tokens"),
-        field("beta_fast", &R::beta_fast, "yarn: turns above which a frequency is kept"),
-        field("beta_slow", &R::beta_slow, "yarn: turns below which a frequency is divided by factor"));
+              "original context length, in tokens"),
+        field("beta_fast", &R::beta_fast, "yarn: rotations above which a frequency is kept"),
+        field("beta_slow", &R::beta_slow, "yarn: rotations below which a frequency is divided by factor"));
   }
   bool operator==(const RopeScaling&) const = default;
 };
@@ -89,7 +89,7 @@ struct ModelSpec {
         field("norm", &M::norm, "kind of normalisation"), field("mlp", &M::mlp, "kind of MLP"),
         field("position", &M::position, "kind of position encoding"),
         field("rope_theta", &M::rope_theta, "base of the rotary frequencies"),
-        field("rope_scaling", &M::rope_scaling, "stretching of the rotary frequencies"),
+        field("rope_scaling", &M::rope_scaling, "scaling of the rotary frequencies"),
         field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
         field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
         field("num_experts", &M::num_experts, "experts per layer"),

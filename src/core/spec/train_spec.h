@@ -61,23 +61,24 @@ struct ParallelSpec {
   int64_t context = 1;
   bool sequence_parallel = false;  // norms and dropout split over the tensor-parallel group
   bool ends_as_layers = false;     // embedding and loss count as layers where the stages are cut
-  int64_t zero_stage = 0;          // what the data-parallel ranks share: 1 optimizer, 2 gradients too, 3 weights too
+  int64_t zero_stage = 0;  // state that the data-parallel ranks shard: 1 optimizer, 2 also gradients, 3 also weights
   int64_t ranks() const { return tensor * pipeline * data * context; }
   // What PP x VP divides: layers, and embedding and loss where they count as such.
   int64_t pipeline_units(int64_t num_layers) const { return num_layers + (ends_as_layers ? 2 : 0); }
 
   static constexpr auto fields() {
     using P = ParallelSpec;
-    return field_list(field("strategy_name", &P::strategy, "name of the layout"),
-                      field("tensor_model_parallel_size", &P::tensor, "TP"),
-                      field("pipeline_model_parallel_size", &P::pipeline, "PP"),
-                      field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline, "pipeline stages per rank"),
-                      field("data_parallel_size", &P::data, "DP"), field("context_parallel_size", &P::context, "CP"),
-                      field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"),
-                      field("embedding_and_loss_as_layers", &P::ends_as_layers,
-                            "the embedding and the loss count as a layer each where the pipeline cuts the model"),
-                      field("zero_stage", &P::zero_stage,
-                            "ZeRO: the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too"));
+    return field_list(
+        field("strategy_name", &P::strategy, "name of the layout"),
+        field("tensor_model_parallel_size", &P::tensor, "TP"),
+        field("pipeline_model_parallel_size", &P::pipeline, "PP"),
+        field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline, "pipeline stages per rank"),
+        field("data_parallel_size", &P::data, "DP"), field("context_parallel_size", &P::context, "CP"),
+        field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"),
+        field("embedding_and_loss_as_layers", &P::ends_as_layers,
+              "the embedding and the loss count as one layer each when the pipeline splits the model"),
+        field("zero_stage", &P::zero_stage,
+              "ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights"));
   }
   bool operator==(const ParallelSpec&) const = default;
 };
@@ -225,7 +226,7 @@ TrainSpec train_spec_from_json(const Json& json, const std::string& where);  // 
 // One problem for each unknown key: a misspelt one would silently keep its default.
 std::vector<Problem> find_unknown_train_spec_keys(const Json& json, const std::string& where);
 
-// Where a rank stands in a layout. Order as in Megatron-LM ("tp-cp-ep-dp-pp"): tensor-parallel ranks are neighbours,
+// Position of a rank in a layout. Order as in Megatron-LM ("tp-cp-ep-dp-pp"): tensor-parallel ranks are neighbours,
 // then context, then data, then pipeline:  rank = tp + TP·(cp + CP·(dp + DP·pp)).
 struct RankPlace {
   int tensor = 0, context = 0, data = 0, pipeline = 0;

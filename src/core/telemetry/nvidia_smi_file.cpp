@@ -85,7 +85,7 @@ void read_dmon(std::string_view text, std::string_view, TelemetryRows& rows) {
   rows.times_are_local();
 }
 
-// Rows of --format=csv,noheader: as many cells in every line, the first of which is no header.
+// Rows of --format=csv,noheader: the same number of cells in every line, the first of which is not a header.
 struct BareTable {
   size_t rows = 0, columns = 0;
 };

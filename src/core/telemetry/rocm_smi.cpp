@@ -59,7 +59,7 @@ struct RocmSmiFunctions {
   RsmiStatus (*processes)(RocmProcess*, uint32_t*) = library.find("rsmi_compute_process_info_get");
   // Their numbers; count: capacity, then how many.
   RsmiStatus (*devices_of)(uint32_t process, uint32_t*, uint32_t*) = library.find("rsmi_compute_process_gpus_get");
-  // What it uses of one device.
+  // Its use of one device.
   RsmiStatus (*process_on)(uint32_t process, uint32_t,
                            RocmProcess*) = library.find("rsmi_compute_process_info_by_device_get");
 };

@@ -135,7 +135,7 @@ std::vector<PlacedWord> place_words(std::string_view line) {
 }
 
 struct TableColumn {
-  const KnownColumn* known;  // null: none of ours, but it ends the one before
+  const KnownColumn* known;  // null: unknown, but it ends the one before
   size_t begin = 0, end = 0;
 };
 

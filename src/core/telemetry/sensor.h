@@ -39,7 +39,7 @@ enum ThrottleReason : uint32_t {
   k_throttle_thermal = 1U << 1,   // heat of the chip, its memory or its regulators
   k_throttle_current = 1U << 2,   // limits of the supply current (AMD)
   k_throttle_hardware = 1U << 3,  // demanded by the board: power brake, PROCHOT
-  k_throttle_set = 1U << 4,       // somebody set a lower clock
+  k_throttle_set = 1U << 4,       // a user set a lower clock
 };
 
 struct ThrottleName {

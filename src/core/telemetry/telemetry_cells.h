@@ -31,7 +31,7 @@ struct Quantity {
 };
 std::optional<Quantity> parse_quantity(std::string_view cell);
 
-// In W, J, 0..1, degrees Celsius, Hz or bytes. Nothing for a unit that is none of ours and for negative values.
+// In W, J, 0..1, degrees Celsius, Hz or bytes. Nothing for unknown units and negative values.
 std::optional<double> to_base_unit(const Quantity& quantity, std::string_view unit_if_none);
 
 // Tools that are polled print one JSON document after another, with warnings between them. Throws Error when the first

@@ -81,7 +81,7 @@ class TelemetryRows {
   void note(std::string sentence);
   void times_are_local() { times_are_local_ = true; }  // the tool prints them without their zone
 
-  // Throws Error when there is no reading at all, or when rows of several devices cannot be told apart.
+  // Throws Error when there is no reading at all, or when rows of several devices cannot be distinguished.
   TelemetryFile finish(std::string_view format, std::string_view where);
 
  private:

@@ -13,7 +13,7 @@ namespace tprimat {
 namespace enum_detail {
 
 // "constexpr std::string_view tprimat::... [with auto value = tprimat::Launcher::mpi; ...]" -> "mpi"; "" for a value
-// that is no enumerator, which compilers print as a cast: "(tprimat::Launcher)9".
+// that is not an enumerator, which compilers print as a cast: "(tprimat::Launcher)9".
 template <auto value>
 constexpr std::string_view enumerator() {
   std::string_view text = __PRETTY_FUNCTION__;

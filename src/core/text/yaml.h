@@ -52,7 +52,7 @@ struct YamlNode {
 
   bool is_scalar() const { return kind == Kind::scalar; }
   bool is_map() const { return kind == Kind::map; }
-  const YamlNode* find(std::string_view key) const;  // nullptr when this is no map or has no such key
+  const YamlNode* find(std::string_view key) const;  // nullptr if this is not a map or has no such key
   YamlNode* find(std::string_view key);
   YamlNode& operator[](std::string_view key);  // adds the key when it is missing; turns any other kind into a map
 };

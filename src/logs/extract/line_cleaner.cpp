@@ -9,7 +9,7 @@
 namespace tprimat::logs {
 namespace {
 
-// The digits at the start, cut off; nothing without any, or when they are no rank.
+// Removes the digits at the start; nothing without any, or if they cannot be a rank.
 std::optional<int32_t> take_rank(std::string_view& text) {
   constexpr size_t k_max_digits = 7;
   const auto rank = take_whole(text, k_max_digits);

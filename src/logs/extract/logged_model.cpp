@@ -67,7 +67,7 @@ int64_t key_value_heads(const DumpedSettings& dump, int64_t heads) {
   return dump.whole({"num_query_groups", "num_key_value_heads"}).value_or(heads);
 }
 
-// Megatron's defaults are those of GPT-3; a dump without the MLP is no basis for FLOPs.
+// Megatron's defaults are those of GPT-3; a dump without the MLP does not suffice for FLOPs.
 void read_kinds(const DumpedSettings& dump, ModelSpec& model) {
   const std::string_view activation = dump.word({"hidden_act", "activation_function"});
   model.mlp = dump.is_true({"swiglu"}) || activation == "silu" ? MlpKind::swiglu : MlpKind::gelu;

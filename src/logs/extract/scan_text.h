@@ -32,7 +32,7 @@ inline bool take_char(std::string_view& text, char wanted) { return take_literal
 
 // The number at the start, after blanks: "12.3 ms", "1.2E+01", "nan", "-inf". It is removed from the text. A comma
 // before a digit groups thousands if nothing else fits ("12,345.6", "1,234,567"). Otherwise it may be a decimal comma
-// or separate a list ("1,234", "0,523", "1,2", "1.234,5"): the result is no number.
+// or separate a list ("1,234", "0,523", "1,2", "1.234,5"): the result is absent.
 Figure take_number(std::string_view& text);
 Figure parse_number(std::string_view text);
 
@@ -46,7 +46,7 @@ Figure grouped_after(std::string_view text, std::string_view key);  // see take_
 std::optional<int64_t> whole_after(std::string_view text, std::string_view key);
 Figure gb_after(std::string_view text, std::string_view key);  // see parse_bytes_gb
 
-// One to `most` digits at the start, cut off; nothing where there are more.
+// Removes one to `most` digits from the start; nothing if there are more.
 inline std::optional<int64_t> take_whole(std::string_view& text, size_t most = 15) {
   size_t length = 0;
   int64_t value = 0;
@@ -65,7 +65,7 @@ struct RoundedNumber {
 };
 std::optional<RoundedNumber> parse_human_number(std::string_view text);
 
-// The time stamp at the start (after "[" or blanks), cut off with its closing "]", s since 1970 read as UTC:
+// Removes the time stamp at the start (after "[" or blanks) with its closing "]"; s since 1970, read as UTC:
 // "2024-09-03 15:54:54[.123|,123]", "2024-09-03T15:54:54[Z|+09:00]", "20251030 07:25:36", "01/17/2024 14:02:16".
 Figure take_timestamp(std::string_view& text);
 

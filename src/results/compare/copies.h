@@ -32,7 +32,7 @@ void set_copies_aside(Contender& contender);
 
 // Witnesses that two results hold one measurement although their step times do not lie in one another.
 
-// Two series of step times with what is known of each; the first is not the shorter one.
+// Two series of step times with their properties; the first is not the shorter one.
 struct SeriesPair {
   const std::vector<double>&longer, &shorter;
   const SeriesTrace &of_longer, &of_shorter;

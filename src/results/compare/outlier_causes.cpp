@@ -40,7 +40,7 @@ struct Ordinary {
   double median = 0, held_share = 0;
 };
 
-// The steps of one run, with what is recorded of each.
+// The steps of one run, with their records.
 class StepCauses {
  public:
   explicit StepCauses(const RunResult& run) : run_(run) {

@@ -29,7 +29,7 @@ Figures check_effective_settings(const Contender& c) {
   for (const LoadedRun& run : c.runs)
     for (const AuditEntry& entry : run.result.config_audit) {
       if (!entry.asked || decides_the_work(entry) != work) continue;
-      std::string each = fmt::format("{} {} asked for, {} effective", entry.key, *entry.asked, entry.effective);
+      std::string each = fmt::format("{} {} requested, {} effective", entry.key, *entry.asked, entry.effective);
       if (std::ranges::find(differences, each) == differences.end()) differences.push_back(std::move(each));
     }
   return differences.empty() ? Figures() : Figures(join(differences, "; "));

@@ -132,7 +132,7 @@ void list_other_data(const Trend& trend, std::vector<Line>& lines) {
     if (before != nullptr && before->dataset != point.dataset)
       lines.push_back({fmt::format("{}: the data changes from {} to {} with {}", describe_trend_series(trend),
                                    before->dataset, point.dataset, point.paths.front()),
-                       Tone::doubtful, "compare runs on the same data, or give them folders of their own"});
+                       Tone::doubtful, "compare runs on the same data, or put them into separate folders"});
     before = &point;
   }
 }

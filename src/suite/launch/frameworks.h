@@ -24,11 +24,10 @@ struct FrameworkModule {
   std::string_view long_name;
   std::vector<Platform> platforms;
   std::optional<Installation> (*find)(const Checkout&);  // nothing: not installed
-  TrainProgram (*plan)(
-      const LaunchRequest&);    // pure: writes and starts nothing; throws Error for what the framework cannot do
-  std::string_view installing;  // how to install it, as a sentence
-  std::string_view checkout;    // its name under `paths:`; empty for a package
-  std::vector<Profiler> profilers = {};  // supported by its plan, the preferred one of each platform first
+  TrainProgram (*plan)(const LaunchRequest&);  // pure: writes and starts nothing; throws Error for unsupported requests
+  std::string_view installing;                 // how to install it, as a sentence
+  std::string_view checkout;                   // its name under `paths:`; empty for a package
+  std::vector<Profiler> profilers = {};        // supported by its plan, the preferred one of each platform first
   std::optional<Problem> (*lacking_on)(Platform) = nullptr;  // a further requirement that this machine lacks
 };
 

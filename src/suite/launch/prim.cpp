@@ -109,7 +109,7 @@ TrainProgram plan_prim(const LaunchRequest& request) {
 }  // namespace
 
 // AMD Primus, its Megatron back end: a checkout (`paths.primus.installation`, PRIMUS_PATH) whose start script runs the
-// experiment file that we write. Its steps stand in its log.
+// experiment file that we write. Its steps are read from its log.
 FrameworkModule prim_module() {
   return {Framework::prim,
           "AMD Primus (Megatron)",

@@ -14,7 +14,7 @@ std::string place_of_primus(const Checkout& checkout);
 // of the module pre_trainer. They state everything, independent of the base.
 Json list_primus_overrides(const LaunchRequest& request);
 
-// The experiment file of Primus (EXP). The model's `primus_config`, a path inside the checkout, is what it extends.
+// The experiment file of Primus (EXP). It extends the model's `primus_config`, a path inside the checkout.
 std::string write_primus_experiment(const LaunchRequest& request);
 
 }  // namespace tprimat::suite

@@ -51,7 +51,7 @@ struct SuitePlan {
 };
 
 // Pure: depends on its arguments alone and writes nothing. Throws Error when the request contradicts the configuration
-// or when no framework asked for can run (ExitStatus::missing_component, or usage where none supports the request).
+// or when no requested framework can run (ExitStatus::missing_component, or usage where none supports the request).
 SuitePlan plan_suite(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine);
 
 }  // namespace tprimat::suite

@@ -38,7 +38,7 @@ bool is_consequence(const LogEvent& event) {
                      [&](std::string_view mark) { return contains(text, mark); });
 }
 
-// Signals that launchers send to the others, and what an aborted collective ends with.
+// Signals that launchers send to the other ranks, and those of an aborted collective.
 bool is_sent_by_launcher(std::string_view text) {
   return contains(text, "SIGTERM") || contains(text, "SIGABRT") || contains(text, "SIGINT");
 }

@@ -13,7 +13,7 @@ constexpr size_t k_max_flags = 2000;
 
 bool is_key_char(char c) { return is_name_char(c) || c == '.' || c == '-' || c == '/'; }
 
-// The key at the start of the text, cut off; "" where none stands. Filler dots do not belong to it.
+// Removes the key at the start of the text; "" if there is none. Filler dots do not belong to it.
 std::string_view take_key(std::string_view& text) {
   size_t length = 0;
   while (length < text.size() && is_key_char(text[length])) {

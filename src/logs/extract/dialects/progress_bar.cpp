@@ -8,7 +8,7 @@
 namespace tprimat::logs {
 namespace {
 
-// The digits at the end, cut off.
+// Removes the digits at the end.
 std::optional<int64_t> take_last_digits(std::string_view& text) {
   size_t begin = text.size();
   while (begin > 0 && is_digit(text[begin - 1])) --begin;
@@ -18,7 +18,7 @@ std::optional<int64_t> take_last_digits(std::string_view& text) {
   return value;
 }
 
-// "06:19" or "43:24:54" at the start, cut off; in seconds.
+// Removes "06:19" or "43:24:54" from the start; in seconds.
 std::optional<double> take_duration(std::string_view& text) {
   std::string_view rest = text;
   const auto first = take_whole(rest, 7);

@@ -28,7 +28,7 @@ void require_hosts(const Placement& placement) {
 
 std::string without_slots(const std::string& host) { return host.substr(0, host.find(':')); }
 
-// "node1 slots=8  # rack 3": the first word of the first line that is no comment.
+// "node1 slots=8  # rack 3": the first word of the first line that is not a comment.
 std::string first_host_of_file(const std::string& path) {
   std::istringstream lines(read_file(path));
   std::string line, host;
