@@ -63,14 +63,14 @@ AMD_SMI_CONSTANTS = {
     "clock_gfx": ["AMDSMI_CLK_TYPE_GFX", "CLK_TYPE_GFX"], "clock_memory": ["AMDSMI_CLK_TYPE_MEM", "CLK_TYPE_MEM"],
 }
 NVML_STATUSES = {
-    "INVALID_ARGUMENT": "the library refused the query", "NOT_SUPPORTED": "not supported by this device",
+    "INVALID_ARGUMENT": "the library rejects the request", "NOT_SUPPORTED": "not supported by this device",
     "NO_PERMISSION": "no permission", "NOT_FOUND": "the device is not found", "DRIVER_NOT_LOADED": "the driver is not loaded",
     "TIMEOUT": "the driver did not answer in time", "LIBRARY_NOT_FOUND": "the library is incomplete", "GPU_IS_LOST": "the GPU is lost",
     "RESET_REQUIRED": "the GPU needs a reset", "OPERATING_SYSTEM": "the operating system blocks the GPU",
     "LIB_RM_VERSION_MISMATCH": "the driver and its library are of different versions", "MEMORY": "not enough memory",
 }
 AMD_SMI_STATUSES = {
-    "INVAL": "the library refused the query", "NOT_SUPPORTED": "not supported by this device",
+    "INVAL": "the library rejects the request", "NOT_SUPPORTED": "not supported by this device",
     "NOT_YET_IMPLEMENTED": "not supported by this device", "TIMEOUT": "the driver did not answer in time", "NO_PERM": "no permission",
     "IO": "the device cannot be read", "BUSY": "the device is busy", "NOT_FOUND": "the device is not found",
     "NOT_INIT": "the library is not initialised", "DRIVER_NOT_LOADED": "the driver is not loaded", "NO_DATA": "no data",

@@ -4,7 +4,7 @@
 
 namespace tprimat {
 
-// What this binary is; stored with every result.
+// The identity of this binary; stored with every result.
 struct BuildInfo {
   std::string_view version;   // "0.1.0"
   std::string_view revision;  // of the sources, "-dirty" when they differ from it; empty outside a git checkout

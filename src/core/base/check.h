@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// For what only a bug of ours can break; stays on in every build. What a user or a machine can do wrong throws
-// Error instead.
+// For conditions that only a bug can break; active in every build. Faults of the user or the machine throw Error
+// instead.
 #define CHECK(condition)                                                                                 \
   do {                                                                                                   \
     if (!(condition)) {                                                                                  \

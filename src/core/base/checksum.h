@@ -12,7 +12,7 @@ uint32_t crc32c(std::string_view bytes);
 // checksums means something.
 uint32_t masked_crc32c(std::string_view bytes);
 
-// 64-bit FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/. Tells texts apart; no protection against forgery.
+// 64-bit FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/. Distinguishes texts; does not protect against forgery.
 constexpr uint64_t fnv1a(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

@@ -7,7 +7,7 @@
 
 namespace tprimat {
 
-// What the program says to the shell. Documented in docs/cli.md; one list for every command.
+// Exit statuses. Documented in docs/cli.md; one list for every command.
 enum class ExitStatus {
   done = 0,
   work_failed = 1,        // some work failed, or a result is invalid (named)
@@ -19,18 +19,18 @@ enum class ExitStatus {
   interrupted = 130,      // stopped by Ctrl-C
 };
 
-// One thing that is wrong, as a sentence for the person who can mend it.
+// One problem, as a sentence for the person who can fix it.
 struct Problem {
   std::string what;   // "learning_rate must be positive, got -1"
-  std::string where;  // "config.yaml:12:5", "--steps", "key training.data"; empty when there is no place
-  std::string hint;   // how to mend it; empty when the sentence says it all
+  std::string where;  // "config.yaml:12:5", "--steps", "key training.data"; may be empty
+  std::string hint;   // how to fix it; may be empty
 };
 
 // "where: what\n  hint"
 std::string to_string(const Problem& problem);
 
-// Thrown for what the user or the machine did. Our own bugs are CHECKs (base/check.h), normal absence
-// is std::optional. Holds one problem or, for a file that is read whole, all of them.
+// Thrown for faults of the user or the machine. Our own bugs are CHECKs (base/check.h), normal absence is
+// std::optional. Holds one problem or, for a whole file, all of its problems.
 class Error : public std::exception {
  public:
   explicit Error(Problem problem, ExitStatus status = ExitStatus::usage);
@@ -49,7 +49,7 @@ class Error : public std::exception {
 // Throws all of them together; nothing where there are none.
 void throw_if_any(std::vector<Problem> problems);
 
-// Collects the problems of one value that is checked by many rules, all of them at once.
+// Collects the problems that many rules find in one value.
 class Findings {
  public:
   explicit Findings(std::string where) : where_(std::move(where)) {}

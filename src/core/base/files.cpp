@@ -41,7 +41,7 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
   }
 }
 
-// The part of the path that is in the way: a file, or a symbolic link to nothing. Empty where none is.
+// The part of the path that blocks it: a file, or a dangling symbolic link. Empty if there is none.
 fs::path find_obstacle(const fs::path& folder) {
   std::error_code unreadable;
   for (fs::path part = folder; !part.empty() && part != part.root_path(); part = part.parent_path())
@@ -63,7 +63,7 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 constexpr double k_writer_patience_seconds = 5.0;  // a shell starts both ends of a named pipe at once
 
-// Of a device or a pipe that the program was given and that has no name of its own: "pipe:[4711]".
+// Whether the descriptor is a pipe without a name: "pipe:[4711]".
 bool is_anonymous(int descriptor) {
   std::error_code unknown;
   return fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor), unknown).string().starts_with("pipe:");
@@ -88,7 +88,7 @@ bool waits_for_writer(int pipe) {
 
 bool is_null_device(const struct stat& facts) { return S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3); }
 
-// Why it cannot be read, as the end of a sentence.
+// Why it cannot be read.
 std::optional<Problem> find_problem(int descriptor, const fs::path& path) {
   struct stat facts {};
   if (::fstat(descriptor, &facts) != 0) return Problem{std::string("cannot read: ") + std::strerror(errno), path, ""};
@@ -195,7 +195,7 @@ void NewFile::finish(Survives survives) {
 }
 
 void sync_folder(const fs::path& folder) {
-  // The rename has happened; durability of the entry is the best that we can try for.
+  // The rename has happened; a failure to sync the folder is not an error.
   const Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.is_open()) ::fsync(file.get());
 }
@@ -205,7 +205,7 @@ LineWriter::LineWriter(const fs::path& path) : path_(path.string()) {
   struct stat named {};
   const bool is_named = ::lstat(path.c_str(), &named) == 0;
   if (is_named && S_ISLNK(named.st_mode) && !is_system_link(path, named)) refuse_output(path, "a symbolic link");
-  // Without O_NONBLOCK, opening a named pipe would wait for a reader for ever.
+  // Without O_NONBLOCK, opening a named pipe would wait for a reader forever.
   file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644));
   if (!file_.is_open() && errno == ENXIO) refuse_output(path, "a pipe that nobody reads");
   if (!file_.is_open()) fail(path, "write", errno, ExitStatus::work_failed);
@@ -227,7 +227,7 @@ Descriptor open_input(const fs::path& path) {
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  // Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer forever.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) throw cannot_map(path, std::strerror(errno));

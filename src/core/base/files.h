@@ -23,7 +23,7 @@ class Descriptor {
 
   int get() const { return number_; }
   bool is_open() const { return number_ >= 0; }
-  int release() { return std::exchange(number_, -1); }  // whose closing is then the caller's
+  int release() { return std::exchange(number_, -1); }  // the caller must close it
   void close();
 
  private:
@@ -34,8 +34,8 @@ class Descriptor {
 // reason.
 std::string read_file(const std::filesystem::path& path);
 
-// What a file survives once it is written. `power_loss` waits for the disk, which takes milliseconds; `kill` is for
-// what can be made again from a file that is still there.
+// What a written file survives. `power_loss` waits for the disk, which takes milliseconds; `kill` suffices for files
+// that can be regenerated.
 enum class Survives { power_loss, kill };
 
 // Writes the file whole or not at all: temporary file beside it, fsync, rename, fsync of the folder. Creates missing
@@ -61,12 +61,12 @@ class NewFile {
   bool finished_ = false;
 };
 
-// With its parents; one that is there stays. Throws Error (ExitStatus::work_failed) that names the file or the link in
-// the way.
+// Creates a folder with its parents; an existing one stays. Throws Error (ExitStatus::work_failed) that names the file
+// or link in the way.
 void ensure_folder(const std::filesystem::path& folder);
 
-// A folder under the system's for temporary files that only we can read; gone with all that is in it when this ends.
-// Throws Error (ExitStatus::work_failed).
+// A folder below the system's temporary folder that only this user can read; the destructor removes it with its
+// content. Throws Error (ExitStatus::work_failed).
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -100,7 +100,7 @@ class LineWriter {
 
 // Opens an input with an end: a regular file, a pipe with a writer, a terminal or /dev/null. Throws Error for a folder,
 // a device, a socket, and for a named pipe that nobody opens to write within a few seconds, where a plain open() would
-// wait for ever.
+// wait forever.
 Descriptor open_input(const std::filesystem::path& path);
 
 // A whole file, mapped read-only. The file must not shrink while it is mapped.

@@ -10,7 +10,7 @@ namespace {
 
 LogSettings g_settings;  // written once by main before any thread starts
 
-// Only a remedy, which is indented, has a line of its own; every other line break came with foreign text.
+// Only a remedy, which is indented, has its own line; any other line break comes from foreign text.
 std::string one_sentence(std::string_view sentence) {
   std::string text = printable(sentence, "\n\t");
   for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))

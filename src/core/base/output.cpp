@@ -21,7 +21,7 @@ int g_lost_error = 0;  // errno of the first failed write to stdout
 bool is_passing(int descriptor) {
   if (errno == EINTR) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
-  pollfd full{descriptor, POLLOUT, 0};  // somebody who shares the stream made it non-blocking
+  pollfd full{descriptor, POLLOUT, 0};  // another process that shares the stream made it non-blocking
   return ::poll(&full, 1, -1) >= 0 || errno == EINTR;
 }
 
@@ -44,7 +44,7 @@ void end_by_pipe_signal() {
   ::raise(SIGPIPE);
 }
 
-// The first kept bytes.
+// Writes the first bytes of the buffer.
 void write_kept(size_t bytes) {
   const int error = write_whole(STDOUT_FILENO, std::string_view(g_kept).substr(0, bytes));
   g_kept.erase(0, bytes);
@@ -55,7 +55,7 @@ void write_kept(size_t bytes) {
 }  // namespace
 
 void open_standard_streams() {
-  constexpr std::array k_modes = {O_WRONLY, O_RDONLY, O_RDONLY};  // the wrong way round
+  constexpr std::array k_modes = {O_WRONLY, O_RDONLY, O_RDONLY};  // so that reading stdin and writing the others fail
   for (int descriptor = 0; descriptor < static_cast<int>(k_modes.size()); ++descriptor)
     if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
       ::open("/dev/null", k_modes[static_cast<size_t>(descriptor)]);  // takes the lowest number that is free: this one

@@ -15,8 +15,8 @@ void open_standard_streams();
 void restore_pipe_signal();
 
 // Buffered until the buffer is full, and then written up to the last line end; until flush_stdout(), and on a terminal
-// until the line ends. When the reader of a
-// pipe is gone, this ends the program by SIGPIPE, as `cat` ends. flush_stdout() reports all other failures.
+// until the line ends. When the reader of a pipe is gone, this ends the program by SIGPIPE, like `cat`. flush_stdout()
+// reports all other failures.
 void write_stdout(std::string_view text);
 
 // Writes the buffer. Returns why output to stdout was lost, now or earlier ("No space left on device"), or nullptr.

@@ -12,7 +12,7 @@ struct Range {
   char32_t first, last;
 };
 // Unicode 15.1: Default_Ignorable_Code_Point but for the variation selectors of ordinary emoji, the controls, the
-// separators of lines and paragraphs, the marks of interlinear annotation, and what is no character.
+// separators of lines and paragraphs, the marks of interlinear annotation, and noncharacters.
 constexpr std::array k_unprintable = {
     Range{0x0, 0x1f},        Range{0x7f, 0x9f},       Range{0xad, 0xad},      Range{0x34f, 0x34f},
     Range{0x61c, 0x61c},     Range{0x115f, 0x1160},   Range{0x17b4, 0x17b5},  Range{0x180b, 0x180f},

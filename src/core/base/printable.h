@@ -17,7 +17,7 @@ Utf8Character decode_utf8(std::string_view text);  // of text that is not empty
 // and zero-width characters, and Unicode line and paragraph separators.
 bool is_unprintable(char32_t code);
 
-// White space becomes blanks; other unprintable characters and bytes that are no UTF-8 show as escapes: \x1b, \u202e,
+// White space becomes blanks; other unprintable characters and bytes that are not UTF-8 become escapes: \x1b, \u202e,
 // \xff. Those in `kept` (ASCII) stay.
 std::string printable(std::string_view text, std::string_view kept = "");
 

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
   throw Error(Problem{what, file.where, hint}, ExitStatus::missing_component);
 }
 
-// Empty where /proc does not tell.
+// Empty if /proc is not available.
 fs::path program_folder() {
   std::error_code ignored;
   return fs::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -34,7 +34,7 @@ fs::path require_module(const ModuleFile& file) {
 
 std::optional<fs::path> find_program_module(const std::string& name) {
   const fs::path folder = program_folder();
-  std::error_code unreadable;  // is as good as absent
+  std::error_code unreadable;  // counts as absent
   for (const fs::path& path : {folder / name, folder.parent_path() / "lib" / "tprimat" / name})
     if (!folder.empty() && fs::is_regular_file(path, unreadable)) return path;
   return std::nullopt;

@@ -6,7 +6,7 @@
 
 namespace tprimat {
 
-// A part of this program that is a library of its own, because it brings libraries that most runs do without.
+// A part of this program in a separate library, because it needs libraries that most runs do not.
 struct ModuleFile {
   std::string name;            // "libtprimat_mpi.so"
   std::string where;           // of its errors: "MPI"
@@ -16,7 +16,7 @@ struct ModuleFile {
   bool shows_symbols = false;  // to the libraries that it loads itself
 };
 
-// Beside the program, as it is built, or in ../lib/tprimat, as it is installed.
+// The path: beside the program in a build, in ../lib/tprimat when installed.
 std::optional<std::filesystem::path> find_program_module(const std::string& name);
 
 // Loaded from there; never unloaded. Throws Error where it is missing, cannot be loaded or is of another version.

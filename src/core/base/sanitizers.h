@@ -1,7 +1,7 @@
 #pragma once
 
-// TPRIMAT_ADDRESS_SANITIZER: 1 in a build with the address sanitizer, else 0. GCC defines a macro of its own, clang
-// answers a question.
+// TPRIMAT_ADDRESS_SANITIZER: 1 in a build with the address sanitizer, else 0. GCC defines a macro, clang has
+// __has_feature.
 #if defined(__SANITIZE_ADDRESS__)
 #define TPRIMAT_ADDRESS_SANITIZER 1
 #elif defined(__has_feature)

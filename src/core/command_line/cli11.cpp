@@ -18,7 +18,7 @@ namespace {
 
 class HelpLayout : public CLI::Formatter {
  public:
-  // CLI11 appends what each check wants behind a colon.
+  // CLI11 appends each check's description behind a colon.
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string kind = option->get_type_name();
     return option->get_type_size() == 0 || kind.empty() ? "" : " " + kind.substr(0, kind.find(':'));
@@ -32,7 +32,7 @@ class HelpLayout : public CLI::Formatter {
   }
 };
 
-// The command or part that the command line named last.
+// The last command or part that the command line names.
 const CLI::App& named_part(const CLI::App& program) {
   const CLI::App* part = &program;
   while (!part->get_subcommands().empty()) part = part->get_subcommands().front();
@@ -66,7 +66,7 @@ std::string suggest_option(const CLI::App& part, const std::string& name) {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-// Nothing where every word was taken.
+// Empty if every word was parsed.
 std::string explain_unknown_word(const CLI::App& program) {
   const CLI::App& part = named_part(program);
   std::vector<std::string> words = program.remaining(true);
@@ -85,7 +85,7 @@ std::string explain_unknown_word(const CLI::App& program) {
   return fmt::format("{} does not expect '{}'\n  ", command_name(part), printable(word));
 }
 
-// CLI11: "Could not convert: --tokens = 1e30". An option with a range says so itself.
+// CLI11: "Could not convert: --tokens = 1e30". Options with a range have their own message.
 std::string explain_conversion(const std::string& message) {
   constexpr std::string_view start = "Could not convert: ", middle = " = ";
   const size_t at = message.find(middle);
@@ -97,7 +97,7 @@ std::string explain_conversion(const std::string& message) {
 // An unknown command or option with the nearest known one, or CLI11's message; with a pointer to --help.
 std::string explain_parse_failure(const CLI::App& program, const CLI::ParseError& error) {
   const int what = error.get_exit_code();
-  const bool is_of_words = what == static_cast<int>(CLI::ExitCodes::ExtrasError) ||  // or a slip left them out
+  const bool is_of_words = what == static_cast<int>(CLI::ExitCodes::ExtrasError) ||  // or a typo made them missing
                            what == static_cast<int>(CLI::ExitCodes::RequiredError);
   std::string text = is_of_words ? explain_unknown_word(program) : "";
   if (text.empty()) text = explain_conversion(error.what()) + "\n  ";

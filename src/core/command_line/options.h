@@ -13,10 +13,10 @@ class Option;
 
 namespace tprimat {
 
-// The part of CLI11 that declares commands and options, under its own words; only cli11.cpp compiles CLI11, which takes
-// a compiler seconds in each source.
+// The part of CLI11 that declares commands and options, under the same names; only cli11.cpp compiles CLI11, which
+// costs seconds per source.
 
-// Sees the text of a value and may rewrite it. Returns why it is refused; "" where it is not.
+// Checks the text of a value and may rewrite it. Returns why the value is refused, or "".
 using Check = std::function<std::string(std::string& text)>;
 
 class Option {
@@ -32,7 +32,7 @@ class Option {
   Option* allow_extra_args(bool allow);
   Option* needs(Option* other);
   Option* excludes(Option* other);
-  Option* capture_default_str();  // --help shows what the target holds now
+  Option* capture_default_str();  // --help shows the target's current value
   Option* default_str(const std::string& text);
   Option* group(const std::string& name);  // "": --help leaves it out
   size_t count() const;                    // how often it was given
@@ -77,7 +77,7 @@ struct ProgramTexts {
 struct ParsedWords {
   bool names_a_verb = false;
   std::string answer;   // what --help or --version prints
-  std::string refusal;  // why it cannot be followed, and where to read more
+  std::string refusal;  // why it is wrong, and where to read more
 };
 
 // Reads the command line of a program whose verbs were added to root().

@@ -10,12 +10,12 @@
 
 namespace tprimat {
 
-// What every verb shares: the common options, and what to do once the command line is parsed.
+// Common to all verbs: their options, and the action once the command line is parsed.
 struct Session {
   std::string config_path;             // --config; empty: ./config.yaml, else the built-in default
   std::vector<std::string> overrides;  // --set key=value
   bool json = false, quiet = false, verbose = false, no_color = false;
-  std::function<ExitStatus()> action;  // set by the verb that was named; may throw Error
+  std::function<ExitStatus()> action;  // set by the selected verb; may throw Error
 };
 
 // Declares a verb with the options that all verbs have (--quiet, --verbose, --no-color, --help with examples).

@@ -13,7 +13,7 @@
 
 namespace tprimat {
 
-// A larger count (of steps, nodes, checkpoints) is a typing error.
+// A larger count (of steps, nodes, checkpoints) is a typo.
 inline constexpr int64_t k_max_count = int64_t{1} << 30;
 
 // Unlike CLI::Range, refuses NaN and text, and prints bounds as people write them. Integer bounds require an integer.

@@ -34,10 +34,10 @@ class RopeObject {
     if (type == "default") return settings;
     const auto kind = parse_enum<RopeScalingKind>(type);
     if (!kind) {
-      findings_.require(false,
-                        fmt::format("{}: rope_type is '{}', which the native trainer does not compute", where_,
-                                    printable(type.substr(0, 40))),
-                        "it computes default, " + enum_choices<RopeScalingKind>());
+      findings_.require(
+          false,
+          fmt::format("{}: the native trainer does not support rope_type '{}'", where_, printable(type.substr(0, 40))),
+          "it supports default, " + enum_choices<RopeScalingKind>());
       return settings;
     }
     settings.scaling = read_scaling(*kind, max_positions);
@@ -87,7 +87,7 @@ class RopeObject {
     for (const auto& [key, value] : object_.items())
       if (!value.is_null() && std::find(std::begin(k_always), std::end(k_always), key) == std::end(k_always) &&
           std::find(known.begin(), known.end(), key) == known.end())
-        findings_.require(false, fmt::format("{}: the native trainer does not know {} of this rope_type", where_,
+        findings_.require(false, fmt::format("{}: the native trainer does not support {} for this rope_type", where_,
                                              printable(key.substr(0, 60))));
   }
 
@@ -115,7 +115,7 @@ void ConfigKeys::wrong(const std::string& key, const std::string& wanted) const 
 
 void ConfigKeys::refuse(const std::string& key, const std::string& hint) const {
   findings_.require(false,
-                    fmt::format("{} is {}, which the native trainer does not compute", key,
+                    fmt::format("{} is {}, which the native trainer does not support", key,
                                 printable(print_json_line(object_.at(key)).substr(0, 60))),
                     hint);
 }
@@ -145,7 +145,7 @@ bool ConfigKeys::flag(const std::string& key, bool otherwise) const {
 
 std::string ConfigKeys::text(const std::string& key, const std::string& otherwise) const {
   return read_value(
-      *this, key, otherwise, [](const Json& json) { return json.is_string(); }, "a text");
+      *this, key, otherwise, [](const Json& json) { return json.is_string(); }, "a string");
 }
 
 RopeSettings read_rope_settings(const Json& config, int64_t max_positions, Findings& findings) {

@@ -10,7 +10,7 @@
 
 namespace tprimat {
 
-// Reads keys of a config.json one by one and gathers all that is wrong. A key that is null counts as absent.
+// Reads keys of a config.json one by one and collects the problems. A null key counts as absent.
 class ConfigKeys {
  public:
   ConfigKeys(const Json& object, Findings& findings) : object_(object), findings_(findings) {}
@@ -23,7 +23,7 @@ class ConfigKeys {
   bool flag(const std::string& key, bool otherwise) const;
   std::string text(const std::string& key, const std::string& otherwise) const;
 
-  // Requires that the key, where it is given, has the only value that we compute.
+  // Requires that the key, if present, has the one value that we support.
   template <class Value>
   void require(const std::string& key, const Value& supported, const std::string& hint = "") const {
     const Json* found = find(key);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What transformers assumes where the file is silent (its configuration_<family>.py).
+// Defaults of transformers for keys that the file omits (its configuration_<family>.py).
 struct FamilyDefaults {
   int64_t key_value_heads = 0;  // 0: as many as query heads
   int64_t head_dim = 0;         // 0: hidden_size / num_attention_heads
@@ -40,8 +40,8 @@ class ConfigReader {
     const std::string type = keys_.text("model_type", "");
     const auto family = parse_enum<HuggingFaceFamily>(type);
     if (!family)
-      throw Error(Problem{fmt::format("model_type '{}' is not one that the native trainer computes", printable(type)),
-                          where_, "it computes " + enum_choices<HuggingFaceFamily>()});
+      throw Error(Problem{fmt::format("the native trainer does not support model_type '{}'", printable(type)), where_,
+                          "it supports " + enum_choices<HuggingFaceFamily>()});
     model_.spec.name = model_.spec.full_name = type;
     check_common();
     *family == HuggingFaceFamily::gpt2 ? read_gpt2() : read_llama(*family);
@@ -158,7 +158,7 @@ class ConfigReader {
     return 0;
   }
 
-  // The layers must be of one type, and one with a window needs a window.
+  // All layers must have the same type, and sliding_attention needs a window.
   bool are_layers_sliding(bool has_window) {
     const Json& types = *keys_.find("layer_types");
     const bool fits = types.is_array() && static_cast<int64_t>(types.size()) == model_.spec.num_layers &&
@@ -166,7 +166,7 @@ class ConfigReader {
     const bool sliding = fits && types.front() == "sliding_attention";
     if (!fits || (!sliding && types.front() != "full_attention") || (sliding && !has_window))
       keys_.refuse("layer_types",
-                   "it computes full_attention in all layers, or sliding_attention with a sliding_window");
+                   "it supports full_attention in all layers, or sliding_attention with a sliding_window");
     return sliding;
   }
 

@@ -14,16 +14,16 @@ namespace tprimat {
 // The model families of Hugging Face's transformers that a ModelSpec can be: the `model_type` of config.json.
 enum class HuggingFaceFamily { llama, qwen2, qwen3, mistral, gpt2 };
 
-// The family that computes exactly what the model computes. Throws Error with a sentence where none does.
+// The family that computes exactly what the model computes. Throws Error that says why where there is none.
 HuggingFaceFamily find_hugging_face_family(const ModelSpec& model);
 
 struct HuggingFaceModel {
-  ModelSpec spec;                  // named after its family; full_name is the folder's
-  std::vector<std::string> notes;  // what the config asks for and training does without: dropout
+  ModelSpec spec;                  // named after its family; full_name is the folder's name
+  std::vector<std::string> notes;  // settings of the config that training ignores: dropout
 };
 
 // Reads config.json as transformers 4 and 5 write it; a key that is absent has the family's default. Every key that
-// changes the computation is understood or refused by its name. Throws Error with all that is wrong.
+// changes the computation is either read or rejected by name. Throws Error that lists every problem.
 HuggingFaceModel read_hugging_face_config(const std::filesystem::path& folder);
 HuggingFaceModel parse_hugging_face_config(const Json& config, const std::string& where);
 

@@ -42,7 +42,7 @@ uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) {  // NaN; one that has lower payload bits alone gets one that fits
+  if (magnitude > 0x7f800000u) {  // NaN; if only lower payload bits are set, sets one that fits
     const auto payload = static_cast<uint16_t>((magnitude >> 13) & 0x3ffu);
     return static_cast<uint16_t>(sign | 0x7c00u | (payload != 0 ? payload : 0x200u));
   }

@@ -28,7 +28,7 @@ constexpr int64_t bytes_per_number(NumberFormat format) {
 }
 
 // Half precision (IEEE 754 binary16) and bfloat16 to single precision, exactly; and back, to the nearest, ties to even.
-// What is beyond the range becomes infinite; a NaN stays one and keeps its upper payload bits.
+// Values beyond the range become infinite; a NaN stays a NaN and keeps its upper payload bits.
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
 float bfloat16_to_float(uint16_t bits);

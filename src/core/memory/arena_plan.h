@@ -16,12 +16,12 @@ namespace tprimat {
 // micro batch under way.
 enum class Place : uint8_t { arena, bank };
 
-// Values whose type is the engine's matter.
+// Value types that the engine defines.
 struct Element;       // as products read them: in the training's precision
 struct Sum;           // gradients of weights, masters, statistics: fp32, and fp64 in the reference
 struct ShortElement;  // in bf16 whatever the precision
 
-// A place for `count` values of V; handed out while planning, valid once the arena exists.
+// Space for `count` values of V; assigned while planning, valid once the arena exists.
 template <class V>
 struct Slot {
   size_t offset = 0;  // bytes from the arena's or the bank's start
@@ -35,7 +35,7 @@ struct ValueBytes {
   size_t element = 4, sum = 4;
 };
 
-// What a buffer is for.
+// Purpose of a buffer.
 enum class Component : uint8_t {
   weights,
   gathered_weights,  // of other ranks, for a while
@@ -50,7 +50,7 @@ enum class Component : uint8_t {
 };
 inline constexpr size_t k_component_count = 10;
 
-// Lists every buffer a training will ever need, before the first step. Nothing is allocated while training.
+// Lists every buffer of a training before the first step. Nothing is allocated during training.
 class ArenaPlan {
  public:
   explicit ArenaPlan(ValueBytes values = {}, Place place = Place::arena) : values_(values), place_(place) {}
@@ -67,11 +67,11 @@ class ArenaPlan {
   // By the names of reports.
   std::map<std::string, size_t> bytes_by_component() const;
 
-  // What is reserved after rewind(mark()) shares its memory with what was reserved since: for buffers that are never in
-  // use at the same time.
+  // Buffers reserved after rewind(mark()) share memory with those reserved since the mark: for buffers that are never
+  // in use at the same time.
   size_t mark() const { return next_; }
   void rewind(size_t mark) { next_ = mark; }
-  // Ends the sharing: what follows lies behind everything reserved so far.
+  // Ends the sharing: later buffers lie behind everything reserved so far.
   void seek_end() { next_ = total_; }
 
  private:

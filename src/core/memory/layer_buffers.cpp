@@ -104,7 +104,7 @@ BlockBuffers plan_block(const LayerPlan& plan, bool first) {
   return block;
 }
 
-// What a block does not keep for its backward pass is shared by all of them.
+// All blocks share the buffers that a block does not keep for its backward pass.
 std::vector<BlockBuffers> plan_blocks(const LayerPlan& plan, int64_t layers) {
   std::vector<BlockBuffers> blocks;
   blocks.reserve(static_cast<size_t>(layers));
@@ -139,8 +139,8 @@ int64_t chunk_rows(int64_t tokens, int64_t vocab, int64_t max_logits) {
 }
 
 // Rows of logits, and the gradients that lie over them, begin at multiples of 256 bytes whatever the vocabulary: the
-// most that matrix libraries ask for, and whole cache lines. GPT-2's 50257 would else leave all but every fourth row
-// off 16 bytes, which is what GPUs load at a time.
+// most that matrix libraries ask for, and whole cache lines. Otherwise GPT-2's 50257 would misalign three of four rows
+// for the 16-byte loads of GPUs.
 int64_t logit_stride(int64_t vocabulary) {
   constexpr int64_t k_aligned = 64;  // elements
   return (vocabulary + k_aligned - 1) / k_aligned * k_aligned;

@@ -8,13 +8,13 @@
 
 namespace tprimat {
 
-// What layers are planned for, and where their weights and buffers go.
+// The context of planning a layer: its shape, and the plans for its weights and buffers.
 struct LayerPlan {
   const ModelSpec& model;
   const RankShape& shape;
   WeightPlan& weights;
   ArenaPlan& workspace;  // buffers that all micro batches and layers share
-  ArenaPlan& kept;       // what a layer's forward pass keeps for its backward pass
+  ArenaPlan& kept;       // values that a layer's forward pass keeps for its backward pass
 
   int64_t stream_elements() const { return shape.stream_tokens() * model.hidden_size; }
   // For activations that are cheap to compute again.
@@ -108,13 +108,13 @@ ChunkBuffers plan_chunk(const LayerPlan& plan, const ChunkShape& shape);
 struct ContextBuffers {
   Slot<Element> packed, by_rank, by_sequence, gradient;
 };
-// What all layers share, because only one works at a time.
+// Buffers that all layers share, because only one works at a time.
 struct SharedBuffers {
   ContextBuffers context;
   Slot<Sum> cosine, sine;  // of rotary positions
   Slot<Element> dqkv, dcontext, dup, dinner;
   Slot<Element> gathered, partial;             // of sequence-parallel ranks
-  Slot<Element> attention_branch, mlp_branch;  // what joins the residual stream next
+  Slot<Element> attention_branch, mlp_branch;  // the next addition to the residual stream
   Slot<int32_t> positions;                     // learned
 };
 SharedBuffers plan_shared(const LayerPlan& plan);

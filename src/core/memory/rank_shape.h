@@ -35,12 +35,12 @@ struct BatchShape {
 // GPU the products would be small for its multiprocessors besides.
 inline constexpr int64_t k_max_logits_on_cpu = int64_t{56} << 20, k_max_logits_on_gpu = int64_t{512} << 20;
 
-// What one rank works on.
+// The work of one rank.
 struct RankShape {
   BatchShape batch;
   Sharing sharing;
   Recompute recompute = Recompute::none;
-  bool rounds_to_fp8 = false;                // what the blocks' products multiply
+  bool rounds_to_fp8 = false;                // inputs of the blocks' products
   bool has_fp8_units = false;                // the device multiplies such numbers itself
   int64_t max_logits = k_max_logits_on_cpu;  // of the whole vocabulary, that exist at a time
 
@@ -49,11 +49,11 @@ struct RankShape {
   int64_t stream_tokens() const { return sharing.sequence_parallel ? tokens() / sharing.tensor_size : tokens(); }
 };
 
-// What plans depend on besides the specification.
+// Inputs of a plan besides the specification.
 struct TrainingDevice {
   bool is_host = true;
   bool has_fp8_units = false;
-  bool in_double = false;  // the reference engine's, whatever the precision
+  bool in_double = false;  // of the reference engine, in any precision
 };
 RankShape rank_shape(const TrainSpec& spec, const RankPlace& place, const TrainingDevice& device);
 

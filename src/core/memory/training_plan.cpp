@@ -14,7 +14,7 @@ ValueBytes value_bytes(Precision precision, bool in_double) {
   return {wide ? sizeof(float) : sizeof(uint16_t), sizeof(float)};
 }
 
-// Specifications that no engine checked may state any numbers: none of a plan's products shall overflow.
+// An unchecked specification may state any numbers: no product of a plan may overflow.
 void refuse_uncountable(const TrainSpec& spec) {
   const ModelSpec& m = spec.model;
   const auto number = [](int64_t count) { return static_cast<double>(count); };

@@ -17,8 +17,7 @@ struct PlannedChunk {
   Slot<std::byte> memory;  // of all banks
 };
 
-// Weights and gradients: all, or what ZeRO leaves to this rank of a group of data-parallel ones, and buffers for units
-// of others.
+// Weights and gradients: all, or this rank's ZeRO shard, and buffers for the units of other ranks.
 struct WeightBuffers {
   static constexpr int k_gathered_units = 3, k_reduced_units = 2;
   int64_t zero_stage = 0;
@@ -48,13 +47,13 @@ struct TrainingPlan {
   ArenaPlan arena;
   SharedBuffers shared;
   std::vector<PlannedChunk> chunks;
-  std::array<Slot<Element>, 2> stream_gradients;  // one is worked on while the other is on its way
+  std::array<Slot<Element>, 2> stream_gradients;  // one is computed while the other is sent
   Slot<double> loss;
   WeightBuffers store;
   OptimizerBuffers optimizer;
   BatchBuffers batch;
 };
-// Throws bad_alloc where that is more than any machine has.
+// Throws bad_alloc beyond any machine's memory.
 TrainingPlan plan_training(const TrainSpec& spec, const RankPlace& place, const TrainingDevice& device = {});
 
 }  // namespace tprimat

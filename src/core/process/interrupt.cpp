@@ -7,7 +7,7 @@ namespace tprimat {
 namespace {
 
 constexpr int k_signals[] = {SIGINT, SIGTERM, SIGHUP};
-volatile std::sig_atomic_t g_interrupts = 0;  // a signal handler has nowhere else to write
+volatile std::sig_atomic_t g_interrupts = 0;  // a signal handler can write only to a global
 struct sigaction g_before[std::size(k_signals)];
 
 void count_interrupt(int) { g_interrupts = g_interrupts + 1; }

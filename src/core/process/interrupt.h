@@ -11,7 +11,7 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  int count() const;  // requests to stop since construction: 0, 1, 2 (the user is impatient)
+  int count() const;  // requests to stop since construction: 0, 1, 2 (stop at once)
 };
 
 // Call first in a thread of our own: signals then go to the main thread, whose waiting they must end.

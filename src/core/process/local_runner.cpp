@@ -26,12 +26,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t k_read_size = 64 * 1024;
-// A program that prints line by line would wake us for each: what comes within this time is read together, as long as
-// the pipe can take it.
+// A program that prints line by line would wake us for each line: output within this time is read at once, while the
+// pipe has space.
 constexpr double k_gather_seconds = 0.05;
 constexpr double k_mend_interval_seconds = 1.0;
 constexpr double k_wake_interval_seconds = 0.05;
-constexpr double k_answer_seconds = 5.0;  // of a warden on a busy machine, beyond the time that its work may take
+constexpr double k_answer_seconds = 5.0;  // for a warden on a busy machine, beyond the time for its work
 constexpr int k_reads_per_poll = 16;      // a child that floods us must not keep poll() from returning
 
 std::string search_path(const Command& command) {
@@ -108,7 +108,7 @@ void set_nonblocking(const Descriptor& descriptor) {
   ::fcntl(descriptor.get(), F_SETFL, ::fcntl(descriptor.get(), F_GETFL) | O_NONBLOCK);
 }
 
-// Makes the pipe as large as an ordinary user may, so that the program need not wait for us. Gives its size.
+// Makes the pipe as large as an ordinary user may, so that the program does not wait for us. Returns its size.
 size_t widen(const Descriptor& pipe) {
   constexpr int k_wanted = 1 << 20;
   ::fcntl(pipe.get(), F_SETPIPE_SZ, k_wanted);
@@ -190,7 +190,7 @@ class LocalChild : public ChildProcess {
     output_ = std::move(output.read_end);
     orders_ = std::move(orders.write_end);
     reports_ = std::move(reports.read_end);
-    reports.write_end.close();  // or the end of the warden would go unseen
+    reports.write_end.close();  // or the end of the warden would go unnoticed
     set_nonblocking(output_);
     set_nonblocking(reports_);
     await_start(command);
@@ -229,7 +229,7 @@ class LocalChild : public ChildProcess {
 
   static int milliseconds(double seconds) { return static_cast<int>(std::max(0.0, seconds) * 1000.0); }
 
-  // Reads what is there, at most `reads` times.
+  // Reads the available output, at most `reads` times.
   void read_output(const LineSink& sink, int reads) {
     char bytes[k_read_size];
     size_t all = 0;
@@ -307,7 +307,7 @@ class LocalChild : public ChildProcess {
     }
   }
 
-  // A warden that does not answer: the kernel kills the program with it.
+  // The warden does not answer: kill it, and the kernel kills the program with it.
   void end_without_warden() const {
     if (leader_ > 0) ::kill(-leader_, SIGKILL);
     ::kill(warden_, SIGKILL);
@@ -331,7 +331,7 @@ class LocalChild : public ChildProcess {
   std::optional<double> time_limit_;
   std::optional<ExitReason::Kind> stop_cause_;
   bool stop_ordered_ = false;
-  bool gathers_ = false;  // output came, and more fits
+  bool gathers_ = false;  // output arrived, and more fits
   size_t pipe_size_ = 0;
   int wait_status_ = 0;
   LineSplitter lines_;

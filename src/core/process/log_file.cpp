@@ -20,7 +20,7 @@ constexpr size_t k_piece_remembered = size_t{2} << 20;
 constexpr int k_log_flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
 void make_folder_of(const std::string& path) {
-  std::error_code ignored;  // open() says what is wrong
+  std::error_code ignored;  // open() reports the error
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty()) fs::create_directories(folder, ignored);
 }
@@ -82,7 +82,7 @@ void LogFile::mend() {
   if (!file_.is_open()) return;
   struct stat ours {
   }, named{};
-  if (::fstat(file_.get(), &ours) != 0 || !S_ISREG(ours.st_mode)) return;  // a pipe or a device, as the user wished
+  if (::fstat(file_.get(), &ours) != 0 || !S_ISREG(ours.st_mode)) return;  // a pipe or a device that the user chose
   const bool is_there =
       ::lstat(path_.c_str(), &named) == 0 && named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
   const bool is_whole = ours.st_size >= written_;
@@ -99,7 +99,7 @@ void LogFile::mend() {
   rewrite();
 }
 
-// Under another name first, so that there is no moment without a whole log.
+// Under another name first, so that a complete log exists at every moment.
 void LogFile::rewrite() {
   const std::string temporary = path_ + ".tmp";
   make_folder_of(path_);
@@ -118,7 +118,7 @@ void LogFile::rewrite() {
   if (::rename(temporary.c_str(), path_.c_str()) != 0) fail();
 }
 
-// False when the old file no longer holds what was written.
+// False if the old file no longer holds the whole log.
 bool LogFile::copy_to(const Descriptor& target) const {
   std::string bytes(size_t{1} << 20, '\0');
   int64_t done = 0;

@@ -8,18 +8,18 @@
 
 namespace tprimat {
 
-// A log that stays whole under its name while a program that we do not trust runs beside it. When the file is removed
-// or replaced, all that was written is put back under the name; when it is cut short, the newest of it that we remember
-// is, behind a line that says so.
+// A log that stays complete under its name although an untrusted program runs beside it. If the file is removed or
+// replaced, its whole content is restored; if it is cut short, the newest part that we remember is restored, behind a
+// line that says so.
 class LogFile {
  public:
   LogFile() = default;                        // writes nowhere
   explicit LogFile(const std::string& path);  // empty: nowhere. Throws Error when it cannot be written.
 
   void write(std::string_view bytes);  // Throws Error, for instance on a full disk.
-  void mend();                         // Looks whether the file is still there and whole. Throws Error.
+  void mend();  // Checks that the file still exists and is complete, and restores it. Throws Error.
 
-  // What befell the file, in words; empty: nothing.
+  // The damage to the file, as a sentence; empty: none.
   const std::string& damage() const { return damage_; }
 
  private:
@@ -32,7 +32,7 @@ class LogFile {
   std::string path_, damage_;
   Descriptor file_;
   int64_t written_ = 0;
-  std::string older_, newest_;  // the end of the text written: at most two pieces
+  std::string older_, newest_;  // the end of the log: at most two pieces
 };
 
 }  // namespace tprimat

@@ -30,7 +30,7 @@ std::unique_ptr<ChildProcess> start_if_installed(ProcessRunner& runner, const Co
   }
 }
 
-// Finds a character again and again in a text that is cut at its front, and looks at no byte twice.
+// Finds successive occurrences of a character in a text that is consumed from the front; reads each byte once.
 class NextOf {
  public:
   explicit NextOf(char wanted) : wanted_(wanted) {}
@@ -46,7 +46,7 @@ class NextOf {
   }
 
   char wanted_;
-  size_t from_end_ = std::string_view::npos;  // where it stands, counted from the end; 0: nowhere any more
+  size_t from_end_ = std::string_view::npos;  // its position, counted from the end; 0: no further one
 };
 
 }  // namespace

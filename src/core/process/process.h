@@ -13,12 +13,12 @@
 
 namespace tprimat {
 
-// Why a child process is no longer there.
+// How a child process ended.
 struct ExitReason {
   enum class Kind {
     exited,       // by itself, with `code`
     signalled,    // by signal number `code` that we did not send
-    timed_out,    // we stopped it: its time limit was over
+    timed_out,    // we stopped it: its time limit passed
     interrupted,  // we stopped it: the user asked
   };
   Kind kind = Kind::exited;
@@ -37,14 +37,14 @@ std::string to_string(const ExitReason& reason);
 
 using LineSink = std::function<void(std::string_view line)>;
 
-// Cuts a stream of bytes into lines, whatever the pieces. A line ends at "\n", "\r\n" or a lone "\r" (progress bars
-// redraw with it); the ending is not part of it. A line longer than the limit is handed on in pieces of that length, so
-// that a stream without any newline takes no more memory. All other bytes pass as they are.
+// Splits a stream of bytes into lines; the pieces may be of any size. A line ends at "\n", "\r\n" or a lone "\r"
+// (progress bars redraw with it); the ending is not part of it. A line longer than the limit is handed on in pieces of
+// that length, so that a stream without any newline takes no more memory. All other bytes pass unchanged.
 class LineSplitter {
  public:
   explicit LineSplitter(size_t longest = size_t{1} << 20) : longest_(longest) {}
   void add(std::string_view bytes, const LineSink& sink);
-  void finish(const LineSink& sink);  // hands on what is left without a newline at the end
+  void finish(const LineSink& sink);  // hands on the rest without a final newline
 
  private:
   void take(std::string_view bytes, const LineSink& sink);
@@ -55,7 +55,7 @@ class LineSplitter {
   bool after_return_ = false;  // the last byte seen was "\r": a "\n" that follows belongs to it
 };
 
-// What to start.
+// A program to start.
 struct Command {
   std::vector<std::string> argv;                   // argv[0] is looked up in PATH when it has no slash
   std::map<std::string, std::string> environment;  // added to ours
@@ -64,11 +64,11 @@ struct Command {
   std::string log_path;                            // stdout and stderr are kept here as they come; empty: nowhere
   std::optional<double> time_limit_seconds;
   double grace_seconds = 10.0;          // between SIGTERM and SIGKILL when it is stopped
-  double orphaned_grace_seconds = 2.0;  // the same when we are gone
-  int kept_open = -1;  // descriptor of ours that stays open until nothing of its tree is left, also when we are gone
+  double orphaned_grace_seconds = 2.0;  // the same after our own end
+  int kept_open = -1;  // descriptor of ours that stays open until its process tree has ended, even after us
 };
 
-// A running child with everything that it started. Destroying it kills what is still alive.
+// A running child with everything that it started. Its destructor kills what is still alive.
 class ChildProcess {
  public:
   virtual ~ChildProcess() = default;
@@ -79,7 +79,7 @@ class ChildProcess {
   // log cannot be written.
   virtual std::optional<ExitReason> poll(double seconds, const LineSink& sink) = 0;
 
-  // What befell the log while it was written, in words: see log_file.h. Empty: nothing.
+  // The damage to the log while it was written, as a sentence: see log_file.h. Empty: none.
   virtual std::string log_damage() const { return ""; }
 
   // Asks the whole tree to end: SIGTERM now, SIGKILL after the grace time. Returns at once; poll() sees the end. A
@@ -87,12 +87,12 @@ class ChildProcess {
   virtual void stop() = 0;
 };
 
-// The door to the operating system; tests use a recording fake.
+// The interface to the operating system; tests use a recording fake.
 class ProcessRunner {
  public:
   virtual ~ProcessRunner() = default;
 
-  // Throws Error: ExitStatus::missing_component when the program is not there, work_failed when it cannot be started.
+  // Throws Error: ExitStatus::missing_component if the program does not exist, work_failed if it cannot be started.
   virtual std::unique_ptr<ChildProcess> start(const Command& command) = 0;
 };
 
@@ -109,7 +109,7 @@ struct Captured {
 };
 
 // Runs a short command to its end, for instance to ask a program for its version. Nothing when the program is not
-// installed. Its stdin is the file `input_path`; empty: nothing. It is ended soon after `is_stopped` says so.
+// installed. Its stdin is the file `input_path`; empty: nothing. It is ended soon after `is_stopped` returns true.
 std::optional<Captured> run_captured(ProcessRunner& runner, std::vector<std::string> argv,
                                      double time_limit_seconds = 10.0, const std::string& input_path = "",
                                      const std::function<bool()>& is_stopped = {});

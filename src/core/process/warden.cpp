@@ -20,9 +20,9 @@
 namespace tprimat {
 namespace {
 
-constexpr double k_leftover_grace_seconds = 1.0;  // for what the program left behind when it ended
+constexpr double k_leftover_grace_seconds = 1.0;  // for processes that outlive the program
 constexpr double k_longest_wait_seconds = 86400.0;
-constexpr double k_kill_again_seconds = 0.02;  // what was started between two rounds of SIGKILL
+constexpr double k_kill_again_seconds = 0.02;  // for processes that start between two rounds of SIGKILL
 
 double now_seconds() {
   timespec now;
@@ -166,7 +166,7 @@ class Warden {
     }
   }
 
-  // Collects all that ended. True when nothing is left, or when what is left cannot be killed.
+  // Collects all that ended. True if nothing is left, or only processes that cannot be killed.
   bool reap() {
     int status = 0;
     pid_t ended = 0;
@@ -199,7 +199,7 @@ class Warden {
     if (phase_ == Phase::killing) return;
     phase_ = Phase::stopping;
     signal_tree(SIGTERM);
-    signal_tree(SIGCONT);  // one that is stopped would not hear of it
+    signal_tree(SIGCONT);  // a stopped process would not receive the signal
   }
 
   void begin_kill() {
@@ -236,7 +236,7 @@ class Warden {
   const WardenJob& job_;
   pid_t leader_ = -1;
   int child_events_ = -1;
-  int leader_status_ = SIGKILL;  // as waitpid would say it; for a program that even SIGKILL did not end
+  int leader_status_ = SIGKILL;  // a status as from waitpid; for a program that survives SIGKILL
   bool leader_gone_ = false, orphaned_ = false;
   Phase phase_ = Phase::running;
   double limit_ = 0.0;     // of the program's time

@@ -28,14 +28,14 @@ class Comparer {
     if (std::fabs(stated - derived) <= tolerance_ * std::fabs(derived)) return;
     found_.push_back({figure, format_significant(stated, 5), format_significant(derived, 5), kind});
   }
-  // What is stated without anything that it follows from is denied too.
+  // A figure whose inputs are missing is a contradiction too.
   template <class Figure>
   void compare(const std::string& figure, const std::optional<Figure>& stated, const std::optional<Figure>& derived,
                Kind kind = Kind::figure) {
     if (stated && derived)
       compare(figure, value_of(*stated), value_of(*derived), kind);
     else if (stated)
-      found_.push_back({figure, format_significant(value_of(*stated), 5), "nothing it follows from", kind});
+      found_.push_back({figure, format_significant(value_of(*stated), 5), "nothing", kind});
   }
 
  private:
@@ -46,7 +46,7 @@ class Comparer {
   double tolerance_;
 };
 
-// Of two counts that may be of one model no speed is in doubt.
+// Two counts that may belong to one model do not put the speed in doubt.
 void compare_shape(const RunResult& stored, Comparer& comparer) {
   const auto& shape = stored.model_info.shape;
   if (!shape || !stored.model_info.num_parameters || !check_model(*shape, "").empty()) return;
@@ -121,13 +121,13 @@ std::optional<int64_t> replicas(const RunResult& run) {
   return count;
 }
 
-// What layout and batch multiply to; 0 where that is not known.
+// The products of the layout and of the batch; 0 where a factor is not known.
 struct Products {
   int64_t devices = 0, batch = 0;
 };
 
-// Megatron-LM leaves the ranks that share a sequence out of DP, others count them in it. Without DP the devices tell
-// it.
+// Megatron-LM excludes the ranks that share a sequence from DP, others include them. Without DP it follows from the
+// devices.
 Products multiply(const RunResult& run, bool data_parallel_holds_context) {
   const ParallelismConfig& p = run.parallelism_config;
   const TrainingConfig& t = run.training_config;
@@ -156,7 +156,7 @@ void compare_divisors(const RunResult& stored, std::vector<Contradiction>& found
   if (!p.data_parallel_size) check("devices, of TP x PP x CP", device_count(stored), inner);
   if (p.gradient_accumulation_steps) return;
   const int64_t context = std::max<int64_t>(1, known(p.context_parallel_size)), data = known(p.data_parallel_size);
-  const bool may_hold_context = data % context == 0;  // whatever DP counts, this many at least share the batch
+  const bool may_hold_context = data % context == 0;  // at least this many ranks share the batch
   check("global batch size, of MBS x DP", t.global_batch_size,
         product({known(t.micro_batch_size), may_hold_context ? data / context : data}));
 }
@@ -180,7 +180,7 @@ void compare_layout(const RunResult& stored, std::vector<Contradiction>& found) 
   check("tokens per step, of GBS x SL", t.tokens_per_step, product({t.global_batch_size, t.sequence_length}));
 }
 
-// Older tools left out as warm-up what they liked: of the means over all steps but the first k, the one next to
+// Older tools excluded any number of warm-up steps: of the means over all steps but the first k, the one next to
 // `stated`.
 std::optional<double> nearest_mean(const std::vector<double>& times, double stated) {
   std::optional<double> nearest;
@@ -216,7 +216,7 @@ double gap_of_means(const RunResult& result) {
   return std::min(2 * cv * cv, k_max);
 }
 
-// Where there are step times the figures shown are made of these, so that a slight contradiction harms no speed.
+// With step times, the figures shown are computed from these, so a slight contradiction does not affect the speed.
 Kind kind_of_gap(const RunResult& result, double stated, double derived) {
   constexpr double k_slight = 0.05;
   const bool is_slight = std::fabs(stated - derived) < k_slight * std::fabs(derived);
@@ -250,7 +250,7 @@ void compare_stated_mean(const RunResult& result, const PerformanceMetrics& stat
   }
 }
 
-// What a step's tokens and its mean time give, and what they give a device.
+// The rates that follow from a step's tokens and its mean time, in total and per device.
 void compare_stated_rates(const RunResult& result, const PerformanceMetrics& stated,
                           std::vector<Contradiction>& found) {
   constexpr double k_effective_work = 0.05;  // beyond: see record_contradiction in result_file.cpp

@@ -4,7 +4,7 @@
 
 #include "text/enum_names.h"
 
-// What a result says by one word of a closed set. A word that another version wrote reads as `other`.
+// Facts of a result that are one word of a closed set. Words of other versions read as `other`.
 namespace tprimat {
 
 // Where a step's duration comes from: the log prints it, or it is work / reported rate, or the distance of two time
@@ -56,7 +56,7 @@ constexpr auto enum_table(WarmupMethod) {
 }
 constexpr WarmupMethod unknown_word(WarmupMethod) { return WarmupMethod::other; }
 
-// What made a run end badly, for a program that reads results; status_reason says it in words.
+// The cause of a failed run, for programs; status_reason is for people.
 enum class FailureKind : uint8_t {
   out_of_memory,       // of a device
   host_out_of_memory,  // of the machine or its control group
@@ -71,11 +71,11 @@ enum class FailureKind : uint8_t {
   device_error,
   collective_failed,  // NCCL, RCCL, Gloo: timed out, or a peer was gone
   killed,             // by a signal
-  hung,               // no step came any more
+  hung,               // no more steps
   time_limit,
   ended_by_scheduler,
   steps_missing,
-  wrong_work,  // it trained on other tokens than asked for, or its figures are impossible
+  wrong_work,  // it trained on other tokens than requested, or its figures are impossible
   error        // any other
 };
 

@@ -279,7 +279,7 @@ constexpr Metric k_metrics[] = {
      .read = read_plain<memory_prediction_error>},
 };
 
-// Times and memories are more than nothing: other figures are not known.
+// Times and memory must be above zero; other values count as unknown.
 std::optional<double> if_positive(const std::optional<double>& figure) {
   return figure && *figure > 0 && std::isfinite(*figure) ? figure : std::nullopt;
 }

@@ -42,7 +42,7 @@ struct Metric {
   std::string_view contradicted = {};          // prefix of Contradiction::what where the figure is contradicted
 };
 
-// How many of the last losses the final loss is the mean of: a tenth of them, 1 to 20.
+// Number of last losses that the final loss averages: a tenth of them, 1 to 20.
 size_t final_loss_window(const RunResult& result);
 
 bool holds_code(const RuleCodes& codes, std::string_view code);

@@ -21,7 +21,7 @@ const std::string* find_setting(const Settings& settings, std::string_view name)
   return nullptr;
 }
 
-// Zero and below mean that the framework chooses the value.
+// Zero and below let the framework choose.
 std::optional<int64_t> size_of(const Settings& settings, std::string_view name) {
   const std::string* text = find_setting(settings, name);
   const auto size = text != nullptr ? parse_number<int64_t>(*text) : std::nullopt;
@@ -57,7 +57,7 @@ std::vector<PrintedSize> printed_sizes(const RunResult& result) {
 
 using Names = std::set<std::string, std::less<>>;
 
-// The setting that enables adapters or names their kind, that gives their size, and those that only come with one.
+// Settings that enable adapters or name their kind, that give their size, and that occur only with adapters.
 const Names k_adapter_switches = {"use_lora",     "lora",        "use_peft",        "peft",        "peft_type",
                                   "peft_scheme",  "peft_method", "use_dora",        "lora_enable", "enable_lora",
                                   "use_adapters", "qlora",       "finetuning_type", "adapter"};

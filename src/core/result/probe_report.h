@@ -83,8 +83,8 @@ struct GemmPeak {
   }
 };
 
-// The kinds of McCalpin's STREAM, and reading alone. Bytes that the program asks for are counted, as STREAM does: a
-// write's own fetch is not.
+// The kinds of McCalpin's STREAM, and reading alone. Bytes that the program asks for are counted, as STREAM does:
+// fetches for writes are not.
 enum class StreamKernel {
   read,   // sum of one array      8 bytes per element
   copy,   // c = a                16
@@ -107,7 +107,7 @@ struct MemoryRate {
   }
 };
 
-// What main memory delivers to all threads together.
+// Bandwidth of main memory for all threads together.
 struct MemoryBandwidth {
   std::vector<MemoryRate> kinds;
   int64_t buffer_bytes = 0;
@@ -127,7 +127,7 @@ struct MemoryBandwidth {
   }
 };
 
-// What this machine achieves.
+// The rates that this machine achieves.
 struct ProbeReport {
   std::string cpu;  // as the processor gives it
   int64_t threads = 0;

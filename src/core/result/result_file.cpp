@@ -19,18 +19,18 @@
 namespace tprimat {
 namespace {
 
-// A file's own throughput against what its step times say. They differ when one of them was edited, or warm-up was
-// averaged in.
+// A file's own throughput against what its step times say. They differ if one of them was edited or the average
+// includes the warm-up.
 void cross_check(RunResult& result, const PerformanceMetrics& stored) {
   const auto& derived = result.derived.tokens_per_second;
   if (!stored.tokens_per_second || !derived || derived->value <= 0) return;
   const double deviation = *stored.tokens_per_second / derived->value - 1;
   if (std::fabs(deviation) <= 0.01) return;
-  add_warning(result, fmt::format("the file says {} tokens/s, its step times say {}: the latter is used",
+  add_warning(result, fmt::format("the file states {} tokens/s, but its step times give {}: the latter is used",
                                   format_count(*stored.tokens_per_second), format_count(derived->value)));
 }
 
-// Tokens of one step as the file's own averages imply them, where they deny its batch and sequence length.
+// Tokens of one step as implied by the file's own averages, if these contradict its batch and sequence length.
 std::optional<double> contradicting_tokens_per_step(const RunResult& result, const PerformanceMetrics& stored) {
   const auto stated = tokens_per_step(result);
   if (!stated || !stored.tokens_per_second || !stored.avg_step_time_seconds) return std::nullopt;
@@ -39,8 +39,8 @@ std::optional<double> contradicting_tokens_per_step(const RunResult& result, con
   return implied;
 }
 
-// The trainer's own rate was measured on what it really did; the batch may have been typed in beside it. So the rate
-// stays, with the spread of its steps, and the contradiction is on record for the audit, which lets no such run win.
+// The trainer measured its rate on the real work; the batch may have been entered by hand. So the rate stays, with the
+// spread of its steps, and the contradiction is recorded for the audit, which lets no such run win.
 void record_contradiction(RunResult& result, const PerformanceMetrics& stored, double implied) {
   const auto stated = static_cast<double>(*tokens_per_step(result));
   result.config_audit.push_back({"tokens_per_step", format_count(stated), format_count(implied)});
@@ -53,7 +53,7 @@ void record_contradiction(RunResult& result, const PerformanceMetrics& stored, d
           format_count(implied), format_count(stated), implied / stated));
 }
 
-// The interval of `derived` around another value: the spread of the steps stays, whatever work they did.
+// The interval of `derived` around another value: the spread of the steps does not depend on their work.
 Estimate around(double value, const std::optional<Estimate>& derived) {
   Estimate estimate{value, {}, {}};
   if (derived && derived->low && derived->high && derived->value > 0)
@@ -61,7 +61,7 @@ Estimate around(double value, const std::optional<Estimate>& derived) {
   return estimate;
 }
 
-// Older files may hold only averages: they are shown without an interval where there are no steps.
+// Older files may hold only averages: without steps they are shown without an interval.
 void adopt_stored_rates(RunResult& result, const PerformanceMetrics& stored) {
   const Derived derived = std::exchange(result.derived, Derived{});
   result.derived.flops_per_token = derived.flops_per_token;
@@ -96,25 +96,24 @@ void complete_older_result(RunResult& result) {
     if (const auto implied = contradicting_tokens_per_step(result, *stored))
       record_contradiction(result, *stored, *implied);
     adopt_stored_rates(result, *stored);
-    add_warning(result, "the file holds no step times: its own averages are shown, without an interval");
+    add_warning(result, "the file has no step times: its own averages are shown, without an interval");
   }
 }
 
-// A missing figure that follows from those present.
+// Whether the file lacks a figure that follows from its other fields.
 bool lacks_figures(const RunResult& result) {
   const Derived& derived = result.derived;
   if (steady_step_times(result).empty() || !tokens_per_step(result)) return false;
   return !derived.tokens_per_second || (device_count(result) && !derived.tokens_per_second_per_gpu);
 }
 
-// A rate of its own that was adopted with its contradiction on record (see above) stands; the audit lets it win
-// nothing.
+// A file's own rate whose contradiction is recorded (see above) stays; the audit lets no such run win.
 bool is_contradiction_recorded(const RunResult& result) {
   return std::any_of(result.config_audit.begin(), result.config_audit.end(),
                      [](const AuditEntry& entry) { return entry.key == "tokens_per_step" && entry.asked; });
 }
 
-// Figures that an earlier version of a formula made are not compared with those of today's.
+// Figures of an earlier version of a formula are not compared with those of today's.
 bool uses_other_formulas(const RunResult& result) {
   const auto& stored = result.derived.flops_per_token;
   if (stored.empty()) return false;
@@ -142,22 +141,22 @@ bool is_other_interval(const StepStatistics& a, const StepStatistics& b) {
   return differs(a.ci95_low, b.ci95_low) || differs(a.ci95_high, b.ci95_high);
 }
 
-// Files from before methods had names mostly hold today's intervals all the same: nothing is said of those.
+// Older files do not name the method, but most have today's intervals: no warning for those.
 void derive_by_known_intervals(RunResult& result) {
   const StepStatistics stored = *result.statistics;
   summarise_run(result, stored_options(result));
   if (!stored.interval_method && result.statistics && !is_other_interval(stored, *result.statistics)) return;
-  add_warning(result, fmt::format("the intervals were computed by {}, which this program {}: recomputed by {}",
+  add_warning(result, fmt::format("the intervals were computed by {}, which this program {}; they are recomputed by {}",
                                   stored.interval_method ? "method " + printable(*stored.interval_method)
                                                          : "a method not named in the file",
-                                  stored.interval_method ? "does not use" : "cannot follow", k_interval_method));
+                                  stored.interval_method ? "does not use" : "cannot identify", k_interval_method));
 }
 
-// What the file's own inputs deny is derived again, and the contradictions stay on record for the audit.
+// Figures that contradict the file's own inputs are derived again; the contradictions stay on record for the audit.
 void check_stored_figures(RunResult& result) {
   if (is_contradiction_recorded(result)) return;
   result.contradictions = find_contradictions(result);
-  using Kind = Contradiction::Kind;  // layout and printed settings deny no figure, and follow from none
+  using Kind = Contradiction::Kind;  // layout and printed settings contradict no figure
   const bool off = std::any_of(result.contradictions.begin(), result.contradictions.end(), [](const auto& each) {
     return each.kind == Kind::rate || each.kind == Kind::figure || each.kind == Kind::shape;
   });
@@ -167,7 +166,7 @@ void check_stored_figures(RunResult& result) {
   if (result.derived.peak)
     if (const auto known = catalogue_value(*result.derived.peak)) result.derived.peak->flops_per_second = *known;
   summarise_run(result, stored_options(result));
-  add_warning(result, "the file's figures do not follow from its step times and facts: they were recomputed");
+  add_warning(result, "the file's figures do not follow from its step times and facts; they are recomputed");
 }
 
 void complete_result(RunResult& result) {
@@ -178,7 +177,7 @@ void complete_result(RunResult& result) {
   check_validity(result);
 }
 
-// What begins as no JSON object is most often a log.
+// A text that does not begin as a JSON object is most often a log.
 Json parse_result_json(const std::string& text, const std::string& path) {
   try {
     return parse_json(text, path);
@@ -191,7 +190,7 @@ Json parse_result_json(const std::string& text, const std::string& path) {
   }
 }
 
-// A name out of a log must not choose the folder.
+// A name from a log must not choose the folder.
 std::string file_word(std::string word) {
   for (char& c : word)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_') c = '_';

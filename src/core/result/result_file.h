@@ -13,22 +13,21 @@ namespace tprimat {
 
 Json run_result_to_json(const RunResult& result);
 
-// Accepts older files too: `file_name` ("train_amd_prim_qwen.json") tells what they leave out, and each assumption
-// becomes a warning. A result without statistics is summarised from its raw series. Throws Error for anything but a
-// result.
+// Accepts older files too: `file_name` ("train_amd_prim_qwen.json") replaces facts that they lack, and each assumption
+// becomes a warning. A result without statistics is summarised from its raw series. Throws Error if it is not a result.
 RunResult run_result_from_json(const Json& json, const std::string& file_name);
 
 // The file is there whole or not at all. Throws Error (work_failed) when it cannot be written.
 void write_run_result(const std::filesystem::path& path, const RunResult& result,
                       Survives survives = Survives::power_loss);
 
-// Throws Error that names the path: unreadable, no JSON, no result.
+// Throws Error that names the path if the file is unreadable, not JSON or not a result.
 RunResult load_run_result(const std::filesystem::path& path);
 
 // The same for the text of that file.
 RunResult read_run_result(const std::string& text, const std::filesystem::path& path);
 
-// "train_amd_prim_qwen.json"; what is not asked for (strategy, dataset, run number) is left out of the name.
+// "train_amd_prim_qwen.json"; parts that were not requested (strategy, dataset, run number) are left out.
 struct ResultNaming {
   std::string strategy, dataset;
   int64_t run = 0;  // 1 is the first of several; 0: there is only one
@@ -38,14 +37,14 @@ std::string result_file_name(const RunResult& result, const ResultNaming& naming
 // The result file as JSON Schema, draft 2020-12, made from the field lists. schema/result.schema.json holds this text.
 std::string print_schema();
 
-// A result of this schema version as it was written, nothing checked or derived. Nothing for everything that the
-// ordinary reader must look at: older and newer versions, damaged files, values of a wrong type.
+// A result of this schema version as it was written, neither checked nor derived. Nothing for files that need the
+// ordinary reader: older and newer versions, damaged files, values of a wrong type.
 std::optional<RunResult> read_current_result(std::string_view text);
 
-// A result file brought to the keys of schema version 1. What had to be assumed is added to `notes`, one sentence each.
-// Files of version 1 come back as they are. Files without a version are older: raw_step_times, "N/A" for what was not
-// known, a framework's name as software stack, no model, no status ... `file_name` is the last source of platform,
-// framework and model. Throws Error (where = file_name) for JSON that is not a benchmark result.
+// A result file brought to the keys of schema version 1. Each assumption is added to `notes` as a sentence. Files of
+// version 1 stay as they are. Files without a version are older: raw_step_times, "N/A" for unknown values, a
+// framework's name as software stack, no model, no status ... `file_name` is the last source of platform, framework and
+// model. Throws Error (where = file_name) for JSON that is not a benchmark result.
 Json upgrade_result(const Json& json, const std::string& file_name, std::vector<std::string>& notes);
 
 }  // namespace tprimat

@@ -21,8 +21,7 @@ bool is_same_file(const std::string& one, const std::string& other) {
          std::filesystem::weakly_canonical(one, unreadable) == std::filesystem::weakly_canonical(other, unreadable);
 }
 
-// The other log, or the measured run, that the result at `path` is of. Empty where none is lost when `result` replaces
-// it.
+// The log or the measured run behind the result at `path`. Empty if `result` may replace it.
 std::string owner_of_result(const std::filesystem::path& path, const RunResult& result) {
   std::error_code unreadable;
   if (!std::filesystem::is_regular_file(path, unreadable)) return "";
@@ -31,7 +30,7 @@ std::string owner_of_result(const std::filesystem::path& path, const RunResult& 
     if (there.config_hash && !result.config_hash) return "a measured run";
     const std::string log = there.source.log.value_or("another run");
     return is_same_file(log, result.source.log.value_or("")) ? "" : log;
-  } catch (const Error&) {  // no result, or half of one
+  } catch (const Error&) {  // not a result, or a truncated one
     return "";
   }
 }
@@ -57,9 +56,9 @@ std::filesystem::path free_path(const std::filesystem::path& wanted, const RunRe
   }
   taken.insert(path);
   if (!owner.empty())
-    log_warning(
-        fmt::format("{} is the result of {} and stays: the result of {} goes to {}; --output NAME.json names it",
-                    wanted.string(), printable(owner), printable(result.source.log.value_or("")), path.string()));
+    log_warning(fmt::format(
+        "{} holds the result of {} and is kept; the result of {} goes to {}; --output NAME.json chooses another name",
+        wanted.string(), printable(owner), printable(result.source.log.value_or("")), path.string()));
   return path;
 }
 

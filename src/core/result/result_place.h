@@ -8,12 +8,12 @@
 
 namespace tprimat {
 
-// Where the result of a single log goes by its name: `output` where that is a .json file, else a file in that folder.
+// The path for the result of a single log: `output` if it is a .json file, else a file in that folder.
 std::filesystem::path result_path(const RunResult& result, const std::string& log, const std::filesystem::path& output,
                                   bool names_attempt);
 
-// `wanted`, or the first of `wanted`_2, `wanted`_3 ... that neither is taken nor holds the result of another log or of
-// a measured run; a warning tells which. Adds it to `taken`.
+// `wanted`, or the first of `wanted`_2, `wanted`_3 ... that is not taken and does not hold the result of another log or
+// of a measured run, which a warning names. Adds it to `taken`.
 std::filesystem::path free_path(const std::filesystem::path& wanted, const RunResult& result,
                                 std::set<std::filesystem::path>& taken);
 

@@ -11,7 +11,7 @@
 
 namespace tprimat {
 
-// The part of a RunResult that says what came out: speed, memory, statistics, peak, prediction.
+// The figures of a RunResult: speed, memory, statistics, peak, prediction.
 
 // A figure with its 95 % confidence interval.
 struct Estimate {
@@ -53,13 +53,12 @@ struct MemoryMetrics {
   static constexpr auto fields() {
     using M = MemoryMetrics;
     return field_list(
-        field("avg_memory_allocated_gb", &M::avg_memory_allocated_gb,
-              "mean over steps of what the trainer allocated, GB"),
-        field("peak_memory_allocated_gb", &M::peak_memory_allocated_gb, "most the trainer allocated, GB"),
-        field("avg_memory_reserved_gb", &M::avg_memory_reserved_gb, "mean of what its allocator held, GB"),
-        field("peak_memory_reserved_gb", &M::peak_memory_reserved_gb, "most its allocator held, GB"),
+        field("avg_memory_allocated_gb", &M::avg_memory_allocated_gb, "mean memory that the trainer allocated, GB"),
+        field("peak_memory_allocated_gb", &M::peak_memory_allocated_gb, "peak memory that the trainer allocated, GB"),
+        field("avg_memory_reserved_gb", &M::avg_memory_reserved_gb, "mean memory that its allocator held, GB"),
+        field("peak_memory_reserved_gb", &M::peak_memory_reserved_gb, "peak memory that its allocator held, GB"),
         field("peak_device_used_gb", &M::peak_device_used_gb,
-              "most the device or process used as the system saw it, GB"),
+              "peak memory that the device or process used, as reported by the system, GB"),
         field("measurement_method", &M::measurement_method, "who measured"));
   }
 };
@@ -74,7 +73,7 @@ struct Warmup {
     using W = Warmup;
     return field_list(field("steps_excluded", &W::steps_excluded, "steps left out at the start"),
                       field("method", &W::method, "how the end of the warm-up was found"),
-                      field("reason", &W::reason, "in words"),
+                      field("reason", &W::reason, "as a sentence"),
                       field("steady", &W::steady, "false when the series never settles"));
   }
 };
@@ -143,7 +142,7 @@ struct Derived {
   }
 };
 
-// What the planner said of the run, from its specification and the device alone (docs/planner.md).
+// The planner's prediction for the run, from its specification and the device alone (docs/planner.md).
 struct Prediction {
   std::optional<double> memory_gb, step_time_seconds;
   std::string family;  // "megatron_core"
@@ -159,8 +158,8 @@ struct Prediction {
         field("family", &P::family, "program whose traits and parameters the planner used"),
         field("machine", &P::machine, "machine whose facts and parameters it used; absent: no time is predicted"),
         field("parameters", &P::parameters, "its parameters: built-in, or the file they were read from"),
-        field("calibrated", &P::calibrated, "measurements of that architecture stand behind the predicted time"),
-        field("not_predicted", &P::not_predicted, "what the planner does not predict"));
+        field("calibrated", &P::calibrated, "true if measurements of that architecture support the predicted time"),
+        field("not_predicted", &P::not_predicted, "figures that the planner does not predict"));
   }
 };
 

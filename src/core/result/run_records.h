@@ -11,7 +11,7 @@
 
 namespace tprimat {
 
-// The part of a RunResult that was recorded beside the figures: sensors, source, audit, events, series.
+// The records of a RunResult beside the figures: sensors, source, audit, events, series.
 
 struct TelemetrySummary {
   std::string source;  // "proc", "rapl", "nvml" ...
@@ -30,7 +30,7 @@ struct TelemetrySummary {
         field("interval_seconds", &T::interval_seconds, "time between samples, s"),
         field("mean_utilisation", &T::mean_utilisation, "share of the device's capacity, 0..1"),
         field("others_busy_threads", &T::others_busy_threads,
-              "hardware threads that other processes kept busy on a machine that had none to spare"),
+              "hardware threads that other processes kept busy on a machine without idle ones"),
         field("mean_power_watts", &T::mean_power_watts, "W"),
         field("energy_joules", &T::energy_joules, "J over the steady steps"),
         field("peak_memory_used_gb", &T::peak_memory_used_gb, "resident memory of the run's processes, GB"),
@@ -42,11 +42,11 @@ struct TelemetrySummary {
               "hardware, clock_set"),
         field("energy_valid", &T::energy_valid, "false when the energy figure must not be used"),
         field("energy_note", &T::energy_note, "why not, or how it was measured"),
-        field("notes", &T::notes, "figures that the sensor did not give, and why"));
+        field("notes", &T::notes, "figures that the sensor did not measure, and why"));
   }
 };
 
-// What the sensors said while each step ran: one value per entry of step_times, null where no reading fell into it.
+// The sensors' readings during each step: one value per entry of step_times, null if there was no reading.
 struct StepTelemetry {
   std::optional<std::vector<double>> power_watts, lowest_clock_hz, highest_temperature_celsius, utilisation,
       others_busy_threads;
@@ -59,7 +59,7 @@ struct StepTelemetry {
         field("highest_temperature_celsius", &T::highest_temperature_celsius, "of any device, degrees Celsius"),
         field("utilisation", &T::utilisation, "share of the devices' capacity, 0..1; on cpu of the run's threads"),
         field("others_busy_threads", &T::others_busy_threads,
-              "hardware threads that other processes kept busy while the machine had none to spare, else 0"),
+              "hardware threads that other processes kept busy while the machine had no idle ones, else 0"),
         field("throttle_shares", &T::throttle_shares,
               "share of the readings in which a device's clock was held down, 0..1, by reason as in `telemetry`; only "
               "reasons that were seen"));
@@ -76,7 +76,7 @@ struct SourceInfo {
     return field_list(
         field("log", &S::log, "path of the log"), field("steps_file", &S::steps_file, "path of the step records"),
         field("format", &S::format, "format that was read"),
-        field("confidence", &S::confidence, "that the log is of that format, 0..1; absent: it was not detected"),
+        field("confidence", &S::confidence, "confidence in that format, 0..1; absent: it was not detected"),
         field("step_time", &S::step_time, "printed, from_rate or from_timestamps: whether step times are derived"),
         field("lines", &S::lines, "lines of the log"),
         field("first_line", &S::first_line, "line of the first step record, from 1"),
@@ -87,19 +87,19 @@ struct SourceInfo {
   }
 };
 
-// What was asked for against what the framework reports it did. `asked` is absent where only the log is known.
+// A requested setting and the one that the framework reports. `asked` is absent where only the log is known.
 struct AuditEntry {
   std::string key;
   std::optional<std::string> asked;
   std::string effective;
   static constexpr auto fields() {
     using A = AuditEntry;
-    return field_list(field("key", &A::key, "setting"), field("asked", &A::asked, "value asked for"),
+    return field_list(field("key", &A::key, "setting"), field("asked", &A::asked, "requested value"),
                       field("effective", &A::effective, "value the framework reported"));
   }
 };
 
-// A figure of a file that its own inputs deny.
+// A figure of a file that contradicts its own inputs.
 struct Contradiction {
   // In doubt: the speed, the model, devices and batch, a figure, work that the framework printed otherwise.
   enum class Kind { rate, shape, layout, figure, settings };
@@ -116,12 +116,12 @@ struct RunEvent {
   static constexpr auto fields() {
     using E = RunEvent;
     return field_list(
-        field("kind", &E::kind, "what happened"), field("line", &E::line, "line of the log, from 1"),
+        field("kind", &E::kind, "kind of the event"), field("line", &E::line, "line of the log, from 1"),
         field("step", &E::step,
               "the step it names, else the last one before it; of a NaN or a skipped update the next"),
         field("rank", &E::rank, "rank that reported it"), field("seconds", &E::seconds, "how long it took, s"),
         field("value", &E::value, "loss of an evaluation, nats; number of skipped updates where it is not 1"),
-        field("text", &E::text, "in words"));
+        field("text", &E::text, "as a sentence"));
   }
 };
 
@@ -131,7 +131,7 @@ struct LabelledStep {
   StepLabel label = StepLabel::other;
   static constexpr auto fields() {
     using L = LabelledStep;
-    return field_list(field("step", &L::step, "number of the step"), field("label", &L::label, "what its time holds"));
+    return field_list(field("step", &L::step, "number of the step"), field("label", &L::label, "why it is left out"));
   }
 };
 
@@ -141,8 +141,8 @@ struct RankMemoryEntry {
   double gb = 0.0;
   static constexpr auto fields() {
     using M = RankMemoryEntry;
-    return field_list(field("rank", &M::rank, "rank; absent: the log does not say"),
-                      field("kind", &M::kind, "what was measured"), field("gb", &M::gb, "highest value, GB"));
+    return field_list(field("rank", &M::rank, "rank; absent: not in the log"),
+                      field("kind", &M::kind, "kind of memory"), field("gb", &M::gb, "highest value, GB"));
   }
 };
 
@@ -166,7 +166,7 @@ struct ReportedFigures {
   }
 };
 
-// What belongs to the entries of step_times when these are not simply steps 1, 2, 3 ...
+// Describes the entries of step_times when these are not simply steps 1, 2, 3 ...
 struct StepSeries {
   int64_t counts_from = 1;
   std::optional<std::vector<int64_t>> numbers, mean_of;
@@ -177,8 +177,8 @@ struct StepSeries {
     return field_list(field("counts_from", &S::counts_from, "number of a training's first step, 0 or 1"),
                       field("numbers", &S::numbers, "number of each step as the log counts it"),
                       field("mean_of", &S::mean_of, "steps that each entry is the mean of"),
-                      field("time_low", &S::time_low, "the log rounds its step times: the least that each can be, s"),
-                      field("time_high", &S::time_high, "the most that each can be, s"),
+                      field("time_low", &S::time_low, "lower bound of each step time, from the log's rounding, s"),
+                      field("time_high", &S::time_high, "upper bound of each step time, s"),
                       field("labelled", &S::labelled, "steps left out of the steady state"));
   }
 };

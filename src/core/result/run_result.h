@@ -15,7 +15,7 @@
 
 namespace tprimat {
 
-// The part of a RunResult that says what was trained, on what, how.
+// The setup of a RunResult: model, device, training.
 
 // The device a run used; on `cpu` the processor. Keys as older tools read them.
 struct DeviceInfo {
@@ -43,7 +43,7 @@ struct TrainingConfig : TrainingSettings {
   std::optional<std::string> parallel_strategy;
   static constexpr auto fields() {
     using T = TrainingConfig;
-    return field_list(field("max_steps", &T::max_steps, "steps asked for"),
+    return field_list(field("max_steps", &T::max_steps, "requested steps"),
                       field("global_batch_size", &T::global_batch_size, "sequences per step"),
                       field("micro_batch_size", &T::micro_batch_size, "sequences per forward pass and rank"),
                       field("sequence_length", &T::sequence_length, "tokens per sequence"),
@@ -51,8 +51,8 @@ struct TrainingConfig : TrainingSettings {
                       field("tokens_per_step", &T::tokens_per_step,
                             "tokens of a step over all ranks, where batch and sequence length are not both known"),
                       field("parallel_strategy", &T::parallel_strategy, "name of the layout"),
-                      field("learning_rate", &T::learning_rate, "peak learning rate asked for"),
-                      field("min_learning_rate", &T::min_learning_rate, "final learning rate asked for"),
+                      field("learning_rate", &T::learning_rate, "requested peak learning rate"),
+                      field("min_learning_rate", &T::min_learning_rate, "requested final learning rate"),
                       field("weight_decay", &T::weight_decay, "decoupled weight decay"),
                       field("clip_grad_norm", &T::clip_grad_norm, "gradient norm is clipped to this"),
                       field("warmup_steps", &T::warmup_steps, "steps of learning-rate warm-up"),
@@ -79,9 +79,9 @@ struct ParallelismConfig {
                       field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline_model_parallel_size,
                             "VP: pipeline stages of a rank"),
                       field("zero_stage", &P::zero_stage,
-                            "ZeRO: the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too"),
+                            "ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights"),
                       field("embedding_and_loss_as_layers", &P::embedding_and_loss_as_layers,
-                            "the embedding and the loss count as a layer each where the pipeline cuts the model"),
+                            "the embedding and the loss count as one layer each when the pipeline splits the model"),
                       field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"));
   }
 };
@@ -150,7 +150,7 @@ struct RunResult {
   std::optional<std::vector<RankMemoryEntry>> memory_by_rank;
   std::optional<std::vector<RunEvent>> events;
   std::optional<std::map<EventKind, int64_t>> event_counts;
-  std::optional<int64_t> skipped_updates;  // steps that left the weights as they were; absent: none is known of
+  std::optional<int64_t> skipped_updates;  // steps that left the weights unchanged; absent: not known
   std::vector<std::string> warnings;
   std::vector<double> step_times;   // s, one per step, warm-up included
   std::vector<double> loss_values;  // NaN (null) where a step had none or saw a NaN
@@ -165,40 +165,40 @@ struct RunResult {
         field("schema_version", &R::schema_version, "version of this schema"),
         field("status", &R::status, "how the run ended"),
         field("status_reason", &R::status_reason, "why it did not complete"),
-        field("failure_kind", &R::failure_kind, "what made it fail, as a word"),
+        field("failure_kind", &R::failure_kind, "kind of the failure"),
         field("failed_rank", &R::failed_rank, "rank that failed first, where the log names it"),
-        field("attempt", &R::attempt, "which attempt this is, from 1, where failed runs are tried again"),
-        field("platform", &R::platform, "nvd, amd or cpu; null where a log does not say"),
-        field("framework", &R::framework, "what trained"),
+        field("attempt", &R::attempt, "number of the attempt, from 1, if failed runs are repeated"),
+        field("platform", &R::platform, "nvd, amd or cpu; null if a log does not state it"),
+        field("framework", &R::framework, "framework that trained"),
         field("framework_version", &R::framework_version, "its version"),
         field("timestamp", &R::timestamp, "when the run started, UTC"),
         field("model_info", &R::model_info, "the model"),
         field("precision", &R::precision, "number format of the matrix products"),
         field("dataset", &R::dataset, "where the tokens came from"), field("gpu_info", &R::gpu_info, "the device"),
-        field("training_config", &R::training_config, "what was asked of the training"),
+        field("training_config", &R::training_config, "requested settings of the training"),
         field("parallelism_config", &R::parallelism_config, "layout over devices"),
         field("performance_metrics", &R::performance_metrics, "speed"),
         field("memory_metrics", &R::memory_metrics, "memory"),
         field("warmup", &R::warmup, "steps left out of the steady state"),
         field("statistics", &R::statistics, "of the steady step times"),
         field("derived", &R::derived, "figures computed from the above by named formulas"),
-        field("prediction", &R::prediction, "what the planner said of the run; absent: it was not asked"),
-        field("telemetry", &R::telemetry, "what the machine's sensors said"),
-        field("step_telemetry", &R::step_telemetry, "what they said while each step ran"),
+        field("prediction", &R::prediction, "the planner's prediction for the run; absent: none was made"),
+        field("telemetry", &R::telemetry, "readings of the machine's sensors"),
+        field("step_telemetry", &R::step_telemetry, "readings of these sensors during each step"),
         field("environment", &R::environment, "fingerprint of machine and software"),
-        field("config_hash", &R::config_hash, "hash of the training asked for"),
+        field("config_hash", &R::config_hash, "hash of the requested training"),
         field("config_audit", &R::config_audit,
-              "settings where the framework did something else than asked; of a log alone, what it reports"),
+              "settings that differ from the request; for a log alone, those that it reports"),
         field("effective_config", &R::effective_config, "settings as the framework printed them"),
         field("source", &R::source, "files these figures came from"),
         field("steps", &R::steps, "numbers and labels of the entries of step_times"),
         field("reported", &R::reported, "figures by the framework's own formulas"),
         field("memory_by_rank", &R::memory_by_rank, "highest memory of each rank, by meaning"),
-        field("events", &R::events, "what the log reports beside its steps; at most a thousand of a kind"),
+        field("events", &R::events, "events that the log reports; at most a thousand of a kind"),
         field("event_counts", &R::event_counts, "how often each kind of event was reported"),
         field("skipped_updates", &R::skipped_updates,
               "steps whose update was skipped (overflow, NaN, spike); absent: not known"),
-        field("warnings", &R::warnings, "what a reader must know before trusting the figures"),
+        field("warnings", &R::warnings, "what to know before trusting the figures"),
         field("step_times", &R::step_times, "duration of each step, s"),
         field("loss_values", &R::loss_values, "loss of each step, nats"),
         field("learning_rates", &R::learning_rates, "learning rate of each step"),

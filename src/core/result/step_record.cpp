@@ -15,7 +15,7 @@ std::optional<StepRecord> parse_step_record(const std::string& line) {
     const Json json = parse_json(line, "step record");
     if (!json.is_object() || !json.contains("step") || !json.contains("time_seconds")) return std::nullopt;
     StepRecord record = from_json<StepRecord>(json, "step record");
-    // A null loss is a trainer that saw NaN; a missing one is a trainer that did not say.
+    // A null loss means NaN; a missing one means that the trainer did not report it.
     if (json.contains("loss") && json["loss"].is_null()) record.loss = std::numeric_limits<double>::quiet_NaN();
     return record;
   } catch (const Error&) {

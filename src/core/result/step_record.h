@@ -18,8 +18,8 @@ struct StepRecord {
   std::optional<double> learning_rate;
   std::optional<double> grad_norm;            // global L2 norm before clipping
   std::optional<int64_t> tokens;              // of all ranks
-  std::optional<double> memory_allocated_gb;  // what the trainer allocated, GB = 1e9 bytes
-  std::optional<double> memory_reserved_gb;   // what its allocator holds
+  std::optional<double> memory_allocated_gb;  // allocated by the trainer, GB = 1e9 bytes
+  std::optional<double> memory_reserved_gb;   // held by its allocator
   std::optional<double> loss_scale;           // fp16
   std::optional<bool> skipped;                // true: the update was left out (overflow, NaN, spike)
   std::optional<double> validation_loss;      // of an evaluation after the step, nats; its time is not in time_seconds

@@ -79,7 +79,7 @@ PerformanceMetrics measure_performance(const RunResult& result, const std::vecto
   return metrics;
 }
 
-// Steps are counted as the log counts them, so that a reader finds them there.
+// Steps have the log's own numbers, so that a reader finds them there.
 std::vector<int64_t> outlier_steps(const RunResult& result) {
   std::vector<double> times;
   std::vector<int64_t> numbers;
@@ -159,7 +159,7 @@ std::map<std::string, double> count_flops(const RunResult& result) {
 void derive_energy(RunResult& result, double steady_tokens) {
   const TelemetrySummary* sensor = find_energy(result);
   if (sensor == nullptr) return;
-  // At the power that was measured, energy is uncertain as time is.
+  // Power is taken as exact, so energy is as uncertain as time.
   const StepStatistics& steps = *result.statistics;
   Estimate joules{*sensor->energy_joules / steady_tokens, {}, {}};
   if (steps.ci95_low && steps.ci95_high && steps.mean > 0)
@@ -195,7 +195,7 @@ std::optional<Estimate> reported_rate(const RunResult& result, const std::option
   return Estimate{static_cast<double>(count) / inverse, {}, {}};
 }
 
-// Where the tokens of a step are not known, the framework's own rate is all there is: shown without an interval.
+// Without the tokens per step only the framework's own rate is left; it is shown without an interval.
 void adopt_reported_rates(RunResult& result, Derived& derived) {
   if (!result.reported || derived.tokens_per_second) return;
   derived.tokens_per_second = reported_rate(result, result.reported->tokens_per_second);
@@ -207,7 +207,7 @@ void adopt_reported_rates(RunResult& result, Derived& derived) {
     derived.tokens_per_second = scaled(*derived.tokens_per_second_per_gpu, static_cast<double>(*devices));
   if (!derived.tokens_per_second_per_gpu) return;
   derive_utilisation(derived);
-  add_warning(result, "tokens/s is the rate that the framework reports: the log does not give the tokens per step");
+  add_warning(result, "tokens/s is the rate that the framework reports: the log does not state the tokens per step");
 }
 
 void derive_figures(RunResult& result, const SummaryOptions& options) {

@@ -23,10 +23,10 @@ std::optional<int64_t> device_count(const RunResult& result);
 // known.
 std::optional<int64_t> tokens_per_step(const RunResult& result);
 
-// Between a nanosecond and 1e8 s: what no clock of a training can have said is not a time.
+// Between a nanosecond and 1e8 s: other values cannot be the time of a step.
 bool is_valid_step_time(double seconds);
 
-// The number of the step that an entry of step_times (from 0) is about, as its log counts it.
+// The number of an entry of step_times (from 0), as its log counts steps.
 int64_t step_number(const RunResult& result, size_t entry);
 
 // How many steps an entry of step_times is the mean of, where a log reports every tenth step or so; else 1.
@@ -41,27 +41,27 @@ std::set<int64_t> labelled_steps(const RunResult& result);
 // The most frequent span of the steady entries: a log of every tenth step may print its last one besides.
 int64_t usual_span(const RunResult& result);
 
-// Where the training stood after its last entry, counted from 1; 0 without any.
+// The steps that the training completed, counted from 1; 0 without any entry.
 int64_t steps_reached(const RunResult& result);
 
-// Step times of the steady state, s: what remains after the warm-up, without steps that have no valid time or a label.
+// Step times of the steady state, s: those after the warm-up that have a valid time and no label.
 std::vector<double> steady_step_times(const RunResult& result);
 
 // The first sensor entry whose energy counter is valid, from which joules per token follow; nullptr for none.
 const TelemetrySummary* find_energy(const RunResult& result);
 
-// Adds a warning unless it stands there already.
+// Adds a warning once.
 void add_warning(RunResult& result, const std::string& sentence);
 
-// Fails closed: a run that says it is complete but did not reach its last step, has a step without a valid time, or a
-// loss that is no number from some step on becomes `invalid` (`failed` without any step), with the reason. Series of
-// unequal length are warned about.
+// Fails closed: a run that claims to be complete but did not reach its last step, has a step without a valid time, or a
+// loss that is NaN from some step on becomes `invalid` (`failed` without any step), with the reason. Series of unequal
+// length are warned about.
 void check_validity(RunResult& result);
 
 // Fills warmup, performance_metrics, memory_metrics, statistics and derived from the raw series (step_times,
-// memory_values ...) and the facts that already stand in `result` (model shape, batch, devices). What cannot be known
-// stays absent. Idempotent, so that a stored result can be derived again when a formula changes. Calls check_validity;
-// an MFU over 1 makes the run invalid.
+// memory_values ...) and the facts that already stand in `result` (model shape, batch, devices). Unknown figures stay
+// absent. Idempotent, so that a stored result can be derived again when a formula changes. Calls check_validity; an MFU
+// over 1 makes the run invalid.
 void summarise_run(RunResult& result, const SummaryOptions& options);
 
 }  // namespace tprimat

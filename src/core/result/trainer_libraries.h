@@ -13,7 +13,7 @@ struct LibraryReport {
   std::string title;          // "cuBLASLt"
   std::string serves;         // "matrix products"
   bool optional = true;       // one GPU trains without it, if slower
-  std::string file, version;  // where it was loaded from; version: empty where it tells none
+  std::string file, version;  // where it was loaded from; version: empty if unknown
   std::string refusal;        // why it cannot be loaded; empty where it is
   std::string remedy;
 
@@ -28,7 +28,7 @@ struct LibraryReport {
   }
 };
 
-// What the native trainer computes with: `tprimat-train libraries --json`.
+// The libraries of the native trainer: `tprimat-train libraries --json`.
 struct TrainerLibraries {
   std::map<std::string, std::string> built_in;
   std::vector<LibraryReport> loaded;

@@ -7,8 +7,8 @@
 namespace tprimat {
 namespace {
 
-// What an older file's name says: [train|benchmark]_<platform>_<framework>_<model>[_r<k>].json, any part but the model
-// optional.
+// The facts in an older file's name: [train|benchmark]_<platform>_<framework>_<model>[_r<k>].json, any part but the
+// model optional.
 struct NameParts {
   std::optional<Platform> platform;
   std::optional<Framework> framework;
@@ -39,7 +39,7 @@ bool is_placeholder(const Json& value) {
   return word.empty() || word == "n/a" || word == "na" || word == "none" || word == "unknown" || word == "null";
 }
 
-// One older file on its way to version 1. Each step mends one thing and says so.
+// Upgrades one older file to version 1. Each step changes one thing and notes it.
 class Upgrade {
  public:
   Upgrade(const Json& json, const std::string& file_name, std::vector<std::string>& notes)
@@ -105,7 +105,7 @@ class Upgrade {
       platform = parse_enum<Platform>(stack);
       if (!platform) platform = name_.platform;
       if (!platform)
-        throw Error(Problem{"names no platform (nvd, amd, cpu)", file_name_,
+        throw Error(Problem{"does not name its platform (nvd, amd, cpu)", file_name_,
                             "add \"platform\": \"nvd\", \"amd\" or \"cpu\" to the file"});
       note("platform not given: taken as {}", enum_name(*platform));
     }
@@ -175,7 +175,7 @@ class Upgrade {
     if (!metrics.contains("total_steps") || !metrics.contains("total_time_seconds")) metrics.erase("total_steps");
   }
 
-  // Older files have no status. Complete is what the evidence says, never a default.
+  // Older files have no status. It follows from the evidence; `complete` is never a default.
   void settle_status() {
     if (json_.contains("status")) return;
     const size_t steps =
@@ -198,12 +198,11 @@ void require_result(const Json& json, const std::string& file_name) {
   const bool says_what = has("platform") || has("gpu_info");
   const bool says_how_fast = has("step_times") || has("raw_step_times") || has("performance_metrics");
   if (says_what && says_how_fast) return;
-  throw Error(
-      Problem{"is not a benchmark result: it has no platform or device together with step times or performance figures",
-              file_name, ""});
+  throw Error(Problem{"is not a benchmark result: it has no platform or device with step times or performance figures",
+                      file_name, ""});
 }
 
-// What a result of ours always says: a default in its place would pass for a fact.
+// Fields that our results always have: a default would pass for a fact.
 void require_facts(const Json& json, const std::string& file_name) {
   for (const char* key : {"platform", "status"})
     if (!json.contains(key))
@@ -220,7 +219,7 @@ Json upgrade_result(const Json& json, const std::string& file_name, std::vector<
   require_facts(json, file_name);
   if (version->is_number_integer() && version->get<int64_t>() > k_schema_version)
     notes.push_back(
-        fmt::format("written with schema version {}; this program knows version {} and reads what it understands",
+        fmt::format("written with schema version {}; this program knows version {} and ignores unknown fields",
                     version->get<int64_t>(), k_schema_version));
   return json;
 }

@@ -21,8 +21,8 @@ int64_t counted_events(const RunResult& result, EventKind kind) {
   return found == result.event_counts->end() ? 0 : found->second;
 }
 
-// Entries that an event calls NaN, and every NaN where the list of these events is cut. Otherwise a figure that is no
-// number without an event is only missing.
+// Entries that have a NaN event, and every NaN if the list of these events is truncated. Otherwise a NaN without an
+// event is a missing figure.
 std::vector<bool> nan_entries(const RunResult& result) {
   std::set<int64_t> told;
   int64_t listed = 0;
@@ -56,8 +56,8 @@ void add_reported_skips(const RunResult& result, Losses& lost) {
   }
 }
 
-// The scale falls after an overflow. Some frameworks print it before the update, others after it, so that the fall may
-// be seen one entry before the skip that the log reports: both are one.
+// The scale falls after an overflow. Some frameworks print it before the update, others after it, so the fall may be
+// one entry before the reported skip: both are the same skip.
 void add_falls_of_scale(const RunResult& result, Losses& lost) {
   if (!result.reported || !result.reported->loss_scale) return;
   const Losses reported = lost;
@@ -127,17 +127,17 @@ void condemn(RunResult& result, FailureKind kind, std::string reason, RunStatus 
   result.failure_kind = kind;
 }
 
-// A log may not tell every step's time: then less is known, but what is known stays true.
+// A log may lack the times of some steps: the other figures stay valid.
 void check_extracted_times(RunResult& result) {
   const auto missing = std::count_if(result.step_times.begin(), result.step_times.end(),
                                      [](double seconds) { return !is_valid_step_time(seconds); });
   if (missing == std::ssize(result.step_times))
-    add_warning(result, "the log gives no step times");
+    add_warning(result, "the log has no step times");
   else if (missing > 0)
-    add_warning(result, fmt::format("the log gives no time for {} of {} steps", missing, result.step_times.size()));
+    add_warning(result, fmt::format("the log has no time for {} of {} steps", missing, result.step_times.size()));
 }
 
-// A log that reports every tenth step says nothing of the last nine.
+// A log that reports every tenth step does not show the last nine.
 int64_t report_interval(const RunResult& result) {
   if (!result.steps || !result.steps->mean_of || result.steps->mean_of->empty()) return 1;
   return std::max<int64_t>(1, result.steps->mean_of->back());
@@ -154,7 +154,7 @@ void check_steps(RunResult& result) {
   if (asked && *asked - steps >= report_interval(result))
     condemn(result, FailureKind::steps_missing, fmt::format("stopped after step {} of {}", steps, *asked));
   if (asked && steps > *asked)
-    add_warning(result, fmt::format("{} steps recorded where {} were asked for", steps, *asked));
+    add_warning(result, fmt::format("{} steps recorded, but {} were requested", steps, *asked));
   if (result.steps) return check_extracted_times(result);
   const auto bad = std::find_if(result.step_times.begin(), result.step_times.end(),
                                 [](double seconds) { return !is_valid_step_time(seconds); });
@@ -163,8 +163,8 @@ void check_steps(RunResult& result) {
             fmt::format("step {} has no valid time", bad - result.step_times.begin() + 1));
 }
 
-// A logger that speaks every k steps leaves gaps; a loss that went NaN never comes back. So NaNs at the end that are
-// longer than every gap before them are a NaN loss.
+// A logger that reports every k steps leaves gaps; a loss that became NaN stays NaN. So a run of NaNs at the end that
+// is longer than every gap before it is a NaN loss.
 void check_losses(RunResult& result) {
   const std::vector<double>& losses = result.loss_values;
   if (losses.empty()) return;
@@ -182,7 +182,7 @@ void check_losses(RunResult& result) {
     add_warning(result, fmt::format("the loss is missing at {} of {} steps", missing, losses.size()));
 }
 
-// A run that loses more than half of its updates does not train, whatever its loss.
+// A run that loses more than half of its updates does not train.
 void check_updates(RunResult& result) {
   const SkippedUpdates skipped = count_skipped_updates(result);
   const int64_t entries = std::ssize(result.step_times);
@@ -199,7 +199,7 @@ void check_length(RunResult& result, size_t length, const char* what) {
   const size_t steps = result.step_times.size();
   if (length == 0 || steps == 0 || length == steps) return;
   add_warning(result,
-              fmt::format("{} {} for {} steps: which step lacks one is not known, so the series may be off by {}",
+              fmt::format("{} {} for {} steps: the steps without one are not known, so the series may be off by {}",
                           length, what, steps, length > steps ? length - steps : steps - length));
 }
 

@@ -11,7 +11,7 @@
 namespace tprimat {
 
 // Settings of a run outside its TrainSpec. The suite writes them beside the specification, as launch.json, so that
-// anybody can compute the hash of the two again.
+// anybody can recompute the hash from the two.
 struct LaunchFacts {
   Framework framework = Framework::native;
   Platform platform = Platform::cpu;
@@ -36,10 +36,10 @@ struct LaunchFacts {
   }
 };
 
-// Names one training: two runs with the same hash were asked for the same thing. 64-bit FNV-1a of the TrainSpec's
+// Identifies a training request: runs with the same hash have the same request. 64-bit FNV-1a of the TrainSpec's
 // one-line JSON, a newline, the platform, a newline, the framework, and, where the platform has settings, a newline and
 // their one-line JSON; likewise the launcher and its nodes unless the ranks just start on this machine:
-// "fnv1a64:00d2a64f9c1b7e35". It tells configurations apart; it is no protection against forgery.
+// "fnv1a64:00d2a64f9c1b7e35". It distinguishes configurations; it does not protect against forgery.
 std::string hash_config(const TrainSpec& spec, const LaunchFacts& launch);
 
 // The hash of a specification exactly as in the trainer's file, without fields that later versions added.

@@ -32,7 +32,7 @@ struct MambaMixers {
   bool operator==(const MambaMixers&) const = default;
 };
 
-// A shape as far as parameters and FLOPs go: what ModelSpec says, and what no trainer of this program runs.
+// A shape for counting parameters and FLOPs: a ModelSpec, and parts that no trainer of this program runs.
 struct CountedModel {
   ModelSpec model;
   std::optional<LatentAttention> latent = std::nullopt;
@@ -41,13 +41,13 @@ struct CountedModel {
   int64_t shared_ffn = 0;           // inner width of the experts that every token passes
   int64_t unwindowed_layers = 0;    // layers that ignore ModelSpec::sliding_window
   int64_t prediction_layers = 0;    // layers that predict further tokens (arXiv 2412.19437, section 2.2)
-  bool shared_prediction = false;   // they are one block's weights, passed again and again
+  bool shared_prediction = false;   // one block whose weights all of them share
   int64_t latent_expert_width = 0;  // routed experts work at this width, between two products; 0: hidden_size
   int64_t attention_layers = 0;     // of a hybrid
   std::optional<MambaMixers> mamba = std::nullopt;
   std::string source = {};  // where the shape was stated; empty for shapes of the configuration
 
-  // Fewer make no model of this kind.
+  // A model of this kind has at least so many.
   int64_t least_layers() const { return mamba ? mamba->layers + attention_layers + dense_layers : dense_layers; }
   int64_t layers_with_attention() const { return mamba ? attention_layers : model.num_layers; }
   int64_t layers_with_mlp() const {

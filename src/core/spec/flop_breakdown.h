@@ -78,7 +78,7 @@ struct BreakdownOptions {
   int64_t tensor_parallel = 0;  // Megatron pads the vocabulary to a multiple of 128 x this; 0: no padding
 };
 
-// The sum of the parts is flops_per_token() (spec/model_spec.h) for a shape that has no more than a ModelSpec.
+// The sum of the parts is flops_per_token() (spec/model_spec.h) for a shape that a ModelSpec describes completely.
 FlopBreakdown break_down(const CountedModel& counted, const BreakdownOptions& options);
 
 // Forward FLOPs of one Mamba-2 mixer's scan, per token. `causal`: 7 x width x state, as Megatron-LM counts a recurrence
@@ -89,7 +89,7 @@ double mamba_scan_forward(const MambaMixers& mamba, bool causal);
 // The vocabulary, padded as Megatron-LM's --make-vocab-size-divisible-by 128 does for its tensor-parallel ranks.
 int64_t padded_vocabulary(int64_t vocabulary, int64_t tensor_parallel);
 
-// FLOPs that the hardware does per token: the model's, and those that are done again.
+// FLOPs that the hardware does per token: the model's and the recomputed ones.
 //   selective   the attention core's forward pass once more
 //   full        the forward pass of all layers once more (arXiv 2104.04473, eq. 3); embedding and head are not repeated
 // The ratio to FlopBreakdown::total() is HFU / MFU.

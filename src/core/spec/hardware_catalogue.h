@@ -22,15 +22,15 @@ struct HardwareSpec {
   std::optional<double> memory_bytes;
   std::optional<double> memory_bandwidth;  // bytes/s
   std::optional<double> tdp_watts;
-  std::string checked;  // when the row was checked against its sources: "2026-11"
+  std::string checked;  // when the row was last checked against its sources: "2026-11"
   std::string source;
 };
 const std::vector<HardwareSpec>& hardware_catalogue();
 
 // By id, or by a driver's or user's name for it; case and punctuation do not matter. Nothing for an unknown or
-// ambiguous device: never a default. Two conventions: a bare "H100" is the SXM part, since that is what people mean by
-// it ("NVIDIA H100 PCIe" names the other), and "AMD Instinct MI250X" is one die of that part, since drivers count each
-// die as a device. A bare "A100" or "MI250X" is ambiguous.
+// ambiguous device: never a default. Two conventions: a bare "H100" is the SXM part, the usual meaning ("NVIDIA H100
+// PCIe" names the other), and "AMD Instinct MI250X" is one die of that part, since drivers count each die as a device.
+// A bare "A100" or "MI250X" is ambiguous.
 std::optional<HardwareSpec> find_hardware(std::string_view device_name);
 
 }  // namespace tprimat

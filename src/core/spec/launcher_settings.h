@@ -12,20 +12,20 @@
 
 namespace tprimat {
 
-// What starts the ranks of a training.
+// The program that starts the ranks of a training.
 enum class Launcher { local, mpi, slurm, docker };
 
-// How a job comes to Slurm; automatic: srun inside an allocation, else sbatch.
+// How a job is submitted to Slurm; automatic: srun inside an allocation, else sbatch.
 enum class SlurmStart { automatic, srun, sbatch };
 constexpr auto enum_table(SlurmStart) {
   return std::to_array<std::pair<SlurmStart, std::string_view>>(
       {{SlurmStart::automatic, "auto"}, {SlurmStart::srun, "srun"}, {SlurmStart::sbatch, "sbatch"}});
 }
 
-// What numbers the ranks of an MPI program under Slurm.
+// How the ranks of an MPI program get their numbers under Slurm.
 enum class SlurmMpi { pmix, pmi2, mpirun };
 
-// The words in which Slurm is asked for GPUs.
+// The option that requests GPUs from Slurm.
 enum class SlurmGpus { gres, gpus_per_node, none };
 constexpr auto enum_table(SlurmGpus) {
   return std::to_array<std::pair<SlurmGpus, std::string_view>>(
@@ -93,7 +93,7 @@ struct DockerSettings {
 struct LauncherSettings {
   Launcher launcher = Launcher::local;
   int64_t nodes = 1;
-  std::string master_address;  // empty: found out
+  std::string master_address;  // empty: detected
   int64_t master_port = 29500;
   std::string program_inside = "tprimat", python_inside = "python3";  // of a container's image
   MpiSettings mpi;
@@ -118,8 +118,8 @@ struct LauncherSettings {
   }
 };
 
-// What tunes one platform and changes no result of the training but its rounding. What is absent is left to the
-// framework's own default, and nothing is said to it.
+// Settings that tune one platform and change the training's results by rounding only. For an absent setting the
+// framework uses its own default.
 struct PlatformSettings {
   std::optional<bool> fp8_hybrid, fp8_param, flash_attention;
   std::optional<std::string> visible_devices, cuda_alloc_conf, nccl_debug;

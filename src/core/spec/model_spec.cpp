@@ -133,7 +133,7 @@ std::vector<Problem> check_model(const ModelSpec& model, const std::string& wher
   check_experts(findings, model);
   check_constants(findings, model);
   check_rope_scaling(findings, model);
-  if (!findings.empty()) return findings.take();  // what follows divides and multiplies these numbers
+  if (!findings.empty()) return findings.take();  // the checks below divide and multiply these numbers
   check_attention(findings, model);
   const double parameters = approximate_parameters(model);
   findings.require(parameters <= k_max_parameters,

@@ -18,7 +18,7 @@ enum class PositionKind { rope, learned };
 enum class RopeScalingKind { linear, llama3, yarn };
 
 // How rotary frequencies are stretched for sequences longer than those of the first training (the `rope_scaling` of
-// Hugging Face's config.json; the formulas stand in ops/rope.h).
+// Hugging Face's config.json; formulas in ops/rope.h).
 struct RopeScaling {
   RopeScalingKind type = RopeScalingKind::llama3;
   double factor = 8.0;
@@ -31,14 +31,14 @@ struct RopeScaling {
   static constexpr auto fields() {
     using R = RopeScaling;
     return field_list(
-        field("type", &R::type, "rule by which the frequencies are stretched"),
-        field("factor", &R::factor, "how many times longer the sequences become"),
-        field("low_freq_factor", &R::low_freq_factor, "llama3: below this many turns a frequency is divided by factor"),
-        field("high_freq_factor", &R::high_freq_factor, "llama3: above this many turns a frequency is kept"),
+        field("type", &R::type, "scaling rule of the frequencies"),
+        field("factor", &R::factor, "context extension factor"),
+        field("low_freq_factor", &R::low_freq_factor, "llama3: rotations below which a frequency is divided by factor"),
+        field("high_freq_factor", &R::high_freq_factor, "llama3: rotations above which a frequency is kept"),
         field("original_max_position_embeddings", &R::original_max_position_embeddings,
-              "longest sequence of the first training, in tokens"),
-        field("beta_fast", &R::beta_fast, "yarn: turns above which a frequency is kept"),
-        field("beta_slow", &R::beta_slow, "yarn: turns below which a frequency is divided by factor"));
+              "original context length, in tokens"),
+        field("beta_fast", &R::beta_fast, "yarn: rotations above which a frequency is kept"),
+        field("beta_slow", &R::beta_slow, "yarn: rotations below which a frequency is divided by factor"));
   }
   bool operator==(const RopeScaling&) const = default;
 };
@@ -89,7 +89,7 @@ struct ModelSpec {
         field("norm", &M::norm, "kind of normalisation"), field("mlp", &M::mlp, "kind of MLP"),
         field("position", &M::position, "kind of position encoding"),
         field("rope_theta", &M::rope_theta, "base of the rotary frequencies"),
-        field("rope_scaling", &M::rope_scaling, "stretching of the rotary frequencies"),
+        field("rope_scaling", &M::rope_scaling, "scaling of the rotary frequencies"),
         field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
         field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
         field("num_experts", &M::num_experts, "experts per layer"),
@@ -98,8 +98,7 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 };
 
-// What is wrong with a shape, as sentences ("hidden_size 4096 is not ..."); empty when it is sound. `where` is put into
-// each problem.
+// The problems of a shape, as sentences ("hidden_size 4096 is not ..."); empty when it is sound. Each names `where`.
 std::vector<Problem> check_model(const ModelSpec& model, const std::string& where);
 
 // Exact parameter counts by component.
@@ -129,12 +128,12 @@ double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool caus
 // keys seen, at most SL/2. CHECKs that sequence_length is positive; the model must have passed check_model.
 //
 // Where only `trainable_parameters` are updated, a frozen weight has no gradient of its own: it takes 4 FLOPs a token
-// instead of 6 (forward, and the gradient of its input, which what is trained below it needs). Adapters count as if
-// they were part of the model's weights: their own forward pass, below a hundredth, is in no formula.
+// instead of 6 (forward, and the gradient of its input, which trained layers below it need). Adapters count as if they
+// were part of the model's weights: their own forward pass, below a hundredth, is in no formula.
 double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula,
                        std::optional<int64_t> trainable_parameters = {});
 
-// "causal/1": a formula's name and version, stored with every figure that was made with it.
+// "causal/1": a formula's name and version, stored with every figure that is computed by it.
 std::string formula_id(FlopFormula formula);
 
 }  // namespace tprimat

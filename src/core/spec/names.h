@@ -4,7 +4,7 @@
 
 #include "text/enum_names.h"
 
-// The words of the field, spelled once. The first spelling of a value is the one we print.
+// The field's terms. The first spelling of a value is the one we print.
 namespace tprimat {
 
 enum class Platform { nvd, amd, cpu };

@@ -17,13 +17,13 @@ struct PipelineAction {
 
 // The order of a stage's work on `micro_batches`: one forward, one backward (1F1B, PipeDream-flush), and with VP > 1
 // its interleaved form, both as in Megatron-LM (Narayanan et al., arXiv 2104.04473, sections 2.2 and 5). The
-// interleaved form needs a number of micro batches that PP divides (CHECKed; check_train_spec says so to people).
+// interleaved form needs a number of micro batches that PP divides (CHECKed; check_train_spec reports it to the user).
 std::vector<PipelineAction> pipeline_schedule(const ParallelSpec& layout, int stage, int64_t micro_batches);
 
 // How many micro batches of each chunk are under way at most: forward done or begun, backward not ended.
 std::vector<int64_t> micro_batches_under_way(const std::vector<PipelineAction>& schedule, int64_t chunks);
 
-// The layers of one chunk of a model that a pipeline cuts into PP x VP of them.
+// The layers of one of the PP x VP chunks of a model.
 struct ChunkLayers {
   int64_t first = 0;
   int64_t count = 0;

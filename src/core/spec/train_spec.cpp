@@ -165,7 +165,7 @@ std::vector<Problem> check_train_spec(const TrainSpec& spec, const std::string& 
   findings.add(check_model(spec.model, where));
   check_counts(findings, spec);
   check_optimizer(findings, spec.optimizer, spec.steps);
-  if (!findings.empty()) return findings.take();  // what follows divides by these numbers
+  if (!findings.empty()) return findings.take();  // the checks below divide by these numbers
   check_batch(findings, spec);
   check_sequence(findings, spec);
   check_tensor_parallel(findings, spec);

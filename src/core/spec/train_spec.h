@@ -27,7 +27,7 @@ struct OptimizerSpec {
   ScheduleKind schedule = ScheduleKind::cosine;
   int64_t warmup_steps = 0;
   MomentFormat moments = MomentFormat::fp32;
-  bool master_weights = true;  // false: weights are kept in the short format alone, and rounded by chance
+  bool master_weights = true;  // false: weights exist in the 16-bit format only and are rounded stochastically
 
   bool is_compact() const { return moments != MomentFormat::fp32 || !master_weights; }
 
@@ -61,23 +61,24 @@ struct ParallelSpec {
   int64_t context = 1;
   bool sequence_parallel = false;  // norms and dropout split over the tensor-parallel group
   bool ends_as_layers = false;     // embedding and loss count as layers where the stages are cut
-  int64_t zero_stage = 0;          // what the data-parallel ranks share: 1 optimizer, 2 gradients too, 3 weights too
+  int64_t zero_stage = 0;  // state that the data-parallel ranks shard: 1 optimizer, 2 also gradients, 3 also weights
   int64_t ranks() const { return tensor * pipeline * data * context; }
   // What PP x VP divides: layers, and embedding and loss where they count as such.
   int64_t pipeline_units(int64_t num_layers) const { return num_layers + (ends_as_layers ? 2 : 0); }
 
   static constexpr auto fields() {
     using P = ParallelSpec;
-    return field_list(field("strategy_name", &P::strategy, "name of the layout"),
-                      field("tensor_model_parallel_size", &P::tensor, "TP"),
-                      field("pipeline_model_parallel_size", &P::pipeline, "PP"),
-                      field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline, "pipeline stages per rank"),
-                      field("data_parallel_size", &P::data, "DP"), field("context_parallel_size", &P::context, "CP"),
-                      field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"),
-                      field("embedding_and_loss_as_layers", &P::ends_as_layers,
-                            "the embedding and the loss count as a layer each where the pipeline cuts the model"),
-                      field("zero_stage", &P::zero_stage,
-                            "ZeRO: the data-parallel ranks share 1 optimizer states, 2 gradients too, 3 weights too"));
+    return field_list(
+        field("strategy_name", &P::strategy, "name of the layout"),
+        field("tensor_model_parallel_size", &P::tensor, "TP"),
+        field("pipeline_model_parallel_size", &P::pipeline, "PP"),
+        field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline, "pipeline stages per rank"),
+        field("data_parallel_size", &P::data, "DP"), field("context_parallel_size", &P::context, "CP"),
+        field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"),
+        field("embedding_and_loss_as_layers", &P::ends_as_layers,
+              "the embedding and the loss count as one layer each when the pipeline splits the model"),
+        field("zero_stage", &P::zero_stage,
+              "ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights"));
   }
   bool operator==(const ParallelSpec&) const = default;
 };
@@ -113,11 +114,11 @@ struct LossScaleSpec {
 
 enum class OnAnomaly { stop, skip, record };
 
-// What happens when a step goes wrong.
+// The reaction to a faulty step.
 struct AnomalySpec {
   OnAnomaly not_finite = OnAnomaly::stop;  // loss or gradient is NaN or infinite; skip: the update is left out
   OnAnomaly spike = OnAnomaly::record;     // the loss is above spike_factor times its running mean
-  double spike_factor = 0.0;               // 0: spikes are not looked for
+  double spike_factor = 0.0;               // 0: spikes are not detected
   static constexpr auto fields() {
     using A = AnomalySpec;
     return field_list(field("not_finite", &A::not_finite, "when a loss or gradient is NaN or infinite"),
@@ -156,7 +157,8 @@ struct CheckpointSpec {
   bool operator==(const CheckpointSpec&) const = default;
 };
 
-// One training, complete: what the suite hands to every framework, and what the native trainer reads. Written as JSON.
+// The complete specification of one training. The suite hands it to every framework, and the native trainer reads it,
+// as JSON.
 struct TrainSpec {
   ModelSpec model;
   DataSpec data;
@@ -174,8 +176,8 @@ struct TrainSpec {
   AnomalySpec anomalies;
   EvaluationSpec evaluation;
   CheckpointSpec checkpoint;
-  // Same seed, layout and threads: same bits. Unstated: yes on a processor, where it costs nothing, and no on a GPU,
-  // where sums in a fixed order take time and memory and no peer makes them.
+  // Same seed, layout and threads: same bits. Unstated: true on a CPU, where it costs nothing, and false on a GPU,
+  // where sums in a fixed order cost time and memory and other frameworks do not compute them.
   std::optional<bool> deterministic;
   bool is_deterministic(bool on_gpu) const { return deterministic.value_or(!on_gpu); }
 
@@ -205,7 +207,7 @@ struct TrainSpec {
   bool operator==(const TrainSpec&) const = default;
 };
 
-// What is wrong with the numbers taken together (GBS = MBS·DP·GA, SL within the model ...); empty when sound.
+// The rules that the numbers break together (GBS = MBS·DP·GA, SL within the model ...); empty when sound.
 std::vector<Problem> check_train_spec(const TrainSpec& spec, const std::string& where);
 
 // Learning rate of step s = 1..total_steps, N = total_steps, W = warmup_steps, with the formulas of Megatron-LM's
@@ -221,10 +223,10 @@ double learning_rate_at(const OptimizerSpec& optimizer, int64_t step, int64_t to
 
 Json train_spec_to_json(const TrainSpec& spec);
 TrainSpec train_spec_from_json(const Json& json, const std::string& where);  // throws Error
-// One problem for each key that a specification does not have: a misspelt one would leave its default in force.
+// One problem for each unknown key: a misspelt one would silently keep its default.
 std::vector<Problem> find_unknown_train_spec_keys(const Json& json, const std::string& where);
 
-// Where a rank stands in a layout. Order as in Megatron-LM ("tp-cp-ep-dp-pp"): tensor-parallel ranks are neighbours,
+// Position of a rank in a layout. Order as in Megatron-LM ("tp-cp-ep-dp-pp"): tensor-parallel ranks are neighbours,
 // then context, then data, then pipeline:  rank = tp + TP·(cp + CP·(dp + DP·pp)).
 struct RankPlace {
   int tensor = 0, context = 0, data = 0, pipeline = 0;

@@ -20,7 +20,7 @@ std::vector<TsvRow> parse_tsv_rows(std::string_view text);
 // The parts between separators, without empty ones.
 std::vector<std::string> split_words(std::string_view text, char separator);
 
-// "bf16=989" -> "bf16" and "989"; of a word without = the second is empty.
+// "bf16=989" -> "bf16" and "989"; without = the second is empty.
 std::pair<std::string_view, std::string_view> split_setting(std::string_view word);
 
 // Lower case letters and digits alone, so that "Llama-3.1 8B" and "llama3.1_8b" are one name.

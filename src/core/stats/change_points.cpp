@@ -24,7 +24,7 @@ double noise_of(std::span<const double> values) {
   std::vector<double> differences;
   for (size_t i = 1; i < values.size(); ++i) differences.push_back(values[i] - values[i - 1]);
   const double sigma = k_mad_to_sigma * median_absolute_deviation(differences) / std::numbers::sqrt2;
-  return std::max(sigma, 1e-4 * std::fabs(median(values)));  // figures that hardly vary have no noise worth a price
+  return std::max(sigma, 1e-4 * std::fabs(median(values)));  // a floor for figures that hardly vary
 }
 
 std::vector<double> draw_in(std::span<const double> values, double sigma) {
@@ -56,7 +56,7 @@ class SquaredError {
   std::vector<double> sum_, squares_;
 };
 
-// First values of the segments after the first.
+// Starts of the segments after the first.
 std::vector<size_t> segment(const std::vector<double>& values, double price, size_t shortest) {
   const SquaredError error(values);
   const size_t n = values.size();

@@ -28,14 +28,14 @@ std::vector<LevelShift> find_level_shifts(std::span<const double> values, const 
 // Bounds of the search, and what counts as a change.
 struct SteadyStateOptions {
   size_t max_excluded = 200;          // never call more steps than this warm-up, nor more than half of the series
-  double min_relative_change = 0.01;  // a shift smaller than this is not warm-up: nobody would report it
+  double min_relative_change = 0.01;  // a smaller shift is negligible and not warm-up
 };
 
 // Where a series of step times begins to be steady.
 struct SteadyState {
   size_t excluded = 0;  // steps at the start that are warm-up; the first step always is (0 only for an empty series)
-  bool steady = true;   // false: a shift remains after the bound, so the rest is no steady state
-  std::string reason;   // in words, with numbers
+  bool steady = true;   // false: a shift remains after the bound, so the rest is not steady
+  std::string reason;   // a sentence with the numbers
 };
 
 // Change points by binary segmentation from the front (after Barrett et al., OOPSLA 2017, arXiv 1602.00602): the

@@ -6,7 +6,7 @@
 
 namespace tprimat {
 
-// All take finite values in any order. An empty series is a bug of the caller (CHECK), except where said.
+// All take finite values in any order. An empty series is a bug of the caller (CHECK), except where stated.
 
 double mean(std::span<const double> values);
 double median(std::span<const double> values);
@@ -25,8 +25,8 @@ double median_absolute_deviation(std::span<const double> values);
 // 1993).
 inline constexpr double k_mad_to_sigma = 1.4826;
 
-// Indices with |x - median| / (1.4826·MAD) > threshold, ascending. Where half of the values are equal the MAD is 0 and
-// says nothing, so it is never taken as less than 0.1 % of the median.
+// Indices with |x - median| / (1.4826·MAD) > threshold, ascending. If half of the values are equal, the MAD is 0, so at
+// least 0.1 % of the median is used.
 std::vector<size_t> find_outliers(std::span<const double> values, double threshold = 10.0);
 
 // Correlation of the series with itself `lag` steps later, -1..1; 0 for a constant series or a lag beyond its end.

@@ -11,8 +11,8 @@
 namespace tprimat {
 namespace {
 
-constexpr double k_certain = 1e9;       // degrees of freedom of a figure that is not estimated
-constexpr size_t k_enough_to_lend = 3;  // runs from which a spread between runs is borrowed
+constexpr double k_certain = 1e9;       // degrees of freedom of values that are not estimated
+constexpr size_t k_enough_to_lend = 3;  // runs a side needs to lend its spread between runs
 
 double mean_over_runs(const std::vector<MeanEstimate>& runs) {
   double sum = 0;
@@ -26,7 +26,7 @@ double joint_degrees(double a, double degrees_of_a, double b, double degrees_of_
   return doubt > 0 ? std::max(1.0, (a + b) * (a + b) / doubt) : k_certain;
 }
 
-// Run means are independent, whatever happens within a run: their own variance holds all there is.
+// Run means are independent, whatever happens within a run: their variance includes all noise.
 RatioSide measure_side(const std::vector<MeanEstimate>& runs) {
   const double count = static_cast<double>(runs.size()), centre = mean_over_runs(runs);
   std::vector<double> shares;
@@ -65,8 +65,8 @@ void fill_sides(LogRatio& ratio, const std::vector<MeanEstimate>& top, const std
   fill(ratio.denominator, bottom, top);
 }
 
-// Welch's, but never more than twice what the smaller side is worth: a side of two runs that happen to agree would hide
-// behind the other's degrees. A borrowed variance is the lender's own once more.
+// Welch's, but at most twice those of the smaller side: a side of two runs that happen to agree would hide behind the
+// other's degrees. A borrowed variance is the lender's own once more.
 double degrees_of_ratio(const LogRatio& ratio) {
   const RatioSide &a = ratio.numerator, &b = ratio.denominator;
   const double least = std::min(a.degrees_of_freedom, b.degrees_of_freedom);

@@ -10,7 +10,7 @@
 namespace tprimat {
 
 // Where the spread between runs comes from: measured where both sides have several runs; a side with one run borrows it
-// from a side with three or more; else a spread is assumed for each single run, and said so.
+// from a side with three or more; else a spread is assumed for each single run and reported as such.
 enum class RunSpread { measured, borrowed, assumed };
 
 // One side of a ratio, in relative terms: the variance of one run's mean and of the mean over its runs.
@@ -38,7 +38,8 @@ Interval ratio_interval(const LogRatio& ratio, double confidence = 0.95);
 // interval lies beyond that margin.
 double p_value_beyond(const LogRatio& ratio, double margin);
 
-// How many more runs a side would settle whether the ratio lies beyond or within the margin, if it is what it seems.
+// How many more runs per side would settle whether the ratio lies beyond or within the margin, if the estimate is
+// right.
 struct RunPlan {
   double margin = 0.01;        // as a share
   double significance = 0.05;  // of "beyond"; "within" is always judged at 0.05

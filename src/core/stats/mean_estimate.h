@@ -19,8 +19,8 @@ struct MeanEstimate {
 // A run is a series of steps. Fewer than this many values show no usable spread, and there is no interval.
 inline constexpr size_t k_min_values_for_interval = 5;
 
-// Which way from a series to its interval this is: estimate_mean() and positive_interval(). Another number for every
-// change that changes intervals.
+// The method that derives an interval from a series: estimate_mean() and positive_interval(). Any change of the
+// intervals gets a new number.
 inline constexpr std::string_view k_interval_method = "long_run_variance_t/1";
 
 // Mean of one autocorrelated series. Its variance comes from the series' slow movements, its first B cosine

@@ -22,13 +22,13 @@ constexpr std::string_view k_not_told = "not supported by this device";
 
 using amd_smi::Handle;
 
-// `list(&count, nullptr)` tells how many there are, and a second call with an array of that size lists them.
+// `list(&count, nullptr)` returns the number, and a second call with an array of that size lists them.
 template <class List>
 std::vector<Handle> list_handles(List&& list) {
   uint32_t count = 0;
   if (list(&count, nullptr) != 0 || count == 0) return {};
   count = std::min(count, k_max_handles);
-  std::vector<Handle> handles(k_max_handles, nullptr);  // larger, should there be more by now
+  std::vector<Handle> handles(k_max_handles, nullptr);  // larger than the count, in case there are more by now
   if (list(&count, handles.data()) != 0) return {};
   handles.resize(std::min(count, k_max_handles));
   return handles;
@@ -44,8 +44,8 @@ class AmdSmi : public VendorLibrary<amd_smi::Functions<SharedLibrary>, amd_smi::
     if (!refusal.empty()) return refusal;
     const bool told = call_.version(&version_) == 0;
     if (!told || version_.first < amd_smi::k_oldest_known || version_.first > amd_smi::k_newest_known)
-      return fmt::format("is of version {}; versions {} to {} are known", version_.first, amd_smi::k_oldest_known,
-                         amd_smi::k_newest_known);
+      return fmt::format("has version {}; this program supports versions {} to {}", version_.first,
+                         amd_smi::k_oldest_known, amd_smi::k_newest_known);
     list_gpus();
     return "";
   }
@@ -106,7 +106,7 @@ class AmdSmi : public VendorLibrary<amd_smi::Functions<SharedLibrary>, amd_smi::
     const Handle gpu = find_gpu(index);
     if (const auto errors = ask.value("uncorrected errors", call_.errors, gpu);
         errors && amd_smi::is_told(errors->uncorrectable)) {
-      state.ecc = true;  // errors are counted only where they are looked for
+      state.ecc = true;  // errors are counted only with ECC on
       state.uncorrected_errors = static_cast<int64_t>(errors->uncorrectable);
     }
     if (const auto clock = ask.value("highest clock", call_.clock, gpu, amd_smi::k_clock_gfx);
@@ -130,7 +130,7 @@ class AmdSmi : public VendorLibrary<amd_smi::Functions<SharedLibrary>, amd_smi::
 
   Handle find_gpu(int64_t index) const {
     const auto place = static_cast<size_t>(index);
-    return place < gpus_.size() ? gpus_[place] : nullptr;  // which the library refuses
+    return place < gpus_.size() ? gpus_[place] : nullptr;  // which the library rejects
   }
 
   template <class Function>
@@ -203,7 +203,7 @@ static_assert(offsetof(Metrics, throttle) == 112 && offsetof(Metrics, residency)
 
 std::string_view describe_status(Status status) {
   switch (status) {
-    case 1: return "the library refused the query";
+    case 1: return "the library rejects the request";
     case 2:
     case 3: return "not supported by this device";
     case 8: return "the driver did not answer in time";

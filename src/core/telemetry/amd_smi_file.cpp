@@ -122,7 +122,7 @@ bool is_amd_smi_json(std::string_view head) { return holds(head, "\"gpu\"") && (
 
 void read_amd_smi_json(std::string_view text, std::string_view where, TelemetryRows& rows) {
   const bool whole = for_each_json_document(text, where, [&](const Json& document) { read_gpus(document, rows); });
-  if (!whole) rows.note("the last JSON document is cut off and left out");
+  if (!whole) rows.note("the last JSON document is truncated and ignored");
 }
 
 bool is_unit(std::string_view word) {
@@ -131,8 +131,8 @@ bool is_unit(std::string_view word) {
   return std::find(std::begin(k_units), std::end(k_units), word) != std::end(k_units);
 }
 
-// Cells of a row: a unit, and what follows a slash, belong to the number before: "171 W", "0.3/ 192.0 GB". Columns are
-// aligned differently from release to release, so only the count of cells tells whether a row fits.
+// Cells of a row: a unit, and a second number behind a slash, belong to the number before: "171 W", "0.3/ 192.0 GB".
+// The alignment of columns changes from release to release, so a row fits by its number of cells alone.
 std::vector<std::string_view> table_cells(std::string_view line) {
   std::vector<std::string_view> cells;
   for (const std::string_view word : split_words(line)) {
@@ -152,7 +152,7 @@ bool holds_word(const std::vector<std::string_view>& words, std::string_view wor
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// A table of processes, whose rows are none of ours, has no columns that we know.
+// The table of processes has no columns that we know.
 std::vector<std::string_view> table_header(std::string_view line, std::span<const KnownColumn>) {
   const auto words = split_words(line);
   if (words.size() < 2 || (words[0] != "GPU" && words[0] != "TIMESTAMP") || !holds_word(words, "GPU")) return {};
@@ -161,7 +161,7 @@ std::vector<std::string_view> table_header(std::string_view line, std::span<cons
 
 constexpr TableForm k_amd_smi_table{k_amd_smi_table_columns, table_header, table_cells};
 
-// The names that `monitor` alone has, so that other tables with a column GPU are not taken for it.
+// The names that only `monitor` prints, so that other tables with a column GPU do not match.
 bool is_amd_smi_table(std::string_view head) {
   for (std::string_view line; next_line(head, line);)
     for (const std::string_view word : table_header(line, {}))

@@ -66,7 +66,7 @@ struct Metrics {
   char reserved[32768 - 112 - 8 - 304 - sizeof(Residency)] = {};
 };
 
-// Calls of a `Library`, which finds them by their symbols; null for those that it lacks.
+// Calls of a `Library`, which finds them by their symbols; null for a symbol that it lacks.
 template <class Library>
 struct Functions {
   const Library& library;
@@ -104,7 +104,7 @@ std::optional<double> power_watts(const Power& power, const Version& version);
 uint32_t to_throttle(uint64_t status);
 uint32_t to_throttle(const Residency& before, const Residency& now);
 
-// The driver writes the largest integer of 16, 32 or 64 bits for figures that a chip does not report.
+// The driver writes the largest integer of 16, 32 or 64 bits for a figure that a chip does not report.
 bool is_told(uint64_t value);
 
 }  // namespace amd_smi

@@ -17,7 +17,7 @@ namespace tprimat {
 // SMI.
 struct GpuLibraries {
   std::vector<std::shared_ptr<const GpuLibrary>> usable;
-  std::vector<std::string> refused;  // those that are there and could not be used, and why
+  std::vector<std::string> refused;  // installed libraries that cannot be used, and why
 };
 GpuLibraries find_gpu_libraries();
 std::vector<std::shared_ptr<const GpuLibrary>> open_gpu_libraries();  // the usable ones
@@ -29,8 +29,8 @@ OpenedLibrary open_nvml(const char* library = "libnvidia-ml.so.1");
 // version that we do not know is refused. By default the usual places are tried.
 OpenedLibrary open_amd_smi(const char* library = nullptr);
 
-// The kernel's own list of who holds memory of a device, in files "<process>/vram_<device>": the library's list has a
-// layout of its own in every version.
+// The kernel's list of the processes that hold memory of a device, in files "<process>/vram_<device>": the layout of
+// the library's list changes with every version.
 std::vector<GpuHolder> read_kfd_holders(const std::filesystem::path& processes, uint64_t device);
 
 // ROCm System Management Interface (AMD), for machines that do not have its successor, AMD SMI. No library where it is
@@ -42,13 +42,13 @@ struct GpuProcess {
   std::string library;  // "nvml", "amd_smi", "rocm_smi"
   Platform platform = Platform::nvd;
   int64_t device = 0;
-  int64_t process = 0;                 // its number; inside a container the driver may give the number outside of it
+  int64_t process = 0;                 // its id; inside a container the driver may report the host's id
   std::string name;                    // as /proc has it; empty where no such process is seen from here
   std::optional<double> memory_bytes;  // of the GPU
   bool operator==(const GpuProcess&) const = default;
 };
 
-// Which processes hold which GPU now, by library, device and process. Where a driver does not tell, there are none.
+// The processes that hold each GPU now, by library, device and process. None where the driver does not list them.
 // `proc` is the folder that names are read from, for tests.
 std::vector<GpuProcess> gpu_processes(const std::vector<std::shared_ptr<const GpuLibrary>>& libraries,
                                       const std::filesystem::path& proc = "/proc");

@@ -13,7 +13,7 @@ constexpr double k_max_watts = 10e3;      // of one device; the largest of 2026 
 constexpr double k_max_over_limit = 2.5;  // short peaks reach 1.5 times the limit
 constexpr double k_max_celsius = 150.0;   // silicon is switched off at about 110
 constexpr double k_max_hertz = 10e9;
-constexpr double k_max_memory_bytes = 10e12;  // where the device does not say how much it has
+constexpr double k_max_memory_bytes = 10e12;  // where the device does not report its size
 constexpr double k_max_joules = 1e12;         // 1 kW for thirty years
 
 struct PossibleRange {
@@ -52,7 +52,7 @@ void drop_implausible(Reading& reading, const GpuFacts& gpu, FaultLog& faults) {
   const double watts = gpu.power_limit_watts ? k_max_over_limit * *gpu.power_limit_watts : k_max_watts;
   const double bytes = gpu.memory_bytes.value_or(k_max_memory_bytes);
   keep_within(reading.power_watts, {1e-3, watts}, {"power", "no GPU draws that", "W", 1.0}, faults);
-  keep_within(reading.energy_joules, {0.0, k_max_joules}, {"energy counter", "no counter stands there", "J", 1.0},
+  keep_within(reading.energy_joules, {0.0, k_max_joules}, {"energy counter", "no counter reads that", "J", 1.0},
               faults);
   keep_within(reading.temperature_celsius, {1.0, k_max_celsius}, {"temperature", "no GPU runs at that", "C", 1.0},
               faults);

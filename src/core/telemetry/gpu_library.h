@@ -36,7 +36,7 @@ struct GpuHolder {
   std::optional<double> memory_bytes;
 };
 
-// How one GPU is set up and how it is doing. What its library does not tell is absent.
+// Configuration and condition of one GPU. Absent: its library does not report it.
 struct GpuState {
   std::optional<bool> ecc;                    // error correction is on
   std::optional<int64_t> uncorrected_errors;  // since the driver was loaded
@@ -46,7 +46,7 @@ struct GpuState {
   std::optional<double> max_clock_hz, slowdown_celsius;
   std::optional<int64_t> pcie_lanes, max_pcie_lanes;
   Reading now;
-  std::vector<std::string> notes;  // what it does not tell, and why
+  std::vector<std::string> notes;  // what it does not report, and why
 };
 
 // A vendor's management library, loaded at run time. A machine without it is normal.
@@ -57,25 +57,25 @@ class GpuLibrary {
   virtual std::vector<GpuFacts> devices() const = 0;
   virtual std::optional<std::string> driver_version() const = 0;
   virtual std::optional<std::string> stack_version() const = 0;  // of CUDA or ROCm, the newest that the driver serves
-  virtual Reading read(int64_t device, FaultLog& faults) const = 0;     // by GpuFacts::index; as the library gives it
-  GpuState state(int64_t device) const;                                 // a reading and what describe() tells
+  virtual Reading read(int64_t device, FaultLog& faults) const = 0;  // by GpuFacts::index; as the library gives it
+  GpuState state(int64_t device) const;                              // a reading and the fields that describe() fills
   virtual std::vector<GpuHolder> holders(int64_t) const { return {}; }  // see gpu_processes()
 
  private:
   virtual void describe(int64_t /*device*/, GpuState&, FaultLog&) const {}  // how it is set up
 };
 
-// A library that was looked for: it, or what stood in the way. Both are empty where it is not installed.
+// The result of a search: the library, or why it cannot be used. Both are empty where it is not installed.
 struct OpenedLibrary {
   std::unique_ptr<GpuLibrary> library;
   std::string refusal;
 };
 
-// For unknown figures drivers return 0, 255 or the largest integer, and worse when a board fails. Figures that this
-// GPU cannot have are taken out of the reading and recorded.
+// Drivers report 0, 255 or the largest integer for unknown figures, and worse when a board fails. Figures that are
+// impossible for this GPU are removed from the reading and recorded.
 void drop_implausible(Reading& reading, const GpuFacts& gpu, FaultLog& faults);
 
-// The same for what a device says of itself, whose name becomes printable.
+// The same for a device's description; also makes its name printable.
 GpuFacts plausible_facts(GpuFacts facts);
 
 }  // namespace tprimat

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What follows `start` in the first line that begins with it.
+// The rest of the first line that begins with `start`.
 std::optional<std::string> find_line(const fs::path& file, std::string_view start) {
   std::istringstream lines(read_small_file(file).value_or(""));
   for (std::string line; std::getline(lines, line);)
@@ -127,8 +127,7 @@ std::vector<std::string> instruction_sets(const std::vector<Block>& blocks) {
   return sets;
 }
 
-// Packages and cores from the identities that the kernel gives; nothing where it gives none (Arm, some virtual
-// machines).
+// Packages and cores from the ids that the kernel lists; nothing where it lists none (Arm, some virtual machines).
 void count_cores(const std::vector<Block>& blocks, CpuFacts& facts) {
   std::set<std::string> sockets, cores;
   for (const Block& block : blocks) {

@@ -16,7 +16,7 @@ struct CpuFacts {
   std::string model_name;
   std::optional<int64_t> sockets, cores;  // physical
   int64_t logical_processors = 1;
-  int64_t usable_threads = 1;                 // of those, what affinity and the container's quota leave to this process
+  int64_t usable_threads = 1;  // of those, the share that affinity and the container's quota leave to this process
   std::vector<std::string> instruction_sets;  // those that decide the speed of matrix products
   std::optional<double> max_mhz;
   std::optional<std::string> governor;
@@ -48,10 +48,10 @@ struct CgroupLimits {
 };
 CgroupLimits read_cgroup_limits(const std::filesystem::path& root);
 
-// What the kernel would still hand out, by MemAvailable, and not above the control group's limit. Absent: not known.
+// Memory that the kernel can still allocate (MemAvailable), at most the control group's limit. Absent: not known.
 std::optional<double> available_memory_bytes(const std::filesystem::path& root);
 
-// What this machine is. Facts that it does not give are absent.
+// The facts of this machine. Absent: not known.
 struct MachineFacts {
   Platform platform = Platform::cpu;  // what `--platform auto` means here
   CpuFacts cpu;

@@ -85,7 +85,7 @@ void read_dmon(std::string_view text, std::string_view, TelemetryRows& rows) {
   rows.times_are_local();
 }
 
-// Rows of --format=csv,noheader: as many cells in every line, the first of which is no header.
+// Rows of --format=csv,noheader: the same number of cells in every line, the first of which is not a header.
 struct BareTable {
   size_t rows = 0, columns = 0;
 };
@@ -110,7 +110,7 @@ bool is_bare_csv(std::string_view head) {
 void refuse_bare_csv(std::string_view text, std::string_view where, TelemetryRows&) {
   const BareTable table = bare_table(text);
   const std::string size = table.rows > 0 ? fmt::format("{} rows of {} columns", table.rows, table.columns) : "rows";
-  throw Error(Problem{fmt::format("holds {} without a header, so nothing says what its figures are", size),
+  throw Error(Problem{fmt::format("holds {} without a header, so the meaning of its columns is unknown", size),
                       std::string(where),
                       "keep the header: nvidia-smi --query-gpu=... --format=csv, without noheader"});
 }

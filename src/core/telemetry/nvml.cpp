@@ -104,7 +104,7 @@ class Nvml : public VendorLibrary<nvml::Functions<SharedLibrary>, nvml::describe
     state.max_pcie_lanes = ask.value("PCIe lanes", call_.max_pcie_lanes, device);
   }
 
-  // Processes may come between the question how many there are and the next, so the list is larger.
+  // Processes may start between the two calls, so the list has spare entries.
   std::vector<nvml::Process> list_processes(nvml::Device device) const {
     if (call_.processes == nullptr) return {};
     constexpr unsigned int k_max = 1U << 16;
@@ -122,7 +122,7 @@ class Nvml : public VendorLibrary<nvml::Functions<SharedLibrary>, nvml::describe
   nvml::Device find_device(int64_t index) const {
     for (const NvmlDevice& device : devices_)
       if (device.index == index) return device.handle;
-    return nullptr;  // which the library refuses
+    return nullptr;  // which the library rejects
   }
 
   template <class Mode>
@@ -152,7 +152,7 @@ namespace nvml {
 
 std::string_view describe_status(Status status) {
   switch (status) {
-    case 2: return "the library refused the query";
+    case 2: return "the library rejects the request";
     case 3: return "not supported by this device";
     case 4: return "no permission";
     case 6: return "the device is not found";
@@ -169,7 +169,7 @@ std::string_view describe_status(Status status) {
 }
 
 uint32_t to_throttle(unsigned long long reasons) {
-  // Bit 0 is an idle GPU: nothing is held down.
+  // Bit 0 means an idle GPU: the clock is not throttled.
   constexpr unsigned long long k_clock_set = 0x2 | 0x10 | 0x100;  // application clocks, sync boost, display clock
   constexpr unsigned long long k_power_cap = 0x4, k_thermal = 0x20 | 0x40;
   constexpr unsigned long long k_hardware = 0x8 | 0x80 | 0x200 | 0x400;  // the last two: the board, reliability

@@ -28,7 +28,7 @@ constexpr int k_temperature_gpu = 0, k_threshold_slowdown = 1;
 constexpr int k_clock_sm = 1, k_clock_memory = 2;
 constexpr int k_error_uncorrected = 1, k_counter_volatile = 0;
 
-// Calls of a `Library`, which finds them by their symbols; null for those that it lacks.
+// Calls of a `Library`, which finds them by their symbols; null for a symbol that it lacks.
 template <class Library>
 struct Functions {
   const Library& library;

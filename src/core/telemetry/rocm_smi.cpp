@@ -59,14 +59,14 @@ struct RocmSmiFunctions {
   RsmiStatus (*processes)(RocmProcess*, uint32_t*) = library.find("rsmi_compute_process_info_get");
   // Their numbers; count: capacity, then how many.
   RsmiStatus (*devices_of)(uint32_t process, uint32_t*, uint32_t*) = library.find("rsmi_compute_process_gpus_get");
-  // What it uses of one device.
+  // Its use of one device.
   RsmiStatus (*process_on)(uint32_t process, uint32_t,
                            RocmProcess*) = library.find("rsmi_compute_process_info_by_device_get");
 };
 
 std::string_view describe_rsmi_status(RsmiStatus status) {
   switch (status) {
-    case 1: return "the library refused the query";
+    case 1: return "the library rejects the request";
     case 2:
     case 9: return "not supported by this device";
     case 3: return "the driver's files cannot be read";
@@ -81,8 +81,8 @@ std::string_view describe_rsmi_status(RsmiStatus status) {
   }
 }
 
-// The present of the clock's steps. Only one of the two layouts makes sense of the words: in the newer one the first
-// word is 0 or 1, and where it is 1 the older reading would be "step n of 1".
+// The present of the clock's steps. Only one of the two layouts fits the words: in the newer one the first word is 0 or
+// 1, and if it is 1, the older layout would mean "step n of 1".
 std::optional<double> present_frequency(const RsmiFrequencies& answer) {
   constexpr uint32_t k_max_steps = 33;
   for (const size_t first : {size_t{0}, size_t{1}}) {

@@ -6,8 +6,8 @@
 namespace tprimat {
 namespace {
 
-// Keys of --json and --csv, and of the listing that single options print. Which power key a card has depends on what
-// its firmware can tell.
+// Keys of --json and --csv, and of the listing that single options print. The power key of a card depends on its
+// firmware.
 constexpr KnownColumn k_keys[] = {
     {"device", CellMeaning::device},
     {"Device", CellMeaning::device},
@@ -48,7 +48,7 @@ void read_rocm_smi_json(std::string_view text, std::string_view where, Telemetry
     for (const auto& [card, facts] : document.items())
       if (card.starts_with("card") && facts.is_object()) read_card(card, facts, rows);
   });
-  if (!whole) rows.note("the last JSON document is cut off and left out");
+  if (!whole) rows.note("the last JSON document is truncated and ignored");
 }
 
 bool is_rocm_smi_csv(std::string_view head) { return has_header(head, csv_form(k_keys)) && holds(head, "card"); }
@@ -83,7 +83,7 @@ bool is_listing(std::string_view head) {
   return false;
 }
 
-// The options print one section each, so a device's figures are gathered until one of them comes again.
+// The options print one section each, so a device's figures are collected until one of them repeats.
 void read_listing(std::string_view text, std::string_view, TelemetryRows& rows) {
   struct Open {
     TelemetryRow row;
@@ -135,7 +135,7 @@ std::vector<PlacedWord> place_words(std::string_view line) {
 }
 
 struct TableColumn {
-  const KnownColumn* known;  // null: none of ours, but it ends the one before
+  const KnownColumn* known;  // null: unknown, but it ends the one before
   size_t begin = 0, end = 0;
 };
 
@@ -158,7 +158,7 @@ bool is_rocm_smi_table(std::string_view head) {
   return false;
 }
 
-// Only cells that show the unit of their column: a table that is out of line must not give figures of another column.
+// Only cells that show the unit of their column: a misaligned table must not yield figures of another column.
 bool shows_its_unit(CellMeaning meaning, std::string_view cell) {
   switch (meaning) {
     case CellMeaning::device: return is_all_digits(cell);
@@ -169,7 +169,8 @@ bool shows_its_unit(CellMeaning meaning, std::string_view cell) {
   }
 }
 
-// Nothing for a row that leaves one of our columns empty: it is out of line, and its figures may be another column's.
+// Nothing for a row that leaves one of our columns empty: it is misaligned, and its figures may belong to another
+// column.
 std::optional<TelemetryRow> read_table_row(const std::vector<TableColumn>& columns,
                                            const std::vector<PlacedWord>& words) {
   TelemetryRow row;

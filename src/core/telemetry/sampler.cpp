@@ -27,7 +27,7 @@ double thread_cpu_seconds() {
 std::optional<double> mean_of(std::span<const Reading> readings, std::optional<double> Reading::*figure) {
   double sum = 0.0;
   for (const Reading& reading : readings) {
-    if (!(reading.*figure)) return std::nullopt;  // the mean of some would stand at the time of all
+    if (!(reading.*figure)) return std::nullopt;  // the mean of some readings would get the time of all
     sum += *(reading.*figure);
   }
   return sum / static_cast<double>(readings.size());
@@ -106,7 +106,7 @@ std::vector<SensorTrace> Sampler::stop() {
 }
 
 void Sampler::run(const std::stop_token& stop) {
-  sigset_t all;  // signals are for the main thread, whose waiting they end
+  sigset_t all;  // signals must reach the main thread and end its wait
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   const auto start = SteadyClock::now();

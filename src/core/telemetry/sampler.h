@@ -17,7 +17,7 @@ namespace tprimat {
 struct SensorTrace {
   std::string source;
   std::vector<Reading> readings;
-  std::vector<std::string> notes = {};  // what they lack, and why
+  std::vector<std::string> notes = {};  // missing figures, and why
 };
 
 // Processor time of one reading, in seconds.
@@ -35,8 +35,8 @@ double sampling_interval(double elapsed_seconds, const ReadingCost& cost = {});
 // the throttle reasons of most of them.
 Reading merge_readings(std::span<const Reading> readings);
 
-// Of a long run the last ten minutes are kept as read, and what is older as readings of about a second, so that a week
-// fits into memory. Call it after each new reading; most calls do nothing.
+// Of a long run the last ten minutes are kept as read, and older ones are merged into readings of about a second, so
+// that a week fits into memory. Call it after each new reading; most calls do nothing.
 class Thinner {
  public:
   void thin(std::vector<Reading>& readings);
@@ -71,7 +71,7 @@ class Sampler {
   mutable std::mutex mutex_;  // guards traces_
   std::condition_variable_any wake_;
   std::vector<SensorTrace> traces_;
-  std::jthread thread_;  // ends before what it uses
+  std::jthread thread_;  // last, so that it ends before the members that it uses
 };
 
 }  // namespace tprimat

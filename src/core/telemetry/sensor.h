@@ -10,7 +10,7 @@
 
 namespace tprimat {
 
-// What one sensor said at one moment. What it cannot say is absent.
+// One reading of one sensor. Figures that it cannot measure are absent.
 struct Reading {
   double unix_time = 0.0;             // s since 1970
   std::optional<double> utilisation;  // 0..1 of the device's capacity, since the reading before
@@ -19,27 +19,27 @@ struct Reading {
   std::optional<double> memory_used_bytes;
   std::optional<double> temperature_celsius;
   std::optional<double> clock_hz, memory_clock_hz;
-  std::optional<uint32_t> throttle;  // ThrottleReason bits; 0: nothing holds the clock down
+  std::optional<uint32_t> throttle;  // ThrottleReason bits; 0: not throttled
 };
 Reading reading_of_now();  // with its time alone
 
-// One thing that can be read again and again. Reading never throws: a sensor that fails leaves its figures absent.
+// A source of readings. Reading never throws: a sensor that fails leaves its figures absent.
 class Sensor {
  public:
   virtual ~Sensor() = default;
   virtual std::string name() const = 0;  // "proc", "rapl", "nvml:0"
   virtual Reading read() = 0;
-  virtual std::vector<std::string> notes() const { return {}; }  // what the readings so far lack, and why
+  virtual std::vector<std::string> notes() const { return {}; }  // figures that the readings so far lack, and why
 };
 
-// Why a GPU holds its clock down. The vendors name dozens of causes; these are the ones that a person can act on. A
+// Why a GPU throttles its clock. The vendors name dozens of causes; these are the ones that a user can act on. A
 // reading holds any number of them, one bit each.
 enum ThrottleReason : uint32_t {
   k_throttle_power = 1U << 0,     // the power limit
   k_throttle_thermal = 1U << 1,   // heat of the chip, its memory or its regulators
   k_throttle_current = 1U << 2,   // limits of the supply current (AMD)
-  k_throttle_hardware = 1U << 3,  // the board demanded it: power brake, PROCHOT
-  k_throttle_set = 1U << 4,       // somebody set a lower clock
+  k_throttle_hardware = 1U << 3,  // demanded by the board: power brake, PROCHOT
+  k_throttle_set = 1U << 4,       // a user set a lower clock
 };
 
 struct ThrottleName {
@@ -59,12 +59,12 @@ constexpr uint32_t throttle_bits(std::initializer_list<std::pair<bool, ThrottleR
   return bits;
 }
 
-// What a sensor could not say, why and how often. A figure that is absent from a summary is explained by one of its
-// notes.
+// The figures that a sensor could not measure, why and how often. For each figure that a summary lacks, a note explains
+// why.
 class FaultLog {
  public:
   void count_reading() { ++readings_; }
-  // The same figure and reason are counted, not kept again; `example` is that of the first time.
+  // Repetitions of the same figure and reason are only counted; `example` is that of the first.
   void record(std::string_view figure, std::string_view reason, std::string_view example = "");
 
   // "power, clock: the GPU is lost (12 of 40 readings)"; without the count where no reading had the figure.

@@ -52,7 +52,7 @@ struct NamedFigure {
   const char* name;
 };
 
-// A mean over the few readings of a device that fell silent would pass for one over the window.
+// A mean over a few readings must not pass for one over the window.
 std::optional<double> mean_inside(const SensorTrace& trace, const NamedFigure& wanted, const TimeWindow& window,
                                   std::vector<std::string>& notes) {
   double sum = 0.0;
@@ -127,7 +127,7 @@ double longest_standstill(const std::vector<Point>& counter) {
   return longest;
 }
 
-// Why a counter does not count what was used; empty when nothing speaks against it.
+// Why a counter's figure is implausible; empty when it is not.
 std::string counter_problem(const std::vector<Point>& counter) {
   for (size_t i = 1; i < counter.size(); ++i)
     if (counter[i].value < counter[i - 1].value)
@@ -150,7 +150,7 @@ void take_counter(SensorSummary& summary, const std::vector<Point>& counter, con
   if (problem.empty() && power.size() >= 2 && coverage_problem(power, window).empty()) {
     const double integrated = integrate(power);
     if (std::fabs(integrated - joules) > k_method_tolerance * joules)
-      problem = fmt::format("the energy counter says {:.1f} J but integrated power {:.1f} J", joules, integrated);
+      problem = fmt::format("the energy counter reads {:.1f} J, but integrated power is {:.1f} J", joules, integrated);
     method += ", confirmed by integrated power";
   }
   set_energy(summary, joules, problem, method);

@@ -15,11 +15,11 @@
 
 namespace tprimat {
 
-// What to watch while a run's process tree lives.
+// The processes and devices to watch during a run.
 struct WatchRequest {
   pid_t root = 0;                                            // first process of the run
   int64_t threads = 1;                                       // that the run may use: the capacity behind "utilisation"
-  std::vector<std::shared_ptr<const GpuLibrary>> libraries;  // whose devices are watched
+  std::vector<std::shared_ptr<const GpuLibrary>> libraries;  // their devices are watched
   std::optional<GpuUse> gpus = std::nullopt;                 // these of them; absent: all
 };
 
@@ -28,15 +28,15 @@ struct WatchRequest {
 std::vector<std::unique_ptr<Sensor>> open_sensors(const WatchRequest& request);
 
 // Energy of the processor packages and, where it is counted apart, their memory: the kernel's powercap counters (Intel
-// RAPL and its AMD equivalent). Null when the machine has none or they may not be read (usually only root may).
+// RAPL and its AMD equivalent). Null when the machine has none or this user may not read them (usually only root may).
 std::unique_ptr<Sensor> open_rapl(const std::filesystem::path& powercap = "/sys/class/powercap");
 
-// What a process and its descendants use, from /proc.
+// Resources that a process and its descendants use, from /proc.
 struct TreeUsage {
   size_t processes = 0;
   double cpu_seconds = 0.0;  // user and system time, children that ended and were waited for included
   // Pages that each process has alone, plus the largest shared part of any of them: shared libraries are counted once.
-  // Cheaper than PSS, which walks the page tables and would disturb the run that it measures.
+  // Cheaper than PSS, which walks the page tables and would disturb the run.
   double memory_bytes = 0.0;
 };
 

@@ -11,8 +11,7 @@ namespace tprimat {
 inline std::optional<std::string> read_small_file(const std::filesystem::path& path) {
   std::ifstream stream(path);
   if (!stream) return std::nullopt;
-  // read() and not a stream buffer's iterators, which throw: what /proc says of a process fails when that ends
-  // meanwhile.
+  // read() and not a stream buffer's iterators, which throw: reading /proc fails when the process ends meanwhile.
   std::string text;
   char piece[4096];
   while (stream.read(piece, sizeof piece), stream.gcount() > 0)

@@ -10,7 +10,7 @@
 
 namespace tprimat {
 
-// Small scanners for what monitoring tools print; nothing here throws, and what does not fit is absent.
+// Small scanners for the output of monitoring tools. They do not throw; text that does not fit gives nothing.
 
 // Lines without their end (LF, CRLF), one at a time; false at the end.
 bool next_line(std::string_view& text, std::string_view& line);
@@ -31,11 +31,11 @@ struct Quantity {
 };
 std::optional<Quantity> parse_quantity(std::string_view cell);
 
-// In W, J, 0..1, degrees Celsius, Hz or bytes. Nothing for a unit that is none of ours and for negative values.
+// In W, J, 0..1, degrees Celsius, Hz or bytes. Nothing for unknown units and negative values.
 std::optional<double> to_base_unit(const Quantity& quantity, std::string_view unit_if_none);
 
-// Tools that are asked again and again print one JSON document after another, with warnings between them. Throws Error
-// when the first document is broken; returns false when a later one is, as the end of a recording that was stopped is.
+// Tools that are polled print one JSON document after another, with warnings between them. Throws Error when the first
+// document is broken; returns false when a later one is, as happens when a recording is stopped.
 bool for_each_json_document(std::string_view text, std::string_view where, const std::function<void(const Json&)>& use);
 
 }  // namespace tprimat

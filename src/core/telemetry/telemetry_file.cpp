@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t k_head_bytes = 65536;
 
-// Tried in this order. A table without a header is looked for last: it has no mark of its own.
+// Tried in this order. Tables without a header come last: they have no mark of their own.
 struct Tool {
   std::string_view name;
   std::span<const TelemetryFormat> (*formats)();
@@ -33,10 +33,9 @@ TelemetryFile read_telemetry_text(std::string_view text, std::string_view where)
       format.read(text, where, rows);
       return rows.finish(format.name, where);
     }
-  throw Error(
-      Problem{"is not output of nvidia-smi, rocm-smi or amd-smi that this program knows", std::string(where),
-              "read are: nvidia-smi --query-gpu --format=csv and dmon; rocm-smi (table, --json, --csv); amd-smi "
-              "monitor and metric (table, --json, --csv)"});
+  throw Error(Problem{"is not a known output of nvidia-smi, rocm-smi or amd-smi", std::string(where),
+                      "supported: nvidia-smi --query-gpu --format=csv and dmon; rocm-smi (table, --json, --csv); "
+                      "amd-smi monitor and metric (table, --json, --csv)"});
 }
 
 TelemetryFile load_telemetry_file(const std::filesystem::path& path) {

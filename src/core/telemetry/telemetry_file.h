@@ -10,19 +10,19 @@
 
 namespace tprimat {
 
-// What a file says of one device beside its readings.
+// Facts of one device that a file states beside its readings.
 struct TelemetryDevice {
   std::string source;  // as in the trace: "nvidia-smi:0", "rocm-smi:3", "amd-smi:1"
   std::optional<std::string> name;
   std::optional<double> memory_total_bytes;
-  std::optional<double> peak_memory_fraction;  // 0..1; where a tool tells the percentage and not the bytes
-  // Highest share of an interval, 0..1, in which the power or the thermal limit held the clock back, and whether the
-  // latter was ever seen in force.
+  std::optional<double> peak_memory_fraction;  // 0..1; where a tool prints the percentage instead of bytes
+  // Highest share of an interval, 0..1, in which the power or the thermal limit throttled the clock, and whether the
+  // thermal one was ever active.
   std::optional<double> peak_power_throttling, peak_thermal_throttling;
   std::optional<bool> thermal_throttling_seen;
 };
 
-// What a monitoring tool recorded, as the records that we take ourselves.
+// A recording of a monitoring tool, in the form of our own recordings.
 struct TelemetryFile {
   std::string format;                    // "nvidia-smi csv"
   bool timed = false;                    // false: unix_time of every reading is 0, so they cannot be joined with steps
@@ -32,8 +32,8 @@ struct TelemetryFile {
 };
 
 // Files of nvidia-smi (--format=csv, dmon), rocm-smi (table, listing, --json, --csv) and amd-smi (monitor and metric:
-// table, --csv, --json), distinguished by their contents. Throws Error for any other text and for tables that do
-// not name their columns.
+// table, --csv, --json), recognised by their content. Throws Error for any other file and for tables that do not name
+// their columns.
 TelemetryFile load_telemetry_file(const std::filesystem::path& path);
 TelemetryFile read_telemetry_text(std::string_view text, std::string_view where);
 

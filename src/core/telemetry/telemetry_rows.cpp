@@ -11,7 +11,7 @@
 namespace tprimat {
 namespace {
 
-// No tool asks a device again sooner than this, so rows that are closer are of different devices.
+// No tool polls a device more often than this, so rows that are closer belong to different devices.
 constexpr double k_shortest_interval_seconds = 0.008;
 
 bool is_word_for_unknown(std::string_view cell) {
@@ -131,13 +131,13 @@ void TelemetryRows::note(std::string sentence) {
 
 void TelemetryRows::tell_what_is_missing() {
   if (timed_ > 0 && times_are_local_)
-    note("the times of day are those of the machine's clock without its zone, and are read as UTC");
+    note("the time stamps are the machine's local time without a zone, and are read as UTC");
   if (timed_ == 0)
     note("the readings have no time stamps, so they cannot be matched to steps");
   else if (untimed_ > 0)
     note(fmt::format("{} of {} rows have no time stamp and are ignored", untimed_, timed_ + untimed_));
   if (skipped_ > 0)
-    note(fmt::format("{} lines do not fit the table and are left out, the first is line {}", skipped_, first_skipped_));
+    note(fmt::format("{} lines do not fit the table and are ignored, the first is line {}", skipped_, first_skipped_));
 }
 
 namespace {
@@ -159,9 +159,9 @@ SensorTrace TelemetryRows::take_trace(const TelemetryDevice& facts, bool timed, 
   std::vector<Reading>& readings = devices_[facts.source].readings;
   if (timed) std::erase_if(readings, [](const Reading& reading) { return reading.unix_time == 0.0; });
   if (facts.source == tool_ && timed && has_rows_of_several_devices(readings))
-    throw Error(Problem{"holds rows of several devices but does not say which row belongs to which", place,
-                        "record them again with the column 'index'"});
-  if (facts.source == tool_) note("the rows do not name their device and are taken as those of one");
+    throw Error(Problem{"holds rows of several devices, but no column that names the device", place,
+                        "record it again with the column 'index'"});
+  if (facts.source == tool_) note("the rows do not name their device and are taken as those of one device");
   std::stable_sort(readings.begin(), readings.end(),
                    [](const Reading& a, const Reading& b) { return a.unix_time < b.unix_time; });
   FaultLog faults;

@@ -10,14 +10,14 @@
 #include "telemetry/telemetry_cells.h"
 #include "telemetry/telemetry_file.h"
 
-// How the files of all monitoring tools are read: each is rows of named cells in the end.
+// Reads the files of all monitoring tools as rows of named cells.
 namespace tprimat {
 
 enum class CellMeaning {
   time,    // date and time of day, or seconds since 1970
   date,    // alone
   clock,   // time of day alone
-  device,  // number of the device, or what identifies it where the number is not told
+  device,  // number of the device, else another identifier
   partition,
   name,
   power,
@@ -41,7 +41,7 @@ struct KnownColumn {
   std::string_view unit = "";  // of a cell that names none. All three tools mean 2^20 and 2^30 bytes by MB and GB
 };
 
-// What a file is and how its rows become readings. `fits` looks at the first 64 KiB.
+// A file format and its reader. `fits` looks at the first 64 KiB.
 class TelemetryRows;
 struct TelemetryFormat {
   std::string_view name;
@@ -68,7 +68,7 @@ class TelemetryRow {
   Reading reading_;
   std::optional<double> time_, day_, second_of_day_;
   std::string device_, partition_;
-  TelemetryDevice facts_;  // as far as this row tells them
+  TelemetryDevice facts_;  // as far as this row states them
   bool has_figure_ = false;
 };
 
@@ -77,7 +77,7 @@ class TelemetryRows {
  public:
   explicit TelemetryRows(std::string_view tool) : tool_(tool) {}
   void add(const TelemetryRow& row);
-  void skip_line(size_t line);  // it does not fit the table; counted and told
+  void skip_line(size_t line);  // it does not fit the table; counted and reported
   void note(std::string sentence);
   void times_are_local() { times_are_local_ = true; }  // the tool prints them without their zone
 
@@ -106,12 +106,12 @@ const KnownColumn* find_column(std::span<const KnownColumn> vocabulary, std::str
 struct HeaderColumn {
   const KnownColumn* column = nullptr;
   size_t at = 0;          // index of the cell
-  std::string_view unit;  // as the header tells it
+  std::string_view unit;  // from the header
 };
 std::vector<HeaderColumn> match_header(std::span<const KnownColumn> vocabulary,
                                        const std::vector<std::string_view>& names);
 
-// How the lines of a table are taken apart.
+// How the lines of a table are split.
 struct TableForm {
   using Cells = std::vector<std::string_view>;
   std::span<const KnownColumn> vocabulary;

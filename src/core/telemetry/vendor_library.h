@@ -13,13 +13,13 @@
 
 #include "telemetry/gpu_library.h"
 
-// What the readers of NVML, AMD SMI and ROCm SMI share. In all three a status of zero is success.
+// Common code of the readers of NVML, AMD SMI and ROCm SMI. In all three, status zero means success.
 namespace tprimat {
 
 // dlopen, closed at the end.
 class SharedLibrary {
  public:
-  // Becomes a pointer to whatever function is declared for it; null when the library has none of that name.
+  // Converts to a pointer to the function declared for it; null when the library has no such symbol.
   struct Symbol {
     void* address;
     template <class Function>
@@ -28,7 +28,7 @@ class SharedLibrary {
     }
   };
 
-  // The first that is there.
+  // The first library that exists.
   static std::optional<SharedLibrary> open(const std::vector<const char*>& names) {
     for (const char* name : names)
       if (void* handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return SharedLibrary(handle);
@@ -46,16 +46,16 @@ class SharedLibrary {
   std::unique_ptr<void, int (*)(void*)> handle_;
 };
 
-// Calls functions of a library and writes down what failed.
+// Calls functions of a library and records their failures.
 struct LibraryCaller {
   std::string_view (*describe)(int status);
-  FaultLog* faults = nullptr;  // null: nobody asks what failed
+  FaultLog* faults = nullptr;  // null: failures are not recorded
 
   void record(std::string_view figure, std::string_view reason) const {
     if (faults != nullptr) faults->record(figure, reason);
   }
 
-  // What `call(value)` wrote; nothing where the library lacks the function or it failed.
+  // The value that `call(value)` wrote; nothing if the library lacks the function or the call failed.
   template <class Value, class Call>
   std::optional<Value> value_by(std::string_view figure, bool has_function, Call call) const {
     Value value{};
@@ -65,7 +65,7 @@ struct LibraryCaller {
     return std::nullopt;
   }
 
-  // What `function(arguments..., &value)` wrote.
+  // The value that `function(arguments..., &value)` wrote.
   template <class... Parameters, class... Arguments>
   auto value(std::string_view figure, int (*function)(Parameters...), Arguments... arguments) const {
     using Value = std::remove_pointer_t<std::tuple_element_t<sizeof...(Arguments), std::tuple<Parameters...>>>;
@@ -92,7 +92,7 @@ std::optional<EnergyCount> read_energy(const LibraryCaller& ask, int (*function)
   });
 }
 
-// A library with its `Functions`, which look themselves up in it.
+// A library with its `Functions`, which resolve their own symbols.
 template <class Functions, std::string_view (*describe_status)(int)>
 class VendorLibrary : public GpuLibrary {
  public:

@@ -24,7 +24,7 @@ std::vector<std::string> names_of() {
   return names;
 }
 
-// One of an enum's names, as an option was given it. Throws Error with the choices and the nearest.
+// Parses an option's value as one of an enum's names. Throws Error with the choices and the nearest.
 template <NamedEnum E>
 E parse_choice(const std::string& text, const std::string& option) {
   if (const auto value = parse_enum<E>(text)) return *value;

@@ -13,7 +13,7 @@ namespace tprimat {
 namespace enum_detail {
 
 // "constexpr std::string_view tprimat::... [with auto value = tprimat::Launcher::mpi; ...]" -> "mpi"; "" for a value
-// that is no enumerator, which compilers print as a cast: "(tprimat::Launcher)9".
+// that is not an enumerator, which compilers print as a cast: "(tprimat::Launcher)9".
 template <auto value>
 constexpr std::string_view enumerator() {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -74,8 +74,8 @@ constexpr std::optional<E> parse_enum(std::string_view text) {
   return std::nullopt;
 }
 
-// An enum of which files of other versions may hold further words has a function `constexpr E unknown_word(E)`, too:
-// the value as which such a word reads.
+// If files of other versions may hold further names, a function `constexpr E unknown_word(E)` gives the value for
+// these.
 template <class E>
 concept OpenEnum = NamedEnum<E> && requires(E value) { unknown_word(value); };
 

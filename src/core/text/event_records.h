@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// What a TensorBoard event file consists of: TFRecords of the protocol buffer tensorflow.Event, of version
+// The records of a TensorBoard event file: TFRecords of the protocol buffer tensorflow.Event, of version
 // "brain.Event:2". Times are seconds since 1970.
 namespace tprimat {
 
@@ -18,7 +18,7 @@ struct EventScalar {
 // The record that a file begins with.
 std::string make_version_record(double unix_time);
 
-// From here on TensorBoard forgets what an earlier file of the folder shows of this step and later ones.
+// Makes TensorBoard drop this step and later ones of earlier files in the folder.
 std::string make_restart_record(int64_t step, double unix_time);
 
 std::string make_step_record(int64_t step, double unix_time, std::span<const EventScalar> scalars);

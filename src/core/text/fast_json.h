@@ -11,14 +11,14 @@
 
 #include "text/json_fields.h"
 
-// Structs with a field list from JSON, several times as fast as by way of a Json value (text/json_fields.h), for files
-// by the thousand. Says only that something is wrong: parse_json and from_json then say what. Include from .cpp files
-// only.
+// Parses JSON into structs with a field list, several times faster than through a Json value (text/json_fields.h), for
+// thousands of files. Reports only that something is wrong; parse_json and from_json then say what. Include from .cpp
+// files only.
 namespace tprimat {
 
 using FastElement = simdjson::dom::element;
 
-// What from_json<T> would read, or false where it would complain (or might).
+// Reads what from_json<T> would read; false where that would (or might) throw.
 template <class T>
 bool read_fast(const FastElement& json, T& value);
 

@@ -59,7 +59,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// Leaves the single quotes that it stands in.
+// Closes the single quotes around it.
 std::string print_in_shell(std::string_view bytes) {
   std::string text = "'\"$(printf '";
   for (const char c : bytes) text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
@@ -88,7 +88,7 @@ std::string format_si(double value, std::string_view unit) {
   return fmt::format("{} {}{}", format_significant(value, 3), k_prefixes[step], unit);
 }
 
-// A figure of 309 digits tells nothing, and fills the screen.
+// A figure of 309 digits is useless and fills the screen.
 std::string format_fixed(double value, int decimals) {
   constexpr double k_max_plain = 1e15;
   return std::isfinite(value) && std::fabs(value) >= k_max_plain ? fmt::format("{:.2e}", value)

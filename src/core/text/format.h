@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 
-// How figures look to people. GB = 1e9 bytes.
+// Formats figures for people. GB = 1e9 bytes.
 namespace tprimat {
 
 std::string format_si(double value, std::string_view unit);     // 4.13e11, "FLOP/s" -> "413 GFLOP/s"

@@ -10,7 +10,7 @@ namespace tprimat {
 namespace {
 
 Error not_a(std::string_view wanted, const Json& value) {
-  return Error(Problem{fmt::format("{} is needed, got {}", wanted, print_json_line(value).substr(0, 60)), "", ""});
+  return Error(Problem{fmt::format("expected {}, got {}", wanted, print_json_line(value).substr(0, 60)), "", ""});
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Json Json::object() { return of(Object()); }
 Json Json::object(Object members) { return of(std::move(members)); }
 
 const std::string& Json::text() const {
-  if (!is_string()) throw not_a("a text", *this);
+  if (!is_string()) throw not_a("a string", *this);
   return std::get<std::string>(value_);
 }
 

@@ -19,7 +19,7 @@ namespace tprimat {
 // every source that builds a document.
 //
 // `Json{{"step", 1}, {"loss", 2.5}}` is an object, as any list of pairs of which the first is a text; other braces are
-// a list. Taking what a value does not hold (the text of a number, a member that is not there) throws Error.
+// a list. Accessing what a value does not hold (the text of a number, a missing member) throws Error.
 class Json {
  public:
   struct Member;
@@ -113,12 +113,12 @@ class Json {
   void update(const Json& members);  // adds or replaces each
 
  private:
-  // Out of line, as all that makes or ends a value: a source that builds documents compiles nothing of the variant.
+  // Out of line, like all construction and destruction: sources that build documents do not compile the variant.
   template <class T>
   static Json of(T value) noexcept;
   bool equals(const Json& other) const;
   bool boolean() const;
-  int64_t integer() const;  // of a fraction, its whole part
+  int64_t integer() const;  // a fraction is truncated
   uint64_t unsigned_integer() const;
   double number() const;
   template <class T>
@@ -138,7 +138,7 @@ struct Json::Member {
   bool operator==(const Member&) const = default;
 };
 
-// What stands between braces, which Json takes over without a copy.
+// An element of a braced list, which Json takes over without a copy.
 class Json::Item {
  public:
   template <std::convertible_to<Json> T>
@@ -181,11 +181,11 @@ inline Json::Iterator<const Json> Json::end() const noexcept { return {this, is_
 inline Json::Iterator<Json> Json::begin() noexcept { return {this, 0}; }
 inline Json::Iterator<Json> Json::end() noexcept { return {this, is_structured() ? size() : 0}; }
 
-// What an object that names a key twice is: readers disagree which of the two counts.
+// How to treat an object that names a key twice: readers disagree about which one counts.
 enum class SameKeys { last_counts, refused };
 
 // Throws Error with "where:line:column" for text that is not one JSON value, and with `where` for numbers beyond
-// double, for nesting that no file of ours has, and for keys named twice where they are refused.
+// double, for nesting deeper than any file of ours, and for keys named twice where they are refused.
 Json parse_json(std::string_view text, std::string_view where, SameKeys same_keys = SameKeys::last_counts);
 
 // Two-space indent, arrays of numbers on one line, trailing newline: what we write to files.

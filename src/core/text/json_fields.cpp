@@ -46,7 +46,7 @@ int64_t read_whole(const Json& json, const Place& place) {
 }
 
 void read_text(const Json& json, const Place& place, std::string& value) {
-  require(json.is_string(), json, place, "a text");
+  require(json.is_string(), json, place, "a string");
   value = json.text();
 }
 

@@ -11,8 +11,8 @@
 #include "text/fields.h"
 #include "text/json.h"
 
-// Structs with a field list to and from JSON, and their JSON Schema. Include from .cpp files only. What is done with
-// one member depends on its type alone and is compiled once for all members of that type.
+// Structs with a field list to and from JSON, and their JSON Schema. Include from .cpp files only. The code for a
+// member depends on its type alone and is compiled once per type.
 namespace tprimat {
 
 namespace json_detail {
@@ -32,7 +32,7 @@ struct IsMap<std::map<std::string, T>> : std::true_type {};
 template <NamedEnum E, class T>
 struct IsMap<std::map<E, T>> : std::true_type {};
 
-// Where a value lies; spelled out only where it is wrong.
+// The location of a value; its text is built only for errors.
 struct Place {
   const Place* outer = nullptr;
   std::string_view name = {};  // key of an object; of the outermost: that of the document
@@ -190,7 +190,7 @@ Json enum_schema() {
 
 }  // namespace json_detail
 
-// NaN and infinities become null: JSON has no other honest word for them.
+// NaN and infinities become null: JSON cannot represent them.
 template <class T>
 Json to_json(const T& value) {
   if constexpr (Described<T>) {
@@ -216,7 +216,7 @@ Json to_json(const T& value) {
 }
 
 // Reads `json` into T; unknown keys are ignored and missing ones keep their default, so that files of other versions
-// load. Throws Error that names `where` and the key for a value of the wrong type.
+// load. Throws Error that names `where` and the key if a value has the wrong type.
 template <class T>
 T from_json(const Json& json, const std::string& where) {
   T value{};
@@ -240,7 +240,7 @@ bool find_unknown_keys_of_member(const Json& json, const std::string& key, const
   return is_known;
 }
 
-// Paths ("data.split") of what `json` holds and T has no field for, in the order of the file.
+// Paths ("data.split") in `json` that T has no field for, in the order of the file.
 template <class T>
 void find_unknown_keys(const Json& json, const std::string& path, std::vector<std::string>& unknown) {
   if constexpr (OptionalValue<T>) {

@@ -16,7 +16,7 @@
 namespace tprimat {
 namespace {
 
-// No file of ours nests this deeply. Copying and printing a value recurse, so a deeper one would end the program.
+// No file of ours nests this deeply. Copying and printing recurse, so a deeper value would overflow the stack.
 constexpr size_t k_deepest_nesting = 200;
 
 // Outside strings JSON is printable ASCII, so every other character may be escaped by its number.
@@ -52,7 +52,7 @@ void print_text(std::string_view text, bool ascii, std::string& out) {
   out += ascii ? json : escape_unprintable(std::move(json));
 }
 
-// As the library does, without its serializer, which takes longer to make than a number to print.
+// As the library prints it, but without its serializer, whose construction costs more than printing a number.
 void print_fraction(double value, std::string& out) {
   std::array<char, 64> digits;
   if (std::isfinite(value))
@@ -180,7 +180,7 @@ class JsonBuilder {
   }
 
  private:
-  struct Open {  // a list or an object whose end was not seen
+  struct Open {  // a list or an object that is not closed yet
     Json::List items;
     Json::Object members;
   };

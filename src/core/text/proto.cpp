@@ -43,7 +43,7 @@ std::optional<ProtoField> take_proto_field(std::string_view& message) {
     if (!size || *size > message.size()) return std::nullopt;
     field.bytes = take_bytes(message, *size);
   } else {
-    return std::nullopt;  // groups, which nobody writes any more
+    return std::nullopt;  // groups, which are obsolete
   }
   return field;
 }

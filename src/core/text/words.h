@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-// Texts taken apart: ASCII only, whatever the locale.
+// Splitting and parsing text: ASCII only, independent of the locale.
 namespace tprimat {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }

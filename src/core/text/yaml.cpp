@@ -121,7 +121,8 @@ class TreeBuilder : public YAML::EventHandler {
     if (stack_.size() >= k_max_yaml_depth)
       fail(mark, fmt::format("is nested more than {} levels deep", k_max_yaml_depth));
     if (!stack_.empty() && stack_.back().node.is_map() && !stack_.back().key)
-      fail(mark, "a key must be plain text, not a list or a map", "write  key: value; or is a { or [ never closed?");
+      fail(mark, "a key must be plain text, not a list or a map",
+           "write  key: value, and check that every { and [ is closed");
     count(mark, 1);
     Frame frame;
     frame.node.kind = kind;
@@ -223,7 +224,7 @@ std::string syntax_hint(const std::string& message) {
   return "check the indentation, quotes and brackets near this place";
 }
 
-// Whether YAML reads it back as it stands, in block and flow style.
+// Whether YAML reads the plain text back unchanged, in block and flow style.
 bool is_plain(std::string_view text) {
   constexpr std::string_view k_indicators = "-?:,[]{}#&*!|>'\"%@`";
   const bool begins = !text.empty() && (k_indicators.find(text[0]) == std::string_view::npos ||

@@ -10,20 +10,20 @@
 
 namespace tprimat {
 
-// Who gave a value.
+// Where a value comes from.
 enum class Provenance : uint8_t {
   unknown,
-  built_in,     // the configuration that the program brings
+  built_in,     // the program's default configuration
   file,         // that a person wrote
   environment,  // a variable
   option,       // of the command line
   derived,      // from other values, or a catalogue
-  assumed       // nobody said anything of it
+  assumed       // stated nowhere
 };
 
 struct Origin {
   Provenance provenance = Provenance::unknown;
-  std::string place = {};  // "config.yaml:12:5", a variable's name, "--set key"; of a derived value how it follows
+  std::string place = {};  // "config.yaml:12:5", a variable's name, "--set key"; of a derived value, how it is derived
   bool known() const { return provenance != Provenance::unknown; }
   std::string text() const;  // for people
 };
@@ -40,7 +40,7 @@ inline std::string Origin::text() const {
 struct YamlEntry;
 
 // A YAML value as it was written: scalars stay text, so that the reader of a key decides its type. Aliases and merge
-// keys (<<) are already replaced by what they stand for.
+// keys (<<) are already expanded.
 struct YamlNode {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
@@ -52,7 +52,7 @@ struct YamlNode {
 
   bool is_scalar() const { return kind == Kind::scalar; }
   bool is_map() const { return kind == Kind::map; }
-  const YamlNode* find(std::string_view key) const;  // nullptr when this is no map or has no such key
+  const YamlNode* find(std::string_view key) const;  // nullptr if this is not a map or has no such key
   YamlNode* find(std::string_view key);
   YamlNode& operator[](std::string_view key);  // adds the key when it is missing; turns any other kind into a map
 };
@@ -67,10 +67,10 @@ YamlNode yaml_scalar(std::string text, Origin origin, bool quoted = false);
 
 struct YamlDocument {
   YamlNode root;
-  std::vector<Problem> duplicates;  // keys given twice; the first one stands in `root`
+  std::vector<Problem> duplicates;  // keys given twice; `root` has the first
 };
 
-// Bounds that no honest file reaches, so that a hostile one costs neither memory nor the stack.
+// Limits far beyond any real file, so that a hostile one cannot exhaust memory or the stack.
 inline constexpr size_t k_max_yaml_bytes = size_t{1} << 20;
 inline constexpr size_t k_max_yaml_nodes = 20000;  // after aliases are expanded
 inline constexpr size_t k_max_yaml_depth = 32;
@@ -79,7 +79,7 @@ inline constexpr size_t k_max_yaml_depth = 32;
 // UTF-8 text, several documents, tags, keys that are not plain text, nesting or alias expansion beyond the bounds.
 YamlDocument parse_yaml(std::string_view text, const std::string& name);
 
-// The same of a text that is no file: its values have the provenance of `document`, and places within it.
+// The same for a text that is not a file: its values have the provenance of `document`, and places within it.
 YamlDocument parse_yaml(std::string_view text, const Origin& document);
 
 // Block style, two-space indent; quoted scalars in double quotes. With `origins`, each value has its origin as a

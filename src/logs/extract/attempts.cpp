@@ -33,7 +33,7 @@ bool is_close(double a, double b, double share) {
   return std::abs(a - b) <= share * std::max(std::abs(a), std::abs(b));
 }
 
-// The figure that all steps share; nothing where they differ or lack it.
+// The figure that all steps share; nothing if they differ or lack it.
 Figure common_figure(Steps steps, Figure ExtractedStep::*member) {
   const Figure first = steps.front().*member;
   const auto is_first = [&](const ExtractedStep& step) { return step.*member == first; };
@@ -91,8 +91,8 @@ void correct_facts(ExtractedLog& log) {
     facts.gpu_count = whole_count(devices);
 }
 
-// Keeps the events of lines [from, to), and counts them. Where the log has more of a kind than were kept, some of these
-// lines may be without theirs: then their number is not known.
+// Keeps the events of lines [from, to), and counts them. If the log has more events of a kind than were kept, some of
+// these lines may have lost theirs, and the count is unknown.
 void keep_events(ExtractedLog& log, int64_t from, int64_t to) {
   const auto counts = std::exchange(log.event_counts, {});
   std::map<EventKind, int64_t> kept;
@@ -113,7 +113,7 @@ void keep_events(ExtractedLog& log, int64_t from, int64_t to) {
   }
 }
 
-// A copy with attempts [first, end) alone, without the memory peaks, which are of the whole log.
+// A copy with attempts [first, end) only, without the memory peaks, which belong to the whole log.
 ReadLog cut_out(const ReadLog& read, const std::vector<Steps>& attempts, size_t first, size_t end) {
   constexpr int64_t k_last_line = std::numeric_limits<int64_t>::max();
   ReadLog part = read;
@@ -199,7 +199,7 @@ ReadLog select_attempt(const ReadLog& read, int64_t attempt) {
       return selected;
     }
   }
-  throw Error(Problem{fmt::format("the log holds {} attempt{} ({}), and no attempt {}", read.attempts,
+  throw Error(Problem{fmt::format("the log has {} attempt{} ({}), but no attempt {}", read.attempts,
                                   read.attempts == 1 ? "" : "s", list_attempts(runs), attempt),
                       "--attempt",
                       read.attempts == 1 ? std::string("omit --attempt")

@@ -24,7 +24,7 @@ std::optional<std::vector<double>> optional_series(const Course& course, Figure 
 }
 
 std::optional<int64_t> sum_of_counters(const Course& course) {
-  constexpr double k_max_skipped = 1e12;  // a broken counter
+  constexpr double k_max_skipped = 1e12;  // above: a corrupt counter
   std::optional<int64_t> sum;
   for (const ExtractedStep* step : course)
     if (step->skipped_updates.finite() && *step->skipped_updates >= 0 && *step->skipped_updates < k_max_skipped)
@@ -58,14 +58,14 @@ std::map<int64_t, int64_t> count_batches(const Course& course) {
   return counts;
 }
 
-// The first that is printed; 0 where none is.
+// The first printed one; 0 if there is none.
 int64_t first_batch(const Course& course) {
   for (const ExtractedStep* step : course)
     if (const auto batch = printed_batch(*step)) return *batch;
   return 0;
 }
 
-// Of two that are as frequent the later one, which a ramp-up leads to.
+// Of two equally frequent ones the later, which a ramp-up ends at.
 std::optional<int64_t> usual_batch(const Course& course, const std::map<int64_t, int64_t>& counts) {
   std::optional<int64_t> usual;
   for (const ExtractedStep* step : course)
@@ -77,11 +77,11 @@ std::optional<int64_t> usual_batch(const Course& course, const std::map<int64_t,
 struct BatchWitness {
   const char* name;
   double batch;
-  double rounding = 0;  // the truth is at most this far away
+  double rounding = 0;  // maximum error
 };
 
-// The longest stretch of steps at `batch` in one attempt, of those that show the counter of samples. Restarts may count
-// anew.
+// The longest stretch of steps at `batch` in one attempt, of those that show the counter of samples. Restarts may reset
+// it.
 Course longest_stretch(const Course& course, int64_t batch) {
   std::vector<Course> stretches(1);
   for (const ExtractedStep* step : course) {
@@ -123,7 +123,7 @@ void record_contradiction(RunResult& result, const BatchWitness& stated, const B
   result.config_audit.push_back(
       {"global_batch_size", fmt::format("{:.6g}", stated.batch), fmt::format("{:.6g}", effective.batch)});
   add_warning(result, fmt::format("the log contradicts itself: the global batch is {:.6g} by its {}, and {:.6g} by its "
-                                  "{}, so its rate is no evidence",
+                                  "{}, so its rate is not reliable",
                                   stated.batch, stated.name, effective.batch, effective.name));
 }
 
@@ -136,7 +136,7 @@ bool has_other_batch(const ExtractedStep& step, const ExtractedStep* before, std
   return *printed != *batch || follows_other;
 }
 
-// The second step's time is the mean of both where the clock was not started anew.
+// The second step's time is the mean of both if the clock was not restarted.
 bool is_mean_with_first(const ExtractedStep& step, const ExtractedStep* before) {
   return before != nullptr && step.mean_of == 2 && step.step - before->step == 1;
 }

@@ -12,7 +12,7 @@ namespace tprimat::logs {
 
 using Course = std::vector<const ExtractedStep*>;
 
-// The steps that count in the end: a restart replaces the steps it repeats.
+// The effective steps: a restart replaces the steps that it repeats.
 Course final_course(const ExtractedLog& log);
 
 // The tokens per step that the log states; nothing unless all steps agree.
@@ -29,13 +29,13 @@ std::vector<double> series(const Course& course, Figure ExtractedStep::*member);
 void fill_series(RunResult& result, const Course& course);
 void number_steps(RunResult& result, const Course& course, int64_t counts_from);
 
-// The batch that ran: the one that most of the course's records print, whatever the arguments say. Where the records,
-// the arguments and the counter of samples deny each other, and no ramp-up explains it, the contradiction goes on
-// record, so that no verdict rests on the batch.
+// The effective batch: the one that most records of the course print, even if the arguments differ. If records,
+// arguments and the counter of samples contradict each other, and no ramp-up explains it, the contradiction is
+// recorded, so that no verdict relies on the batch.
 void settle_batch(RunResult& result, StatedFacts& stated, const Course& course);
 
-// The steps of a log as a trainer would have recorded them, counted from 1, in the order of the log: a step that was
-// repeated after a restart comes again. A time that the log does not tell is NaN.
+// The steps of a log as a trainer would have recorded them, counted from 1, in the order of the log: a step that is
+// repeated after a restart occurs again. A time that the log does not state is NaN.
 std::vector<StepRecord> make_step_records(const ReadLog& read);
 
 }  // namespace tprimat::logs

@@ -16,23 +16,23 @@ class LogReader {
  public:
   virtual ~LogReader() = default;
 
-  // True: what this line began goes on, so hand over the next line of the same rank whatever it holds.
+  // True: the record of this line continues, so pass the next line of the same rank whatever it holds.
   virtual bool read_line(const LogLine& line, LogBuilder& log) = 0;
   virtual void finish(LogBuilder&) {}  // after the last line
 
-  // True: the raw line (without its line end) tells nothing new against the line read before but that another rank
-  // reports it too, and that is noted. A log of many ranks is mostly such lines.
+  // True: the raw line (without its line end) repeats the previous line for another rank, which is noted. A log of many
+  // ranks is mostly such lines.
   virtual bool read_copy(std::string_view, LogBuilder&) { return false; }
 
-  // Number of steps that were read but wait for a later line.
+  // Number of steps that wait for a later line.
   virtual int64_t steps_waiting() const { return 0; }
 
-  // That the log is of this dialect: 0 nothing fits; up to 0.6 the records fit but several dialects write them so;
-  // 0.9 and more: it shows marks that only this dialect writes.
+  // Confidence that the log is of this dialect: 0 nothing fits; up to 0.6 the records fit but occur in several
+  // dialects; 0.9 and more: it has marks of this dialect alone.
   virtual double confidence(const ExtractedLog&) const { return 0; }
 };
 
-// What a dialect knows to read, for `extract --list-formats` and docs/formats.md.
+// A field that a dialect reads, for `extract --list-formats` and docs/formats.md.
 struct FieldNote {
   std::string_view name;  // as in ExtractedStep: "time_seconds"
   std::string_view from;  // what the log calls it: "elapsed time per iteration (ms)"; "derived: ..." when it is not
@@ -60,7 +60,7 @@ struct Dialect {
   void (*read_document)(std::string_view whole, LogBuilder& log) = nullptr;
 };
 
-// Two lists in one.
+// Both lists joined.
 template <class T>
 std::vector<T> both(std::vector<T> first, const std::vector<T>& second) {
   first.insert(first.end(), second.begin(), second.end());

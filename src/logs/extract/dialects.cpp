@@ -8,7 +8,7 @@
 
 namespace tprimat::logs {
 
-// Each is defined in dialects/<id>.cpp; dialects that one reader reads stand in one file.
+// Each is defined in dialects/<id>.cpp; dialects with a common reader share a file.
 Dialect composer_dialect(), csv_dialect(), deepspeed_dialect(), deepspeed_rlhf_dialect(), gpt_neox_dialect(),
     hf_trainer_dialect(), litgpt_dialect(), llmc_dialect(), llmc_main_dialect(), megatron_bridge_dialect(),
     megatron_deepspeed_dialect(), megatron_dialect(), mlperf_dialect(), modded_nanogpt_dialect(), nanotron_dialect(),
@@ -62,8 +62,8 @@ const Dialect& find_dialect(std::string_view id) {
   }
   const std::string near = nearest_word(id, names);
   throw Error(Problem{
-      fmt::format("no log format is called '{}'", printable(id)), "--format",
-      (near.empty() ? "" : fmt::format("did you mean '{}'? ", near)) + "`tprimat extract --list-formats` shows all"});
+      fmt::format("there is no log format '{}'", printable(id)), "--format",
+      (near.empty() ? "" : fmt::format("did you mean '{}'? ", near)) + "`tprimat extract --list-formats` lists all"});
 }
 
 namespace {
@@ -79,7 +79,7 @@ constexpr Kind k_kinds[] = {
     {[](std::string_view head) { return contains(head, "\"traceEvents\"") || contains(head, "\"deviceProperties\""); },
      "a Chrome trace: `tprimat profile --summarise` reads it"},
     {[](std::string_view head) { return head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"); },
-     "text in UTF-16: `iconv -f utf-16 -t utf-8` makes it readable"},
+     "text in UTF-16: convert it with `iconv -f utf-16 -t utf-8`"},
     {[](std::string_view head) { return head.starts_with("MMIDIDX"); },
      "the index of a Megatron dataset: `tprimat data info` reads it"},
     {[](std::string_view head) { return contains(head, "ROCm System Management Interface"); },
@@ -103,7 +103,7 @@ constexpr Kind k_kinds[] = {
     {[](std::string_view head) { return head.starts_with("\x89PNG"); }, "an image"},
 };
 
-// Text has no zero bytes.
+// Zero bytes do not occur in text.
 bool is_binary(std::string_view head) { return head.substr(0, 4096).find('\0') != std::string_view::npos; }
 
 }  // namespace
@@ -111,7 +111,7 @@ bool is_binary(std::string_view head) { return head.substr(0, 4096).find('\0') !
 std::string describe_other_kind(std::string_view head) {
   for (const Kind& kind : k_kinds)
     if (kind.fits(head)) return std::string(kind.description);
-  return is_binary(head) ? "binary data of no known kind" : "";
+  return is_binary(head) ? "binary data of an unknown kind" : "";
 }
 
 }  // namespace tprimat::logs

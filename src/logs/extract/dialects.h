@@ -10,7 +10,7 @@ namespace tprimat::logs {
 
 const std::vector<Dialect>& dialects();  // every log format; where two fit equally well, the first is taken
 
-// What runs on every log whatever its format: failures and pauses, machine facts, effective settings.
+// The readers that run on every log: failures and pauses, machine facts, effective settings.
 const std::vector<Dialect>& common_readers();
 Dialect failures_reader();       // events that end a run: out of memory, time-outs, signals, exceptions, device errors
 Dialect pauses_reader();         // events that a run survives: evaluations, checkpoints, updates left out
@@ -19,8 +19,8 @@ Dialect settings_reader();       // the effective configuration
 
 const Dialect& find_dialect(std::string_view id);  // throws Error that names the nearest one
 
-// What a file is that is no training log, and what reads it, from its first bytes: "a Chrome trace: `tprimat profile
-// --summarise` reads it". Empty when it may be a log.
+// The kind of a file that is not a training log, and the command that reads it, by its first bytes: "a Chrome trace:
+// `tprimat profile --summarise` reads it". Empty when it may be a log.
 std::string describe_other_kind(std::string_view head);
 
 }  // namespace tprimat::logs

@@ -15,25 +15,25 @@
 
 namespace tprimat::logs {
 
-// What a log says of one optimizer update (or of the mean of several). All figures as reported, in the units given
-// here; what the log does not say is absent.
+// One optimizer update (or the mean of several) as logged. Figures are as reported, in the units given here; unstated
+// ones are absent.
 struct ExtractedStep {
   int64_t step = 0;     // as the log counts it
   int64_t line = 0;     // of the first line that reports it, from 1
-  int32_t rank = -1;    // of that line; -1: no prefix tells
+  int32_t rank = -1;    // of that line; -1: no prefix
   int32_t mean_of = 1;  // steps that time and loss are means of (log interval)
   bool single = false;  // time and loss are of this step alone, though steps before it may not be reported
   int32_t reports = 1;  // lines merged into this record: other ranks, copies
   int16_t attempt = 0;  // 0 is the first; each restart begins the next
   TimeSource time_source = TimeSource::none;
-  bool disputed = false;         // another record of it denies loss and time
+  bool disputed = false;         // another record of it has another loss and time
   bool skipped = false;          // the update was left out (overflow)
   bool with_evaluation = false;  // its time holds an evaluation
   bool with_checkpoint = false;  // its time holds the saving of a checkpoint
   Figure time_seconds;           // of one step
-  Figure time_low, time_high;    // s; the printed figure is rounded so that the truth is between these
+  Figure time_low, time_high;    // s; bounds of the true time, from the rounding of the printed one
   Figure unix_time;              // of the line, s since 1970, as if its clock were UTC
-  Figure loss;                   // nats; NaN when the log shows one, or says so by leaving it out
+  Figure loss;                   // nats; NaN if the log prints NaN, or omits the loss to indicate it
   Figure learning_rate, grad_norm, loss_scale;
   Figure global_batch_size;          // sequences of this step
   Figure tokens;                     // of this step, all ranks
@@ -46,7 +46,7 @@ struct ExtractedStep {
   Figure memory_allocated_gb, memory_reserved_gb, memory_used_gb;  // GB = 1e9 bytes; used: as the driver counts it
 };
 
-// A figure of a step by the name that some log gives it.
+// A figure of a step by its name in a log.
 struct NamedFigure {
   std::string_view name;
   Figure ExtractedStep::*member;
@@ -61,9 +61,9 @@ struct LogEvent {
   Figure seconds;                   // how long it took
   Figure value;                     // of an evaluation its loss, of skipped updates their number where not 1
   std::string text;                 // in words, from the log; one line, printable
-  int32_t reports = 1;              // lines that tell of it, other ranks' included
+  int32_t reports = 1;              // lines that report it, other ranks' included
   int64_t last_line = 0;            // of the last of those; 0: there is one only
-  std::vector<int32_t> ranks = {};  // that tell of it, ascending, where any is known; no more than a hundred
+  std::vector<int32_t> ranks = {};  // that report it, ascending, where known; at most a hundred
 };
 
 // Facts of the whole run, as far as the log states them.
@@ -113,12 +113,12 @@ struct RankMemory {
 
 inline constexpr int64_t k_max_events = 1000;  // of one kind that are kept; more are counted only
 
-// Everything that one log says, before any of it is judged.
+// The content of one log, before any of it is judged.
 struct ExtractedLog {
   std::vector<ExtractedStep> steps;  // one per step and attempt, in the order of the log
   int64_t records = 0;               // lines (or events) that reported a step, copies included
-  int64_t disputed = 0;              // steps that a second record denies: another loss, and another time
-  std::string mixed;                 // signs of several runs at once, in words; empty: there are none
+  int64_t disputed = 0;              // steps of which a second record has another loss and time
+  std::string mixed;                 // evidence of several interleaved runs, as a sentence; empty: none
   LoggedFacts facts;
   std::map<std::string, std::string> settings;  // effective configuration, by the framework's own names
   std::map<RankMemory, double> memory_gb;       // the highest value of each kind on each rank, GB = 1e9 bytes

@@ -8,8 +8,8 @@
 
 namespace tprimat::logs {
 
-// A number that a log may not hold, in 8 bytes: a log has millions of them and std::optional<double> takes 16. Absent
-// is one bit pattern of its own, so that a NaN that the log does show stays a known value.
+// An optional number in 8 bytes: a log has millions of them and std::optional<double> takes 16. "Absent" is a bit
+// pattern of its own, so that a NaN in the log is a known value.
 class Figure {
  public:
   constexpr Figure() = default;

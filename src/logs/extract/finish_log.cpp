@@ -31,7 +31,7 @@ void place_events(ExtractedLog& log) {
   }
 }
 
-// What the records say of skipped updates needs no second witness in the lines between them.
+// Where the records count skipped updates, the lines between them are not needed.
 void drop_repeated_skips(const ExtractedLog& log, ExtractedLog& common) {
   const auto told = log.event_counts.find(EventKind::skipped_update);
   if (told == log.event_counts.end() || told->second == 0) return;
@@ -65,12 +65,12 @@ void label_pauses(ExtractedLog& log, EventKind kind, bool ExtractedStep::*label)
     if (next == log.steps.size()) break;
     if (labelled.empty() || labelled.back() != next) labelled.push_back(next);
   }
-  // Where more than half of all records hold a pause, they are what there is to measure.
+  // If more than half of all records hold a pause, they are measured with it.
   if (2 * labelled.size() > log.steps.size()) return;
   for (const size_t index : labelled) log.steps[index].*label = true;
 }
 
-// Every loss or gradient norm that is no number is an event, whether or not the dialect says so.
+// Every NaN loss or gradient norm is an event, even if the dialect does not report it.
 void add_nan_events(ExtractedLog& log) {
   std::set<int64_t> told;
   for (const LogEvent& event : log.events)
@@ -93,7 +93,7 @@ void add_nan_events(ExtractedLog& log) {
   std::inplace_merge(log.events.begin(), log.events.begin() + middle, log.events.end(), by_line);
 }
 
-// No step takes less than no time: such a figure is damage, or a clock that was set back.
+// A negative time comes from damage or from a clock that was set back.
 void drop_impossible_times(ExtractedLog& log) {
   int64_t dropped = 0;
   for (ExtractedStep& step : log.steps) {
@@ -130,7 +130,7 @@ std::string find_mixture(const ExtractedLog& log) {
   const int64_t restarts = log.steps.back().attempt - log.steps.front().attempt;
   const int64_t not_real = count_false_restarts(log.steps);
   if (not_real < k_enough || 2 * not_real <= restarts) return "";
-  return fmt::format("at {} of {} returns to an earlier step the next record goes on beyond the step before the return",
+  return fmt::format("after {} of {} returns to an earlier step the next record is beyond the step before the return",
                      not_real, restarts);
 }
 

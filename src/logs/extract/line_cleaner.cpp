@@ -9,7 +9,7 @@
 namespace tprimat::logs {
 namespace {
 
-// The digits at the start, cut off; nothing without any, or when they are no rank.
+// Removes the digits at the start; nothing without any, or if they cannot be a rank.
 std::optional<int32_t> take_rank(std::string_view& text) {
   constexpr size_t k_max_digits = 7;
   const auto rank = take_whole(text, k_max_digits);
@@ -59,7 +59,7 @@ bool take_compose_service(std::string_view& text) {
   return true;
 }
 
-// "Nov 21 03:57:42 ", then perhaps "node01 train.sh[12]: ". There is no year, so it tells no time.
+// "Nov 21 03:57:42 ", then perhaps "node01 train.sh[12]: ". Without a year it gives no time.
 bool take_syslog(std::string_view& text) {
   constexpr std::string_view k_shape = "Aaa 99 99:99:99 ";
   if (text.size() < k_shape.size()) return false;
@@ -81,7 +81,7 @@ bool take_syslog(std::string_view& text) {
   return true;
 }
 
-// A word and a colon may be anything, so a host's name ends in a digit, and what follows begins like a log's line.
+// A word and a colon may be anything, so a host's name must end in a digit, and the rest must begin like a log line.
 bool take_host(std::string_view& text) {
   std::string_view rest = text;
   const std::string_view name = take_name(rest);
@@ -105,8 +105,7 @@ void skip_stream_name(std::string_view& text) {
     if (take_literal(text, name)) return;
 }
 
-// Each of these cuts its prefix off `line.text` and notes the rank; false, and nothing changes, where it does not
-// stand.
+// Each of these removes its prefix from `line.text` and notes the rank; false, without a change, if there is none.
 
 bool take_srun_label(LogLine& line) {  // " 12: "
   std::string_view rest = line.text;
@@ -224,7 +223,7 @@ size_t escape_length(std::string_view text) {
   return at < text.size() && is_between(text[at], '@', '~') ? at + 1 : 0;
 }
 
-// Where the escape byte is lost only the codes that set colours are taken for such: "[32m".
+// Without the escape byte only colour codes are recognised: "[32m".
 size_t lost_escape_length(std::string_view text) {
   if (text.size() < 3 || text.front() != '[' || !is_digit(text[1])) return 0;
   size_t at = 1;
@@ -232,7 +231,7 @@ size_t lost_escape_length(std::string_view text) {
   return at < text.size() && text[at] == 'm' ? at + 1 : 0;
 }
 
-// Appends the line without its escape codes. A reset ("[0m") near its start shows that they lost their escape byte.
+// Appends the line without its escape codes. A reset ("[0m") near its start shows that the escape bytes were lost.
 void append_stripped(std::string_view raw, std::string& storage) {
   const bool escapes_lost = !contains(raw, "\x1b") && contains(raw.substr(0, 256), "[0m");
   const std::string_view starts = escapes_lost ? "[" : "\x1b";

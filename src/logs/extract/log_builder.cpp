@@ -21,12 +21,13 @@ void raise(Figure& kept, Figure other) {
 
 bool same_figure(Figure a, Figure b) { return !a || !b || *a == *b || (std::isnan(*a) && std::isnan(*b)); }
 
-// Two lines of the log that tell the same of the same step.
+// Whether two lines report the same figures of the same step.
 bool is_copy(const ExtractedStep& a, const ExtractedStep& b) {
   return same_figure(a.loss, b.loss) && same_figure(a.time_seconds, b.time_seconds) && a.unix_time == b.unix_time;
 }
 
-// No rank of one run: ranks may print the loss of their own samples, but all of them wait for the slowest.
+// Whether the records belong to different runs: ranks of one run may print their own losses, but all wait for the
+// slowest.
 bool denies(const ExtractedStep& kept, const ExtractedStep& other) {
   constexpr double k_same_loss = 0.01, k_same_time = 1.2;
   if (!kept.loss.finite() || !other.loss.finite() || !kept.time_seconds.finite() || !other.time_seconds.finite())
@@ -98,7 +99,7 @@ ExtractedStep& LogBuilder::add(const ExtractedStep& record) {
     last_ = static_cast<size_t>(same - log_.steps.data());
     return *same;
   }
-  // Ranks run a little apart: a step that is late is put where it belongs.
+  // Ranks are not synchronised: a late step is inserted in order.
   constexpr std::ptrdiff_t k_max_late = 1024;
   if (log_.steps.size() > attempt_start_ + k_max_late && (log_.steps.end() - k_max_late)->step > record.step)
     begin_attempt(record);

@@ -10,8 +10,8 @@
 
 namespace tprimat::logs {
 
-// Collects what a dialect reads. Ranks that report the same step, and records printed twice, become one step; a rank
-// that goes back to an earlier step begins a new attempt (a restart).
+// Collects the records of a dialect. Ranks that report the same step, and records printed twice, become one step; a
+// rank that goes back to an earlier step begins a new attempt (a restart).
 class LogBuilder {
  public:
   // A new record for `step` with line, rank and time stamp from the line. Fill in its figures, then add() it.
@@ -21,15 +21,14 @@ class LogBuilder {
   // memory wins), or appends it. Gives the step it became part of; valid until the next add().
   ExtractedStep& add(const ExtractedStep& record);
 
-  // One more rank (or the same once more) reports the step added last, in the same words. False where that rank is
-  // elsewhere, so that the line has to be read.
+  // One more rank (or the same once more) repeats the line of the step added last. False if that rank is at another
+  // step, so that the line must be read.
   bool add_copy(int32_t rank);
 
-  // What follows is another attempt, or another run in the same log, though its steps do not go back: the next record
-  // to add is its first.
+  // The next record begins another attempt, or another run in the same log, even if its step does not go back.
   void begin_attempt(const ExtractedStep& record);
 
-  // The log just stated a new start of the run: the next record with a later step belongs to another attempt.
+  // The log announced a restart: the next record with a later step belongs to another attempt.
   void announce_attempt() { announced_ = true; }
 
   ExtractedStep* last();              // the step added last; null before the first
@@ -39,14 +38,14 @@ class LogBuilder {
   void add_event(EventKind kind, const LogLine& line, std::string_view text);
   void add_event(LogEvent event);
   void add_evaluation(const LogLine& line, int64_t step, Figure loss, std::string text, Figure seconds = {});
-  void forget_end_of_run();  // drops all but facts and settings: it belongs to the run before
-  void count_event(EventKind kind) { ++log_.event_counts[kind]; }  // one more, in the words of one that is kept
-  std::vector<LogEvent>& events() { return log_.events; }          // for what a later line adds to one
+  void forget_end_of_run();  // drops all but facts and settings, which belong to the run before
+  void count_event(EventKind kind) { ++log_.event_counts[kind]; }  // one more like a kept one
+  std::vector<LogEvent>& events() { return log_.events; }          // for additions from later lines
   void add_memory(int32_t rank, MemoryKind kind, double gb);       // keeps the highest
-  void note(const std::string& sentence);                          // once, however often it is said
+  void note(const std::string& sentence);                          // repetitions are dropped
   void set(const std::string& key, const std::string& value);  // a setting as the framework prints it; the first stays
-  void replace_settings(const std::map<std::string, std::string>& later);  // of those that are there, the values
-  void set_total(const std::string& key, const std::string& value);        // said at the end of a run
+  void replace_settings(const std::map<std::string, std::string>& later);  // overwrites the values of existing keys
+  void set_total(const std::string& key, const std::string& value);        // from the end of a run
   LoggedFacts& facts() { return log_.facts; }
 
   void mark_start() { started_ = true; }  // a line that only the start of a run prints

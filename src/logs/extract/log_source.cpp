@@ -30,7 +30,7 @@ constexpr size_t k_longest_line = size_t{1} << 24;
 class LogSource::Stream {
  public:
   virtual ~Stream() = default;
-  // Up to `size` bytes; 0 at the end. What is wrong with the bytes goes to `complaint`, and ends them.
+  // Up to `size` bytes; 0 at the end. A fault in the bytes sets `complaint` and ends the input.
   virtual size_t read(char* into, size_t size, std::string& complaint) = 0;
 };
 
@@ -89,8 +89,8 @@ class LogSource::GzipStream : public LogSource::Stream {
         in_member_ = false;
         inflateReset(&state_);  // another member may follow
       } else if (status != Z_OK && status != Z_BUF_ERROR) {
-        // Zeros or other padding behind the last member are no damage.
-        if (in_member_) complaint = "the gzip data are damaged: what follows was not read";
+        // Zeros or other padding behind the last member are not a fault.
+        if (in_member_) complaint = "the gzip data are damaged: the rest was not read";
         ended_ = true;
       } else {
         in_member_ = true;
@@ -107,7 +107,7 @@ class LogSource::GzipStream : public LogSource::Stream {
     state_.avail_in = static_cast<uInt>(count);
     if (count > 0) return true;
     ended_ = true;
-    if (in_member_) complaint = "the gzip file ends early: only what is there was read";
+    if (in_member_) complaint = "the gzip file ends early: it was read up to there";
     return false;
   }
 
@@ -133,7 +133,7 @@ class LogSource::ZstdStream : public LogSource::Stream {
       if (input_.pos == input_.size && !refill(complaint)) break;
       const size_t status = ZSTD_decompressStream(state_, &output, &input_);
       if (ZSTD_isError(status) != 0) {
-        complaint = fmt::format("the zstd data are damaged ({}): what follows was not read", ZSTD_getErrorName(status));
+        complaint = fmt::format("the zstd data are damaged ({}): the rest was not read", ZSTD_getErrorName(status));
         ended_ = true;
       } else {
         in_frame_ = status != 0;
@@ -148,7 +148,7 @@ class LogSource::ZstdStream : public LogSource::Stream {
     input_ = {storage_.data(), raw_->read(storage_.data(), storage_.size(), complaint), 0};
     if (input_.size > 0) return true;
     ended_ = true;
-    if (in_frame_) complaint = "the zstd file ends early: only what is there was read";
+    if (in_frame_) complaint = "the zstd file ends early: it was read up to there";
     return false;
   }
 

@@ -9,8 +9,8 @@
 
 namespace tprimat::logs {
 
-// A log's bytes, whatever holds them: a plain file, gzip, zstd, or standard input ("-"). Read in blocks of about
-// 256 KiB, so that memory does not grow with the file.
+// A log's bytes from a plain file, gzip, zstd, or standard input ("-"). Read in blocks of about 256 KiB, so that memory
+// does not grow with the file.
 class LogSource {
  public:
   explicit LogSource(const std::filesystem::path& path);  // throws Error that names the path
@@ -26,7 +26,7 @@ class LogSource {
   // Everything that is left, up to `limit` bytes; throws Error when there is more.
   std::string rest(size_t limit);
 
-  // What was wrong with the bytes, in a sentence: a compressed file that ends early. Empty: nothing.
+  // The fault of the input, as a sentence, such as a compressed file that ends early. Empty: none.
   const std::string& complaint() const { return complaint_; }
   int64_t bytes() const { return bytes_; }  // handed out so far, uncompressed
 
@@ -48,8 +48,8 @@ class LogSource {
   int64_t bytes_ = 0;
 };
 
-// Every file of a folder and below that may be a log, by name; hidden ones and the folder `except` are left out. A
-// warning tells where not everything could be listed.
+// Every file of a folder and below that may be a log, by name; hidden ones and the folder `except` are left out. Logs a
+// warning if a folder cannot be listed completely.
 std::vector<std::filesystem::path> list_log_files(const std::filesystem::path& folder,
                                                   const std::filesystem::path& except);
 

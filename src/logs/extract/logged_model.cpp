@@ -42,7 +42,7 @@ class DumpedSettings {
   const std::map<std::string, std::string>& settings_;
 };
 
-// "expert_model_parallel_size 8", where the number of experts is not told.
+// "expert_model_parallel_size 8", if the number of experts is not stated.
 std::string find_routing(const DumpedSettings& dump) {
   if (dump.has("num_experts") || dump.has("num_moe_experts")) return "";  // "None" is an answer
   if (!dump.word({"load_balancing_loss"}).empty()) return "load_balancing_loss";
@@ -53,7 +53,7 @@ std::string find_routing(const DumpedSettings& dump) {
   return "";
 }
 
-// Shapes that ModelSpec cannot tell: their FLOPs would be wrong.
+// Shapes that ModelSpec cannot describe: their FLOPs would be wrong.
 bool is_beyond_us(const DumpedSettings& dump) {
   return dump.is_true({"multi_latent_attention"}) ||
          dump.whole({"num_experts", "num_moe_experts", "num_local_experts", "n_routed_experts"}) ||
@@ -67,8 +67,7 @@ int64_t key_value_heads(const DumpedSettings& dump, int64_t heads) {
   return dump.whole({"num_query_groups", "num_key_value_heads"}).value_or(heads);
 }
 
-// Megatron's defaults are those of GPT-3 where the dump does not say otherwise; a dump that says nothing of the MLP is
-// no basis for FLOPs.
+// Megatron's defaults are those of GPT-3; a dump without the MLP does not suffice for FLOPs.
 void read_kinds(const DumpedSettings& dump, ModelSpec& model) {
   const std::string_view activation = dump.word({"hidden_act", "activation_function"});
   model.mlp = dump.is_true({"swiglu"}) || activation == "silu" ? MlpKind::swiglu : MlpKind::gelu;
@@ -97,7 +96,7 @@ std::optional<ModelSpec> read_dump(const DumpedSettings& dump) {
   ModelSpec model;
   read_kinds(dump, model);
   const auto inner = dump.whole({"ffn_hidden_size", "intermediate_size", "n_inner"});
-  // A GPT without the figure has 4 x hidden; what else it may be, and whether the MLP is gated, has to be stated.
+  // A GPT without the figure has 4 x hidden; any other size, or a gated MLP, must be stated.
   if (!inner && model.mlp != MlpKind::gelu) return std::nullopt;
   if (!states_mlp(dump) && (!inner || *inner != 4 * *hidden)) return std::nullopt;
   model.num_layers = *layers;

@@ -14,7 +14,7 @@ namespace tprimat::logs {
 // Sizes of the model that the configuration dump of any framework states.
 struct LoggedShape {
   std::optional<int64_t> num_layers, hidden_size, ffn_hidden_size, num_attention_heads, num_experts, vocab_size;
-  std::string routing = {};  // the setting that only a mixture of experts has; empty: there is none
+  std::string routing = {};  // the setting that shows a mixture of experts; empty: none
   static constexpr auto fields() {
     using S = LoggedShape;
     return field_list(field("layers", &S::num_layers, ""), field("hidden size", &S::hidden_size, ""),
@@ -24,16 +24,16 @@ struct LoggedShape {
 };
 LoggedShape read_logged_shape(const std::map<std::string, std::string>& settings);
 
-// By the name that a log gives it, from the model catalogue.
+// From the model catalogue, by its name in the log.
 std::optional<ModelSpec> find_named_model(const LoggedFacts& facts);
 
 // The model's shape as the log's own configuration dump describes it (Megatron's arguments, a Hugging Face config), or
 // by its name from the model catalogue. Nothing where a size is not stated: a shape is never guessed.
 std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::string>& settings, const LoggedFacts& facts);
 
-// Fills in the model of a log: name, shape, parameters and trainable parameters. Its devices and layout are there.
-// `known` is the name given by the user, or empty. Throws Error where sizes in the log contradict it. Where they
-// contradict a name in the log itself, the result gets no shape and a warning.
+// Fills in the model of a log: name, shape, parameters and trainable parameters. Devices and layout must be filled
+// already. `known` is the name given by the user, or empty. Throws Error where sizes in the log contradict it. Where
+// they contradict a name in the log itself, the result gets no shape and a warning.
 void settle_model(RunResult& result, const StatedFacts& stated, const std::string& known);
 
 }  // namespace tprimat::logs

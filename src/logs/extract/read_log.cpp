@@ -21,10 +21,10 @@ namespace {
 constexpr int64_t k_settle_after = int64_t{4} << 20;    // bytes, when one dialect is certain
 constexpr int64_t k_settle_anyway = int64_t{64} << 20;  // bytes, when one fits at all
 constexpr size_t k_max_document = size_t{512} << 20;
-constexpr int64_t k_max_idle_steps = 1000;       // that readers of a possible next run collect before they give up
-constexpr size_t k_max_held = size_t{16} << 20;  // bytes of lines that may begin another run
+constexpr int64_t k_max_idle_steps = 1000;       // that readers of a possible next run collect without result
+constexpr size_t k_max_held = size_t{16} << 20;  // bytes of held lines, which may begin another run
 constexpr double k_certain = 0.9;
-constexpr size_t k_head = size_t{1} << 16;  // bytes that tell a document's kind
+constexpr size_t k_head = size_t{1} << 16;  // bytes that identify a document
 
 // Ends of a line: "\n", or the "\r" with which a progress bar rewrites itself.
 size_t line_begin(std::string_view text, size_t floor, size_t position) {
@@ -109,7 +109,7 @@ void LogReading::show(const Shown& shown) {
   }
 }
 
-// Shows the line to the readers of a possible next run. True: it states facts and is held back.
+// Passes the line to the readers of a possible next run. True: it states facts and is held back.
 bool LogReading::may_begin_run(const Shown& shown, const LogLine& line) {
   if (!next_ || next_->steps() > k_max_idle_steps) next_.emplace(now_.dialects());
   const int64_t steps = next_->steps();
@@ -126,7 +126,7 @@ bool LogReading::may_begin_run(const Shown& shown, const LogLine& line) {
   if (fresh.states_facts() || steps > 0)
     *next_ = std::move(fresh);  // earlier lines belong to the run before
   else
-    next_->forget_end_of_run();  // the line states facts only together with earlier ones
+    next_->forget_end_of_run();  // the facts of the line need earlier lines
   held_.push_back({std::string(shown.raw), line_number_, shown.readers, is_cut_, line.rank});
   held_bytes_ = shown.raw.size();
   return true;
@@ -158,7 +158,7 @@ void LogReading::decide() {
     held_.clear();
     return;
   }
-  // Ranks print on their own, some late: facts of another rank are no sign of a new start.
+  // Ranks print independently, some late: facts of another rank do not show a new start.
   if (held_.front().rank == held_.back().rank && repeats_facts(before, after)) {
     now_.announce_attempt();
     now_.adopt_settings(*next_);
@@ -174,7 +174,7 @@ void LogReading::release() {
     if (!line.is_read) now_.read_line(cleaner_.clean(line.raw, line.number), line.readers, line.is_cut);
 }
 
-// A carriage return that was copied as the two characters "^M" still separates what it separated.
+// A carriage return that was copied as the two characters "^M" is still a separator.
 void LogReading::read_line(Shown line) {
   const std::string_view whole = line.raw;
   for (size_t begin = 0;;) {
@@ -279,11 +279,11 @@ ReadLog read_document(const Dialect& dialect, const std::string& whole) {
   return result;
 }
 
-// Why a log without steps has none, for the person who hoped for some.
+// Why a log has no steps, for the user.
 std::string explain_nothing(const ReadLog& read) {
   if (!read.log.steps.empty()) return "";
   if (read.bytes == 0) return "the file is empty";
-  if (!read.log.events.empty()) return "";  // its events tell more
+  if (!read.log.events.empty()) return "";  // its events explain more
   if (read.dialect != nullptr) return fmt::format("it looks like {}, but reports no step", read.dialect->title);
   if (read.forced) return "it contains no records of the requested format";
   return "no known log format was recognised";
@@ -305,7 +305,7 @@ ReadLog read_source(LogSource& source, const ReadOptions& options) {
   result.forced = !options.format.empty();
   if (!source.complaint().empty()) result.log.notes.push_back(source.complaint());
   if (result.dialect == nullptr && !speaks_of_training(result.log)) {
-    if (const auto end = explain_end(result.log)) last_error = fmt::format(" (its last words: {})", end->sentence);
+    if (const auto end = explain_end(result.log)) last_error = fmt::format(" (it ends with: {})", end->sentence);
     result.log.events.clear(), result.log.event_counts.clear();
   }
   result.why_nothing = explain_nothing(result);

@@ -18,20 +18,20 @@ struct ReadOptions {
   std::string format;  // id of the dialect; empty: it is detected
 };
 
-// One log, read. `dialect` is null when no format was recognised: `log` then holds what every log tells (events,
-// machine facts, settings), and `why_nothing` says why there is no more.
+// One log, read. `dialect` is null if no format was recognised: `log` then holds what the common readers found (events,
+// machine facts, settings), and `why_nothing` explains it.
 struct ReadLog {
   ExtractedLog log;
   const Dialect* dialect = nullptr;
   bool forced = false;      // by --format: nothing was detected
   double confidence = 0.0;  // see LogReader::confidence
-  std::string runner_up;    // the dialect that fitted second best; empty: none did
+  std::string runner_up;    // the second-best dialect; empty: none
   std::string why_nothing;  // for a log without a single step
   int64_t lines = 0, bytes = 0;
   std::vector<ReadLog> earlier;      // earlier runs of the same log, with other settings
   std::vector<std::string> differs;  // differences from the run before, as phrases
   int64_t attempts = 1;              // of all runs
-  bool selected = false;             // one attempt alone, as asked for
+  bool selected = false;             // one attempt was selected
 };
 
 // Reads the log in one pass, whatever its size and compression ("-" is standard input). Throws Error for a file that
@@ -39,7 +39,7 @@ struct ReadLog {
 ReadLog read_log(const std::filesystem::path& path, const ReadOptions& options);
 ReadLog read_log_text(std::string bytes, const ReadOptions& options);
 
-// One log on its way through the readers. All dialects read at first; as soon as one is certain the others stop.
+// One log on its way through the readers. All dialects read at first; once one is certain, the others stop.
 //
 // A log may hold several runs. Lines after a step that state facts but report no step are held back and shown to a
 // fresh set of readers. The next step decides: where the facts of the two sets differ, the fresh readers go on with a
@@ -59,12 +59,12 @@ class LogReading {
     int32_t rank = -1;
     bool is_read = false;  // by now_ too
   };
-  struct Shown {  // a line, and what was found in it
+  struct Shown {  // a line, and the anchors found in it
     std::string_view raw;
     uint64_t readers = 0, anchors = 0;  // a bit each; anchors beyond 64 share bits
   };
   void build_scanner();
-  void settle();  // drops the candidates that cannot win any more
+  void settle();  // drops the candidates that can no longer win
   bool waits() const { return next_ ? next_->waits() || (held_.empty() && now_.waits()) : now_.waits(); }
   void read_line(Shown line);
   void show(const Shown& line);

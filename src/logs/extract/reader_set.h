@@ -19,9 +19,9 @@ class ReaderSet {
     const Dialect* dialect = nullptr;
     std::unique_ptr<LogReader> reader;
     std::shared_ptr<LogBuilder> log;
-    bool wants_more = false;  // the next line of `wanted_rank`, whatever it holds
+    bool wants_more = false;  // the next line of `wanted_rank`
     int32_t wanted_rank = -1;
-    int patience = 0;  // lines of other ranks it still waits through
+    int patience = 0;  // lines of other ranks before it stops waiting
   };
   struct Winner {
     Candidate* candidate = nullptr;  // null: none fits
@@ -41,7 +41,7 @@ class ReaderSet {
   Winner best();
   void keep_only(const Candidate& winner);
 
-  int64_t steps() const;  // reports of steps by all dialects, with those that wait for more
+  int64_t steps() const;  // steps of all dialects, including incomplete ones
   int64_t steps_of(const Dialect& dialect) const;
   bool states_facts() const;  // or settings
   StatedFacts facts_by(const Dialect& dialect) const;
@@ -49,7 +49,7 @@ class ReaderSet {
   void announce_attempt();
   void set_max_steps(const Dialect& dialect, std::optional<int64_t> steps);  // where they are known
 
-  // A new start of the same run stated these settings again: its values hold from now on.
+  // A restart of the same run stated these settings again: its values replace the old ones.
   void adopt_settings(const ReaderSet& later);
 
   void finish();  // after the last line

@@ -23,8 +23,8 @@ bool is_thousands_group(std::string_view text) {
 
 enum class Comma { none, thousands, thousands_or_decimal, unclear };
 
-// The meaning of the comma behind the plain number at the start of `text`. Behind a decimal point or an exponent it
-// only separates two numbers, except in "1.234,5".
+// The meaning of the comma behind the number at the start of `text`. After a decimal point or an exponent it separates
+// two numbers, except in "1.234,5".
 Comma kind_of_comma(std::string_view text, size_t length) {
   if (length + 1 >= text.size() || text[length] != ',' || !is_digit(text[length + 1])) return Comma::none;
   const std::string_view plain = text.substr(0, length);
@@ -58,7 +58,7 @@ Figure take_grouped_number(std::string_view& text) {
   return error == std::errc() ? Figure(value) : Figure();
 }
 
-// Exactly `count` digits at the start of the text, cut off.
+// Removes exactly `count` digits from the start of the text.
 std::optional<int> take_digits(std::string_view& text, size_t count) {
   if (text.size() < count) return std::nullopt;
   int value = 0;
@@ -119,7 +119,7 @@ Figure take_clock(std::string_view& text) {
   return *hour * 3600.0 + *minute * 60.0 + *second + fraction;
 }
 
-// Seconds that the clock is ahead of UTC, from "Z", "+09:00" or "-0700" at the start, cut off; 0 without one.
+// Seconds that the clock is ahead of UTC, from "Z", "+09:00" or "-0700" removed from the start; 0 without one.
 double take_zone(std::string_view& text) {
   if (take_char(text, 'Z')) return 0;
   std::string_view rest = text;

@@ -7,22 +7,22 @@
 #include "extract/figure.h"
 #include "text/words.h"
 
-// Small hand scanners for text that somebody else wrote: nothing here throws, and what does not fit is absent.
+// Small scanners for foreign text: they do not throw; text that does not fit gives nothing.
 namespace tprimat::logs {
 
 std::string_view trim(std::string_view text);  // blanks and tabs at both ends
 bool contains(std::string_view text, std::string_view part);
 
-// What follows the first `mark`; nothing when it does not occur.
+// The text behind the first `mark`; nothing if there is none.
 std::optional<std::string_view> text_after(std::string_view text, std::string_view mark);
 
-// What stands between `open` and the next `close`; to the end when `close` does not follow.
+// The text between `open` and the next `close`, or to the end without `close`.
 std::optional<std::string_view> text_between(std::string_view text, std::string_view open, std::string_view close);
 
-// Cuts `text` up to and with `mark`; false, and nothing is cut, when it does not occur.
+// Removes `text` up to and including `mark`; false, without a change, if there is none.
 bool skip_past(std::string_view& text, std::string_view mark);
 
-// Cuts `literal` or `wanted` off the start; false, and nothing is cut, when it does not stand there.
+// Removes `literal` or `wanted` from the start; false, without a change, if it is not there.
 inline bool take_literal(std::string_view& text, std::string_view literal) {
   if (!text.starts_with(literal)) return false;
   text.remove_prefix(literal.size());
@@ -31,8 +31,8 @@ inline bool take_literal(std::string_view& text, std::string_view literal) {
 inline bool take_char(std::string_view& text, char wanted) { return take_literal(text, {&wanted, 1}); }
 
 // The number at the start, after blanks: "12.3 ms", "1.2E+01", "nan", "-inf". It is removed from the text. A comma
-// before a digit groups thousands where nothing else fits ("12,345.6", "1,234,567"). Otherwise it may be a decimal
-// comma or separate a list ("1,234", "0,523", "1,2", "1.234,5"): the result is no number.
+// before a digit groups thousands if nothing else fits ("12,345.6", "1,234,567"). Otherwise it may be a decimal comma
+// or separate a list ("1,234", "0,523", "1,2", "1.234,5"): the result is absent.
 Figure take_number(std::string_view& text);
 Figure parse_number(std::string_view text);
 
@@ -46,7 +46,7 @@ Figure grouped_after(std::string_view text, std::string_view key);  // see take_
 std::optional<int64_t> whole_after(std::string_view text, std::string_view key);
 Figure gb_after(std::string_view text, std::string_view key);  // see parse_bytes_gb
 
-// One to `most` digits at the start, cut off; nothing where there are more.
+// Removes one to `most` digits from the start; nothing if there are more.
 inline std::optional<int64_t> take_whole(std::string_view& text, size_t most = 15) {
   size_t length = 0;
   int64_t value = 0;
@@ -59,13 +59,13 @@ inline std::optional<int64_t> take_whole(std::string_view& text, size_t most = 1
   return value;
 }
 
-// "28.2K": rounded to the digits shown, so the truth lies between low and high. Suffixes K M B G T P; 1000 each.
+// "28.2K": rounded to the digits shown, so the true value lies between low and high. Suffixes K M B G T P; 1000 each.
 struct RoundedNumber {
   double value = 0.0, low = 0.0, high = 0.0;
 };
 std::optional<RoundedNumber> parse_human_number(std::string_view text);
 
-// The time stamp at the start (after "[" or blanks), cut off with its closing "]", s since 1970 read as UTC:
+// Removes the time stamp at the start (after "[" or blanks) with its closing "]"; s since 1970, read as UTC:
 // "2024-09-03 15:54:54[.123|,123]", "2024-09-03T15:54:54[Z|+09:00]", "20251030 07:25:36", "01/17/2024 14:02:16".
 Figure take_timestamp(std::string_view& text);
 
@@ -73,7 +73,7 @@ inline constexpr double k_gib = 1073741824.0;
 inline constexpr double k_mib = 1048576.0;
 
 // "169.10GiB", "548 MiB", "4 GB", "96 MB", "29225381888 B" in GB = 1e9 bytes; K/M/G/T with "iB" are powers of 1024,
-// with "B" powers of 1000 -- where a framework means 1024 by "GB", its dialect says so and converts itself.
+// with "B" powers of 1000 -- where a framework means 1024 by "GB", its dialect converts itself.
 Figure parse_bytes_gb(std::string_view text);
 
 // JSON as Python prints it: with the bare words NaN, Infinity and -Infinity, which JSON does not have, replaced.

@@ -104,7 +104,7 @@ bool is_of_work(std::string_view key) {
   return false;
 }
 
-// "True", "true" and "1" are one word, and so is what is not there.
+// "True", "true" and "1" are equal, and so are all absent values.
 std::string plain_word(const std::string& value) {
   if (is_off(value)) return "off";
   std::string word = lower_case(value);
@@ -115,7 +115,7 @@ std::string plain_word(const std::string& value) {
   return *number == 1 ? "on" : fmt::format("{}", *number);
 }
 
-// Absent is off for a switch and for a size of something additional, not for the rest of the model's description.
+// Absent means off for switches and for sizes of optional parts, but not for the rest of the model's description.
 bool may_be_absent(std::string_view key) {
   const std::string_view name = last_component(key);
   return name != "moe_router_topk" && name != "attention_backend" && name != "attn_implementation" &&
@@ -168,7 +168,7 @@ std::vector<std::string> differing_facts(const StatedFacts& a, const StatedFacts
   const LoggedShape one = read_logged_shape(a.settings), other = read_logged_shape(b.settings);
   for_each_field<LoggedShape>(
       [&](const auto& size) { add_difference(size.key, one.*size.member, other.*size.member, differences); });
-  // A start that repeats what the run before was told states all of its settings.
+  // A start that repeats the settings of the run before states all of its settings.
   if (differences.empty() && repeats_facts(a, b)) return differing_work_settings(a.settings, b.settings);
   return differences;
 }

@@ -37,7 +37,7 @@ std::optional<double> highest(const ExtractedLog& log, std::initializer_list<Mem
   return gb;
 }
 
-// A size of memory is no name. Where it fits one part of the catalogue alone, that part is worth a hint.
+// The memory size does not identify a device, but if only one part of the catalogue matches, a warning suggests it.
 void hint_at_device(RunResult& result) {
   constexpr double k_tolerance_gib = 0.6;
   const DeviceInfo& device = result.gpu_info;
@@ -89,7 +89,7 @@ void use_known(std::optional<T>& fact, const std::optional<T>& known, Show&& sho
 void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& result) {
   const auto contradicts = [](const char* option) {
     return [option](const auto& said, const auto& given) {
-      return fmt::format("the log says {}, {} says {}: the log's figure is used", said, option, given);
+      return fmt::format("the log states {}, but {} is {}: the log's figure is used", said, option, given);
     };
   };
   use_known(facts.gpu_count, known.devices, contradicts("--devices"), result);
@@ -99,7 +99,7 @@ void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& res
   use_known(facts.gpu_name, text(known.device), contradicts("--device"), result);
   const auto names = [](const char* option) {
     return [option](auto said, auto given) {
-      return fmt::format("the log says {}, {} says {}: the log's word is used", enum_name(said), option,
+      return fmt::format("the log states {}, but {} is {}: the log's value is used", enum_name(said), option,
                          enum_name(given));
     };
   };
@@ -129,7 +129,7 @@ void fill_memory(RunResult& result, const ExtractedLog& log, const Course& cours
   if (any) memory.measurement_method = "as the log reports it";
 }
 
-// Why the run ended where it did, as a setting; empty: nothing says that it was planned.
+// The setting that shows a planned end; empty: none.
 std::string planned_end(const std::map<std::string, std::string>& settings) {
   const auto value_of = [&](const char* key) {
     const auto found = settings.find(key);
@@ -143,8 +143,8 @@ std::string planned_end(const std::map<std::string, std::string>& settings) {
   return parse_number(limit).value_or(0) > 0 ? fmt::format("{} {}", key, limit) : "";
 }
 
-// A run that was to end before its last step is complete: MLPerf's at its target, Megatron's after --exit-interval
-// steps or --exit-duration-in-mins. Its steps are then those that it was to do.
+// A run with a planned early end is complete: MLPerf's at its target, Megatron's after --exit-interval steps or
+// --exit-duration-in-mins. Its number of steps is then the planned one.
 void settle_planned_end(RunResult& result, StatedFacts& stated) {
   const std::string reason = planned_end(stated.settings);
   const int64_t steps = steps_reached(result);
@@ -257,7 +257,7 @@ void audit_settings(RunResult& result, const LoggedFacts& facts, const Extracted
   if (!log.settings.empty()) result.effective_config = log.settings;
 }
 
-// Two ways to the same figure: what the framework prints by its own formula, and what follows from the model's shape.
+// Compares the framework's own figure with the one that follows from the model's shape.
 void compare_with_reported(RunResult& result) {
   constexpr double k_tolerance = 0.15;  // formulas differ by the attention term
   if (!result.derived.tflops_per_gpu || !result.reported || !result.reported->tflops_per_gpu) return;
@@ -315,7 +315,7 @@ std::string suggest_catalogued(const std::string& name, const std::vector<std::s
   return near.empty() ? "" : fmt::format("; did you mean {}?", near);
 }
 
-// "A100" is several parts, "H1000" a slip.
+// "A100" is several parts, "H1000" a typo.
 std::string suggest_device(const std::string& name) {
   std::vector<std::string> parts, names;
   for (const HardwareSpec& part : hardware_catalogue()) {
@@ -330,12 +330,12 @@ std::string suggest_device(const std::string& name) {
 void warn_about_unknown_names(RunResult& result, const KnownFacts& known) {
   const bool is_gpu = result.platform != Platform::cpu;
   if (is_gpu && !known.device.empty() && !result.derived.peak && !find_hardware(known.device))
-    add_warning(result, fmt::format("no device of the catalogue is called {}: no peak, no MFU{}", known.device,
+    add_warning(result, fmt::format("the catalogue has no device {}: no peak, no MFU{}", known.device,
                                     suggest_device(known.device)));
   if (!known.model.empty() && !result.model_info.shape && !find_model(known.model)) {
     std::vector<std::string> names;
     for (const KnownModel& model : model_catalogue()) names.push_back(model.spec.full_name);
-    add_warning(result, fmt::format("no model of the catalogue is called {}: no shape, no MFU{}", known.model,
+    add_warning(result, fmt::format("the catalogue has no model {}: no shape, no MFU{}", known.model,
                                     suggest_catalogued(known.model, names)));
   }
 }

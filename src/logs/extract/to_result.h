@@ -8,7 +8,7 @@
 
 namespace tprimat::logs {
 
-// What the user knows and the log does not say. Empty: nothing.
+// Facts from the user that the log may lack. Empty: not given.
 struct KnownFacts {
   std::optional<Platform> platform;
   std::string model, device;
@@ -17,13 +17,13 @@ struct KnownFacts {
   std::optional<int64_t> fixed_warmup_steps;
 };
 
-// One log as a result, judged: of steps that were repeated after a restart the last attempt counts; steps whose time
-// holds something else are labelled and left out of the steady state; a log that ends before its last step, or in a
-// failure, is no complete run. What the user knows is used where the log is silent; where it contradicts, the log wins
-// and a warning says so.
+// Converts a log to a result: of steps that were repeated after a restart the last attempt counts; steps whose time
+// includes a pause are labelled and excluded from the steady state; a log that ends before its last step, or in a
+// failure, is not a complete run. The user's facts fill gaps of the log; if they contradict it, the log wins, with a
+// warning.
 RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known);
 
-// A name that no catalogue knows leaves figures out, and may be a slip.
+// Warns of names that no catalogue knows: figures are missing, and the name may be a typo.
 void warn_about_unknown_names(RunResult& result, const KnownFacts& known);
 
 // Calls copy(fact, field) with each fact of a log that a result has a field for, in the same meaning, beside those that

@@ -62,7 +62,7 @@ std::optional<Span> span_of(const OpenItem& event) {
 
 enum class Section { none, events, devices, distributed };
 
-// What an item holds under a key: a text or a number.
+// A field of an item: a string or a number.
 struct ItemField {
   Section section;
   size_t depth;  // below the item; 1: in its "args"
@@ -141,7 +141,7 @@ class TraceHandler {
   bool in_arguments_ = false, has_events_ = false;
 };
 
-// The array or object that just opened, when it is one of those we read.
+// The array or object that just opened, if we read it.
 void TraceHandler::open_section() {
   const bool bare_array = depth_ == 1;
   if (!bare_array && depth_ != 2) return;
@@ -283,8 +283,8 @@ ChromeTrace read_chrome_trace(std::string_view bytes, std::string_view where, Tr
   const std::string place(where);
   const bool whole = nlohmann::json::sax_parse(TraceIterator(characters), TraceIterator(), &handler);
   if (!whole && characters.is_at_end())
-    throw Error(Problem{fmt::format("is cut off: the JSON text ends in the middle, at byte {}", characters.position()),
-                        place, "record the trace again and let the profiler finish writing"});
+    throw Error(Problem{fmt::format("is truncated: the JSON text ends at byte {}", characters.position()), place,
+                        "record the trace again and let the profiler finish writing"});
   if (!whole)
     throw Error(Problem{fmt::format("is not valid JSON at byte {}: {}", characters.position(),
                                     printable(reason_of(handler.problem())).substr(0, 160)),

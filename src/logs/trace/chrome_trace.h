@@ -21,7 +21,7 @@ struct GpuEvent {
   GpuEventKind kind = GpuEventKind::kernel;
 };
 
-// "ProfilerStep#12": the stretch of a training step, as the host saw it (device is absent) or as its work ran there.
+// "ProfilerStep#12": the interval of a training step, on the host (device is absent) or as its work ran on the device.
 struct StepMark {
   int64_t step = 0;
   std::optional<int32_t> device;
@@ -35,12 +35,12 @@ struct HostEvent {
   uint32_t thread = 0;  // from 0, in the order in which they occur
 };
 
-// What the PyTorch profiler (Kineto) wrote into one Chrome trace, as far as the GPUs are concerned.
+// The GPU part of a Chrome trace of the PyTorch profiler (Kineto).
 struct ChromeTrace {
   std::vector<std::string> names;  // of GPU events, each once
   std::vector<GpuEvent> events;
-  std::vector<HostEvent> host_events;              // operations; read only where they are asked for
-  std::map<uint32_t, std::string> stated_classes;  // of names, where the trace tells what an operation does
+  std::vector<HostEvent> host_events;              // operations; read only on request
+  std::map<uint32_t, std::string> stated_classes;  // of names, where the trace states an operation's class
   std::vector<StepMark> marks;
   std::map<int64_t, std::string> device_names;  // deviceProperties: every GPU that the process saw, by its id
   std::optional<int64_t> rank, world_size;      // distributedInfo
@@ -53,8 +53,8 @@ enum class TraceContent {
   host,  // also the operations of the processor
 };
 
-// JSON, plain or gzip; an object with "traceEvents" or the bare array of events. Read as a stream. Throws Error
-// with the byte for a text that is no JSON or ends early, and for JSON that is no trace.
+// JSON, plain or gzip; an object with "traceEvents" or the bare array of events. Read as a stream. Throws Error with
+// the byte for text that is not JSON or ends early, and for JSON that is not a trace.
 ChromeTrace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content = TraceContent::gpu);
 
 // "4203669603187.439" microseconds, exactly, in nanoseconds; nothing beyond +-73 years, where sums could overflow.

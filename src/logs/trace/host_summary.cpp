@@ -13,14 +13,15 @@ struct OwnTime {
   int64_t calls = 0, nanoseconds = 0;
 };
 
-// Events of one thread by begin, an outer one before those within it. What an event's children take is taken off it.
+// Events of one thread by begin, an outer one before those within it. The time of an event's children is subtracted
+// from it.
 std::vector<int64_t> own_times(const std::vector<HostEvent>& events) {
   std::vector<int64_t> own;
   std::vector<size_t> open;
   for (size_t i = 0; i < events.size(); ++i) {
     while (!open.empty() && events[open.back()].span.end <= events[i].span.begin) open.pop_back();
     own.push_back(events[i].span.length());
-    if (!open.empty()) {  // one that outlasts the outer one counts as far as both last
+    if (!open.empty()) {  // an event that ends after its outer one counts only up to that end
       const HostEvent& outer = events[open.back()];
       own[open.back()] -= std::min(outer.span.end, events[i].span.end) - events[i].span.begin;
     }

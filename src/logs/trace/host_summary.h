@@ -22,8 +22,8 @@ struct HostStep {
   }
 };
 
-// Where the processor's time went. Operations nest: an operation's time is its own, without that of operations within
-// it on the same thread.
+// The processor's time by operation. Operations nest: an operation's own time excludes that of operations within it on
+// the same thread.
 struct HostSummary {
   int64_t threads = 0, calls = 0;
   double span_seconds = 0.0, busy_seconds = 0.0;

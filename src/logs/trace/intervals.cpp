@@ -31,7 +31,7 @@ IntervalSet subtract(const IntervalSet& from, const IntervalSet& what) {
     for (auto each = hole; each != what.end() && each->begin < span.end; ++each) {
       if (each->begin > span.begin) rest.push_back({span.begin, each->begin});
       span.begin = std::min(std::max(span.begin, each->end), span.end);
-      if (each->end <= span.end) hole = each + 1;  // it ends here, so no later span can meet it
+      if (each->end <= span.end) hole = each + 1;  // it ends here, so no later span can overlap it
     }
     if (span.begin < span.end) rest.push_back(span);
   }

@@ -5,14 +5,14 @@
 
 namespace tprimat::logs {
 
-// A stretch of time [begin, end) in whole nanoseconds, so that all sums below are exact.
+// An interval [begin, end) in whole nanoseconds, so that all sums below are exact.
 struct Span {
   int64_t begin = 0, end = 0;
   int64_t length() const { return end - begin; }
   bool operator==(const Span&) const = default;
 };
 
-// A set of moments: spans in order that neither touch nor overlap, none empty.
+// A set of points in time: ordered, non-empty spans that neither touch nor overlap.
 using IntervalSet = std::vector<Span>;
 
 IntervalSet unite(std::vector<Span> spans);                              // of spans in any order

@@ -10,14 +10,14 @@ using enum KernelClass;
 
 constexpr KernelPattern k_patterns[] = {
     // Kernels that Inductor generates are named after all operations fused into them, those of other libraries
-    // included, so they are told first.
+    // included, so they are matched first.
     {attention, "^triton_", "attention"},
     {matmul, "^triton_tem_"},
     {norm, "^triton_", "layer_norm rms_norm rsqrt"},
     {softmax_loss, "^triton_", "softmax nll_loss"},
     {elementwise, "^triton_poi_ ^triton_red_ ^triton_per_ ^triton_for_"},
 
-    // NCCL, RCCL and what replaces them: MSCCL, one- and two-shot all-reduce, symmetric memory, DeepEP, NVSHMEM,
+    // NCCL, RCCL and their replacements: MSCCL, one- and two-shot all-reduce, symmetric memory, DeepEP, NVSHMEM,
     // Transformer Engine's user buffers.
     {collective,
      "nccl rccl msccl all_reduce allreduce all_gather allgather reduce_scatter reducescatter all_to_all alltoall"},
@@ -45,7 +45,7 @@ constexpr KernelPattern k_patterns[] = {
     {norm, "norm"},
 };
 
-// Operations of PyTorch that the patterns of kernels do not tell, by their whole names behind "aten::", each between
+// Operations of PyTorch that the kernel patterns do not match, by their whole names behind "aten::", each between
 // blanks.
 struct OperationNames {
   KernelClass kernel_class;

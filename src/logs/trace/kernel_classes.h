@@ -8,7 +8,7 @@
 
 namespace tprimat::logs {
 
-// What a kernel does, as far as its name tells.
+// The kind of a kernel, by its name.
 enum class KernelClass : uint8_t {
   matmul,
   attention,

@@ -40,7 +40,7 @@ std::optional<size_t> find_cell(const Cells& header, std::initializer_list<std::
   return std::nullopt;
 }
 
-// Where a table has what we read.
+// The columns that we read.
 struct TableColumns {
   size_t name = 0, calls = 0, nanoseconds = 0;
   bool copies = false;  // rows are directions of memory operations, not kernels
@@ -83,7 +83,7 @@ class TableReader {
   }
 
   DeviceSummary finish() {
-    if (totals_.empty()) throw Error(Problem{"is a table of kernels without a kernel", where_, "nothing was recorded"});
+    if (totals_.empty()) throw Error(Problem{"is an empty table of kernels", where_, "nothing was recorded"});
     DeviceSummary summary;
     set_kernels(summary, std::move(totals_));
     summary.kernel_calls = kernel_calls_;
@@ -94,7 +94,7 @@ class TableReader {
  private:
   void read_row(const Cells& cells) {
     const size_t widest = std::max({columns_->name, columns_->calls, columns_->nanoseconds});
-    if (cells.size() <= widest) return columns_.reset();  // what follows a table without an empty line
+    if (cells.size() <= widest) return columns_.reset();  // other text right after a table
     const auto calls = read_figure(cells[columns_->calls]), time = read_figure(cells[columns_->nanoseconds]);
     if (!calls || !time || *calls != std::floor(*calls))
       throw Error(Problem{fmt::format("line {} has no count or no time", line_number_), where_, ""});
@@ -125,7 +125,7 @@ void for_each_table_line(std::string_view text, Visit visit) {
 }  // namespace
 
 bool is_kernel_table(std::string_view text) {
-  constexpr size_t k_head_bytes = 65536;  // before the header stands what nsys says meanwhile
+  constexpr size_t k_head_bytes = 65536;  // nsys prints messages before the header
   if (text.starts_with('{') || text.starts_with('[') || text.starts_with('\x1f')) return false;
   bool found = false;
   for_each_table_line(text.substr(0, k_head_bytes),

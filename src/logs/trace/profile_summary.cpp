@@ -47,7 +47,7 @@ void summarise_workbook(std::string_view bytes, std::string_view where, ProfileS
 void summarise_kernel_table(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
   summary.format = ProfileFormat::kernel_table;
   summary.devices = {read_kernel_table(bytes, where)};
-  summary.notes.push_back("a table of kernels holds no times of day: busy, idle and exposed time are not known");
+  summary.notes.push_back("a table of kernels has no time stamps: busy, idle and exposed time are not known");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct SheetSize {
   }
 };
 
-// What a trace or a report says.
+// Summary of a trace or a report.
 struct ProfileSummary {
   std::string file;
   ProfileFormat format = ProfileFormat::chrome_trace;
@@ -48,8 +48,8 @@ struct ProfileSummary {
   }
 };
 
-// A Chrome trace (plain or gzip), an .xlsx workbook, or a table of kernels from nsys or rocprofv3 (CSV), distinguished
-// by what it holds. Throws Error with the place for a file that is neither or broken.
+// A Chrome trace (plain or gzip), an .xlsx workbook, or a table of kernels from nsys or rocprofv3 (CSV), recognised by
+// its content. Throws Error with the place for other and for damaged files.
 ProfileSummary summarise_profile(const std::filesystem::path& path);
 ProfileSummary summarise_profile(std::string_view bytes, std::string_view where);
 

@@ -12,8 +12,8 @@ namespace tprimat::logs {
 namespace {
 
 constexpr size_t k_output_bytes = 256 * 1024;
-constexpr size_t k_longest_run = 16 * 1024 * 1024;    // characters of one text, or of none
-constexpr size_t k_max_characters = size_t{1} << 36;  // 64 GiB: beyond any trace, and an end for bombs
+constexpr size_t k_longest_run = 16 * 1024 * 1024;    // characters of one string, or between strings
+constexpr size_t k_max_characters = size_t{1} << 36;  // 64 GiB: beyond any trace; stops decompression bombs
 constexpr size_t k_input_piece = size_t{1} << 30;     // zlib counts input in 32 bits
 constexpr size_t k_longest_word = 16;
 
@@ -31,7 +31,7 @@ struct TraceCharacters::Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // The next piece; empty at the end. Sets `problem` for data that is broken.
+  // The next piece; empty at the end. Sets `problem` for damaged data.
   std::string_view next_piece() {
     stream.next_out = output.data();
     stream.avail_out = static_cast<uInt>(output.size());
@@ -46,15 +46,15 @@ struct TraceCharacters::Inflater {
       stream.avail_in = static_cast<uInt>(piece);
       rest.remove_prefix(piece);
     }
-    if (stream.avail_in == 0) return fail("the gzip data are cut off");
+    if (stream.avail_in == 0) return fail("the gzip data are truncated");
     const uInt before = stream.avail_in;
     const int result = ::inflate(&stream, Z_NO_FLUSH);
     consumed += before - stream.avail_in;
     if (result == Z_STREAM_END) return end_member();
-    if (result != Z_OK) fail("the gzip data are broken");
+    if (result != Z_OK) fail("the gzip data are damaged");
   }
 
-  // A gzip file may hold several members one after another; whatever else follows is not ours.
+  // A gzip file may hold several members one after another; anything else behind them is ignored.
   void end_member() {
     const bool more = stream.avail_in >= 2 && stream.next_in[0] == 0x1f && stream.next_in[1] == 0x8b;
     finished = !more || inflateReset(&stream) != Z_OK;
@@ -115,16 +115,16 @@ int TraceCharacters::next() {
   return in_string_ ? next_in_string(c) : next_outside(c);
 }
 
-// The parser keeps all characters since the last string or number began, so without an end to that a small file could
-// fill the memory.
+// The parser keeps all characters since the last string or number began, so without a limit a small file could fill the
+// memory.
 void TraceCharacters::check_length(int c) {
   const bool is_digit = c >= '0' && c <= '9';
   const bool begins = in_string_ ? c == '"' && !escaped_ : c == '"' || (is_digit && !in_number_);
   run_ = begins ? 0 : run_ + 1;
   if (run_ > k_longest_run)
-    throw Error(Problem{
-        fmt::format("holds more than {} MiB of one text, or of none, before byte {}", k_longest_run >> 20, position()),
-        where_, ""});
+    throw Error(Problem{fmt::format("holds a string, or a stretch without one, of more than {} MiB before byte {}",
+                                    k_longest_run >> 20, position()),
+                        where_, ""});
 }
 
 int TraceCharacters::next_in_string(int c) {

@@ -9,8 +9,8 @@
 namespace tprimat::logs {
 
 // The text of a trace, character by character, from plain or gzip bytes; never more than a small part of it in memory.
-// Profilers write what JSON does not allow, so on the way: numbers that are none (inf, -nan, NaN, N/A) become null, and
-// inside strings control characters become blanks and bytes beyond ASCII question marks.
+// Profilers write what JSON does not allow, so on the way: inf, -nan, NaN and N/A become null, and inside strings
+// control characters become blanks and bytes beyond ASCII question marks.
 class TraceCharacters {
  public:
   TraceCharacters(std::string_view bytes, std::string_view where);
@@ -18,13 +18,13 @@ class TraceCharacters {
   TraceCharacters(const TraceCharacters&) = delete;
   TraceCharacters& operator=(const TraceCharacters&) = delete;
 
-  // The next character, or k_end. Throws Error for gzip data that is broken or cut off, and for a text longer than any
-  // that a profiler writes, or as long a stretch without any.
+  // The next character, or k_end. Throws Error for gzip data that is damaged or truncated, and for a string, or a
+  // stretch without one, longer than any that a profiler writes.
   int next();
   static constexpr int k_end = -1;
 
   size_t position() const;                   // characters taken from the uncompressed text so far
-  bool is_at_end() const { return ended_; }  // the last character was asked for, and more
+  bool is_at_end() const { return ended_; }  // a read beyond the last character was tried
 
  private:
   struct Inflater;
@@ -65,7 +65,7 @@ class TraceIterator {
   bool operator==(const TraceIterator&) const { return current() == TraceCharacters::k_end; }  // with the end only
 
  private:
-  // Not before it is needed, so that nobody has asked for more than the parser has seen.
+  // Lazily, so that no more characters are read than the parser has seen.
   int current() const {
     if (!fetched_ && characters_ != nullptr) current_ = characters_->next();
     fetched_ = true;

@@ -19,7 +19,7 @@ struct DeviceSets {
   IntervalSet compute, communication, copy;
 };
 
-// One device's events, and what is known of their names.
+// One device's events, and the classes of their names.
 struct DeviceView {
   const ChromeTrace& trace;
   const std::vector<KernelClass>& classes;  // by name
@@ -126,8 +126,8 @@ void summarise_steps(const DeviceView& view, const DeviceSets& sets, int32_t dev
                              total_classes(view, first_from(mark.span.begin), first_from(mark.span.end))});
 }
 
-// AMD's traces number the devices of the whole machine and list those of the process, so a number may not be in the
-// list; the name is known all the same where all of them are alike.
+// AMD's traces number the devices of the whole machine but list those of the process, so a number may be missing from
+// the list; the name is still known if all of them are alike.
 std::optional<std::string> device_name(const ChromeTrace& trace, int32_t device) {
   const auto own = trace.device_names.find(device);
   if (own != trace.device_names.end()) return own->second;

@@ -13,7 +13,7 @@ namespace tprimat::logs {
 
 // Where a device's time went. A moment counts once, however many streams work in it (|S| is the length of a set S of
 // moments):
-//   compute set C: kernels that are no collectives; communication set M: kernels that are; copy set Y: memory copies
+//   compute set C: kernels other than collectives; communication set M: collectives; copy set Y: memory copies
 //   and fills by the copy engines (gpu_memcpy, gpu_memset); B = C + M + Y.
 //   span                   from the first begin to the last end of C, M and Y; of a step: the length of its mark
 //   busy                   |B|
@@ -126,7 +126,7 @@ void share_out(std::vector<Total>& totals, double sum) {
 // Enters the kernels of a report, and their classes, whose shares are of all of them together.
 void set_kernels(DeviceSummary& device, std::vector<KernelTotal> kernels);
 
-// One per device with GPU events, by number. Throws Error for a trace without any.
+// One per device with GPU events, by number. Throws Error if there are none.
 std::vector<DeviceSummary> summarise_trace(const ChromeTrace& trace, std::string_view where);
 
 }  // namespace tprimat::logs

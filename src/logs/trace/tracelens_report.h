@@ -7,7 +7,7 @@
 
 namespace tprimat::logs {
 
-// What a TraceLens performance report says: one entry per rank and sheet with a table of "type" and "time ms"
+// Reads a TraceLens performance report: one entry per rank and sheet with a table of "type" and "time ms"
 // (gpu_timeline), and the kernels of kernel_summary. Empty for a workbook that has neither.
 std::vector<DeviceSummary> read_tracelens_report(const Workbook& workbook);
 

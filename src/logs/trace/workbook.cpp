@@ -44,7 +44,7 @@ std::string_view attribute_named(const pugi::xml_node& node, std::string_view na
   return {};
 }
 
-// A text may be cut into runs of different looks: <si><r><t>..</t></r><r><t>..</t></r></si>.
+// A text may consist of runs with different formats: <si><r><t>..</t></r><r><t>..</t></r></si>.
 std::string text_of(const pugi::xml_node& node) {
   std::string text;
   for (const pugi::xml_node& child : node.children()) {
@@ -54,7 +54,7 @@ std::string text_of(const pugi::xml_node& node) {
   return text;
 }
 
-// The number that the whole text is.
+// The whole text as a number.
 template <class Number>
 std::optional<Number> parse_cell(std::string_view text) {
   Number value{};
@@ -62,7 +62,7 @@ std::optional<Number> parse_cell(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// "AB12" -> 27; nothing if it is no cell of a sheet.
+// "AB12" -> 27; nothing for anything else.
 std::optional<uint32_t> parse_column(std::string_view reference) {
   uint32_t column = 0;
   for (const char c : reference) {
@@ -116,7 +116,7 @@ void WorkbookReader::unpack_parts(std::string_view bytes) {
   for (archive_entry* entry = nullptr;;) {
     const int status = ::archive_read_next_header(zip_.get(), &entry);
     if (status == ARCHIVE_EOF) return;
-    if (status < ARCHIVE_WARN) fail("is not a zip file, or cut off or damaged: " + zip_error());
+    if (status < ARCHIVE_WARN) fail("is not a zip file, or is truncated or damaged: " + zip_error());
     const char* name = ::archive_entry_pathname(entry);
     if (name == nullptr || !is_part_we_read(name)) continue;
     std::string& part = parts_[name] = unpack(name, std::min(k_max_part_bytes, left));
@@ -124,12 +124,13 @@ void WorkbookReader::unpack_parts(std::string_view bytes) {
   }
 }
 
-// The stated size of a part need not be true, so the size of its real content is limited.
+// The stated size of a part may be wrong, so the unpacked size is limited.
 std::string WorkbookReader::unpack(std::string_view name, uint64_t most_bytes) {
   std::string part;
   std::array<char, 65536> block;
   while (const la_ssize_t count = ::archive_read_data(zip_.get(), block.data(), block.size())) {
-    if (count < 0) fail(fmt::format("holds {}, which is broken or packed in an unknown way: {}", name, zip_error()));
+    if (count < 0)
+      fail(fmt::format("holds {}, which is damaged or compressed by an unknown method: {}", name, zip_error()));
     part.append(block.data(), static_cast<size_t>(count));
     if (part.size() > most_bytes) fail(fmt::format("holds {}, which is larger than {} MB", name, most_bytes / 1000000));
   }
@@ -138,10 +139,10 @@ std::string WorkbookReader::unpack(std::string_view name, uint64_t most_bytes) {
 
 void WorkbookReader::parse(const std::string& part, pugi::xml_document& document) {
   const auto text = parts_.find(part);
-  if (text == parts_.end()) fail(fmt::format("is no workbook: it has no {}", part));
+  if (text == parts_.end()) fail(fmt::format("is not a workbook: it has no {}", part));
   const pugi::xml_parse_result result = document.load_buffer(text->second.data(), text->second.size());
   if (!result)
-    fail(fmt::format("holds {}, which is broken at byte {}: {}", part, static_cast<int64_t>(result.offset),
+    fail(fmt::format("holds {}, which is damaged at byte {}: {}", part, static_cast<int64_t>(result.offset),
                      result.description()));
 }
 
@@ -227,7 +228,7 @@ Workbook WorkbookReader::read(std::string_view bytes) {
     Sheet sheet;
     sheet.name = attribute_named(node, "name");
     const auto target = targets.find(attribute_named(node, "id"));
-    if (target == targets.end()) fail(fmt::format("does not say where its sheet '{}' lies", sheet.name));
+    if (target == targets.end()) fail(fmt::format("does not state the path of its sheet '{}'", sheet.name));
     if (target->second.find("worksheets/") != std::string::npos) read_sheet(target->second, sheet);  // not a chart
     workbook_.sheets.push_back(std::move(sheet));
   }

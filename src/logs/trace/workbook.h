@@ -36,8 +36,8 @@ struct Workbook {
   std::deque<std::string> texts;  // blocks of many
 };
 
-// Inline and shared strings, numbers, and the stored results of formulas; no styles, so dates are numbers. A part of
-// the file may unpack to 32 MB and all that is read to 128 MB; more throws, as does what is no workbook.
+// Inline and shared strings, numbers, and the stored results of formulas; no styles, so dates are numbers. A part may
+// unpack to 32 MB and all parts together to 128 MB; more throws, and so does a file that is not a workbook.
 Workbook read_workbook(std::string_view bytes, std::string_view where);
 
 std::string_view cell_text(const SheetRow& row, uint32_t column);  // empty when there is none

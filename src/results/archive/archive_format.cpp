@@ -18,7 +18,7 @@ namespace {
 
 bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
 
-bool is_c1_control(char32_t code) { return code >= 0x80 && code < 0xa0; }  // terminals obey these too
+bool is_c1_control(char32_t code) { return code >= 0x80 && code < 0xa0; }  // terminals interpret these, too
 
 constexpr const char* k_distrust = "give a file that `tprimat archive` wrote; do not trust this one";
 

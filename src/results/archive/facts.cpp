@@ -14,7 +14,7 @@
 namespace tprimat::results {
 namespace {
 
-// Facts by their witnesses: "model_info., dataset" are those whose names begin so. The longest beginning counts.
+// Facts by their witnesses: "model_info., dataset" means all names with these prefixes. The longest prefix counts.
 struct Held {
   std::string_view witnesses, beginnings;
   std::vector<std::string_view> list() const {

@@ -14,7 +14,7 @@ std::vector<std::string> split_path(const std::string& path) {
   return parts;
 }
 
-// The last two of its parts, or the only one.
+// The last two components of a path, or the only one.
 std::string end_of(const std::vector<std::string>& parts) {
   return parts.size() < 2 ? parts.back() : parts[parts.size() - 2] + '/' + parts.back();
 }
@@ -27,7 +27,7 @@ size_t common_start(const std::vector<std::string>& a, const std::vector<std::st
   return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-// The item that fits best, or nothing where none does or two fit as well. `fit_of` gives nothing for what does not.
+// The best match; nothing if there is none or a tie. `fit_of` gives nothing for a mismatch.
 template <class Item, class FitOf>
 std::optional<std::string> find_best(const std::vector<const Item*>& items, FitOf fit_of) {
   decltype(fit_of(*items.front())) best_fit;
@@ -50,7 +50,7 @@ void SealedNames::add(const std::string& name) {
   by_end_[end_of(added->second.parts)].push_back(&added->second);
 }
 
-// Thousands of runs have files of one name, but not in folders of one name.
+// Thousands of runs share file names, but not folder names.
 std::vector<const SealedNames::SealedName*> SealedNames::find_candidates(const std::vector<std::string>& wanted) const {
   std::vector<const SealedName*> candidates;
   const auto append = [&](const auto& index, const std::string& key) {
@@ -64,7 +64,8 @@ std::vector<const SealedNames::SealedName*> SealedNames::find_candidates(const s
   return candidates;
 }
 
-// How well a sealed name fits a path: the more parts at the end agree, then the more with the neighbour's folders.
+// How well a sealed name fits a path: by the number of matching components at the end, then of those shared with the
+// neighbour's folders.
 std::optional<std::string> SealedNames::find(const std::string& path, const std::string& beside) const {
   const std::vector<std::string> wanted = split_path(path), neighbour = split_path(beside);
   return find_best(find_candidates(wanted), [&](const SealedName& each) {

@@ -8,18 +8,18 @@
 
 namespace tprimat::results {
 
-// The names in an archive, to be found by the paths that the same files had where they were made.
+// Finds names in an archive by the original paths of the files.
 class SealedNames {
  public:
   void add(const std::string& name);
 
-  // "/data/output/runs/x/steps.jsonl" was sealed as "output/runs/x/steps.jsonl": the name whose end is that of the
-  // path, of several the one nearest to `beside`. A name and a path that have folders must share the last of them.
-  // Nothing where no name fits, or two fit as well.
+  // "/data/output/runs/x/steps.jsonl" was sealed as "output/runs/x/steps.jsonl": the name with the same end as the
+  // path; of several the one nearest to `beside`. If both have folders, the last one must agree. Nothing if no name
+  // fits, or two fit equally.
   std::optional<std::string> find(const std::string& path, const std::string& beside) const;
 
-  // The file of this name nearest to `beside`, of those that `may_be` accepts: whole folders are renamed and copied.
-  // Nothing where two are as near.
+  // The file of this name nearest to `beside` that `may_be` accepts, since whole folders are renamed and copied.
+  // Nothing in case of a tie.
   std::optional<std::string> find_by_name(const std::string& path, const std::string& beside,
                                           const std::function<bool(const std::string&)>& may_be) const;
   bool holds(const std::string& name) const { return names_.contains(name); }

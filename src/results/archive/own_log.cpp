@@ -68,7 +68,7 @@ void read_line(std::string_view text, OwnLines& lines) {
         {*step, logs::number_after(text, "lm loss value:"), logs::number_after(text, "lm loss PPL:")});
 }
 
-// A line that a killed trainer did not end says nothing.
+// An unfinished line of a killed trainer does not count.
 OwnLines read_lines(std::string_view text, bool is_complete) {
   OwnLines lines;
   logs::LineCleaner cleaner;
@@ -85,7 +85,7 @@ OwnLines read_lines(std::string_view text, bool is_complete) {
   return lines;
 }
 
-// Half of the last of six decimals.
+// Half a unit of the sixth decimal.
 double half_unit_of(const logs::Figure& printed) {
   if (!printed.finite() || *printed == 0) return 0;
   return 0.5e-6 * std::pow(10.0, std::floor(std::log10(std::fabs(*printed))));
@@ -101,12 +101,12 @@ double value_at(const std::vector<double>& values, size_t entry) {
   return entry < values.size() ? values[entry] : std::nan("");
 }
 
-// A figure of a step's line: what stands before it there, and what the result says instead, where it says any.
+// A figure of a step's line: its label there, and the result's value, if any.
 struct StepFigure {
   const char *title, *mark;
   std::optional<double> stated;
   double half_unit;     // of the last digit; k_by_digits: six decimals are printed
-  double per_unit = 1;  // the line prints so many for one of the result
+  double per_unit = 1;  // factor from the result's unit to the line's
 };
 constexpr double k_by_digits = -1;
 
@@ -152,7 +152,7 @@ bool has_warning(const RunResult& run, std::string_view part) {
   return std::ranges::any_of(run.warnings, [&](const std::string& each) { return logs::contains(each, part); });
 }
 
-// A trainer that went back to a checkpoint makes steps again; the last ones count, as in the records.
+// A trainer that resumed from a checkpoint repeats steps; the last ones count, as in the records.
 bool is_made_again(const RunResult& run, const std::vector<OwnStep>& lines, size_t line) {
   if (!has_warning(run, "recorded more than once")) return false;
   return std::any_of(lines.begin() + static_cast<std::ptrdiff_t>(line) + 1, lines.end(),
@@ -181,7 +181,7 @@ void check_word(const ResultCheck& check, const char* fact, const std::string& s
     check.compare(fact, stated, printed);
 }
 
-// The header is that of the first rank, the result has the memory of the rank that needs most.
+// The header is from the first rank, the result has the memory of the heaviest rank.
 void check_allocated(const ResultCheck& check, const logs::Figure& printed) {
   constexpr double k_half_unit_gb = 0.5e-3;
   const RunResult& stated = check.result.read;
@@ -247,7 +247,7 @@ void check_evaluations(const StatedResult& result, Verification& found) {
   for (const int64_t step : steps) {
     const auto recorded = both.recorded->find(step), printed = both.printed->find(step);
     const bool has_both = recorded != both.recorded->end() && printed != both.printed->end();
-    if (!has_both && result.read.status != RunStatus::complete) continue;  // the end of the one may be missing
+    if (!has_both && result.read.status != RunStatus::complete) continue;  // the end of one of them may be missing
     ++found.facts;
     if (has_both &&
         is_rounded_to(recorded->second, logs::Figure(printed->second), half_unit_of(logs::Figure(printed->second))))

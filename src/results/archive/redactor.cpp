@@ -30,7 +30,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_base64(char c) { return is_alnum(c) || c == '+' || c == '/' || c == '='; }
 bool is_token(char c) { return is_base64(c) || c == '-' || c == '.' || c == '_' || c == '~'; }
 
-// Number of characters from `begin` on for which the test holds.
+// Number of characters from `begin` on that pass the test.
 template <class Test>
 size_t run_of(std::string_view text, size_t begin, Test test) {
   size_t end = begin;
@@ -49,7 +49,7 @@ std::string_view name_before(std::string_view text, size_t end) {
   return text.substr(begin, end - begin);
 }
 
-// A count of tokens is no secret, and a number in JSON has no stand-in.
+// A count of tokens is not a secret, and a number in JSON cannot be replaced.
 bool is_number(std::string_view text) { return text.find_first_not_of("0123456789.+-eE") == std::string_view::npos; }
 
 bool is_plain_word(std::string_view value) {
@@ -57,7 +57,7 @@ bool is_plain_word(std::string_view value) {
   return is_number(value) || std::ranges::find(k_words, value) != k_words.end();
 }
 
-// Trainers print names of special tokens (eos_token=...), so behind *TOKEN only what looks random is a secret.
+// Trainers print names of special tokens (eos_token=...), so after *TOKEN only random-looking text is a secret.
 bool is_secret_value(std::string_view name, std::string_view value) {
   constexpr size_t k_shortest = 4, k_shortest_token = 8;
   if (value.size() < k_shortest || is_plain_word(value) || !names_a_secret(name)) return false;
@@ -122,7 +122,7 @@ void find_private_key(std::string_view text, size_t begin, Spans& spans) {
   const size_t end = std::min(text.find("-----END", line + 5), text.size());
   for (size_t at = line + 5; at < end;) {
     const size_t size = run_of(text.substr(0, end), at, is_base64);
-    constexpr size_t k_shortest = 3;  // not the n of an escaped line end
+    constexpr size_t k_shortest = 3;  // excludes the n of an escaped line end
     if (size >= k_shortest) spans.push_back({at, size});
     at += std::max<size_t>(1, size);
     if (end == text.size() && at < end && !is_base64(text[at]) && text[at] != '\n' && text[at] != '\r') break;
@@ -166,13 +166,13 @@ Spans find_stated_secrets(std::string_view text) {
   return without_overlaps(std::move(spans));
 }
 
-constexpr size_t k_shortest_secret = 8;  // "true" or "1" behind a name like USE_TOKEN is none
+constexpr size_t k_shortest_secret = 8;  // "true" or "1" behind a name like USE_TOKEN is not a secret
 
 bool stands_alone(std::string_view text, size_t begin, size_t size) {
   return (begin == 0 || !is_name(text[begin - 1])) && (begin + size >= text.size() || !is_name(text[begin + size]));
 }
 
-// Names that many machines share tell nobody who worked there, and stand in logs as ordinary words.
+// Names that many machines share identify nobody and occur in logs as ordinary words.
 bool is_telling(const std::string& user) {
   constexpr std::array k_common = {"root", "user", "admin", "ubuntu", "debian", "nobody", "test"};
   return user.size() >= 3 && std::ranges::find(k_common, user) == k_common.end();
@@ -181,7 +181,7 @@ bool is_telling(const std::string& user) {
 struct TokenShape {
   std::string_view prefix;
   size_t shortest;     // characters behind the prefix
-  bool plain = false;  // these are letters and digits alone: hf_trainer_of_ours is a name
+  bool plain = false;  // only letters and digits: hf_trainer_of_ours is a name
 };
 constexpr std::array k_token_shapes = {
     TokenShape{"hf_", 20, true}, TokenShape{"ghp_", 20, true}, TokenShape{"github_pat_", 20}, TokenShape{"sk-", 20},
@@ -211,7 +211,7 @@ Redactor::Redactor(const RedactionOptions& options) {
   std::ranges::stable_sort(words_, [](const Word& a, const Word& b) { return a.from.size() > b.from.size(); });
 }
 
-// Replaces what `find` gives for each place of `mark` in the text; a part without length stays.
+// Replaces the part that `find` returns for each occurrence of `mark` in the text, unless it is empty.
 template <class Find>
 std::string Redactor::replace(std::string text, std::string_view mark, std::string_view by, const std::string& kind,
                               Find find) {

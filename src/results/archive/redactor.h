@@ -8,13 +8,13 @@
 
 namespace tprimat::results {
 
-// What stands for a secret.
+// Replacement of a secret.
 inline constexpr std::string_view k_hidden_secret = "[redacted]";
 
-// What must not leave the machine, besides what is recognised by its shape.
+// Private data of this machine, besides secrets that are recognised by their form.
 struct RedactionOptions {
   std::vector<std::string> secrets;  // values, e.g. of HF_TOKEN; those shorter than 8 characters are left alone
-  std::string user_name;             // replaced as a whole word; "root" and the like are no secret
+  std::string user_name;             // replaced as a whole word; "root" and the like are not secret
   std::string home;                  // "/home/jane"
   std::vector<std::string> hosts;    // each becomes host-1, host-2, ...; empty: host names stay
 };
@@ -30,7 +30,7 @@ class Redactor {
 
   std::string redact(std::string_view text);
 
-  // How often each kind was replaced: "secret", "user", "home", "host".
+  // Number of replacements by kind: "secret", "user", "home", "host".
   const std::map<std::string, int64_t>& counts() const { return counts_; }
 
  private:
@@ -40,13 +40,13 @@ class Redactor {
 
   struct Word {
     std::string from, to, kind;
-    bool whole;  // only where neither neighbour is part of a name
+    bool whole;  // only if no adjacent character is part of a name
   };
   std::vector<Word> words_;
   std::map<std::string, int64_t> counts_;
 };
 
-// Whether a text may have been changed by a redactor: it holds one of the stand-ins above.
+// Whether a redactor may have changed a text: it holds one of the replacements above.
 bool holds_stand_in(std::string_view text);
 
 // The secrets and names of this process: values of the environment variables that names_a_secret() accepts

@@ -28,8 +28,8 @@ bool is_text(const fs::path& path) {
 
 bool is_picture(const fs::path& path) { return path.extension() == ".png"; }
 
-// Two names may become one when they are redacted, and a file may be called as the manifest is. The ending stays: it
-// says what a file is.
+// Redaction may make two names equal, and a file may have the manifest's name. The extension stays, because it shows
+// the file's type.
 std::string unused_name(const std::string& wanted, std::set<std::string>& names) {
   const fs::path path(wanted);
   const std::string ending = path.extension().string();
@@ -101,7 +101,7 @@ class SealWriter {
     check(::archive_write_set_options(handle_.get(), "hdrcharset=BINARY"));  // names are bytes, whatever the locale
     const bool zstd = path.extension() == ".zst";
     check(zstd ? ::archive_write_add_filter_zstd(handle_.get()) : ::archive_write_add_filter_gzip(handle_.get()));
-    ::archive_write_set_bytes_in_last_block(handle_.get(), 1);  // zeros behind a compressed stream are no stream
+    ::archive_write_set_bytes_in_last_block(handle_.get(), 1);  // zeros behind a compressed stream would be invalid
     check(::archive_write_open(handle_.get(), this, nullptr, write_block, nullptr));
   }
 
@@ -157,7 +157,7 @@ void check_output_name(const fs::path& output) {
   throw Error(Problem{"lacks an archive extension", output.string(), "use *.tar.zst or *.tar.gz"});
 }
 
-// One archive on its way into its file, within the limits that its reader holds it to.
+// Writes one archive, within the limits of its reader.
 class Sealing {
  public:
   explicit Sealing(const SealRequest& request)

@@ -25,14 +25,14 @@ struct LeftOut {
 
 struct Seal {
   Manifest manifest;
-  std::string manifest_sha256;  // says which archive it is: publish it beside the figures
+  std::string manifest_sha256;  // identifies the archive: publish it beside the figures
   std::vector<LeftOut> left_out;
 };
 
-// Writes results, logs, step records, configurations, scripts, reports and plots into one archive, whole or not at all;
-// texts are redacted first. Weights, token files and whatever else lies there are left out, and named; so is what no
-// archive may hold. Throws Error when nothing is left to seal, all together is more than an archive may hold, a path
-// does not exist, or the archive cannot be written.
+// Writes results, logs, step records, configurations, scripts, reports and plots into one archive, completely or not at
+// all; texts are redacted first. Weights, token files and other files are left out and listed, as are files that exceed
+// the limits. Throws Error if nothing is left to seal, the total exceeds the limits, a path does not exist, or the
+// archive cannot be written.
 Seal seal_files(const SealRequest& request);
 
 }  // namespace tprimat::results

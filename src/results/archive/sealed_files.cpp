@@ -26,7 +26,7 @@ class SealedReader {
     if (status != ARCHIVE_OK) refuse("cannot be read");
   }
 
-  // Folders are passed over.
+  // Skips folders.
   void visit_files(const std::function<void(const std::string& name, std::string content)>& visit) {
     for (;;) {
       archive_entry* entry = nullptr;
@@ -90,7 +90,7 @@ class SealedReader {
     return name;
   }
 
-  // Other programs unpack folders too: a name is that of a folder or of a file.
+  // Other programs unpack folders, too, so a name must not be both a folder and a file.
   void check_folder(archive_entry* entry) {
     std::string name = allowed_name(entry);
     while (name.ends_with('/')) name.pop_back();
@@ -139,7 +139,7 @@ class SealedReader {
 
   ArchiveLimits limits_;
   TarStream stream_;
-  std::string_view block_;  // the latest of the stream
+  std::string_view block_;  // the latest block of the stream
   std::exception_ptr failure_;
   std::unique_ptr<archive, int (*)(archive*)> handle_;
   std::set<std::string> seen_, folders_;

@@ -9,9 +9,9 @@
 namespace tprimat::results {
 
 // The files of a tar archive (plain, gzip, zstd), one after the other, in memory: nothing is written anywhere. Throws
-// Error for anything but such an archive, for names that lead out of it (absolute, "..", control characters), for links
-// and devices, for a name that comes twice (of a file or a folder), for headers that programs read differently, for
-// anything behind the end of the archive and for what exceeds the limits.
+// Error for anything else, for names that lead out of it (absolute, "..", control characters), for links and devices,
+// for a name that comes twice (of a file or a folder), for ambiguous headers, for data behind the end of the archive
+// and beyond the limits.
 void read_sealed_files(const std::filesystem::path& archive,
                        const std::function<void(const std::string& name, std::string content)>& visit,
                        const ArchiveLimits& limits = {});

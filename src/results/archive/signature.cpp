@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double k_seconds_to_sign = 120.0;  // somebody may have to touch a key, or to type its passphrase
+constexpr double k_seconds_to_sign = 120.0;  // the user may have to touch a key or type its passphrase
 constexpr double k_seconds_to_check = 20.0;
 
 fs::path add_file(const ScratchFolder& folder, const char* name, const std::string& content) {
@@ -81,7 +81,7 @@ std::string key_in(const std::string& output) {
   return output.substr(begin, output.find('\n', begin) - begin);
 }
 
-// A pattern of names is nobody's name.
+// Whether a principal is a pattern and not a name.
 bool is_pattern(const std::string& principal) { return principal.find_first_of("*?!") != std::string::npos; }
 
 // The first name of "alice,bob" in a file of allowed signers stands for all of them; a pattern where there is no name.
@@ -119,7 +119,7 @@ class SignatureCheck {
         k_seconds_to_check, manifest_);
   }
 
-  // Checks that somebody signed these bytes, trusted or not.
+  // Checks that anybody, trusted or not, signed these bytes.
   Captured check_novalidate() const {
     return run_ssh_keygen(runner_, {"-Y", "check-novalidate", "-n", k_signature_namespace, "-s", signature_},
                           k_seconds_to_check, manifest_);
@@ -135,7 +135,7 @@ class SignatureCheck {
 
 }  // namespace
 
-// PROTOCOL.sshsig: one block of base64 between two lines. Whatever stands around it is not signed.
+// PROTOCOL.sshsig: one block of base64 between two lines. Text around it is not signed.
 bool is_one_signature(const std::string& text) {
   constexpr std::string_view k_begin = "-----BEGIN SSH SIGNATURE-----\n", k_end = "-----END SSH SIGNATURE-----";
   if (!text.starts_with(k_begin)) return false;

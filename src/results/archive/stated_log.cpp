@@ -18,10 +18,10 @@
 namespace tprimat::results {
 namespace {
 
-// Of a run of the suite: its steps are counted from 1, and everything else is not from the log.
+// For a run of the suite: steps count from 1, and everything else is not from the log.
 bool was_followed(const RunResult& result) { return result.source.format == "log"; }
 
-// Of a run of the suite whose trainer wrote step records beside its log.
+// For a run of the suite whose trainer wrote step records beside its log.
 bool has_records(const RunResult& result) { return result.source.steps_file.has_value(); }
 
 bool is_known(const std::string& format) {
@@ -51,7 +51,7 @@ RunResult extract_again(const logs::ReadLog& read, const std::string& log_name, 
   return again;
 }
 
-// The attempt of the log that the result was extracted from, where that was one alone.
+// The attempt of the log that the result was extracted from, if it was a single one.
 logs::ReadLog attempt_of(const RunResult& stated, const logs::ReadLog& read) {
   if (!stated.source.attempt || read.log.steps.empty()) return read;
   const RunResult last = logs::make_result(read, "", {});
@@ -60,7 +60,7 @@ logs::ReadLog attempt_of(const RunResult& stated, const logs::ReadLog& read) {
   return is_last_run ? read : logs::select_attempt(read, *stated.source.attempt);
 }
 
-// The format was detected then, and is given now; the log lay elsewhere.
+// The format was detected then but is given now, and the log's path differs.
 Json source_section(const Json& stored) {
   Json source = stored.value("source", Json());
   if (source.is_object()) source.erase("confidence"), source.erase("log");
@@ -87,7 +87,7 @@ void check_sections(const ResultCheck& check, const RunResult& again) {
   compare("source", source_section(stored), Silence::allows);
 }
 
-// A setting that frameworks print, and its place in a result.
+// A setting that frameworks print, and its field in a result.
 struct PrintedSetting {
   const char *key, *section, *fact;
 };

@@ -48,7 +48,7 @@ struct StepPlace {
   const char* title;
 };
 
-// A stated entry is a number or absent; a record may hold what is none, which says as little.
+// A stated entry is a number or absent; a record may hold NaN, which also means absent.
 void compare_entries(const ResultCheck& check, const StepPlace& place, const Entry& stated, const Entry& recorded,
                      bool (*is_same)(double, double)) {
   const bool is_silent = !stated && (!recorded || !std::isfinite(*recorded));
@@ -61,7 +61,7 @@ const StepRecord* find_record(const RecordsByStep& records, int64_t step) {
   return found == records.end() ? nullptr : &found->second;
 }
 
-// A suite drops records with impossible step numbers, and says so.
+// A suite drops records with impossible step numbers, with a warning.
 void check_left_out(const ResultCheck& check, const RecordsByStep& records, size_t entries) {
   constexpr int64_t k_max = int64_t{1} << 50;
   const RunResult& stated = check.result.read;

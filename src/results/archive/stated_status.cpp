@@ -16,7 +16,7 @@
 namespace tprimat::results {
 namespace {
 
-// How a run ended, as in the file.
+// The end of a run, as stated in the file.
 struct StatedEnd {
   std::optional<RunStatus> status;
   std::string reason;  // empty: none
@@ -36,7 +36,7 @@ std::string show_end(const RunResult& run) {
   return fmt::format("{}{}{}", enum_name(run.status), run.status_reason ? ": " : "", run.status_reason.value_or(""));
 }
 
-// As the series alone tell it.
+// As judged from the series alone.
 RunResult judge_series(RunResult run) {
   run.status = RunStatus::complete;
   run.status_reason.reset();
@@ -45,7 +45,7 @@ RunResult judge_series(RunResult run) {
   return run;
 }
 
-// Damage of a run's files is a warning, and stands at the end of the reason too.
+// Damage of a run's files is a warning, and also ends the reason.
 std::string without_damage(std::string reason, const RunResult& run) {
   for (auto warning = run.warnings.rbegin(); warning != run.warnings.rend(); ++warning)
     if (reason.ends_with("; " + *warning)) reason.resize(reason.size() - warning->size() - 2);
@@ -57,7 +57,7 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-// How the suite begins a reason, and the ending that it means: one implies the other.
+// The first words of the suite's reasons and the status that they imply, and vice versa.
 struct ReasonOfSuite {
   std::string_view beginning;
   RunStatus status;
@@ -81,7 +81,7 @@ const ReasonOfSuite* find_reason(const std::string& reason) {
   return found == std::end(k_reasons) ? nullptr : found;
 }
 
-// Words that a reason of the kind holds; empty: any reason may have it.
+// Words in every reason of the kind; empty: any reason.
 std::string_view phrase_of_kind(FailureKind kind) {
   switch (kind) {
     case FailureKind::out_of_memory: return "out of memory";
@@ -98,7 +98,7 @@ std::string_view phrase_of_kind(FailureKind kind) {
   }
 }
 
-// A plain error is one whose text names no other kind.
+// An error is plain if its text names no other kind.
 bool fits_kind(const std::string& reason, FailureKind kind) {
   const auto named = logs::find_failure_kind(reason);
   if (kind == FailureKind::error) return !named;
@@ -173,7 +173,7 @@ class StatusCheck {
     return *end_.status == RunStatus::failed && !has_sentence && end_.kind && fits_kind(reason, *end_.kind);
   }
 
-  // Other trainers may write what looks like a failure while they end well.
+  // Other trainers may log apparent failures although they succeed.
   void deny_complete(const std::string& sentence) {
     if (result_.read.framework == Framework::native)
       return refute("status", "complete", "the log ends with: " + sentence);
@@ -181,7 +181,7 @@ class StatusCheck {
         fmt::format("{}: the run is complete, but {} ends with: {}", result_.file, check_.witness, sentence));
   }
 
-  // Endings that the log need not show: the suite ended the run, could not start it or could not write the log.
+  // Endings that the log may not show: the suite ended the run, could not start it or could not write the log.
   bool is_of_suite_alone() const {
     const bool is_kept_back = end_.kind == FailureKind::disk_full || end_.kind == FailureKind::missing_program ||
                               end_.kind == FailureKind::no_access;
@@ -202,10 +202,11 @@ class StatusCheck {
     if (!logs::contains(end_.reason, core.substr(0, k_compared))) refute("status_reason", end_.reason, cause.sentence);
   }
 
-  // Whether the reason holds one of the last lines of the log, or says that there is none.
+  // Whether the reason quotes one of the last lines of the log, or states that there is no output.
   bool quotes(std::string_view text) const {
     constexpr size_t k_last_lines = 200, k_longest_quote = 100;
-    if (text.empty() || end_.reason.ends_with("without a word") || end_.reason.starts_with("killed by ")) return true;
+    const bool is_silent = end_.reason.ends_with("with no output") || end_.reason.ends_with("without a word");  // older
+    if (text.empty() || is_silent || end_.reason.starts_with("killed by ")) return true;
     for (size_t i = 0; i < k_last_lines && !text.empty(); ++i) {
       const size_t begin = text.size() < 2 ? 0 : text.rfind('\n', text.size() - 2) + 1;
       const std::string line = logs::quote_text(text.substr(begin), k_longest_quote);

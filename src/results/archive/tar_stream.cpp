@@ -42,7 +42,7 @@ bool has_valid_sum(std::string_view block) {
 
 uint64_t padded(uint64_t size) { return (size + k_block - 1) / k_block * k_block; }
 
-// Files, folders, and the kinds before them that give a long name. Links and devices are refused with their names.
+// Files, folders, and the preceding kinds that give a long name. Links and devices are refused later, with their names.
 bool is_sealed_kind(char kind) { return kind == '\0' || (kind >= '0' && kind <= '6') || kind == 'x' || kind == 'L'; }
 
 constexpr size_t k_unpacked_at_once = 1 << 16;
@@ -179,7 +179,7 @@ TarStream::Unpack TarStream::make_zstd() const {
   };
 }
 
-// Less than a whole block comes only at the end.
+// A partial block occurs only at the end.
 void TarStream::refill() {
   size_t filled = 0;
   while (filled < input_.size()) {

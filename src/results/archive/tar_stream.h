@@ -15,25 +15,25 @@ namespace tprimat::results {
 // Looks at the headers of a tar archive on their way to libarchive, which applies some without handing them out. Kinds
 // that no sealed archive holds make programs differ in what they unpack: global headers (POSIX.1, pax), labels of
 // volumes and parts of files (GNU), records that overrule the length in a header, and lengths and checksums in other
-// forms than POSIX's, behind which nobody knows where the next header lies.
+// forms than POSIX's, which make the position of the next header ambiguous.
 class TarHeaders {
  public:
-  // Reads on. Returns why the archive must be refused, as the end of a sentence ("holds a global header"); empty: it
-  // need not. Less than a whole header is left to libarchive.
+  // Reads further data. Returns why the archive must be refused, as the end of a sentence ("holds a global header");
+  // empty: accepted. Partial headers are left to libarchive.
   std::string read(std::string_view bytes);
 
  private:
   std::string take_header();
   std::string take_records() const;
 
-  std::string block_;     // of the header that is not whole yet, or the records of an extended header
+  std::string block_;     // the incomplete header, or the records of an extended header
   uint64_t skipped_ = 0;  // bytes of content that are to come
   uint64_t records_ = 0;  // bytes of records that are to come, padding included
   bool has_ended_ = false;
 };
 
 // The bytes of a tar archive, plain or as one gzip member or one zstd frame. Throws Error for a file that cannot be
-// opened, is damaged, ends early, holds headers that must be refused, or more bytes behind the member or frame: those
+// opened, is damaged, ends early, holds headers that must be refused, or has bytes behind the member or frame, which
 // were not sealed.
 class TarStream {
  public:
@@ -45,11 +45,11 @@ class TarStream {
   std::string_view next();
   int64_t handed_out() const { return handed_out_; }
 
-  [[noreturn]] void refuse(const std::string& what) const;    // no archive of ours
-  [[noreturn]] void distrust(const std::string& what) const;  // somebody may have changed it
+  [[noreturn]] void refuse(const std::string& what) const;    // not one of our archives
+  [[noreturn]] void distrust(const std::string& what) const;  // possibly manipulated
 
  private:
-  // Unpacks from `input` into `output`, and cuts off what it took and filled. True at the end of the data.
+  // Unpacks from `input` into `output`, and removes the consumed and the filled part. True at the end of the data.
   using Unpack = std::function<bool(std::string_view& input, std::span<char>& output)>;
   Unpack make_gzip() const;
   Unpack make_zstd() const;

@@ -27,7 +27,7 @@ constexpr const char* k_steps_file = "steps.jsonl";
 constexpr const char* k_spec_file = "train_spec.json";
 constexpr const char* k_launch_file = "launch.json";
 
-// What the first reading leaves: a hash of each file, and the JSON that may be a result.
+// The result of the first pass: a hash of each file, and the JSON that may be a result.
 struct Opened {
   std::map<std::string, SealedFile> files;
   std::map<std::string, std::string> documents;
@@ -120,7 +120,7 @@ class Verifier {
   }
 
   Verification take() {
-    std::set<std::pair<std::string, std::string>> seen;  // a figure may be denied by its series and by the log
+    std::set<std::pair<std::string, std::string>> seen;  // both its series and the log may contradict a figure
     std::erase_if(found_.broken, [&](const Broken& each) { return !seen.insert({each.file, each.what}).second; });
     std::stable_partition(found_.broken.begin(), found_.broken.end(),
                           [](const Broken& each) { return !is_derived_figure(each); });
@@ -210,7 +210,7 @@ class Verifier {
     if (result.of_suite) note_unstated(result, derived);
   }
 
-  // Sections that the suite always writes: without them nothing is stated, and nothing checked.
+  // Sections that the suite always writes: without them there is nothing to check.
   void note_unstated(const StatedResult& result, const Json& derived) {
     std::vector<std::string> missing;
     for (const std::string key :
@@ -228,7 +228,7 @@ class Verifier {
           fmt::format("{}: lacks {}, which a result of `tprimat run` states", result.file, join(missing, ", ")));
   }
 
-  // Figures that another tool put beside ours, "final_loss" say: what we know by that name, else nothing.
+  // Figures that another tool added to ours, such as "final_loss": compared if we know the name.
   static void check_metrics_of_others(const ResultCheck& check, const RunResult& again, const Json& derived) {
     for (const auto& [key, value] : check.result.stored.items()) {
       const Metric* metric = find_metric(key);
@@ -266,7 +266,7 @@ class Verifier {
     check_evaluations(result, found_);
   }
 
-  // What the series of a result were made of, where that was sealed too.
+  // The sources of a result's series, if these were sealed, too.
   void find_source(const std::shared_ptr<const StatedResult>& result) {
     const SourceInfo& source = result->read.source;
     std::optional<std::string> steps = (folder_of_run(result->file) / k_steps_file).generic_string();

@@ -12,15 +12,14 @@
 
 namespace tprimat::results {
 
-// Something in an archive that does not hold.
+// A failed check of an archive.
 struct Broken {
   std::string file, what;       // what: "derived.mfu.value", "SHA-256", "step 12, loss"
-  std::string stated, derived;  // empty where there is nothing to set against each other
+  std::string stated, derived;  // empty if there is nothing to compare
   std::string witness = {};     // the file of `derived`; empty: it follows from `file` itself
 };
 
-// Whether a figure is one that a program derives from the series, as the mean step time: it cannot hold where these do
-// not.
+// Whether a figure is derived from the series, as the mean step time: it fails if these do.
 inline bool is_derived_figure(const Broken& broken) {
   for (const std::string_view section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup."})
     if (broken.what.starts_with(section) && !broken.stated.empty()) return true;
@@ -34,13 +33,13 @@ struct Verification {
   std::string created, program;
   int64_t files = 0, results = 0, numbers = 0, facts = 0, steps = 0, logs = 0;  // checked
   std::vector<Broken> broken;                                                   // derived figures last
-  std::vector<std::string> notes;                                               // what could not be checked
+  std::vector<std::string> notes;                                               // facts that could not be checked
 };
 
-// Reads an archive of seal_files() and checks that every file is the one that was sealed, and that every figure of
-// every result follows from its raw samples: the figures are made again from the series in the result, the series are
+// Reads an archive of seal_files() and checks that every file is unchanged, and that every figure of every result
+// follows from its raw samples: the figures are derived again from the series in the result, and the series are
 // compared with the step records beside it, or with the log it was extracted from, which is read again. Figures agree
-// within 1e-6. Throws Error for anything but such an archive.
+// within 1e-6. Throws Error if it is not such an archive.
 //
 // Settings, model shape and layout are compared with the specification beside the result, step times with the time
 // stamps of the records, and a run of the suite also with its log. list_facts() names the witnesses of each fact.
@@ -55,7 +54,7 @@ Verification verify_files(const FileSource& archive, const std::string& where, c
 struct Fact {
   std::string document;   // "result of a run", "steps.jsonl"
   std::string name;       // as in its file: "training_config.seed", "telemetry[].samples"
-  std::string witnesses;  // "train_spec.json, log"; empty: the fact has no witness but its own file
+  std::string witnesses;  // "train_spec.json, log"; empty: no witness but its own file
 };
 
 // Every field of every kind of file, from the field lists.

@@ -16,19 +16,19 @@
 // The checks of a result against each of its witnesses.
 namespace tprimat::results {
 
-// Validation losses by step, which no result holds: those of the step records and those of the log.
+// Validation losses by step, from the step records and from the log; results do not hold them.
 struct Evaluations {
   std::string records, log;  // their files
   std::optional<std::map<int64_t, double>> recorded, printed;
 };
 
-// A result as its file has it, and as it reads.
+// A result as stored in its file, and as read.
 struct StatedResult {
   std::string file;
   Json stored;
   RunResult read;
   bool of_suite = false;        // see is_of_suite()
-  bool skip_intervals = false;  // ci95_low and ci95_high, which another method made
+  bool skip_intervals = false;  // ci95_low and ci95_high of another method
   std::shared_ptr<Evaluations> evaluations = std::make_shared<Evaluations>();
 };
 
@@ -40,11 +40,11 @@ struct ResultCheck {
 
   void refute(const std::string& what, const std::string& stated, const std::string& follows) const;
 
-  // Counts a fact, and refutes it where the words differ.
+  // Counts a fact, and refutes it if the texts differ.
   void compare(const std::string& what, const std::string& stated, const std::string& follows) const;
 };
 
-// What the audit of a run says about a setting that had another value than asked for; nullptr: nothing.
+// The audit entry for a setting that had another value than requested; nullptr: none.
 const AuditEntry* find_audited(const RunResult& run, std::string_view key);
 
 // Within 1e-6 of each other, or neither a number.
@@ -62,18 +62,18 @@ bool is_hidden(const Json& value);
 // A word without its quotes, a number as JSON prints it, "nothing" for null.
 std::string show_word(const Json& value);
 
-// Holds every number in `stated`, however deep, against the one at its place in `derived`. What `stated` leaves out of
-// an object is no statement; what it leaves out of a list is. `where` names the place: "statistics".
+// Compares every number in `stated`, at any depth, with its counterpart in `derived`. A missing member of an object in
+// `stated` is not a statement; a missing item of a list is. `where` names the place: "statistics".
 void check_numbers(const ResultCheck& check, const std::string& where, const Json& stated, const Json& derived);
 
-// What a word means that the log does not have: the user may have added it, or nobody could.
+// What a word that the log lacks means: the user may have added it, or the result is wrong.
 enum class Silence { allows, denies };
 
-// Holds every string, true and false in `stated` against the one at its place in `derived`.
+// Compares every string, true and false in `stated` with its counterpart in `derived`.
 void check_words(const ResultCheck& check, const std::string& where, const Json& stated, const Json& derived,
                  Silence silence);
 
-// Names and contents of the files that the suite writes before a run starts. Empty contents: not in the archive.
+// Names and contents of the files that the suite writes before a run. Empty contents: not in the archive.
 struct RequestFiles {
   std::string spec_name, spec, launch_name, launch;
 };
@@ -81,15 +81,15 @@ struct RequestFiles {
 // Compares every setting of a result with the specification of its run, and its config_hash with both files.
 void check_request(const StatedResult& result, const RequestFiles& files, Verification& found);
 
-// Whether the suite made a result, by its hash, its sources or its trainer: no single fact can be left out to hide it.
-// Only then do its facts use our names, and its memory peaks follow from its series and sensors.
+// Whether the suite made a result, by its hash, its sources or its trainer: omitting a single fact cannot hide it. Only
+// then do its facts use our names, and its memory peaks follow from its series and sensors.
 bool is_of_suite(const RunResult& result);
 
 // Compares facts of a result with other parts of the same result. Results of other tools may use other names and are
 // skipped.
 void check_own_facts(const StatedResult& result, Verification& found);
 
-// Compares how a run ended, as its file states it, with the series of the same file: a reader judges these itself and
+// Compares how a run ended, as its file states it, with the series of the same file: readers judge these themselves and
 // would overwrite the status. Reason and kind of a failure must name the same cause.
 void check_status(const StatedResult& result, Verification& found);
 
@@ -103,11 +103,11 @@ using RecordsByStep = std::map<int64_t, StepRecord>;
 RecordsByStep index_records(const std::vector<StepRecord>& records);
 RecordsByStep parse_records(const std::string& lines);
 
-// The series of a result as records: what one made from the same log says.
+// The series of a result as records.
 RecordsByStep records_of(const RunResult& result);
 
 // Compares time, loss, learning rate, gradient norm and memory of every step of a result with its record. A step
-// without a record does not hold, nor does a record that the result leaves out.
+// without a record fails, and so does a record that the result omits.
 void check_series(const ResultCheck& check, const RecordsByStep& records);
 
 // Compares the other fields of step records that a trainer wrote: time stamps, loss scales, tokens, skipped updates.
@@ -115,7 +115,7 @@ void check_work(const ResultCheck& check, const RecordsByStep& records);
 
 // The time stamps of step records are a second clock: the distance between the ends of two steps is the time of the
 // later one, and no run starts after its first step. Medians over the steps are compared, so evaluations, checkpoints
-// and a clock that was set do not count.
+// and clock changes do not matter.
 void check_clock(const ResultCheck& check, const RecordsByStep& records);
 
 // Compares the time stamps of a log with the step times that it prints. Time stamps are rounded to seconds, and
@@ -132,14 +132,14 @@ using StatedResults = std::vector<std::shared_ptr<const StatedResult>>;
 // the stated one.
 bool is_from_log(const RunResult& result);
 
-// Reads the log once more as it was read for the results, which have one format, and holds every figure, word and
-// setting of theirs against what follows from it: the series, what the framework reported, memory, settings, rates.
-// What the user added where the log is silent is taken from the result.
+// Reads the log again as for the results, which have one format, and compares every figure, word and setting of theirs
+// with those from the log: series, reported figures, memory, settings, rates. Facts that the user added because the log
+// lacks them are taken from the result.
 void check_log(const StatedResults& results, const LogText& log, Verification& found);
 
 // Compares every line of our own trainer with the result, to the printed digits: each header, each step, each
-// evaluation. Readers of logs merge lines that repeat a step and keep the first header, so the lines are read here
-// one by one. A step without a line does not hold, nor does a line without a step.
+// evaluation. Readers of logs merge lines that repeat a step and keep the first header, so the lines are read here one
+// by one. A step without a line fails, and so does a line without a step.
 void check_own_log(const ResultCheck& check, std::string_view log);
 
 // Compares the validation losses of step records and log, once both have been read.

@@ -30,7 +30,7 @@ const Finding* find_any(const std::vector<Finding>& findings, const RuleCodes& c
   return found == findings.end() ? nullptr : &*found;
 }
 
-// Then it cancels out of a ratio of MFU.
+// Whether it cancels out of a ratio of MFU.
 bool has_one_peak(const Contender& reference, const Contender& subject) {
   const auto& expected = reference.first().derived.peak;
   const auto has_it = [&](const LoadedRun& run) {
@@ -59,7 +59,7 @@ std::optional<Proof> check_contender(const RunRule& rule, const Contender& conte
   return std::nullopt;
 }
 
-// The first proof of several pairs of runs; it names the two files unless every pair shows the same.
+// The first proof of several pairs of runs; it names the two files unless all pairs show the same.
 class ProofOfRuns {
  public:
   void add(std::optional<Proof> proof, const LoadedRun& reference, const LoadedRun& subject) {
@@ -117,7 +117,8 @@ std::optional<Proof> check_two_runs(const PairRule& rule, const LoadedRun& first
   return std::get<SidesCheck>(rule.check)({reference, subject, options});
 }
 
-// Each repetition against the first. A rule of whole sides needs a severity for repetitions, and then checks all runs.
+// Compares each repetition with the first. A rule for whole sides needs a severity for repetitions, and then checks all
+// runs.
 std::optional<Proof> check_repetitions(const PairRule& rule, const Contender& contender,
                                        const std::vector<size_t>& distinct, const AuditOptions& options) {
   const bool is_of_runs = std::holds_alternative<RunsCheck>(rule.check);

@@ -13,11 +13,11 @@
 
 namespace tprimat::results {
 
-// The figures that show a finding, in words ("8192 against 2048") and one by one.
+// The evidence of a finding, as text ("8192 against 2048") and as list.
 struct Proof {
   Proof(std::string words) : figures(std::move(words)) {}
   Proof(const char* words) : figures(words) {}
-  explicit Proof(std::vector<Evidence> shown);  // the words are made of it
+  explicit Proof(std::vector<Evidence> shown);  // builds the text from it
   std::string figures;
   std::vector<Evidence> evidence;
 };
@@ -31,9 +31,9 @@ struct Sides {
   const AuditOptions& options;
 };
 
-// The rules are data: what to look for, how bad it is, what to say, why it matters and what to do. `check` returns the
-// figures that show it, or nothing when all is well or the facts are missing (for which there are rules of their own).
-// Checks each run of a participant: the first that shows something counts.
+// The rules are data: code, severity, sentence, reason and remedy. `check` returns the evidence, or nothing if all is
+// well or the facts are missing (for which there are separate rules). Checks each run of a participant; the first with
+// evidence counts.
 using RunCheck = std::optional<Proof> (*)(const LoadedRun& run);
 // Checks a participant as a whole.
 using ContenderCheck = std::optional<Proof> (*)(const Contender& contender);
@@ -57,7 +57,7 @@ struct PairRule {
 std::span<const RunRule> run_rules();    // run_rules.cpp
 std::span<const PairRule> pair_rules();  // pair_rules.cpp
 
-// The code of every finding about repetitions that differ; its sentence is that of the rule of pairs.
+// The code of every finding about repetitions that differ; its sentence comes from the rule of pairs.
 inline constexpr const char* k_runs_differ = "runs_differ";
 
 std::vector<Finding> audit_contender(const Contender& contender, const AuditOptions& options = {});
@@ -68,9 +68,9 @@ bool has_error(const std::vector<Finding>& findings);
 // Of the findings of a pair and of its two sides.
 Fairness judge_fairness(const std::vector<Finding>& of_pair, const Contender& reference, const Contender& subject);
 
-// Why the figures of a metric are not compared with each other; nothing where they are. Either they mean something else
-// on each side (Metric::unlike), or a side's own figure is in doubt (Metric::doubted, Metric::contradicted; a peak that
-// both sides share does no harm to a ratio). `findings` are those of the pair.
+// Why the figures of a metric are not compared; nothing if they are. Either they have different meanings on the two
+// sides (Metric::unlike), or a side's own figure is in doubt (Metric::doubted, Metric::contradicted; a peak that both
+// sides share does not affect a ratio). `findings` are those of the pair.
 std::optional<std::string> why_not_compared(const Metric& metric, const std::vector<Finding>& findings,
                                             const Contender& reference, const Contender& subject);
 

@@ -36,7 +36,7 @@ std::string fold_but_figures(const std::string& name) {
   return folded;
 }
 
-// "llama", "Llama-3.1-8B" and "meta-llama/Llama-3.1-8B" are one model, whoever wrote the name.
+// "llama", "Llama-3.1-8B" and "meta-llama/Llama-3.1-8B" are one model.
 std::string model_key(const std::string& name) {
   const auto known = find_model(name);
   return known ? known->name : fold_but_figures(name);
@@ -87,13 +87,13 @@ void sort_contenders(std::vector<Contender>& contenders, const std::string& key)
     const auto figure = read_figure(contenders[i], *metric);
     ranks.emplace_back(figure ? sign * figure->value : std::numeric_limits<double>::infinity(), i);
   }
-  std::ranges::sort(ranks);  // equals stay in their order
+  std::ranges::sort(ranks);  // ties keep their order
   std::vector<Contender> sorted;
   for (const auto& [rank, index] : ranks) sorted.push_back(std::move(contenders[index]));
   contenders = std::move(sorted);
 }
 
-// A folder holds a participant where all of its files lie there.
+// A folder holds a participant if all of its files lie there.
 bool lies_within(const Contender& contender, const std::filesystem::path& folder) {
   return std::ranges::all_of(contender.runs, [&](const LoadedRun& each) {
     std::error_code ignored;
@@ -116,7 +116,7 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
   });
 }
 
-// What looks like a path and is none was meant as one.
+// A text that looks like a path was meant as one, even if it does not exist.
 [[noreturn]] void throw_no_baseline(const std::string& wanted) {
   const bool is_path = wanted.find('/') != std::string::npos || wanted.ends_with(".json");
   std::error_code ignored;
@@ -130,7 +130,7 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
                       "name a result file, a folder of results, a platform, a framework or a label"});
 }
 
-// The baseline comes first, so that it is A. A folder must hold one participant of each model at most.
+// The baseline comes first, so that it is A. A folder may hold at most one participant of each model.
 bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
   const auto is_wanted_one = [&](const Contender& contender) { return is_baseline(contender, wanted); };
   if (is_baseline_folder(wanted) && std::ranges::count_if(group.contenders, is_wanted_one) > 1)
@@ -144,7 +144,7 @@ bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
   return true;
 }
 
-// Pairs grow with the square: beyond this many nobody reads them, and they take minutes.
+// The number of pairs grows with the square: beyond this, they are unreadable and take minutes.
 constexpr size_t k_max_participants = 100;
 
 Margins margins_of(const CompareOptions& options) { return {options.smallest_effect, options.assumed_run_spread}; }
@@ -240,7 +240,7 @@ std::string state_interval(const Estimate& ratio) {
 }
 
 std::string state_ratio(const ModelGroup& group, const Pair& pair, double smallest_effect) {
-  // Without a winner the sentence goes the way of the table: subject against reference.
+  // Without a winner the sentence follows the table: subject against reference.
   const bool has_winner = pair.verdict == Verdict::faster || pair.verdict == Verdict::slower;
   const bool subject_leads = !has_winner || pair.ratio->value >= 1;
   const std::string& first = group.contenders[subject_leads ? pair.subject : pair.reference].label;
@@ -258,7 +258,7 @@ std::string state_ratio(const ModelGroup& group, const Pair& pair, double smalle
   }
 }
 
-// Repetitions of different work: their mean is no result, even of a participant without a partner.
+// Repetitions of different work have no meaningful mean, even without another participant.
 bool is_mixture(const Contender& contender) {
   return std::ranges::any_of(contender.findings, [](const Finding& finding) {
     return finding.code == k_runs_differ && finding.severity == Severity::error;

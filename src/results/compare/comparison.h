@@ -20,7 +20,7 @@ constexpr auto enum_table(GateOperator) {
                                                                    {GateOperator::greater_or_equal, ">="}});
 }
 
-// What --fail-if says: a change of `metric` against the baseline in this region is a failure.
+// A --fail-if condition: a change of `metric` against the baseline in this region is a failure.
 struct Gate {
   std::string text;  // as it was given
   const Metric* metric = nullptr;
@@ -32,9 +32,9 @@ struct Gate {
 enum class GateOutcome {
   passed,          // the whole interval of the change lies outside the region that fails
   failed,          // the whole interval lies in it
-  inconclusive,    // the interval straddles the threshold, or there is none where there should be
-  not_comparable,  // not the same work, or not the same kind of figure
-  invalid          // a result of the pair is not a complete, valid one
+  inconclusive,    // the interval straddles the threshold, or is missing
+  not_comparable,  // different work, or a different kind of figure
+  invalid          // a result of the pair is incomplete or invalid
 };
 constexpr auto enum_table(GateOutcome) {
   return std::to_array<std::pair<GateOutcome, std::string_view>>({{GateOutcome::passed, "passed"},
@@ -48,42 +48,42 @@ constexpr auto enum_table(GateOutcome) {
 struct GateResult {
   Gate gate = {};
   std::string model = {}, baseline = {}, subject = {};  // model and labels
-  std::optional<Estimate> before = {}, after = {};      // the figures of both sides, where they are known
+  std::optional<Estimate> before = {}, after = {};      // the figures of both sides, if known
   std::optional<Estimate> change = {};  // in the terms of the gate; without an interval: compared as values
   GateOutcome outcome = GateOutcome::inconclusive;
-  std::string reason = {};  // why this outcome, in words
+  std::string reason = {};  // why this outcome, as a sentence
 };
 
 enum class Severity { note, warning, error };
 
-// One fact that shows a finding. Of a pair: its value on either side. Of one run: what it states, and what was found.
+// One piece of evidence. Of a pair: the values of both sides. Of one run: the stated and the found value.
 struct Evidence {
   std::string what;                // "hidden size"
   std::string reference, subject;  // or stated and found
 };
 using Evidences = std::vector<Evidence>;
 
-// What the audit found. An error means: not the same thing was measured, so nobody is declared faster.
+// A finding of the audit. An error means that the measurements differ in kind, so there is no winner.
 struct Finding {
   std::string code;  // "sequence_length"
   Severity severity = Severity::note;
-  std::string sentence;  // with the figures that show it
+  std::string sentence;  // with the evidence
   std::string remedy;    // what to do
-  std::string why = {};  // what it does to the comparison
+  std::string why = {};  // its effect on the comparison
   std::vector<Evidence> evidence = {};
 };
 
-// How well the values of a series of step times identify it: compare/copies.h.
+// How well a series of step times is identified by its values: compare/copies.h.
 struct SeriesTrace {
   double typical = 0, rounding = 0, variation = 0;  // s; median, unit of the last digit, change from step to step
-  size_t moves = 0;                                 // steps, without those that repeat the time of the one before
+  size_t moves = 0;                                 // steps that do not repeat the time of the one before
   std::vector<double> values = {};                  // s; the different ones, sorted
   double spread = 0;                                // of the values, s
-  double repeated = 0;                              // share of the moves whose value another one has
+  double repeated = 0;                              // share of the moves whose value occurs again
   bool is_various() const;                          // enough different values to identify the run
 };
 
-// A result file and what it holds.
+// A result file and its content.
 struct LoadedRun {
   std::string path;
   RunResult result;
@@ -111,8 +111,8 @@ struct Contender {
 
 enum class Verdict { faster, slower, same, inconclusive };
 
-// What the audit makes of two participants: an error of the pair or of either side forbids the comparison, a warning is
-// a note that belongs beside it.
+// The audit's verdict on two participants: an error of the pair or of either side forbids the comparison, a warning
+// becomes a note.
 enum class Fairness { comparable, with_notes, not_comparable };
 constexpr auto enum_table(Fairness) {
   return std::to_array<std::pair<Fairness, std::string_view>>({{Fairness::comparable, "comparable"},
@@ -120,7 +120,7 @@ constexpr auto enum_table(Fairness) {
                                                                {Fairness::not_comparable, "not comparable"}});
 }
 
-// What stands behind a pair's interval and verdict; docs/method.md derives each.
+// The statistics behind a pair's interval and verdict; docs/method.md derives each.
 struct PairStatistics {
   int64_t subject_runs = 0, reference_runs = 0;
   double standard_error = 0, degrees_of_freedom = 0;
@@ -154,16 +154,16 @@ struct PairStatistics {
 // Subject against reference, both indices into the group's contenders.
 struct Pair {
   size_t subject = 0, reference = 0;
-  std::vector<Finding> findings;  // of the two together; each contender has its own besides
+  std::vector<Finding> findings;  // of the pair; each contender has its own
   bool comparable = true;         // no error-severity finding of the pair or of either side
   Fairness fairness = Fairness::comparable;
-  std::optional<Estimate> ratio;  // tokens/s per device, subject / reference; there even when not comparable
+  std::optional<Estimate> ratio;  // tokens/s per device, subject / reference; even if not comparable
   Verdict verdict = Verdict::inconclusive;
-  std::string explanation;                        // why this verdict, with the interval
+  std::string explanation;                        // the reason for the verdict, with the interval
   std::map<std::string, double> ratios;           // subject / reference of further metrics, by key
   std::optional<LogRatio> measured = {};          // behind `ratio`, of step times, reference / subject; where there is
   std::optional<PairStatistics> statistics = {};  // an interval, and then these are there too
-  std::optional<std::string> unquiet = {};        // rates of a side whose runs differ too much for an answer
+  std::optional<std::string> unquiet = {};        // rates of a side whose runs differ too much for a verdict
 };
 
 // Runs of one model. Different models are never a pair.
@@ -172,7 +172,7 @@ struct ModelGroup {
   std::vector<Contender> contenders;
   std::vector<Pair> pairs;
   bool has_baseline = false;  // the first contender is it, and every pair's reference
-  bool against_best = false;  // too many to pair each with each: the first is the best, and every pair's reference
+  bool against_best = false;  // too many for all pairs: the first is the best, and every pair's reference
 };
 
 struct Comparison {

@@ -26,7 +26,7 @@ namespace {
 
 std::string file_stem(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
-// Without all of ".log.json", which the result of a log is called after.
+// Without the whole ".log.json", the ending of results from logs.
 std::string log_stem(const std::string& path) {
   const std::filesystem::path stem = file_stem(path);
   for (const char* ending : {".log", ".txt", ".out", ".err"})
@@ -34,7 +34,7 @@ std::string log_stem(const std::string& path) {
   return stem.string();
 }
 
-// What a file does not tell, as one of an earlier version, is no difference.
+// Facts that a file lacks, as one of an earlier version, are not a difference.
 template <class T>
 bool may_agree(const std::optional<T>& a, const std::optional<T>& b) {
   return !a || !b || *a == *b;
@@ -44,7 +44,7 @@ std::optional<std::string> unless_blank(std::string text) {
   return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 
-// What is told of the device and the settings: by one run, or by all runs of a participant together.
+// Number of known facts of device and settings, of one run or of all runs of a participant.
 struct Setup {
   std::optional<std::string> device, layout, recompute;
   std::optional<int64_t> tokens_per_step, micro_batch_size, zero_stage;
@@ -77,8 +77,7 @@ void fill_in(Setup& known, const Setup& more) {
   fill(known.zero_stage, more.zero_stage), fill(known.shape, more.shape);
 }
 
-// Numbered alike is not enough: files of other work, or from other devices, under such names are participants of their
-// own.
+// Matching names are not enough: files of other work or devices are separate participants.
 bool does_same_work(const RunResult& a, const RunResult& b) {
   const auto work = [](const RunResult& run) {
     return std::tuple(run.platform, run.framework, run.precision, run.training_config.global_batch_size,
@@ -101,7 +100,7 @@ std::string text_of(const std::optional<T>& value, const char* format) {
   return value ? fmt::format(fmt::runtime(format), *value) : "";
 }
 
-// What may tell two participants apart, most telling first.
+// Facts that may distinguish two participants, the most informative first.
 using Distinction = std::function<std::string(const Contender&)>;
 const std::vector<Distinction>& distinctions() {
   static const std::vector<Distinction> list = {
@@ -132,7 +131,7 @@ void apply_distinction(std::vector<Contender>& contenders, const Distinction& di
   }
 }
 
-// Of a mean over runs: Student's interval, in logarithms where all are positive, so that it stays so.
+// Of a mean over runs: Student's interval, in logarithms if all are positive, so that it stays positive.
 Estimate mean_of_runs(const std::vector<double>& values) {
   const double n = static_cast<double>(values.size()), deviation = stddev(values);
   const MeanEstimate estimate{mean(values), deviation * deviation / n, n - 1};
@@ -160,7 +159,7 @@ void append_bytes(std::string& text, const std::vector<T>& values) {
   text += std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// A name says nothing of the work that model, batch and precision do not.
+// Model, batch and precision define the work; a name adds nothing.
 TrainingConfig without_names(TrainingConfig config) {
   config.parallel_strategy.reset();
   return config;
@@ -282,7 +281,7 @@ std::string state_work(const RunResult& result) {
 }
 
 // The same plus everything else that the rules for two runs read: data, devices, layout, versions, settings, how memory
-// and energy were measured, price and peak. Figures that differ from run to run are not in it.
+// and energy were measured, price and peak. Excludes figures that differ from run to run.
 static std::string state_facts(const RunResult& result) {
   RunResult facts;
   facts.platform = result.platform;

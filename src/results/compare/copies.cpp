@@ -13,7 +13,7 @@
 namespace tprimat::results {
 namespace {
 
-// Bit by bit: a NaN in both is the same.
+// Bit by bit, so that NaNs are equal.
 std::string_view bytes_of(const std::vector<double>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)};
 }
@@ -23,7 +23,7 @@ void append_series(std::string& key, const std::vector<double>& values) {
   key += bytes_of(values);
 }
 
-// What a log leaves out is a NaN, and no two of these are equal.
+// A figure that a log omits is a NaN, and NaNs are not equal.
 std::vector<double> known_of(const std::vector<double>& times) {
   std::vector<double> known;
   std::ranges::copy_if(times, std::back_inserter(known), [](double v) { return std::isfinite(v); });
@@ -53,7 +53,7 @@ std::vector<double> changes_between(const std::vector<double>& times) {
   return changes;
 }
 
-// Seconds, milliseconds, microseconds, nanoseconds, minutes: what one series must be multiplied by.
+// Seconds, milliseconds, microseconds, nanoseconds, minutes: possible factors between two series.
 std::optional<double> unit_between(double a, double b) {
   constexpr double k_apart = 1.5;
   for (const double unit : {1.0, 1e3, 1e-3, 60.0, 1 / 60.0, 1e6, 1e-6, 1e9, 1e-9}) {
@@ -90,7 +90,7 @@ bool lies_in(const Series& longer, const Series& shorter, double unit) {
   const size_t n = shorter.times.size(), places = longer.times.size() - n + 1;
   const double tolerance = tolerance_between(longer, shorter, unit);
   const double variation = std::min(longer.trace.variation, shorter.trace.variation * unit);
-  if (!(variation > 4 * tolerance)) return false;  // two runs agree often enough by themselves
+  if (!(variation > 4 * tolerance)) return false;  // independent runs agree often enough
   const double p = 2 * tolerance / variation;
   for (size_t place = 0; place < places; ++place) {
     if (!may_lie_at(longer, shorter, place, unit, tolerance)) continue;
@@ -120,7 +120,7 @@ std::vector<double> different_of(std::vector<double> values) {
 
 SeriesTrace trace_of(const LoadedRun& run) { return run.trace ? *run.trace : trace_steps(run.result.step_times); }
 
-// Fuller: more steps, without those that only repeat the one before, then more digits.
+// Order by completeness: more steps that do not repeat the one before, then more digits.
 bool is_fuller(const LoadedRun& a, const LoadedRun& b) {
   const SeriesTrace &x = *a.trace, &y = *b.trace;
   return x.moves != y.moves ? x.moves > y.moves : x.rounding < y.rounding;
@@ -139,7 +139,7 @@ std::string averages_of(const RunResult& result) {
 }  // namespace
 
 std::string measurement_key(const RunResult& result) {
-  constexpr size_t k_once = 20;  // so many different values come together once, in whatever order
+  constexpr size_t k_once = 20;  // so many different values occur together only once, in any order
   std::vector<double> sorted = known_of(result.step_times);
   std::ranges::sort(sorted);
   const size_t different = different_of(sorted).size();
@@ -222,7 +222,7 @@ void set_exact_copies_aside(Contender& contender) {
   contender.runs = std::move(kept);
 }
 
-// The index of a fuller run that holds `run`, itself where there is none.
+// The index of a more complete run that holds `run`, else its own.
 size_t original_of(const std::vector<LoadedRun>& runs, size_t run) {
   size_t original = run;
   for (size_t i = 0; i < runs.size(); ++i) {

@@ -7,12 +7,12 @@
 
 namespace tprimat::results {
 
-// Bytes that two results share exactly when they are one measurement; empty for what can be a copy of nothing. Step
-// times too various to agree by chance (logs round theirs) say it alone. Where they are few or alike, losses and time
-// stamp must agree too, and of runs without step times their averages.
+// Bytes that two results share exactly if they are one measurement; empty if the result cannot be identified. Step
+// times too various to agree by chance (logs round theirs) suffice. If they are few or similar, losses and time stamp
+// must agree, too; without step times, the averages.
 std::string measurement_key(const RunResult& result);
 
-// The properties that decide whether its values identify a series of step times.
+// The properties that decide whether a series of step times is identified by its values.
 SeriesTrace trace_steps(const std::vector<double>& step_times);
 
 // Whether the shorter series lies in the longer one: as it is, rounded to fewer digits, in another unit, or with single
@@ -21,7 +21,7 @@ SeriesTrace trace_steps(const std::vector<double>& step_times);
 // Else a witness of same_course.cpp.
 bool is_copy(const RunResult& a, const SeriesTrace& trace_a, const RunResult& b, const SeriesTrace& trace_b);
 
-// Files of two participants that hold one measurement, whatever else they state.
+// Files of two participants that hold one measurement, regardless of their other facts.
 struct SameMeasurement {
   const LoadedRun *reference = nullptr, *subject = nullptr;
 };
@@ -32,15 +32,15 @@ void set_copies_aside(Contender& contender);
 
 // Witnesses that two results hold one measurement although their step times do not lie in one another.
 
-// Two series of step times with the facts about each; the first is not the shorter one.
+// Two series of step times with their properties; the first is not the shorter one.
 struct SeriesPair {
   const std::vector<double>&longer, &shorter;
   const SeriesTrace &of_longer, &of_shorter;
-  double unit = 1;       // what the shorter must be multiplied by
-  double tolerance = 0;  // s; what their roundings leave open
+  double unit = 1;       // factor for the shorter one
+  double tolerance = 0;  // s; from their rounding
 };
 
-// n KL(m/n || p), nats: how unlikely it is that m of n agree where chance lets a share p agree.
+// n KL(m/n || p), nats: how unlikely it is that m of n agree if a share p agrees by chance.
 double surprise(double agreeing, double all, double p);
 
 // The same values in another order, with values repeated or left out: nine in ten of the shorter one's lie in the
@@ -48,14 +48,13 @@ double surprise(double agreeing, double all, double p);
 bool shares_values(const SeriesPair& pair);
 
 // The same ups and downs with another scale, offset or slight noise: the changes from step to step correlate above
-// 0.99, and what the correlation leaves is below 0.05 % of a step, which no two runs repeat. A series that resembles
-// itself at some distance (every tenth step slower) shows a pattern that two runs may share, and proves nothing unless
-// it agrees within 0.003 %.
+// 0.99, and the residual is below 0.05 % of a step, which two runs never reach. A series that resembles itself at some
+// distance (every tenth step slower) shows a pattern that two runs may share, and proves nothing unless it agrees
+// within 0.003 %.
 bool shares_changes(const SeriesPair& pair);
 
 // The same time stamps at the same steps, as logs of several ranks have them, or one log in means of several steps.
-// Stamps in whole seconds need the same losses and related step times besides: jobs that start together may agree in
-// them.
+// Stamps in whole seconds need the same losses and related step times besides: jobs that start together may share them.
 bool shares_clock(const RunResult& a, const RunResult& b);
 
 }  // namespace tprimat::results

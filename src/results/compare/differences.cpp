@@ -18,7 +18,7 @@ struct ShapeName {
   Matter matter;
 };
 
-// A key that is not listed is work, under its own name: a new field of a shape decides something.
+// Unlisted keys count as work, under their own names: a new field of a shape matters.
 constexpr std::array k_shape_names = {ShapeName{"name", "", Matter::none},
                                       ShapeName{"full_name", "", Matter::none},
                                       ShapeName{"num_layers", "layers", Matter::work},
@@ -48,7 +48,7 @@ ShapeName name_of(std::string_view key) {
   return found == k_shape_names.end() ? ShapeName{key, key.data(), Matter::work} : *found;
 }
 
-// A figure that a shape may lack is not unknown there: the model has no experts, or no window.
+// An absent optional figure of a shape is known: the model has no experts, or no window.
 template <class T>
 void compare_field(Evidences& evidence, const char* word, const std::optional<T>& a, const std::optional<T>& b) {
   if (a == b) return;
@@ -75,7 +75,7 @@ ModelSpec without_idle_window(ModelSpec shape, const std::optional<int64_t>& seq
   return shape;
 }
 
-// The most devices of either side that share a layer; a side may be padded for more than it runs on.
+// The larger number of devices that share a layer; a side may be padded for more than it uses.
 int64_t padded_for(const RunResult& reference, const RunResult& subject) {
   constexpr int64_t k_one_node = 8, k_max = 64;
   const auto sharing = [](const RunResult& run) {
@@ -113,7 +113,7 @@ std::string full_name_of(const RunResult& run) {
 
 enum class Answer { unknown, equal, other };
 
-// Logs round the count, and count what two ranks share twice.
+// Logs round the count, and count weights that two ranks share twice.
 Answer compare_parameters(const RunResult& reference, const RunResult& subject) {
   constexpr double k_same_model = 0.05;
   const auto a = parameters_of(reference), b = parameters_of(subject);
@@ -137,7 +137,7 @@ bool have_shapes(const RunResult& reference, const RunResult& subject) {
   return reference.model_info.shape && subject.model_info.shape;
 }
 
-// What it is, and what the frameworks call it: Megatron-LM, NeMo, torchtitan, Hugging Face, Primus.
+// A setting and the frameworks' names for it: Megatron-LM, NeMo, torchtitan, Hugging Face, Primus.
 struct PrintedSetting {
   const char* what;
   std::vector<std::string_view> names;
@@ -179,7 +179,7 @@ const std::vector<PrintedSetting>& tuning_settings() {
 
 const PrintedSetting k_printed_recipe = {"FP8 recipe", {"fp8_recipe"}};
 
-// Results of earlier versions hold these as printed only.
+// Results of earlier versions have these only as printed.
 const PrintedSetting k_printed_zero = {
     "ZeRO stage", {"zero_stage", "zero_optimization_stage", "zero_optimization.stage"}, true};
 const PrintedSetting k_printed_recompute = {
@@ -192,7 +192,7 @@ std::optional<double> number_of(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-// "True", "true" and "1" are one word, and so is what is not there.
+// "True", "true" and "1" are equal, and so are all absent values.
 std::string plain_value(std::string value, bool is_count) {
   for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   if (value == "true" || (value == "1" && !is_count)) return "on";

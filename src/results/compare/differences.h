@@ -42,7 +42,7 @@ void add(Evidences& evidence, const char* what, const T& reference, const T& sub
   add(evidence, what, std::optional<T>(reference), std::optional<T>(subject));
 }
 
-// What shows that something differs between two runs; nothing where it is equal or not known on both sides.
+// Evidence of a difference between two runs; nothing if they agree or a side is unknown.
 using Shown = std::optional<Proof>;
 inline Shown show(Evidences evidence) { return evidence.empty() ? Shown() : Shown(Proof(std::move(evidence))); }
 
@@ -56,11 +56,11 @@ Shown show_difference(const char* what, const std::optional<T>& reference, const
 // By the shape, else as the result states it, else by the catalogue's model of that full name.
 std::optional<int64_t> parameters_of(const RunResult& run);
 
-// What makes one model more work than the other: layers, widths, heads, experts, a window shorter than the sequence.
+// Differences that change the work of a model: layers, widths, heads, experts, a window shorter than the sequence.
 // Without both shapes the parameter counts decide, and without both counts the full names.
 Evidences find_other_work(const RunResult& reference, const RunResult& subject);
 
-// What makes it another model of about the same work: kind of norm and positions, biases, padding of the vocabulary.
+// Differences between models of about the same work: kind of norm and positions, biases, padding of the vocabulary.
 Evidences find_other_details(const RunResult& reference, const RunResult& subject);
 
 // Neither shapes, counts nor full names show that the models are equal.

@@ -29,7 +29,7 @@ bool is_one_device(const RunResult& a, const RunResult& b) {
 
 }  // namespace
 
-// The number of detected warm-up steps varies from run to run; a fixed one is a choice.
+// The number of detected warm-up steps varies from run to run, a fixed one does not.
 Text warmup_rule(const RunResult& run) {
   if (run.warmup.method == WarmupMethod::none) return std::nullopt;
   return run.warmup.method == WarmupMethod::fixed ? fmt::format("fixed, {}", run.warmup.steps_excluded) : "detected";

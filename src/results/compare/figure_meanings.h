@@ -7,8 +7,8 @@
 
 namespace tprimat::results {
 
-// What a figure of a run means, in words; nothing where that is not known. A figure that means something else in
-// another run is not compared: Metric::unlike names the rules.
+// The meaning of a run's figure, as text; nothing if unknown. Figures with different meanings are not compared:
+// Metric::unlike names the rules.
 using Text = std::optional<std::string>;
 Text warmup_rule(const RunResult& run);
 Text record_span(const RunResult& run);
@@ -20,7 +20,7 @@ Text energy_source(const RunResult& run);
 Text formula(const RunResult& run);
 Text peak_kind(const RunResult& run);
 
-// The difference between the meanings in two runs; nothing where there is none or a side is not known.
+// The difference between the meanings in two runs; nothing if there is none or a side is unknown.
 Shown check_memory(const RunResult& reference, const RunResult& subject);
 Shown check_price(const RunResult& reference, const RunResult& subject);  // of one device
 Shown check_peak_value(const RunResult& reference, const RunResult& subject);

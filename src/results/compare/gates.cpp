@@ -52,7 +52,7 @@ Estimate subtract(const Estimate& after, const Estimate& before) {
   return difference;
 }
 
-// What follows from the steps has one interval, however it is told.
+// Figures that follow from the steps share one interval.
 Estimate share_of(const Estimate& before, const Estimate& share) {
   Estimate difference{before.value * share.value, {}, {}};
   if (share.low && share.high && before.value > 0)
@@ -122,7 +122,7 @@ class GateReader {
 
   double read_number() {
     skip_blanks();
-    const size_t sign = at_ < text_.size() && text_[at_] == '+' ? 1 : 0;  // which from_chars does not know
+    const size_t sign = at_ < text_.size() && text_[at_] == '+' ? 1 : 0;  // which from_chars does not accept
     double value = 0;
     const auto [end, error] = std::from_chars(text_.data() + at_ + sign, text_.data() + text_.size(), value);
     if (error != std::errc() || !std::isfinite(value))
@@ -151,7 +151,7 @@ void settle(GateResult& result, GateOutcome outcome, std::string reason) {
   result.reason = std::move(reason);
 }
 
-// The interval alone decides; a figure that has none is compared as a value, unless it should have one.
+// The interval alone decides; a figure without one is compared as a value, unless it should have one.
 void judge_change(GateResult& result, bool needs_interval, const Pair& pair) {
   const Estimate& change = *result.change;
   if (!change.low || !change.high) {

@@ -10,15 +10,15 @@
 
 namespace tprimat::results {
 
-// METRIC OPERATOR VALUE[%], blanks where you like: "tokens_per_second < -3%", "peak_memory_allocated_gb>0.5".
-// Throws Error (usage) with the column of what is wrong.
+// METRIC OPERATOR VALUE[%], blanks optional: "tokens_per_second < -3%", "peak_memory_allocated_gb>0.5". Throws Error
+// (usage) with the column of the fault.
 Gate parse_gate(const std::string& text);
 
-// All of them, or Error with every problem of all.
+// All gates, or Error with all problems.
 std::vector<Gate> parse_gates(const std::vector<std::string>& texts);
 
 // Tests every gate on every pair with a baseline (ModelGroup::has_baseline). Throws Error where there is no such pair:
-// a gate that tests nothing must not pass.
+// a gate without a test must not pass.
 std::vector<GateResult> judge_gates(const Comparison& comparison, const std::vector<Gate>& gates);
 
 // gate_failed before work_failed, not_comparable, inconclusive, done.
@@ -35,8 +35,8 @@ struct Change {
   bool follows_from_steps = false;     // the figure is made of the mean step time, so it should have an interval
 };
 
-// What follows from the mean step time takes the interval of the pair's ratio (tokens/s per device), as a share and as
-// a difference. Any other metric: from the two figures' own intervals (stats/mean_estimate.h), and without an
+// Figures that follow from the mean step time take the interval of the pair's ratio (tokens/s per device), as a share
+// and as a difference. Any other metric: from the two figures' own intervals (stats/mean_estimate.h), and without an
 // interval where a side has none.
 Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& metric);
 

@@ -47,7 +47,7 @@ std::vector<fs::path> list_folder(const fs::path& folder) {
 
 namespace fs = std::filesystem;
 
-// A file to read; one found in a directory may turn out to be no result.
+// A file to read; one found in a directory may turn out not to be a result.
 struct Candidate {
   std::string path;
   bool was_named = false;
@@ -85,8 +85,7 @@ struct LoadOutcome {
   std::vector<Problem> problems;
 };
 
-// Thousands of runs hold gigabytes of these series. Once what the audit says of them is known, only the time stamps are
-// looked at again: they show copies.
+// Thousands of runs hold gigabytes of these series. After the audit only the time stamps are needed: they show copies.
 void drop_most_series(LoadedRun& run) {
   RunResult& result = run.result;
   if (result.statistics && !result.statistics->outliers.empty()) run.outliers = describe_outliers(result);

@@ -15,14 +15,14 @@ namespace tprimat::results {
 struct LoadedRuns {
   std::vector<LoadedRun> runs;  // in the order of the paths, directories sorted by name; a file named twice counts once
   std::vector<SkippedFile> skipped;
-  bool all_series = true;  // false: so many that only the series a comparison looks at were kept
+  bool all_series = true;  // false: for many runs, only the series that a comparison needs are kept
 };
 
-// Files and directories (their *.json that are results; the rest is named in `skipped`). Throws Error for a path that
-// does not exist and for a file that was named itself and is no result.
+// Loads files and directories (their *.json that are results; `skipped` names the others). Throws Error for a path that
+// does not exist and for a file that was named explicitly and is not a result.
 LoadedRuns load_runs(const std::vector<std::string>& paths);
 
-// Counted before the per-step records were dropped, where they were.
+// Counted before per-step records are dropped.
 SkippedUpdates skipped_updates(const LoadedRun& run);
 
 enum class FolderReach {
@@ -30,12 +30,12 @@ enum class FolderReach {
   whole_of_tree  // in the folders below it, too; hidden ones are left out
 };
 
-// Files that may be results, by name; none of them is read. Summaries of profiled runs lie beside the results and are
-// none. A broken link or a loop of links is no file; it does not hide the files beside it. Throws
-// std::filesystem::filesystem_error where the folder cannot be read.
+// Files that may be results, by name; none of them is read. Summaries of profiled runs are excluded. A broken link or a
+// loop of links is skipped and does not hide other files. Throws std::filesystem::filesystem_error where the folder
+// cannot be read.
 std::vector<std::filesystem::path> list_result_files(const std::filesystem::path& folder, FolderReach reach);
 
-// A result, or why the file is none; neither where its text was not wanted.
+// A result, or why the file is not one; neither if its text was not wanted.
 struct ReadOutcome {
   std::optional<RunResult> result;
   std::vector<Problem> problems;

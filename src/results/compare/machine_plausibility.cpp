@@ -18,7 +18,7 @@ namespace {
 
 std::string watts(double value) { return format_significant(value, 4) + " W"; }
 
-// A log without utilisation and MFU does not tell how busy the devices were.
+// Without utilisation and MFU the load of the devices is unknown.
 bool is_known_busy(const RunResult& run, const TelemetrySummary& entry) {
   constexpr double k_busy_share = 0.5, k_busy_mfu = 0.1;
   if (const double share = entry.mean_utilisation.value_or(0); share >= k_busy_share && share <= 1.01) return true;
@@ -74,7 +74,7 @@ ClockedSteps sum_up(const std::vector<ClockedSteps>& entries, size_t count) {
 }
 
 // Evaluations, checkpoints and pauses lie between some stamps: neither the tenth with the most time beside the steps
-// nor the entries above the median count. Stamps that are coarse beside a step have no median to speak of.
+// nor the entries above the median count. Stamps that are coarse compared with a step have no useful median.
 bool has_hidden_time(std::vector<ClockedSteps> entries, double resolution) {
   constexpr double k_min_told = 0.8, k_rounding = 2, k_coarse = 2;
   std::ranges::sort(entries, [](const ClockedSteps& a, const ClockedSteps& b) { return excess(a) < excess(b); });
@@ -167,7 +167,7 @@ std::optional<std::string> describe_clock_gap(const RunResult& run) {
                      format_duration(sum.by_clock));
 }
 
-// Slower than any idle device, faster than any made: then it is MHz, or an invention.
+// Slower than any idle device or faster than any real one: the unit is wrong, or the figure is invented.
 Evidences find_impossible_clock(const RunResult& run) {
   constexpr double k_full = 1.01;  // of a share, rounded
   Evidences evidence;

@@ -14,9 +14,9 @@
 namespace tprimat::results {
 namespace {
 
-constexpr double k_held_share = 0.5;    // of a step's readings in which its clock was held down: then the step was
-constexpr double k_rare_share = 0.1;    // of the ordinary steps: what more of them have makes no outlier
-constexpr size_t k_enough_steps = 5;    // ordinary steps with readings, to know what is rare
+constexpr double k_held_share = 0.5;    // of its readings: a step with more throttled ones counts as throttled
+constexpr double k_rare_share = 0.1;    // of the ordinary steps: a more frequent condition explains no outlier
+constexpr size_t k_enough_steps = 5;    // ordinary steps with readings, to judge rarity
 constexpr double k_lower_clock = 0.95;  // of the ordinary steps' median
 constexpr double k_as_busy = 0.9;       // of the ordinary steps' median: an idle device lowers its clock, too
 
@@ -34,13 +34,13 @@ std::optional<double> figure_of(const std::vector<double>& values, size_t entry)
   return values[entry];
 }
 
-// What the ordinary steps read in one series; held_share: of those that reach what counts as held down.
+// The ordinary steps' readings in one series; held_share: share of them that count as throttled.
 struct Ordinary {
   size_t count = 0;
   double median = 0, held_share = 0;
 };
 
-// The steps of one run, with the record of each.
+// The steps of one run, with their records.
 class StepCauses {
  public:
   explicit StepCauses(const RunResult& run) : run_(run) {
@@ -59,7 +59,7 @@ class StepCauses {
     }
   }
 
-  // "a checkpoint and thermal throttling"; empty when nothing that was recorded fell into the step.
+  // "a checkpoint and thermal throttling"; empty if nothing recorded fell into the step.
   std::string of(int64_t step) const {
     std::vector<std::string> causes = events_of(step);
     const auto entry = entries_.find(step);
@@ -165,7 +165,7 @@ std::string count_causes(const RunResult& run, const StepCauses& causes) {
   return text;
 }
 
-// The reason that held a device's clock down in most readings.
+// The reason that throttled a device's clock in most readings.
 std::string describe_throttling(const RunResult& run) {
   if (run.step_telemetry && run.step_telemetry->throttle_shares) return "";
   double most = 0;

@@ -47,7 +47,7 @@ std::string describe_trained(const RunResult& run) {
   return adapters ? fmt::format("adapters ({})", *adapters) : "all";
 }
 
-// Adapters and frozen layers process the same tokens with a third less work, and train fewer weights.
+// With adapters or frozen layers the same tokens take a third less work, and fewer weights are trained.
 Shown check_trainable(const RunResult& a, const RunResult& b) {
   constexpr double k_tolerance = 0.01;  // counts with and without norms and biases
   const auto trained = [](const RunResult& run) {
@@ -80,7 +80,7 @@ Shown check_batch(const RunResult& a, const RunResult& b) {
   return differ_in_training<&TrainingConfig::global_batch_size>(a, b);
 }
 
-// Known batches and lengths have rules of their own.
+// Known batches and lengths have separate rules.
 Shown check_step_work(const Sides& sides) {
   const auto is_told = [](const RunResult& run) {
     return run.training_config.global_batch_size && run.training_config.sequence_length;
@@ -129,7 +129,7 @@ Evidences find_other_optimizer(const RunResult& a, const RunResult& b) {
   return evidence;
 }
 
-// The recorded series is what happened; what was asked for speaks only where the two have no step in common.
+// The recorded series decides; the requested settings count only if the two have no step in common.
 Shown check_schedule(const RunResult& a, const RunResult& b) {
   const auto [compared, gap] =
       compare_learning_rates(curve_by_step(a, a.learning_rates), curve_by_step(b, b.learning_rates));
@@ -155,7 +155,7 @@ Curves loss_curves(const Contender& contender) {
   return curves;
 }
 
-// Curves over steps are comparable only where a step is the same work.
+// Curves over steps are comparable only if a step is the same work.
 std::optional<SeriesComparison> compare_loss_curves(const Sides& sides) {
   const auto x = tokens_per_step(sides.reference.first()), y = tokens_per_step(sides.subject.first());
   const Curves reference = loss_curves(sides.reference), subject = loss_curves(sides.subject);
@@ -179,7 +179,7 @@ Shown check_common_losses(const Sides& sides) {
   return comparison && comparison->compared == 0 ? Shown("") : std::nullopt;
 }
 
-// No two trainings take the same time step by step.
+// Two trainings never have the same times step by step.
 Shown check_same_measurement(const Sides& sides) {
   Evidences evidence;
   for (const auto& [a, b] : find_same_measurements(sides.reference, sides.subject))
@@ -187,7 +187,7 @@ Shown check_same_measurement(const Sides& sides) {
   return show(std::move(evidence));
 }
 
-// A size that a side does not tell is no difference.
+// A size that a side does not state is not a difference.
 Shown check_layout(const RunResult& a, const RunResult& b) {
   const ParallelismConfig &x = a.parallelism_config, &y = b.parallelism_config;
   Evidences evidence;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 bool holds_results(const std::string& path) { return fs::is_directory(path) || fs::path(path).extension() == ".json"; }
 
-// Nothing unless it is a report of `tprimat probe`.
+// Nothing if it is not a report of `tprimat probe`.
 std::optional<planner::ProcessorFacts> read_probe_facts(const std::string& path) {
   try {
     return planner::processor_facts(from_json<ProbeReport>(parse_json(read_file(path), path), path));
@@ -27,7 +27,7 @@ std::optional<planner::ProcessorFacts> read_probe_facts(const std::string& path)
   }
 }
 
-// Results, and beside them what probes of their processors said.
+// Results, and the probes of their processors beside them.
 std::vector<planner::OwnObservation> load_own_results(const std::vector<std::string>& paths) {
   const LoadedRuns loaded = load_runs(paths);
   std::map<std::string, planner::ProcessorFacts> probed;

@@ -7,8 +7,8 @@
 
 namespace tprimat::results {
 
-// What --calibrate and --validate are given: tables of published measurements, and results of runs, in folders or by
-// name. What `tprimat probe --json` wrote into such a folder says what its processor achieves.
+// Inputs of --calibrate and --validate: tables of published measurements, and results of runs, in folders or by name.
+// The output of `tprimat probe --json` in such a folder gives the rates of its processor.
 struct PlanInputs {
   std::vector<std::string> tables;
   std::vector<planner::OwnObservation> results;

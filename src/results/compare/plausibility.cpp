@@ -21,7 +21,7 @@ std::string_view stack_of(Platform platform) {
   return platform == Platform::nvd ? "cuda" : platform == Platform::amd ? "rocm" : "cpu";
 }
 
-// By the catalogue, else by the vendor that the name begins with; AMD's processors are no GPUs.
+// By the catalogue, else by the vendor that the name begins with; AMD's processors are not GPUs.
 std::optional<Platform> platform_of_device(const std::string& name) {
   if (const auto part = find_hardware(name)) return part->platform;
   if (name.starts_with("NVIDIA ") || name.starts_with("Tesla ")) return Platform::nvd;

@@ -28,7 +28,7 @@ std::optional<double> usual_report(const RunResult& run, const std::optional<std
   return usual > 0 ? std::optional(usual) : std::nullopt;
 }
 
-// Both count what a step trains, so that only means and medians, or a running average, lie between them.
+// Both count the same tokens, so they differ only by mean against median or a running average.
 Gap compare_rate(const char* what, const std::optional<double>& reported, const std::optional<double>& derived) {
   constexpr double k_max = 1.3;
   if (!reported || !derived || !(*derived > 0)) return std::nullopt;
@@ -71,7 +71,7 @@ std::optional<Bounds> conventions_of(const RunResult& run) {
   return bounds;
 }
 
-// The dense peak of the run's device and precision; of all its precisions where that is not known.
+// The dense peak of the run's device and precision; of all its precisions if unknown.
 std::optional<double> highest_peak(const RunResult& run) {
   if (run.precision && *run.precision != Precision::fp32)  // fp32 may be tf32
     if (const auto peak = catalogue_peak(run.gpu_info.device_name, *run.precision)) return peak->flops_per_second;

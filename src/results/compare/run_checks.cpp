@@ -16,7 +16,7 @@
 namespace tprimat::results {
 namespace {
 
-// A reason may be a line of a log, which ends in dots of its own.
+// A reason may be a line of a log, which may end in dots.
 std::string without_dots(std::string text) {
   while (text.ends_with('.')) text.pop_back();
   return text;
@@ -29,7 +29,7 @@ std::string describe_measurements(const RunResult& run, int64_t count) {
   return fmt::format("{} steady record{}, each the mean of {} steps", count, plural, span);
 }
 
-// Against the catalogue's peak for the device that is named, whatever peak the file states.
+// Uses the catalogue's peak for the named device, not the file's.
 std::optional<double> mfu_of_catalogue(const RunResult& run) {
   const auto& flops = run.derived.tflops_per_gpu;
   const auto peak = run.precision ? catalogue_peak(run.gpu_info.device_name, *run.precision) : std::nullopt;
@@ -134,7 +134,7 @@ Figures check_disturbance(const LoadedRun& run) {
   return std::nullopt;
 }
 
-// A clock that somebody set is no throttling.
+// A clock that the user set is not throttling.
 Figures check_throttling(const LoadedRun& run) {
   constexpr double k_worth_telling = 0.05;
   for (const TelemetrySummary& each : run.result.telemetry)

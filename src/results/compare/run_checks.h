@@ -4,8 +4,7 @@
 
 namespace tprimat::results {
 
-// What the rules about one participant look for, in each of its runs or in all together: the figures that show it, or
-// nothing where all is well.
+// Checks of one participant, in each of its runs or in all together: the evidence, or nothing if all is well.
 using Figures = std::optional<Proof>;
 
 Figures check_status(const LoadedRun& run);
@@ -28,6 +27,6 @@ Figures check_copies(const Contender& c);
 Figures check_few_steps(const LoadedRun& run);
 Figures check_few_runs(const Contender& c);
 Figures check_clock(const LoadedRun& run);
-Figures check_reported(const LoadedRun& run);  // what the framework prints denies the speed
+Figures check_reported(const LoadedRun& run);  // the framework's figures contradict the speed
 
 }  // namespace tprimat::results

@@ -29,13 +29,13 @@ Figures check_effective_settings(const Contender& c) {
   for (const LoadedRun& run : c.runs)
     for (const AuditEntry& entry : run.result.config_audit) {
       if (!entry.asked || decides_the_work(entry) != work) continue;
-      std::string each = fmt::format("{} {} asked for, {} effective", entry.key, *entry.asked, entry.effective);
+      std::string each = fmt::format("{} {} requested, {} effective", entry.key, *entry.asked, entry.effective);
       if (std::ranges::find(differences, each) == differences.end()) differences.push_back(std::move(each));
     }
   return differences.empty() ? Figures() : Figures(join(differences, "; "));
 }
 
-// What the file states against what follows from its own inputs.
+// The file's figures against those that follow from its own inputs.
 template <Contradiction::Kind kind>
 Figures check_contradictions(const Contender& c) {
   std::vector<Evidence> evidence;
@@ -71,11 +71,11 @@ bool has_model(const RunResult& run) { return !run.model_info.name.empty(); }
 bool has_rate(const RunResult& run) { return run.derived.tokens_per_second_per_gpu.has_value(); }
 bool has_precision(const RunResult& run) { return run.precision.has_value(); }
 bool has_shape(const RunResult& run) { return run.model_info.shape.has_value(); }
-// The framework's own rate needs none, but what a token costs depends on it.
+// The framework's own rate does not need it, but the work per token depends on it.
 bool has_length(const RunResult& run) { return !has_rate(run) || run.training_config.sequence_length; }
 bool has_losses(const RunResult& run) { return !run.loss_values.empty(); }
 bool has_learning_rates(const RunResult& run) { return !run.learning_rates.empty(); }
-// A log of a trainer that is none of our frameworks names it by its format.
+// For a log of an unsupported trainer the format names it.
 bool has_framework(const RunResult& run) { return run.framework || run.source.format; }
 bool has_platform(const RunResult& run) { return run.platform.has_value(); }
 bool has_device(const RunResult& run) { return !run.gpu_info.device_name.empty(); }
@@ -91,7 +91,7 @@ std::string list_missing_inputs(const RunResult& run) {
   return missing.empty() ? "" : "not known: " + join(missing, ", ");
 }
 
-// The first run that lacks a fact; its file is named where the other runs have the fact.
+// The first run that lacks a fact; its file is named if other runs have the fact.
 template <bool (*has)(const RunResult&)>
 Figures check_known(const Contender& c) {
   const auto lacks = [](const LoadedRun& run) { return !has(run.result); };
@@ -113,7 +113,7 @@ Figures check_outliers(const LoadedRun& run) {
   return std::nullopt;
 }
 
-// What the labels leave out of the rate.
+// The steps that labels exclude from the rate.
 template <bool many>
 Figures check_labelled(const LoadedRun& run) {
   constexpr double k_worth_telling = 1.0 / 6, k_many = 0.25, k_slower = 0.02;

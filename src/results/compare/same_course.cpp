@@ -22,7 +22,7 @@ class Correlation {
   }
   double count() const { return count_; }
   double coefficient() const { return xx_ > 0 && yy_ > 0 ? xy_ / std::sqrt(xx_ * yy_) : 0; }
-  // Standard deviation of the residuals of y about a line through the pairs.
+  // Standard deviation of y around a line through the pairs.
   double left_of_y() const { return std::sqrt(std::max(0.0, yy_ - xy_ * xy_ / xx_) / count_); }
 
  private:
@@ -31,7 +31,7 @@ class Correlation {
 
 double change_at(const std::vector<double>& times, size_t i) { return times[i + 1] - times[i]; }
 
-// Changes far beyond the usual ones would decide alone.
+// Clips extreme changes, which would dominate.
 Correlation correlate(const SeriesPair& pair, size_t place) {
   constexpr double k_usual = 6;
   const double most = k_usual * pair.of_longer.variation, most_of_shorter = k_usual * pair.of_shorter.variation;
@@ -43,7 +43,7 @@ Correlation correlate(const SeriesPair& pair, size_t place) {
   return correlation;
 }
 
-// Of 16 changes spread over the series three quarters must have one sign, or the place is not looked at further.
+// Of 16 changes spread over the series three quarters must have one sign, or the position is skipped.
 bool may_move_alike(const SeriesPair& pair, size_t place) {
   constexpr size_t k_probes = 16;
   const size_t changes = pair.shorter.size() - 1;
@@ -73,7 +73,7 @@ struct ClockAgreement {
   Correlation times;  // of the steady steps
 };
 
-// At the steps that both have.
+// At common steps.
 ClockAgreement compare_clocks(const RunResult& a, const RunResult& b) {
   constexpr double k_same = 1e-3;  // s
   const std::vector<double>&ours = *a.reported->unix_time, &theirs = *b.reported->unix_time;
@@ -113,7 +113,7 @@ bool shares_values(const SeriesPair& pair) {
   constexpr double k_beyond_chance = 30;  // nats
   const std::vector<double>&ours = pair.of_longer.values, &theirs = pair.of_shorter.values;
   if (theirs.size() < k_min_compared || ours.size() < k_min_compared) return false;
-  // Of the same digits only the same values agree.
+  // With the same digits only equal values agree.
   const double cell = pair.of_longer.rounding;
   const bool is_one_grid = pair.unit == 1 && cell == pair.of_shorter.rounding && cell > 2e-6 * pair.of_longer.typical;
   const double tolerance = is_one_grid ? cell / 100 : pair.tolerance;

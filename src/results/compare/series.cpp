@@ -39,7 +39,7 @@ Alignment align(const Curve& reference, const Curve& subject, int offset, double
   return result;
 }
 
-// A tenth of the points less is as many, and so is one, which an offset costs two short logs.
+// Tolerates a tenth fewer points, or one, which an offset costs two short logs.
 bool compares_enough(const Alignment& alignment, size_t most) {
   return alignment.compared > 0 && (alignment.compared + 1 >= most || 10 * alignment.compared >= 9 * most);
 }
@@ -210,7 +210,7 @@ std::optional<double> find_loss_collapse(const Curve& losses) {
 
 std::optional<double> find_loss_of_guessing(const Curve& losses, int64_t vocabulary) {
   constexpr size_t k_enough = 50;
-  constexpr double k_margin = 0.05;  // nats; the first updates teach how often each token occurs, which is worth more
+  constexpr double k_margin = 0.05;  // nats; learning the token frequencies in the first updates gains more
   if (losses.size() < k_enough || vocabulary < 2) return std::nullopt;
   const auto end = window_ending_at(values_of(losses), losses.size(), window_width(losses.size()));
   if (end->mean < std::log(static_cast<double>(vocabulary)) - k_margin) return std::nullopt;

@@ -22,12 +22,12 @@ bool has_interval(const RunResult& run) {
   return rate && rate->low && rate->value > 0 && !steady_step_times(run).empty();
 }
 
-// Tokens of one step per device, as the rate implies them: a file may contradict its own batch.
+// Tokens of one step per device, as the rate implies them: the file's batch may contradict it.
 double work_per_step(const RunResult& result) {
   return result.derived.tokens_per_second_per_gpu->value * mean(steady_step_times(result));
 }
 
-// A log that rounds its step times by more than they vary has the same error at every step, which averaging does not
+// If a log rounds its step times by more than they vary, every step has the same error, which averaging does not
 // remove: all values within the rounding are equally likely.
 std::optional<MeanEstimate> estimate_step_time(const RunResult& run) {
   const std::vector<double> times = steady_step_times(run);
@@ -52,14 +52,14 @@ constexpr double k_false_discovery_rate = 0.05;
 
 bool names_a_winner(Verdict verdict) { return verdict == Verdict::faster || verdict == Verdict::slower; }
 
-// Of a spread that nobody measured no number of runs follows but that which measures it.
+// With an assumed spread, only the number of runs that would measure the spread can be planned.
 int64_t runs_that_show_spread(const LogRatio& ratio) {
   constexpr size_t k_enough = 3;
   const size_t least = std::min(ratio.numerator.runs, ratio.denominator.runs);
   return static_cast<int64_t>(k_enough - std::min(k_enough - 1, least));
 }
 
-// Where the other pairs ask for a smaller p-value, so does the plan.
+// If other pairs require a smaller p-value, so does the plan.
 void plan_runs(Pair& pair, double smallest_effect) {
   PairStatistics& statistics = *pair.statistics;
   const LogRatio& ratio = *pair.measured;
@@ -88,7 +88,7 @@ PairStatistics describe_ratio(const LogRatio& ratio, const Margins& margins) {
   return s;
 }
 
-// All pairs of the comparison whose verdict somebody reads.
+// All pairs of the comparison whose verdict is shown.
 std::vector<Pair*> tested_pairs(Comparison& comparison) {
   std::vector<Pair*> pairs;
   for (ModelGroup& group : comparison.groups)

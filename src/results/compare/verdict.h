@@ -9,14 +9,14 @@
 
 namespace tprimat::results {
 
-// One run says nothing about the spread between runs. Where it can be neither measured nor borrowed from the other
-// side, this much is assumed (relative standard deviation), and said so.
+// One run says nothing about the spread between runs. If it can be neither measured nor borrowed from the other side,
+// this much is assumed (relative standard deviation) and reported as such.
 inline constexpr double k_assumed_run_spread = 0.02;
 
-// What a participant's runs say about its rate.
+// The rate of a participant's runs.
 struct RateEvidence {
   std::optional<double> rate;            // tokens/s per device
-  std::vector<MeanEstimate> step_times;  // s, one per run; empty where a run has averages only, or too few steps
+  std::vector<MeanEstimate> step_times;  // s, one per run; empty if a run has averages only, or too few steps
   double work_per_step = 0;              // tokens per device; known where step_times are
 };
 RateEvidence gather_evidence(const Contender& contender);
@@ -33,7 +33,7 @@ std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, con
 // otherwise inconclusive. (A region of practical equivalence: "not significant" alone is never "same".)
 Verdict judge(const std::optional<Estimate>& ratio, double smallest_effect);
 
-// What counts as an effect, and what to assume about runs; both relative.
+// The smallest effect, and the assumed spread between runs; both relative.
 struct Margins {
   double smallest_effect = 0.01, assumed_run_spread = k_assumed_run_spread;
 };
@@ -41,11 +41,11 @@ struct Margins {
 // Fills ratio, verdict and statistics of a pair, and plans the runs that would settle an inconclusive one.
 void judge_pair(Pair& pair, const RateEvidence& reference, const RateEvidence& subject, const Margins& margins);
 
-// Holds faster and slower to a false discovery rate of 5 % over all pairs whose verdict is shown: what exceeds it
-// becomes inconclusive. Then every pair gets its explanation.
+// Holds faster and slower to a false discovery rate of 5 % over all pairs whose verdict is shown: verdicts beyond it
+// become inconclusive. Then every pair gets its explanation.
 void settle_verdicts(Comparison& comparison);
 
-// What to do about an interval that is too wide: "; more runs would narrow it", or quiet the machine first. Empty for a
+// The remedy for an interval that is too wide: "; more runs would narrow it", or quiet the machine first. Empty for a
 // pair without an interval.
 std::string advise_runs(const Pair& pair);
 

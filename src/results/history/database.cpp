@@ -24,7 +24,7 @@ Database::Database(const std::string& path) {
   }
   constexpr int k_patience_milliseconds = 30000;
   sqlite3_busy_timeout(handle_, k_patience_milliseconds);
-  // The file may lie in a folder that others write to.
+  // Other users may write to the file's folder.
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
 }

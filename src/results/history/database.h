@@ -9,7 +9,7 @@ struct sqlite3_stmt;
 
 namespace tprimat::results {
 
-// What SQLite said no to. An index can always be built again, so its owner decides what that means.
+// An error of SQLite. The index can always be rebuilt, so the caller decides how to react.
 class DatabaseError : public std::runtime_error {
  public:
   DatabaseError(const std::string& what, int code) : std::runtime_error(what), code_(code) {}
@@ -46,7 +46,7 @@ class Statement {
   Statement& bind(int at, int64_t value);
   Statement& bind(int at, const std::string& text);
   bool step();   // true: there is a row
-  void reset();  // to be run again with other parameters
+  void reset();  // to run again with other parameters
   int64_t number(int column);
   std::string text(int column);
 

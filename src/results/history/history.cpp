@@ -22,7 +22,7 @@ Contender load_contender(const std::vector<std::string>& files, const std::files
   return contender;
 }
 
-// What is missing is missing in the series too, and a copy is named there.
+// Missing files are missing in the series, too, and copies are named there.
 bool forbids(const Finding& finding) {
   return finding.severity == Severity::error && finding.code != "rate_missing" && finding.code != "model_missing";
 }
@@ -41,7 +41,7 @@ std::optional<std::string> why_not(const Contender& earlier, const Contender& ne
   return why_not_compared(metric, of_pair, earlier, newest);
 }
 
-// A file that was taken away meanwhile leaves the pair without an answer.
+// Without an answer if a file was removed meanwhile.
 void audit_step(TrendStep& step, const Trend& trend, const std::filesystem::path& folder, const Metric& metric,
                 const AuditOptions& options) {
   std::optional<std::string> why;
@@ -122,7 +122,7 @@ bool holds_baseline(const Trend& trend, const History& history, const std::strin
                              [&](const HistoryPoint& point) { return is_of(point, baseline, history.folder); });
 }
 
-// A baseline by name belongs to one key; the series of others are not asked about.
+// A baseline by name belongs to one key; series of other keys are not compared.
 bool is_elsewhere(const Trend& trend, const History& history, const std::string& baseline) {
   return is_name(baseline) && std::ranges::none_of(history.trends, [&](const Trend& each) {
            return each.series == trend.series && holds_baseline(each, history, baseline);
@@ -141,7 +141,7 @@ std::string why_nothing_to_hold_against(const Trend& trend, const CompareOptions
                                   : "the baseline is the newest result itself, incomplete, or of different work";
 }
 
-// A question without anything to hold against is a question without an answer.
+// A gate without a baseline has no answer.
 void note_first(const Trend& trend, const CompareOptions& options, Comparison& all) {
   for (const Gate& gate : options.gates)
     all.gates.push_back({.gate = gate,
@@ -157,7 +157,7 @@ void judge_newest(const History& history, const Trend& trend, const CompareOptio
   if (!baseline && is_elsewhere(trend, history, options.baseline)) return;
   if (!baseline) return note_first(trend, options, all);
   std::vector<std::string> paths = paths_of(history, trend.points[*baseline]);
-  CompareOptions pair = options;  // margins, tolerances and gates; who takes part is known already
+  CompareOptions pair = options;  // margins, tolerances and gates; the participants are known already
   pair.platforms.clear(), pair.frameworks.clear(), pair.models.clear(), pair.strategies.clear(), pair.sort.clear();
   pair.baseline = paths.front();
   for (std::string& path : paths_of(history, trend.points.back())) paths.push_back(std::move(path));
@@ -187,8 +187,8 @@ WorkJudge judge_by_audit(const std::filesystem::path& folder, const AuditOptions
   };
 }
 
-// Audits the newest point of each series against the earlier points that it is compared with. Where the audit finds an
-// error, or the metric means something else on each side, the step has a reason instead of a verdict.
+// Audits the newest point of each series against the earlier points that it is compared with. If the audit finds an
+// error, or the metric has different meanings on the two sides, the step has a reason instead of a verdict.
 void audit_trends(std::vector<Trend>& trends, const std::filesystem::path& folder, const Metric& metric,
                   const AuditOptions& options) {
   parallel_for(trends.size(), [&](size_t i) {

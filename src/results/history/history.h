@@ -14,7 +14,7 @@ namespace tprimat::results {
 
 struct HistoryOptions {
   std::string metric = {};      // key; empty: the headline
-  size_t last = 10;             // points that a table shows
+  size_t last = 10;             // points in a table
   CompareOptions compare = {};  // filters, smallest effect, gates; baseline: a file of the history, "best", or empty
 };
 
@@ -22,17 +22,17 @@ struct History {
   std::filesystem::path folder;
   const Metric* metric = nullptr;
   size_t last = 10;
-  IndexedFolder index;  // without its files: the trends have them
+  IndexedFolder index;  // without its files, which are in the trends
   std::vector<Trend> trends;
-  double assumed_run_spread = 0;  // relative, that points of one run were given
-  Comparison comparison;          // newest against baseline of each series; only where gates were asked for
+  double assumed_run_spread = 0;  // relative, for points of one run
+  Comparison comparison;          // newest against baseline of each series; only with gates
 };
 
-// Throws Error for an unknown metric, a folder without results, and filters that let nothing through.
+// Throws Error for an unknown metric, a folder without results, and filters that exclude everything.
 History read_history(const std::filesystem::path& folder, const HistoryOptions& options);
 
-// With gates, their outcome. Otherwise work_failed where the newest point of a series is not complete, not_comparable
-// where the audit withholds its verdict, else done.
+// With gates, their outcome. Otherwise work_failed if the newest point of a series is not complete, not_comparable if
+// the audit withholds its verdict, else done.
 ExitStatus history_status(const History& history);
 
 Document build_document(const History& history);

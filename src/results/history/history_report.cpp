@@ -119,12 +119,12 @@ DocumentPart tabulate_points(const History& history, const Trend& trend) {
 void list_wrong_times(const Trend& trend, std::vector<Line>& lines) {
   for (const HistoryPoint& point : trend.points)
     if (!point.bad_time.empty())
-      lines.push_back({fmt::format("{}: \"{}\" in {} is no time stamp, so the file's own time places it",
+      lines.push_back({fmt::format("{}: \"{}\" in {} is not a time stamp; the file's time is used",
                                    describe_trend_series(trend), point.bad_time, point.paths.front()),
                        Tone::doubtful, "correct timestamp, e.g. 2026-02-05T12:00:00Z"});
 }
 
-// Data may cost more or less to read, which is no change of the program.
+// Other data may take more or less time to read, which is not a change of the program.
 void list_other_data(const Trend& trend, std::vector<Line>& lines) {
   const HistoryPoint* before = nullptr;
   for (const HistoryPoint& point : trend.points) {
@@ -132,12 +132,12 @@ void list_other_data(const Trend& trend, std::vector<Line>& lines) {
     if (before != nullptr && before->dataset != point.dataset)
       lines.push_back({fmt::format("{}: the data changes from {} to {} with {}", describe_trend_series(trend),
                                    before->dataset, point.dataset, point.paths.front()),
-                       Tone::doubtful, "compare runs on the same data, or give them folders of their own"});
+                       Tone::doubtful, "compare runs on the same data, or put them into separate folders"});
     before = &point;
   }
 }
 
-// Why runs are no part of the series that their key names, and why points have no verdict.
+// Why runs with the same key form another series, and why points have no verdict.
 void list_doubts(const Trend& trend, std::vector<Line>& lines) {
   const std::string series = describe_trend_series(trend);
   if (!trend.other_work.empty())

@@ -39,7 +39,7 @@ std::string hash_of(const std::string& key) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-// The status stands beside it, and a missing rate is a missing figure.
+// The status is stored beside it, and a missing rate is a missing figure.
 std::string find_fault(const RunResult& result) {
   for (const Finding& finding : audit_contender({"", "", {{"", result}}, {}}))
     if (finding.severity == Severity::error && finding.code != "status" && finding.code != "rate_missing" &&
@@ -52,7 +52,7 @@ namespace fs = std::filesystem;
 
 constexpr int k_index_version = 4;
 
-// Of a file, without reading it.
+// Facts of a file without reading it.
 struct Stamp {
   int64_t size = 0, mtime_ns = 0;
   bool operator==(const Stamp&) const = default;
@@ -62,7 +62,7 @@ struct Row {
   Stamp stamp;
   std::string hash;
   int64_t seen_ns = 0;        // when it was read
-  std::string facts, reason;  // a HistoryEntry as JSON, or why it is no result
+  std::string facts, reason;  // a HistoryEntry as JSON, or why it is not a result
 };
 using Rows = std::map<std::string, Row>;  // by path below the folder
 
@@ -92,7 +92,7 @@ std::map<std::string, Stamp> list_folder(const fs::path& folder) {
   return listing;
 }
 
-// Held for as long as this process works on an index; the system frees it when the process ends, however it does.
+// Lock for the time that this process works on an index; the system releases it when the process ends.
 class IndexLock {
  public:
   explicit IndexLock(const std::string& path) : descriptor_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
@@ -114,7 +114,7 @@ class IndexLock {
 
 std::string hash_text(const std::string& text) { return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())); }
 
-// Reads the file again, unless its content is what it was.
+// Reads the file again if its content has changed.
 Row read_row(const fs::path& path, const Stamp& stamp, const Row* known) {
   Row row{stamp, "", now_ns(), "", ""};
   const ReadOutcome read = read_result_file(path, [&](const std::string& text) {
@@ -130,7 +130,7 @@ Row read_row(const fs::path& path, const Stamp& stamp, const Row* known) {
   return row;
 }
 
-// A file may change twice within a tick of its clock: what was read so soon after a change is read once more.
+// A file may change twice within a tick of its clock: one that was read so soon after a change is read once more.
 bool is_current(const Row& row, const Stamp& stamp) {
   constexpr int64_t k_tick_ns = 2'000'000'000;
   return row.stamp == stamp && row.stamp.mtime_ns < row.seen_ns - k_tick_ns;
@@ -141,7 +141,7 @@ std::string made_by() {
   return fmt::format("{} {} {}", k_index_version, build.version, build.revision);
 }
 
-// True where an index of another version had to make way.
+// True if an index of another version was discarded.
 bool prepare_tables(Database& database) {
   database.run("CREATE TABLE IF NOT EXISTS about (made_by TEXT)");
   std::string maker;
@@ -174,7 +174,7 @@ void write_row(Statement& write, const std::string& path, const Row& row) {
   write.reset();
 }
 
-// What is new or changed.
+// New and changed files.
 Rows read_changed(const fs::path& folder, const std::map<std::string, Stamp>& listing, const Rows& known) {
   std::vector<std::pair<std::string, Row>> changed;
   for (const auto& [path, stamp] : listing) {
@@ -246,7 +246,7 @@ IndexedFolder use_index(const fs::path& folder, const std::string& path) {
   }
 }
 
-// In the folder itself, else in the user's cache; empty where neither can be written.
+// In the folder itself, else in the user's cache; empty if neither is writable.
 std::string choose_index_path(const fs::path& folder) {
   if (::access(folder.c_str(), W_OK) == 0) return (folder / k_index_name).string();
   const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
@@ -314,7 +314,7 @@ IndexedFolder index_folder(const fs::path& folder) {
     why = error.code().message();
   }
   IndexedFolder result = update_index(folder, ":memory:");
-  result.note = fmt::format("no index is kept, so every file is read each time: {}", why);
+  result.note = fmt::format("there is no index, so all files are read each time: {}", why);
   return result;
 }
 

@@ -10,7 +10,7 @@
 
 namespace tprimat::results {
 
-// Runs that agree in all of this are one series: their figures differ only by the change under test and by noise.
+// Runs with the same key form a series: their figures differ only by deliberate changes and noise.
 struct SeriesKey {
   std::string model, framework, platform, device, precision, strategy;   // empty: not known
   int64_t device_count = 0, global_batch_size = 0, sequence_length = 0;  // 0: not known
@@ -31,15 +31,15 @@ struct SeriesKey {
 // "llama, CPU native, 2 x EPYC, bf16, GBS 64, SL 2048, balanced"
 std::string describe_series(const SeriesKey& key);
 
-// What the index keeps of a result file.
+// The index entry of a result file.
 struct HistoryEntry {
   SeriesKey series;
-  std::string timestamp;  // as the result has it; empty: it has none, and the file's time serves
+  std::string timestamp;  // of the result; empty: none, and the file's time is used
   RunStatus status = RunStatus::complete;
-  std::string measurement;  // hash of its measurement_key(): the same in copies of one run; empty: it can be no copy
-  std::string work;         // hash of its state_work(): runs with the same did the same work
+  std::string measurement;  // hash of its measurement_key(): the same in copies of one run; empty: it cannot be a copy
+  std::string work;         // hash of its state_work(): equal for equal work
   std::string dataset;      // empty: not known
-  std::string fault;        // the first error that the audit finds in it alone; empty: none
+  std::string fault;        // the first error of the audit of this file alone; empty: none
   std::map<std::string, Estimate> figures;  // by key of the metric
   static constexpr auto fields() {
     using E = HistoryEntry;
@@ -56,25 +56,25 @@ struct HistoryEntry {
 
 HistoryEntry make_entry(const RunResult& result);
 
-// A result file as the index knows it.
+// A result file with its index entry.
 struct IndexedFile {
   std::string path;  // below the folder
   HistoryEntry entry;
-  double unix_time = 0;  // of the run; of the file where the run has none
+  double unix_time = 0;  // of the run, else of the file
 };
 
 struct IndexedFolder {
   std::vector<IndexedFile> files;    // by path
-  std::vector<SkippedFile> skipped;  // what is no result, and why
+  std::vector<SkippedFile> skipped;  // files that are not results, and why
   size_t files_read = 0, files_gone = 0;
   std::string index_path;  // empty: it was kept in memory only
-  std::string note;        // what had to be mended, e.g. that a damaged index was built again
+  std::string note;        // repairs, such as the rebuilding of a damaged index
 };
 
 // All results in a folder and below. The JSON files are the truth; an index beside them (k_index_name, or in the user's
-// cache where the folder cannot be written) spares reading what has not changed: size, time of change and content hash
-// are kept of each file. One process at a time works on an index; a damaged one, or one of another version of this
-// program, is built again. Throws Error where there is no such folder.
+// cache where the folder cannot be written) avoids reading unchanged files: it keeps size, modification time and
+// content hash of each file. One process at a time works on an index; a damaged one, or one of another version of this
+// program, is rebuilt. Throws Error if the folder does not exist.
 inline constexpr const char* k_index_name = ".tprimat-history.sqlite";
 IndexedFolder index_folder(const std::filesystem::path& folder);
 

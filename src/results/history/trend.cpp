@@ -46,7 +46,7 @@ TrendVerdict judge_trend(const Estimate& ratio, const Metric& metric, double sma
   return TrendVerdict::inconclusive;
 }
 
-// One run does not show the spread between runs: as in a verdict, that is assumed.
+// One run does not show the spread between runs; as for a verdict, it is assumed.
 Estimate with_run_spread(const HistoryPoint& point, double assumed_run_spread) {
   Estimate figure = *point.figure;
   if (point.paths.size() > 1 || !figure.low || !figure.high || !(*figure.low > 0)) return figure;
@@ -79,8 +79,7 @@ void describe_trend(Trend& trend, const Metric& metric, const Margins& margins) 
   trend.best = compare_points(trend, best_of(trend, earlier, metric), metric, margins);
 }
 
-// Files of one series by the point that they belong to. Of several files that hold the same run the earliest counts, of
-// those the first by name.
+// Files of one series by point. Of several files with the same run the earliest counts; among these the first by name.
 class SeriesFiles {
  public:
   // In the order of their times.
@@ -121,7 +120,7 @@ struct WorkFiles {
   std::string other_work;
 };
 
-// Runs that state different facts may still have done the same work: one may state more, or use another name.
+// Runs that state different facts may still have done the same work: one may state more facts, or use another name.
 void sort_by_work(std::vector<WorkFiles>& works, const IndexedFile& file, const WorkJudge& judge) {
   const auto join = [&](WorkFiles& work) {
     work.stated.insert(file.entry.work);

@@ -17,7 +17,7 @@ namespace {
 // One thing that was checked: a result, a pair, a gate.
 struct Check {
   enum class State { passed, failed, error, skipped };
-  std::string suite;  // the model; "files" for a file without a result
+  std::string suite;  // the model; "files" for files that are not results
   std::string kind;   // result, pair, gate, file
   std::string name;   // path of the result, headline of the pair, gate and its two sides
   State state = State::passed;
@@ -63,7 +63,7 @@ Check check_gate(const GateResult& result) {
 }
 
 // Every result (not complete: an error), every pair (not comparable: an error; inconclusive: skipped), every gate
-// (failed: a failure; without an answer: an error), every file that is no result (skipped).
+// (failed: a failure; without an answer: an error), every file that is not a result (skipped).
 std::vector<Check> list_checks(const Comparison& comparison) {
   std::vector<Check> checks;
   for (const ModelGroup& group : comparison.groups) {
@@ -77,7 +77,7 @@ std::vector<Check> list_checks(const Comparison& comparison) {
   return checks;
 }
 
-// All that is printable XML can hold; pugixml escapes the rest.
+// XML can hold all printable characters; pugixml escapes the rest.
 void set(pugi::xml_node node, const char* name, std::string_view value) {
   node.append_attribute(name) = printable(value).c_str();
 }
@@ -130,7 +130,7 @@ void add_suite(pugi::xml_node root, const Suite& suite, size_t id, const JUnitSt
   node.append_child("system-err");
 }
 
-// As the runner's toolkit has it (actions/toolkit, command.ts): a value of a property also hides what separates them.
+// As in the runner's toolkit (actions/toolkit, command.ts): property values also escape the separators.
 std::string escape_command(std::string_view text, bool is_property) {
   std::string out;
   const std::string_view hidden = is_property ? "%\r\n:," : "%\r\n";

@@ -4,7 +4,7 @@
 
 #include "compare/comparison.h"
 
-// What continuous integration reads. Pure functions.
+// Reports for continuous integration. Pure functions.
 namespace tprimat::results {
 
 // JUnit's XML as Ant's and Jenkins' schemas have it: a suite per model, a test case per check.
@@ -15,7 +15,7 @@ struct JUnitStamp {
 std::string render_junit(const Comparison& comparison, const JUnitStamp& stamp);
 
 // Workflow commands of GitHub Actions, one line each, worst first: `::error title=...::message` for what fails the job,
-// `::warning` for what the audit warns of and for pairs without an answer, `::notice` for gates that passed.
+// `::warning` for warnings of the audit and for inconclusive pairs, `::notice` for gates that passed.
 std::string render_annotations(const Comparison& comparison);
 
 }  // namespace tprimat::results

@@ -22,13 +22,13 @@ using Texts = std::vector<std::string>;
 
 constexpr size_t k_few = 4;  // participants: the labels of more have fewer figures
 
-constexpr double k_max_drawable = 1e30;  // what gnuplot can scale an axis to
+constexpr double k_max_drawable = 1e30;  // limit of gnuplot's axes
 
 bool is_drawable(double value) { return std::fabs(value) < k_max_drawable; }
 
 bool any_drawable(std::span<const double> values) { return std::ranges::any_of(values, is_drawable); }
 
-// False where no participant has anything, as the panel then says. Else it names those without.
+// False if no participant has the figure, which the panel then says; else the panel names those without.
 bool begin_panel(PlotScript& script, const Frame& frame, const std::string& title, const ModelGroup& group,
                  const std::vector<bool>& present) {
   Texts missing;
@@ -76,7 +76,7 @@ void draw_throughput(PlotScript& script, const ModelGroup& group, const Frame& f
   script.draw(embedded::throughput_gp);
 }
 
-// At most about 1500 points: of each bucket the lowest and the highest, so that no spike is lost.
+// At most about 1500 points: the lowest and the highest of each bucket, so that no spike is lost.
 std::string write_points(const Series& values, size_t begin, size_t end) {
   constexpr size_t k_max_buckets = 750;
   const size_t bucket = std::max<size_t>(1, (end - begin + k_max_buckets - 1) / k_max_buckets);
@@ -146,7 +146,7 @@ void draw_memory(PlotScript& script, const ModelGroup& group, const Frame& frame
   script.draw(embedded::memory_gp);
 }
 
-// "bf16", "60 steps", "GBS 64"; empty where the legend's first line says it already, or it says nothing.
+// "bf16", "60 steps", "GBS 64"; empty if the legend's first line has it already or it is uninformative.
 std::string phrase_fact(const RunFact& fact, const Contender& contender) {
   const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, fact.name) != names.end();
@@ -163,7 +163,7 @@ struct LegendColumns {
   size_t name, facts;
 };
 
-// One line who it is, then two of facts, which may be empty.
+// One line with the label, then two of facts, which may be empty.
 Texts describe_contender(const Contender& contender, const LegendColumns& columns) {
   Texts known, unknown;
   for (const RunFact& fact : list_facts(contender))
@@ -194,7 +194,7 @@ void draw_legend(PlotScript& script, const ModelGroup& group, const Frame& frame
   script.draw(embedded::legend_gp);
 }
 
-// One pair speaks for itself; of many only the counts fit over a figure.
+// For one pair its headline; for many only the counts fit above a figure.
 std::string subtitle(const Comparison& comparison, const ModelGroup& group) {
   if (group.pairs.empty()) return "one participant: nothing to compare";
   if (group.pairs.size() == 1) return headline(comparison, group, group.pairs.front());

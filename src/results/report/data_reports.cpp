@@ -54,8 +54,8 @@ Json contender_to_json(const Contender& contender) {
           {"warnings", warnings}};
 }
 
-// Verdict and ratios are null where they are withheld: a reader of JSON must not find a winner either. The ratio of the
-// rates is a figure like any other.
+// Verdict and ratios are null if withheld, so that JSON does not show a winner either. The raw ratio of the rates is
+// always there.
 Json pair_to_json(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
   const bool shown = shows_verdict(comparison, pair);
   return {{"subject", group.contenders[pair.subject].letter},

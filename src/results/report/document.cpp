@@ -19,10 +19,10 @@ Tone tone_of(const Pair& pair) {
   return pair.verdict == Verdict::inconclusive ? Tone::doubtful : Tone::good;
 }
 
-// With more pairs than this one reads tables, not sentences.
+// Beyond this many pairs tables replace sentences.
 constexpr size_t k_max_pairs = 6;
 
-// Nobody reads tables longer than this: CSV and JSON have all.
+// Longer tables are cut; CSV and JSON have all rows.
 constexpr size_t k_max_rows = 100;
 
 // At most k_max_rows of a table's columns or rows.
@@ -70,7 +70,7 @@ DocumentPart tabulate_runs(const ModelGroup& group) {
   return make_table(std::move(table));
 }
 
-// Half the interval's width as a share of the value: what remains of the intervals where columns are many.
+// Half the interval's width as a share of the value: the short form of an interval in wide tables.
 std::string relative_uncertainty(const std::optional<Estimate>& estimate) {
   if (!estimate || !estimate->low || !estimate->high || estimate->value == 0) return "-";
   return fmt::format("± {}", format_percent((*estimate->high - *estimate->low) / 2 / estimate->value));
@@ -122,7 +122,7 @@ DocumentPart tabulate_pairs(const Comparison& comparison, const ModelGroup& grou
   return make_table(std::move(table));
 }
 
-// Ratios of the further metrics, for the pairs that may be compared.
+// Ratios of the other metrics, for comparable pairs.
 std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const ModelGroup& group) {
   TextTable table{{"ratio"}, {}, {}};
   std::vector<const Pair*> shown;
@@ -166,7 +166,7 @@ class Remarks {
   std::unordered_map<std::string, size_t> places_;
 };
 
-// Of an error, which docs/compare.md explains by it.
+// The code of an error, under which docs/compare.md explains it.
 std::string code_of(const Finding& finding) {
   return finding.severity == Severity::error ? fmt::format(" [{}]", finding.code) : "";
 }

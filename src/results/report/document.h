@@ -14,10 +14,10 @@ enum class Tone { plain, good, doubtful, bad, faint };
 struct Line {
   std::string text;
   Tone tone = Tone::plain;
-  std::string aside;  // a second, fainter sentence: what to do about it
+  std::string aside;  // a second, fainter sentence: the remedy
 };
 
-// A report before it takes on a format: the words and their order are decided once, in build_document.
+// A report before formatting: build_document decides text and order once for all formats.
 struct DocumentPart {
   enum class Kind { title, heading, lines, table };
   Kind kind = Kind::lines;
@@ -34,7 +34,7 @@ inline DocumentPart make_lines(std::vector<Line> lines) {
 }
 inline DocumentPart make_table(TextTable table) { return {DocumentPart::Kind::table, "", {}, std::move(table)}; }
 
-// The same finding about several participants stands once, with all their letters.
+// A finding about several participants is listed once, with all their letters.
 struct Remark {
   Finding finding;
   std::vector<std::string> whose;
@@ -46,7 +46,7 @@ std::vector<Remark> gather_findings(const ModelGroup& group, std::string (*name_
 
 Document build_document(const Comparison& comparison);
 
-// What files say must not steer the terminal.
+// Text from files must not control the terminal.
 void make_printable(Document& document);
 
 // Adds one sentence per gate, where there are any.
@@ -56,10 +56,10 @@ std::string render_terminal(const Document& document, bool colour, size_t width)
 std::string render_markdown(const Document& document, const std::string& title);
 
 // Lines of at most `width` code points, broken at blanks; a longer word is cut. No line but the first begins with a
-// colon (and one is longer for it): a runner of continuous integration takes "::error::" there for a command.
+// colon, even if it becomes longer for that: CI runners would treat "::error::" there as a command.
 std::vector<std::string> wrap_words(std::string_view text, size_t width);
 
-// At most `width` code points; what is cut off shows as an ellipsis.
+// At most `width` code points; an ellipsis marks the cut.
 std::string shorten(std::string_view text, size_t width);
 
 }  // namespace tprimat::results

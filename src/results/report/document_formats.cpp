@@ -60,8 +60,8 @@ void print_part(const DocumentPart& part, const Terminal& terminal, std::string&
   }
 }
 
-// File names and labels hold underscores and asterisks that Markdown would take for emphasis, and angle brackets for
-// HTML.
+// Escapes underscores and asterisks, which Markdown would treat as emphasis, and angle brackets, which it would treat
+// as HTML.
 std::string escape_markdown(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -10,8 +10,8 @@
 
 namespace tprimat::results {
 
-// Runs a script that writes its image to gnuplot's standard output, with gnuplot as a child process; the image is there
-// whole or not at all. Returns what went wrong: gnuplot is missing (exit status 4) or fails (1).
+// Runs a script that writes its image to gnuplot's standard output, with gnuplot as a child process; the image is
+// written completely or not at all. Returns the error: gnuplot is missing (exit status 4) or fails (1).
 std::optional<Error> draw_script(ProcessRunner& runner, const std::string& script, const std::filesystem::path& path);
 
 // The same; throws that Error.

@@ -10,7 +10,7 @@
 
 namespace tprimat::results {
 
-// "13 425", "1.604 s", "34.29 GB", "41.2 %": the value alone, without the metric's unit where the title says it.
+// "13 425", "1.604 s", "34.29 GB", "41.2 %": without the unit if the metric's title has it.
 std::string format_figure(const Metric& metric, double value);
 
 // "13 425 [13 380 to 13 470]"; "-" when not known.
@@ -19,7 +19,7 @@ std::string format_estimate(const Metric& metric, const std::optional<Estimate>&
 // Metrics that at least one participant has, in the registry's order.
 std::vector<const Metric*> present_metrics(const ModelGroup& group);
 
-// What a reader must know of a run.
+// A basic fact of a run for readers.
 struct RunFact {
   std::string_view name;  // "platform", "GBS"
   std::optional<std::string> value;
@@ -35,7 +35,7 @@ std::string pair_name(const ModelGroup& group, const Pair& pair);
 // "28 pairs: 20 decided, 2 the same, 6 inconclusive, 0 not comparable"
 std::string count_verdicts(const ModelGroup& group);
 
-// Places of the lowest and the highest value of a part of a series, in their order: what stays of it where a series is
+// Places of the lowest and the highest value of a part of a series, in their order: they are kept when a series is
 // thinned, so that no spike is lost. One place for a single value, none where no value is below `limit` in size.
 std::vector<size_t> find_extremes(std::span<const double> values, size_t begin, size_t end, double limit);
 

@@ -100,7 +100,7 @@ std::string describe_rate(const std::optional<Estimate>& estimate) {
   return text;
 }
 
-// Of the entries after the warm-up, the middle one: a reported figure needs no more than its usual size here.
+// The middle entry after the warm-up: the typical size of a reported figure is enough here.
 std::string usual_value(const RunResult& result, const std::optional<std::vector<double>>& series, int decimals,
                         const char* unit, double factor = 1) {
   if (!series) return "";

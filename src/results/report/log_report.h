@@ -8,20 +8,20 @@
 
 namespace tprimat::results {
 
-// What one log told, for people: facts, figures, events, warnings.
+// The content of one log for people: facts, figures, events, warnings.
 std::string render_log_summary(const RunResult& result);
 
-// One file of a folder. `result_path` is empty, and `why_nothing` says why, where nothing could be taken out of it.
+// One file of a folder. If nothing could be extracted, `result_path` is empty and `why_nothing` says why.
 struct ExtractedFile {
   std::string path, result_path, why_nothing;
   RunResult result;  // without its series, which a folder of thousands of logs could not hold
 };
 
-void drop_series(ExtractedFile& file);  // but for the last loss
+void drop_series(ExtractedFile& file);  // except for the last loss
 
 Json extracted_files_to_json(const std::vector<ExtractedFile>& files);
 
-// A table of the runs, then each file that gave nothing with the reason.
+// A table of the runs, then each file without a result, with the reason.
 std::string render_extracted_files(const std::vector<ExtractedFile>& files);
 
 }  // namespace tprimat::results

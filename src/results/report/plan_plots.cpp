@@ -111,7 +111,7 @@ std::string render_scaling_plot(const planner::PlanComparison& comparison, PlotF
   double low = INFINITY, high = 0, efficient = 0;
   for (const PlanCurve& curve : curves) {
     names.push_back(curve.front()->gpu);
-    // What the fewest GPUs would become if each further one added as much.
+    // Linear scaling from the fewest GPUs.
     const double each = curve.front()->training->tokens_per_second / static_cast<double>(curve.front()->gpus);
     for (const planner::PlanReport* plan : curve) {
       const double rate = plan->training->tokens_per_second, linear = each * static_cast<double>(plan->gpus);

@@ -8,10 +8,10 @@
 
 namespace tprimat::results {
 
-// For gnuplot: in single quotes, where it knows neither escapes nor substitution.
+// For gnuplot: in single quotes, in which it has neither escapes nor substitution.
 std::string quote_gnuplot(const std::string& text);
 
-// Where a panel lies on the canvas, in gnuplot's screen coordinates (0..1, from below).
+// Position of a panel on the canvas, in gnuplot's screen coordinates (0..1, from the bottom).
 struct Frame {
   double left = 0, bottom = 0, width = 1, height = 1;
 };
@@ -22,7 +22,7 @@ struct Canvas {
 };
 
 // A gnuplot script that writes its image to gnuplot's standard output: variables and data, each time followed by the
-// commands of plots/*.gp that draw them. A number that is not known is NaN.
+// commands of plots/*.gp that draw them. Unknown numbers are NaN.
 class PlotScript {
  public:
   PlotScript(PlotFormat format, const Canvas& canvas);

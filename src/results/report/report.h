@@ -8,7 +8,7 @@
 // Pure functions: a comparison in, a document out. Nothing here reads, writes, measures or judges.
 namespace tprimat::results {
 
-inline constexpr size_t k_report_width = 118;  // of sentences: longer lines read badly; tables take what they need
+inline constexpr size_t k_report_width = 118;  // of sentences; tables may be wider
 std::string render_terminal(const Comparison& comparison, bool colour, size_t width = k_report_width);
 std::string render_markdown(const Comparison& comparison);
 Json comparison_to_json(const Comparison& comparison);
@@ -17,8 +17,8 @@ Json skipped_to_json(const std::vector<SkippedFile>& files);
 std::string render_csv(
     const Comparison& comparison);  // one line per participant: facts, then every metric with its interval
 
-// One page that needs nothing beside it: verdicts and tables as plain HTML, charts and filters by scripts that it
-// holds. docs/report.md shows it.
+// One self-contained page: verdicts and tables as plain HTML, charts and filters by embedded scripts. docs/report.md
+// shows it.
 std::string render_html(const Comparison& comparison);
 
 // A gnuplot script with its data inside that writes the image to gnuplot's standard output: per model one band of 2 x 3

@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "sinks/run_tables.h"
 
-// The two tables of an export: one row a run, and one row a step of each.
+// The two tables of an export: one row per run, and one row per step.
 namespace tprimat::results {
 
 struct TableColumn {
@@ -16,10 +16,10 @@ struct TableColumn {
 std::vector<TableColumn> run_table_columns();
 std::vector<TableColumn> step_table_columns();
 
-// Spreadsheets take a text that begins with "=" for a formula; programs want it as it is.
+// Spreadsheets treat text that begins with "=" as a formula; programs want it unchanged.
 enum class CsvReader { spreadsheet, program };
 
-// Both as CSV (RFC 4180), runs.csv and steps.csv; a cell is empty where nothing is known.
+// Both as CSV (RFC 4180), runs.csv and steps.csv; unknown values are empty cells.
 class CsvTables {
  public:
   CsvTables(const std::filesystem::path& folder, CsvReader reader);

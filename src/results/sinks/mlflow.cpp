@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// MLflow's FileStore: mlruns/<experiment>/<run>/{meta.yaml, metrics/<key>, params/<key>, tags/<key>}. All runs are of
-// one experiment, which has the same number everywhere, so that exports can be laid into one mlruns.
+// MLflow's FileStore: mlruns/<experiment>/<run>/{meta.yaml, metrics/<key>, params/<key>, tags/<key>}. All runs belong
+// to one experiment with a fixed number, so that exports can be merged into one mlruns.
 constexpr std::string_view k_experiment_id = "746072696474000001";
 constexpr std::string_view k_experiment_name = "tprimat";
 constexpr int k_run_finished = 3, k_run_failed = 4, k_run_killed = 5;  // mlflow.entities.RunStatus
@@ -24,10 +24,10 @@ int mlflow_status(RunStatus status) {
   return status == RunStatus::interrupted ? k_run_killed : k_run_failed;
 }
 
-// A JSON string in ASCII is one of YAML too.
+// A JSON string in ASCII is also a YAML string.
 std::string quote_yaml(std::string_view text) { return print_json_ascii(Json(text)); }
 
-// RFC 3986: what a URI cannot hold is percent-encoded.
+// RFC 3986: other characters are percent-encoded.
 std::string file_uri(const fs::path& path) {
   std::string uri = "file://";
   for (const char c : fs::absolute(path).lexically_normal().string()) {
@@ -38,7 +38,7 @@ std::string file_uri(const fs::path& path) {
   return uri;
 }
 
-// The same result under the same name is the same run, wherever and whenever it is exported.
+// The same result under the same name always gets the same run id.
 std::string mlflow_run_id(const ExportedRun& run) {
   return sha256_hex(run.name + '\n' + print_json_line(run_result_to_json(run.result))).substr(0, 32);
 }
@@ -48,7 +48,7 @@ class MlflowRun {
   MlflowRun(const fs::path& experiment, const ExportedRun& run)
       : run_(run), id_(mlflow_run_id(run)), folder_(experiment / id_) {}
 
-  // The description comes last: without it MLflow sees no run.
+  // The description comes last: without it MLflow ignores the run.
   void write() const {
     const std::vector<StepRow> rows = make_step_rows(run_.result);
     const double start = start_of_steps(run_.result).value_or(0);

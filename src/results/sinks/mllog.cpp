@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view k_point = "POINT_IN_TIME", k_interval_start = "INTERVAL_START",
                            k_interval_end = "INTERVAL_END";
 
-// The lines of one run. Keys are those of mlperf_logging.mllog.constants; figures of steps stand where NVIDIA's
-// submissions have them, in "tracked_stats".
+// The lines of one run. Keys are those of mlperf_logging.mllog.constants; figures of steps are in "tracked_stats", as
+// in NVIDIA's submissions.
 class MllogLines {
  public:
   void add(std::string_view event_type, std::string_view key, Json value, Json metadata, double unix_time) {

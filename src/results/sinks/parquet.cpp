@@ -36,7 +36,7 @@ void require_pyarrow(ProcessRunner& runner) {
       ExitStatus::missing_component);
 }
 
-// The tables as CSV in a temporary folder, which pyarrow in a child process turns into Parquet.
+// Writes the tables as CSV to a temporary folder; a child process with pyarrow converts them to Parquet.
 class ParquetSink : public Sink {
  public:
   explicit ParquetSink(const SinkPlace& place)

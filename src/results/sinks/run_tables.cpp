@@ -143,7 +143,7 @@ std::optional<double> reported_entry(const RunResult& result, ReportedSeries mem
   return finite_entry(*(*result.reported.*member), entry);
 }
 
-// A moment that no calendar has is none.
+// A time without a calendar date is omitted.
 std::optional<double> stamp_of(const RunResult& result, size_t entry) {
   const auto stamp = reported_entry(result, &ReportedFigures::unix_time, entry);
   return stamp && has_calendar_year(*stamp) ? stamp : std::nullopt;
@@ -197,7 +197,7 @@ void fill_speed(StepRow& row, const RunResult& result, size_t entry) {
 
 double duration_of(const StepRow& row) { return row.step_time_seconds.value_or(0) * static_cast<double>(row.mean_of); }
 
-// Steps without a time stamp of their own end as much later than the one before as they took.
+// A step without a time stamp ends its own duration after the one before.
 void fill_clock(std::vector<StepRow>& rows, const RunResult& result) {
   const auto start = start_of_steps(result);
   double elapsed = 0, end = start.value_or(0);

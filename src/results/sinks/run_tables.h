@@ -13,10 +13,10 @@
 
 namespace tprimat::results {
 
-// A result on its way out, under a name that is safe and unique in every format.
+// A result to export, under a name that is safe and unique in every format.
 struct ExportedRun {
   std::string name;  // letters, digits, '_', '-', '.': fit for a folder
-  std::string file;  // where the result was read; UTF-8
+  std::string file;  // path of the result file; UTF-8
   const RunResult& result;
 };
 
@@ -39,33 +39,33 @@ struct RunColumn {
 // The columns of a table of runs, in order: participant, settings, results.
 const std::vector<RunColumn>& run_columns();
 
-// As people and machines read it; empty where it is not known. Doubles keep every bit.
+// As text; empty if unknown. Doubles keep every bit.
 std::string cell_text(const Cell& cell);
 
-// One step of a run as trackers and tables hold it: only finite figures, and none that is not known.
+// One step of a run for trackers and tables: finite, known figures only.
 struct StepRow {
   int64_t step = 0;                  // as the run counts it
   int64_t mean_of = 1;               // steps that the figures are the mean of
   bool steady = false;               // of the steady state: no warm-up, no label, a valid time
-  std::optional<StepLabel> label;    // why it is left out: evaluation, checkpoint ...
+  std::optional<StepLabel> label;    // why it is excluded: evaluation, checkpoint ...
   double seconds_since_start = 0.0;  // at its end, as far as step times are known
   std::optional<double> unix_time;   // of its end, s since 1970
   std::optional<double> step_time_seconds, tokens_per_second, loss, validation_loss, learning_rate, grad_norm,
       loss_scale, memory_allocated_gb, power_watts_per_gpu, energy_joules_per_gpu;
 
-  // For formats that cannot do without: runs that do not say when they began start in 1970.
+  // For formats that require it: runs without a start time start in 1970.
   double time_or_elapsed() const { return unix_time.value_or(seconds_since_start); }
 };
 
-// Of a moment since 1970, for formats that cannot do without one; 0 for a moment that no calendar has.
+// Milliseconds since 1970, for formats that require them; 0 for a time without a calendar date.
 int64_t to_milliseconds(double seconds);
 
 std::vector<StepRow> make_step_rows(const RunResult& result);
 
-// When the first step began, s since 1970; nothing where neither steps nor the run say.
+// Start of the first step, s since 1970; nothing if neither steps nor the run state it.
 std::optional<double> start_of_steps(const RunResult& result);
 
-// A figure of a step under the names that others know it by.
+// A figure of a step with its names in other tools.
 struct StepFigure {
   std::string_view key;  // of columns
   std::string_view tag;  // of TensorBoard, as the native trainer writes it

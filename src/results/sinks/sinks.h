@@ -12,8 +12,8 @@
 
 namespace tprimat::results {
 
-// Takes results one after the other and writes them as another tool reads them. What it writes of a run is there whole
-// or not at all; an earlier export of the same name is replaced. Throws Error (work_failed) when it cannot write.
+// Writes results, one after the other, in another tool's format. Each run is written completely or not at all; an
+// earlier export of the same name is replaced. Throws Error (work_failed) when it cannot write.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -30,7 +30,7 @@ struct SinkPlace {
 struct SinkKind {
   std::string_view name;   // as --format knows it
   std::string_view title;  // what it is and who reads it
-  // Throws Error (missing_component) where something it needs is not installed. Writes nothing yet.
+  // Throws Error (missing_component) if a dependency is not installed. Writes nothing yet.
   std::unique_ptr<Sink> (*open)(const SinkPlace& place);
 };
 

@@ -5,8 +5,8 @@
 namespace tprimat::results {
 namespace {
 
-// A folder for each run, as TensorBoard tells runs apart. The file's name stays the same, so that it is replaced:
-// TensorBoard would join two files of one folder.
+// One folder per run, as TensorBoard expects. The file's name is fixed, so that a new export replaces it: TensorBoard
+// would merge two files of one folder.
 class TensorboardSink : public Sink {
  public:
   explicit TensorboardSink(const std::filesystem::path& folder) : folder_(folder / "tensorboard") {}

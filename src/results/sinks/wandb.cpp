@@ -33,8 +33,8 @@ std::string history_line(const StepRow& row) {
   return print_json_line(json) + '\n';
 }
 
-// W&B's own run files are a private format. What it documents is its Python interface, so an export is data and the
-// script that hands it over.
+// W&B's run files are an undocumented format. Its Python interface is documented, so an export is data and a script
+// that imports it.
 class WandbSink : public Sink {
  public:
   explicit WandbSink(const fs::path& folder) : folder_(folder / "wandb-import") {}

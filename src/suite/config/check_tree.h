@@ -13,7 +13,7 @@ void canonicalize_keys(const KeySchema& schema, YamlNode& tree, Diagnosis& diagn
 // Unknown keys (with "did you mean"), wrong types, values out of range.
 void check_values(const KeySchema& schema, const YamlNode& tree, Diagnosis& diagnosis);
 
-// "did you mean 'seq_length'?", or the choices when nothing is near and they are few, or "".
+// "did you mean 'seq_length'?", or the choices if none is near and they are few, or "".
 std::string suggest_key(const std::string& word, const KeySchema& schema);
 
 }  // namespace tprimat::suite

@@ -9,15 +9,15 @@
 
 namespace tprimat::suite {
 
-// What reading a configuration brings to light. A key that is already known to be wrong is remembered, so that the
-// rules that depend on it stay silent: one mistake, one message.
+// The problems of a configuration. Keys that are known to be wrong are remembered, so that rules that depend on them
+// stay silent: one mistake, one message.
 class Diagnosis {
  public:
   void add_error(Problem problem) { errors_.push_back(std::move(problem)); }
-  void add_error(Problem problem, const std::string& wrong_path);  // the path is not to be relied on from here on
+  void add_error(Problem problem, const std::string& wrong_path);  // the path counts as wrong from here on
   void add_warning(Problem problem) { warnings_.push_back(std::move(problem)); }
 
-  // False when one of the paths, what is above it or what is below it is known to be wrong.
+  // False if one of the paths, a parent or a child of it is known to be wrong.
   bool is_sound(std::string_view path) const;
   bool are_sound(std::initializer_list<std::string_view> paths) const;
 

@@ -22,9 +22,9 @@ struct Draft {
   Diagnosis& diagnosis;
   raw::Config raw;
   Experiment experiment;
-  std::map<std::string, Origin> derived;  // path -> where a value that nobody wrote comes from
+  std::map<std::string, Origin> derived;  // path -> origin of a value that is not stated
 
-  // What is wrong with, or doubtful about, the value at `path`.
+  // Report an error or a warning about the value at `path`.
   void fail(const std::string& path, std::string what, std::string hint = "");
   void warn(const std::string& path, std::string what, std::string hint = "");
   bool is_sound(std::string_view path) const { return diagnosis.is_sound(path); }
@@ -37,7 +37,7 @@ void resolve_platforms(Draft& draft);     // hardware, platform_optimizations, w
 void resolve_launch(Draft& draft);        // launch
 void resolve_figures(Draft& draft);       // enhanced_metrics: prices and peaks, after the platforms
 void resolve_layouts(Draft& draft);       // parallelism, after all of the above
-void check_fairness(const Draft& draft);  // what differs between the platforms
+void check_fairness(const Draft& draft);  // differences between the platforms
 
 inline Origin derived_by(std::string reason) { return {Provenance::derived, std::move(reason)}; }
 
@@ -68,7 +68,7 @@ void for_each_pair(Raw& raw, Spec& spec, Visitor&& visit) {
   });
 }
 
-// The tree as structs. What is missing or of the wrong type stays absent: check_values has reported it.
+// The tree as structs. Missing values and values of the wrong type stay absent: check_values has reported them.
 raw::Config read_raw(const YamlNode& tree);
 
 // The structs as a tree, strings quoted, keys in the order of the field lists. A value's origin is that in `derived`

@@ -72,7 +72,7 @@ CheckpointSpec make_checkpoint_spec(const CheckpointSetup& setup, const std::str
   return spec;
 }
 
-// What is the same for every model, platform and strategy.
+// The settings that all models, platforms and strategies share.
 void take_training(const Experiment& experiment, TrainSpec& spec) {
   spec.data.split = experiment.data_split;
   spec.optimizer = experiment.optimizer;

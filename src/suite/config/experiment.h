@@ -13,14 +13,14 @@ namespace tprimat::suite {
 
 // One entry under `models:`.
 struct ModelEntry {
-  ModelSpec spec;                     // complete: what the config leaves out comes from the model catalogue
+  ModelSpec spec;                     // complete: missing values come from the model catalogue
   std::string given_name;             // models.<key>.name: "llama3.1_8b"; the key when absent
   std::string dataset = "synthetic";  // or the prefix of a Megatron .bin/.idx pair
   std::string initial_weights;        // folder of a Hugging Face model; empty: random weights
   std::optional<std::string> tokenizer_path, nemo_recipe, primus_config;
 };
 
-// One entry under `hardware.platforms:` with what the other sections say of that platform.
+// One entry under `hardware.platforms:`, with that platform's settings from the other sections.
 struct PlatformSetup {
   std::string device_model;  // "H100", "MI300X", "auto" on cpu
   int64_t num_devices = 1;
@@ -77,11 +77,11 @@ struct Experiment {
   const ModelEntry* find_model_entry(const std::string& name) const;  // nullptr when the config has no such model
 };
 
-// The training of one model on one platform under one strategy. Throws Error that lists the choices for an unknown
-// model, platform or strategy, and that names the broken rule and a layout that passes when the layout cannot run. A
+// The training of one model on one platform under one strategy. Throws Error for an unknown model, platform or
+// strategy, with the choices, and for a layout that cannot run, with the broken rule and a layout that passes. A
 // single-device platform needs no entry under `strategies`. Where checkpoints are enabled, checkpoint.directory is
-// "checkpoints", relative to the run's own folder, which only the launcher knows; a run of the suite is a measurement
-// and begins anew (checkpoint.resume is false).
+// "checkpoints", relative to the run's own folder, which only the launcher knows; a run of the suite is a measurement,
+// so it starts from the first step (checkpoint.resume is false).
 TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
                           const std::string& strategy);
 

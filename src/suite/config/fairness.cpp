@@ -6,7 +6,7 @@
 namespace tprimat::suite {
 namespace {
 
-// One thing in which two platforms differ.
+// One difference between two platforms.
 struct Difference {
   std::string what;  // "precision"
   std::string first, second;
@@ -31,7 +31,7 @@ class PairAudit {
         a_(draft.experiment.platforms.at(first)),
         b_(draft.experiment.platforms.at(second)) {}
 
-  // What makes the platforms do different work in every methodology.
+  // Differences that mean different work in every methodology.
   std::vector<Difference> list_numeric() {
     const std::string path = fmt::format("platform_optimizations.{}.", enum_name(second_));
     add("precision", std::string(enum_name(a_.precision)), std::string(enum_name(b_.precision)), path + "precision");
@@ -42,7 +42,7 @@ class PairAudit {
     return std::move(differences_);
   }
 
-  // What must be the same as well where the configuration claims to be identical.
+  // Differences that methodology identical_config forbids as well.
   std::vector<Difference> list_all() {
     differences_ = list_numeric();
     const std::string path = fmt::format("platform_optimizations.{}.", enum_name(second_));

@@ -38,7 +38,7 @@ bool same_device(const std::string& a, const std::string& b) {
   return x && y && x->id == y->id;
 }
 
-// The platform that a key speaks of, if the configuration has it with that device.
+// The platform that a key names, if the configuration has it with that device.
 PlatformSetup* find_setup(Draft& draft, const DeviceKey& key) {
   const auto found = draft.experiment.platforms.find(key.platform);
   if (found == draft.experiment.platforms.end() || !same_device(found->second.device_model, key.device)) return nullptr;
@@ -102,7 +102,7 @@ bool contradicts(double stated, double catalogued) {
   return std::fabs(stated - catalogued) > k_figure_tolerance * catalogued;
 }
 
-// Which well-known confusion a wrong peak looks like; "" when none.
+// The common mistake that explains a wrong peak; "" if none does.
 std::string explain_peak(double stated, Precision precision, const HardwareSpec& part) {
   for (const auto& [other, peak] : part.dense_peak_flops)
     if (other != precision && !contradicts(stated, peak))

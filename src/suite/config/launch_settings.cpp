@@ -9,7 +9,7 @@
 namespace tprimat::suite {
 namespace {
 
-// What is stated; what is not keeps the default.
+// Copies stated values; others keep the default.
 template <class Raw, class Spec>
 void take_stated(const Raw& from, Spec& to) {
   for_each_pair(from, to, [](std::string_view, const auto& stated, auto& value) {
@@ -48,7 +48,7 @@ void check_slurm(Draft& draft) {
                "for example  time: \"01:30:00\"");
 }
 
-// These end up as lines of a job script, where a line break would begin another line.
+// These become lines of a job script, where a line break would start another line.
 void check_one_line(Draft& draft, const std::string& path, const std::string& text) {
   if (text.find_first_of("\n\r") == std::string::npos || !draft.is_sound(path)) return;
   draft.fail(path, path + " contains a line break", "write it on one line");

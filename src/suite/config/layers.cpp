@@ -74,7 +74,7 @@ const KeySchema& schema_at(const std::string& path) {
   return *schema;
 }
 
-// A text is taken as it is; where a list or a section belongs, [..] and {..} are YAML.
+// Text is taken literally; for a list or a section, [..] and {..} are parsed as YAML.
 YamlNode read_override(const KeySchema& schema, const std::string& text, const Origin& origin, Diagnosis& diagnosis) {
   const bool structured = schema.kind != KeySchema::Kind::value || schema.type == ValueType::text_list;
   if (!structured || text.empty() || (text[0] != '{' && text[0] != '[')) return yaml_scalar(text, origin);
@@ -99,7 +99,7 @@ class EnvironmentLayer {
   EnvironmentLayer(YamlNode& tree, const Environment& environment, Diagnosis& diagnosis)
       : tree_(tree), environment_(environment), diagnosis_(diagnosis) {}
 
-  // A variable with a name of its own is meant for hands, CONFIG_<UPPER_PATH> for scripts: the former wins.
+  // Variables with their own names are for people, CONFIG_<UPPER_PATH> is for scripts: the former win.
   void apply() {
     const std::vector<ConfigVariable> known = list_path_variables(config_schema(), tree_);
     for (const auto& [name, value] : environment_)
@@ -164,7 +164,7 @@ class EnvironmentLayer {
   Diagnosis& diagnosis_;
 };
 
-// A named thing that does not exist, but that looks like one that does, is a slip and not a new one.
+// An unknown name that resembles an existing one is a typo, not a new entry.
 void refuse_near_names(const YamlNode& tree, const std::string& path, const std::string& where) {
   const KeySchema* schema = &config_schema();
   const YamlNode* node = &tree;

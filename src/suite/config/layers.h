@@ -11,7 +11,7 @@
 
 namespace tprimat::suite {
 
-// The strengths of a configuration, weakest first: built-in default, file, environment, --set, --strategy.
+// The layers of a configuration, weakest first: built-in default, file, environment, --set, --strategy.
 struct ConfigLayers {
   std::string_view file_text;  // empty view with `has_file` false: the built-in default alone
   std::string file_name;       // for origins
@@ -21,9 +21,9 @@ struct ConfigLayers {
   const std::optional<std::string>& strategy;  // experiment.methodology
 };
 
-// One tree with canonical keys, ${...} expanded, every value with its own origin. What the file names itself (models,
-// platforms, strategies, prices, paths) replaces the default's as a whole; everything else merges key by key. Throws
-// Error for a file that is no YAML; all else goes to `diagnosis`.
+// One tree with canonical keys, ${...} expanded, every value with its own origin. The file's named entries (models,
+// platforms, strategies, prices, paths) replace the default's as a whole; everything else merges key by key. Throws
+// Error for a file that is not YAML; other problems go to `diagnosis`.
 YamlNode merge_layers(const ConfigLayers& layers, Diagnosis& diagnosis);
 
 // "a.b.c" with every element in its canonical spelling. Throws Error with "did you mean" for a key that cannot exist.

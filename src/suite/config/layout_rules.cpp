@@ -28,7 +28,7 @@ class RuleList {
   }
 
   void check_devices() {
-    // In floating point: the product of four stated sizes may pass 2^63.
+    // In floating point: the product of four stated sizes may exceed 2^63.
     const double ranks = static_cast<double>(layout_.tensor) * static_cast<double>(layout_.pipeline) *
                          static_cast<double>(layout_.data) * static_cast<double>(layout_.context);
     require(ranks == static_cast<double>(task_.devices),

@@ -9,7 +9,7 @@
 
 namespace tprimat::suite {
 
-// What a layout has to fit.
+// The task that a layout must fit.
 struct LayoutTask {
   const ModelSpec& model;
   int64_t devices = 1;
@@ -23,7 +23,7 @@ struct LayoutTask {
 //   PP x VP divides the layers; VP needs PP, and PP divides GA (the interleaved schedule takes micro batches by PP)
 //   2 x CP divides SL
 //   with SP, TP divides the tokens of a micro batch, MBS x SL / CP
-// A layout and a batch that break none pass the rules of check_train_spec on them.
+// A layout and a batch that break none also pass check_train_spec's rules for them.
 std::vector<std::string> list_broken_rules(const LayoutTask& task, const ParallelSpec& layout,
                                            std::optional<int64_t> stated_accumulation = {});
 
@@ -38,8 +38,8 @@ std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted);
 
 // Bytes of weights, gradients and optimizer state on one device, without activations. Mixed precision: 2 bytes of
 // weights, 4 of gradients and 12 of FP32 master weights and two moments per parameter (Rajbhandari et al., arXiv
-// 1910.02054, with FP32 gradients); FP32: 4 + 4 + 8. Moments in bf16 take half as much, and master weights that are
-// left out nothing. The DP ranks share the master weights and moments from `zero_stage` 1 on, the gradients from 2 on,
+// 1910.02054, with FP32 gradients); FP32: 4 + 4 + 8. Moments in bf16 take half as much; without master weights their 4
+// bytes disappear. The DP ranks share the master weights and moments from `zero_stage` 1 on, the gradients from 2 on,
 // the weights at 3 (ZeRO-3, FSDP).
 double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision,
                             const OptimizerSpec& optimizer, int64_t zero_stage);

@@ -53,7 +53,7 @@ class LayoutResolver {
     draft_.experiment.strategies[strategy][model_.name][platform_] = spec;
   }
 
-  // What a platform with one device does when no layout is stated.
+  // The layout of a platform with one device if none is stated.
   void check_single_device() {
     path_ = fmt::format("hardware.platforms.{}", enum_name(platform_));
     if (!inputs_are_sound()) return;
@@ -67,7 +67,7 @@ class LayoutResolver {
       warn_memory(ParallelSpec{});
   }
 
-  // The chosen strategy says nothing of this model on this platform, which has several devices.
+  // The chosen strategy has no layout for this model on this platform, which has several devices.
   void report_missing(const std::string& strategy, bool strategy_exists) {
     path_ = "parallelism." + strategy;
     if (!inputs_are_sound()) return;

@@ -65,7 +65,7 @@ void list_exports_at(const YamlNode& node, const std::string& path, std::vector<
   for (const YamlEntry& entry : node.entries) list_exports_at(entry.value, join_path(path, entry.key), exports);
 }
 
-// Models a-b, a_b and A_B would all be CONFIG_MODELS_A_B_...: one such group is enough to say so.
+// Models a-b, a_b and A_B would all map to CONFIG_MODELS_A_B_...: the first such group is reported.
 void refuse_shared_variables(const std::vector<ExportedVariable>& exports) {
   std::map<std::string, std::string> paths;
   for (const ExportedVariable& each : exports) {

@@ -11,7 +11,7 @@
 
 namespace tprimat::suite {
 
-// Where a configuration comes from, strongest first: --set, environment, file, built-in default.
+// The sources of a configuration, strongest first: --set, environment, file, built-in default.
 struct ConfigSources {
   std::optional<std::string> path;                     // nothing: ./config.yaml if it exists, else the built-in default
   std::vector<std::string> overrides;                  // "training.data.seq_length=4096"
@@ -22,16 +22,15 @@ std::map<std::string, std::string> current_environment();
 
 struct LoadedExperiment {
   Experiment experiment;
-  std::vector<Problem>
-      warnings;  // doubtful but usable: a peak that contradicts the catalogue, two platforms at different precision ...
-  Origin origin;      // "config.yaml", "built-in default"
-  YamlNode settings;  // every key that holds, canonical and complete, each with its origin: what `config show` prints
+  std::vector<Problem> warnings;  // doubtful but usable values, such as a peak that contradicts the catalogue
+  Origin origin;                  // "config.yaml", "built-in default"
+  YamlNode settings;              // all effective keys, canonical, each with its origin: the output of `config show`
 };
 
 // Throws Error with all problems of the file at once, each at file:line:column (or "--set key", "environment NAME").
 LoadedExperiment load_experiment(const ConfigSources& sources);
 
-// The same for a file's text that the caller has; sources.path is not used. `name` is the file's name in origins.
+// The same for the text of a file; sources.path is not used. `name` is the file's name in origins.
 LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources);
 
 // The built-in default, as `tprimat config init` writes it.

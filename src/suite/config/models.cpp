@@ -105,7 +105,7 @@ class ModelResolver {
     take_rope_scaling(path);
   }
 
-  // What the type does not use is neither filled in nor silently ignored.
+  // Keys that the type does not use get no default and cause a warning.
   void take_rope_scaling(const std::string& path) {
     RopeScaling scaling;
     const RopeScalingKind type = *model_.rope_scaling.type;

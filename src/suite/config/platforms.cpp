@@ -113,7 +113,7 @@ class PlatformResolver {
       present += (present.empty() ? "" : ", ") + std::string(enum_name(precision));
     const std::string what =
         fmt::format("precision {} is not available on {}, which supports {}", name, part_->display_name, present);
-    // The catalogue omits what no source states, and sources often leave TF32 out.
+    // The catalogue omits unsourced figures, and sources often omit TF32.
     if (to_.precision == Precision::tf32)
       draft_.warn(path, what + ", according to the hardware catalogue");
     else
@@ -164,7 +164,7 @@ class PlatformResolver {
           fmt::format("visible_devices is '{}', but one training on {} uses {} devices", list, key_, to_.num_devices));
   }
 
-  // Two names of one technique, which is `recompute: full`; the first one counts where both are stated.
+  // Two names for `recompute: full`; the first one counts if both are stated.
   void resolve_recompute(const raw::Optimizations& from) {
     const raw::Flag& flag = from.activation_checkpointing ? from.activation_checkpointing : from.gradient_checkpointing;
     to_.recompute = from.recompute.value_or(flag.value_or(false) ? Recompute::full : Recompute::none);
@@ -198,8 +198,7 @@ class PlatformResolver {
   std::optional<HardwareSpec> part_;
 };
 
-// Sections for platforms that this configuration does not have; the built-in default may have some, which is no one's
-// mistake.
+// Sections for platforms that this configuration does not have; those of the built-in default cause no warning.
 void warn_unused_optimizations(Draft& draft) {
   for (const auto& [key, section] : draft.raw.platform_optimizations.entries) {
     const std::string path = "platform_optimizations." + key;

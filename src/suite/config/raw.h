@@ -7,7 +7,7 @@
 #include "spec/train_spec.h"
 #include "text/fields.h"
 
-// The configuration as it is written, key by key, with nothing checked but the types. Never leaves this module.
+// The configuration as written, key by key; only the types are checked. Private to this module.
 namespace tprimat::suite::raw {
 
 struct ExperimentSection {

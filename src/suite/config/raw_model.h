@@ -7,7 +7,7 @@
 // models, as written.
 namespace tprimat::suite::raw {
 
-// Which of these there must be depends on the type (models.cpp).
+// The type decides which of these are required (models.cpp).
 struct RopeScalingSection {
   std::optional<RopeScalingKind> type;
   Number factor, low_freq_factor, high_freq_factor;

@@ -134,7 +134,7 @@ struct Evaluation {
   static constexpr KeyRange ranges[] = {{"interval", 0, 1e9}, {"batches", 1, 1e9}};
 };
 
-// An update with NaN would spoil every weight, so it cannot merely be recorded.
+// An update with NaN would corrupt every weight, so recording it is not enough.
 enum class OnNotFinite { stop, skip };
 
 struct Anomalies {

@@ -8,7 +8,7 @@
 
 #include "config/schema.h"
 
-// What the sections of a configuration are made of, as written: everything may be absent.
+// Building blocks of a configuration's sections as written: every value may be absent.
 namespace tprimat::suite::raw {
 
 using Text = std::optional<std::string>;
@@ -17,7 +17,7 @@ using Number = std::optional<double>;
 using Flag = std::optional<bool>;
 using TextList = std::optional<std::vector<std::string>>;
 
-// Named things in the order of the file.
+// Named entries in the order of the file.
 template <class T, NameKind kind = NameKind::any>
 struct Named {
   static constexpr NameKind name_kind = kind;

@@ -125,7 +125,7 @@ std::vector<std::string> accepted_keys(const KeySchema& schema) {
 std::vector<std::string> known_spellings(const KeySchema& schema) {
   std::vector<std::string> spellings = accepted_keys(schema);
   for (const KeyAlias& alias : schema.aliases)
-    if (alias.alias.size() > 2) spellings.emplace_back(alias.alias);  // TP is near to every short word
+    if (alias.alias.size() > 2) spellings.emplace_back(alias.alias);  // TP resembles every short word
   if (schema.kind == KeySchema::Kind::named && schema.names == NameKind::platform)
     for (const auto& [platform, name] : EnumNames<Platform>::values) spellings.emplace_back(name);
   return spellings;

@@ -7,7 +7,7 @@
 
 namespace tprimat::suite {
 
-// A second spelling of a key: TP for tensor_model_parallel_size. Nothing past the merge of the layers sees it.
+// A second spelling of a key: TP for tensor_model_parallel_size. It does not survive the merge of the layers.
 struct KeyAlias {
   std::string_view alias, key;
 };
@@ -21,13 +21,13 @@ struct KeyRange {
 
 enum class ValueType { text, whole, number, boolean, choice, text_list };
 
-// What the names in a map of named things are: any (models, strategies), platforms, or the frameworks' long names.
+// The kind of names in a map of named entries: any (models, strategies), platforms, or the frameworks' long names.
 enum class NameKind { any, platform, framework };
 
 struct NamedSchema;
 
-// The shape of the configuration as data, made once from the raw structs' field lists. Everything that is not about the
-// meaning of one key works on this: unknown keys, "did you mean", types, ranges, --set and CONFIG_ paths, docs.
+// The shape of the configuration as data, made once from the raw structs' field lists. Everything that does not depend
+// on the meaning of a key uses it: unknown keys, "did you mean", types, ranges, --set and CONFIG_ paths, docs.
 struct KeySchema {
   enum class Kind { value, section, named };
   Kind kind = Kind::value;
@@ -35,7 +35,7 @@ struct KeySchema {
 
   ValueType type = ValueType::text;  // of a value
   std::vector<std::string> choices,
-      further_spellings;          // of a choice: those that we print; those that we accept as well
+      further_spellings;          // of a choice: the printed ones; other accepted ones
   std::optional<KeyRange> range;  // of a number
 
   std::vector<NamedSchema> keys;  // of a section, in the order of the docs
@@ -62,10 +62,10 @@ std::string canonical_key(const KeySchema& schema, const std::string& key);
 // The keys that `schema` accepts here, canonical; for "did you mean" and for lists of choices.
 std::vector<std::string> accepted_keys(const KeySchema& schema);
 
-// Every spelling of them: what a slip is compared with.
+// All their spellings, for "did you mean".
 std::vector<std::string> known_spellings(const KeySchema& schema);
 
-// "a whole number", "one of fp32, tf32, ...": what the key wants, to put after "must be".
+// "a whole number", "one of fp32, tf32, ...": the phrase after "must be".
 std::string describe_type(const KeySchema& schema);
 
 }  // namespace tprimat::suite

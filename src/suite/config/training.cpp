@@ -39,7 +39,7 @@ void resolve_frameworks(Draft& draft) {
   }
 }
 
-// Whether warmup_fraction counts: an override beats what is stated in the file, and both in one place are a mistake.
+// Whether warmup_fraction counts: an override beats the file, and stating both in one place is an error.
 bool is_fraction_chosen(Draft& draft, const std::string& fraction, const std::string& steps) {
   if (!is_stated(draft.tree, steps)) return true;
   const bool chosen = is_overridden(draft.tree, fraction);
@@ -49,7 +49,7 @@ bool is_fraction_chosen(Draft& draft, const std::string& fraction, const std::st
   return chosen;
 }
 
-// The settings show the steps that follow.
+// The settings show the resulting number of steps.
 void resolve_warmup_fraction(Draft& draft) {
   raw::Optimizer& from = draft.raw.training.optimizer;
   const std::string path = "training.optimizer.warmup_fraction", steps_path = "training.optimizer.warmup_steps";
@@ -92,7 +92,7 @@ void resolve_batch(Draft& draft) {
   to.seed = take_or<int64_t>(draft, draft.raw.training.general.seed, "training.general.seed", 42);
 }
 
-// A few steps asked for by hand (TRAIN_ITERS=3) need no thought about the file's warm-up.
+// An override to a few steps (TRAIN_ITERS=3) must not fail because of the file's warm-up.
 void shorten_warmup(Draft& draft, const std::string& path) {
   Experiment& to = draft.experiment;
   const int64_t before = to.optimizer.warmup_steps;
@@ -139,7 +139,7 @@ void resolve_warmup(Draft& draft) {
        origin_of(draft.tree, "benchmarking.warmup"), ""});
 }
 
-// {platform}, {framework} and {model} are filled in; anything else in braces is a slip.
+// {platform}, {framework} and {model} are filled in; anything else in braces is an error.
 void check_placeholders(Draft& draft, const std::string& format, const std::string& path) {
   const std::vector<std::string> known = {"platform", "framework", "model"};
   for (size_t at = format.find('{'); at != std::string::npos; at = format.find('{', at + 1)) {
@@ -217,7 +217,7 @@ void resolve_anomalies(Draft& draft) {
                "for example  spike_factor: 2");
 }
 
-// Weights of training, validation and test as data/sample_order.h reads them; nothing for a text that is none.
+// Weights of training, validation and test as data/sample_order.h reads them; nothing for malformed text.
 std::optional<std::array<double, 3>> parse_split(std::string text) {
   std::erase(text, ' ');
   std::array<double, 3> weights{};

@@ -9,7 +9,7 @@
 
 namespace tprimat::suite {
 
-// A scalar as the type that its key wants; nothing when it is none. Quoted scalars are texts only.
+// A scalar as the type of its key; nothing if it is not one. Quoted scalars are strings only.
 std::optional<double> parse_number(const YamlNode& node);  // finite; no NaN, no infinities
 std::optional<int64_t> parse_whole(const YamlNode& node);  // 8 and 8.0e9, up to 9e15
 std::optional<bool> parse_boolean(const YamlNode& node);   // true or false
@@ -20,14 +20,14 @@ std::optional<std::vector<std::string>> parse_text_list(const YamlNode& node);
 // The node at "a.b.c"; nullptr when there is none.
 const YamlNode* find_path(const YamlNode& root, std::string_view path);
 
-// Where "a.b.c" was written, or what is nearest above it.
+// The origin of "a.b.c", or of its nearest parent.
 Origin find_origin(const YamlNode& root, std::string_view path);
 std::string origin_of(const YamlNode& root, std::string_view path);  // for messages
 
-// Whether there is a value at "a.b.c" that is not the program's own.
+// Whether "a.b.c" has a value that the user stated.
 bool is_stated(const YamlNode& root, std::string_view path);
 
-// Whether --set or the environment gave the value at "a.b.c". What an override breaks is no mistake in the file.
+// Whether --set or the environment gave the value at "a.b.c". A problem that an override causes is not the file's.
 bool is_overridden(const YamlNode& root, std::string_view path);
 
 std::vector<std::string> split_path(std::string_view path);

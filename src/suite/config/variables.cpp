@@ -65,7 +65,7 @@ class VariableList {
 
 constexpr int k_deepest_default = 8;  // ${A:-${B:-...}}
 
-// Where the brace that was opened just before `at` closes; npos when it never does.
+// Position of the brace that closes the one just before `at`; npos if there is none.
 size_t find_closing_brace(std::string_view text, size_t at) {
   int open = 1;
   for (; at < text.size(); ++at) {
@@ -75,7 +75,7 @@ size_t find_closing_brace(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
-// What is wrong with a reference, without its place.
+// The problem of a reference, without its place.
 struct Refusal {
   std::string what, hint;
 };

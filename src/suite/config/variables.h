@@ -16,7 +16,7 @@ struct ConfigVariable {
   std::string path;  // "training.data.seq_length"
 };
 
-// The variables with a name of their own: FRAMEWORKS, PARALLEL, TRAIN_ITERS, CONFIG_OUTPUT_DIR, PRIMUS_PATH ...
+// The variables with their own names: FRAMEWORKS, PARALLEL, TRAIN_ITERS, CONFIG_OUTPUT_DIR, PRIMUS_PATH ...
 const std::vector<ConfigVariable>& named_variables();
 
 // CONFIG_<UPPER_PATH> for every key of `tree`'s models, platforms and strategies, in every spelling.
@@ -28,8 +28,8 @@ std::string variable_name(const std::string& path);
 using Environment = std::map<std::string, std::string>;
 
 // Replaces ${NAME} and ${NAME:-default} in every scalar. The default is used when NAME is unset or empty, as in a
-// shell, and may itself hold ${...}. What a variable holds is not expanded again. An unset variable without a default
-// is an error, and so is one that names_a_secret (base/environment.h): configurations are printed and stored.
+// shell, and may itself hold ${...}. A variable's value is not expanded again. An unset variable without a default is
+// an error, and so is one that names_a_secret (base/environment.h): configurations are printed and stored.
 void expand_variables(YamlNode& tree, const Environment& environment, Diagnosis& diagnosis);
 
 // The variable's value; nothing when it is unset or empty.

@@ -11,20 +11,20 @@
 
 namespace tprimat::suite {
 
-// How much a finding matters, the least first.
+// Severity of a finding, in ascending order.
 enum class MachineSeverity {
   ok,
-  note,     // good to know; figures hold
-  warning,  // figures hold, but are not the best or not the steadiest that this machine gives
-  missing,  // something that was asked for is not here
-  broken,   // what is measured here is not to be trusted
+  note,     // worth knowing; figures are valid
+  warning,  // figures are valid, but slower or noisier than this machine allows
+  missing,  // a requested component is missing
+  broken,   // measurements on this machine cannot be trusted
 };
 
 struct MachineFinding {
   MachineSeverity severity = MachineSeverity::ok;
   std::string area;    // "GPU 0", "processor", "frameworks"
   std::string what;    // a sentence with the figures
-  std::string remedy;  // what to do; empty where nothing is to be done
+  std::string remedy;  // what to do; may be empty
   static constexpr auto fields() {
     using F = MachineFinding;
     return field_list(field("severity", &F::severity, "ok, note, warning, missing or broken"),
@@ -33,7 +33,7 @@ struct MachineFinding {
   }
 };
 
-// Collects what is said of one area.
+// Collects the findings of one area.
 class AreaFindings {
  public:
   explicit AreaFindings(std::string area) : area_(std::move(area)) {}
@@ -52,11 +52,12 @@ class AreaFindings {
   std::vector<MachineFinding> findings_;
 };
 
-// Each judges one area by facts alone.
+// Each check judges one area from the facts alone.
 using Check = std::vector<MachineFinding> (*)(const DoctorFacts&);
 
-std::vector<MachineFinding> check_drivers(const DoctorFacts& facts);  // is the platform there, which libraries see it
-std::vector<MachineFinding> check_gpus(const DoctorFacts& facts);     // an area for each GPU
+std::vector<MachineFinding> check_drivers(
+    const DoctorFacts& facts);  // whether the platform is present, and which libraries see it
+std::vector<MachineFinding> check_gpus(const DoctorFacts& facts);  // an area for each GPU
 std::vector<MachineFinding> check_processor(const DoctorFacts& facts);
 std::vector<MachineFinding> check_memory(const DoctorFacts& facts);
 std::vector<MachineFinding> check_storage(const DoctorFacts& facts);
@@ -64,7 +65,8 @@ std::vector<MachineFinding> check_limits(const DoctorFacts& facts);
 std::vector<MachineFinding> check_system(const DoctorFacts& facts);
 std::vector<MachineFinding> check_frameworks(const DoctorFacts& facts);
 std::vector<MachineFinding> check_tools(const DoctorFacts& facts);
-std::vector<MachineFinding> check_gpu_libraries(const DoctorFacts& facts);  // what the native trainer loads
+std::vector<MachineFinding> check_gpu_libraries(
+    const DoctorFacts& facts);  // the libraries that the native trainer loads
 
 // All of them, in the order of the report.
 std::span<const Check> doctor_checks();

@@ -34,7 +34,7 @@ MachineDiagnosis diagnose(const DoctorFacts& facts) {
   for (const Check check : doctor_checks())
     for (MachineFinding& finding : check(facts)) diagnosis.findings.push_back(std::move(finding));
   auto& all = diagnosis.findings;
-  for (auto first = all.begin(); first != all.end();) {  // areas stand together already
+  for (auto first = all.begin(); first != all.end();) {  // areas are already grouped
     const auto last =
         std::find_if(first, all.end(), [&](const MachineFinding& each) { return each.area != first->area; });
     std::stable_sort(first, last,

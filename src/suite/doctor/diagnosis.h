@@ -22,11 +22,11 @@ MachineDiagnosis diagnose(const DoctorFacts& facts);
 // "fit to measure, with 2 warnings and 3 notes"
 std::string summarise(const MachineDiagnosis& diagnosis);
 
-// The summary, then a table; with `brief` without what is in order.
+// The summary, then a table; `brief` omits the findings that are ok.
 std::string render_diagnosis(const MachineDiagnosis& diagnosis, bool brief);
 Json diagnosis_to_json(const MachineDiagnosis& diagnosis, const DoctorFacts& facts);
 
-// Broken: ExitStatus::work_failed. Something that was asked for is missing: ExitStatus::missing_component. Else done.
+// Broken: ExitStatus::work_failed. A requested component is missing: ExitStatus::missing_component. Else done.
 ExitStatus exit_status_of(const MachineDiagnosis& diagnosis);
 
 }  // namespace tprimat::suite

@@ -41,7 +41,7 @@ std::vector<std::string> read_governors(const fs::path& root) {
   return governors;
 }
 
-// Intel's driver has a switch of its own, the wrong way round.
+// Intel's driver has its own switch, with the opposite meaning.
 std::optional<bool> read_turbo(const fs::path& root) {
   const fs::path cpu = root / "sys/devices/system/cpu";
   if (const auto off = read_switch(cpu / "intel_pstate/no_turbo")) return !*off;

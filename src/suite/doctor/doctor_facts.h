@@ -13,7 +13,7 @@
 
 namespace tprimat::suite {
 
-// A limit of this process, as `ulimit` shows it. Without a value there is none.
+// A limit of this process, as `ulimit` shows it. No value: unlimited.
 struct ResourceLimit {
   std::optional<double> value;
 };
@@ -24,13 +24,14 @@ struct PciGpu {
   bool nvidia = false;  // else AMD
 };
 
-// How the host is set up and what it is doing now. What the system does not tell is absent.
+// Configuration and load of the host. Absent: the system does not report it.
 struct HostFacts {
   std::vector<std::string> governors;  // of all processors, each named once
   std::optional<bool> turbo, smt, numa_balancing;
-  std::optional<double> load;          // processes that wanted to run, mean of the last minute
-  std::optional<double> busy_share;    // of the machine's threads, over a second in which we did nothing
-  std::optional<double> stolen_share;  // of the time that the hypervisor gave to others, over the same second
+  std::optional<double> load;        // runnable processes, mean of the last minute
+  std::optional<double> busy_share;  // of the machine's threads, over a second in which this program is idle
+  std::optional<double>
+      stolen_share;  // of the time that the hypervisor gave to other virtual machines, over the same second
   std::optional<double> available_memory_bytes, swap_bytes, swap_used_bytes;
   std::optional<double> shared_memory_bytes, shared_memory_free_bytes;  // /dev/shm
   std::optional<ResourceLimit> locked_memory, open_files, core_file;
@@ -50,9 +51,9 @@ struct FolderFacts {
 };
 FolderFacts read_folder_facts(const std::filesystem::path& folder);
 
-// What the machine is to be fit for.
+// The intended use of the machine.
 struct DoctorRequest {
-  std::optional<Platform> platform;   // absent: what the machine is
+  std::optional<Platform> platform;   // absent: the machine's own
   std::vector<Framework> frameworks;  // that must run here; empty: none in particular
   std::filesystem::path output = "output";
   std::map<std::string, std::string> paths;  // checkouts, as `paths:` of the configuration names them
@@ -70,24 +71,24 @@ struct FrameworkCondition {
   std::string long_name;
   std::vector<Platform> platforms;
   std::optional<Installation> installation;
-  std::string installing;          // what brings it here, in a sentence
-  std::optional<Problem> lacking;  // what keeps it from training on the platform, though it is installed
+  std::string installing;          // how to install it, as a sentence
+  std::optional<Problem> lacking;  // why it cannot train on the platform although it is installed
 };
 
-// A program that something needs beside the frameworks.
+// A program that a part of the suite needs.
 struct ToolCondition {
   std::string program, needed_for, package;
   std::optional<std::string> place;
 };
 
-// Everything that the checks judge. Tests invent it.
+// The input of all checks. Tests make it up.
 struct DoctorFacts {
   DoctorRequest request;
   MachineFacts machine;
   HostFacts host;
   FolderFacts output;
   std::vector<GpuCondition> gpus;
-  std::vector<std::string> refused_libraries;  // that are installed and cannot be used, and why
+  std::vector<std::string> refused_libraries;  // installed libraries that cannot be used, and why
   std::vector<FrameworkCondition> frameworks;
   std::vector<ToolCondition> tools;
   std::vector<LibraryReport> gpu_libraries;  // empty where the trainer has no module for GPUs

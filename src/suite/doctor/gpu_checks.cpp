@@ -11,7 +11,7 @@ namespace tprimat::suite {
 namespace {
 
 constexpr double k_near_slowdown_celsius = 5.0;  // closer than this to the temperature at which the clock is lowered
-constexpr double k_hot_celsius = 85.0;           // where the device does not tell that temperature
+constexpr double k_hot_celsius = 85.0;           // where the device does not report that temperature
 constexpr double k_busy_gpu_share = 0.05;
 constexpr double k_used_memory_share = 0.02;  // the driver's own part is smaller
 

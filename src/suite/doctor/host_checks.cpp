@@ -9,7 +9,7 @@
 namespace tprimat::suite {
 namespace {
 
-constexpr double k_others_share = 0.1;  // of the machine's threads: `run` warns of a run from here on
+constexpr double k_others_share = 0.1;  // of the machine's threads: from here on `run` warns
 constexpr double k_stolen_share = 0.02;
 constexpr double k_little_memory = 2e9, k_little_swap = 1e9;
 constexpr double k_little_disk = 2e9, k_no_disk = 50e6;

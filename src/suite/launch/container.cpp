@@ -112,7 +112,7 @@ Arguments folders_needed(const LaunchRequest& request) {
   std::set<std::string> wanted = {request.paths.folder, request.paths.working_directory, request.checkout.installation,
                                   spec.checkpoint.initial_weights, request.model_notes.tokenizer_path};
   if (!spec.data.is_synthetic()) wanted.insert(fs::path(spec.data.dataset).parent_path());
-  Arguments folders;  // a folder comes before what is inside it
+  Arguments folders;  // a folder precedes its subfolders
   for (const std::string& path : wanted) {
     if (!path.starts_with('/')) continue;  // inside the working directory, or not a path
     std::string folder = fs::path(path).lexically_normal();
@@ -123,7 +123,7 @@ Arguments folders_needed(const LaunchRequest& request) {
   return folders;
 }
 
-// A container on this machine, in which the ranks start as they do on a machine of their own.
+// A container on this machine, in which the ranks start as on a machine.
 LauncherModule docker_launcher() {
   return {Launcher::docker,
           "Docker or Podman",

@@ -9,17 +9,17 @@
 
 namespace tprimat::suite {
 
-// docker where it is in PATH, else podman; nothing where neither is.
+// docker if it is in PATH, else podman; nothing if neither is.
 std::optional<ContainerProgram> find_container_program();
 
-// What `docker run` is told.
+// Arguments of `docker run`.
 struct ContainerRun {
   ContainerProgram program = ContainerProgram::docker;
   Platform platform = Platform::cpu;
   std::string name, image, shm_size;   // shm_size empty: the host's shared memory
   std::vector<std::string> options;    // "--detach"
   std::vector<std::string> volumes;    // FROM:TO
-  std::vector<std::string> variables;  // by name: their values are the caller's
+  std::vector<std::string> variables;  // by name; their values come from the caller's environment
   std::string working_directory;
   std::vector<std::string> arguments;  // further arguments before the image
   std::vector<std::string> command;    // of the process in it

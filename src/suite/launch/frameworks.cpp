@@ -96,7 +96,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   TrainProgram program = module.plan(request);
   LaunchPlan plan;
   plan.environment = platform_environment(request);
-  plan.environment.merge(program.environment);  // what the configuration states wins
+  plan.environment.merge(program.environment);  // the configuration wins
   const std::string& own = program.working_directory;
   plan.working_directory = own.empty() ? request.paths.working_directory : own;
   plan.files = std::move(program.files);

@@ -24,15 +24,14 @@ struct FrameworkModule {
   std::string_view long_name;
   std::vector<Platform> platforms;
   std::optional<Installation> (*find)(const Checkout&);  // nothing: not installed
-  TrainProgram (*plan)(
-      const LaunchRequest&);    // pure: writes and starts nothing; throws Error for what the framework cannot do
-  std::string_view installing;  // what brings it here, in a sentence
-  std::string_view checkout;    // its name under `paths:`; empty for a package
-  std::vector<Profiler> profilers = {};  // that its plan heeds, the preferred one of each platform first
-  std::optional<Problem> (*lacking_on)(Platform) = nullptr;  // what it needs there besides and this machine has not
+  TrainProgram (*plan)(const LaunchRequest&);  // pure: writes and starts nothing; throws Error for unsupported requests
+  std::string_view installing;                 // how to install it, as a sentence
+  std::string_view checkout;                   // its name under `paths:`; empty for a package
+  std::vector<Profiler> profilers = {};        // supported by its plan, the preferred one of each platform first
+  std::optional<Problem> (*lacking_on)(Platform) = nullptr;  // a further requirement that this machine lacks
 };
 
-// Collects what a framework cannot do of a training.
+// Collects the parts of a training that a framework does not support.
 class Refusals {
  public:
   explicit Refusals(Framework framework) : framework_(framework) {}
@@ -47,14 +46,14 @@ class Refusals {
 // All of them, in the order of menus and tables.
 const std::vector<FrameworkModule>& framework_modules();
 
-// Whether a plan is to be carried out here, or only shown.
+// Whether a plan will be executed here, or only shown.
 enum class Presence { installed, any };
 
-// Throws Error (ExitStatus::missing_component) that says what is available when the framework is not, or not on that
+// Throws Error (ExitStatus::missing_component) with the available ones if the framework is not available on that
 // platform.
 const FrameworkModule& require_framework(Framework id, Platform platform);
 
-// What keeps an installed framework from training on that platform; nothing where nothing does.
+// Why an installed framework cannot train on that platform; nothing if it can.
 std::optional<Problem> find_lacking(const FrameworkModule& module, Platform platform);
 
 // Throws Error (ExitStatus::missing_component) that says how to install it, or what it lacks on that platform.
@@ -66,7 +65,7 @@ bool runs_on(const FrameworkModule& module, Platform platform);
 Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, std::string>& paths);
 
 // The framework's program under a launcher, with the environment that the platform's settings become. Throws Error for
-// what the framework cannot do.
+// requests that the framework does not support.
 LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request);
 
 }  // namespace tprimat::suite

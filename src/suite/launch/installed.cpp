@@ -83,7 +83,7 @@ fs::path python_environments() {
   return fs::path(home != nullptr ? home : "/") / ".local/share/tprimat/frameworks";
 }
 
-// "transformers-5.23.0.dist-info" says the version without starting Python.
+// "transformers-5.23.0.dist-info" gives the version without starting Python.
 std::optional<std::string> find_package_version(const fs::path& prefix, std::string_view package) {
   const std::string start = std::string(package) + "-", end = ".dist-info";
   std::error_code failure;

@@ -8,12 +8,12 @@
 
 #include "launch/launch_plan.h"
 
-// What is installed on this machine, found without starting any of it.
+// Finds installed software without starting it.
 namespace tprimat::suite {
 
 std::vector<std::string> folders_in_path();
 
-// The program of this name to which PATH leads.
+// The program of this name in PATH.
 std::optional<std::string> find_in_path(const std::string& program);
 
 // Where `frameworks/setup.sh ID` makes virtual environments: $TPRIMAT_FRAMEWORKS, else
@@ -23,7 +23,7 @@ std::filesystem::path python_environments();
 // The Python of the framework's virtual environment, else the one in PATH, as in the vendors' containers.
 std::string python_for(Framework framework);
 
-// The version of a package, spelled as its dist-info folder spells it, below a Python's prefix; nothing: not there.
+// The version of a package, spelled as its dist-info folder spells it, below a Python's prefix; nothing: not installed.
 std::optional<std::string> find_package_version(const std::filesystem::path& prefix, std::string_view package);
 
 // Where a checkout is: as the configuration states it, else the first of the usual places that holds `landmark`, else
@@ -34,8 +34,8 @@ std::filesystem::path place_of_checkout(const Checkout& checkout, const std::vec
 // MAJOR, MINOR and PATCH of megatron/core/package_info.py: "0.16.1".
 std::optional<std::string> read_megatron_version(const std::filesystem::path& folder);
 
-// What a checkout is: the first line of its file VERSION, else the first twelve digits of the commit that its HEAD
-// names, read from .git without starting git. Nothing: neither is there.
+// The version of a checkout: the first line of its file VERSION, else the first twelve digits of the commit that its
+// HEAD names, read from .git without starting git. Nothing if both are missing.
 std::optional<std::string> find_checkout_revision(const std::filesystem::path& folder);
 
 }  // namespace tprimat::suite

@@ -41,7 +41,7 @@ void add_gpu(Variables& variables, const PlatformSettings& settings) {
 
 namespace fs = std::filesystem;
 
-// A word that no line of the content is.
+// A here-document marker that is not a line of the content.
 std::string end_marker(const std::string& content) {
   std::string marker = "END_OF_FILE";
   while (("\n" + content + "\n").find("\n" + marker + "\n") != std::string::npos) marker += "_";

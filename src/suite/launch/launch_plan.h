@@ -17,7 +17,7 @@ struct GeneratedFile {
   std::string path, content;
 };
 
-// What a framework does otherwise than asked because it cannot do what was asked, and which does not forbid the run.
+// A setting that the framework does not support and replaces, without refusing the run.
 struct Deviation {
   std::string key;  // of the TrainSpec: "rope_scaling"
   std::string asked, effective;
@@ -27,10 +27,10 @@ struct Deviation {
 enum class Whereabouts {
   children,      // started by the command, on this machine
   this_machine,  // on this machine, but started by a daemon: a container
-  elsewhere,     // on machines that this one knows nothing of
+  elsewhere,     // on other machines
 };
 
-// One training as the operating system sees it: everything needed to start it, and where its traces will be. Paths are
+// One training as the operating system sees it: everything needed to start it, and the paths of its output. Paths are
 // absolute.
 struct LaunchPlan {
   std::vector<std::string> command;
@@ -41,15 +41,14 @@ struct LaunchPlan {
   std::string steps_path;            // StepRecords, one JSON per line; empty: the steps are in the log
   std::string checkpoints_path;      // folder of checkpoints; empty where none are written
   std::string result_path;
-  std::string trace_path;  // that a profiler leaves; empty: none watches
+  std::string trace_path;  // of the profiler's trace; empty: not profiled
   std::vector<Deviation> deviations;
   Whereabouts place = Whereabouts::children;
-  bool waits_in_queue = false;  // when it starts is for others to decide: a job, an image that is fetched first
-  std::vector<std::string>
-      cleanup_command;  // ends what may outlive the command, a job or a container; empty: nothing does
+  bool waits_in_queue = false;               // it may start later: a job, or an image that is fetched first
+  std::vector<std::string> cleanup_command;  // ends a job or container that may outlive the command; empty: not needed
 };
 
-// Where one run keeps what it needs and writes. Paths are absolute.
+// Paths of one run's files, absolute.
 struct RunPaths {
   std::string folder;  // for generated files and step records
   std::string log, result;
@@ -62,13 +61,13 @@ struct Checkout {
   std::string config_dir, run_script;
 };
 
-// What the configuration says of a model beyond its shape.
+// The configuration of a model beyond its shape.
 struct ModelNotes {
   std::string tokenizer_path;  // a Hugging Face name or a folder
   std::string nemo_recipe, primus_config;
 };
 
-// What records where the time of some steps goes.
+// Tool that records some steps of a training.
 enum class Profiler { nsys, rocprofv3, torch, own };
 
 // The steps that a profiler records, both included, and the path of its trace without the ending.
@@ -90,7 +89,7 @@ struct LaunchRequest {
   std::optional<ProfileWindow> profile;
 };
 
-// How the ranks of a training come to be.
+// How the ranks of a training are created.
 enum class RankStart {
   alone,     // one process is one rank
   mpi,       // processes that an MPI launcher numbers
@@ -98,7 +97,7 @@ enum class RankStart {
   per_node,  // one process per node, which starts that node's ranks itself
 };
 
-// What a framework does with one training, before a launcher says how its ranks are started.
+// A framework's program for one training, before a launcher decides how to start its ranks.
 struct TrainProgram {
   std::vector<std::string> arguments;  // of one process
   RankStart start = RankStart::alone;
@@ -111,18 +110,18 @@ struct TrainProgram {
   std::vector<Deviation> deviations;
 };
 
-// For a framework that neither evaluates nor saves under our hand.
+// For a framework whose evaluations and checkpoints we do not control.
 void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec);
 
-// The environment variables that a platform's settings become. On a CPU, GPUs of the machine are hidden, so that a
-// framework which would take them by itself does not.
+// The environment variables that a platform's settings become. On a CPU they hide the machine's GPUs from frameworks
+// that would use them by default.
 std::map<std::string, std::string> platform_environment(const LaunchRequest& request);
 
 // The plan as a shell script: writes the generated files, then runs the command in its working directory with its
 // environment.
 std::string render_shell(const LaunchPlan& plan);
 
-// A comment line of a shell script, whatever the text contains.
+// A comment line of a shell script, safe for any text.
 std::string render_comment(const std::string& text);
 
 }  // namespace tprimat::suite

@@ -16,7 +16,7 @@ const LauncherModule& find_launcher(Launcher id) {
   return *std::find_if(modules.begin(), modules.end(), [&](const LauncherModule& each) { return each.id == id; });
 }
 
-// "tprimat_train_cpu_native_tiny_6f2b91c0": the result's name, and a checksum of where it lies.
+// "tprimat_train_cpu_native_tiny_6f2b91c0": the result's name, and a checksum of its path.
 std::string name_of(const LaunchRequest& request) {
   std::string stem = std::filesystem::path(request.paths.result).stem().string();
   for (char& c : stem)
@@ -24,7 +24,7 @@ std::string name_of(const LaunchRequest& request) {
   return fmt::format("tprimat_{}_{:08x}", stem, crc32c(request.paths.folder));
 }
 
-// In an image, this program and the frameworks' Python have other names.
+// In an image, this program and the frameworks' Python have other paths.
 void move_inside(TrainProgram& program, const LaunchRequest& request) {
   const auto rename = [&](std::string& word) {
     if (word == request.own_program)

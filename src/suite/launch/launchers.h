@@ -8,9 +8,9 @@
 
 namespace tprimat::suite {
 
-// A program on its way to the operating system: what there is to start, and how many of it.
+// A program to launch, and the number of its processes.
 struct Placement {
-  const TrainProgram& program;  // in a container: with the names that things have there
+  const TrainProgram& program;  // in a container: with the paths inside it
   const LaunchRequest& request;
   int64_t ranks = 1, nodes = 1;
   std::string name;  // of a job or container: unique, and the same for the same run
@@ -22,12 +22,12 @@ struct Placement {
 struct LauncherModule {
   Launcher id;
   std::string_view long_name;
-  // Completes the plan: its command, where the ranks run, what ends them, and files. The plan has the environment and
-  // the paths already.
+  // Completes the plan: command, location of the ranks, cleanup command and files. The environment and the paths are
+  // set already.
   void (*place)(const Placement&, LaunchPlan&);
   bool (*is_here)(const LauncherSettings&);
-  std::string_view lacking;     // where it is not, in a sentence
-  std::string_view installing;  // what brings it here, in a sentence
+  std::string_view lacking;     // the message if it is missing
+  std::string_view installing;  // how to install it, as a sentence
 };
 
 // All of them, in the order of menus and tables.
@@ -36,8 +36,7 @@ const std::vector<LauncherModule>& launcher_modules();
 // Throws Error (ExitStatus::missing_component) that says how to install it.
 void require_launcher(const LauncherSettings& settings);
 
-// Puts a program under the launcher that the request names. Throws Error where the ranks cannot be spread evenly over
-// the nodes.
+// Plans a program under the requested launcher. Throws Error where the ranks cannot be spread evenly over the nodes.
 void place_ranks(const TrainProgram& program, const LaunchRequest& request, LaunchPlan& plan);
 
 }  // namespace tprimat::suite

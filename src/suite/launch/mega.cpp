@@ -149,8 +149,8 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   return std::move(list).take();
 }
 
-// The command line has no other stretching than that of Llama 3.1, and --rope-scaling-factor is parsed and not passed
-// on: 8 is used (https://github.com/NVIDIA/Megatron-LM/issues/6305).
+// The command line supports only the scaling of Llama 3.1, and --rope-scaling-factor is parsed but not passed on: 8 is
+// used (https://github.com/NVIDIA/Megatron-LM/issues/6305).
 void add_rope_deviation(std::vector<Deviation>& list, const ModelSpec& model) {
   if (!model.rope_scaling) return;
   RopeScaling llama;
@@ -189,8 +189,8 @@ TrainProgram plan_mega(const LaunchRequest& request) {
 
 }  // namespace
 
-// Megatron-LM: pretrain_gpt.py of a checkout (`paths.megatron`, MEGATRON_PATH), under torchrun. Its log tells the
-// steps.
+// Megatron-LM: pretrain_gpt.py of a checkout (`paths.megatron`, MEGATRON_PATH), under torchrun. The steps are read from
+// its log.
 FrameworkModule mega_module() {
   return {Framework::mega, "Megatron-LM",   {Platform::nvd, Platform::amd},
           find_mega,       plan_mega,       "set paths.megatron.installation or MEGATRON_PATH to its checkout",

@@ -60,7 +60,7 @@ void add_batch_arguments(ArgumentList& list, const TrainSpec& spec) {
   list.add("--seed", spec.seed);
 }
 
-// Megatron's adam has decoupled decay, which norms and biases are spared.
+// Megatron's adam has decoupled decay, except for norms and biases.
 void add_optimizer_arguments(ArgumentList& list, const TrainSpec& spec) {
   const OptimizerSpec& optimizer = spec.optimizer;
   list.add("--optimizer", "adam");
@@ -98,7 +98,7 @@ void add_checkpoint_arguments(ArgumentList& list, const TrainSpec& spec, const s
   list.add("--save-interval", spec.checkpoint.save_interval > 0 ? spec.checkpoint.save_interval : spec.steps);
 }
 
-// Both count the updates that are done: cudaProfilerStart at --profile-step-start of them, cudaProfilerStop at
+// Both count completed updates: cudaProfilerStart at --profile-step-start of them, cudaProfilerStop at
 // --profile-step-end.
 void add_profile_arguments(ArgumentList& list, const std::optional<ProfileWindow>& window) {
   if (!window) return;

@@ -19,14 +19,14 @@ void add_evaluation_arguments(ArgumentList& list, const TrainSpec& spec);
 void add_checkpoint_arguments(ArgumentList& list, const TrainSpec& spec, const std::string& folder);
 void add_profile_arguments(ArgumentList& list, const std::optional<ProfileWindow>& window);  // for nsys
 
-// The checkout of one of the two, where its script is in that folder.
+// The checkout of one of the two, if the folder has its script.
 std::optional<Installation> find_pretrain_script(const std::filesystem::path& folder);
 
 // Its script under torchrun, with no arguments yet.
 TrainProgram run_pretrain_script(Framework framework, const std::filesystem::path& folder,
                                  const LaunchRequest& request);
 
-// Of what both cannot do.
+// Refuses what neither supports.
 void add_megatron_limits(Refusals& refusals, const TrainSpec& spec);
 
 // "llama3 x 8 of 8192 (1 to 4)", "none"
@@ -39,10 +39,10 @@ void add_schedule_deviation(std::vector<Deviation>& list, const OptimizerSpec& o
 // Synthetic data are Megatron's own mock tokens.
 void add_mock_data_deviation(std::vector<Deviation>& list);
 
-// The vocabulary is padded for nobody but tensor parallelism, and for the products of fp8.
+// The vocabulary is padded only for tensor parallelism and for the products of fp8.
 int64_t vocabulary_divisor(const TrainSpec& spec);
 
-// What of a training the frameworks on Megatron Core that we drive by settings (NeMo, Primus) do not do.
+// Refuses what frameworks on Megatron Core that we drive by settings (NeMo, Primus) do not support.
 void add_megatron_core_limits(Refusals& refusals, Framework framework, const TrainSpec& spec);
 
 // Fused attention over a window that is shorter than the sequence.

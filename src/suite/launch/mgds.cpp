@@ -104,7 +104,7 @@ void add_mgds_platform(ArgumentList& list, const LaunchRequest& request) {
   list.flag_if(request.settings.flash_attention.value_or(false), "--use-flash-attn-v2");
 }
 
-// The settings that DeepSpeed takes from here and not from the command line, and those that both must say alike.
+// The settings that DeepSpeed reads from here and not from the command line, and those that must agree in both.
 Json make_ds_config(const TrainSpec& spec) {
   Json config = {{"train_batch_size", spec.global_batch_size},
                  {"train_micro_batch_size_per_gpu", spec.micro_batch_size},
@@ -180,7 +180,7 @@ TrainProgram plan_mgds(const LaunchRequest& request) {
 }  // namespace
 
 // Megatron-DeepSpeed: pretrain_gpt.py of a checkout (`paths.megatron_deepspeed`, MEGATRON_DEEPSPEED_PATH) with a
-// ds_config.json, under torchrun. Its log tells the steps.
+// ds_config.json, under torchrun. The steps are read from its log.
 FrameworkModule mgds_module() {
   return {Framework::mgds,
           "Megatron-DeepSpeed",

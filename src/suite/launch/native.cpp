@@ -10,7 +10,7 @@
 namespace tprimat::suite {
 namespace {
 
-// A relative directory of checkpoints is one inside the run's own folder.
+// A relative checkpoint directory lies in the run's own folder.
 TrainSpec place_checkpoints(TrainSpec spec, const std::filesystem::path& folder) {
   std::string& directory = spec.checkpoint.directory;
   if (!directory.empty()) directory = (folder / directory).string();
@@ -30,7 +30,7 @@ std::optional<Installation> find_native(const Checkout&) {
   return Installation{std::string(build_info().version), "built in"};
 }
 
-// The module of the GPUs of that platform, which a build for processors has not.
+// The platform's GPU module, which a CPU build lacks.
 std::optional<Problem> lacking_of_native(Platform platform) {
   if (platform == Platform::cpu) return std::nullopt;
   const std::string name = fmt::format("libtprimat_{}.so", enum_name(platform));

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view k_nemo_package = "megatron_bridge";  // as its dist-info spells megatron-bridge
 
-// Beside the environment of our own, /opt/venv for /opt/venv/bin in PATH, where that has a python3.
+// Besides our own environment: /opt/venv for /opt/venv/bin in PATH, if that has a python3.
 std::vector<fs::path> list_nemo_prefixes(const Checkout& checkout) {
   if (!checkout.installation.empty()) return {checkout.installation};
   std::vector<fs::path> prefixes = {python_environments() / enum_name(Framework::nemo)};
@@ -24,7 +24,7 @@ std::vector<fs::path> list_nemo_prefixes(const Checkout& checkout) {
   return prefixes;
 }
 
-// The first of the prefixes that has the package; where none has, the first of all, for a plan that is only shown.
+// The first prefix that has the package; if none has, the first, for a plan that is only shown.
 fs::path choose_nemo_prefix(const Checkout& checkout) {
   const std::vector<fs::path> prefixes = list_nemo_prefixes(checkout);
   for (const fs::path& prefix : prefixes)
@@ -41,7 +41,7 @@ void require_nemo_can(const TrainSpec& spec) {
   refusals.throw_if_any();
 }
 
-// What the adapter is told beside the experiment; what is absent is not said.
+// Arguments of the adapter beside the experiment; absent ones are omitted.
 Json list_nemo_settings(const LaunchRequest& request) {
   Json settings = Json::object();
   if (!request.model_notes.nemo_recipe.empty()) settings["recipe"] = request.model_notes.nemo_recipe;
@@ -65,7 +65,7 @@ TrainProgram plan_nemo(const LaunchRequest& request) {
   require_nemo_can(request.spec);
   TrainProgram program = run_adapter("train_nemo.py", request);
   program.python = (choose_nemo_prefix(request.checkout) / "bin" / "python3").string();
-  // Megatron Core's order of communication and computation on GPUs before Blackwell rests on one queue.
+  // On GPUs before Blackwell, Megatron Core orders communication and computation by a single hardware queue.
   if (request.spec.parallel.tensor > 1 || request.spec.parallel.context > 1)
     program.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
   program.files.push_back({request.paths.folder + "/nemo_settings.json", print_json(list_nemo_settings(request))});

@@ -23,7 +23,7 @@ bool has_all_for_training(const std::string& split) {
   return comma == std::string::npos || split.find_first_of("123456789", comma) == std::string::npos;
 }
 
-// "0,1,2": the devices that its script takes whatever it is told.
+// "0,1,2": the devices that its script always uses.
 std::string list_first_devices(int64_t count) {
   std::string list;
   for (int64_t device = 0; device < count; ++device) list += (device > 0 ? "," : "") + std::to_string(device);
@@ -90,7 +90,7 @@ TrainProgram plan_prim(const LaunchRequest& request) {
   TrainProgram program;
   program.arguments = {"bash", primus_script(request.checkout)};
   program.start = RankStart::per_node;
-  program.working_directory = place_of_primus(request.checkout);  // the script's own paths start here
+  program.working_directory = place_of_primus(request.checkout);  // the script's paths are relative to it
   const std::string experiment = folder + "/primus.yaml";
   program.environment = {{"EXP", experiment},
                          {"GPUS_PER_NODE", std::to_string(devices_per_node(request))},
@@ -109,7 +109,7 @@ TrainProgram plan_prim(const LaunchRequest& request) {
 }  // namespace
 
 // AMD Primus, its Megatron back end: a checkout (`paths.primus.installation`, PRIMUS_PATH) whose start script runs the
-// experiment file that we write. Its steps stand in its log.
+// experiment file that we write. Its steps are read from its log.
 FrameworkModule prim_module() {
   return {Framework::prim,
           "AMD Primus (Megatron)",

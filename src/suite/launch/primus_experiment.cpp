@@ -71,7 +71,7 @@ void add_layout(const TrainSpec& spec, Json& to) {
   to["sequence_parallel"] = layout.sequence_parallel && layout.tensor > 1;
 }
 
-// A base says for itself how it overlaps; without one these are what AMD's examples of dense models for this GPU state.
+// A base states its own overlap settings; without one these are from AMD's examples of dense models for this GPU.
 void add_sharing(const LaunchRequest& request, Json& to) {
   const bool shares = shares_optimizer(request.spec, request.settings.fp8_param);
   to["use_distributed_optimizer"] = shares;
@@ -140,7 +140,7 @@ void add_memory_and_attention(const LaunchRequest& request, Json& to) {
   to["use_flash_attn"] = fused;
 }
 
-// A whole data set is given as that of training: Primus prepares one of its own where no train_data_path is.
+// A whole data set is passed as training data: without train_data_path Primus prepares its own.
 void add_data(const LaunchRequest& request, Json& to) {
   const DataSpec& data = request.spec.data;
   to["mock_data"] = data.is_synthetic();
@@ -156,7 +156,7 @@ void add_data(const LaunchRequest& request, Json& to) {
   to["reset_attention_mask"] = false;
 }
 
-// Primus saves into its workspace, whatever `save` says: the interval lies beyond the end.
+// Primus ignores `save` and saves into its workspace, so the interval lies beyond the end.
 void add_log_and_checkpoints(const TrainSpec& spec, Json& to) {
   to["log_interval"] = 1;
   to["log_throughput"] = true;
@@ -173,7 +173,7 @@ void add_log_and_checkpoints(const TrainSpec& spec, Json& to) {
   to["auto_continue_train"] = false;
 }
 
-// YAML 1.1 takes for a number only what has a point: "1e-05" is a text to PyYAML.
+// In YAML 1.1 a float needs a point: PyYAML reads "1e-05" as a string.
 std::string write_yaml_number(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".n") != std::string::npos) return text;
@@ -181,7 +181,7 @@ std::string write_yaml_number(double value) {
   return text.insert(exponent, ".0");
 }
 
-// A text as in JSON, which escapes what PyYAML refuses and the line breaks that only YAML knows (U+0085, U+2028).
+// A string as in JSON, which escapes characters that PyYAML rejects and line breaks of YAML alone (U+0085, U+2028).
 std::string write_yaml_text(const std::string& text) { return print_json_line(Json(text)); }
 
 std::string write_yaml_value(const Json& value) {

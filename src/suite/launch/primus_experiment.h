@@ -7,14 +7,14 @@
 
 namespace tprimat::suite {
 
-// The checkout; where none is stated, that of AMD's containers.
+// The checkout; by default that of AMD's containers.
 std::string place_of_primus(const Checkout& checkout);
 
-// What a training asks of Primus' Megatron back end, under the names of Megatron-LM's arguments: the `overrides` of the
-// module pre_trainer. Everything that the experiment states, whatever the base has.
+// The settings of a training for Primus' Megatron back end, under the names of Megatron-LM's arguments: the `overrides`
+// of the module pre_trainer. They state everything, independent of the base.
 Json list_primus_overrides(const LaunchRequest& request);
 
-// The experiment file of Primus (EXP). The model's `primus_config`, a path inside the checkout, is what it extends.
+// The experiment file of Primus (EXP). It extends the model's `primus_config`, a path inside the checkout.
 std::string write_primus_experiment(const LaunchRequest& request);
 
 }  // namespace tprimat::suite

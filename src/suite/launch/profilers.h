@@ -23,21 +23,21 @@ struct ProfilerModule {
 const std::vector<ProfilerModule>& profiler_modules();
 const ProfilerModule& profiler_module(Profiler id);
 
-// The one asked for, else the first that the framework lists and that knows the platform. Throws Error
-// (ExitStatus::usage) for one that does not fit.
+// The requested one, else the framework's first that supports the platform. Throws Error (ExitStatus::usage) for an
+// unsuitable one.
 Profiler choose_profiler(const FrameworkModule& framework, Platform platform, std::optional<Profiler> asked);
 
 // Throws Error (ExitStatus::missing_component) with the command that installs it.
 void require_profiler(const ProfilerModule& profiler);
 
-// The file that the profiler leaves: the window's trace with its ending.
+// The profiler's output file: the window's trace with its ending.
 std::string trace_file(const ProfileWindow& window);
 
 // Where rocprofv3 writes, one set of files per rank.
 std::string rocprof_folder(const ProfileWindow& window);
 
-// What makes a launch a profiled one: the profiler goes before the launcher, so that it sees all ranks of this machine,
-// and TPRIMAT_PROFILE tells the ranks which steps to record.
+// Puts a launch under the profiler: it precedes the launcher, so that it sees all ranks of this machine, and
+// TPRIMAT_PROFILE tells the ranks which steps to record.
 void add_profiler(LaunchPlan& plan, const LaunchRequest& request);
 
 }  // namespace tprimat::suite

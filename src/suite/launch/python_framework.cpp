@@ -59,15 +59,15 @@ std::vector<GeneratedFile> list_adapter_files(std::string_view script, const Lau
 }
 
 // A framework that one of our own Python adapters drives (frameworks/train_<id>.py). The adapter's sources are part of
-// this program and are written beside each run, so that what ran can be read and run again.
+// this program and are written beside each run, so that they can be read and run again.
 struct PythonFramework {
   Framework id;
-  std::string_view package;                   // whose version is the framework's
+  std::string_view package;                   // its version is the framework's
   std::string_view script;                    // the adapter's main file
   bool always_torchrun;                       // also for one rank
   std::vector<Precision> precisions;          // on every platform
-  std::vector<Precision> precisions_of_gpus;  // those that it has on GPUs besides
-  std::vector<int64_t> zero_stages;           // that it can do
+  std::vector<Precision> precisions_of_gpus;  // additional ones on GPUs
+  std::vector<int64_t> zero_stages;           // supported stages
 };
 
 template <class Value>
@@ -75,7 +75,7 @@ bool holds(const std::vector<Value>& values, const Value& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// Throws Error that names what the framework cannot do.
+// Throws Error that names the unsupported settings.
 void require_possible(const PythonFramework& framework, const TrainSpec& spec, Platform platform) {
   Refusals refusals(framework.id);
   const ParallelSpec& layout = spec.parallel;
@@ -204,7 +204,7 @@ FrameworkModule tran_module() {
       "run frameworks/setup.sh tran");
 }
 
-// PyTorch FSDP2 (fully_shard). Without a zero_stage it shares everything, as ZeRO-3.
+// PyTorch FSDP2 (fully_shard). Without a zero_stage it shards everything, as ZeRO-3.
 FrameworkModule fsdp_module() {
   return module_of(
       Framework::fsdp, "PyTorch FSDP2", [](const Checkout&) { return find_python_framework(k_fsdp); }, plan_fsdp,

@@ -15,8 +15,8 @@
 namespace tprimat::suite {
 namespace {
 
-constexpr double k_probe_seconds = 300.0;    // of a measurement of seconds, on a very busy machine
-constexpr double k_question_seconds = 30.0;  // of one that only loads libraries
+constexpr double k_probe_seconds = 300.0;    // limit of a measurement that takes seconds, for a very busy machine
+constexpr double k_question_seconds = 30.0;  // limit of a question that only loads libraries
 
 constexpr const char* k_build_again =
     "rebuild both programs: cmake --build --preset release --target tprimat tprimat-train";
@@ -26,7 +26,7 @@ Error failed(std::string what, ExitStatus status = ExitStatus::missing_component
                status);
 }
 
-// The trainer prints its answer between lines of one brace each. What its libraries print is around it.
+// The trainer prints its answer between lines of a single brace. Its libraries may print before and after it.
 std::string take_answer(const std::string& output) {
   const size_t start = output.starts_with("{\n") ? 0 : output.find("\n{\n"), end = output.rfind("\n}\n");
   if (start == std::string::npos || end == std::string::npos || end < start)
@@ -34,7 +34,7 @@ std::string take_answer(const std::string& output) {
   return output.substr(start, end + 3 - start);
 }
 
-// What the trainer answers to these arguments.
+// The trainer's answer to these arguments.
 template <class T>
 T ask_trainer(ProcessRunner& runner, std::vector<std::string> arguments, double seconds,
               const std::function<bool()>& is_stopped) {
@@ -62,7 +62,7 @@ T ask_trainer(ProcessRunner& runner, std::vector<std::string> arguments, double 
 
 bool is_rate(double value) { return std::isfinite(value) && value > 0; }
 
-// Numbers of 16 bits may have been multiplied in fp32; of formats without a probe there is no peak.
+// Numbers of 16 bits may have been multiplied in fp32; formats without a probe have no peak.
 void check_answer(const ProbeReport& report, const std::vector<Precision>& asked) {
   const auto has_peak = [&](Precision precision) {
     const auto format = parse_enum<ProductFormat>(enum_name(precision));

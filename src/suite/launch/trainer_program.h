@@ -15,20 +15,20 @@
 
 namespace tprimat::suite {
 
-// `tprimat-train`, the native trainer: a program of its own beside this one, and all that this one knows of it.
+// `tprimat-train`, the native trainer: a separate program beside this one, and the interface to it.
 constexpr const char* k_trainer_name = "tprimat-train";
 std::optional<std::filesystem::path> find_trainer_program();
 
-// Throws Error (missing_component) where it is not there.
+// Throws Error (missing_component) if it is missing.
 std::filesystem::path require_trainer_program();
 
-// The peaks of matrix products in these precisions and the memory's bandwidth, as the trainer measures them now, in
-// some seconds. 16-bit numbers without instructions are multiplied in fp32, and have its peak; fp8 and tf32 have none.
-// Throws Error, also soon after `is_stopped` says so.
+// The peaks of matrix products in these precisions and the memory's bandwidth, measured now by the trainer, in some
+// seconds. 16-bit numbers without instructions are multiplied in fp32, and have its peak; fp8 and tf32 have none.
+// Throws Error, also soon after `is_stopped` returns true.
 ProbeReport probe_processor(ProcessRunner& runner, const std::vector<Precision>& precisions, int64_t threads,
                             const std::function<bool()>& is_stopped = {});
 
-// A peak measured on this machine, and what makes it doubtful.
+// A peak measured on this machine, and the doubts about it.
 struct MeasuredPeak {
   PeakInfo peak;
   std::optional<std::string> warning;
@@ -39,7 +39,7 @@ struct MeasuredPeak {
 std::optional<MeasuredPeak> measure_cpu_peak(ProcessRunner& runner, Precision precision, int64_t threads,
                                              const std::function<bool()>& is_stopped);
 
-// What the trainer computes with, also on the platform's GPUs, as it says itself. Throws Error.
+// The trainer's libraries, including those for the platform's GPUs, as it reports them. Throws Error.
 TrainerLibraries read_trainer_libraries(ProcessRunner& runner, Platform platform,
                                         const std::function<bool()>& is_stopped = {});
 

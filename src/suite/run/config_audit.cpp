@@ -19,7 +19,7 @@ constexpr double k_same = 1e-6;  // relative; logs print six digits and more
 
 struct AskedSetting {
   const char* key;                     // as effective_settings has it, or as the spec
-  std::vector<const char*> spellings;  // the frameworks' own names, where the common facts hold no such figure
+  std::vector<const char*> spellings;  // the frameworks' own names, if the common facts lack the figure
   std::string asked;
 };
 
@@ -123,7 +123,7 @@ logs::ReadLog read_log_beginning(const std::string& path) {
   text.resize(static_cast<size_t>(file.gcount()));
   try {
     return logs::read_log_text(std::move(text), {});
-  } catch (const Error&) {  // damaged, or of no known kind
+  } catch (const Error&) {  // damaged, or of an unknown kind
     return {};
   }
 }

@@ -7,7 +7,7 @@
 
 namespace tprimat::suite {
 
-// What a reader must know of machine and software to judge or repeat a run: key -> value, for a result's `environment`.
+// Facts of machine and software that are needed to judge or repeat a run: key -> value, for a result's `environment`.
 // Of the process environment only variables from a fixed list of those that change speed are taken, so that no token or
 // password is ever stored.
 std::map<std::string, std::string> describe_environment(const MachineFacts& machine,

@@ -12,7 +12,7 @@
 namespace tprimat::suite {
 namespace {
 
-// Steps and telemetry meet in time: what the sensors said while the steady steps ran.
+// Joins steps and telemetry by time: the sensors' readings during the steady steps.
 void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
   const Platform platform = result.platform.value_or(Platform::nvd);
   std::vector<SensorTrace> traces;

@@ -15,7 +15,7 @@ struct ExtractOptions {
   logs::KnownFacts known;
 };
 
-// One log as a result, with the telemetry joined to its steps; a result of each attempt where all are asked for. Throws
+// One log as a result, with the telemetry joined to its steps; one result per attempt if all are requested. Throws
 // Error.
 std::vector<RunResult> extract_runs(const std::string& path, const ExtractOptions& options);
 

@@ -23,7 +23,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Printable, without margins, not too long: it will stand in a table and in JSON.
+// Printable, trimmed and short: for tables and JSON.
 std::string quote(std::string_view line) {
   const std::string text = logs::quote_text(line.substr(0, 4096), 4096);
   const size_t begin = std::min(text.find_first_not_of(' '), text.size());
@@ -43,7 +43,7 @@ std::vector<std::string_view> last_lines(std::string_view text) {
   return lines;
 }
 
-// "missing module" for missing_module; nothing where the sentence already says what it is about.
+// "missing module" for missing_module; empty if the sentence names it already.
 std::string words_for(FailureKind kind) {
   switch (kind) {
     case FailureKind::error:
@@ -67,7 +67,7 @@ void put_before(logs::EndCause& cause, const std::string& words) {
   if (!words.empty()) cause.sentence = words + ": " + cause.sentence;
 }
 
-// What trainers say that end badly without what the readers of logs know as a failure.
+// Words of failing trainers that the readers of logs do not know as a failure.
 std::optional<logs::EndCause> find_symptom(const std::vector<std::string_view>& lines) {
   for (const std::string_view line : lines)
     if (const auto kind = logs::find_failure_kind(line)) {
@@ -94,7 +94,7 @@ std::optional<logs::EndCause> read_cause(const std::string& log_end) {
     logs::LogReading reading(logs::ReadOptions{});
     reading.add_lines(log_end);
     return logs::explain_end(reading.finish().log);
-  } catch (const Error&) {  // of no format that is known
+  } catch (const Error&) {  // unknown format
     return std::nullopt;
   }
 }

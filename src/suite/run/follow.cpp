@@ -17,7 +17,7 @@ namespace tprimat::suite {
 namespace {
 
 constexpr double k_cleanup_limit_seconds = 60.0;  // a busy batch system takes its time
-constexpr double k_hurried_limit_seconds = 5.0;   // of which a suite that is to end itself has none
+constexpr double k_hurried_limit_seconds = 5.0;   // for a suite that must end soon itself
 
 void run_cleanup(const LaunchPlan& plan, const SuiteContext& around) {
   const bool is_hurried = around.interrupts && around.interrupts() > 0;
@@ -45,11 +45,12 @@ Command command_of(const PlannedRun& run, const SuiteOptions& options) {
   command.time_limit_seconds = options.time_limit_seconds;
   command.grace_seconds = options.grace_seconds;
   command.kept_open = options.kept_open;
-  if (!run.plan.cleanup_command.empty()) command.orphaned_grace_seconds = 20.0;  // it cancels what is not its child
+  if (!run.plan.cleanup_command.empty())
+    command.orphaned_grace_seconds = 20.0;  // it cancels processes that are not its children
   return command;
 }
 
-// A queue is no hang.
+// Waiting in a queue is not a hang.
 HangLimits hang_limits_of(const SuiteOptions& options, const LaunchPlan& plan) {
   HangLimits limits = options.hang;
   if (plan.waits_in_queue && !limits.startup_seconds) limits.startup_seconds = 0.0;
@@ -74,7 +75,7 @@ class Follower {
   TrainingTrace follow() {
     trace_.timestamp = utc_timestamp();
     const double memory_kills = count_memory_kills();
-    const bool elsewhere = run_.plan.place == Whereabouts::elsewhere;  // where this machine tells nothing
+    const bool elsewhere = run_.plan.place == Whereabouts::elsewhere;  // where this machine's sensors show nothing
     const GpuNeighbours neighbours(around_.gpu_libraries, elsewhere ? Platform::cpu : run_.platform);
     try {
       prepare();
@@ -100,7 +101,7 @@ class Follower {
     std::error_code ignored;
     const std::string& steps = run_.plan.steps_path.empty() ? run_.plan.log_path : run_.plan.steps_path;
     require_replaceable(steps);
-    std::filesystem::remove(steps, ignored);  // those of an earlier run are not this run's
+    std::filesystem::remove(steps, ignored);  // from an earlier run
     move_aside(run_.plan.checkpoints_path);
   }
 
@@ -118,7 +119,7 @@ class Follower {
     if (const auto kind = logs::find_failure_kind(*trace_.problem)) trace_.problem_kind = *kind;
   }
 
-  // Checkpoints of an earlier run are not this run's either, but took long to make: one generation is kept.
+  // Checkpoints of an earlier run are moved away, because they took long to make; one generation is kept.
   static void move_aside(const std::string& folder) {
     std::error_code ignored;
     if (folder.empty() || !std::filesystem::exists(folder, ignored)) return;
@@ -147,7 +148,7 @@ class Follower {
 
   int64_t threads() const { return run_.spec.threads > 0 ? run_.spec.threads : around_.machine.cpu.usable_threads; }
 
-  // The first request asks the training to end, the second one ends it.
+  // The first request asks the training to end, the second one kills it.
   void pass_on_interrupts(ChildProcess& child) {
     const int wanted = around_.interrupts ? around_.interrupts() : 0;
     for (; interrupts_passed_ < wanted; ++interrupts_passed_) child.stop();
@@ -172,7 +173,7 @@ class Follower {
     hang_.look(steps_->steps(), seconds_since(start_));
     Progress progress = measure_progress(steps_->steps(), run_.spec.steps, run_.spec.tokens_per_step());
     progress.elapsed_seconds = seconds_since(start_);
-    if (run_.profile) progress.tokens_per_second.reset();  // under a profiler it says nothing
+    if (run_.profile) progress.tokens_per_second.reset();  // meaningless under a profiler
     progress.late_seconds = hang_.late_seconds(progress.elapsed_seconds);
     add_sensors(progress, sampler);
     reporter_.progressed(progress);

@@ -31,7 +31,7 @@ std::optional<planner::Machine> machine_of(const PlannedRun& run, const MachineF
   return planner::machine_of_device(gpu->name, gb);
 }
 
-// As results are read back (planner/own_results.h).
+// The form in which results are read back (planner/own_results.h).
 std::optional<planner::Machine> processor_of(const PlannedRun& run, const MachineFacts& machine,
                                              const std::optional<PeakInfo>& peak) {
   if (!peak || run.plan.place == Whereabouts::elsewhere) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<DeviceMemory> memory_of_host(const PlannedRun& run, const MachineF
   return DeviceMemory{all, "this machine's memory", run.spec.parallel.ranks()};
 }
 
-// The configuration takes the memory of a known part from the catalogue where it is not stated.
+// If not stated, the configuration takes a known part's memory from the catalogue.
 std::optional<DeviceMemory> memory_of_catalogue(const PlannedRun& run) {
   const auto part = find_hardware(run.setup.device_model);
   if (!part || !part->memory_bytes || !run.setup.memory_per_device_gb) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<DeviceMemory> memory_of_catalogue(const PlannedRun& run) {
   return DeviceMemory{stated, part->display_name + " in the hardware catalogue"};
 }
 
-// What is stated counts first, then what the GPU says of itself: parts have more memory than they are sold with.
+// A stated figure counts first, then the GPU's own: parts have more memory than advertised.
 std::optional<DeviceMemory> device_memory_of(const PlannedRun& run, const MachineFacts& machine) {
   const auto catalogued = memory_of_catalogue(run);
   if (run.setup.memory_per_device_gb && !catalogued)
@@ -78,7 +78,7 @@ double bytes_against(const DeviceMemory& device, const planner::Workload& worklo
                                                           : planner::estimate_memory(workload, parameters).total();
 }
 
-// Of other programs the planner has measured figures on GPUs alone.
+// For other programs the planner has measurements on GPUs only.
 std::string missing_on(Platform platform, const planner::Workload& workload) {
   if (platform != Platform::cpu || workload.family->own_trainer) return "";
   return workload.family->full_name + " on a CPU";
@@ -96,7 +96,7 @@ std::string print_fitting(const PlannedRun& run, const planner::Layout& layout) 
   return text;
 }
 
-// Whether the program would start with it, and the planner knows what it then needs.
+// Whether the program accepts it and the planner can compute its memory.
 bool is_accepted(const PlannedRun& run, const planner::Layout& layout) {
   LaunchRequest request = run.request;
   request.spec = planner::with_layout(run.spec, layout);
@@ -118,7 +118,7 @@ std::string describe_no_fit(const planner::Family& family) {
       family.full_name);
 }
 
-// Of our own trainer: formats of the optimizer's states that make the layout fit as it is; empty where none do.
+// For our own trainer: formats of the optimizer's states with which the layout fits; empty if none do.
 std::string suggest_formats(const FitTask& task, planner::Workload workload) {
   std::string keys;
   const auto fits_with = [&](const std::string& key) {
@@ -144,7 +144,7 @@ Problem describe_misfit(const PlannedRun& run, const Forecast& known, const plan
           suggest_fitting(run, known, planner) + "; or continue with --force"};
 }
 
-// Largest first, as far as they matter.
+// Largest first, without negligible parts.
 std::string list_parts(const planner::MemoryEstimate& memory) {
   constexpr double k_smallest_share = 0.02;
   std::vector<std::pair<double, std::string>> sorted;
@@ -161,7 +161,7 @@ bool is_own_on_gpu(const PlannedRun& run) {
   return run.framework == Framework::native && run.platform != Platform::cpu;
 }
 
-// Why no time is predicted of a run whose memory is.
+// Why a run's memory is predicted but not its time.
 std::string no_time(const PlannedRun& run, const std::optional<planner::Machine>& part,
                     planner::PlanPrecision precision) {
   if (is_own_on_gpu(run)) return "the step time: the native trainer was not measured on GPUs";
@@ -198,8 +198,8 @@ int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu) {
 }
 
 std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
-  // Elsewhere than in our own trainer the count is an estimate, and allocators need spare memory; on a GPU driver
-  // and libraries do.
+  // For other trainers the count is an estimate, and their allocators need spare memory; on a GPU so do driver and
+  // libraries.
   const double usable = known.workload.family->own_trainer && !known.workload.on_gpu ? 1 : 0.94;
   const FitTask task{
       usable * known.device->bytes,
@@ -231,7 +231,7 @@ std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& ma
   std::vector<Problem> problems;
   std::set<std::string> seen;
   for (const PlannedRun& run : suite.runs) {
-    if (!seen.insert(name_training(run)).second) continue;  // a repetition
+    if (!seen.insert(name_training(run)).second) continue;  // a repeated run
     const Forecast known = forecast(run, machine, planner);
     if (!known.fits()) problems.push_back(describe_misfit(run, known, planner));
   }

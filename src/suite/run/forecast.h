@@ -12,17 +12,17 @@
 
 namespace tprimat::suite {
 
-// Memory of one device, and who says so.
+// Memory of one device, and the source of the figure.
 struct DeviceMemory {
   double bytes = 0;
   std::string source;
   int64_t ranks = 1;  // that share it, on a processor
 };
 
-// What the planner says of a run before it starts.
+// The planner's prediction for a run before it starts.
 struct Forecast {
   planner::Workload workload;
-  std::string missing;                            // why it says nothing; empty where it does
+  std::string missing;                            // why there is none; else empty
   std::optional<planner::MemoryEstimate> memory;  // of the device that needs most
   std::optional<DeviceMemory> device;             // where it is known
   double needed = 0;                              // of the ranks that share that memory, together
@@ -33,7 +33,7 @@ Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const plan
 // Of the processor that all ranks of a run use together.
 int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu);
 
-// A sentence for each training whose memory does not fit its devices, with the nearest layout that does.
+// One problem for each training that exceeds its devices' memory, with the nearest layout that fits.
 std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine,
                                   const planner::PlannerSettings& planner);
 
@@ -47,11 +47,11 @@ std::string print_planned_layout(const PlannedRun& run);
 std::string describe_memory(const Forecast& forecast);
 Json forecast_to_json(const Forecast& forecast);
 
-// What the result keeps of it, with the time of a step on a processor of that peak or on the GPU of the run.
+// The part stored in the result, with the time of a step on a processor of that peak or on the GPU of the run.
 std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& machine,
                                   const planner::PlannerSettings& planner, const std::optional<PeakInfo>& peak);
 
-// The planner's memory of a run's layout, part by part, and whether it fits; where it does not, what would.
+// The planned memory of a run's layout, part by part, and whether it fits; if not, a layout that does.
 std::string render_memory(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner);
 
 }  // namespace tprimat::suite

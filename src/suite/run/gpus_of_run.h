@@ -11,19 +11,19 @@ namespace tprimat::suite {
 
 // The GPUs of this machine that a run works on: the first that it sees, one for each of its ranks here. By
 // `visible_devices` of the configuration, else by this program's environment, which processes that the run starts
-// inherit and containers do not. Nothing on cpu: what is not used does not count there.
+// inherit and containers do not. Nothing on cpu.
 std::optional<GpuUse> gpus_of(const PlannedRun& run);
 
-// Watches who else holds the GPUs that a run uses. It only looks: what belongs to others is never touched.
+// Watches for other processes on the GPUs of a run. It never touches them.
 class GpuNeighbours {
  public:
   using Libraries = std::vector<std::shared_ptr<const GpuLibrary>>;
 
-  // Before the run: everything there belongs to others. On cpu nothing is asked.
+  // Before the run: everything there belongs to others. Does nothing on cpu.
   GpuNeighbours(const Libraries& libraries, Platform platform);
 
-  // After the run, whose processes are all gone: sentences on who was there before, and who is there that was not. A
-  // driver takes a moment to let go of a process; `patience_seconds` waits for it.
+  // After the run, once its processes have ended: sentences about processes that were there before, and about new ones.
+  // A driver releases a process after a moment; `patience_seconds` waits for it.
   std::vector<std::string> report(double patience_seconds) const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t k_steps_remembered = 50;
 constexpr size_t k_fewest_steps = 3;     // the first ones compile and allocate
-constexpr double k_pause_floor = 600.0;  // s, where evaluations or checkpoints come between steps
+constexpr double k_pause_floor = 600.0;  // s, for trainings with evaluations or checkpoints between steps
 constexpr double k_startup_gpu = 15 * 60.0, k_startup_cpu = 60 * 60.0;  // s
 constexpr double k_late_factor = 3.0, k_late_floor = 5.0;               // steps; s
 

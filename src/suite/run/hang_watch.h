@@ -10,24 +10,24 @@
 
 namespace tprimat::suite {
 
-// How long a training may go on without a step.
+// How long a training may run without a step.
 struct HangLimits {
-  double factor = 20.0;                   // times what a step takes; 0: for ever
-  double floor_seconds = 60.0;            // but at least so long
-  std::optional<double> startup_seconds;  // before the first steps and after the last one; 0: for ever
+  double factor = 20.0;                   // times the time of a step; 0: no limit
+  double floor_seconds = 60.0;            // minimum
+  std::optional<double> startup_seconds;  // before the first steps and after the last one; 0: no limit
 };
 
-// The same with what the training is allowed to do between two steps, and on a GPU or not.
+// Adjusts them to the training's pauses between steps, and to a GPU or CPU.
 HangLimits limits_of(const HangLimits& asked, const TrainSpec& spec, Platform platform);
 
-// Tells a training that hangs from a slow one, by the steps it did before. Times are seconds since its start.
+// Distinguishes a hung training from a slow one by its earlier steps. Times are seconds since its start.
 class HangWatch {
  public:
   HangWatch(const HangLimits& limits, int64_t steps_asked) : limits_(limits), steps_asked_(steps_asked) {}
 
   void look(const std::vector<StepRecord>& steps, double now);
 
-  // Since the last step, once that is late: a person who watches will wonder.
+  // Seconds since the last step, once the next one is late; shown to the user.
   std::optional<double> late_seconds(double now) const;
 
   // "hung: no step for 120 s after step 37, where the median step takes 2.1 s"

@@ -76,7 +76,7 @@ class FitSearch {
     return list_broken_rules(task, planner::parallel_spec(layout)).empty();
   }
 
-  // ZeRO as far as the program takes it in any layout.
+  // ZeRO stages that the program supports in any layout.
   planner::Sharding most_sharding() const {
     const planner::Family& family = *workload_.family;
     if (family.own_trainer || family.fully_sharded) return planner::Sharding::weights;

@@ -13,16 +13,16 @@ struct FittingLayout {
   double bytes = 0;
 };
 
-// What a layout must keep within.
+// The limits of a layout.
 struct FitTask {
   double bytes = 0;
-  std::function<double(const planner::Workload&)> needs;  // bytes, to compare with these
-  std::function<bool(const planner::Layout&)> accepts;    // whether the program starts with it
+  std::function<double(const planner::Workload&)> needs;  // bytes to compare with these
+  std::function<bool(const planner::Layout&)> accepts;    // whether the program accepts it
 };
 
-// The sound and accepted layout of as many devices and the same batch that needs at most `bytes` and is nearest to the
-// workload's: with the same TP, PP and CP a smaller micro-batch comes first, then recomputation, then more of ZeRO;
-// then other grids, by the factors between their sizes; less of ZeRO where nothing else fits. Nothing where none fits.
+// The valid and accepted layout with the same device count and batch that needs at most `bytes` and is nearest to the
+// workload's: with the same TP, PP and CP first a smaller micro-batch, then recomputation, then a higher ZeRO stage;
+// then other grids, by the factors between their sizes; a lower ZeRO stage only as a last resort. Nothing if none fits.
 std::optional<FittingLayout> find_fitting_layout(const planner::Workload& workload, const FitTask& task);
 
 }  // namespace tprimat::suite

@@ -57,7 +57,7 @@ std::string explain(const RunOutcome& outcome) {
                      outcome.reason.value_or("unknown reason"), log);
 }
 
-// What several runs share, such as a doubtful peak, is said once.
+// A warning that several runs share, such as a doubtful peak, is printed once.
 std::string render_warnings(const std::vector<RunOutcome>& outcomes) {
   struct WarnedRuns {
     std::string warning;

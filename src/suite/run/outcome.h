@@ -17,13 +17,13 @@ struct TrainingOutcome {
   Framework framework = Framework::native;
   std::string model, strategy;
   RunStatus status = RunStatus::complete;
-  bool resumed = false;               // its files were there already, complete and of the same configuration
+  bool resumed = false;               // a complete result of the same configuration existed
   std::optional<std::string> reason;  // for every status but complete
   std::string log_path;               // empty where no training started
   std::vector<std::string> warnings;
 };
 
-// How one profiled run ended. Without any rate: a profiler slows the training down.
+// How one profiled run ended. It has no rate, because a profiler slows the training down.
 struct ProfileOutcome : TrainingOutcome {
   Profiler profiler = Profiler::torch;
   int64_t first_step = 1, last_step = 1;
@@ -55,7 +55,7 @@ struct RunOutcome : TrainingOutcome {
   std::optional<FailureKind> failure_kind;
   std::string result_path;  // empty where no result could be written
   std::optional<double> tokens_per_second, mfu;
-  std::optional<PeakInfo> peak;  // what the device can do: the denominator of mfu
+  std::optional<PeakInfo> peak;  // peak of the device: the denominator of mfu
   std::optional<int64_t> steps;
 
   static constexpr auto fields() {

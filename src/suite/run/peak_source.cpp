@@ -33,7 +33,7 @@ std::optional<MeasuredPeak> PeakSource::find(const PlannedRun& run) {
 }
 
 std::optional<MeasuredPeak> PeakSource::find_of_ranks(Precision precision, int64_t threads, int64_t ranks) {
-  const int64_t usable = around_.machine.cpu.usable_threads;  // more ranks than processors have no more to share
+  const int64_t usable = around_.machine.cpu.usable_threads;  // more ranks than processors share the same threads
   std::optional<MeasuredPeak> peak = find_measured(precision, ranks > 1 ? std::min(threads * ranks, usable) : threads);
   if (!peak) return peak;
   peak->peak.flops_per_second /= static_cast<double>(ranks);

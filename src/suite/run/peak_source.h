@@ -8,15 +8,15 @@
 
 namespace tprimat::suite {
 
-// Finds the denominator of MFU for a run: what the configuration says, else the catalogue, else for a processor a
-// measurement, which is made once per precision. An unknown device has no peak.
+// Finds the denominator of MFU for a run: from the configuration, else the catalogue, else for a processor a
+// measurement, made once per precision. An unknown device has no peak.
 class PeakSource {
  public:
   PeakSource(const SuiteContext& around, Reporter& reporter) : around_(around), reporter_(reporter) {}
   std::optional<MeasuredPeak> find(const PlannedRun& run);
 
  private:
-  // Ranks on one processor are its devices: each has its share of what all threads together achieve.
+  // Ranks on one processor are its devices: each gets an equal share of the rate of all threads.
   std::optional<MeasuredPeak> find_of_ranks(Precision precision, int64_t threads, int64_t ranks);
   std::optional<MeasuredPeak> find_measured(Precision precision, int64_t threads);
   std::optional<MeasuredPeak> measure(Precision precision, int64_t threads);

@@ -78,7 +78,7 @@ std::vector<std::string> products_of(const planner::Machine& machine) {
 
 int64_t usual_sequence(const ModelSpec& model) { return std::min<int64_t>(model.max_position_embeddings, 8192); }
 
-// At least 512, and whole on any of these numbers of GPUs, or where that would be too many at least one for each GPU.
+// At least 512 and divisible by all these GPU counts; if that would be too large, at least one per GPU.
 int64_t usual_batch(const std::vector<int64_t>& counts) {
   constexpr int64_t k_min = 512, k_max = 1 << 16;
   int64_t common = 1;
@@ -89,7 +89,7 @@ int64_t usual_batch(const std::vector<int64_t>& counts) {
   return (k_min + common - 1) / common * common;
 }
 
-// What a plan written as a configuration keeps of a model's entry.
+// The parts of a model's entry that a plan written as a configuration keeps.
 planner::PlannedModel planned_model(const ModelEntry& entry) {
   planner::PlannedModel model{entry.spec.name, entry.given_name, {}};
   const auto keep = [&](const char* key, const std::string& value) {
@@ -103,7 +103,7 @@ planner::PlannedModel planned_model(const ModelEntry& entry) {
   return model;
 }
 
-// Our own trainer runs on processors, and no other program is known there.
+// On processors the planner knows only our own trainer.
 void require_trainer_of(const planner::Machine& machine, const planner::Family& family) {
   const bool on_processor = machine.cores > 0;
   if (on_processor == family.own_trainer) return;
@@ -113,7 +113,7 @@ void require_trainer_of(const planner::Machine& machine, const planner::Family& 
                   : Problem{"the planner models the native trainer on CPUs only", "--gpu", "plan it with --gpu cpu"});
 }
 
-// What the options and the configuration say together.
+// Combines the options and the configuration.
 class QuestionReader {
  public:
   QuestionReader(const PlanModelOptions& options, const LoadedExperiment& configured,
@@ -180,7 +180,7 @@ class QuestionReader {
 
   void assume(const std::string& what) { compared_.assumptions.push_back(what); }
 
-  // A model of the catalogue is not planned with the sizes of the built-in toys.
+  // A model of the catalogue must not get the sizes of the built-in toy models.
   void assume_sizes(const YamlNode& settings) {
     if (experiment_.find_model_entry(options_.model) != nullptr) return;
     if (options_.sequence_length <= 0 && !is_stated(settings, "training.data.seq_length")) {
@@ -271,7 +271,7 @@ class QuestionReader {
     return part ? part->tdp_watts : std::nullopt;
   }
 
-  // As the configuration states it of this GPU, where that is not what the catalogue has.
+  // The configuration's memory for this GPU, if it differs from the catalogue's.
   void take_memory(const planner::Machine& machine, planner::PlanCase& each) const {
     for (const auto& [platform, setup] : experiment_.platforms) {
       if (&setup != setup_of(machine) || !setup.memory_per_device_gb) continue;

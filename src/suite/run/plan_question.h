@@ -12,7 +12,7 @@
 
 namespace tprimat::suite {
 
-// What `tprimat plan MODEL` was asked, as written.
+// The options of `tprimat plan MODEL`, as written.
 struct PlanModelOptions {
   std::string model, framework = "megatron_core", precision = "bf16";
   std::vector<std::string> gpu, gpus, price;
@@ -24,16 +24,16 @@ struct PlanModelOptions {
   bool zero_bubble = false;
 };
 
-// What the options and the configuration say together: one case per GPU and number of GPUs.
+// The options combined with the configuration: one case per GPU and number of GPUs.
 struct PlanQuestion {
   std::vector<planner::PlanCase> cases;
   planner::ComparisonOptions compared;
-  std::vector<std::string> left_out;  // what --gpus names and no plan is made for, in sentences
-  planner::PlannedModel model;        // what a plan written as a configuration keeps of the model's entry
+  std::vector<std::string> left_out;  // entries of --gpus without a plan, as sentences
+  planner::PlannedModel model;        // parts of the model's entry for a plan written as a configuration
   std::optional<Framework> framework;
 };
 
-// `configured`: the configuration that holds. Measures this processor where it is asked about. Throws Error.
+// `configured`: the effective configuration. Measures this processor if --gpu names it. Throws Error.
 PlanQuestion read_plan_question(const PlanModelOptions& options, const LoadedExperiment& configured,
                                 const planner::PlannerSettings& planner);
 

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The summary file: what was recorded and where its time went. No rate and no step time of the run is in it, since a
-// profiler slows a training down.
+// The summary file: what was recorded and where its time went. It has no rate and no step time, since a profiler slows
+// a training down.
 struct ProfileRecord {
   std::string kind = "profile";
   Platform platform = Platform::cpu;
@@ -56,7 +56,7 @@ class ProfileRun {
     try {
       remove_earlier();
       const TrainingTrace trace = follow_training(run_, options_, around_, reporter_);
-      const RunResult result = describe_run(run_, trace, around_);  // only to judge how it ended
+      const RunResult result = describe_run(run_, trace, around_);  // only to classify its end
       if (result.status != RunStatus::complete) return ended(result.status, result.status_reason.value_or(""));
       require_window(result);
       bring_trace();
@@ -147,7 +147,7 @@ class ProfileRun {
     return logs::summarise_profile(fs::path(run_.plan.trace_path));
   }
 
-  // What `nsys stats` says goes into the file, and what it does meanwhile too; the reader skips that.
+  // The file gets both the tables of `nsys stats` and its progress messages; the reader skips the latter.
   void tabulate_kernels() const {
     Command command;
     command.argv = {"nsys",

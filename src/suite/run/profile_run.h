@@ -7,7 +7,7 @@
 namespace tprimat::suite {
 
 // Trains once under the profiler that `run.profile` names, summarises its trace and writes the summary. Never throws
-// Error: whatever goes wrong is in the outcome.
+// Error: problems are in the outcome.
 ProfileOutcome profile_training(const PlannedRun& run, const SuiteOptions& options, const SuiteContext& around,
                                 Reporter& reporter);
 

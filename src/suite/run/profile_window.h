@@ -21,12 +21,11 @@ struct ProfileRequest {
 // "11:15". Throws Error.
 StepRange parse_step_range(const std::string& text, const std::string& where);
 
-// The steps to record of a run of `steps`: those asked for or, after ten steps and the configured warm-up, but not
-// later than in the middle of the run, 5 steps (3 of a run below 20 steps). Throws Error for steps that the run has
-// not.
+// The steps to record in a run of `steps`: the requested ones, or 5 steps (3 in a run below 20 steps) after ten steps
+// and the configured warm-up, starting at the latest in the middle of the run. Throws Error for steps beyond the run.
 StepRange choose_window(const ProfileRequest& request, int64_t steps, std::optional<int64_t> fixed_warmup_steps);
 
-// Ends one step after the window; without checkpoints and evaluations, which are no part of a steady step.
+// Ends one step after the window, and disables checkpoints and evaluations, which do not belong to a steady step.
 TrainSpec shorten_to(const StepRange& window, TrainSpec spec);
 
 // "profile_cuda_llama_tp8", with several frameworks "profile_cuda_llama_tp8_fsdp".

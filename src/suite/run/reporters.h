@@ -13,7 +13,7 @@
 
 namespace tprimat::suite {
 
-// Where a run stands. What is not known is absent.
+// Progress of a run. Unknown figures are absent.
 struct Progress {
   int64_t step = 0, steps = 0;
   double elapsed_seconds = 0.0;
@@ -21,8 +21,7 @@ struct Progress {
   std::optional<double> late_seconds = {};  // since the last step, once the next one is overdue
 };
 
-// From the steps so far: rates are those of the last ten steps, without the first step of the run when there are
-// others.
+// From the steps so far: rates are over the last ten steps, without the first step of the run if there are others.
 Progress measure_progress(const std::vector<StepRecord>& done, int64_t steps, int64_t tokens_per_step);
 
 // "35 s", "2 min 05 s": how long one has been waiting.
@@ -34,7 +33,7 @@ std::string render_progress_line(const Progress& progress);
 // The same behind a bar, in at most `width` columns.
 std::string render_progress_bar(const Progress& progress, size_t width);
 
-// Hears how a suite goes; what a person sees of it is not the suite's business.
+// Receives the events of a suite; implementations decide what to show.
 class Reporter {
  public:
   virtual ~Reporter() = default;
@@ -47,7 +46,7 @@ class Reporter {
 
 using TextSink = std::function<void(std::string_view text)>;
 
-// One line per event, and every few seconds one on the progress: for files and pipes.
+// One line per event, and a progress line every few seconds: for files and pipes.
 class PlainReporter : public Reporter {
  public:
   explicit PlainReporter(TextSink sink, double interval_seconds = 5.0)
@@ -63,7 +62,7 @@ class PlainReporter : public Reporter {
   double interval_seconds_;
   SteadyClock::time_point last_line_ = SteadyClock::now();
   int64_t last_step_ = 0;
-  double last_late_ = 0.0;  // seconds late when that was said last
+  double last_late_ = 0.0;  // seconds late at the last message
 };
 
 // A bar that is redrawn in place: for terminals.
@@ -81,7 +80,7 @@ class TerminalReporter : public Reporter {
   std::function<size_t()> width_;
 };
 
-// Says nothing.
+// Prints nothing.
 class SilentReporter : public Reporter {
  public:
   void run_started(const PlannedRun&, size_t, size_t) override {}

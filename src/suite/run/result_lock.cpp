@@ -31,7 +31,7 @@ constexpr int k_rounds = 100;
 constexpr auto k_settle_time = std::chrono::milliseconds(500);
 constexpr size_t k_longest_lock_file = 4096;
 
-// Who holds a lock, as its file says.
+// The holder of a lock, as stated in its file.
 struct LockHolder {
   std::string host, boot, processes, started, since;
   int64_t process = 0;
@@ -52,7 +52,7 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-// Field 22 of /proc/<id>/stat; empty where there is no such process. A number alone may be another process by now.
+// Field 22 of /proc/<id>/stat; empty where there is no such process. The process id alone may belong to a new process.
 std::string start_of_process(int64_t process) {
   const std::string text = first_line(fmt::format("/proc/{}/stat", process));
   const size_t name_end = text.rfind(')');
@@ -87,7 +87,7 @@ std::optional<LockHolder> read_holder(const Descriptor& file) {
   text.resize(static_cast<size_t>(count));
   try {
     return from_json<LockHolder>(parse_json(text, "the lock"), "the lock");
-  } catch (const Error&) {  // cut off, or not ours
+  } catch (const Error&) {  // truncated, or not ours
     return std::nullopt;
   }
 }
@@ -107,8 +107,8 @@ double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Seconds since its holder touched the file, by the clock of the file system, which fchmod() asks for: it sets the time
-// of the last change of the file's state and not that of its content.
+// Seconds since its holder touched the file, by the clock of the file system. fchmod() reads that clock: it sets the
+// file's change time but not its modification time.
 double seconds_untouched(const Descriptor& file) {
   struct stat before {
   }, after{};
@@ -117,7 +117,7 @@ double seconds_untouched(const Descriptor& file) {
   return (asked ? seconds_of(after.st_ctim) : unix_time_seconds()) - seconds_of(before.st_mtim);
 }
 
-// `is_locked`: nobody on this machine holds the lock, as its system says; others may where it keeps locks to itself.
+// `is_locked`: no process on this machine holds the lock; other machines may, if the file system keeps locks local.
 bool is_alive(const LockHolder& holder, const Descriptor& file, bool is_locked) {
   const LockHolder ours = this_process();
   const bool same_boot = holder.boot == ours.boot;
@@ -140,7 +140,7 @@ ResultLock::~ResultLock() {
   if (has_its_name()) ::unlink(path_.c_str());
 }
 
-// In words; nothing once the lock is ours.
+// As a sentence; nothing once the lock is ours.
 std::optional<std::string> ResultLock::find_holder() {
   for (int round = 0; round < k_rounds; ++round) {
     open_file();
@@ -151,7 +151,7 @@ std::optional<std::string> ResultLock::find_holder() {
     if (holder && is_alive(*holder, file_, is_locked)) return name_holder(holder);
     write_holder();
     if (is_locked) return std::nullopt;
-    std::this_thread::sleep_for(k_settle_time);  // of two who wrote at once, the last one has it
+    std::this_thread::sleep_for(k_settle_time);  // if two wrote at once, the last one holds it
     const std::optional<LockHolder> last = read_holder(file_);
     return is_ours(last) ? std::nullopt : std::optional(name_holder(last));
   }

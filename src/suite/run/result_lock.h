@@ -11,11 +11,11 @@ namespace tprimat::suite {
 
 // Reserves the name of a result for one run at a time in a folder that several suites share. The lock is a file that
 // names its holder; the kernel releases it when the holder and everything that inherited descriptor() have ended, even
-// if killed. Where the file system has no locks, or keeps them local to one machine, the file itself counts: while its
-// process lives, or from another machine while it is touched.
+// if killed. Where the file system has no locks, or keeps them local to one machine, the file itself is the lock: as
+// long as its process lives or, seen from another machine, as long as it is touched.
 class ResultLock {
  public:
-  // Throws Error (ExitStatus::work_failed) that names the holder, or why no lock can be had.
+  // Throws Error (ExitStatus::work_failed) that names the holder, or why there is no lock.
   explicit ResultLock(std::filesystem::path path);
   ~ResultLock();
   ResultLock(const ResultLock&) = delete;

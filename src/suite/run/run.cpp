@@ -31,7 +31,7 @@ class RunLocks {
 
   int kept_open() const {
     return result_.descriptor();
-  }  // until the run's process tree is gone, whatever becomes of us
+  }  // until the run's process tree has ended, even if we end first
 
  private:
   static std::filesystem::path lock_of_log(const RunPaths& paths) {
@@ -78,7 +78,7 @@ class Suite {
   }
 
   RunOutcome perform_alone(const PlannedRun& run, int kept_open) {
-    if (const auto earlier = find_earlier_result(run)) return resume(run, *earlier);  // made a moment ago
+    if (const auto earlier = find_earlier_result(run)) return resume(run, *earlier);  // finished in the meantime
     if (has_trained_) cool_down();
     const std::optional<MeasuredPeak> peak = peaks_.find(run);
     if (is_interrupted()) return make_outcome(run, RunStatus::interrupted, "not started");
@@ -86,7 +86,7 @@ class Suite {
     return store(run, train(run, peak));
   }
 
-  // Tries a run that fails again, as often as the user allows. Each attempt's log is kept.
+  // Repeats a failed run up to the user's limit. The log of each attempt is kept.
   RunResult train(const PlannedRun& run, const std::optional<MeasuredPeak>& peak) {
     std::vector<std::string> failures;
     for (int64_t number = 1;; ++number) {
@@ -120,7 +120,7 @@ class Suite {
     std::filesystem::rename(log, aside, ignored);
   }
 
-  // So that no run starts on a processor that the one before it made hot.
+  // So that no run starts on a processor heated by the previous one.
   void cool_down() const {
     if (options_.cool_down_seconds <= 0.0 || is_interrupted()) return;
     reporter_.noted(fmt::format("cooling down for {}", format_duration(options_.cool_down_seconds)));
@@ -142,7 +142,7 @@ class Suite {
     }
   }
 
-  // The steady state decides over which time the sensors are read, and what they say goes into the derived figures.
+  // The steady state defines the window of the sensors, whose figures are inputs of the derived ones.
   void measure(RunResult& result, const PlannedRun& run, const TrainingTrace& trace,
                const std::optional<MeasuredPeak>& peak) const {
     SummaryOptions options{options_.fixed_warmup_steps, std::nullopt, run.setup.usd_per_hour};
@@ -187,7 +187,7 @@ class Suite {
   const SuiteContext& around_;
   Reporter& reporter_;
   PeakSource peaks_;
-  bool has_trained_ = false;  // else nothing needs to cool down
+  bool has_trained_ = false;  // else there is no need to cool down
 };
 
 }  // namespace
@@ -196,7 +196,7 @@ std::optional<RunResult> find_complete_result(const PlannedRun& run) {
   try {
     RunResult earlier = load_run_result(run.plan.result_path);
     if (earlier.status == RunStatus::complete && earlier.config_hash == run.config_hash) return earlier;
-  } catch (const Error&) {  // not there, or not readable: run again
+  } catch (const Error&) {  // missing or unreadable: run again
   }
   return std::nullopt;
 }

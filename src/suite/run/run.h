@@ -10,13 +10,13 @@
 
 namespace tprimat::suite {
 
-// Runs everything that is planned, one after the other, and writes one result file for each run as soon as it is over.
-// One run's failure never stops the others; an interrupt ends the current run and leaves out the rest. Throws nothing
-// that the user or the machine did.
+// Executes the planned runs one after the other and writes each result file as soon as its run ends. A failure never
+// stops the other runs; an interrupt ends the current run and skips the rest. Faults of the user or the machine are
+// reported, not thrown.
 SuiteReport run_suite(const SuitePlan& plan, const SuiteOptions& options, const SuiteContext& around,
                       Reporter& reporter);
 
-// The complete result of the same configuration that lies where the run would write its own.
+// The complete result of the same configuration at the run's result path.
 std::optional<RunResult> find_complete_result(const PlannedRun& run);
 
 }  // namespace tprimat::suite

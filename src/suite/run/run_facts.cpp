@@ -51,7 +51,7 @@ void fail(RunResult& result, const logs::EndCause& cause) {
   result.failed_rank = cause.rank;
 }
 
-// What the log showed before the stop may be why no step came: a rank that died, or a collective that waits.
+// The log before the stop may show the cause: a dead rank, or a collective that waits.
 logs::EndCause explain_hang(const std::string& sentence, const std::string& log_end) {
   const auto cause = find_failure_in(log_end);
   if (!cause) return {FailureKind::hung, sentence, {}, false};
@@ -85,8 +85,8 @@ std::vector<double> series(const std::vector<StepRecord>& steps, std::optional<d
   return values;
 }
 
-// Step k at place k-1. A step that was written twice (a trainer that resumed) counts as it was last; one that is
-// missing leaves a hole without a time, which makes the result invalid.
+// Step k at place k-1. Of a step that was written twice (a trainer that resumed) the last record counts; a missing step
+// has no time, which makes the result invalid.
 std::vector<StepRecord> in_order(const TrainingTrace& trace, int64_t steps_asked, std::vector<std::string>& warnings) {
   std::vector<StepRecord> ordered;
   int64_t repeated = 0, beyond = 0;
@@ -111,7 +111,7 @@ std::vector<StepRecord> in_order(const TrainingTrace& trace, int64_t steps_asked
   return ordered;
 }
 
-// Rates follow from the tokens asked for; where the trainer itself counted others, they would be wrong.
+// Rates use the requested tokens; they are wrong if the trainer counted others.
 void check_tokens(RunResult& result, const std::vector<StepRecord>& steps, int64_t tokens_asked) {
   const auto other = std::find_if(steps.begin(), steps.end(),
                                   [&](const StepRecord& step) { return step.tokens && *step.tokens != tokens_asked; });
@@ -138,8 +138,8 @@ bool is_rate_of(const OptimizerSpec& optimizer, const StepRecord& step, int64_t 
   return *step.learning_rate >= low - slack && *step.learning_rate <= high + slack;
 }
 
-// A schedule other than the one asked for trains another model: the first step that shows it is enough. In fp16 updates
-// are skipped after an overflow, and the schedule waits.
+// A schedule other than the requested one trains another model: the first step that shows it is enough. In fp16,
+// updates are skipped after an overflow, and the schedule waits.
 void check_learning_rates(RunResult& result, const std::vector<StepRecord>& steps, const TrainSpec& spec) {
   if (spec.precision == Precision::fp16) return;
   const auto other = std::find_if(steps.begin(), steps.end(), [&](const StepRecord& step) {
@@ -151,7 +151,7 @@ void check_learning_rates(RunResult& result, const std::vector<StepRecord>& step
                                  fmt::format("{:.6g}", *other->learning_rate)});
 }
 
-// What stands beside the figures of a step: when it ended, by the clock of the trainer or ours, and the loss scale.
+// Further fields of a step: its end by the trainer's clock or ours, and the loss scale.
 void describe_beside(RunResult& result, const std::vector<StepRecord>& steps) {
   ReportedFigures reported;
   const auto keep = [&](std::optional<std::vector<double>>& kept, std::optional<double> StepRecord::*member) {
@@ -196,7 +196,7 @@ void describe_source(RunResult& result, const LaunchPlan& plan) {
   if (!plan.steps_path.empty()) result.source.steps_file = plan.steps_path;
 }
 
-// What ran otherwise than asked: because the framework cannot do it, or because its own log says so.
+// Settings that deviated from the request: the framework does not support them, or its log shows others.
 void audit_run(RunResult& result, const PlannedRun& run) {
   std::vector<AuditEntry>& audit = result.config_audit;
   for (const Deviation& each : run.plan.deviations) audit.push_back({each.key, each.asked, each.effective});
@@ -241,7 +241,7 @@ void note_circumstances(RunResult& result, const TrainingTrace& trace) {
 }
 
 StepWindows step_windows(const TrainingTrace& trace, const RunResult& result) {
-  // Steps of a log are dated when they are seen; it is read twice a second, a large one less often.
+  // Steps from a log get the time of reading; it is read twice a second, a large one less often.
   constexpr double k_latest_look = 1.5;
   StepWindows windows(result.step_times.size());
   for (const StepRecord& step : trace.steps) {

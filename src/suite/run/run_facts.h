@@ -7,11 +7,11 @@
 
 namespace tprimat::suite {
 
-// What is known of a run before any figure is computed: what was asked, on what, and how it ended, with the raw series.
+// The facts of a run before any figure is computed: request, device, end and raw series.
 RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const SuiteContext& around);
 
-// Who else was on its GPUs and what befell its files goes into the warnings, and into the reason of a run that failed.
-// To be called last, when the run has been judged.
+// Adds other processes on its GPUs and damage to its files to the warnings, and to the reason of a failed run. Call it
+// last, after the run was judged.
 void note_circumstances(RunResult& result, const TrainingTrace& trace);
 
 // When each step ran, by the dates of its records.

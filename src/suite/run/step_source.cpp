@@ -15,7 +15,7 @@
 namespace tprimat::suite {
 namespace {
 
-// Steps that are seen together ended one after the other; clocks in logs have no time zone.
+// Steps that are read together ended one after the other; clocks in logs have no time zone.
 void date_new_steps(std::vector<StepRecord>& steps, const std::vector<StepRecord>& before, double now) {
   double end = now;
   for (size_t i = steps.size(); i-- > 0;) {
@@ -28,7 +28,7 @@ void date_new_steps(std::vector<StepRecord>& steps, const std::vector<StepRecord
   }
 }
 
-// No step record is that long, and no file is read in one go: garbage must not fill the memory.
+// Longer than any step record; files are read in pieces, so that garbage cannot fill the memory.
 constexpr size_t k_longest_line = size_t{1} << 20;
 constexpr size_t k_piece = size_t{1} << 16;
 constexpr int64_t k_max_restored = int64_t{64} << 20;
@@ -51,7 +51,7 @@ bool LogSteps::read_all(double now) {
   std::vector<StepRecord> steps;
   try {
     steps = logs::make_step_records(logs::read_log(path_, {}));
-  } catch (const Error&) {  // it cannot be read now: what was read is kept
+  } catch (const Error&) {  // it cannot be read now: earlier steps are kept
     last_read_ = SteadyClock::now();
     return false;
   }
@@ -92,7 +92,7 @@ void StepFollower::read_appended(double now) {
   }
 }
 
-// A file that is removed is read on as long as the trainer has it open too; another one of its name is read instead.
+// A removed file is read as long as the trainer has it open, too; a new file of its name is read instead.
 void StepFollower::check_name() {
   struct stat ours {
   }, named{};
@@ -124,7 +124,7 @@ void StepFollower::restore() const {
   if (count <= 0) return;
   try {
     write_file_atomically(path_, text.substr(0, static_cast<size_t>(count)));
-  } catch (const Error&) {  // the records are in the result all the same
+  } catch (const Error&) {  // the records are in the result anyway
   }
 }
 
@@ -139,7 +139,7 @@ void StepFollower::take_text(std::string_view text, double now) {
 }
 
 void StepFollower::take_line(std::string_view line, double now) {
-  // A writer that did not notice that its file was cut short leaves a hole before its next line.
+  // A writer whose file was truncated leaves a hole before its next line.
   line.remove_prefix(std::min(line.find_first_not_of('\0'), line.size()));
   std::optional<StepRecord> record = parse_step_record(std::string(line));
   if (!record || record->step < 1) {

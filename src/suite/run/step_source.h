@@ -11,22 +11,21 @@
 
 namespace tprimat::suite {
 
-// Where the steps of a training come from while it runs.
+// Source of a training's steps while it runs.
 class StepSource {
  public:
   virtual ~StepSource() = default;
 
-  // Reads what has come since. True when there is a new step. `now`, seconds since 1970, stands in for the end time of
-  // a step that has none.
+  // Reads new steps; true if there are any. `now`, seconds since 1970, is the end time of steps without one.
   virtual bool read_new(double now) = 0;
-  virtual void read_rest(double now) { read_new(now); }  // once the training is over
+  virtual void read_rest(double now) { read_new(now); }  // once the training has ended
   virtual const std::vector<StepRecord>& steps() const = 0;
   virtual int64_t unreadable_lines() const { return 0; }
-  virtual std::string damage() const { return {}; }  // what befell the file, in words; empty: nothing
+  virtual std::string damage() const { return {}; }  // damage to the file, as a sentence; empty: none
 };
 
-// The steps of a trainer that writes no records: read from its log, anew whenever that grew, since a reader that sees
-// the whole log is never wrong about a restart. No more than a tenth of the time is spent reading.
+// The steps of a trainer that writes no records, from its log. The whole log is read again whenever it has grown, since
+// only then are restarts recognised reliably. Reading takes at most a tenth of the time.
 class LogSteps : public StepSource {
  public:
   explicit LogSteps(std::string path) : path_(std::move(path)) {}
@@ -44,17 +43,16 @@ class LogSteps : public StepSource {
   std::vector<StepRecord> steps_;
 };
 
-// Reads a file of step records while a trainer still writes it. An incomplete last line waits for its end. What was
-// read is kept, whatever becomes of the file: it is held open, so that it is read on when its name is gone.
+// Reads a file of step records while a trainer still writes it. An incomplete last line waits for its end. Steps are
+// kept even if the file is damaged; it stays open, so that it can be read after its removal.
 class StepFollower : public StepSource {
  public:
   explicit StepFollower(std::string path) : path_(std::move(path)) {}
 
-  // Reads what has been appended. True when there is a new step. `now` stands in for the end time of a step that has
-  // none.
+  // Reads appended records; true if there is a new step. `now` is the end time of steps without one.
   bool read_new(double now) override;
 
-  void read_rest(double now) override;  // and puts a file back that was removed, as it was
+  void read_rest(double now) override;  // and restores a removed file
 
   const std::vector<StepRecord>& steps() const override { return steps_; }
   int64_t unreadable_lines() const override { return unreadable_lines_; }

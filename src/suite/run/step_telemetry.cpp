@@ -31,7 +31,7 @@ class StepReadings {
       visit(*readings_[i]);
   }
 
-  // Mean of a figure that belongs to a moment.
+  // Mean of an instantaneous figure.
   double mean(StepFigure figure, const TimeWindow& window) const {
     double sum = 0.0, count = 0.0;
     visit_inside(window, [&](const Reading& reading) {
@@ -48,7 +48,7 @@ class StepReadings {
     return most;
   }
 
-  // A utilisation is that of the time since the reading before: at least half of it must lie within the window.
+  // A utilisation covers the time since the previous reading: at least half of it must lie within the window.
   double utilisation(const TimeWindow& window) const {
     double sum = 0.0, seconds = 0.0;
     for (size_t i = std::max<size_t>(1, first_at(window.begin)); i < readings_.size(); ++i) {
@@ -89,7 +89,7 @@ std::vector<double> value_by_step(const StepWindows& windows, Value&& value) {
   return values;
 }
 
-// Of steps shorter than the time between two readings hardly any has one: then there is nothing to hold it against.
+// If steps are shorter than the time between two readings, too few have one to compare them with others.
 bool has_enough_figures(const std::vector<double>& values) {
   constexpr long k_max_steps_a_figure = 20;
   const auto known = std::count_if(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
@@ -129,7 +129,7 @@ void measure_devices(StepTelemetry& telemetry, const Devices& devices, const Ste
   }));
 }
 
-// The step waits for its slowest device, so the one that was held down most decides.
+// The step waits for its slowest device, so the most throttled one decides.
 void measure_throttling(StepTelemetry& telemetry, const Devices& devices, const StepWindows& windows) {
   for (const ThrottleName& each : k_throttle_names) {
     std::vector<double> shares = value_by_step(windows, [&](const TimeWindow& window) {

@@ -16,7 +16,7 @@
 
 namespace tprimat::suite {
 
-// The world that a suite runs in. Tests put fakes in its place.
+// The environment of a suite. Tests replace it with fakes.
 struct SuiteContext {
   ProcessRunner& processes;
   MachineFacts machine;
@@ -35,12 +35,12 @@ struct SuiteOptions {
   bool resume = false;
   std::optional<double> time_limit_seconds;  // of one run
   double grace_seconds = k_grace_seconds;    // between SIGTERM and SIGKILL
-  int kept_open = -1;  // descriptor that stays open for as long as anything of a run's process tree is there
-  HangLimits hang;     // when a run without steps is ended
-  double cool_down_seconds = 0.0;  // pause between two runs
-  int64_t retries = 0;             // how often a failed run is tried again
+  int kept_open = -1;                        // descriptor that stays open as long as any process of a run's tree exists
+  HangLimits hang;                           // when a run without steps is ended
+  double cool_down_seconds = 0.0;            // pause between two runs
+  int64_t retries = 0;                       // how often a failed run is tried again
   std::optional<int64_t> fixed_warmup_steps;
-  planner::PlannerSettings planner;  // behind the predictions that results keep
+  planner::PlannerSettings planner;  // for the predictions stored in results
 };
 
 }  // namespace tprimat::suite

@@ -58,7 +58,7 @@ class SuitePlanner {
     return false;
   }
 
-  // On a machine with GPUs the trainers that need none can still be asked for: they run on its processor.
+  // On a machine with GPUs, trainers for processors can be requested, too.
   Platform choose_platform() const {
     if (request_.platform) return configured(*request_.platform, "--platform");
     for (const Platform platform : {machine_.platform, Platform::cpu})
@@ -102,7 +102,7 @@ class SuitePlanner {
         modules.push_back(&module);
       } catch (const Error& error) {
         unavailable.insert(unavailable.end(), error.problems().begin(), error.problems().end());
-        if (error.status() == ExitStatus::usage) refused = ExitStatus::usage;  // a profiler that does not fit
+        if (error.status() == ExitStatus::usage) refused = ExitStatus::usage;  // an unsuitable profiler
       }
     }
     if (modules.empty()) throw Error(unavailable, refused);
@@ -140,7 +140,7 @@ class SuitePlanner {
             run.profile};
   }
 
-  // Frameworks take turns (A B C A B C), so that a machine that grows warm or busy slows all of them alike.
+  // Frameworks alternate (A B C A B C), so that a machine that gets warm or busy slows all of them alike.
   void add_in_turn(SuitePlan& suite, const std::vector<const FrameworkModule*>& modules, const std::string& model,
                    const std::string& strategy) {
     SuitePlan all;
@@ -203,7 +203,7 @@ class SuitePlanner {
 
   fs::path output_folder() const { return fs::absolute(experiment_.output_directory).lexically_normal(); }
 
-  // Its content is the trainer's to judge; that it is there at all can be said before anything starts.
+  // Checks before the start that it exists; the trainer checks its content.
   void require_dataset(const DataSpec& data, const std::string& model) const {
     if (data.is_synthetic()) return;
     for (const char* ending : {".bin", ".idx"}) {
@@ -236,7 +236,7 @@ class SuitePlanner {
     return spec;
   }
 
-  // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; what there is only one of is left out.
+  // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; parts without alternatives are omitted.
   std::string file_name(const std::string& pattern, const PlannedRun& run) const {
     std::string name = fill(pattern, "{platform}", enum_name(run.platform));
     name = fill(name, "{framework}", enum_name(run.framework));
@@ -252,7 +252,7 @@ class SuitePlanner {
 
   RunPaths paths_of(const PlannedRun& run) const {
     const fs::path output = output_folder();
-    if (run.profile) {  // the log lies with the generated files: what reads logs finds no measurement in it
+    if (run.profile) {  // the log lies with the generated files, so that log readers do not take it for a measurement
       const fs::path folder = output / "runs" / fs::path(run.profile->trace).filename();
       return {folder.string(), (folder / "training.log").string(), run.profile->trace + "_summary.json",
               fs::current_path().string()};
@@ -263,7 +263,7 @@ class SuitePlanner {
             fs::current_path().string()};
   }
 
-  // A later file would overwrite an earlier one of its name.
+  // A later file would overwrite an earlier one of the same name.
   void claim_outputs(const PlannedRun& run) {
     claim(run.plan.result_path, "the result of " + describe(run), "benchmarking.output.filename_format");
     claim(run.plan.log_path, "the log of " + describe(run), "benchmarking.output.log_format");
@@ -281,8 +281,8 @@ class SuitePlanner {
   const MachineFacts& machine_;
   Platform platform_ = Platform::cpu;
   std::vector<std::string> models_, strategies_;
-  std::map<std::string, std::string> claimed_;   // path -> its owner, in words
-  ExitStatus refused_with_ = ExitStatus::usage;  // by the last framework that cannot do what is asked
+  std::map<std::string, std::string> claimed_;   // path -> description of its owner
+  ExitStatus refused_with_ = ExitStatus::usage;  // of the last framework that was refused
 };
 
 }  // namespace

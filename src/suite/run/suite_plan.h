@@ -14,9 +14,9 @@
 
 namespace tprimat::suite {
 
-// What is asked for beyond the configuration. Empty lists mean: as the configuration says.
+// The request beyond the configuration. Empty lists: as configured.
 struct SuiteRequest {
-  std::optional<Platform> platform;  // nothing: what this machine is
+  std::optional<Platform> platform;  // nothing: this machine's own
   std::vector<Framework> frameworks;
   std::vector<std::string> models, strategies;
   std::optional<std::string> dataset;
@@ -32,10 +32,10 @@ struct PlannedRun {
   Framework framework = Framework::native;
   std::optional<std::string> framework_version;
   TrainSpec spec;
-  int64_t run = 1, runs = 1;  // the k-th of how many repetitions
+  int64_t run = 1, runs = 1;  // number and count of repetitions
   LaunchFacts launch_facts;
   std::string config_hash;               // of spec and launch_facts
-  std::optional<ProfileWindow> profile;  // it is no measurement
+  std::optional<ProfileWindow> profile;  // set: not a measurement
   LaunchRequest request;                 // that became the plan
   LaunchPlan plan;
 };
@@ -47,12 +47,11 @@ std::string describe(const PlannedRun& run);
 
 struct SuitePlan {
   std::vector<PlannedRun> runs;      // in the order in which they start
-  std::vector<Problem> unavailable;  // what was asked for and a framework cannot do or is missing, when others can
+  std::vector<Problem> unavailable;  // frameworks that cannot run this or are missing, if others can run
 };
 
-// Pure: looks at nothing but its arguments and writes nothing. Throws Error when the request contradicts the
-// configuration or when no framework asked for can run (ExitStatus::missing_component, or usage where none can do what
-// is asked).
+// Pure: depends on its arguments alone and writes nothing. Throws Error when the request contradicts the configuration
+// or when no requested framework can run (ExitStatus::missing_component, or usage where none supports the request).
 SuitePlan plan_suite(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine);
 
 }  // namespace tprimat::suite

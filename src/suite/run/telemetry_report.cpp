@@ -13,7 +13,7 @@ namespace {
 // Other processes disturb when they take a tenth of the machine and leave less than a tenth of it idle.
 constexpr double k_disturbing_share = 0.1;
 constexpr double k_busy_share = 0.9;
-// A device at its power limit is as fast as it is sold; heat and the board's own demands are not.
+// A device at its power limit has its rated speed; thermal and board limits are faults.
 constexpr double k_throttled_share = 0.05;
 
 TelemetrySummary to_telemetry(const SensorSummary& from) {
@@ -37,7 +37,7 @@ TelemetrySummary to_telemetry(const SensorSummary& from) {
 
 using Summand = std::optional<double> TelemetrySummary::*;
 
-// The sum over all devices. One without the figure leaves the sum without it.
+// The sum over all devices. If one lacks the figure, there is no sum.
 std::optional<double> add_up(const std::vector<TelemetrySummary>& devices, Summand figure) {
   double sum = 0.0;
   for (const TelemetrySummary& device : devices) {
@@ -52,7 +52,7 @@ std::optional<double> mean_over(const std::vector<TelemetrySummary>& devices, Su
   return sum ? std::optional(*sum / static_cast<double>(devices.size())) : std::nullopt;
 }
 
-// The first device that spoils the energy of all, and why.
+// The first device without valid energy, and why.
 void judge_energy(TelemetrySummary& all, const std::vector<TelemetrySummary>& devices) {
   bool known = false;
   for (const TelemetrySummary& device : devices) known = known || device.energy_valid;
@@ -68,7 +68,7 @@ void judge_energy(TelemetrySummary& all, const std::vector<TelemetrySummary>& de
   }
 }
 
-// Sums of extensive figures, means of the rest.
+// Sums of additive figures, means of the others.
 TelemetrySummary combine(const std::vector<TelemetrySummary>& devices) {
   TelemetrySummary all;
   all.source = devices.front().source.substr(0, devices.front().source.find(':'));

@@ -17,7 +17,7 @@ inline constexpr std::string_view k_machine_source = "proc:machine", k_own_sourc
 // Whether a sensor of that name is one of a GPU.
 bool is_gpu_source(const std::string& source);
 
-// What the sensors said over the steady steps, in the form of a result. On `cpu` the process tree comes first, then the
+// The sensors' readings over the steady steps, in the form of a result. On `cpu` the process tree comes first, then the
 // machine and its energy counter; on GPU platforms the devices: all together first ("nvml"), then each ("nvml:0"), then
 // the host.
 std::vector<TelemetrySummary> report_telemetry(const std::vector<SensorTrace>& traces, const TimeWindow& window,
@@ -27,10 +27,10 @@ std::vector<TelemetrySummary> report_telemetry(const std::vector<SensorTrace>& t
 // it has none.
 std::optional<TimeWindow> steady_window(const RunResult& result);
 
-// Who measured the memory figures, in words; nothing when nobody did.
+// The source of the memory figures, as a phrase; nothing if they were not measured.
 std::optional<std::string> describe_memory_sources(const RunResult& result);
 
-// Hardware threads of the machine, and those of them that the run may use.
+// Hardware threads of the machine, and the number that the run may use.
 struct ThreadCounts {
   int64_t machine = 1, run = 1;
 };
@@ -40,11 +40,11 @@ struct BusyShares {
   double machine = 0.0, own = 0.0;
 };
 
-// How many hardware threads other processes kept busy while the machine had none to spare for them; nothing otherwise.
+// How many hardware threads other processes kept busy while the machine had no idle ones; nothing otherwise.
 std::optional<double> count_others_threads(const BusyShares& busy, const ThreadCounts& threads);
 
-// How many hardware threads other processes kept busy during the steady steps, when the machine had none to spare for
-// them and the run was therefore slower than it would be alone; nothing otherwise.
+// How many hardware threads other processes kept busy during the steady steps, if the machine had no idle ones, so that
+// they slowed the run down; nothing otherwise.
 std::optional<double> count_others_threads(const std::vector<TelemetrySummary>& telemetry, const ThreadCounts& threads);
 
 // A warning for every device that heat or its board slowed down.

@@ -106,7 +106,7 @@ TEST(ResultFile, AveragesWithoutStepsAreShownWithoutInterval) {
 TEST(ResultFile, FigureThatContradictsItsStepsIsWarnedAbout) {
   std::string text = k_older;
   text.insert(1, R"("performance_metrics": {"total_steps": 8, "total_time_seconds": 16, "tokens_per_second": 9999},)");
-  EXPECT_TRUE(warns_of(load_text(text, "x_llama.json"), "its step times say"));
+  EXPECT_TRUE(warns_of(load_text(text, "x_llama.json"), "its step times give"));
 }
 
 // 800 tokens/s at 0.5 s per step are 400 tokens per step, not 4 x 16.

@@ -214,7 +214,7 @@ TEST_F(Faults, MoreStepsThanAskedForAreSaid) {
   const SuiteReport report = run(suite);
   const RunResult result = load_run_result(report.outcomes[1].result_path);
   EXPECT_EQ(result.status, RunStatus::complete);
-  EXPECT_TRUE(warns_of(result.warnings, "23 steps recorded where 20 were asked for"));
+  EXPECT_TRUE(warns_of(result.warnings, "23 steps recorded, but 20 were requested"));
 }
 
 TEST_F(Faults, AWrongLearningRateIsAudited) {

@@ -166,7 +166,7 @@ TEST(AmdSmi, RefusesVersionsThatItDoesNotKnow) {
     const OpenedLibrary opened = open_amd_smi(FAKE_AMD_SMI);
     EXPECT_EQ(opened.library, nullptr);
     EXPECT_EQ(opened.refusal,
-              std::string("AMD SMI (libamd_smi) is of version ") + unknown + "; versions 24 to 26 are known");
+              std::string("AMD SMI (libamd_smi) has version ") + unknown + "; this program supports versions 24 to 26");
   }
 }
 

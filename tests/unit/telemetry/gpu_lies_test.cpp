@@ -52,7 +52,7 @@ TEST(Lies, OfNvmlLeaveTheFigureAbsentWithAReason) {
   const LieCase cases[] = {
       {"power_absurd", without_power, "power: no GPU draws that, such as 2.14748e+06 W"},
       {"power_zero", without_power, "power: no GPU draws that, such as 0 W"},
-      {"energy_absurd", without_energy, "energy counter: no counter stands there"},
+      {"energy_absurd", without_energy, "energy counter: no counter reads that"},
       {"temperature_255", without_temperature, "temperature: no GPU runs at that, such as 255 C"},
       {"temperature_zero", without_temperature, "temperature: no GPU runs at that, such as 0 C"},
       {"memory_over", without_memory, "memory: more than the device has, such as 160 GB"},
@@ -87,7 +87,7 @@ TEST(Lies, OfAmdSmiLeaveTheFigureAbsentWithAReason) {
 TEST(Lies, OfRocmSmiLeaveTheFigureAbsentWithAReason) {
   const LieCase cases[] = {
       {"power_absurd", without_power, "power: no GPU draws that"},
-      {"energy_absurd", without_energy, "energy counter: no counter stands there"},
+      {"energy_absurd", without_energy, "energy counter: no counter reads that"},
       {"temperature_255", without_temperature, "such as 255 C"},
       {"memory_over", without_memory, "such as 300 GB"},
       {"utilisation_over", without_utilisation, "such as 65535 %"},
@@ -132,7 +132,7 @@ TEST(Lies, ADeviceThatDoesNotExistIsNotRead) {
     FaultLog faults;
     faults.count_reading();
     EXPECT_TRUE(without_anything(opened.library->read(7, faults)));
-    EXPECT_NE(faults.notes().at(0).find("the library refused the query"), std::string::npos);
+    EXPECT_NE(faults.notes().at(0).find("the library rejects the request"), std::string::npos);
   }
 }
 

@@ -50,7 +50,7 @@ TEST(SensorSummary, RejectsMethodsThatDisagree) {
   for (Reading& reading : trace.readings) reading.power_watts = 200.0;
   const SensorSummary summary = summarise_readings(trace, {2.0, 10.0});
   EXPECT_FALSE(summary.energy_valid.value());
-  EXPECT_EQ(summary.energy_note, "the energy counter says 800.0 J but integrated power 1600.0 J");
+  EXPECT_EQ(summary.energy_note, "the energy counter reads 800.0 J, but integrated power is 1600.0 J");
 }
 
 TEST(SensorSummary, RejectsGapsAndUncoveredWindows) {

@@ -78,10 +78,10 @@ TEST(NvidiaSmiCsv, TakesUnitsFromTheHeaderAndSkipsLinesThatDoNotFit) {
 
 TEST(NvidiaSmiCsv, RefusesWhatNamesNoColumnsOrNoDevice) {
   EXPECT_EQ(refusal("0, 297.37, 638, [N/A]\n1, 289.76, 638, [N/A]\n"),
-            "file: holds 2 rows of 4 columns without a header, so nothing says what its figures are\n"
+            "file: holds 2 rows of 4 columns without a header, so the meaning of its columns is unknown\n"
             "  keep the header: nvidia-smi --query-gpu=... --format=csv, without noheader");
   EXPECT_NE(refusal("timestamp, power.draw [W]\n2025/03/01 00:00:10.500, 1 W\n2025/03/01 00:00:10.502, 2 W\n")
-                .find("does not say which row"),
+                .find("no column that names the device"),
             std::string::npos);
   const TelemetryFile one = read("timestamp, power.draw [W]\n2025/03/01 00:00:10.5, 1 W\n2025/03/01 00:00:11.5, 2 W\n");
   EXPECT_EQ(trace(one, "nvidia-smi").readings.size(), 2u);
@@ -308,13 +308,13 @@ TEST(AmdSmiJson, ReadsDocumentsOneAfterAnother) {
 {"gpu_data": [{"timestamp": 1740787212, "gpu": 0, "pow)");
   EXPECT_TRUE(file.timed);
   EXPECT_EQ(trace(file, "amd-smi:0").readings.size(), 2u);
-  EXPECT_EQ(file.notes.at(0), "the last JSON document is cut off and left out");
+  EXPECT_EQ(file.notes.at(0), "the last JSON document is truncated and ignored");
   EXPECT_NE(refusal(R"([{"gpu": 0, "power": )").find("file:1:"), std::string::npos);
 }
 
 TEST(TelemetryFileFormats, RefusesEverythingElse) {
-  EXPECT_NE(refusal("").find("not output of nvidia-smi"), std::string::npos);
-  EXPECT_NE(refusal("iteration 1/2 | loss 3").find("not output of nvidia-smi"), std::string::npos);
+  EXPECT_NE(refusal("").find("not a known output of nvidia-smi"), std::string::npos);
+  EXPECT_NE(refusal("iteration 1/2 | loss 3").find("not a known output of nvidia-smi"), std::string::npos);
   EXPECT_NE(refusal("index, power.draw [W]\n0, [N/A]\n").find("holds no reading"), std::string::npos);
   EXPECT_NE(refusal("timestamp, index, power.draw [W]\n").find("holds no reading"), std::string::npos);
   for (const std::string_view hostile : {"# gpu", "#gpu pwr\n,,,,\n", "GPU POWER\n0 1e999 W\n", "GPU[", "GPU[0]: :",

@@ -189,11 +189,11 @@ TEST(Json, NumbersEqualByTheirValue) {
 }
 
 TEST(Json, WhatAValueDoesNotHoldIsASentence) {
-  EXPECT_EQ(message_of([] { (void)Json(1).text(); }), "a text is needed, got 1");
-  EXPECT_EQ(message_of([] { (void)Json("x").get<double>(); }), "a number is needed, got \"x\"");
-  EXPECT_EQ(message_of([] { (void)Json(1e300).get<int64_t>(); }), "a whole number is needed, got 1e+300");
-  EXPECT_EQ(message_of([] { (void)Json{{"a", 1}}.at("b"); }), "an object with 'b' is needed, got {\"a\":1}");
-  EXPECT_EQ(message_of([] { (void)Json{1, 2}[size_t{2}]; }), "a list with an item 2 is needed, got [1,2]");
+  EXPECT_EQ(message_of([] { (void)Json(1).text(); }), "expected a string, got 1");
+  EXPECT_EQ(message_of([] { (void)Json("x").get<double>(); }), "expected a number, got \"x\"");
+  EXPECT_EQ(message_of([] { (void)Json(1e300).get<int64_t>(); }), "expected a whole number, got 1e+300");
+  EXPECT_EQ(message_of([] { (void)Json{{"a", 1}}.at("b"); }), "expected an object with 'b', got {\"a\":1}");
+  EXPECT_EQ(message_of([] { (void)Json{1, 2}[size_t{2}]; }), "expected a list with an item 2, got [1,2]");
 }
 
 TEST(Json, OfAKeyNamedTwiceTheLastCountsOrBothAreRefused) {

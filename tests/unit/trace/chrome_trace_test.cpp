@@ -78,7 +78,7 @@ TEST(ChromeTrace, ReadsGzipOfSeveralMembers) {
   const std::string text = trace_of({trace_event("kernel", "gemm", 10, 2)});
   const std::string gzip = gzip_bytes(text.substr(0, 60)) + gzip_bytes(text.substr(60));
   EXPECT_EQ(read_chrome_trace(gzip, "t.json.gz").events.size(), 1u);
-  EXPECT_NE(refusal(gzip.substr(0, gzip.size() - 20)).find("the gzip data are cut off at byte"), std::string::npos);
+  EXPECT_NE(refusal(gzip.substr(0, gzip.size() - 20)).find("the gzip data are truncated at byte"), std::string::npos);
   std::string broken = gzip;
   for (size_t i = 20; i < 40; ++i) broken[i] = static_cast<char>(~broken[i]);
   EXPECT_NE(refusal(broken).find("t.json: "), std::string::npos);
@@ -86,7 +86,7 @@ TEST(ChromeTrace, ReadsGzipOfSeveralMembers) {
 
 TEST(ChromeTrace, SaysWhereATraceIsBroken) {
   const std::string text = trace_of({trace_event("kernel", "gemm", 10, 2)});
-  EXPECT_EQ(refusal(text.substr(0, 70)).find("t.json: is cut off: the JSON text ends in the middle, at byte 70"), 0u);
+  EXPECT_EQ(refusal(text.substr(0, 70)).find("t.json: is truncated: the JSON text ends at byte 70"), 0u);
   EXPECT_EQ(refusal("{\"traceEvents\": [}").find("t.json: is not valid JSON at byte 18: "), 0u);
   EXPECT_NE(refusal("").find("at byte 0"), std::string::npos);
   EXPECT_NE(refusal("[2024-01-01 00:00:00] iteration 1").find("is not valid JSON"), std::string::npos);

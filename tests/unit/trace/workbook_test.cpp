@@ -52,8 +52,9 @@ TEST(Workbook, RefusesWhatIsNone) {
   EXPECT_NE(workbook_refusal(std::string(1000, 'x')).find("no zip file"), std::string::npos);
   EXPECT_NE(workbook_refusal(make_zip({{"a.txt", "hello"}})).find("it has no xl/workbook.xml"), std::string::npos);
   const std::string whole = make_workbook({{"s", sheet_data({{"x"}})}});
-  EXPECT_NE(workbook_refusal(whole.substr(0, whole.size() / 2)).find("no zip file, or cut off"), std::string::npos);
-  EXPECT_NE(workbook_refusal(make_workbook({{"s", "<row><c>"}})).find("sheet1.xml, which is broken at byte"),
+  EXPECT_NE(workbook_refusal(whole.substr(0, whole.size() / 2)).find("not a zip file, or is truncated"),
+            std::string::npos);
+  EXPECT_NE(workbook_refusal(make_workbook({{"s", "<row><c>"}})).find("sheet1.xml, which is damaged at byte"),
             std::string::npos);
 }
 

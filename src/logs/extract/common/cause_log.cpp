@@ -9,8 +9,9 @@ namespace {
 
 constexpr size_t k_max_causes = 4096;
 constexpr size_t k_max_named_ranks = 100;
-constexpr int64_t k_near = 1000;      // lines from one report to the next of the same event
-constexpr size_t k_key_length = 120;  // bytes of the text that tell causes apart; numbers at the end may shift the rest
+constexpr int64_t k_near = 1000;  // lines from one report to the next of the same event
+constexpr size_t k_key_length =
+    120;  // bytes of the text that distinguish causes; numbers at the end may shift the rest
 
 }  // namespace
 

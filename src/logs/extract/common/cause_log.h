@@ -8,10 +8,10 @@
 
 namespace tprimat::logs {
 
-// Keeps one event per cause: what other ranks say of it soon after, numbers aside, makes it no second one.
+// Keeps one event per cause: reports of other ranks soon after that differ only in numbers are merged.
 class CauseLog {
  public:
-  // Its index among the events of the log; nothing when it was only counted.
+  // Its index among the events of the log; nothing if it was only counted.
   std::optional<size_t> add(LogEvent event, LogBuilder& log);
   std::optional<size_t> add(EventKind kind, const LogLine& line, std::string_view text, LogBuilder& log);
 

@@ -13,7 +13,7 @@ class TracebackReader {
  public:
   struct Exception {
     std::string_view text;         // "RuntimeError: ..."; "" for none
-    bool follows_another = false;  // raised while the one before was handled
+    bool follows_another = false;  // it was raised while handling the one before
   };
 
   void open();
@@ -22,11 +22,11 @@ class TracebackReader {
 
  private:
   int lines_left_ = 0;
-  bool ended_ = false;    // by an exception, which may prove to be one of a chain
-  bool chained_ = false;  // the one to come is not the first
+  bool ended_ = false;    // by an exception, which may turn out to be part of a chain
+  bool chained_ = false;  // the next exception is not the first
 };
 
-// What torchrun says of one process that failed.
+// Torchrun's report of one failed process.
 struct ProcessFailure {
   bool is_root_cause = false;
   std::optional<int32_t> rank;
@@ -43,7 +43,7 @@ class ChildFailureReport {
   void open();
   bool is_open() const { return open_; }
 
-  // That the line may be part of one, by how it begins.
+  // Whether the line may be part of one, by its beginning.
   static bool may_hold(std::string_view text);
 
   // Takes a line; gives a process when its entry is complete.

@@ -14,10 +14,10 @@ namespace {
 
 using Events = std::vector<const LogEvent*>;
 
-// How likely an event is the first cause of the others, which are its consequences on other ranks.
+// The role of an event, in order of likelihood of being the root cause.
 enum class Role { memory, device, error, ended_by_scheduler, killed, collective, consequence, none };
 
-// Errors that say that somebody else is gone, or that a child process failed.
+// Errors about a lost peer or a failed child process.
 constexpr std::string_view k_consequences[] = {
     "Connection reset",  "Connection closed",  "Connection refused",   "Broken pipe",
     "DistNetworkError",  "CalledProcessError", "SignalException",      "SystemExit",
@@ -38,7 +38,7 @@ bool is_consequence(const LogEvent& event) {
                      [&](std::string_view mark) { return contains(text, mark); });
 }
 
-// Signals that launchers send to the others, and what an aborted collective ends with.
+// Signals that launchers send to the other ranks, and those of an aborted collective.
 bool is_sent_by_launcher(std::string_view text) {
   return contains(text, "SIGTERM") || contains(text, "SIGABRT") || contains(text, "SIGINT");
 }
@@ -86,7 +86,7 @@ std::string describe_gpu(std::string_view text) {
   return fmt::format(" (GPU {:.0f} of {})", *index, capacity);
 }
 
-// Of the machine or its control group, not of a device: the kernel ended a process, or the launcher says so.
+// Of the machine or its control group, not of a device: the kernel or the launcher reports the kill.
 bool is_host_memory(const LogEvent& event) {
   const std::string_view text = without_root_mark(event.text);
   if (!amount_after(text, "Tried to allocate ").empty() || contains(text, "error: out of memory")) return false;
@@ -133,7 +133,7 @@ std::string name_ended_process(const LogEvent& event, const Events& events) {
   return ranks.empty() ? "" : ranks + " ended with an error";
 }
 
-// What the process said, and how often where the log does not name it.
+// The error of the process, and its count if the log does not name the process.
 std::string quote_error(const LogEvent& event, const std::string& process) {
   std::string text(without_root_mark(event.text));
   if (text.starts_with("exit code ") && contains(text, ": ")) text = text.substr(text.find(": ") + 2);
@@ -198,8 +198,8 @@ std::string describe_end(const LogEvent& event, const Events& events) {
   return ranks.empty() ? std::string(text) : ranks + ": " + std::string(text);
 }
 
-// The event that comes first by role, then by line. What follows a scheduler's end of the job does not count, and an
-// error after another rank was killed is no cause either.
+// The event that comes first by role, then by line. Events after the scheduler ended the job do not count, nor does an
+// error after another rank was killed.
 const LogEvent* choose(const Events& events) {
   const LogEvent* best = nullptr;
   for (const LogEvent* event : events)
@@ -237,12 +237,12 @@ const LogEvent* find_earlier_error(const ExtractedLog& log, int64_t before_line)
   return found;
 }
 
-// A training that goes on without a loss has failed too.
+// A training that continues with a NaN loss has failed, too.
 std::optional<EndCause> explain_nan(const std::vector<ExtractedStep>& steps) {
   constexpr size_t k_fewest = 3;
   const auto is_nan = [](const ExtractedStep& step) {
     if (step.skipped || !step.loss) return false;
-    // The Trainer of Hugging Face shows a loss that is no number as 0.
+    // The Hugging Face Trainer prints a NaN loss as 0.
     return std::isnan(*step.loss) || (*step.loss == 0 && step.grad_norm && std::isnan(*step.grad_norm));
   };
   const auto last_good = std::find_if_not(steps.rbegin(), steps.rend(), is_nan);
@@ -256,7 +256,7 @@ std::optional<EndCause> explain_nan(const std::vector<ExtractedStep>& steps) {
       false};
 }
 
-// The kind of an error whose text is all that is known, else `otherwise`.
+// The kind of an error by its text, else `otherwise`.
 FailureKind kind_of(const LogEvent& event, FailureKind otherwise) {
   return find_failure_kind(event.text).value_or(otherwise);
 }

@@ -17,7 +17,7 @@ struct Phrases {
   std::vector<std::string_view> texts;
 };
 
-// Of the first phrase that the text holds.
+// The kind of the first phrase that the text holds.
 template <class Kind, size_t N>
 std::optional<Kind> find_kind(const Phrases<Kind> (&phrases)[N], std::string_view text) {
   for (const auto& [kind, phrases_of_kind] : phrases)
@@ -42,7 +42,7 @@ const Phrases<EventKind> k_error_phrases[] = {
     {EventKind::killed, {"got signal:", "killed by signal"}},
 };
 
-// In any line: phrases so long that nothing else holds them. The event's text starts with them.
+// In any line: phrases long enough to be unambiguous. The event's text starts with them.
 const Phrases<EventKind> k_line_phrases[] = {
     {EventKind::out_of_memory,
      {"CUDA out of memory. Tried to allocate", "HIP out of memory. Tried to allocate", "CUDA error: out of memory",
@@ -61,7 +61,7 @@ const Phrases<EventKind> k_line_phrases[] = {
     {EventKind::killed, {"exited on signal ", "Caught signal ", "(core dumped)"}},
 };
 
-// Of messages in lower case. The first that the text holds decides, so what is more special comes first.
+// Of messages in lower case. The first that the text holds decides, so the more specific ones come first.
 const Phrases<FailureKind> k_kind_phrases[] = {
     {FailureKind::host_out_of_memory, {"killed process", "oom-kill", "oom_kill"}},
     {FailureKind::out_of_memory, {"outofmemoryerror"}},
@@ -89,7 +89,7 @@ std::optional<int32_t> rank_after(std::string_view text, std::string_view key) {
   return rank && *rank >= 0 && *rank < 10'000'000 ? std::optional(static_cast<int32_t>(*rank)) : std::nullopt;
 }
 
-// Back to the start of the word that `at` is within, and over the words that say whom it befell.
+// The start of the word at `at`, including the preceding words that name the process.
 size_t start_of_phrase(std::string_view line, size_t at) {
   while (at > 0 && line[at - 1] != ' ') --at;
   for (const std::string_view before :
@@ -112,7 +112,7 @@ void read_details(std::string_view line, FailureSign& sign) {
     if (const auto rank = rank_after(line, key)) sign.rank = *rank;
 }
 
-// PyTorch says how much it tried to allocate; a text about such messages does not.
+// PyTorch states how much it tried to allocate; text about such messages does not.
 bool has_amount(std::string_view text) {
   const auto rest = text_after(text.substr(0, 60), "Tried to allocate ");
   return !rest || parse_number(*rest);
@@ -169,7 +169,7 @@ std::optional<FailureSign> find_first_of_mpi(std::string_view line) {
   return FailureSign{EventKind::failed, trim(line), {}, static_cast<int32_t>(*rank)};
 }
 
-// Slurm's and other schedulers' last words.
+// Final messages of Slurm and other schedulers.
 std::optional<FailureSign> find_cancelled(std::string_view line) {
   const bool cancelled = contains(line, "CANCELLED AT"), ended = contains(line, "job killed");
   if (!cancelled && !ended) return std::nullopt;

@@ -8,15 +8,15 @@
 
 namespace tprimat::logs {
 
-// What an error message is about: "CUDA out of memory. Tried ..." is out_of_memory; failed when nothing tells.
+// The kind of an error message: "CUDA out of memory. Tried ..." is out_of_memory; failed if unknown.
 EventKind classify_error(std::string_view message);
 
-// One line that tells of a failure without being a Python exception.
+// A line that reports a failure but is not a Python exception.
 struct FailureSign {
   EventKind kind = EventKind::failed;
   std::string_view text;  // the part of the line that says it
   Figure seconds;         // that a collective ran for
-  int32_t rank = -1;      // that the text names; -1: none
+  int32_t rank = -1;      // named in the text; -1: none
 };
 std::optional<FailureSign> find_failure_sign(std::string_view line);
 
@@ -24,7 +24,7 @@ std::optional<FailureSign> find_failure_sign(std::string_view line);
 // ends otherwise than in Error or Exception counts at the end of a traceback only.
 std::string_view find_exception(std::string_view line, bool ends_traceback);
 
-// What the words of an error message, or of a line near the end of a log, say of its cause. Nothing when they say none.
+// The cause in an error message, or in a line near the end of a log. Nothing if it states none.
 std::optional<FailureKind> find_failure_kind(std::string_view text);
 
 }  // namespace tprimat::logs

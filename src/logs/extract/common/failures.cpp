@@ -22,11 +22,11 @@ constexpr int k_lines_to_what = 3;             // between "terminate called" and
 struct RankState {
   TracebackReader traceback;
   ChildFailureReport report;
-  size_t exception = k_no_event;  // event of the first of a chain, where this rank told it first
+  size_t exception = k_no_event;  // event of the first of a chain, if this rank reported it first
   std::string cause;              // its text
-  std::string thrown;             // by a C++ program that is about to say what()
+  std::string thrown;             // by a C++ program that will print what()
   int lines_to_what = 0;
-  bool is_ignored = false;  // the traceback that follows ended nothing
+  bool is_ignored = false;  // the next traceback did not end the program
   int64_t line = 0;         // the last one of the rank
   bool is_open() const { return traceback.is_open() || report.is_open() || lines_to_what > 0 || is_ignored; }
 };
@@ -75,7 +75,7 @@ class FailuresReader : public LogReader {
     state = {};
   }
 
-  // What an earlier line of the rank began. True when the line belongs to that and to nothing else.
+  // Continues the record of an earlier line of the rank. True if the line belongs to that alone.
   bool read_open(const LogLine& line, RankState& state, LogBuilder& log) {
     if (state.report.is_open() && ChildFailureReport::may_hold(line.text)) {
       if (const auto failure = state.report.read(line.text)) add_failure(*failure, line, log);
@@ -154,7 +154,7 @@ class FailuresReader : public LogReader {
       causes_.add(EventKind::restart, line, text, log);
   }
 
-  // Of a chain of exceptions the last one ended the program; the event of the first tells of both.
+  // The last exception of a chain ended the program; the event of the first names both.
   void add_exception(const TracebackReader::Exception& exception, const LogLine& line, RankState& state,
                      LogBuilder& log) {
     const size_t count = log.events().size();
@@ -163,7 +163,7 @@ class FailuresReader : public LogReader {
           quote_text(quote_text(exception.text, 140) + " (after " + state.cause, 299) + ")";
     } else if (!exception.follows_another || state.cause.empty()) {
       const auto index = causes_.add(classify_error(exception.text), line, exception.text, log);
-      const bool is_new = index && *index == count;  // else an earlier chain has told it all
+      const bool is_new = index && *index == count;  // else an earlier chain has reported it
       state.exception = is_new ? count : k_no_event;
       state.cause = quote_text(exception.text, 200);
     }

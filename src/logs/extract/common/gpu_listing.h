@@ -9,7 +9,7 @@
 
 namespace tprimat::logs {
 
-// The GPUs of one machine, as a tool of their vendor lists them.
+// The GPUs of one machine in the listing of a vendor's tool.
 struct GpuListing {
   std::string name;  // of the first; "" when the tool shows none
   int64_t count = 0;
@@ -36,8 +36,8 @@ class GpuTable {
   GpuListing listing_;
 };
 
-// A GPU that a line names after words that say so: "CUDA capacity: NVIDIA B200 with 178.35GiB memory",
-// "GPU 0: NVIDIA H100 80GB HBM3 (UUID: ...)", "GPU[0] : Card series: AMD Instinct MI300X".
+// A GPU named in a line: "CUDA capacity: NVIDIA B200 with 178.35GiB memory", "GPU 0: NVIDIA H100 80GB HBM3 (UUID:
+// ...)", "GPU[0] : Card series: AMD Instinct MI300X".
 struct NamedGpu {
   std::string name;
   std::optional<int64_t> index;  // on its machine

@@ -68,7 +68,7 @@ void read_versions(std::string_view text, LogBuilder& log) {
     log.set("deepspeed_version", std::string(version));
 }
 
-// "NCCL version 2.18.3+cuda12.1"; AMD's library calls itself either.
+// "NCCL version 2.18.3+cuda12.1"; AMD's library prints either name.
 void read_collective_library(std::string_view text, LogBuilder& log) {
   const bool is_rccl = contains(text, "RCCL version");
   const std::string_view version = version_after(text, "CCL version");
@@ -193,8 +193,8 @@ class ModelPieces {
     log.facts().parameters = static_cast<int64_t>(sum);
     if (pieces_.size() > 1)
       log.note(
-          fmt::format("the parameter count is the sum of {} pieces: what several tensor-parallel ranks hold, and an "
-                      "embedding that the first and the last pipeline stage share, is counted more than once",
+          fmt::format("the parameter count is the sum of {} pieces: weights that several tensor-parallel ranks hold, "
+                      "and an embedding that the first and the last pipeline stage share, are counted more than once",
                       pieces_.size()));
   }
 
@@ -220,8 +220,7 @@ class MachineFactsReader : public LogReader {
     if (!facts.gpu_count && listed_ > 0) {
       facts.gpu_count = listed_;
       log.note(
-          "the number of GPUs is from a list of the machine's GPUs; the run may have used fewer, or more "
-          "machines");
+          "the number of GPUs is from a listing of the machine's GPUs; the run may have used fewer, or more machines");
     }
     if (facts.gpu_name) keep_first(facts.platform, platform_of_gpu(*facts.gpu_name));
     counts_.finish(log);
@@ -271,7 +270,7 @@ class MachineFactsReader : public LogReader {
     if (contains(text, "HIP_VISIBLE_DEVICES=") && !looks_like_source(text)) keep_first(facts.platform, Platform::amd);
   }
 
-  // Launchers of single nodes speak too: the largest number is that of the run.
+  // Launchers of single nodes print it, too: the largest number is that of the run.
   void take_count(int64_t count, LoggedFacts& facts) {
     if (facts.gpu_count && facts.gpu_count != gpu_count_) return;
     gpu_count_ = std::max(gpu_count_.value_or(0), count);

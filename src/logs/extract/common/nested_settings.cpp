@@ -104,7 +104,7 @@ void NestedSettings::read(std::string_view text) {
     read_char(c);
   }
   if (list_depth_ > 0) append(' ');
-  if (quote_ != 0) open_ = false;  // no string goes over lines
+  if (quote_ != 0) open_ = false;  // a string does not span lines
 }
 
 std::vector<Setting> read_call_arguments(std::string_view text) {

@@ -14,7 +14,7 @@ struct Setting {
 };
 
 // Reads JSON or a printed Python dict, in one line or over many: {"a": {"b": 1}} gives "a.b" = "1". Lists stay as they
-// are written. What is no such thing ends it.
+// are written. Anything else ends it.
 class NestedSettings {
  public:
   void open();  // before the first "{"
@@ -49,7 +49,7 @@ std::string_view without_quotes(std::string_view text);  // nor blanks around th
 std::vector<Setting> read_call_arguments(std::string_view text);
 
 // Follows plain YAML as a log shows it, one line each: "model:", then "  optim:", then "    lr: 0.1" gives
-// "model.optim.lr" = "0.1". Lists are left out. The first line that is no YAML ends it.
+// "model.optim.lr" = "0.1". Lists are left out. The first line that is not YAML ends it.
 class YamlBlock {
  public:
   void open();

@@ -28,20 +28,19 @@ Figure timer_seconds(std::string_view text, std::string_view name) {
   return most.finite() && *most >= 0 ? Figure(*most / 1e3) : Figure();
 }
 
-// One evaluation or checkpoint of which several lines tell: that it begins, how long it took, what came out.
+// One evaluation or checkpoint that several lines report: its start, duration and result.
 class Pause {
  public:
   explicit Pause(EventKind kind) : kind_(kind) {}
 
-  // The event that a line adds a figure to: the one under way, or a new one where that knows it, or knows what is
-  // printed later.
+  // The event that a line adds a figure to: the current one, or a new one if that has the figure, or one printed later.
   LogEvent* find(Figure LogEvent::*figure, const LogLine& line, LogBuilder& log) {
     LogEvent* current = under_way(line, log);
     return current != nullptr && !(current->*figure) && !current->value ? current : begin(line, log);
   }
 
-  // The event of a line that says no more than that it begins or ends, and perhaps at which step: the one under way,
-  // unless that is of another step or complete.
+  // The event of a line that reports only its start or end, and perhaps its step: the current one, unless that has
+  // another step or is complete.
   LogEvent* find(std::optional<int64_t> step, const LogLine& line, LogBuilder& log) {
     LogEvent* current = under_way(line, log);
     const bool same = current != nullptr && !current->seconds && !current->value && agrees(*current, step, line);
@@ -54,7 +53,7 @@ class Pause {
   }
 
  private:
-  // A line without a step is of the same event when another rank prints it, or the same one at once.
+  // A line without a step belongs to the same event if another rank prints it, or the same rank directly after.
   bool agrees(const LogEvent& current, std::optional<int64_t> step, const LogLine& line) const {
     if (step) return !is_named_ || current.step == *step;
     const int64_t distance = line.number - std::max(current.line, current.last_line);
@@ -79,7 +78,7 @@ class Pause {
 
   EventKind kind_;
   std::optional<size_t> index_;
-  bool is_named_ = false;  // its step is the one that a line names
+  bool is_named_ = false;  // a line names its step
 };
 
 class PausesReader : public LogReader {
@@ -124,7 +123,7 @@ class PausesReader : public LogReader {
       checkpoint_.find(step, line, log);
   }
 
-  // DeepSpeed prints it on every rank, or on the first only: the first rank to speak speaks for all.
+  // DeepSpeed prints it on every rank, or on the first only: only the first reporting rank counts.
   void read_overflow(const LogLine& line, LogBuilder& log) {
     const auto named = step_named_after(line.text, "OVERFLOW! Rank ");
     const int64_t rank = named.value_or(line.rank);
@@ -151,7 +150,7 @@ class PausesReader : public LogReader {
   }
 
   Pause checkpoint_{EventKind::checkpoint}, evaluation_{EventKind::evaluation};
-  int64_t overflow_rank_ = -2;  // nobody yet
+  int64_t overflow_rank_ = -2;  // none yet
 };
 
 }  // namespace

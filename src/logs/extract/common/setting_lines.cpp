@@ -13,7 +13,7 @@ constexpr size_t k_max_flags = 2000;
 
 bool is_key_char(char c) { return is_name_char(c) || c == '.' || c == '-' || c == '/'; }
 
-// The key at the start of the text, cut off; "" where none stands. Dots that only fill up do not belong to it.
+// Removes the key at the start of the text; "" if there is none. Filler dots do not belong to it.
 std::string_view take_key(std::string_view& text) {
   size_t length = 0;
   while (length < text.size() && is_key_char(text[length])) {
@@ -26,13 +26,13 @@ std::string_view take_key(std::string_view& text) {
   return key;
 }
 
-// Nothing for a value that goes on over the next lines.
+// Nothing for a value that spans lines.
 std::optional<Setting> make_setting(std::string_view key, std::string_view value) {
   if (trim(value) == "{") return std::nullopt;
   return Setting{std::string(key), quote_text(value, k_longest_value)};
 }
 
-// What torchrun and DeepSpeed put before each line: "I0307 22:41:27.659000 192252 torch/.../api.py:194]", "[INFO]
+// The prefixes of torchrun and DeepSpeed: "I0307 22:41:27.659000 192252 torch/.../api.py:194]", "[INFO]
 // [config.py:752:print]".
 std::string_view skip_log_prefix(std::string_view text) {
   if (const auto rest = text_after(text, ":print]")) return *rest;
@@ -114,7 +114,7 @@ std::optional<Setting> read_adapter_setting(std::string_view text) {
 
 namespace {
 
-// The next word, without what a list of words puts before it.
+// The next word, without list punctuation.
 std::string_view take_word(std::string_view& text) {
   const size_t end = std::min(text.find_first_of(" \t"), text.size());
   std::string_view word = text.substr(0, end);

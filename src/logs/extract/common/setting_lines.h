@@ -9,7 +9,7 @@
 namespace tprimat::logs {
 
 // "  adam_beta1 ............ 0.9" of Megatron-LM, "arguments training.steps......... 3" of Primus, "lr .... 0.1" of
-// DeepSpeed. `updated_or_default`: GPT-NeoX fills up with dots after the value and says where it is from.
+// DeepSpeed. `updated_or_default`: GPT-NeoX pads the value with dots and appends its origin.
 std::optional<Setting> read_dotted_setting(std::string_view text, bool updated_or_default);
 
 // "  train_micro_batch_size_per_gpu  4": the key was too long for dots.
@@ -28,8 +28,8 @@ std::optional<Setting> read_adapter_setting(std::string_view text);
 // names as "_", "True" for a flag without value.
 std::vector<Setting> read_command_line(std::string_view text);
 
-// Words by which a program says that it trains adapters or a part of the model: "peft=LoRA(dim=16)",
-// "LoraConfig(r=16)", "Applying LoRA to linear_qkv", "peft_scheme: lora", "Freezing base model parameters".
+// Words that show the training of adapters or of a part of the model: "peft=LoRA(dim=16)", "LoraConfig(r=16)",
+// "Applying LoRA to linear_qkv", "peft_scheme: lora", "Freezing base model parameters".
 std::optional<Setting> read_adapters(std::string_view text);
 
 // "num_moe_experts=8", "\"num_local_experts\": 8" within any other line.

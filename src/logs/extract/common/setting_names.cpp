@@ -15,7 +15,7 @@ namespace {
 using Settings = std::map<std::string, std::string>;
 using Facts = LoggedFacts;
 
-// A fact and what the frameworks call it, the most certain name first: Megatron-LM (NeMo adds "model."), GPT-NeoX,
+// A fact and the frameworks' names for it, the most reliable first: Megatron-LM (NeMo adds "model."), GPT-NeoX,
 // DeepSpeed, Hugging Face, torchtitan, NeMo's trainer; llm.c's table and MLPerf's log have names of their own.
 struct WholeFact {
   std::optional<int64_t> Facts::*fact;
@@ -95,7 +95,7 @@ const std::array<TextFact, 4> k_text_facts = {{
     {&Facts::model, {"model_name_or_path", "actor_model_name_or_path", "pretrained_model_name_or_path"}},
 }};
 
-// Nothing where the setting is absent or says that it is not set.
+// Nothing if the setting is absent or null.
 const std::string* find_setting(const Settings& settings, std::string_view name) {
   for (const char* prefix : {"", "model."}) {
     const auto found = settings.find(prefix + std::string(name));
@@ -129,7 +129,7 @@ bool is_on(const Settings& settings, std::string_view name) {
   return value != nullptr && (*value == "True" || *value == "true" || *value == "1");
 }
 
-// A warm-up of 0 steps is none only where none is given in samples or as a share either.
+// A warm-up of 0 steps means none only if none is given in samples or as a share.
 bool has_other_warmup(const Settings& settings) {
   for (const std::string_view name : {"lr_warmup_fraction", "lr_warmup_samples", "warmup_ratio", "warmup"})
     if (const std::string* value = find_setting(settings, name);
@@ -210,7 +210,7 @@ std::optional<Precision> read_precision(const Settings& settings) {
   return std::nullopt;
 }
 
-// By the first name that stands there, "None" included, which Megatron and NeMo print where nothing is computed again.
+// By the first name that is present, "None" included, which Megatron and NeMo print without recomputation.
 std::optional<std::string> read_recompute(const Settings& settings) {
   const auto value_of = [&](const std::string& name) {
     const auto found = settings.find(name);
@@ -234,7 +234,7 @@ std::optional<std::string> read_recompute(const Settings& settings) {
 // Megatron's own names for the stages of ZeRO.
 std::optional<int64_t> read_sharding(const Settings& settings) {
   for (const char* name : {"use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp"})
-    if (is_on(settings, name)) return std::nullopt;  // which stage, its own strategy says
+    if (is_on(settings, name)) return std::nullopt;  // its own strategy gives the stage
   if (find_setting(settings, "use_distributed_optimizer") == nullptr) return std::nullopt;
   return is_on(settings, "use_distributed_optimizer") ? 1 : 0;
 }
@@ -244,7 +244,7 @@ std::optional<bool> read_switch(const Settings& settings, std::string_view name)
   return is_on(settings, name);
 }
 
-// What a launcher was told: processes on each node times nodes, 1 by torchrun's default.
+// From a launcher's arguments: processes on each node times nodes, 1 by torchrun's default.
 std::optional<int64_t> read_launched(const Settings& settings) {
   const auto whole = [&](std::string_view name) { return whole_setting(settings, name, 1); };
   const auto product = [](std::optional<int64_t> a, std::optional<int64_t> b) -> std::optional<int64_t> {

@@ -8,10 +8,10 @@
 
 namespace tprimat::logs {
 
-// Fills facts that are not known yet from settings by the frameworks' own names. A value that cannot be is ignored.
+// Fills unknown facts from settings by the frameworks' names. Impossible values are ignored.
 void apply_settings(const std::map<std::string, std::string>& settings, LoggedFacts& facts);
 
-// A setting in our words, as a configuration of ours names it: what a run was really done with.
+// An effective setting under our configuration's name.
 struct EffectiveSetting {
   std::string key, value;
 };

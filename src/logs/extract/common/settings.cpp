@@ -14,7 +14,7 @@ constexpr size_t k_max_dumping_ranks = 1024;   // with a dump under way
 constexpr int64_t k_longest_dump_gap = 300;    // lines, of other ranks, within a dump
 constexpr int k_max_strange_dump_lines = 100;  // of other processes, in a row
 
-// What a rank is printing.
+// The dump that a rank is printing.
 enum class Dump { none, arguments, launch_config, call };
 
 struct RankDump {
@@ -41,7 +41,7 @@ class SettingsReader : public LogReader {
     return goes_on;
   }
 
-  // Command lines are trusted least: the framework may have changed what it was told.
+  // Command lines are trusted least: the framework may have changed the values.
   void finish(LogBuilder& log) override {
     for (const Setting& setting : told_) log.set(setting.key, setting.value);
     told_.clear();
@@ -60,7 +60,7 @@ class SettingsReader : public LogReader {
     if (told_.size() < k_max_told) told_.insert(told_.end(), settings.begin(), settings.end());
   }
 
-  // What an earlier line of the rank began. True when the line belongs to it.
+  // Continues the dump of an earlier line of the rank. True if the line belongs to it.
   bool read_open(std::string_view text, RankDump& rank, LogBuilder& log) {
     if (rank.nested.is_open()) {
       rank.nested.read(text);

@@ -10,7 +10,7 @@
 namespace tprimat::logs {
 namespace {
 
-// Keys of figures that need no more than a factor.
+// Keys of figures that need only a factor.
 constexpr NamedFigure k_figures[] = {
     {"loss/train/total:", &ExtractedStep::loss},
     {"l2_norm/grad/global:", &ExtractedStep::grad_norm},
@@ -104,7 +104,7 @@ class ComposerReader : public LogReader {
     const auto found = pending_.find(rank);
     Pending pending = found->second;
     pending_.erase(found);
-    if (!pending.is_step()) return;  // the header of something else
+    if (!pending.is_step()) return;  // another header
     set_time(pending);
     log.add(pending.record);
   }

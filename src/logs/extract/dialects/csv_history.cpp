@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t k_max_columns = 4096;
 
-// Cuts the next row off `text`: cells with the quotes taken off, which may hold line ends. False at the end,
-// and before a row without its end: that may be cut within a number, unless a quote closes it.
+// Removes the next row from `text`: cells without quotes, which may hold line ends. False at the end, and for a last
+// row without a line end: it may be truncated within a number, unless a quote closes it.
 bool take_row(std::string_view& text, std::vector<std::string>& cells) {
   cells.clear();
   if (text.empty()) return false;
@@ -48,7 +48,7 @@ std::string_view without_byte_order_mark(std::string_view text) {
   return text.substr(0, 3) == "\xef\xbb\xbf" ? text.substr(3) : text;
 }
 
-// Weights & Biases puts the name of the run before that of the column: "run-7 - train/loss".
+// Weights & Biases prefixes the column with the name of the run: "run-7 - train/loss".
 std::string_view metric_part(std::string_view column) {
   const size_t dash = column.rfind(" - ");
   return dash == std::string_view::npos ? column : column.substr(dash + 3);

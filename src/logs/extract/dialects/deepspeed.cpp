@@ -18,9 +18,9 @@ std::optional<int64_t> step_after(std::string_view text, std::string_view key) {
   return static_cast<int64_t>(*step);
 }
 
-// Two lines tell of a step: "[Rank 0] step=10, skipped=6, lr=[...]" and right behind it the timer's "epoch=0/
-// micro_step=10/global_step=10, RunningAvgSamplesPerSec=...", whose count begins anew when a run is resumed. The
-// pipeline engine prints a third: "steps: 10 loss: 2.5 iter time (s): 0.5 samples/sec: 12.3".
+// Two lines report a step: "[Rank 0] step=10, skipped=6, lr=[...]" and then the timer's "epoch=0/
+// micro_step=10/global_step=10, RunningAvgSamplesPerSec=...", whose count restarts when a run is resumed. The pipeline
+// engine prints a third: "steps: 10 loss: 2.5 iter time (s): 0.5 samples/sec: 12.3".
 class DeepspeedReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
@@ -47,8 +47,8 @@ class DeepspeedReader : public LogReader {
       log.note("DeepSpeed prints no step time: it was derived from CurrSamplesPerSec and the train batch size");
     if (from_stamps_ > 0)
       log.note(
-          "DeepSpeed prints no step time: it was derived from the time stamps of neighbouring records, and holds "
-          "whatever happened between them");
+          "DeepSpeed prints no step time: it was derived from the time stamps of neighbouring records, and includes "
+          "everything between them");
     if (from_mean_ > 0)
       log.note("DeepSpeed prints no step time: it was derived from the mean rate since the start of the run");
     if (timer_is_apart_)
@@ -58,7 +58,7 @@ class DeepspeedReader : public LogReader {
 
   double confidence(const ExtractedLog& log) const override {
     if (log.records == 0) return marks_ > 0 ? 0.4 : 0.0;
-    return log.steps.empty() ? 0.0 : 0.85;  // other trainers' logs hold these lines as well
+    return log.steps.empty() ? 0.0 : 0.85;  // other trainers' logs have these lines, too
   }
 
  private:
@@ -89,7 +89,7 @@ class DeepspeedReader : public LogReader {
     step.with_evaluation = std::exchange(evaluated_, false) && has_time;
   }
 
-  // The counter covers the whole training. A log may begin later, so its first value counts only near the start.
+  // The counter covers the whole training. A log may begin later, so its first value is used only near the start.
   Figure skipped_since(Figure skipped, int64_t step) const {
     constexpr int64_t k_max_first_record = 100;
     if (!skipped.finite() || *skipped < 0) return {};
@@ -109,7 +109,7 @@ class DeepspeedReader : public LogReader {
     set_time_from_speed(*step, rate, mean_rate, log);
   }
 
-  // With the batch size the rate tells the time of this very step; without it the stamps' mean stays.
+  // With the batch size, the rate gives the time of this step; without it the mean of the time stamps stays.
   void set_time_from_speed(ExtractedStep& step, Figure rate, Figure mean_rate, LogBuilder& log) {
     const auto batch = log.facts().global_batch_size;
     if (!batch || *batch < 1 || step.time_source == TimeSource::printed) return;
@@ -126,7 +126,7 @@ class DeepspeedReader : public LogReader {
     ++(is_current ? from_rate_ : from_mean_);
   }
 
-  // The step that the timer's figures belong to; the timer's own where no other line gives steps.
+  // The step that the timer's figures belong to; the timer's own if no other line gives steps.
   ExtractedStep* find_timed_step(const LogLine& line, LogBuilder& log) {
     const auto number = step_after(line.text, "global_step=");
     ExtractedStep* last = log.last();
@@ -159,15 +159,15 @@ class DeepspeedReader : public LogReader {
     if (untold_pipeline_step_ < 0) untold_pipeline_step_ = *number;
   }
 
-  // Three decimals are printed.
+  // Printed with three decimals.
   void set_pipeline_time(ExtractedStep& step, double printed) const {
     const double unit = in_milliseconds_ ? 1e-3 : 1.0;
     set_printed_time(step, printed * unit, 0.0005 * unit);
     if (step.samples_per_second) step.samples_per_second = *step.samples_per_second / unit;
   }
 
-  // DeepSpeed of early 2022 prints milliseconds there, whatever it says. The time stamps tell; the first record, which
-  // has none before it, is set right afterwards.
+  // DeepSpeed of early 2022 prints milliseconds there despite the label. The time stamps show it; the first record,
+  // which has none before it, is corrected afterwards.
   void look_for_milliseconds(const ExtractedStep& step, double printed, LogBuilder& log) {
     if (in_milliseconds_ || step.time_source != TimeSource::from_timestamps || !step.time_seconds.finite()) return;
     constexpr double k_far_too_long = 100, k_tolerance = 1.1;
@@ -196,7 +196,7 @@ class DeepspeedReader : public LogReader {
 
   GapMeter meter_;
   Figure skipped_, loss_;
-  int64_t from_rate_ = 0, from_stamps_ = 0, from_mean_ = 0;  // steps by the source of their time
+  int64_t from_rate_ = 0, from_stamps_ = 0, from_mean_ = 0;  // number of steps by the source of their time
   int32_t marks_ = 0;
   int64_t untold_pipeline_step_ = -1;  // the first
   bool in_milliseconds_ = false;

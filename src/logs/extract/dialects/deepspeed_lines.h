@@ -6,12 +6,12 @@
 #include "extract/log_builder.h"
 #include "extract/log_line.h"
 
-// What every DeepSpeed program prints: its command, its configuration, its memory.
+// Lines of every DeepSpeed program: its command, its configuration, its memory.
 namespace tprimat::logs {
 
 std::vector<std::string_view> deepspeed_line_anchors();
 
-// True when the line was one of those. Facts that are stated already stay.
+// True if the line was one of those. Facts that are known already stay.
 bool read_deepspeed_line(const LogLine& line, LogBuilder& log);
 
 // "MemAllocated=3.96GB, MaxMemAllocated=22.95GB", where a GB is 1024^3 bytes. GB = 1e9 bytes.

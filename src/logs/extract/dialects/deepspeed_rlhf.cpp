@@ -38,7 +38,7 @@ std::optional<PpoLine> parse_ppo_line(std::string_view text) {
   return line;
 }
 
-// The steps of the log begin at 0 in each epoch; here they go on.
+// The steps of the log start at 0 in each epoch; here they continue.
 class EpochCounter {
  public:
   int64_t count(const PpoLine& line) {
@@ -72,9 +72,9 @@ class RlhfReader : public LogReader {
 
   void finish(LogBuilder& log) override {
     if (log.log().steps.empty()) return;
-    log.note("a step is one round of PPO: its time holds generation as well as training");
-    log.note("the actor and critic losses of PPO are not language-model losses and were not read as the loss");
-    if (epochs_.many_epochs()) log.note("the log restarts its step count in each epoch; here the count continues");
+    log.note("a step is one round of PPO: its time includes generation as well as training");
+    log.note("the actor and critic losses of PPO are not language-model losses and were not taken as loss");
+    if (epochs_.many_epochs()) log.note("the log restarts the step count in each epoch; here the count continues");
   }
 
   double confidence(const ExtractedLog& log) const override { return log.steps.empty() ? 0.0 : 0.97; }

@@ -47,10 +47,10 @@ std::vector<std::string_view> hf_setting_anchors() {
   return anchors;
 }
 
-// What the Hugging Face Trainer says before it trains: its arguments, and the sums of "***** Running training *****".
+// Output of the Hugging Face Trainer before it trains: its arguments, and the sums of "***** Running training *****".
 class HfSettingsReader {
  public:
-  // Reads the line when it is one of those. True: what the line began goes on, so the next one has to be read as well.
+  // Reads the line if it is one of those. True: it continues on the next line, which must be read as well.
   bool read_line(const LogLine& line, LogBuilder& log) {
     if (inside_) return read_arguments(line.text, log);
     starts_ += contains(line.text, k_running);
@@ -122,7 +122,7 @@ std::optional<std::string_view> dict_with(std::string_view text, std::string_vie
   const size_t open = text.rfind('{', at);
   if (open == std::string_view::npos) return std::nullopt;
   const size_t close = text.find('}', at);
-  if (close == std::string_view::npos) return std::nullopt;  // cut short, perhaps within a number
+  if (close == std::string_view::npos) return std::nullopt;  // truncated, perhaps within a number
   return text.substr(open, close - open + 1);
 }
 
@@ -146,7 +146,7 @@ struct LossRecord {
 
 bool is_same_figure(Figure a, Figure b) { return *a == *b || (std::isnan(*a) && std::isnan(*b)); }
 
-// The same dict from another rank, or once more from another callback, which may round it and leave keys out.
+// The same dict from another rank, or from another callback, which may round it and omit keys.
 bool is_copy(const LossRecord& a, const LossRecord& b) {
   const auto fits = [](Figure x, Figure y) {
     return !x || !y || is_same_figure(x, y) || std::abs(*x - *y) <= 1e-3 * std::abs(*x);
@@ -182,14 +182,14 @@ class HfTrainerReader : public LogReader {
       log.facts().max_steps = bar_.reading()->total;
     if (!summary_.empty()) log.note(summary_);
     if (records_ == 0 && bar_steps_ > 0)
-      log.note("the log holds no losses: steps and their derived times are those of the progress bar");
+      log.note("the log has no losses: steps and their derived times are those of the progress bar");
     if (records_ == 0) return;
     if (numbering_ == Numbering::by_order && settings_.logging_steps())
-      log.note("the records hold no step number: it is their place times logging_steps");
+      log.note("the records have no step number: it is their position times logging_steps");
     if (numbering_ == Numbering::by_order && !settings_.logging_steps())
-      log.note("the records hold no step number, and nothing else tells it: they were counted from 1");
+      log.note("the log has no step numbers: the records were counted from 1");
     if (numbering_ == Numbering::by_bar)
-      log.note("the records hold no step number: it is that of the progress bar beside them");
+      log.note("the records have no step number: it is that of the progress bar beside them");
     if (timed_) log.note("step times are derived: means from one record to the next by the bar's clock or pace");
   }
 
@@ -198,7 +198,7 @@ class HfTrainerReader : public LogReader {
   double confidence(const ExtractedLog& log) const override {
     if (records_ > 0 || waiting_ || !summary_.empty()) return 0.95;
     if (bar_steps_ == 0 || log.steps.empty()) return settings_.starts() > 0 && log.facts.max_steps ? 0.5 : 0.0;
-    return settings_.starts() > 0 ? 0.8 : 0.0;  // a bar alone may be of anything
+    return settings_.starts() > 0 ? 0.8 : 0.0;  // a progress bar alone proves nothing
   }
 
  private:
@@ -236,7 +236,7 @@ class HfTrainerReader : public LogReader {
     waiting_ = record;
   }
 
-  // Gives the record that waits its step and adds it. `crowded`: the next record came before the bar moved.
+  // Sets the step of the waiting record and adds it. `crowded`: the next record came before the bar moved.
   void number_waiting(bool crowded, LogBuilder& log) {
     if (!waiting_) return;
     LossRecord record = *waiting_;
@@ -261,8 +261,8 @@ class HfTrainerReader : public LogReader {
     log.add(step);
   }
 
-  // The bar's state that goes with the record, if the bar tells anything: where stdout is written in blocks and the
-  // bar goes to stderr, many records follow one state.
+  // The bar's state for the record, if usable: if stdout is written in blocks and the bar goes to stderr, many records
+  // follow one state.
   std::optional<BarReading> find_reading(const LossRecord& record, bool crowded) const {
     if (numbering_ == Numbering::by_order || !record.before) return std::nullopt;
     if (crowded && numbering_ == Numbering::undecided) return std::nullopt;

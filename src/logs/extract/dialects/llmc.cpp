@@ -167,8 +167,8 @@ class LlmcMainReader : public LogReader {
 
   void finish(LogBuilder& log) override {
     if (log.log().records + evaluations_ == 0) return;
-    log.note("main.log of llm.c counts steps from 0 and holds no times");
-    if (log.log().records == 0) log.note("the log holds evaluations only, no training step");
+    log.note("main.log of llm.c counts steps from 0 and has no times");
+    if (log.log().records == 0) log.note("the log has evaluations only, no training step");
   }
 
   double confidence(const ExtractedLog& log) const override { return log.records + evaluations_ > 0 ? 0.92 : 0; }

@@ -39,7 +39,7 @@ std::optional<Precision> precision_named(std::string_view name) {
 
 namespace {
 
-// The only whole number that the ratio of two rounded rates may be; nothing where there are several.
+// The only whole number within the rounding of the ratio of two rates; nothing if there are several.
 std::optional<int64_t> whole_ratio(const RoundedNumber& all, const RoundedNumber& each) {
   if (!(each.low > 0) || !(all.low > 0)) return std::nullopt;
   const double low = all.low / each.high, high = all.high / each.low;

@@ -12,8 +12,8 @@ namespace {
 
 using Flavour = MegatronFlavour;
 
-// Megatron-LM from 2025 on prints a line after the first iteration without starting its clock anew, so the line of the
-// second one holds the mean of both. Time stamps tell: twice the mean less the first is what really passed.
+// Megatron-LM from 2025 on prints a line after the first iteration without restarting its clock, so the second line has
+// the mean of both. Time stamps show it: twice the mean less the first is the real time.
 bool second_is_mean_of_two(const ExtractedStep& first, const ExtractedStep& second) {
   if (!first.time_seconds.finite() || !second.time_seconds.finite() || !first.unix_time || !second.unix_time)
     return false;
@@ -37,7 +37,7 @@ class MegatronReader : public LogReader {
     std::string_view before = text;
     int records = 0;
     while (scanner_.scan(line, text, record)) {
-      wants_more = text.empty() && !record.closed;  // what follows may be on the next line
+      wants_more = text.empty() && !record.closed;  // the rest may be on the next line
       if (wants_more) break;
       add_record(record, log);
       ++records;
@@ -58,7 +58,7 @@ class MegatronReader : public LogReader {
     const auto prefix = LineCleaner::rank_prefix(raw);
     const std::string_view text = raw.substr(prefix.length);
     if (has_original_ && pending_.empty() && is_copy(text)) return log.add_copy(prefix.rank);
-    original_.assign(text);  // read_line() comes next, and tells whether copies of it can be recognised
+    original_.assign(text);  // read_line() comes next and determines whether copies can be recognised
     has_original_ = false;
     return false;
   }
@@ -102,10 +102,10 @@ class MegatronReader : public LogReader {
       if (end != std::string::npos) clocks_.push_back({at + key.size(), end});
     }
     std::sort(clocks_.begin(), clocks_.end());
-    if (clocks_.size() == 2 && clocks_[1].begin < clocks_[0].end) clocks_.clear();  // a broken line
+    if (clocks_.size() == 2 && clocks_[1].begin < clocks_[0].end) clocks_.clear();  // a malformed line
   }
 
-  // Piece by piece the same as the original, but for the figures of each rank's own clock.
+  // Equal to the original except for the figures of each rank's own clock.
   bool is_copy(std::string_view text) const {
     size_t at = 0, original_at = 0;
     for (const auto& [begin, end] : clocks_) {
@@ -119,7 +119,7 @@ class MegatronReader : public LogReader {
     return text.substr(at) == std::string_view(original_).substr(original_at);
   }
 
-  // Of a wrapped record every further line is taken that makes more of it readable.
+  // Further lines belong to a wrapped record as long as they make more of it readable.
   bool continue_record(const LogLine& line, LogBuilder& log) {
     if (!is_record(line) && ++pieces_ <= k_max_pieces && append(line.text)) return true;
     flush(log);
@@ -150,7 +150,7 @@ class MegatronReader : public LogReader {
   }
 
   void add_record(IterationRecord& record, LogBuilder& log) {
-    if (record.fields == 0) return;  // words that only look like a record
+    if (record.fields == 0) return;  // text that only looks like a record
     for (size_t i = 0; i < k_megatron_flavours; ++i) marks_[i] += record.marks[i];
     ExtractedStep& step = record.step;
     if (!record.has_loss && record.other_loss) {
@@ -162,7 +162,7 @@ class MegatronReader : public LogReader {
       step.skipped_updates = static_cast<double>(record.nans);
     if (record.balances_load) log.set("load_balancing_loss", "printed by the records");
     step.skipped = record.skipped > 0 && !record.has_loss;
-    // Megatron prints a loss only when it is above 0: without one, and with no step left out, it was NaN.
+    // Megatron prints a loss only if it is above 0: without one, and without a skipped step, it was NaN.
     if (record.closed && !record.has_loss && !step.skipped && !record.is_cut)
       step.loss = std::numeric_limits<double>::quiet_NaN();
     if (step.grad_norm && *step.grad_norm == 0) ++zero_norms_;
@@ -198,7 +198,7 @@ class MegatronReader : public LogReader {
   std::array<int64_t, k_megatron_flavours> marks_{};
   int64_t zero_norms_ = 0;
   std::string pending_;
-  std::string original_;  // the line, behind its rank, that copies are compared with
+  std::string original_;  // the line without its rank, for comparison with copies
   struct Span {
     size_t begin = 0, end = 0;
     auto operator<=>(const Span&) const = default;

@@ -8,7 +8,7 @@
 namespace tprimat::logs {
 namespace {
 
-// "Step Time : 81.04s GPU utilization: 74.4MODEL_TFLOP/s/GPU": the "utilization" is a rate of work, no percentage.
+// "Step Time : 81.04s GPU utilization: 74.4MODEL_TFLOP/s/GPU": the "utilization" is a rate of work, not a percentage.
 struct SpeedLine {
   Figure seconds, tflops_per_gpu;
 };
@@ -26,8 +26,8 @@ void set_speed(const SpeedLine& speed, ExtractedStep& step) {
   if (!step.tflops_per_gpu) step.tflops_per_gpu = speed.tflops_per_gpu;
 }
 
-// Rank 0 prints the speed, then the last rank the iteration record that holds the step's number. Where the records are
-// missing the speed lines are counted.
+// Rank 0 prints the speed, then the last rank the iteration record that holds the step's number. Without these records
+// the speed lines are counted.
 class BridgeReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
@@ -52,7 +52,7 @@ class BridgeReader : public LogReader {
     if (waiting_) count_waiting(log);
     if (counted_ > 0) log.note("no line gives step numbers: the \"Step Time\" lines were counted from 1");
     if (unpaired_ > 0)
-      log.note(std::to_string(unpaired_) + " \"Step Time\" lines had no iteration record and were left out");
+      log.note(std::to_string(unpaired_) + " \"Step Time\" lines had no iteration record and were ignored");
   }
 
   double confidence(const ExtractedLog& log) const override {
@@ -67,7 +67,7 @@ class BridgeReader : public LogReader {
     waiting_.reset();
   }
 
-  // The speed line that waits has no record.
+  // The waiting speed line has no record.
   void count_waiting(LogBuilder& log) {
     if (numbered_) {
       ++unpaired_;

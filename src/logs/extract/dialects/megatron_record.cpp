@@ -64,7 +64,7 @@ void store_device_memory(std::string_view value, IterationRecord& record) {
   if (used.finite()) record.step.memory_used_gb = *used * k_gib / 1e9;
 }
 
-// "20.5GiB/18.1GiB/(10.7%)": reserved and active, whatever the label says.
+// "20.5GiB/18.1GiB/(10.7%)": reserved and active, despite the label.
 void store_reserved_memory(std::string_view value, IterationRecord& record) {
   const Figure reserved = take_number(value);
   if (reserved.finite()) record.step.memory_reserved_gb = *reserved * k_gib / 1e9;
@@ -78,7 +78,7 @@ void ignore(std::string_view, IterationRecord&) {}
 struct Rule {
   std::string_view key;
   Store store;
-  int flavour;  // that alone prints it; -1: several do
+  int flavour;  // the only one that prints it; -1: several do
 };
 
 constexpr int of(Flavour flavour) { return static_cast<int>(flavour); }
@@ -144,7 +144,7 @@ bool store_rank_memory(std::string_view key, std::string_view value, IterationRe
   return true;
 }
 
-// Some models train on a loss of another name: "nll loss: 2.5". The additions to a loss are none.
+// Some models name their loss otherwise: "nll loss: 2.5". Auxiliary losses do not count.
 void store_other_loss(std::string_view key, std::string_view value, IterationRecord& record) {
   record.balances_load |= contains(key, "load_balancing_loss");
   if (record.other_loss || !key.ends_with("loss")) return;

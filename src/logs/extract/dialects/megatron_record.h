@@ -9,7 +9,7 @@
 
 namespace tprimat::logs {
 
-// The trainers that log like Megatron-LM. Each is recognised by words of its own.
+// The trainers that log like Megatron-LM, each recognised by its own words.
 enum class MegatronFlavour : uint8_t { megatron, megatron_deepspeed, gpt_neox, primus, native };
 inline constexpr size_t k_megatron_flavours = 5;
 
@@ -18,11 +18,11 @@ struct IterationRecord {
   ExtractedStep step;
   std::optional<int64_t> total_steps;
   std::optional<int64_t> sequence_length;
-  bool closed = false;  // the fields that end such a line are there
+  bool closed = false;  // the fields that end such a line were read
   bool has_loss = false;
   bool is_cut = false;         // its line has no end
   bool balances_load = false;  // it prints the loss of a router of experts
-  Figure other_loss;           // under a name that is no rule; it points into the text that was scanned
+  Figure other_loss;           // under an unknown name, which points into the scanned text
   std::string_view other_loss_name;
   int64_t skipped = 0, nans = 0;  // "number of skipped iterations", "number of nan iterations"
   struct Memory {
@@ -38,8 +38,8 @@ struct IterationRecord {
 
 class IterationScanner {
  public:
-  // Reads the next record of `text` and cuts the text behind it; false when there is none. A last field that nothing
-  // closes may be cut short, so it is not read.
+  // Reads the next record of `text` and cuts the text behind it; false when there is none. A last field without its end
+  // may be truncated, so it is not read.
   bool scan(const LogLine& line, std::string_view& text, IterationRecord& record);
 
  private:
@@ -49,11 +49,11 @@ class IterationScanner {
   size_t position_ = 0;
 };
 
-// A reader for one flavour. Joins records that a terminal wrapped over several lines, takes several records of one
-// line, and says when the second step's time is a mean with the first.
+// A reader for one flavour. Joins records that a terminal wrapped over several lines, splits several records of one
+// line, and notes when the second step's time is a mean with the first.
 std::unique_ptr<LogReader> make_megatron_reader(MegatronFlavour flavour);
 
-// What all flavours read.
+// The fields of all flavours.
 std::vector<FieldNote> megatron_fields();
 
 }  // namespace tprimat::logs

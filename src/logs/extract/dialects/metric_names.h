@@ -6,8 +6,8 @@
 #include "extract/extracted_log.h"
 
 // Names that trackers (TensorBoard, Weights & Biases, Lightning, Hugging Face, Megatron-LM, torchtitan) give to the
-// figures of a step. They are known by name alone, so a name that means different things in different tools is left
-// out: "throughput", "mfu", "iter_time".
+// figures of a step. Names alone identify them, so a name that means different things in different tools is omitted:
+// "throughput", "mfu", "iter_time".
 namespace tprimat::logs {
 
 struct StepMetric {
@@ -16,12 +16,12 @@ struct StepMetric {
   std::vector<std::string_view> names;  // lower case
 };
 
-const StepMetric* find_step_metric(std::string_view name);  // null for a name that we do not know
+const StepMetric* find_step_metric(std::string_view name);  // null for an unknown name
 bool is_evaluation_loss(std::string_view name);
 bool is_step_name(std::string_view name);   // of the column that counts the steps
 bool is_clock_name(std::string_view name);  // seconds since 1970
 
-// Puts the value in; a time becomes a printed one.
+// Sets the value; a time counts as printed.
 void set_step_metric(ExtractedStep& record, const StepMetric& metric, double value);
 
 }  // namespace tprimat::logs

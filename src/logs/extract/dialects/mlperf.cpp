@@ -65,8 +65,8 @@ Figure json_figure(const Json& object, const char* key) {
   return found == nullptr ? Figure() : json_figure(*found);
 }
 
-// Cuts the first one off `text`, from its mark to the next mark or the end. Nothing, with `text` empty, when there is
-// none; with `text` cut, when its JSON is broken.
+// Removes the first one from `text`, up to the next mark or the end. Nothing if there is none, which leaves `text`
+// empty, or if its JSON is malformed.
 std::optional<MlperfLine> take_mlperf_line(std::string_view& text) {
   if (!skip_past(text, k_mark)) {
     text = {};
@@ -85,7 +85,8 @@ std::optional<MlperfLine> take_mlperf_line(std::string_view& text) {
   return line;
 }
 
-// What the name of a submission's platform says: "1xXE9685Lx8B200-SXM-180GB", "64xNVIDIA DGX H100", "tinybox_8xMI300X".
+// The facts in the name of a submission's platform: "1xXE9685Lx8B200-SXM-180GB", "64xNVIDIA DGX H100",
+// "tinybox_8xMI300X".
 struct MlperfPlatform {
   std::optional<int64_t> gpu_count;
   std::optional<std::string> gpu_name;
@@ -112,14 +113,14 @@ MlperfPlatform parse_mlperf_platform(std::string_view name) {
   return result;
 }
 
-// What the "step" beside a figure counts: MLPerf's rules leave it to the submitter.
+// The unit of the "step" beside a figure, which MLPerf's rules leave to the submitter.
 enum class CountedAs { undecided, steps, samples, tokens, records };
 
 bool divides(double divisor, double number) {
   return divisor >= 1 && number >= divisor && std::fmod(number, divisor) == 0;
 }
 
-// What a benchmark calls eval_accuracy is a loss for language models, and an accuracy for these.
+// eval_accuracy is a loss for language models and an accuracy for these benchmarks.
 bool is_loss(std::string_view benchmark) {
   for (const std::string_view other : {"bert", "resnet", "ssd", "retinanet", "rnnt", "maskrcnn", "unet3d", "dlrm",
                                        "gnn", "stable_diffusion", "flux", "minigo", "ncf", "transformer"})
@@ -150,12 +151,12 @@ class MlperfReader : public LogReader {
   }
 
   void finish(LogBuilder& log) override {
-    if (broken_ > 0) log.note(fmt::format("{} :::MLLOG entries are broken and were left out", broken_));
+    if (broken_ > 0) log.note(fmt::format("{} :::MLLOG entries are malformed and were ignored", broken_));
     if (log.log().records == 0)
       for (ExtractedStep& block : blocks_) log.add(block);
     else if (!blocks_.empty())
-      log.note(fmt::format("not among the steps: means over all steps between two evaluations ({})", blocks_.size()));
-    if (stamps_ > 0) log.note("no step times are logged: they are differences of time stamps");
+      log.note(fmt::format("means over all steps between two evaluations are not used as steps ({})", blocks_.size()));
+    if (stamps_ > 0) log.note("the log has no step times: they are differences of time stamps");
     if (ranks_ > 1 && !log.facts().gpu_count) {
       log.facts().gpu_count = ranks_;
       log.note("the device count is that of init_start, which every rank logs once");
@@ -244,7 +245,7 @@ class MlperfReader : public LogReader {
     log.add(record);
   }
 
-  // A mean over all steps since the evaluation before. It is a record only where the log has nothing finer.
+  // A mean over all steps since the evaluation before. It is a record only if the log has nothing finer.
   void keep_block(ExtractedStep& record, Figure rate, LogBuilder& log) {
     constexpr size_t k_max_blocks = 1 << 16;
     if (rate.finite() && *rate > 0) {
@@ -258,7 +259,7 @@ class MlperfReader : public LogReader {
     if (blocks_.size() < k_max_blocks) blocks_.push_back(record);
   }
 
-  // The number of the optimizer step that an entry belongs to, as far as its metadata and the batch tell.
+  // The optimizer step of an entry, from its metadata and the batch.
   std::optional<int64_t> step_number(const Json& metadata, LogBuilder& log, bool is_step) {
     const Figure samples = json_figure(metadata, "samples_count"), counted = json_figure(metadata, "step");
     const auto batch = static_cast<double>(log.facts().global_batch_size.value_or(0));
@@ -295,7 +296,7 @@ class MlperfReader : public LogReader {
     if (unit_ == CountedAs::records) log.note("the log has no step numbers: its records are counted");
   }
 
-  // A run that goes on from a checkpoint has steps before its start.
+  // A run that resumes from a checkpoint has steps before its start.
   void start_clock(const LogLine& line, const MlperfLine& entry, const LogBuilder& log) {
     const auto& settings = log.log().settings;
     const auto checkpoint = settings.find("init_checkpoint_step");

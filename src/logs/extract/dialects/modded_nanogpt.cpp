@@ -10,7 +10,7 @@ namespace {
 
 class ModdedNanogptReader : public LogReader {
  public:
-  // The program's own source stands first in its log, so "step:{step}/{train_steps}" is no step.
+  // The log begins with the program's source, so "step:{step}/{train_steps}" is not a step.
   bool read_line(const LogLine& line, LogBuilder& log) override {
     const std::string_view text = line.text;
     if (contains(text, "train_time:")) {
@@ -27,7 +27,7 @@ class ModdedNanogptReader : public LogReader {
     if (times_ > 0)
       log.note("step times are differences of the training clock that the log prints in whole milliseconds");
     if (resets_ > 0)
-      log.note("the training clock was set back while it ran: it leaves the first steps out, and so does step_avg");
+      log.note("the training clock was reset during the run: it excludes the first steps, and so does step_avg");
   }
 
   double confidence(const ExtractedLog& log) const override { return log.records + evaluations_ > 0 ? 0.95 : 0; }
@@ -61,7 +61,7 @@ class ModdedNanogptReader : public LogReader {
     return clock && !text.empty() && text.front() == 's' ? Figure(*clock * 1e3) : clock;
   }
 
-  // The clock stands still during evaluations; after one it also holds what was left of the step before.
+  // The clock stands still during evaluations; after one it also includes the rest of the step before.
   void move_clock(int32_t rank, int64_t step, double milliseconds) {
     gaps_.start_at(rank, step, milliseconds / 1e3);
     last_clock_ = milliseconds;

@@ -72,7 +72,7 @@ class NanotronReader : public LogReader {
 
   static void add_batch(ExtractedStep& record, std::string_view text, LogBuilder& log) {
     const auto batch = rounded_after(text, "global_batch_size:");
-    if (!batch || batch->value < 1 || batch->value >= 1000) return;  // "1.02K" is no number of sequences
+    if (!batch || batch->value < 1 || batch->value >= 1000) return;  // "1.02K" is not a number of sequences
     record.global_batch_size = batch->value;
     keep_first(log.facts().global_batch_size, static_cast<int64_t>(batch->value));
   }

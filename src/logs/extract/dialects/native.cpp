@@ -28,7 +28,7 @@ class NativeReader : public LogReader {
   }
 
  private:
-  // Like Megatron-LM's record, but "tokens per second" stands where that has none.
+  // Like Megatron-LM's record, plus "tokens per second".
   static void add_step(const LogLine& line, LogBuilder& log) {
     std::string_view text = line.text;
     skip_past(text, "iteration ");
@@ -50,7 +50,7 @@ class NativeReader : public LogReader {
     log.add(record);
   }
 
-  // The gradients of an overflow are not finite, and nothing comes of them.
+  // The gradients of an overflow are not finite and are discarded.
   static void leave_out(const LogLine& line, ExtractedStep& record, LogBuilder& log) {
     record.skipped = true;
     record.skipped_updates = 1;

@@ -9,8 +9,8 @@
 namespace tprimat::logs {
 namespace {
 
-// Lightning writes a figure of its bar as "{:.3g}" where that is shorter than the whole number, and pads it with
-// zeros to five characters: "49.50" is 49.5, and "2e+3" is anything from 1995 to 2004.
+// Lightning writes a figure of its bar as "{:.3g}" if that is shorter than the whole number, and pads it with zeros to
+// five characters: "49.50" is 49.5, and "2e+3" is anything from 1995 to 2004.
 constexpr int k_nemo1_digits = 3;
 
 bool is_rounded(std::string_view figure) { return contains(figure, "e"); }
@@ -25,7 +25,8 @@ constexpr NamedFigure k_bar_fields[] = {
     {"consumed_samples", &ExtractedStep::samples_seen},
 };
 
-// The step that a bar's figures belong to. The bar counts on before its figures change, so they lag by one or two.
+// The step that a bar's figures belong to. The bar's count advances before its figures change, so they lag by one or
+// two.
 class StepCounter {
  public:
   std::optional<int64_t> find_step(const ProgressBar& bar) {
@@ -49,7 +50,7 @@ class StepCounter {
   bool rounded() const { return rounded_; }
 
  private:
-  // The bar starts anew with each epoch.
+  // The bar restarts with each epoch.
   void follow_epoch(const ProgressBar& bar) {
     constexpr int64_t k_max = 1'000'000'000'000;
     if (!title_.empty() && bar.title != title_) {
@@ -77,7 +78,7 @@ class Nemo1Reader : public LogReader {
     bool has_bar = false;
     while (const auto bar = take_progress_bar(rest)) {
       has_bar = true;
-      const bool is_whole = !line.is_cut || !rest.empty();  // else what numbers its step may be cut off
+      const bool is_whole = !line.is_cut || !rest.empty();  // else the number of its step may be truncated
       if (is_training(*bar) && is_whole) read_bar(line, *bar, log);
     }
     read_nemo_line(has_bar ? LogLine{rest, line.number, line.rank, line.ranks, line.unix_time, line.is_cut} : line,
@@ -87,9 +88,9 @@ class Nemo1Reader : public LogReader {
 
   void finish(LogBuilder& log) override {
     if (log.log().steps.empty()) return;
-    log.note("the figures were read from a progress bar, which shows three digits and may leave steps out");
+    log.note("the figures were read from a progress bar, which shows three digits and may omit steps");
     if (without_timing_)
-      log.note("the bar holds no train_step_timing: step times are derived from its clock or its mean pace");
+      log.note("the bar has no train_step_timing: step times are derived from its clock or its mean pace");
     if (counter_.rounded()) log.note("some step numbers are rounded in the log, as \"2e+3\"");
     if (!nemo_keys_) log.note("these are plain PyTorch Lightning bars without NeMo's figures");
   }

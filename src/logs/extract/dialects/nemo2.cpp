@@ -73,7 +73,7 @@ class Nemo2Reader : public LogReader {
     if (log.log().records == 0) return;
     if (averaged_)
       log.note("NeMo prints means over its log interval: loss, learning rate and step time are means of several steps");
-    if (without_global_step_) log.note("the lines hold no global_step: steps are counted as epoch x iterations");
+    if (without_global_step_) log.note("the lines have no global_step: steps are counted as epoch x iterations");
   }
 
   double confidence(const ExtractedLog& log) const override { return log.steps.empty() ? 0.0 : k_own_marks; }
@@ -108,7 +108,7 @@ class Nemo2Reader : public LogReader {
   }
 
   // With log_every_n_steps above 1 the figures are means of the steps since the line before; so is consumed_samples,
-  // which is then no count any more.
+  // which is then no longer a count.
   void set_interval(ExtractedStep& step, LogBuilder& log) {
     const int64_t passed = step.step - previous_step_;
     if (previous_step_ >= 0 && passed > 1 && passed < std::numeric_limits<int32_t>::max()) {

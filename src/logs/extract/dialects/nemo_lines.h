@@ -6,7 +6,7 @@
 #include "extract/log_builder.h"
 #include "extract/log_line.h"
 
-// What NeMo 1 and NeMo 2 print alike: start-up facts, figures of few digits.
+// Lines that NeMo 1 and NeMo 2 share: start-up facts, figures of few digits.
 namespace tprimat::logs {
 
 // Anchors of the lines that read_nemo_line knows.

@@ -8,7 +8,7 @@
 namespace tprimat::logs {
 namespace {
 
-// The digits at the end, cut off.
+// Removes the digits at the end.
 std::optional<int64_t> take_last_digits(std::string_view& text) {
   size_t begin = text.size();
   while (begin > 0 && is_digit(text[begin - 1])) --begin;
@@ -18,7 +18,7 @@ std::optional<int64_t> take_last_digits(std::string_view& text) {
   return value;
 }
 
-// "06:19" or "43:24:54" at the start, cut off; in seconds.
+// Removes "06:19" or "43:24:54" from the start; in seconds.
 std::optional<double> take_duration(std::string_view& text) {
   std::string_view rest = text;
   const auto first = take_whole(rest, 7);
@@ -52,7 +52,7 @@ std::optional<RoundedNumber> parse_pace(std::string_view text, std::string_view&
   return RoundedNumber{1.0 / shown->value, 1.0 / shown->high, 1.0 / shown->low};
 }
 
-// What stands between the brackets: "06:19<07:13, 2.10s/it, loss=2.5".
+// The text between the brackets: "06:19<07:13, 2.10s/it, loss=2.5".
 bool read_brackets(std::string_view text, ProgressBar& bar) {
   const auto elapsed = take_duration(text);
   if (!elapsed) return false;
@@ -70,7 +70,7 @@ bool read_brackets(std::string_view text, ProgressBar& bar) {
   return true;
 }
 
-// The title in front of "47%|###   |", which ends with a colon.
+// The title before "47%|###   |", which ends with a colon.
 std::string_view find_title(std::string_view before) {
   if (const size_t percent = before.rfind("%|"); percent != std::string_view::npos) {
     before = before.substr(0, percent);
@@ -113,7 +113,7 @@ bool counts_steps(const ProgressBar& bar) {
 }  // namespace
 
 std::optional<ProgressBar> take_progress_bar(std::string_view& text) {
-  // Bounds what is looked at for each bracket, so that a line of nothing but brackets costs no quadratic time.
+  // Bounds the search per bracket, so that a line of brackets does not take quadratic time.
   constexpr size_t k_max_before = 512, k_max_inside = 4096;
   for (size_t open = text.find(" ["); open != std::string_view::npos; open = text.find(" [", open + 1)) {
     ProgressBar bar;
@@ -178,7 +178,7 @@ bool TrainingBar::follow(const ProgressBar& bar, std::optional<int64_t> total, i
   return true;
 }
 
-// The bar is back at 0: of a new attempt, or of the next rank.
+// The bar is back at 0: a new attempt, or the next rank.
 bool TrainingBar::begin_again(int64_t starts) {
   const bool announced = starts > starts_;
   if (!announced && (starts > 0 || last_->count == total_)) return false;
@@ -195,7 +195,7 @@ void TrainingBar::expect_steps() {
   states_.clear();
 }
 
-// A long log has millions of states; of those every second is left out as often as needed.
+// A long log has millions of states; every second one is dropped, repeatedly if needed.
 void TrainingBar::keep(const BarReading& reading, int64_t line) {
   if (skipped_++ < skip_ && reading.count > 1) return;
   skipped_ = 0;
@@ -216,7 +216,7 @@ int64_t TrainingBar::add_steps(LogBuilder& log) const {
       LogLine line;
       line.number = state.line;
       ExtractedStep step = LogBuilder::start_step(line, state.reading.count);
-      BarReading from = state.reading;  // with nothing before it only the pace tells
+      BarReading from = state.reading;  // without an earlier state, only the pace is available
       --from.count;
       derive_step_time(goes_on ? before->reading : from, state.reading, step);
       log.add(step);

@@ -10,7 +10,7 @@
 
 namespace tprimat::logs {
 
-// Where a progress bar stood.
+// A reading of a progress bar.
 struct BarReading {
   int64_t count = 0;
   int64_t total = -1;                              // -1: not known
@@ -27,33 +27,33 @@ struct ProgressBar {
   std::string_view postfix;  // "loss=2.5"
 };
 
-// The next bar of `text`, which is cut behind its "]"; nothing when there is none.
+// Removes the next bar from `text`, up to its "]"; nothing if there is none.
 std::optional<ProgressBar> take_progress_bar(std::string_view& text);
 
-// What stands behind "key=" in "loss=2.5, v_num=, lr=1e-4".
+// The value behind "key=" in "loss=2.5, v_num=, lr=1e-4".
 std::optional<std::string_view> postfix_value(std::string_view postfix, std::string_view key);
 
-// The time of one step from two readings of a bar: from its clock where that shows ten seconds or more, else from its
-// pace. Sets time, its bounds, its source and mean_of; leaves the step alone when the readings do not tell.
+// The time of one step from two readings of a bar: from its clock if that shows ten seconds or more, else from its
+// pace. Sets time, its bounds, its source and mean_of; leaves the step unchanged if the readings do not suffice.
 void derive_step_time(const BarReading& from, const BarReading& to, ExtractedStep& step);
 
 // Follows the one bar of a log that counts training steps: bars of data loading and evaluation are recognised by their
-// total, and the bars of other ranks, which a log may hold one after the other, are passed over.
+// total, and the bars of other ranks, which may follow one after the other, are skipped.
 class TrainingBar {
  public:
-  // `total`: of the training steps, where the log states it. `starts`: how often it has announced a training so far.
-  // True when the bar moved, or was drawn again where it stood.
+  // `total`: of the training steps, where the log states it. `starts`: how many trainings it has announced so far. True
+  // if the bar advanced or was redrawn.
   bool follow(const ProgressBar& bar, std::optional<int64_t> total, int64_t starts, int64_t line);
 
-  // What is logged next is a training step: should another bar have moved last, that one counts the steps.
+  // The next record is a training step: if another bar advanced last, that one counts the steps.
   void expect_steps();
 
   const std::optional<BarReading>& reading() const { return last_; }
-  // Where the time of the first record begins; a bar of a resumed run leaps there.
+  // Start of the first record's time; a bar of a resumed run jumps there.
   const std::optional<BarReading>& first() const { return first_; }
   int64_t restarts() const { return restarts_; }
 
-  // One record for each state of the bar: for logs that hold nothing else. Their number.
+  // Adds one record for each state of the bar, for logs without other records. Returns their number.
   int64_t add_steps(LogBuilder& log) const;
 
  private:

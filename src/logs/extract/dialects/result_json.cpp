@@ -37,13 +37,13 @@ Figure item(const std::vector<double>& series, size_t index) {
   return index < series.size() ? Figure(series[index]) : Figure();
 }
 
-// Of these a file says null where there is no figure.
+// In these a file has null for a missing figure.
 Figure finite_item(const std::vector<double>& series, size_t index) {
   const Figure figure = item(series, index);
   return figure.finite() ? figure : Figure();
 }
 
-// The series start at the first step and leave none out.
+// The series start at the first step and are complete.
 void add_steps(const RunResult& result, LogBuilder& log) {
   const size_t count = std::max(result.step_times.size(), result.loss_values.size());
   for (size_t i = 0; i < count; ++i) {
@@ -66,7 +66,7 @@ void read_result(std::string_view whole, LogBuilder& log) {
   add_steps(result, log);
   for (const std::string& warning : result.warnings) log.note(warning);
   if (log.log().records == 0)
-    log.note("the result holds no series of steps: its averages are for `compare`, there is nothing to extract");
+    log.note("the result has no series of steps: pass it to `compare`, there is nothing to extract");
 }
 
 }  // namespace

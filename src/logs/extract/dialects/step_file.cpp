@@ -38,7 +38,7 @@ class StepFileReader : public LogReader {
   double confidence(const ExtractedLog& log) const override { return log.records > 0 ? 0.97 : 0; }
 
  private:
-  // The gradients of an overflow are not finite, and nothing comes of them.
+  // The gradients of an overflow are not finite and are discarded.
   static void leave_out(const LogLine& line, ExtractedStep& record, LogBuilder& log) {
     record.skipped = true;
     if (!record.grad_norm.finite()) record.grad_norm = {};

@@ -13,7 +13,7 @@ struct StepGap {
   Figure seconds;     // between their time stamps
 };
 
-// Follows the records of each rank. A record told twice has the gap of the first telling.
+// Follows the records of each rank. A repeated record has the gap of the first one.
 class GapMeter {
  public:
   StepGap measure(const ExtractedStep& record) { return measure(record, record.unix_time); }
@@ -29,7 +29,7 @@ class GapMeter {
   std::unordered_map<int32_t, Last> ranks_;
 };
 
-// A time that is printed, rounded to `half` a digit more or less. Nothing where it is none.
+// A printed time, rounded to `half` a digit more or less. Nothing if it is not a number.
 void set_printed_time(ExtractedStep& record, Figure seconds, double half = 0);
 
 // Steps that a record is the mean of: the gap, or 1.

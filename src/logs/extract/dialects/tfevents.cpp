@@ -28,7 +28,7 @@ bool is_event_file(std::string_view head) {
   return true;
 }
 
-// Gathers the scalars of a step, which trackers write one by one.
+// Collects the scalars of a step, which trackers write one by one.
 class EventSteps {
  public:
   explicit EventSteps(LogBuilder& log) : log_(log) {}
@@ -46,7 +46,7 @@ class EventSteps {
     if (log_.log().records == 0 && !unknown_.empty()) {
       std::string names;
       for (const std::string& tag : unknown_) names += (names.empty() ? "" : ", ") + tag;
-      log_.note("the file holds scalars, but none whose name means a figure of a training step: " + names);
+      log_.note("the file has scalars, but none with a known name of a training figure: " + names);
     }
   }
 
@@ -87,7 +87,7 @@ class EventSteps {
     log_.add(record_);
   }
 
-  // torchtitan divides the time since the last record by the log interval, also where fewer steps lie between: at the
+  // torchtitan divides the time since the last record by the log interval, even if fewer steps lie between: at the
   // first step, and at the next record.
   void correct_first_interval() {
     const auto& steps = log_.log().steps;
@@ -122,10 +122,12 @@ void read_event_file(std::string_view whole, LogBuilder& log) {
   while (const auto payload = records.next())
     if (const auto event = parse_tf_event(*payload)) steps.read(*event, ++number);
   if (number == 0)
-    throw Error(Problem{"holds no whole event", "TensorBoard event file", "copy it again from where it was written"});
+    throw Error(
+        Problem{"holds no complete event", "TensorBoard event file", "copy it again from where it was written"});
   steps.finish();
   if (records.end() == TfRecords::End::cut)
-    log.note(fmt::format("the event file is cut: its last record is not whole, the {} before it were read", number));
+    log.note(
+        fmt::format("the event file is truncated: its last record is incomplete, the {} before it were read", number));
   if (records.end() == TfRecords::End::corrupt)
     log.note(fmt::format("a checksum fails after {} events: the rest of the event file was not read", number));
 }

@@ -9,7 +9,7 @@
 namespace tprimat::logs {
 namespace {
 
-// torchtitan as it prints itself, and under AMD Primus, which may rewrite its record into one line like Megatron's.
+// torchtitan's own output, and that under AMD Primus, which may rewrite its record into one line like Megatron's.
 enum class TitanFlavour { plain, primus };
 
 // "13.99%" as a fraction; "N/A" where the peak of the device is not known.
@@ -103,7 +103,7 @@ class TitanReader : public LogReader {
     add_step(record, 0.05, log);
   }
 
-  // What it calls the time of an iteration is that of the whole log interval.
+  // Its "time per iteration" is that of the whole log interval.
   void set_interval_time(ExtractedStep& record, Figure milliseconds, LogBuilder& log) {
     const StepGap gap = intervals_.measure(record);
     const int64_t steps = gap.steps > 0 ? gap.steps : record.step == 1 ? 1 : 0;
@@ -112,7 +112,7 @@ class TitanReader : public LogReader {
     record.mean_of = mean_of_gap({steps, {}});
     record.time_seconds = *milliseconds / 1e3 / static_cast<double>(steps);
     if (steps > 1)
-      log.note("the time that Primus prints per iteration is that of the log interval: divided by its steps");
+      log.note("the time that Primus prints per iteration is that of the log interval: it was divided by its steps");
   }
 
   void add_step(ExtractedStep& record, double half_of_rate, LogBuilder& log) {

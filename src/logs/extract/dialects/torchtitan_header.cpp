@@ -48,7 +48,7 @@ void read_sizes(std::string_view rest, LogBuilder& log) {
 }
 
 void read_warmup(std::string_view rest, LogBuilder& log) {
-  keep_first(log.facts().warmup_steps, parse_whole(rest));  // said before the figure that was asked for
+  keep_first(log.facts().warmup_steps, parse_whole(rest));  // printed before the requested figure
 }
 
 struct MeshSize {

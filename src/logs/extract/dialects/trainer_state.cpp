@@ -107,7 +107,7 @@ void read_trainer_state(std::string_view whole, LogBuilder& log) {
   const Json state = parse_json(replace_bare_words(whole, quote), "");
   const Json* history = state.find("log_history");
   if (history == nullptr || !history->is_array())
-    throw Error(Problem{"is not a trainer state: it lacks the list \"log_history\"", "", ""});
+    throw Error(Problem{"is not a trainer state: it has no list \"log_history\"", "", ""});
   HistoryReader reader(whole, log);
   for (const Json& record : *history) reader.read_record(record);
   if (const auto steps = whole_of(state, "max_steps"); steps && *steps > 0) log.facts().max_steps = steps;
@@ -117,7 +117,7 @@ void read_trainer_state(std::string_view whole, LogBuilder& log) {
   // Of one process, unlike DeepSpeed's setting of that name.
   if (const auto batch = whole_of(state, "train_batch_size"))
     log.set("train_batch_size_per_process", std::to_string(*batch));
-  if (log.log().records > 0) log.note("a trainer state holds no step times");
+  if (log.log().records > 0) log.note("a trainer state has no step times");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace tprimat::results {
 namespace {
 
-// To five significant digits, more than a screen can show; NaN and infinities stay.
+// Rounds to five significant digits, more than a screen can show; NaN and infinities stay.
 double round_significant(double value) {
   if (!std::isfinite(value)) return value;
   const std::string text = fmt::format("{:.5g}", value);
@@ -30,11 +30,10 @@ void add_point(const RunResult& result, const std::vector<double>& series, size_
   points.values.push_back(round_significant(series[entry]));
 }
 
-// Beyond this many pairs of a model their sentences and further ratios, which nobody reads, would make up most of the
-// page.
+// Beyond this many pairs of a model, their sentences and further ratios would make up most of the page.
 constexpr size_t k_max_full_pairs = 200;
 
-// Moves the lists of findings into one list, and leaves their places there.
+// Moves the findings into one list and replaces them by their indices.
 class FindingList {
  public:
   Json refer(const Json& findings) {
@@ -82,7 +81,7 @@ Json run_to_json(const LoadedRun& loaded) {
   return json;
 }
 
-// Quantiles 0, 1, ... 100 % of the steady steps of all runs, s: of all steps, however many are drawn.
+// Quantiles 0, 1, ... 100 % of the steady steps of all runs, s: of all steps, even if fewer are drawn.
 Json distribution_to_json(const Contender& contender) {
   std::vector<double> steady;
   for (const LoadedRun& run : contender.runs)
@@ -94,8 +93,8 @@ Json distribution_to_json(const Contender& contender) {
   return {{"steps", steady.size()}, {"quantiles", quantiles}};
 }
 
-// Peaks of one device by origin: "catalogue" what its maker states, "measured" what was achieved on it, "config"
-// what the configuration says.
+// Peaks of one device by kind: "catalogue" (its maker's), "measured" (achieved on it), "config" (from the
+// configuration).
 Json peaks_to_json(const RunResult& run) {
   Json peaks = Json::object();
   if (run.precision)
@@ -201,9 +200,9 @@ Json setting_to_json(const std::string& key, const std::vector<Settings>& all) {
   return json;
 }
 
-// What each participant ran on and was asked for, key by key: [{"key", "values", "of"}], where `of` holds for each
-// participant the place of its value in `values`, or -1 where its file does not say. A key that is the same for all has
-// one value and no `of`. Of repetitions that differ the value lists all.
+// Device and requested settings of each participant, key by key: [{"key", "values", "of"}], where `of` holds for each
+// participant the index of its value in `values`, or -1 if its file does not state it. A key with one value for all has
+// no `of`. For repetitions that differ, the value lists all.
 Json settings_to_json(const ModelGroup& group) {
   std::vector<Settings> all;
   std::map<std::string, int> keys;

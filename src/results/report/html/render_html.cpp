@@ -33,12 +33,12 @@ std::string render_lines(const std::vector<Line>& lines, const char* list_class)
   return out + "</ul>\n";
 }
 
-// Sections of their own on the page tell these.
+// The page has separate sections for these.
 bool is_told_elsewhere(const std::string& heading) {
   return heading.empty() || heading == "Figures" || heading == "Audit";
 }
 
-// Long lists are folded away: a table of 2000 pairs is no reading.
+// Long lists are collapsed.
 std::string open_remark(const std::string& model, const std::string& heading, size_t rows) {
   constexpr size_t k_max_open = 40;
   return fmt::format("<details class=\"remark\"{}><summary><h3>{}: {}</h3></summary>\n",
@@ -74,7 +74,7 @@ std::string render_table(const TextTable& table) {
   return out + "</tbody></table></div>\n";
 }
 
-// Per model its headlines, the sentences of build_document themselves.
+// The headlines of each model, from build_document.
 std::string render_verdicts(const Document& document) {
   std::string out;
   for (size_t i = 0; i + 1 < document.size(); ++i)
@@ -84,7 +84,7 @@ std::string render_verdicts(const Document& document) {
   return out;
 }
 
-// What else build_document says under headings of each model: pairs, notes, files.
+// The other parts of build_document for each model: pairs, notes, files.
 std::string render_remarks(const Document& document) {
   std::string out, model, heading;
   bool is_open = false;
@@ -103,7 +103,7 @@ std::string render_remarks(const Document& document) {
   return is_open ? out + "</details>\n" : out;
 }
 
-// What the document ends with: how its figures are to be read.
+// The end of the document: how to read its figures.
 std::string render_reading_aid(const Document& document) {
   std::string out;
   for (const DocumentPart& part : document)
@@ -139,7 +139,7 @@ std::string count_runs(const Comparison& comparison) {
   return fmt::format("{} run{} of {}", runs, runs == 1 ? "" : "s", of);
 }
 
-// The rule's own words; what follows them in the finding's sentence are the figures that show it.
+// The rule's text without the figures behind it in the finding's sentence.
 std::string_view rule_sentence(const Finding& finding) {
   for (const PairRule& rule : pair_rules())
     if (rule.code == finding.code && finding.sentence.starts_with(rule.sentence)) return rule.sentence;
@@ -177,7 +177,7 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
-// These characters stand only inside of strings, where JSON allows every character to be written by its number.
+// These characters occur only inside strings, where JSON allows Unicode escapes.
 std::string escape_script_json(const Json& value) {
   constexpr std::pair<std::string_view, std::string_view> k_escapes[] = {
       {"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\xe2\x80\xa8", "\\u2028"}, {"\xe2\x80\xa9", "\\u2029"}};

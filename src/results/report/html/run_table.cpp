@@ -8,8 +8,7 @@
 namespace tprimat::results {
 namespace {
 
-// The columns that are there at first; the others stand behind a button.
-// Platform and framework are in a run's label.
+// The columns that are shown at first; a button shows the others. Platform and framework are in a run's label.
 bool is_chief(std::string_view key) {
   for (const std::string_view each :
        {"device", "precision", "strategy", "status", "tokens_per_second_per_gpu", "mfu", "mean_step_time",
@@ -19,7 +18,7 @@ bool is_chief(std::string_view key) {
   return false;
 }
 
-// A column of the table, and whether some run knows it: what none does is not there at first.
+// A column of the table, and whether any run has a value; columns without values are hidden at first.
 struct Column {
   std::string key;
   const Metric* metric = nullptr;  // nullptr: a fact
@@ -44,7 +43,7 @@ std::vector<Column> list_columns(const Comparison& comparison) {
   return columns;
 }
 
-// One column has one unit, so that its figures can be compared down the page. "" where the title says it.
+// One unit per column, so that its figures can be compared. "" if the title has it.
 std::string column_unit(const Metric& metric) {
   if (metric.format == MetricFormat::percent) return "%";
   return metric.title.find(std::string(metric.unit) + " ") == 0 || metric.title == metric.unit
@@ -63,7 +62,7 @@ std::string cell_figure(const Metric& metric, double value) {
   return "";
 }
 
-// "power, mean, W" -> "power, mean": the unit has a place of its own.
+// "power, mean, W" -> "power, mean": the unit is shown separately.
 std::string column_title(const Metric& metric) {
   const std::string title(metric.title), tail = ", " + std::string(metric.unit);
   return !metric.unit.empty() && title.ends_with(tail) ? title.substr(0, title.size() - tail.size()) : title;
@@ -120,7 +119,7 @@ std::string findings_cell(const Contender& contender) {
                      text.empty() ? "nothing found" : text);
 }
 
-// What the page's rows are filtered by.
+// Attributes for filtering the rows.
 bool is_filter(std::string_view fact) { return fact == "platform" || fact == "framework" || fact == "strategy"; }
 
 std::string fact_cell(const Contender& contender, const RunFact& fact, const std::string& classes) {

@@ -28,7 +28,7 @@ void require_hosts(const Placement& placement) {
 
 std::string without_slots(const std::string& host) { return host.substr(0, host.find(':')); }
 
-// "node1 slots=8  # rack 3": the first word of the first line that is no comment.
+// "node1 slots=8  # rack 3": the first word of the first line that is not a comment.
 std::string first_host_of_file(const std::string& path) {
   std::istringstream lines(read_file(path));
   std::string line, host;
@@ -81,7 +81,7 @@ Arguments mpirun_over_nodes(const Placement& placement, const LaunchPlan& plan) 
   return arguments;
 }
 
-// mpirun over nodes that a hostfile, a list or a batch system names. A program of torchrun gets one torchrun per node.
+// mpirun over the nodes of a hostfile, a list or a batch system. A torchrun program gets one torchrun per node.
 LauncherModule mpi_launcher() {
   return {Launcher::mpi,           "mpirun",
           place_under_mpirun,      [](const LauncherSettings&) { return find_in_path("mpirun").has_value(); },

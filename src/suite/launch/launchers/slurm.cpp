@@ -13,7 +13,7 @@
 namespace tprimat::suite {
 namespace {
 
-// On a CPU the threads of the training are known; what a GPU's process needs is the cluster's own rule.
+// On a CPU the threads of the training are known; for GPU processes the cluster's rule applies.
 std::optional<int64_t> cpus_per_task(const Placement& placement) {
   const LaunchRequest& request = placement.request;
   if (request.launch.slurm.cpus_per_task) return request.launch.slurm.cpus_per_task;
@@ -51,7 +51,7 @@ void add_container(Arguments& arguments, const Placement& placement, const Launc
   if (!slurm.container_mount_home) arguments.push_back("--no-container-mount-home");
 }
 
-// "--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--cpus-per-task=2": as sbatch and srun both want it.
+// "--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--cpus-per-task=2": common to sbatch and srun.
 Arguments slurm_shape(const Placement& placement) {
   const int64_t on_each = tasks_per_node(placement);
   Arguments arguments = {fmt::format("--job-name={}", placement.name), fmt::format("--nodes={}", placement.nodes),
@@ -62,7 +62,7 @@ Arguments slurm_shape(const Placement& placement) {
   return arguments;
 }
 
-// What only whoever asks for nodes says: "--partition=gpu", "--gres=gpu:4", "--exclusive", the further arguments.
+// Options of the command that requests nodes: "--partition=gpu", "--gres=gpu:4", "--exclusive", the further arguments.
 Arguments slurm_wishes(const Placement& placement) {
   const SlurmSettings& slurm = placement.request.launch.slurm;
   Arguments arguments;
@@ -77,7 +77,7 @@ Arguments slurm_wishes(const Placement& placement) {
   return arguments;
 }
 
-// What only srun knows: "--mpi=pmix", "--container-image=...".
+// Options of srun alone: "--mpi=pmix", "--container-image=...".
 Arguments slurm_step(const Placement& placement, const LaunchPlan& plan) {
   Arguments arguments = {"--export=ALL", "--kill-on-bad-exit=1"};  // also where the site or the caller exports nothing
   if (placement.program.start == RankStart::mpi)
@@ -107,7 +107,7 @@ bool wants_mpirun(const Placement& placement) {
   return placement.program.start == RankStart::mpi && placement.request.launch.slurm.mpi == SlurmMpi::mpirun;
 }
 
-// The command of a job that has its nodes.
+// The command inside an allocation.
 Arguments start_in_allocation(const Placement& placement, LaunchPlan& plan) {
   if (wants_mpirun(placement)) {
     Arguments arguments = mpirun_over_nodes(placement, plan);
@@ -177,8 +177,8 @@ std::string render_job_script(const Placement& placement, LaunchPlan& plan) {
   return text + "exec " + quote_command(start_in_allocation(placement, plan)) + "\n";
 }
 
-// A job has a name of its own; a step of somebody's allocation is found by its name among that job's steps. Slurm takes
-// its time to end them, and the next run wants their nodes.
+// A job has its own name; a step inside an existing allocation is found by its name among that job's steps. Slurm ends
+// them after a while, and the next run needs their nodes.
 std::string render_cancel_script(const Placement& placement) {
   return fmt::format(R"sh(#!/bin/sh
 # Ends the job of this run, or its step in an allocation, where it is still there; waits until it is gone.
@@ -200,7 +200,7 @@ exit 1
                      placement.name);
 }
 
-// Files of a network file system are looked at anew when they are opened, so the output is read by opening it.
+// A network file system refreshes a file when it is opened, so the output is reopened for each read.
 std::string render_submit_script(const Placement& placement) {
   const std::string output = quote_shell(place_of(placement, "job.out"));
   return fmt::format(R"sh(#!/bin/sh
@@ -245,8 +245,8 @@ bool is_slurm_here(const LauncherSettings& settings) {
 
 }  // namespace
 
-// A job of Slurm: srun where an allocation is there already or the configuration says so, else a job script, which a
-// small script submits, follows and cancels.
+// A Slurm job: srun inside an allocation or if configured, else a job script, which a small script submits, follows and
+// cancels.
 LauncherModule slurm_launcher() {
   return {Launcher::slurm,
           "Slurm",

@@ -7,8 +7,8 @@
 namespace tprimat::suite {
 namespace {
 
-// Threads are placed by the system, not by mpirun, which would bind each rank to one core. More ranks than processors
-// are allowed: a layout can be tried on a small machine. In containers everybody is root.
+// The system places the threads, not mpirun, which would bind each rank to one core. Oversubscription is allowed, so
+// that a layout can be tried on a small machine. In containers the user is root.
 Arguments local_mpirun(int64_t ranks) {
   return {"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks)};
 }
@@ -17,7 +17,7 @@ Arguments local_torchrun(const std::string& python, int64_t ranks) {
   return {python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", std::to_string(ranks)};
 }
 
-// Whether one process per node is to be started, and not one per rank.
+// Whether to start one process per node instead of one per rank.
 bool starts_per_node(const TrainProgram& program) {
   return program.start == RankStart::torchrun || program.start == RankStart::per_node;
 }
@@ -74,7 +74,7 @@ NodeNumbers slurm_node_numbers(const std::string& rank, const std::string& list)
 
 Arguments task_arguments(const Placement& placement, LaunchPlan& plan, const std::function<NodeNumbers()>& numbers) {
   const TrainProgram& program = placement.program;
-  if (!starts_per_node(program) || placement.nodes == 1)  // the processes of one node know it
+  if (!starts_per_node(program) || placement.nodes == 1)  // on one node the processes know it
     return program.start == RankStart::torchrun ? start_ranks_there(program, placement.ranks) : program.arguments;
   const std::string path = placement.request.paths.folder + "/start_node.sh";
   plan.files.push_back({path, render_node_script(placement, numbers())});
