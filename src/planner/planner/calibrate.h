@@ -18,8 +18,9 @@ struct Observation {
 
 // Least squares with priors, of time and memory: minimises the squares of ln(predicted / measured) / 6 %, grown by less
 // than their square where they are large, and of ln(value / prior) / spread. The method is Levenberg and Marquardt's
-// (lmder of MINPACK), begun at the priors: the values that `priors` brings along stay where no observation feels them, and
-// do not matter elsewhere. Releases that the observations name are added as scalars about 1 (standard deviation 5 %).
+// (lmder of MINPACK), begun at the priors: the values that `priors` brings along stay where no observation feels them,
+// and do not matter elsewhere. Releases that the observations name are added as scalars about 1 (standard deviation 5
+// %).
 ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& observations);
 
 // The same about the values of `start`, for a few results of one's own: what holds for all machines and programs stays,

@@ -12,7 +12,7 @@ TEST(Mlperf, TurnsSamplesIntoSteps) {
   EXPECT_TRUE(is_nan(step(reading, 2).loss));
   EXPECT_DOUBLE_EQ(*step(reading, 2).time_seconds, 55.5);  // not the mean over the block
   EXPECT_TRUE(has_note(reading, "counts samples"));
-  EXPECT_TRUE(has_note(reading, "broken"));
+  EXPECT_TRUE(has_note(reading, "malformed"));
   EXPECT_EQ(reading.log.facts.gpu_count, 16);
   EXPECT_EQ(reading.log.facts.gpu_name, "B200-SXM-180GB");
   EXPECT_EQ(count(reading, EventKind::failed), 1);  // status aborted

@@ -91,7 +91,7 @@ TEST(TfEvents, ReadsWhatIsWholeOfACutFile) {
   const std::string whole = event(1, "lm loss", 9, 1) + event(2, "lm loss", 8, 2) + event(3, "lm loss", 7, 3);
   const ExtractedLog log = read_events(whole.substr(0, whole.size() - 5));
   EXPECT_EQ(log.steps.size(), 2u);
-  EXPECT_TRUE(notes_hold(log, "is cut"));
+  EXPECT_TRUE(notes_hold(log, "is truncated"));
 }
 
 TEST(TfEvents, StopsAtAWrongChecksum) {
@@ -107,7 +107,7 @@ TEST(TfEvents, DoesNotBelieveAHugeLength) {
   const std::string file = event(1, "lm loss", 9, 1) + length + little_endian(masked_crc32c(length), 4) + "abcd";
   const ExtractedLog log = read_events(file);
   EXPECT_EQ(log.steps.size(), 1u);
-  EXPECT_TRUE(notes_hold(log, "is cut"));
+  EXPECT_TRUE(notes_hold(log, "is truncated"));
 }
 
 TEST(TfEvents, NamesScalarsThatMeanNothingHere) {

@@ -48,8 +48,8 @@ TEST(Workbook, MovesWithoutLosingItsTexts) {
 }
 
 TEST(Workbook, RefusesWhatIsNone) {
-  EXPECT_NE(workbook_refusal("PK").find("no zip file"), std::string::npos);
-  EXPECT_NE(workbook_refusal(std::string(1000, 'x')).find("no zip file"), std::string::npos);
+  EXPECT_NE(workbook_refusal("PK").find("not a zip file"), std::string::npos);
+  EXPECT_NE(workbook_refusal(std::string(1000, 'x')).find("not a zip file"), std::string::npos);
   EXPECT_NE(workbook_refusal(make_zip({{"a.txt", "hello"}})).find("it has no xl/workbook.xml"), std::string::npos);
   const std::string whole = make_workbook({{"s", sheet_data({{"x"}})}});
   EXPECT_NE(workbook_refusal(whole.substr(0, whole.size() / 2)).find("not a zip file, or is truncated"),
