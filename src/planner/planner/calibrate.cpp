@@ -111,6 +111,7 @@ class Residuals {
 };
 
 // MINPACK's callback: the residuals at z, or their derivatives.
+// NOLINTNEXTLINE(readability-function-size): MINPACK's signature
 int answer_minpack(void* problem, int /*values*/, int /*inputs*/, const double* z, double* residuals, double* jacobian,
                    int /*rows*/, int wanted) {
   constexpr int k_residuals = 1, k_jacobian = 2;

@@ -149,7 +149,7 @@ TEST(Layers, BadOverridesAreNamed) {
   EXPECT_NE(error_of("nothing").find("must be KEY=VALUE"), std::string::npos);
   EXPECT_NE(error_of("training=5").find("training must be a section"), std::string::npos);
   EXPECT_NE(error_of("a..b=5").find("unknown key 'a'"), std::string::npos);
-  EXPECT_NE(error_of("models={").find("never closed"), std::string::npos);
+  EXPECT_NE(error_of("models={").find("every { and [ is closed"), std::string::npos);
 }
 
 TEST(Exports, RepeatTheConfiguration) {
