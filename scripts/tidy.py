@@ -3,8 +3,9 @@
 
     scripts/tidy.py [--build FOLDER] [PATH...]      FOLDER: build/asan by default; PATH: only sources below it
 
-clang-tidy spends most of its time on the standard library's headers, so it reads sources in the batches in which they are
-compiled (cmake/Together.cmake). Exit status: 0 no findings, 1 findings, 2 clang-tidy could not run.
+clang-tidy spends most of its time on the standard library's headers, so it reads the sources of a folder as one, and only
+where their names collide in the batches in which they are compiled (cmake/Together.cmake). Exit status: 0 no findings,
+1 findings, 2 clang-tidy could not run.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FINDING = re.compile(r"^(/.+:\d+:\d+): (?:warning|error): (.*)$", re.MULTILINE)
@@ -42,19 +44,27 @@ def sources_of(entry):
 
 
 def jobs_of(build, below):
-    """Commands that compile a source below these paths, with their sources, each source once."""
-    read = set()
+    """(flags, units, sources) of each folder: the units are what its commands compile, each source is in one."""
+    read, folders = set(), {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         paths = sources_of(entry)
         if any(path not in read and path.is_relative_to(folder) for path in paths for folder in below):
             read.update(paths)
-            yield entry["file"], flags_of(entry), paths
+            units, sources = folders.setdefault((flags_of(entry), paths[0].parent), ([], []))
+            units.append(entry["file"])
+            sources.extend(paths)
+    return [(flags, *each) for (flags, _), each in folders.items()]
 
 
 def findings_of(program, build, job):
-    unit, flags, paths = job
-    done = subprocess.run([program, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", unit, "--", *flags, "-w"],
-                          cwd=build, capture_output=True, text=True)
+    flags, units, paths = job
+    with tempfile.NamedTemporaryFile("w", suffix=".cpp") as together:
+        together.writelines(f'#include "{unit}"\n' for unit in units)
+        together.flush()
+        done = subprocess.run([program, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", together.name, "--", *flags, "-w"],
+                              cwd=build, capture_output=True, text=True)
+    if "[clang-diagnostic-error" in done.stdout and len(units) > 1:
+        return [found for unit in units for found in findings_of(program, build, (flags, [unit], paths))]
     found = FINDING.findall(done.stdout)
     if done.returncode != 0 and not found:
         print(f"error: {program} failed on {paths[0]}: {(done.stdout + done.stderr)[-2000:]}", file=sys.stderr)
@@ -79,7 +89,7 @@ def main():
     for path in below:
         if not path.is_relative_to(ROOT / "src") or not path.exists():
             parser.error(f"{path} is not a file or folder below {ROOT / 'src'}")
-    jobs = list(jobs_of(build, below))
+    jobs = sorted(jobs_of(build, below), key=lambda job: -len(job[2]))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = sorted({each for some in pool.map(functools.partial(findings_of, program, build), jobs) for each in some})
     for place, what in found:

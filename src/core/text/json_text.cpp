@@ -37,12 +37,12 @@ std::string escape_unprintable(std::string json) {
   return out;
 }
 
-bool is_plain(std::string_view text) {
+bool needs_no_escape(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
 }
 
 void print_text(std::string_view text, bool ascii, std::string& out) {
-  if (is_plain(text)) {
+  if (needs_no_escape(text)) {
     out += '"';
     out += text;
     out += '"';

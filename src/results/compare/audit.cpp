@@ -119,8 +119,8 @@ std::optional<Proof> check_two_runs(const PairRule& rule, const LoadedRun& first
 
 // Compares each repetition with the first. A rule for whole sides needs a severity for repetitions, and then checks all
 // runs.
-std::optional<Proof> check_repetitions(const PairRule& rule, const Contender& contender,
-                                       const std::vector<size_t>& distinct, const AuditOptions& options) {
+std::optional<Proof> check_against_first(const PairRule& rule, const Contender& contender,
+                                         const std::vector<size_t>& distinct, const AuditOptions& options) {
   const bool is_of_runs = std::holds_alternative<RunsCheck>(rule.check);
   if (!is_of_runs && !rule.of_repetitions) return std::nullopt;
   ProofOfRuns proof;
@@ -140,7 +140,7 @@ std::optional<Proof> check_repetitions(const PairRule& rule, const Contender& co
 void audit_repetitions(const Contender& contender, const AuditOptions& options, std::vector<Finding>& findings) {
   const std::vector<size_t> runs = distinct_runs(contender);
   for (const PairRule& rule : pair_rules()) {
-    const auto proof = check_repetitions(rule, contender, runs, options);
+    const auto proof = check_against_first(rule, contender, runs, options);
     if (!proof) continue;
     Finding finding = make_finding(rule, *proof);
     finding.code = k_runs_differ;

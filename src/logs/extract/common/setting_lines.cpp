@@ -115,7 +115,7 @@ std::optional<Setting> read_adapter_setting(std::string_view text) {
 namespace {
 
 // The next word, without list punctuation.
-std::string_view take_word(std::string_view& text) {
+std::string_view take_argument(std::string_view& text) {
   const size_t end = std::min(text.find_first_of(" \t"), text.size());
   std::string_view word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
@@ -140,7 +140,7 @@ std::vector<Setting> read_command_line(std::string_view text) {
   std::vector<Setting> found;
   bool takes_values = false;  // until the program's name or a flag of one letter ends them
   while (!text.empty() && found.size() < k_max_flags) {
-    const std::string_view word = take_word(text);
+    const std::string_view word = take_argument(text);
     if (is_long_flag(word)) {
       Setting flag = read_flag(word);
       if (flag.key.size() > k_longest_key) continue;
