@@ -104,7 +104,7 @@ TEST(Mutations, OfTheLaunch) {
 TEST(Mutations, OfExtractedResults) {
   Census census("result from a log", false);
   change_each<RunResult>(sealed_extraction(), k_other_result, census);
-  constexpr int k_stride = TPRIMAT_ADDRESS_SANITIZER ? 5 : 1;  // of the logs; all of them take a minute there
+  constexpr int k_stride = TPRIMAT_ADDRESS_SANITIZER ? 12 : 1;  // of the logs; all of them take a minute there
   int count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(TPRIMAT_SOURCE_DIR) +
                                                                          "/tests/unit/extract/fixtures")) {

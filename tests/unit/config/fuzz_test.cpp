@@ -4,10 +4,13 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/sanitizers.h"
 #include "config_case.h"
 
 namespace tprimat::suite {
 namespace {
+
+constexpr int k_inputs = TPRIMAT_ADDRESS_SANITIZER ? 600 : 2000;
 
 // Damages a sound configuration in the ways that editors, merges and disks do.
 const std::vector<std::string> k_pieces = {"{",        "}",
@@ -119,13 +122,13 @@ void fuzz(const std::string& text, int mutations, unsigned seed) {
   EXPECT_LT(loaded, mutations * 99 / 100) << "the mutations change nothing";
 }
 
-TEST(Fuzz, DamagedDefaultsNeverCrash) { fuzz(std::string(default_config_text()), 2000, 1); }
+TEST(Fuzz, DamagedDefaultsNeverCrash) { fuzz(std::string(default_config_text()), k_inputs, 1); }
 
 TEST(Fuzz, DamagedLayoutsNeverCrash) {
   fuzz(
       eight_devices("benchmarking: {enhanced_metrics: {cloud_costs: {nvidia_h100_8gpu_per_hour: 32.0}, hardware_specs: "
                     "{nvidia_h100: {peak_tflops_fp8: 1979e12}}}}\n"),
-      2000, 2);
+      k_inputs, 2);
 }
 
 }  // namespace
