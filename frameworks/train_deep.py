@@ -25,6 +25,13 @@ def zero_stage(experiment: Any) -> int:
     return max(experiment.parallel.zero_stage, 0 if experiment.precision == "fp32" else 1)
 
 
+def offload(experiment: Any) -> dict[str, Any]:
+    """What the host's memory keeps: the optimizer's state, or that and the weights."""
+    kept = getattr(experiment, "offload", "none")
+    parts = {"none": [], "optimizer": ["optimizer"], "parameters": ["optimizer", "param"]}[kept]
+    return {f"offload_{part}": {"device": "cpu", "pin_memory": torch.cuda.is_available()} for part in parts}
+
+
 def make_config(experiment: Any) -> dict[str, Any]:
     """The experiment in DeepSpeed's words (its ds_config.json)."""
     scale = experiment.loss_scale
@@ -38,8 +45,9 @@ def make_config(experiment: Any) -> dict[str, Any]:
                  "initial_scale_power": round(math.log2(scale.initial)), "loss_scale_window": scale.window,
                  "hysteresis": 1, "min_loss_scale": scale.minimum},
         "data_types": {"grad_accum_dtype": "fp32"},
-        "zero_optimization": {"stage": zero_stage(experiment)},
+        "zero_optimization": {"stage": zero_stage(experiment), **offload(experiment)},
         "zero_allow_untested_optimizer": True,
+        "zero_force_ds_cpu_optimizer": False,  # torch's AdamW runs on the host too, with the sums that others have
         "steps_per_print": experiment.steps + 1,
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
 
 from tprimat_adapter import model as models, settings
 from tprimat_adapter.attention import describe_attention
@@ -23,12 +23,17 @@ from tprimat_adapter.samples import Samples, prepare_samples
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def start() -> torch.device:
-    """The process group and this process's device."""
+def offloads(experiment: Any) -> bool:
+    """FSDP2 moves weights, gradients and optimizer to the host's memory together."""
+    return getattr(experiment, "offload", "none") != "none"
+
+
+def start(experiment: Any) -> torch.device:
+    """The process group and this process's device. Gradients on the host need a group there."""
     if torch.cuda.is_available():
         device = torch.device("cuda", local_rank())
         torch.cuda.set_device(device)
-        dist.init_process_group("nccl", device_id=device)
+        dist.init_process_group("cpu:gloo,cuda:nccl" if offloads(experiment) else "nccl", device_id=device)
     else:
         device = torch.device("cpu")
         dist.init_process_group("gloo")
@@ -43,18 +48,21 @@ def blocks(model: torch.nn.Module) -> torch.nn.ModuleList:
 def shard(model: torch.nn.Module, experiment: Any, device: torch.device) -> None:
     policy = MixedPrecisionPolicy(param_dtype=DTYPES[experiment.precision], reduce_dtype=torch.float32)
     mesh = dist.init_device_mesh(device.type, (world_size(),))
+    offload = CPUOffloadPolicy(pin_memory=torch.cuda.is_available()) if offloads(experiment) else OffloadPolicy()
     keep = experiment.parallel.zero_stage == 2  # the weights stay gathered between forward and backward
     for block in blocks(model):
-        fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=not keep)
-    fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=not keep)
+        fully_shard(block, mesh=mesh, mp_policy=policy, offload_policy=offload, reshard_after_forward=not keep)
+    fully_shard(model, mesh=mesh, mp_policy=policy, offload_policy=offload, reshard_after_forward=not keep)
 
 
 class Training:
     def __init__(self, spec_path: str) -> None:
-        self.device = start()
         self.experiment = load_experiment(spec_path)
+        self.device = start(self.experiment)
         self.samples = Samples(prepare_samples(spec_path))
-        self.model = models.make_model(self.experiment, spec_path).to(self.device)
+        self.model = models.make_model(self.experiment, spec_path)
+        if not offloads(self.experiment):  # else fully_shard brings one block after the other to the device, and back
+            self.model.to(self.device)
         if self.experiment.recompute == "full":
             self.model.gradient_checkpointing_enable({"use_reentrant": False})
         self.model.train()

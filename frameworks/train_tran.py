@@ -118,7 +118,8 @@ def make_arguments(experiment: Any, folder: pathlib.Path) -> transformers.Traini
         learning_rate=chosen.learning_rate, adam_beta1=chosen.beta1, adam_beta2=chosen.beta2,
         adam_epsilon=chosen.epsilon, weight_decay=chosen.weight_decay,
         max_grad_norm=chosen.clip_grad_norm or NEVER,  # at 0 the Trainer would not tell the norm either
-        bf16=experiment.precision == "bf16", fp16=experiment.precision == "fp16",
+        bf16=experiment.precision == "bf16" and chosen.master_weights,  # else the weights are in bf16 themselves
+        fp16=experiment.precision == "fp16",
         gradient_checkpointing=experiment.recompute == "full",
         gradient_checkpointing_kwargs={"use_reentrant": False}, seed=experiment.seed, save_strategy="no", report_to=[],
         use_cpu=not torch.cuda.is_available(), remove_unused_columns=False, disable_tqdm=True)
@@ -131,7 +132,7 @@ def describe(trainer: FaithfulTrainer, steps: int, model: Any, optimizer: Any, l
              **others: Any) -> settings.Settings:
     """What the Trainer, its accelerator, optimizer and schedule hold."""
     arguments, accelerator = trainer.args, trainer.accelerator
-    dtype = DTYPES[accelerator.mixed_precision if accelerator.native_amp else "no"]
+    dtype = DTYPES[accelerator.mixed_precision] if accelerator.native_amp else model.dtype
     micro, length = arguments.train_batch_size, len(trainer.train_dataset[0]["tokens"]) - 1
     clip = arguments.max_grad_norm
     return {"framework": "tran", "framework_version": transformers.__version__, "max_steps": steps,

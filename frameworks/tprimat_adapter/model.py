@@ -14,7 +14,8 @@ from tprimat_adapter.experiment import learning_rate_at
 
 
 def make_model(experiment: Any, spec_path: Any) -> Any:
-    """In fp32 and on the processor; autocast does the rest. Without a folder the weights are random, from the seed."""
+    """On the processor, and in fp32: autocast does the rest. Without master weights they are rounded to bf16 for good.
+    Without a folder the weights are random, from the seed."""
     torch.manual_seed(experiment.seed)
     folder = experiment.checkpoint.initial_weights
     options = {"dtype": torch.float32, "attn_implementation": choose_implementation()}
@@ -26,7 +27,7 @@ def make_model(experiment: Any, spec_path: Any) -> Any:
         scale_residual_products(model)
     if experiment.recompute == "selective":
         recompute_attention(model)
-    return model
+    return model if experiment.optimizer.master_weights else model.to(torch.bfloat16)
 
 
 @torch.no_grad()

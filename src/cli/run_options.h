@@ -21,6 +21,7 @@ struct RunOptions {
   double cool_down_seconds = 0.0;
   int64_t retries = 0;
   std::string launcher;  // empty: as the configuration says
+  std::string adapt;     // the same
   int64_t nodes = 0;     // the same
   bool dry_run = false, resume = false;
   bool force = false;                            // start what does not fit into memory too

@@ -17,6 +17,7 @@
 #include "launch/trainer_program.h"
 #include "process/interrupt.h"
 #include "process/process.h"
+#include "run/adapt.h"
 #include "run/forecast.h"
 #include "run/reporters.h"
 #include "run/run.h"
@@ -57,7 +58,12 @@ suite::SuiteRequest request_of(const RunOptions& options) {
   suite::SuiteRequest request;
   if (options.platform != "auto") request.platform = parse_choice<Platform>(options.platform, "--platform");
   for (const std::string& name : options.frameworks)
-    request.frameworks.push_back(parse_choice<Framework>(name, "--framework"));
+    if (name == "all")
+      request.all_frameworks = true;
+    else
+      request.frameworks.push_back(parse_choice<Framework>(name, "--framework"));
+  if (request.all_frameworks) request.frameworks.clear();
+  if (!options.adapt.empty()) request.adapt = parse_choice<suite::Adapt>(options.adapt, "--adapt");
   request.models = options.models;
   request.strategies = options.strategies;
   if (!options.dataset.empty()) request.dataset = options.dataset;
@@ -82,8 +88,10 @@ Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
   for (const suite::GeneratedFile& file : run.plan.files)
     files.push_back({{"path", file.path}, {"content", file.content}});
   Json deviations = Json::array();
-  for (const suite::Deviation& each : run.plan.deviations)
+  for (const suite::Deviation& each : run.plan.deviations) {
     deviations.push_back({{"key", each.key}, {"asked", each.asked}, {"effective", each.effective}});
+    if (!each.reason.empty()) deviations.back()["reason"] = each.reason;
+  }
   return Json{{"run", describe(run)},
               {"command", run.plan.command},
               {"environment", to_json(run.plan.environment)},
@@ -98,11 +106,22 @@ Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
               {"config_hash", run.config_hash}};
 }
 
+std::string comment_lines(const std::string& text) {
+  std::string comments;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    comments += suite::render_comment(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return comments.empty() ? "" : comments + "\n";
+}
+
 ExitStatus print_plan(const suite::SuitePlan& suite, const MachineFacts& machine,
                       const planner::PlannerSettings& planner, bool as_json) {
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
   for (const Problem& problem : suite::find_misfits(suite, machine, planner)) log_warning(to_string(problem));
   Json list = Json::array();
+  if (!as_json) print_result(comment_lines(suite::render_adaptations(suite)));
   for (const suite::PlannedRun& run : suite.runs) {
     const suite::Forecast known = suite::forecast(run, machine, planner);
     if (as_json)
@@ -153,6 +172,7 @@ bool has_problem(const suite::SuitePlan& suite, const Problem& problem) {
 // keep these from being measured.
 suite::SuitePlan plan_all(const suite::Experiment& experiment, const RunOptions& options, const MachineFacts& machine) {
   suite::SuiteRequest request = request_of(options);
+  request.planner = planner::load_planner_settings(experiment.planner_parameters);
   suite::SuitePlan suite = suite::plan_suite(experiment, request, machine);
   if (!experiment.profiling || options.profile) return suite;
   request.profile = suite::ProfileRequest();
@@ -195,7 +215,8 @@ void add_choices(CommandLine& verb, RunOptions& options) {
   verb.add_option("--platform", options.platform, "auto (this machine's platform), nvd, amd or cpu")
       ->type_name("NAME")
       ->capture_default_str();
-  verb.add_option("--framework", options.frameworks, "Frameworks to run, separated by commas (default: as configured)")
+  verb.add_option("--framework", options.frameworks,
+                  "Frameworks to run, separated by commas, or all (default: as configured)")
       ->delimiter(',')
       ->type_name("LIST");
   verb.add_option("--model", options.models, "Configured models, separated by commas (default: all)")
@@ -205,6 +226,10 @@ void add_choices(CommandLine& verb, RunOptions& options) {
                   "Configured layouts, separated by commas (default: experiment.methodology)")
       ->delimiter(',')
       ->type_name("LIST");
+  verb.add_option("--adapt", options.adapt,
+                  "What to do with settings that a framework does not support: strict (refuse) or nearest (the closest "
+                  "that it supports)")
+      ->type_name("HOW");
   verb.add_option("--launcher", options.launcher, "Launcher that starts the ranks: local, mpi, slurm or docker")
       ->type_name("NAME");
   verb.add_option("--nodes", options.nodes, "Nodes per training (default: as configured, else 1)")
@@ -257,6 +282,7 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
     return run.framework == Framework::native && !(options.resume && !run.profile && find_complete_result(run));
   });
   if (options.dry_run) return print_plan(suite, around.machine, how.planner, session.json);
+  if (!session.quiet) write_stderr(suite::render_adaptations(suite));
   if (trains_itself) suite::require_trainer_program();
   refuse_misfits(suite, around.machine, how.planner, options);
   around.libraries = built_in_libraries(processes, interrupts);

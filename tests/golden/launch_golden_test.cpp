@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "config/load.h"
 #include "launch/frameworks.h"
+#include "render_plan.h"
 
 // What every framework is started with: launch/<framework>_<model>_<platform>.txt, one part per strategy. Regenerate:
 // TPRIMAT_UPDATE_GOLDEN=1 golden_tests
@@ -48,30 +49,6 @@ suite::LaunchRequest request_for(const suite::FrameworkModule& module, const std
   request.paths = {"/out/runs/x", "/out/x.log", "/out/x.json", "/here"};
   request.own_program = "/usr/bin/tprimat";
   return request;
-}
-
-// A flag and its values on a line.
-std::string render_command(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : word.starts_with("--") ? "\n  " : " ") + word;
-  return text + "\n";
-}
-
-// Python that is part of this program is named and not shown.
-std::string render_file(const suite::GeneratedFile& file) {
-  if (file.path.ends_with(".py")) return "-- " + file.path + "\n";
-  return "-- " + file.path + ":\n" + file.content + (file.content.ends_with('\n') ? "" : "\n");
-}
-
-std::string render_plan(const suite::LaunchPlan& plan) {
-  std::string text = "cd " + plan.working_directory + "\n";
-  for (const auto& [name, value] : plan.environment) text += name + "=" + value + "\n";
-  text += render_command(plan.command);
-  text += "steps: " + (plan.steps_path.empty() ? "in the log" : plan.steps_path) + "\n";
-  for (const suite::Deviation& each : plan.deviations)
-    text += "deviates: " + each.key + ": " + each.asked + " becomes " + each.effective + "\n";
-  for (const suite::GeneratedFile& file : plan.files) text += render_file(file);
-  return text;
 }
 
 std::string plan_or_refusal(const suite::FrameworkModule& module, const suite::LaunchRequest& request) {

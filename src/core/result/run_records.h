@@ -92,10 +92,12 @@ struct AuditEntry {
   std::string key;
   std::optional<std::string> asked;
   std::string effective;
+  std::optional<std::string> reason = {};
   static constexpr auto fields() {
     using A = AuditEntry;
     return field_list(field("key", &A::key, "setting"), field("asked", &A::asked, "requested value"),
-                      field("effective", &A::effective, "value the framework reported"));
+                      field("effective", &A::effective, "value the framework reported"),
+                      field("reason", &A::reason, "why the suite changed the request, where it did"));
   }
 };
 

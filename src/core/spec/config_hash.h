@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "spec/launcher_settings.h"
 #include "spec/names.h"
@@ -19,6 +20,7 @@ struct LaunchFacts {
   Launcher launcher = Launcher::local;
   int64_t nodes = 1;
   std::string checkpoint_directory = {};
+  std::optional<std::vector<std::string>> arguments = {};
   std::optional<int64_t> fixed_warmup_steps = {};  // this and the next are not in the hash
   std::optional<double> usd_per_hour = {};
   static constexpr auto fields() {
@@ -30,6 +32,7 @@ struct LaunchFacts {
                       field("nodes", &L::nodes, "nodes of the training"),
                       field("checkpoint_directory", &L::checkpoint_directory,
                             "folder of the checkpoints as asked for; the trainer's specification may name another"),
+                      field("arguments", &L::arguments, "additional arguments of the framework's program"),
                       field("fixed_warmup_steps", &L::fixed_warmup_steps,
                             "steps to leave out of the steady state; absent: the end of the warm-up is detected"),
                       field("usd_per_hour", &L::usd_per_hour, "price of all devices of the run"));
@@ -38,7 +41,8 @@ struct LaunchFacts {
 
 // Identifies a training request: runs with the same hash have the same request. 64-bit FNV-1a of the TrainSpec's
 // one-line JSON, a newline, the platform, a newline, the framework, and, where the platform has settings, a newline and
-// their one-line JSON; likewise the launcher and its nodes unless the ranks just start on this machine:
+// their one-line JSON; likewise the launcher and its nodes unless the ranks just start on this machine, and additional
+// arguments as a JSON list:
 // "fnv1a64:00d2a64f9c1b7e35". It distinguishes configurations; it does not protect against forgery.
 std::string hash_config(const TrainSpec& spec, const LaunchFacts& launch);
 

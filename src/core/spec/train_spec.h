@@ -97,6 +97,10 @@ struct DataSpec {
 
 enum class Recompute { none, selective, full };
 
+// What the host's memory keeps instead of the GPU's: the optimizer's state, or that and the weights (ZeRO-Offload,
+// arXiv 2101.06840).
+enum class Offload { none, optimizer, parameters };
+
 // Dynamic scaling of the loss for fp16 (Micikevicius et al., arXiv 1710.03740; names as in Megatron-LM): an overflow
 // halves the scale and skips the update, `window` steps without one double it.
 struct LossScaleSpec {
@@ -172,7 +176,8 @@ struct TrainSpec {
   int64_t seed = 42;
   int64_t threads = 0;  // CPU threads; 0: all that this process may use
   Recompute recompute = Recompute::none;
-  LossScaleSpec loss_scale;  // fp16 only
+  std::optional<Offload> offload;  // unstated: none
+  LossScaleSpec loss_scale;        // fp16 only
   AnomalySpec anomalies;
   EvaluationSpec evaluation;
   CheckpointSpec checkpoint;
@@ -197,6 +202,7 @@ struct TrainSpec {
         field("steps", &T::steps, "optimizer updates"), field("seed", &T::seed, "seed of weights and data order"),
         field("threads", &T::threads, "CPU threads; 0 for all"),
         field("recompute", &T::recompute, "activations that the backward pass computes again"),
+        field("offload", &T::offload, "what the host's memory keeps instead of the GPU's"),
         field("loss_scale", &T::loss_scale, "dynamic loss scaling of fp16"),
         field("anomalies", &T::anomalies, "what happens when a step goes wrong"),
         field("evaluation", &T::evaluation, "loss on the validation split"),

@@ -131,13 +131,15 @@ void add_states(MemoryEstimate& memory, const Workload& workload, double weights
   const auto share = [&](Sharding from) { return sharding >= from ? weights / ranks : weights; };
   memory.weights = k_half_bytes * share(Sharding::weights);
   memory.gradients = gradient_bytes(workload) * share(Sharding::gradients);
-  memory.master_weights = 4 * share(Sharding::optimizer);
-  memory.moments = 8 * share(Sharding::optimizer);
+  memory.master_weights = workload.keeps_masters ? 4 * share(Sharding::optimizer) : 0;
+  memory.moments = 2 * workload.moment_bytes * share(Sharding::optimizer);
   if (workload.family->deepspeed_states) memory.gradients = deepspeed_gradients(workload, weights);
   if (sharding == Sharding::weights)
     memory.gathered =
         2 * k_half_bytes * layer_weights(workload.shape.model) / static_cast<double>(workload.layout.tensor);
   if (workload.family->fp32_shards) add_fp32_shards(memory, workload, weights);
+  if (workload.offload != Offload::none) memory.master_weights = memory.moments = memory.gradients = 0;
+  if (workload.offload == Offload::parameters) memory.weights = 0;
 }
 
 // 16 bits, fp32 and gradient; torchtitan's loss also makes the logarithm of the softmax.

@@ -60,6 +60,7 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform pl
   workload.precision = parse_enum<PlanPrecision>(enum_name(spec.precision)).value_or(PlanPrecision::fp32);
   workload.keeps_masters = spec.optimizer.master_weights;
   workload.moment_bytes = spec.optimizer.moments == MomentFormat::bf16 ? 2 : 4;
+  workload.offload = spec.offload.value_or(Offload::none);
   workload.on_gpu = platform != Platform::cpu;
   workload.family = find_family(enum_name(framework));
   if (workload.family == nullptr) workload.family = find_family("megatron_core");  // where nothing is predicted

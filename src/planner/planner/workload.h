@@ -62,8 +62,9 @@ struct Workload {
   int64_t global_batch = 0;  // sequences per step
   Layout layout;
   PlanPrecision precision = PlanPrecision::bf16;
-  bool keeps_masters = true;        // our own trainer: weights in 16 bits have a copy in fp32
-  double moment_bytes = 4;          // our own trainer: of each of Adam's two moments
+  bool keeps_masters = true;        // weights in 16 bits have a copy in fp32
+  double moment_bytes = 4;          // of each of Adam's two moments
+  Offload offload = Offload::none;  // what the host's memory keeps
   bool on_gpu = false;              // our own trainer: it plans other buffers there
   const Family* family = nullptr;   // the program that trains; see planner/families.h
   std::string release;              // of the program, where the parameters know one

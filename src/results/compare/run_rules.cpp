@@ -28,8 +28,21 @@ Figures check_effective_settings(const Contender& c) {
   std::vector<std::string> differences;
   for (const LoadedRun& run : c.runs)
     for (const AuditEntry& entry : run.result.config_audit) {
-      if (!entry.asked || decides_the_work(entry) != work) continue;
+      if (!entry.asked || entry.reason || decides_the_work(entry) != work) continue;
       std::string each = fmt::format("{} {} requested, {} effective", entry.key, *entry.asked, entry.effective);
+      if (std::ranges::find(differences, each) == differences.end()) differences.push_back(std::move(each));
+    }
+  return differences.empty() ? Figures() : Figures(join(differences, "; "));
+}
+
+// What the suite itself changed, since the framework does not support what was asked for, or it does not fit.
+Figures check_adapted(const Contender& c) {
+  std::vector<std::string> differences;
+  for (const LoadedRun& run : c.runs)
+    for (const AuditEntry& entry : run.result.config_audit) {
+      if (!entry.asked || !entry.reason) continue;
+      std::string each =
+          fmt::format("{} {} requested, {} used: {}", entry.key, *entry.asked, entry.effective, *entry.reason);
       if (std::ranges::find(differences, each) == differences.end()) differences.push_back(std::move(each));
     }
   return differences.empty() ? Figures() : Figures(join(differences, "; "));
@@ -216,6 +229,9 @@ constexpr std::array k_run_rules = {
     RunRule{"effective_settings", warning, "the framework used different settings than requested",
             "the comparison assumes the requested settings", "make the framework's configuration agree",
             check_effective_settings<false>},
+    RunRule{"adapted_settings", warning, "the suite took other settings than requested for this framework",
+            "the sides may not train in the same way",
+            "request settings that every framework supports, or run with --adapt strict", check_adapted},
     RunRule{"never_steady", warning, "the step times never settle",
             "the mean of drifting steps depends on the length of the run",
             "run longer; look for throttling, checkpoints or other users", check_steady},

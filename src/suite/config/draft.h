@@ -34,6 +34,7 @@ void resolve_training(Draft& draft);      // experiment, training, benchmarking,
 void resolve_models(Draft& draft);        // models, with the model catalogue
 void resolve_loop(Draft& draft);          // loss scale, anomalies, evaluation, data split, after the models
 void resolve_platforms(Draft& draft);     // hardware, platform_optimizations, with the hardware catalogue
+void resolve_frameworks(Draft& draft);    // frameworks, after the platforms
 void resolve_launch(Draft& draft);        // launch
 void resolve_figures(Draft& draft);       // enhanced_metrics: prices and peaks, after the platforms
 void resolve_layouts(Draft& draft);       // parallelism, after all of the above
@@ -51,6 +52,10 @@ T take_or(Draft& draft, std::optional<T>& raw, const std::string& path, T fallba
   }
   return *raw;
 }
+
+// Reports a number format that the device lacks, at `path`; an unknown device lacks none.
+void check_precision(Draft& draft, Platform platform, const std::string& device_model, Precision precision,
+                     const std::string& path);
 
 // Visits the fields that a raw struct and a spec have in common: visit(key, std::optional<V>& raw, V or
 // std::optional<V>& spec).

@@ -96,7 +96,21 @@ void require_sound(const TrainSpec& spec, int64_t devices, const std::string& wh
   if (!problems.empty()) throw Error(problems);
 }
 
+void take_framework(const FrameworkSetup& setup, TrainSpec& spec) {
+  spec.precision = setup.precision.value_or(spec.precision);
+  spec.recompute = setup.recompute.value_or(spec.recompute);
+  spec.optimizer.moments = setup.moments.value_or(spec.optimizer.moments);
+  spec.optimizer.master_weights = setup.master_weights.value_or(spec.optimizer.master_weights);
+  if (setup.offload != Offload::none) spec.offload = setup.offload;
+}
+
 }  // namespace
+
+const FrameworkSetup& Experiment::setup_of(Framework framework) const {
+  static const FrameworkSetup nothing;
+  const auto found = framework_setups.find(framework);
+  return found == framework_setups.end() ? nothing : found->second;
+}
 
 const ModelEntry* Experiment::find_model_entry(const std::string& model) const {
   for (const ModelEntry& entry : models)
@@ -105,7 +119,7 @@ const ModelEntry* Experiment::find_model_entry(const std::string& model) const {
 }
 
 TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
-                          const std::string& strategy) {
+                          const std::string& strategy, std::optional<Framework> framework) {
   const ModelEntry& entry = choose_model(experiment, model);
   const PlatformSetup& setup = choose_platform(experiment, platform);
   TrainSpec spec;
@@ -116,6 +130,7 @@ TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const
   spec.recompute = setup.recompute;
   spec.checkpoint = make_checkpoint_spec(experiment.checkpoints, entry.initial_weights);
   take_training(experiment, spec);
+  if (framework) take_framework(experiment.setup_of(*framework), spec);
   spec.deterministic = experiment.deterministic;
   spec.deterministic = spec.is_deterministic(platform != Platform::cpu);
   require_sound(spec, setup.num_devices, fmt::format("strategy {} of {} on {}", strategy, model, enum_name(platform)));

@@ -36,6 +36,23 @@ struct PlatformSetup {
   PlatformSettings settings;
 };
 
+// How a framework gets a training that it does not support as asked: not at all, or with the closest settings it
+// supports.
+enum class Adapt { strict, nearest };
+
+// One entry under `frameworks:`. What is not stated is that of the platform or of the training.
+struct FrameworkSetup {
+  std::string description;
+  bool enabled = true;
+  std::optional<std::string> strategy;
+  std::optional<Precision> precision;
+  std::optional<Recompute> recompute;
+  std::optional<MomentFormat> moments;
+  std::optional<bool> master_weights;
+  std::optional<Offload> offload;
+  std::vector<std::string> arguments;  // of its program, passed on as they are
+};
+
 struct CheckpointSetup {
   bool enabled = false;
   int64_t save_interval = 1000;  // steps
@@ -50,6 +67,9 @@ struct Experiment {
   std::vector<ModelEntry> models;  // in the order of the file
   std::map<Platform, PlatformSetup> platforms;
   std::vector<Framework> frameworks;  // experiment.frameworks or FRAMEWORKS; empty: each platform's own
+  bool all_frameworks = false;        // every one that runs on the platform instead
+  Adapt adapt = Adapt::strict;
+  std::map<Framework, FrameworkSetup> framework_setups;
   // strategy -> model -> platform -> layout
   std::map<std::string, std::map<std::string, std::map<Platform, ParallelSpec>>> strategies;
 
@@ -75,15 +95,17 @@ struct Experiment {
   std::map<std::string, std::string> paths;  // "primus.installation" -> expanded path
 
   const ModelEntry* find_model_entry(const std::string& name) const;  // nullptr when the config has no such model
+  const FrameworkSetup& setup_of(Framework framework) const;          // one that states nothing where there is none
 };
 
 // The training of one model on one platform under one strategy. Throws Error for an unknown model, platform or
 // strategy, with the choices, and for a layout that cannot run, with the broken rule and a layout that passes. A
 // single-device platform needs no entry under `strategies`. Where checkpoints are enabled, checkpoint.directory is
 // "checkpoints", relative to the run's own folder, which only the launcher knows; a run of the suite is a measurement,
-// so it starts from the first step (checkpoint.resume is false).
+// so it starts from the first step (checkpoint.resume is false). With a framework, what its section states replaces the
+// platform's and the training's; its strategy is the caller's to choose.
 TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
-                          const std::string& strategy);
+                          const std::string& strategy, std::optional<Framework> framework = {});
 
 // A model of the configuration, else of the catalogues. Throws Error at `place` for others.
 CountedModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place);

@@ -26,6 +26,7 @@ LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin orig
   resolve_models(draft);
   resolve_loop(draft);
   resolve_platforms(draft);
+  resolve_frameworks(draft);
   resolve_launch(draft);
   resolve_figures(draft);
   resolve_layouts(draft);

@@ -92,33 +92,8 @@ class PlatformResolver {
     const bool stated = own != nullptr && own->precision;
     to_.precision = stated ? *own->precision : fallback;
     const std::string path = stated ? "platform_optimizations." + key_ + ".precision" : "training.precision.default";
-    if (draft_.diagnosis.are_sound({path, path_ + ".gpu_model"})) check_precision(path);
-  }
-
-  void check_precision(const std::string& path) {
-    const std::string_view name = enum_name(to_.precision);
-    if (platform_ == Platform::cpu) {
-      if (to_.precision == Precision::tf32)
-        draft_.fail(path, fmt::format("precision {} is not available on a CPU", name), "choose fp32 or bf16");
-      if (to_.precision == Precision::fp8)
-        draft_.warn(path,
-                    "precision fp8 is emulated on a CPU: the native trainer rounds to 8 bits and multiplies in bf16",
-                    "it shows the effect of fp8 on the loss, not its speed");
-      return;
-    }
-    if (!part_ || part_->dense_peak_flops.empty() || to_.precision == Precision::fp32) return;
-    if (part_->dense_peak_flops.count(to_.precision) != 0) return;
-    std::string present;
-    for (const auto& [precision, peak] : part_->dense_peak_flops)
-      present += (present.empty() ? "" : ", ") + std::string(enum_name(precision));
-    const std::string what =
-        fmt::format("precision {} is not available on {}, which supports {}", name, part_->display_name, present);
-    // The catalogue omits unsourced figures, and sources often omit TF32.
-    if (to_.precision == Precision::tf32)
-      draft_.warn(path, what + ", according to the hardware catalogue");
-    else
-      draft_.fail(path, what,
-                  fmt::format("choose another, for example platform_optimizations.{}.precision: bf16", key_));
+    if (draft_.diagnosis.are_sound({path, path_ + ".gpu_model"}))
+      check_precision(draft_, platform_, to_.device_model, to_.precision, path);
   }
 
   void resolve_options() {
@@ -207,7 +182,34 @@ void warn_unused_optimizations(Draft& draft) {
   }
 }
 
+void check_on_processor(Draft& draft, Precision precision, const std::string& path) {
+  if (precision == Precision::tf32) draft.fail(path, "precision tf32 is not available on a CPU", "choose fp32 or bf16");
+  if (precision == Precision::fp8)
+    draft.warn(path, "precision fp8 is emulated on a CPU: the native trainer rounds to 8 bits and multiplies in bf16",
+               "it shows the effect of fp8 on the loss, not its speed");
+}
+
 }  // namespace
+
+void check_precision(Draft& draft, Platform platform, const std::string& device_model, Precision precision,
+                     const std::string& path) {
+  if (platform == Platform::cpu) return check_on_processor(draft, precision, path);
+  const auto part = find_hardware(device_model);
+  if (!part || part->dense_peak_flops.empty() || precision == Precision::fp32) return;
+  if (part->dense_peak_flops.count(precision) != 0) return;
+  std::string present;
+  for (const auto& [each, peak] : part->dense_peak_flops)
+    present += (present.empty() ? "" : ", ") + std::string(enum_name(each));
+  const std::string what = fmt::format("precision {} is not available on {}, which supports {}", enum_name(precision),
+                                       part->display_name, present);
+  // The catalogue omits unsourced figures, and sources often omit TF32.
+  if (precision == Precision::tf32)
+    draft.warn(path, what + ", according to the hardware catalogue");
+  else
+    draft.fail(
+        path, what,
+        fmt::format("choose another, for example platform_optimizations.{}.precision: bf16", enum_name(platform)));
+}
 
 void resolve_platforms(Draft& draft) {
   auto& platforms = draft.raw.hardware.platforms.entries;

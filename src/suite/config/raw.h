@@ -1,5 +1,7 @@
 #pragma once
 
+#include "config/experiment.h"
+#include "config/raw_framework.h"
 #include "config/raw_launch.h"
 #include "config/raw_model.h"
 #include "config/raw_training.h"
@@ -14,6 +16,7 @@ struct ExperimentSection {
   Text name, description, version, methodology;
   Flag profiling, logging;
   TextList frameworks;
+  std::optional<Adapt> adapt;
   static constexpr auto fields() {
     using E = ExperimentSection;
     return field_list(
@@ -23,7 +26,10 @@ struct ExperimentSection {
         field("methodology", &E::methodology, "default strategy: a name under parallelism, or single for one device"),
         field("profiling", &E::profiling, "train everything once more under a profiler, after the measured runs"),
         field("logging", &E::logging, "keep the complete log of each run"),
-        field("frameworks", &E::frameworks, "frameworks to run; empty means each platform's own"));
+        field("frameworks", &E::frameworks,
+              "frameworks to run, or all: every one that runs on the platform; empty means each platform's own"),
+        field("adapt", &E::adapt,
+              "what a framework does with a setting it does not support: strict refuses, nearest takes the closest"));
   }
 };
 
@@ -208,6 +214,7 @@ struct Config {
   Named<Model> models;
   Training training;
   Named<LayoutsByModel> parallelism;
+  Named<FrameworkSection, NameKind::framework_id> frameworks;
   Named<Optimizations, NameKind::platform> platform_optimizations;
   Launch launch;
   Benchmarking benchmarking;
@@ -219,6 +226,7 @@ struct Config {
                       field("models", &C::models, "what is trained: a name of your choice, then the shape"),
                       field("training", &C::training, "how it is trained; the same for every platform and framework"),
                       field("parallelism", &C::parallelism, "layouts: strategy, then model, then platform"),
+                      field("frameworks", &C::frameworks, "what differs between the frameworks, by their short names"),
                       field("platform_optimizations", &C::platform_optimizations, "what differs between the platforms"),
                       field("launch", &C::launch, "what starts the ranks, and where"),
                       field("benchmarking", &C::benchmarking, "how it is measured and where the results go"),

@@ -109,6 +109,10 @@ std::string canonical_key(const KeySchema& schema, const std::string& key) {
     if (alias.alias == key) return std::string(alias.key);
   if (schema.kind != KeySchema::Kind::named) return key;
   if (schema.names == NameKind::framework) return canonical_framework(key);
+  if (schema.names == NameKind::framework_id) {
+    const auto framework = parse_enum<Framework>(key);
+    return framework ? std::string(enum_name(*framework)) : key;
+  }
   const auto platform = schema.names == NameKind::platform ? parse_enum<Platform>(key) : std::nullopt;
   return platform ? std::string(enum_name(*platform)) : key;
 }
@@ -119,6 +123,9 @@ std::vector<std::string> accepted_keys(const KeySchema& schema) {
   if (schema.kind == KeySchema::Kind::named && schema.names == NameKind::platform) keys = {"nvd", "amd", "cpu"};
   if (schema.kind == KeySchema::Kind::named && schema.names == NameKind::framework)
     for (const auto& [name, framework] : k_path_names) keys.emplace_back(name);
+  if (schema.kind == KeySchema::Kind::named && schema.names == NameKind::framework_id)
+    for (const auto& [framework, name] : EnumNames<Framework>::values)
+      if (enum_name(framework) == name) keys.emplace_back(name);
   return keys;
 }
 

@@ -21,8 +21,9 @@ struct KeyRange {
 
 enum class ValueType { text, whole, number, boolean, choice, text_list };
 
-// The kind of names in a map of named entries: any (models, strategies), platforms, or the frameworks' long names.
-enum class NameKind { any, platform, framework };
+// The kind of names in a map of named entries: any (models, strategies), platforms, the frameworks' long names (paths)
+// or their short ones.
+enum class NameKind { any, platform, framework, framework_id };
 
 struct NamedSchema;
 

@@ -25,16 +25,21 @@ void resolve_experiment(Draft& draft) {
   to.logging = take_or(draft, from.logging, "experiment.logging", true);
 }
 
-void resolve_frameworks(Draft& draft) {
+void resolve_chosen_frameworks(Draft& draft) {
+  draft.experiment.adapt = draft.raw.experiment.adapt.value_or(Adapt::strict);
   if (!draft.raw.experiment.frameworks) return;
   for (std::string& name : *draft.raw.experiment.frameworks) {
+    if (name == "all") {
+      draft.experiment.all_frameworks = true;
+      continue;
+    }
     if (const auto framework = parse_enum<Framework>(name)) {
       draft.experiment.frameworks.push_back(*framework);
       name = enum_name(*framework);
       continue;
     }
     draft.diagnosis.add_error(
-        {fmt::format("'{}' is not a framework; the choices are {}", name, enum_choices<Framework>()),
+        {fmt::format("'{}' is not a framework; the choices are {} and all", name, enum_choices<Framework>()),
          origin_of(draft.tree, "experiment.frameworks"), suggest_word(name, names_of<Framework>())});
   }
 }
@@ -151,11 +156,11 @@ void check_placeholders(Draft& draft, const std::string& format, const std::stri
   }
 }
 
-void check_result_name(Draft& draft, const std::string& path) {
-  const std::string& format = draft.experiment.result_filename;
-  for (const char* word : {"{platform}", "{framework}", "{model}"})
+void warn_shared_name(Draft& draft, const std::string& path, const std::string& format, const char* what,
+                      std::initializer_list<const char*> words) {
+  for (const char* word : words)
     if (format.find(word) == std::string::npos && draft.is_sound(path))
-      draft.warn(path, fmt::format("{} '{}' lacks {}: results may overwrite each other", path, format, word));
+      draft.warn(path, fmt::format("{} '{}' lacks {}: {} may overwrite each other", path, format, word, what));
 }
 
 void resolve_output(Draft& draft) {
@@ -170,7 +175,9 @@ void resolve_output(Draft& draft) {
         {"benchmarking.output.directory is empty", origin_of(draft.tree, path + "directory"), ""});
   check_placeholders(draft, to.result_filename, path + "filename_format");
   check_placeholders(draft, to.log_filename, path + "log_format");
-  check_result_name(draft, path + "filename_format");
+  warn_shared_name(draft, path + "filename_format", to.result_filename, "results",
+                   {"{platform}", "{framework}", "{model}"});
+  warn_shared_name(draft, path + "log_format", to.log_filename, "logs", {"{framework}", "{model}"});
 }
 
 void resolve_paths(Draft& draft) {
@@ -267,7 +274,7 @@ void resolve_evaluation(Draft& draft) {
 
 void resolve_training(Draft& draft) {
   resolve_experiment(draft);
-  resolve_frameworks(draft);
+  resolve_chosen_frameworks(draft);
   draft.experiment.steps =
       take_or<int64_t>(draft, draft.raw.training.duration.max_steps, "training.duration.max_steps", 100);
   resolve_warmup_fraction(draft);

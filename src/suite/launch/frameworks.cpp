@@ -28,11 +28,25 @@ std::string describe_available() {
 }
 
 void refuse_compact_optimizer(const FrameworkModule& module, const OptimizerSpec& optimizer) {
-  if (module.id == Framework::native || !optimizer.is_compact()) return;
+  if (module.sets_formats || !optimizer.is_compact()) return;
   throw Error(
       Problem{fmt::format("{} uses its own formats for weights and moments; tprimat cannot set them", module.long_name),
               optimizer.master_weights ? "training.optimizer.moments" : "training.optimizer.master_weights",
-              "leave out moments and master_weights, or choose the framework native"});
+              "leave out moments and master_weights, or choose the framework native or tran"});
+}
+
+void refuse_offload(const FrameworkModule& module, const LaunchRequest& request) {
+  if (!request.spec.offload || module.offloads) return;
+  throw Error(Problem{fmt::format("{} keeps its whole state in the devices' memory", module.long_name),
+                      fmt::format("frameworks.{}.offload", enum_name(module.id)),
+                      "leave offload out, or choose the framework deep or fsdp"});
+}
+
+void refuse_arguments(const FrameworkModule& module, const LaunchRequest& request) {
+  if (request.arguments.empty() || module.takes_arguments) return;
+  throw Error(Problem{fmt::format("the adapter of {} takes no additional arguments", module.long_name),
+                      fmt::format("frameworks.{}.arguments", enum_name(module.id)),
+                      "leave arguments out, or set what the configuration has a key for"});
 }
 
 }  // namespace
@@ -93,7 +107,10 @@ void add_training_only_deviations(TrainProgram& program, const TrainSpec& spec) 
 
 LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& request) {
   refuse_compact_optimizer(module, request.spec.optimizer);
+  refuse_offload(module, request);
+  refuse_arguments(module, request);
   TrainProgram program = module.plan(request);
+  program.arguments.insert(program.arguments.end(), request.arguments.begin(), request.arguments.end());
   LaunchPlan plan;
   plan.environment = platform_environment(request);
   plan.environment.merge(program.environment);  // the configuration wins

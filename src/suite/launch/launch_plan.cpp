@@ -92,7 +92,8 @@ std::string render_shell(const LaunchPlan& plan) {
   std::string text = render_folders(plan);
   for (const GeneratedFile& file : plan.files) text += render_file(file);
   for (const Deviation& each : plan.deviations)
-    text += render_comment("deviates: " + each.key + ": " + each.asked + " becomes " + each.effective);
+    text += render_comment("deviates: " + each.key + ": " + each.asked + " becomes " + each.effective +
+                           (each.reason.empty() ? "" : ", because " + each.reason));
   text += "cd " + quote_shell(plan.working_directory) + " &&\n";
   for (const auto& [name, value] : plan.environment) text += name + "=" + quote_shell(value) + " ";
   for (const std::string& word : plan.command)

@@ -21,6 +21,7 @@ struct GeneratedFile {
 struct Deviation {
   std::string key;  // of the TrainSpec: "rope_scaling"
   std::string asked, effective;
+  std::string reason = {};  // why the suite chose another setting; empty: the framework has its own
 };
 
 // Where the ranks run, seen from this program.
@@ -87,6 +88,7 @@ struct LaunchRequest {
   std::string own_program;  // path of this program, for the native trainer
   LauncherSettings launch;
   std::optional<ProfileWindow> profile;
+  std::vector<std::string> arguments = {};  // additional ones of the framework's program
 };
 
 // How the ranks of a training are created.

@@ -178,7 +178,8 @@ std::optional<Installation> find_mega(const Checkout& checkout) {
   return installation;
 }
 
-TrainProgram plan_mega(const LaunchRequest& request) {
+TrainProgram plan_mega(const LaunchRequest& asked) {
+  const LaunchRequest request = with_absolute_dataset(asked);
   require_mega_can(request);
   TrainProgram program = run_pretrain_script(Framework::mega, mega_place(request.checkout), request);
   append(program.arguments, make_arguments(request, program.checkpoints_path));
@@ -192,9 +193,12 @@ TrainProgram plan_mega(const LaunchRequest& request) {
 // Megatron-LM: pretrain_gpt.py of a checkout (`paths.megatron`, MEGATRON_PATH), under torchrun. The steps are read from
 // its log.
 FrameworkModule mega_module() {
-  return {Framework::mega, "Megatron-LM",   {Platform::nvd, Platform::amd},
-          find_mega,       plan_mega,       "set paths.megatron.installation or MEGATRON_PATH to its checkout",
-          "megatron",      {Profiler::nsys}};
+  FrameworkModule module = {
+      Framework::mega, "Megatron-LM",   {Platform::nvd, Platform::amd},
+      find_mega,       plan_mega,       "set paths.megatron.installation or MEGATRON_PATH to its checkout",
+      "megatron",      {Profiler::nsys}};
+  module.takes_arguments = true;
+  return module;
 }
 
 }  // namespace tprimat::suite

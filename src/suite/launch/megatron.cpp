@@ -126,6 +126,13 @@ TrainProgram run_pretrain_script(Framework framework, const fs::path& folder, co
   return program;
 }
 
+LaunchRequest with_absolute_dataset(LaunchRequest request) {
+  DataSpec& data = request.spec.data;
+  if (!data.is_synthetic())
+    data.dataset = (fs::path(request.paths.working_directory) / data.dataset).lexically_normal().string();
+  return request;
+}
+
 void add_megatron_limits(Refusals& refusals, const TrainSpec& spec) {
   refusals.add_if(spec.precision == Precision::tf32, "has no option for tf32", "choose bf16, fp16, fp8 or fp32");
   refusals.add_if(!spec.checkpoint.initial_weights.empty(),

@@ -26,6 +26,9 @@ std::optional<Installation> find_pretrain_script(const std::filesystem::path& fo
 TrainProgram run_pretrain_script(Framework framework, const std::filesystem::path& folder,
                                  const LaunchRequest& request);
 
+// The same request with the data set's path from the root, for a program that starts in another folder.
+LaunchRequest with_absolute_dataset(LaunchRequest request);
+
 // Refuses what neither supports.
 void add_megatron_limits(Refusals& refusals, const TrainSpec& spec);
 

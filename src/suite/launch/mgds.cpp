@@ -166,7 +166,8 @@ std::vector<std::string> mgds_arguments(const LaunchRequest& request, const std:
 
 std::optional<Installation> find_mgds(const Checkout& checkout) { return find_pretrain_script(mgds_place(checkout)); }
 
-TrainProgram plan_mgds(const LaunchRequest& request) {
+TrainProgram plan_mgds(const LaunchRequest& asked) {
+  const LaunchRequest request = with_absolute_dataset(asked);
   require_mgds_can(request.spec);
   const std::string ds_config = request.paths.folder + "/ds_config.json";
   TrainProgram program = run_pretrain_script(Framework::mgds, mgds_place(request.checkout), request);
@@ -182,14 +183,16 @@ TrainProgram plan_mgds(const LaunchRequest& request) {
 // Megatron-DeepSpeed: pretrain_gpt.py of a checkout (`paths.megatron_deepspeed`, MEGATRON_DEEPSPEED_PATH) with a
 // ds_config.json, under torchrun. The steps are read from its log.
 FrameworkModule mgds_module() {
-  return {Framework::mgds,
-          "Megatron-DeepSpeed",
-          {Platform::nvd, Platform::amd},
-          find_mgds,
-          plan_mgds,
-          "set paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH to its checkout",
-          "megatron_deepspeed",
-          {Profiler::nsys}};
+  FrameworkModule module = {Framework::mgds,
+                            "Megatron-DeepSpeed",
+                            {Platform::nvd, Platform::amd},
+                            find_mgds,
+                            plan_mgds,
+                            "set paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH to its checkout",
+                            "megatron_deepspeed",
+                            {Profiler::nsys}};
+  module.takes_arguments = true;
+  return module;
 }
 
 }  // namespace tprimat::suite

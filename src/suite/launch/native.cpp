@@ -62,15 +62,17 @@ TrainProgram plan_native(const LaunchRequest& request) {
 }  // namespace
 
 FrameworkModule native_module() {
-  return {Framework::native,
-          "native C++ trainer",
-          {Platform::nvd, Platform::amd, Platform::cpu},
-          find_native,
-          plan_native,
-          "it is part of this program",
-          "",
-          {Profiler::own, Profiler::nsys, Profiler::rocprofv3},
-          lacking_of_native};
+  FrameworkModule module = {Framework::native,
+                            "native C++ trainer",
+                            {Platform::nvd, Platform::amd, Platform::cpu},
+                            find_native,
+                            plan_native,
+                            "it is part of this program",
+                            "",
+                            {Profiler::own, Profiler::nsys, Profiler::rocprofv3},
+                            lacking_of_native};
+  module.sets_formats = module.takes_arguments = true;
+  return module;
 }
 
 }  // namespace tprimat::suite

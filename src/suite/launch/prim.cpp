@@ -84,7 +84,8 @@ std::optional<Installation> find_prim(const Checkout& checkout) {
   return Installation{find_checkout_revision(folder).value_or("not known"), folder.string()};
 }
 
-TrainProgram plan_prim(const LaunchRequest& request) {
+TrainProgram plan_prim(const LaunchRequest& asked) {
+  const LaunchRequest request = with_absolute_dataset(asked);
   require_primus_can(request);
   const std::string& folder = request.paths.folder;
   TrainProgram program;

@@ -68,6 +68,7 @@ struct PythonFramework {
   std::vector<Precision> precisions;          // on every platform
   std::vector<Precision> precisions_of_gpus;  // additional ones on GPUs
   std::vector<int64_t> zero_stages;           // supported stages
+  bool offloads = false;                      // keeps state in the host's memory on request
 };
 
 template <class Value>
@@ -137,7 +138,8 @@ const PythonFramework k_fsdp = {.id = Framework::fsdp,
                                 .always_torchrun = true,
                                 .precisions = {Precision::fp32, Precision::bf16, Precision::fp16},
                                 .precisions_of_gpus = {},
-                                .zero_stages = {0, 2, 3}};
+                                .zero_stages = {0, 2, 3},
+                                .offloads = true};
 
 const PythonFramework k_deep = {.id = Framework::deep,
                                 .package = "deepspeed",
@@ -145,19 +147,54 @@ const PythonFramework k_deep = {.id = Framework::deep,
                                 .always_torchrun = true,
                                 .precisions = {Precision::fp32, Precision::bf16},
                                 .precisions_of_gpus = {Precision::fp16},
-                                .zero_stages = {0, 1, 2, 3}};
+                                .zero_stages = {0, 1, 2, 3},
+                                .offloads = true};
+
+// torch.optim.AdamW keeps its moments in the format of the weights, and rounds to nearest.
+TrainProgram plan_tran(const LaunchRequest& request) {
+  const OptimizerSpec& optimizer = request.spec.optimizer;
+  const bool pure = !optimizer.master_weights;
+  Refusals refusals(Framework::tran);
+  refusals.add_if(pure != (optimizer.moments == MomentFormat::bf16),
+                  "keeps Adam's moments in the format of its weights: bf16 without master weights, else fp32",
+                  "set both, moments: bf16 and master_weights: false, or neither");
+  refusals.add_if(
+      pure && request.spec.precision != Precision::bf16,
+      fmt::format("has weights without a master copy in bf16 only, not in {}", enum_name(request.spec.precision)),
+      "choose bf16");
+  refusals.throw_if_any();
+  TrainProgram program = plan_python_framework(k_tran, request);
+  if (pure) program.deviations.push_back({"weight_rounding", "stochastic", "to nearest"});
+  return program;
+}
+
+// Its policy for the host moves weights, gradients and optimizer together.
+void add_fsdp_offload_deviation(const TrainSpec& spec, std::vector<Deviation>& list) {
+  if (spec.offload == Offload::optimizer) list.push_back({"offload", "optimizer", "parameters"});
+}
 
 TrainProgram plan_fsdp(const LaunchRequest& request) {
   TrainProgram program = plan_python_framework(k_fsdp, request);
   if (request.spec.parallel.data > 1 && request.spec.parallel.zero_stage == 0)
     program.deviations.push_back({"zero_stage", "0", "3"});  // sharing is what it is for
+  add_fsdp_offload_deviation(request.spec, program.deviations);
   return program;
+}
+
+// Only with ZeRO does it add up short gradients in fp32.
+int64_t zero_stage_of_deep(const TrainSpec& spec) {
+  return std::max<int64_t>(spec.parallel.zero_stage, spec.precision == Precision::fp32 ? 0 : 1);
 }
 
 TrainProgram plan_deep(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
   const LossScaleSpec& scale = spec.loss_scale;
   Refusals refusals(Framework::deep);
+  const int64_t stage = zero_stage_of_deep(spec);
+  refusals.add_if(spec.offload == Offload::optimizer && stage == 0, "offloads the optimizer with ZeRO only",
+                  "set zero_stage to 1, 2 or 3");
+  refusals.add_if(spec.offload == Offload::parameters && stage < 3, "offloads parameters with ZeRO-3 only",
+                  "set zero_stage to 3, or offload to optimizer");
   refusals.add_if(
       spec.precision == Precision::fp16 && (std::exp2(std::round(std::log2(scale.initial))) != scale.initial ||
                                             scale.initial < 1.0 || std::round(scale.minimum) != scale.minimum),
@@ -168,15 +205,18 @@ TrainProgram plan_deep(const LaunchRequest& request) {
   refusals.throw_if_any();
   TrainProgram program = plan_python_framework(k_deep, request);
   if (request.platform == Platform::cpu) program.environment["DS_ACCELERATOR"] = "cpu";  // also where a GPU is
-  if (spec.precision != Precision::fp32 && spec.parallel.data > 1 && spec.parallel.zero_stage == 0)
-    program.deviations.push_back({"zero_stage", "0", "1"});  // only then are short gradients added up in fp32
+  if (spec.parallel.data > 1 && stage != spec.parallel.zero_stage)
+    program.deviations.push_back({"zero_stage", "0", std::to_string(stage)});
   return program;
 }
 
-FrameworkModule module_of(Framework id, std::string_view long_name, decltype(FrameworkModule::find) find,
-                          decltype(FrameworkModule::plan) plan, std::string_view installing) {
-  return {id,         long_name, {Platform::nvd, Platform::amd, Platform::cpu},         find, plan,
-          installing, "",        {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
+FrameworkModule module_of(const PythonFramework& framework, std::string_view long_name,
+                          decltype(FrameworkModule::find) find, decltype(FrameworkModule::plan) plan,
+                          std::string_view installing) {
+  FrameworkModule module = {framework.id, long_name, {Platform::nvd, Platform::amd, Platform::cpu},         find, plan,
+                            installing,   "",        {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
+  module.offloads = framework.offloads;
+  return module;
 }
 
 }  // namespace
@@ -198,23 +238,24 @@ TrainProgram run_adapter(std::string_view script, const LaunchRequest& request) 
 
 // Hugging Face Transformers: its Trainer; several ranks under torchrun.
 FrameworkModule tran_module() {
-  return module_of(
-      Framework::tran, "HF Transformers", [](const Checkout&) { return find_python_framework(k_tran); },
-      [](const LaunchRequest& request) { return plan_python_framework(k_tran, request); },
+  FrameworkModule module = module_of(
+      k_tran, "HF Transformers", [](const Checkout&) { return find_python_framework(k_tran); }, plan_tran,
       "run frameworks/setup.sh tran");
+  module.sets_formats = true;
+  return module;
 }
 
 // PyTorch FSDP2 (fully_shard). Without a zero_stage it shards everything, as ZeRO-3.
 FrameworkModule fsdp_module() {
   return module_of(
-      Framework::fsdp, "PyTorch FSDP2", [](const Checkout&) { return find_python_framework(k_fsdp); }, plan_fsdp,
+      k_fsdp, "PyTorch FSDP2", [](const Checkout&) { return find_python_framework(k_fsdp); }, plan_fsdp,
       "run frameworks/setup.sh fsdp");
 }
 
 // DeepSpeed's engine with ZeRO-0 to 3.
 FrameworkModule deep_module() {
   return module_of(
-      Framework::deep, "DeepSpeed", [](const Checkout&) { return find_python_framework(k_deep); }, plan_deep,
+      k_deep, "DeepSpeed", [](const Checkout&) { return find_python_framework(k_deep); }, plan_deep,
       "run frameworks/setup.sh deep");
 }
 

@@ -72,12 +72,6 @@ std::optional<DeviceMemory> device_memory_of(const PlannedRun& run, const Machin
   return known ? std::optional(DeviceMemory{known->memory_bytes, known->id}) : std::nullopt;
 }
 
-double bytes_against(const DeviceMemory& device, const planner::Workload& workload,
-                     const planner::ParameterSet& parameters) {
-  return device.ranks > 1 && workload.family->own_trainer ? planner::plan_native_ranks(workload)
-                                                          : planner::estimate_memory(workload, parameters).total();
-}
-
 // For other programs the planner has measurements on GPUs only.
 std::string missing_on(Platform platform, const planner::Workload& workload) {
   if (platform != Platform::cpu || workload.family->own_trainer) return "";
@@ -193,17 +187,28 @@ std::string render_device_memory(const Forecast& known, const PlannedRun& run,
 
 }  // namespace
 
+double bytes_needed(const DeviceMemory& device, const planner::Workload& workload,
+                    const planner::ParameterSet& parameters) {
+  return device.ranks > 1 && workload.family->own_trainer ? planner::plan_native_ranks(workload)
+                                                          : planner::estimate_memory(workload, parameters).total();
+}
+
+// For other trainers the count is an estimate, and their allocators need spare memory; on a GPU so do driver and
+// libraries.
+double usable_bytes(const Forecast& forecast) {
+  constexpr double k_usable = 0.94;
+  const planner::Workload& workload = forecast.workload;
+  return (workload.family->own_trainer && !workload.on_gpu ? 1 : k_usable) * forecast.device->bytes;
+}
+
 int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu) {
   return std::min(cpu.usable_threads, std::max<int64_t>(1, run.spec.threads) * run.spec.parallel.ranks());
 }
 
 std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
-  // For other trainers the count is an estimate, and their allocators need spare memory; on a GPU so do driver and
-  // libraries.
-  const double usable = known.workload.family->own_trainer && !known.workload.on_gpu ? 1 : 0.94;
   const FitTask task{
-      usable * known.device->bytes,
-      [&](const planner::Workload& each) { return bytes_against(*known.device, each, planner.parameters); },
+      usable_bytes(known),
+      [&](const planner::Workload& each) { return bytes_needed(*known.device, each, planner.parameters); },
       [&](const planner::Layout& layout) { return is_accepted(run, layout); }};
   const auto fitting = find_fitting_layout(known.workload, task);
   if (!fitting) return describe_no_fit(*known.workload.family) + suggest_formats(task, known.workload);
@@ -221,8 +226,7 @@ Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const plan
   if (known.missing.empty()) known.missing = missing_on(run.platform, known.workload);
   if (!known.missing.empty()) return known;
   known.memory = planner::estimate_memory(known.workload, planner.parameters);
-  known.needed =
-      known.device ? bytes_against(*known.device, known.workload, planner.parameters) : known.memory->total();
+  known.needed = known.device ? bytes_needed(*known.device, known.workload, planner.parameters) : known.memory->total();
   return known;
 }
 

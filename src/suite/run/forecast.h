@@ -28,6 +28,11 @@ struct Forecast {
   double needed = 0;                              // of the ranks that share that memory, together
   bool fits() const { return !memory || !device || needed <= device->bytes; }
 };
+// What a workload needs of that memory, and how much of it a training may plan with.
+double bytes_needed(const DeviceMemory& device, const planner::Workload& workload,
+                    const planner::ParameterSet& parameters);
+double usable_bytes(const Forecast& forecast);
+
 Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner);
 
 // Of the processor that all ranks of a run use together.

@@ -37,6 +37,7 @@ class FitSearch {
       : workload_(workload), wanted_(workload.layout), task_(task), least_sharding_(wanted_.sharding) {}
 
   std::optional<FittingLayout> run() {
+    if (task_.lowers_sharding) least_sharding_ = planner::Sharding::none;
     try_grids();
     if (!best_ && wanted_.sharding != planner::Sharding::none) {
       least_sharding_ = planner::Sharding::none;

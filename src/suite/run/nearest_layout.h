@@ -18,6 +18,7 @@ struct FitTask {
   double bytes = 0;
   std::function<double(const planner::Workload&)> needs;  // bytes to compare with these
   std::function<bool(const planner::Layout&)> accepts;    // whether the program accepts it
+  bool lowers_sharding = false;  // a lower ZeRO stage is a change like any other, and not the last resort
 };
 
 // The valid and accepted layout with the same device count and batch that needs at most `bytes` and is nearest to the

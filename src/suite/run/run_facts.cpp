@@ -199,7 +199,10 @@ void describe_source(RunResult& result, const LaunchPlan& plan) {
 // Settings that deviated from the request: the framework does not support them, or its log shows others.
 void audit_run(RunResult& result, const PlannedRun& run) {
   std::vector<AuditEntry>& audit = result.config_audit;
-  for (const Deviation& each : run.plan.deviations) audit.push_back({each.key, each.asked, each.effective});
+  for (const Deviation& each : run.plan.deviations) {
+    audit.push_back({each.key, each.asked, each.effective});
+    if (!each.reason.empty()) audit.back().reason = each.reason;
+  }
   const logs::ReadLog beginning = read_log_beginning(run.plan.log_path);
   for (AuditEntry& entry : audit_settings(run.spec, beginning.log)) {
     const auto known = [&](const AuditEntry& each) { return each.key == entry.key; };

@@ -9,6 +9,8 @@
 
 #include "launch/launchers.h"
 #include "launch/profilers.h"
+#include "run/adapt.h"
+#include "run/forecast.h"
 #include "text/choice.h"
 #include "text/format.h"
 
@@ -46,8 +48,21 @@ class SuitePlanner {
  private:
   std::vector<Framework> frameworks_asked(Platform platform) const {
     if (!request_.frameworks.empty()) return request_.frameworks;
-    if (!experiment_.frameworks.empty()) return experiment_.frameworks;
+    if (request_.all_frameworks || experiment_.all_frameworks) return enabled(all_on(platform));
+    if (!experiment_.frameworks.empty()) return enabled(experiment_.frameworks);
     return {experiment_.platforms.at(platform).framework};
+  }
+
+  static std::vector<Framework> all_on(Platform platform) {
+    std::vector<Framework> all;
+    for (const FrameworkModule& module : framework_modules())
+      if (runs_on(module, platform)) all.push_back(module.id);
+    return all;
+  }
+
+  std::vector<Framework> enabled(std::vector<Framework> frameworks) const {
+    std::erase_if(frameworks, [&](Framework each) { return !experiment_.setup_of(each).enabled; });
+    return frameworks;
   }
 
   bool can_run_something(Platform platform) const {
@@ -105,6 +120,8 @@ class SuitePlanner {
         if (error.status() == ExitStatus::usage) refused = ExitStatus::usage;  // an unsuitable profiler
       }
     }
+    if (modules.empty() && unavailable.empty())
+      throw Error(Problem{"every framework is switched off", "frameworks", "set enabled: true for one of them"});
     if (modules.empty()) throw Error(unavailable, refused);
     return modules;
   }
@@ -137,7 +154,8 @@ class SuitePlanner {
             paths_of(run),
             request_.own_program,
             experiment_.launch,
-            run.profile};
+            run.profile,
+            experiment_.setup_of(module.id).arguments};
   }
 
   // Frameworks alternate (A B C A B C), so that a machine that gets warm or busy slows all of them alike.
@@ -154,10 +172,13 @@ class SuitePlanner {
   void add_runs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,
                 const std::string& strategy) {
     for (int64_t run = 1; run <= runs_of_each(); ++run) {
-      PlannedRun planned = without_launch(module, make_spec(model, strategy), run);
+      PlannedRun planned = without_launch(module, make_spec(module.id, model, strategy), run);
       try {
         planned.request = request_of(module, planned);
+        const std::vector<Deviation> adapted = adapt(planned);
         planned.plan = plan_launch(module, planned.request);
+        planned.plan.deviations.insert(planned.plan.deviations.begin(), adapted.begin(), adapted.end());
+        state_launch(planned);
       } catch (const Error& error) {  // the others still run
         suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
         refused_with_ = error.status();
@@ -166,6 +187,17 @@ class SuitePlanner {
       claim_outputs(planned);
       suite.runs.push_back(std::move(planned));
     }
+  }
+
+  // Replaces a request that the framework refuses or that does not fit by the nearest one, where that is asked for.
+  std::vector<Deviation> adapt(PlannedRun& planned) const {
+    if (std::max(request_.adapt, experiment_.adapt) == Adapt::strict) return {};
+    auto nearest = find_nearest_request(planned, machine_, request_.planner);
+    if (!nearest) return {};
+    planned.request = std::move(nearest->request);
+    planned.spec = planned.request.spec;
+    planned.setup.settings = planned.request.settings;
+    return std::move(nearest->differences);
   }
 
   PlannedRun without_launch(const FrameworkModule& module, const TrainSpec& spec, int64_t run) const {
@@ -178,16 +210,21 @@ class SuitePlanner {
     planned.run = run;
     planned.runs = runs_of_each();
     if (request_.profile) make_profiled(planned, module);
-    planned.launch_facts = {module.id,
-                            platform_,
-                            planned.setup.settings,
-                            experiment_.launch.launcher,
-                            experiment_.launch.nodes,
-                            planned.spec.checkpoint.directory,
-                            experiment_.fixed_warmup_steps,
-                            planned.setup.usd_per_hour};
-    planned.config_hash = hash_config(planned.spec, planned.launch_facts);
     return planned;
+  }
+
+  void state_launch(PlannedRun& planned) const {
+    LaunchFacts& facts = planned.launch_facts;
+    facts.framework = planned.framework;
+    facts.platform = platform_;
+    facts.settings = planned.setup.settings;
+    facts.launcher = experiment_.launch.launcher;
+    facts.nodes = experiment_.launch.nodes;
+    facts.checkpoint_directory = planned.spec.checkpoint.directory;
+    if (!planned.request.arguments.empty()) facts.arguments = planned.request.arguments;
+    facts.fixed_warmup_steps = experiment_.fixed_warmup_steps;
+    facts.usd_per_hour = planned.setup.usd_per_hour;
+    planned.config_hash = hash_config(planned.spec, facts);
   }
 
   int64_t runs_of_each() const { return request_.profile ? 1 : experiment_.runs; }
@@ -224,11 +261,14 @@ class SuitePlanner {
                         "give the folder of a Hugging Face model, or leave the key out for random weights"});
   }
 
-  TrainSpec make_spec(const std::string& model, const std::string& strategy) const {
-    TrainSpec spec = make_train_spec(experiment_, platform_, model, strategy);
+  // A framework's own strategy, unless --strategy names others.
+  TrainSpec make_spec(Framework framework, const std::string& model, const std::string& strategy) const {
+    const auto& own = experiment_.setup_of(framework).strategy;
+    const std::string& chosen = own && request_.strategies.empty() ? *own : strategy;
+    TrainSpec spec = make_train_spec(experiment_, platform_, model, chosen, framework);
     require_initial_weights(spec.checkpoint.initial_weights, model);
     if (request_.dataset) spec.data.dataset = *request_.dataset;
-    require_dataset(spec.data, model);
+    if (request_.presence == Presence::installed) require_dataset(spec.data, model);
     if (platform_ == Platform::cpu && spec.threads == 0) {
       const int64_t ranks_here = std::max<int64_t>(1, spec.parallel.ranks() / experiment_.launch.nodes);
       spec.threads = std::max<int64_t>(1, machine_.cpu.usable_threads / ranks_here);  // of each rank

@@ -8,6 +8,7 @@
 #include "config/experiment.h"
 #include "launch/frameworks.h"
 #include "launch/launch_plan.h"
+#include "planner/parameters.h"
 #include "run/profile_window.h"
 #include "spec/config_hash.h"
 #include "telemetry/machine.h"
@@ -18,11 +19,14 @@ namespace tprimat::suite {
 struct SuiteRequest {
   std::optional<Platform> platform;  // nothing: this machine's own
   std::vector<Framework> frameworks;
+  bool all_frameworks = false;  // every one that runs on the platform
   std::vector<std::string> models, strategies;
   std::optional<std::string> dataset;
   std::string own_program;                  // path of this program
   Presence presence = Presence::installed;  // any: the plan is only shown
   std::optional<ProfileRequest> profile;    // profiled runs, one of each training, instead of measured ones
+  Adapt adapt = Adapt::strict;
+  planner::PlannerSettings planner = {};  // for memory, where requests are adapted
 };
 
 // One training process group, from launch to exit.

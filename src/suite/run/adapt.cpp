@@ -1,0 +1,266 @@
+#include "run/adapt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "config/layout_rules.h"
+#include "launch/frameworks.h"
+#include "run/forecast.h"
+#include "run/nearest_layout.h"
+#include "text/format.h"
+
+namespace tprimat::suite {
+namespace {
+
+// The nearest number formats first: those that fill the same bytes, then wider ones.
+std::vector<Precision> precisions_near(Precision asked) {
+  using enum Precision;
+  switch (asked) {
+    case fp8: return {fp8, bf16, fp16, tf32, fp32};
+    case fp16: return {fp16, bf16, tf32, fp32};
+    case bf16: return {bf16, fp16, tf32, fp32};
+    case tf32: return {tf32, fp32, bf16};
+    case fp32: return {fp32, tf32, bf16};
+  }
+  return {asked};
+}
+
+struct StateFormats {
+  MomentFormat moments = MomentFormat::fp32;
+  bool master_weights = true;
+  std::optional<Offload> offload;
+  std::optional<bool> fp8_param;
+  bool operator==(const StateFormats&) const = default;
+};
+
+StateFormats formats_of(const LaunchRequest& request) {
+  const OptimizerSpec& optimizer = request.spec.optimizer;
+  return {optimizer.moments, optimizer.master_weights, request.spec.offload, request.settings.fp8_param};
+}
+
+LaunchRequest with_formats(LaunchRequest request, Precision precision, const StateFormats& formats) {
+  request.spec.precision = precision;
+  request.spec.optimizer.moments = formats.moments;
+  request.spec.optimizer.master_weights = formats.master_weights;
+  request.spec.offload = formats.offload;
+  request.settings.fp8_param = precision == Precision::fp8 ? formats.fp8_param : std::nullopt;
+  return request;
+}
+
+// As asked, then as the framework would have them.
+std::vector<StateFormats> usual_formats(const LaunchRequest& asked) {
+  std::vector<StateFormats> list = {formats_of(asked)};
+  StateFormats each = list.front();
+  for (const auto& change : {+[](StateFormats& f) { f.fp8_param.reset(); }, +[](StateFormats& f) { f.offload.reset(); },
+                             +[](StateFormats& f) { f.moments = MomentFormat::fp32, f.master_weights = true; }}) {
+    change(each);
+    if (each != list.back()) list.push_back(each);
+  }
+  return list;
+}
+
+// Those that save memory, for what does not fit otherwise.
+std::vector<StateFormats> saving_formats(const LaunchRequest& asked) {
+  StateFormats compact = formats_of(asked), host = compact, all_on_host = compact;
+  compact.moments = MomentFormat::bf16, compact.master_weights = false;
+  host.offload = Offload::optimizer, all_on_host.offload = Offload::parameters;
+  return {compact, host, all_on_host};
+}
+
+// Why the framework refuses a request; empty where it does not.
+std::string why_refused(const PlannedRun& run, const LaunchRequest& request) {
+  try {
+    plan_launch(require_framework(run.framework, run.platform), request);
+    return "";
+  } catch (const Error& error) {
+    std::vector<std::string> reasons;
+    for (const Problem& problem : error.problems()) reasons.push_back(problem.what);
+    return join(reasons, "; ");
+  }
+}
+
+PlannedRun with_request(const PlannedRun& run, const LaunchRequest& request) {
+  PlannedRun other = run;
+  other.request = request;
+  other.spec = request.spec;
+  other.setup.settings = request.settings;
+  return other;
+}
+
+class NearestRequest {
+ public:
+  NearestRequest(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner)
+      : run_(run), machine_(machine), planner_(planner) {}
+
+  std::optional<LaunchRequest> find() {
+    if (const auto fitting = find_among(usual_formats(run_.request), true)) return fitting;
+    if (const auto fitting = find_among(saving_formats(run_.request), true)) return fitting;
+    return find_among(usual_formats(run_.request), false);
+  }
+
+ private:
+  std::optional<LaunchRequest> find_among(const std::vector<StateFormats>& formats, bool must_fit) const {
+    for (const Precision precision : precisions_near(run_.request.spec.precision))
+      for (const StateFormats& each : formats)
+        if (const auto found = find_layout(with_formats(run_.request, precision, each), must_fit)) return found;
+    return std::nullopt;
+  }
+
+  std::optional<LaunchRequest> find_layout(const LaunchRequest& request, bool must_fit) const {
+    if (!is_refused(request) && (!must_fit || fits(request))) return request;
+    if (!takes_some_layout(request)) return std::nullopt;
+    const PlannedRun other = with_request(run_, request);
+    const Forecast known = forecast(other, machine_, planner_);
+    const bool limited = must_fit && known.device && known.missing.empty();
+    const FitTask task{limited ? usable_bytes(known) : std::numeric_limits<double>::max(),
+                       [&](const planner::Workload& each) {
+                         return limited ? bytes_needed(*known.device, each, planner_.parameters) : 0.0;
+                       },
+                       [&](const planner::Layout& layout) { return !is_refused(with_layout(request, layout)); }, true};
+    const auto fitting = find_fitting_layout(known.workload, task);
+    return fitting ? std::optional(with_layout(request, fitting->layout)) : std::nullopt;
+  }
+
+  // A format that no layout makes acceptable need not be tried with all of them.
+  bool takes_some_layout(LaunchRequest request) const {
+    ParallelSpec& layout = request.spec.parallel;
+    if (!is_refused(request)) return true;
+    const int64_t ranks = layout.ranks();
+    for (int64_t stage = 0; stage <= 3; ++stage) {
+      layout = ParallelSpec{.strategy = layout.strategy, .data = ranks, .zero_stage = stage};
+      if (!is_refused(request)) return true;
+    }
+    return false;
+  }
+
+  static LaunchRequest with_layout(LaunchRequest request, const planner::Layout& layout) {
+    request.spec = planner::with_layout(std::move(request.spec), layout);
+    return request;
+  }
+
+  bool is_refused(const LaunchRequest& request) const { return !why_refused(run_, request).empty(); }
+  bool fits(const LaunchRequest& request) const {
+    return forecast(with_request(run_, request), machine_, planner_).fits();
+  }
+
+  const PlannedRun& run_;
+  const MachineFacts& machine_;
+  const planner::PlannerSettings& planner_;
+};
+
+// One setting of a request, or several that only make sense together.
+struct Aspect {
+  std::string key;
+  std::string (*show)(const LaunchRequest&);
+  void (*copy)(const LaunchRequest& from, LaunchRequest& to);
+};
+
+template <auto member>
+Aspect layout_aspect(const char* key) {
+  return {key, [](const LaunchRequest& request) { return fmt::format("{}", request.spec.parallel.*member); },
+          [](const LaunchRequest& from, LaunchRequest& to) { to.spec.parallel = from.spec.parallel; }};
+}
+
+const std::vector<Aspect>& aspects() {
+  static const std::vector<Aspect> list = {
+      {"precision", [](const LaunchRequest& r) { return std::string(enum_name(r.spec.precision)); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.precision = from.spec.precision; }},
+      {"fp8_param",
+       [](const LaunchRequest& r) {
+         return r.settings.fp8_param ? fmt::format("{}", *r.settings.fp8_param) : std::string("not stated");
+       },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.settings.fp8_param = from.settings.fp8_param; }},
+      layout_aspect<&ParallelSpec::tensor>("tensor_model_parallel_size"),
+      layout_aspect<&ParallelSpec::pipeline>("pipeline_model_parallel_size"),
+      layout_aspect<&ParallelSpec::virtual_pipeline>("virtual_pipeline_model_parallel_size"),
+      layout_aspect<&ParallelSpec::context>("context_parallel_size"),
+      layout_aspect<&ParallelSpec::data>("data_parallel_size"),
+      layout_aspect<&ParallelSpec::sequence_parallel>("sequence_parallel"),
+      layout_aspect<&ParallelSpec::ends_as_layers>("embedding_and_loss_as_layers"),
+      layout_aspect<&ParallelSpec::zero_stage>("zero_stage"),
+      {"micro_batch_size", [](const LaunchRequest& r) { return fmt::format("{}", r.spec.micro_batch_size); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.micro_batch_size = from.spec.micro_batch_size; }},
+      {"recompute", [](const LaunchRequest& r) { return std::string(enum_name(r.spec.recompute)); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.recompute = from.spec.recompute; }},
+      {"moments", [](const LaunchRequest& r) { return std::string(enum_name(r.spec.optimizer.moments)); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.optimizer = from.spec.optimizer; }},
+      {"master_weights", [](const LaunchRequest& r) { return fmt::format("{}", r.spec.optimizer.master_weights); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.optimizer = from.spec.optimizer; }},
+      {"offload", [](const LaunchRequest& r) { return std::string(enum_name(r.spec.offload.value_or(Offload::none))); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.offload = from.spec.offload; }}};
+  return list;
+}
+
+// What would be wrong with the adapted request if this setting were as asked.
+std::string reason_of(const Aspect& aspect, const PlannedRun& run, const LaunchRequest& adapted,
+                      const MachineFacts& machine, const planner::PlannerSettings& planner) {
+  LaunchRequest back = adapted;
+  aspect.copy(run.request, back);
+  if (std::string refused = why_refused(run, back); !refused.empty()) return refused;
+  const TrainSpec& spec = back.spec;
+  const LayoutTask task{spec.model, adapted.spec.parallel.ranks(), spec.micro_batch_size, spec.global_batch_size,
+                        spec.sequence_length};
+  if (const auto broken = list_broken_rules(task, spec.parallel); !broken.empty()) return join(broken, "; ");
+  const Forecast known = forecast(with_request(run, back), machine, planner);
+  if (!known.fits())
+    return fmt::format("would need {} of {}", format_memory(known.needed), format_memory(known.device->bytes));
+  return "follows from the other changes";
+}
+
+std::string short_name(const std::string& key) {
+  constexpr std::pair<std::string_view, std::string_view> k_names[] = {{"tensor_model_parallel_size", "TP"},
+                                                                       {"pipeline_model_parallel_size", "PP"},
+                                                                       {"virtual_pipeline_model_parallel_size", "VP"},
+                                                                       {"context_parallel_size", "CP"},
+                                                                       {"data_parallel_size", "DP"},
+                                                                       {"sequence_parallel", "SP"},
+                                                                       {"zero_stage", "ZeRO"},
+                                                                       {"micro_batch_size", "MBS"}};
+  for (const auto& [name, abbreviation] : k_names)
+    if (name == key) return std::string(abbreviation);
+  return key;
+}
+
+// One row for each reason.
+void add_rows(const PlannedRun& run, TextTable& table) {
+  std::vector<std::pair<std::string, std::string>> rows;  // reason, changes
+  for (const Deviation& each : run.plan.deviations) {
+    if (each.reason.empty()) continue;
+    const std::string change = fmt::format("{} {} -> {}", short_name(each.key), each.asked, each.effective);
+    const auto known = std::ranges::find_if(rows, [&](const auto& row) { return row.first == each.reason; });
+    if (known == rows.end())
+      rows.emplace_back(each.reason, change);
+    else
+      known->second += ", " + change;
+  }
+  for (const auto& [reason, changes] : rows)
+    table.rows.push_back(
+        {std::string(enum_name(run.framework)), run.spec.model.name, run.spec.parallel.strategy, changes, reason});
+}
+
+}  // namespace
+
+std::string render_adaptations(const SuitePlan& suite) {
+  TextTable table{{"framework", "model", "strategy", "asked for -> taken", "because"}, {}, {}};
+  for (const PlannedRun& run : suite.runs)
+    if (run.run == 1) add_rows(run, table);
+  return table.rows.empty() ? "" : render_text(table);
+}
+
+std::optional<Adaptation> find_nearest_request(const PlannedRun& run, const MachineFacts& machine,
+                                               const planner::PlannerSettings& planner) {
+  const auto nearest = NearestRequest(run, machine, planner).find();
+  if (!nearest) return std::nullopt;
+  Adaptation found{*nearest, {}};
+  for (const Aspect& aspect : aspects()) {
+    const std::string asked = aspect.show(run.request), used = aspect.show(*nearest);
+    if (asked != used)
+      found.differences.push_back({aspect.key, asked, used, reason_of(aspect, run, *nearest, machine, planner)});
+  }
+  return found;
+}
+
+}  // namespace tprimat::suite
