@@ -181,8 +181,8 @@ void check_signature(ProcessRunner& runner, const fs::path& trusted, Verificatio
   const Captured run = check.verify(signers, *principal);
   if (!run.exit.success()) {
     found.broken.push_back({k_signature_name,
-                            fmt::format("the signature by {} is invalid: it covers another text or a "
-                                        "namespace other than {}, or the key may not sign in it",
+                            fmt::format("the signature by {} is invalid: it covers another text or a namespace other "
+                                        "than {}, or the key is not allowed to sign in it",
                                         name, k_signature_namespace),
                             "", ""});
     return;
