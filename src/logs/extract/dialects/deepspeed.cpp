@@ -55,7 +55,7 @@ class DeepspeedReader : public LogReader {
       log.note(
           "the timer and the step counter start at different steps: the timer's figures belong to the step printed "
           "before");
-    if (micro_batch_loss_) log.note("the loss is that of one micro-batch of rank 0");
+    if (micro_batch_loss_) log.note("the loss covers one micro-batch of rank 0");
   }
 
   double confidence(const ExtractedLog& log) const override {

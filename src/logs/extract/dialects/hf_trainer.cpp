@@ -290,7 +290,7 @@ class HfTrainerReader : public LogReader {
     number_waiting(false, log);
     const Figure seconds = dict_number(dict, k_runtime);
     if (!seconds.finite() || *seconds <= 0 || !summary_.empty()) return;
-    summary_ = fmt::format("the Trainer's own sum: {} s", *seconds);
+    summary_ = fmt::format("the Trainer's own total: {} s", *seconds);
     if (const Figure rate = dict_number(dict, "'train_samples_per_second':"))
       summary_ += fmt::format(", {} samples/s", *rate);
     if (const auto steps = log.facts().max_steps; steps && *steps > 0)
