@@ -24,7 +24,8 @@ constexpr const char* k_archive_examples =
     "  tprimat archive verify run7.tar.zst               recomputes every published figure from its samples\n"
     "  tprimat archive output restarts.log               seals a result with its source log\n"
     "  tprimat archive facts                             the facts that verify checks, with their witnesses\n"
-    "  tprimat archive --sign ~/.ssh/id_ed25519 && tprimat archive verify tprimat.tar.zst --signed-by id_ed25519.pub\n"
+    "  tprimat archive --sign ~/.ssh/id_ed25519 && tprimat archive verify tprimat.tar.zst --signed-by "
+    "~/.ssh/id_ed25519.pub\n"
     "\nTokens and passwords, the user's name and home folders are redacted in every text file. The printed SHA-256 of "
     "the\n"
     "manifest identifies the archive: publish it with the figures. Exit status of verify: 1 on any mismatch.\n";
@@ -194,7 +195,7 @@ void add_archive_verb(CommandLine& program, Session& session) {
   verb->require_subcommand(0, 1);
   verb->add_option("paths", request->paths, "Results, logs, configurations, or folders (default: ./output)")
       ->type_name("DIR|FILE");
-  verb->add_option("--output", request->output, "Archive to write, *.tar.zst or *.tar.gz")
+  verb->add_option("--output", request->output, "Archive to write: *.tar.zst, *.tar.gz or *.tgz")
       ->type_name("FILE")
       ->capture_default_str();
   verb->add_flag("--hide-hosts", request->hide_hosts, "Also redact the name of this machine");

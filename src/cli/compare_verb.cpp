@@ -29,9 +29,10 @@ constexpr const char* k_compare_examples =
     "  tprimat compare --history results/ --last 20\n"
     "  tprimat compare new.json --baseline main.json --fail-if 'tokens_per_second < -3%'\n"
     "  tprimat compare a.json b.json --json | jq '.groups[].pairs[].verdict'\n"
-    "\nWrites compare.md, compare.png and compare.svg to the output directory. Exit status 3: some "
-    "runs\n"
-    "did different work and get no verdict; --force prints the ratio anyway, with the reason.\n";
+    "\nWrites compare.md, compare.png and compare.svg to the output directory. Exit status: 1 if a run is incomplete "
+    "or\n"
+    "invalid; 3 if runs did different work and get no verdict (--force prints the ratio anyway, with the reason);\n"
+    "with --fail-if, 5 if a gate fails and 6 if the answer is within the noise.\n";
 
 constexpr const char* k_default_page = "DIR/compare.html";  // DIR is what --output says
 
@@ -204,14 +205,14 @@ void add_filters(CommandLine& verb, CompareRequest& request) {
   verb.add_option("--baseline", request.baseline,
                   "Compare all runs against this one: a file, a folder of results, platform, framework or label")
       ->type_name("RUN");
-  verb.add_option("--sort", request.sort, "Order the runs by a metric, best first, e.g. tokens_per_second_per_gpu")
+  verb.add_option("--sort", request.sort, "Sort the runs by this metric, best first, e.g. tokens_per_second_per_gpu")
       ->type_name("METRIC");
 }
 
 void add_gates(CommandLine& verb, CompareRequest& request) {
   verb.add_option("--fail-if", request.gates,
-                  "Exit with 5 when a metric's change against the baseline matches, e.g. 'tokens_per_second < -3%', "
-                  "and with 6 when the noise is too large to tell; may be repeated")
+                  "Exit with 5 if a metric's change from the baseline matches, e.g. 'tokens_per_second < -3%', or with "
+                  "6 if the noise is too large to tell; may be repeated")
       ->type_name("GATE")
       ->allow_extra_args(false);
   verb.add_option("--junit", request.ci.junit_path, "Write results, pairs and gates as JUnit XML to this file")
@@ -239,18 +240,18 @@ void add_compare_verb(CommandLine& program, Session& session) {
       ->expected(0, 1)
       ->default_str(k_default_page)
       ->type_name("[FILE]");
-  verb->add_flag("--plot", request->plot, "Fail when the plot cannot be drawn, instead of warning");
+  verb->add_flag("--plot", request->plot, "Fail if the plot cannot be drawn, instead of warning");
   verb->add_flag("--force", request->force,
-                 "Print verdicts and ratios even of runs that are not comparable, with the reasons");
+                 "Print verdicts and ratios even for runs that are not comparable, with the reasons");
   add_gates(*verb, *request);
   add_history_options(*verb, request->history);
   verb->add_option("--smallest-effect", request->smallest_effect_percent, "Smallest difference of interest, in percent")
       ->type_name("PERCENT")
       ->capture_default_str()
       ->check(number_from(0.01, 50.0));
-  verb->add_option(
-          "--loss-tolerance", request->loss_tolerance_percent,
-          "Largest distance between two loss curves, in percent (default: 5, or 1 if repeated runs show their spread)")
+  verb->add_option("--loss-tolerance", request->loss_tolerance_percent,
+                   "Largest allowed distance between two loss curves, in percent (default: 5, or 1 if repeated runs "
+                   "show their spread)")
       ->type_name("PERCENT")
       ->check(number_from(0.01, 100.0));
   verb->add_option("--run-spread", request->run_spread_percent,

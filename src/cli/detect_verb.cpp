@@ -11,7 +11,7 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_detect_examples =
-    "  tprimat detect            facts about this machine, as a table\n"
+    "  tprimat detect            this machine's facts as a table\n"
     "  tprimat detect --json     the same as JSON\n";
 
 Json frameworks_to_json(Platform platform) {

@@ -130,7 +130,8 @@ void add_doctor_verb(CommandLine& program, Session& session) {
       ->delimiter(',');
   verb->add_option("--output", options->output, "Results folder, checked for free space (default: the configuration's)")
       ->type_name("DIR");
-  verb->add_option("--install", options->install, "Install these frameworks instead, from pinned package lists")
+  verb->add_option("--install", options->install,
+                   "Install these frameworks from pinned package lists instead of checking")
       ->type_name("LIST")
       ->delimiter(',');
   verb->add_flag("--brief", options->brief, "Leave out findings that are in order");

@@ -97,10 +97,10 @@ ExitStatus estimate(const Session& session, const EstimateOptions& options) {
 }
 
 void add_memory_options(CommandLine& verb, MemoryRequest& request, Option* flops) {
-  Option* memory =
-      verb.add_option("--memory", request.model, "Configured model: bytes on the heaviest rank of its layout")
-          ->type_name("MODEL")
-          ->excludes(flops);
+  Option* memory = verb.add_option("--memory", request.model,
+                                   "Memory of this configured model, on the most loaded rank of its layout")
+                       ->type_name("MODEL")
+                       ->excludes(flops);
   verb.add_option("--platform", request.platform, "With --memory: auto (this machine's platform), nvd, amd or cpu")
       ->type_name("NAME")
       ->capture_default_str()
@@ -140,7 +140,8 @@ void add_estimate_verb(CommandLine& program, Session& session) {
       ->check(number_from(1, 1 << 16))
       ->needs(flops);
   add_memory_options(*verb, options->memory, flops);
-  verb->add_option("--validate", options->tables, "Recompute TFLOP/s, MFU and HFU in these tab-separated tables")
+  verb->add_option("--validate", options->tables,
+                   "Recompute the TFLOP/s, MFU and HFU printed in these tab-separated tables")
       ->type_name("TABLE")
       ->excludes(flops);
   verb->callback([&session, options] { session.action = [&session, options] { return estimate(session, *options); }; });

@@ -32,9 +32,8 @@ constexpr const char* k_extract_examples =
     "  tprimat extract --list-formats                     the supported formats\n"
     "\nAdd facts that a log lacks with `--device`, `--devices`, `--model`, `--sequence-length` ... Without a path, "
     "the\n"
-    "files named by LLAMA_LOG, QWEN_LOG ... (<MODEL>_LOG) are read. Exit status 1: a log gave no step, or its run "
-    "failed\n"
-    "or ended before its last step; for a folder: no file gave a result.\n";
+    "files named by LLAMA_LOG, QWEN_LOG ... (<MODEL>_LOG) are read. Exit status 1: a log has no steps, or its run "
+    "failed\nor ended before its last step; for a folder: no file gave a result.\n";
 
 template <NamedEnum E>
 std::optional<E> parse_known(const std::string& word, const char* option) {
@@ -230,14 +229,16 @@ void add_extract_verb(CommandLine& program, Session& session) {
   add_config_options(*verb, session);
   verb->add_option("paths", request->paths, "Logs (plain, gzip or zstd), one folder of logs, or - for standard input")
       ->type_name("FILE|DIR");
-  verb->add_option("--format", request->options.format, "Read as this format instead of detecting it")->type_name("ID");
+  verb->add_option("--format", request->options.format, "Read the log as this format instead of detecting it")
+      ->type_name("ID");
   verb->add_flag("--list-formats", request->list_formats, "List the formats and the figures read from each");
   verb->add_option("--output", request->output,
                    "Directory for result files, or a .json file for one log (default: ./output)")
       ->type_name("DIR|FILE");
-  verb->add_flag("--follow", request->follow, "Follow a growing log and keep its result current; Ctrl-C ends it");
+  verb->add_flag("--follow", request->follow, "Follow a growing log and keep its result current; Ctrl-C stops");
   verb->add_option("--attempt", request->attempt,
-                   "Extract only this attempt of a restarted run; all: one result per attempt (default: the last)")
+                   "Extract only this attempt of a restarted run; all: one result per attempt (default: the last run, "
+                   "with its restarts)")
       ->type_name("N|all");
   verb->add_option("--telemetry", request->options.telemetry,
                    "Telemetry recorded by nvidia-smi, rocm-smi or amd-smi, joined to the steps by time")

@@ -50,9 +50,10 @@ void add_failure_options(CommandLine& verb, suite::PlanModelOptions& options) {
           fmt::format("Hours between failures of one GPU (default: {:.0f}, from Llama 3)", published.failure_gpu_hours))
       ->type_name("HOURS")
       ->check(number_from(1.0, 1e12));
-  verb.add_option("--restart-minutes", options.restart_minutes,
-                  fmt::format("Minutes from failure to resumed training, without the checkpoint read (default: {:.0f})",
-                              published.restart_seconds / 60))
+  verb.add_option(
+          "--restart-minutes", options.restart_minutes,
+          fmt::format("Minutes from failure to resumed training, excluding the checkpoint read (default: {:.0f})",
+                      published.restart_seconds / 60))
       ->type_name("MINUTES")
       ->check(number_from(0.0, 1e5));
   verb.add_option("--checkpoint-bandwidth", options.checkpoint_bandwidth_gb,

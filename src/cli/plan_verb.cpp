@@ -160,7 +160,7 @@ void check_options(const PlanOptions& options) {
 
 void add_parameter_options(CommandLine& verb, PlanOptions& options) {
   verb.add_option("--parameters", options.parameters,
-                  "Fitted parameters, written by --calibrate (default: the configuration's, else the built-in ones)")
+                  "Fitted parameters, as written by --calibrate (default: the configuration's, else the built-in ones)")
       ->type_name("FILE");
 }
 
@@ -175,8 +175,9 @@ void add_table_options(CommandLine& verb, PlanOptions& options) {
   verb.add_option("--output", options.output, "Write the fitted parameters to this file")
       ->type_name("FILE")
       ->needs(calibration);
-  verb.add_flag("--rows", options.rows, "Show every row, not only the errors");
-  verb.add_option("--folds", options.folds, "Cut the rows into this many parts; predict each by a fit to the others")
+  verb.add_flag("--rows", options.rows, "Show every row, not only the summary of errors");
+  verb.add_option("--folds", options.folds,
+                  "Cross-validate: split the rows into this many folds, predict each from a fit to the others")
       ->type_name("N")
       ->needs(calibration)
       ->check(number_from(2, 1000));

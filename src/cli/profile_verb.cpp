@@ -58,10 +58,10 @@ void add_profile_verb(CommandLine& program, Session& session) {
           "Summarise this file instead: PyTorch Chrome trace (.json, .json.gz), kernel table (.csv) or TraceLens "
           "report (.xlsx)")
       ->type_name("FILE");
-  verb->add_option("--profiler", options->profiler, "auto (the platform's), nsys, rocprofv3, torch or own")
+  verb->add_option("--profiler", options->profiler, "Profiler: auto (the platform's), nsys, rocprofv3, torch or own")
       ->type_name("NAME")
       ->capture_default_str();
-  verb->add_option("--window", options->window, "First and last step to record (default: steady ones)")
+  verb->add_option("--window", options->window, "First and last step to record (default: steady steps)")
       ->type_name("A:B");
   add_run_options(*verb, session, options->run);
   verb->callback([&session, options] { session.action = [&session, options] { return profile(session, *options); }; });

@@ -253,12 +253,13 @@ void add_limits(CommandLine& verb, RunOptions& options) {
                   "Stop a run when no step arrives for this many median step times, at least a minute; 0: never")
       ->check(number_from(0.0, 1e6))
       ->capture_default_str();
-  add_time(verb, "--startup-timeout", options.startup_seconds,
-           "Time limit for the first steps and for the end after the last (default: 15m on GPUs, 1h on cpu); 0: none");
-  add_time(verb, "--cool-down", options.cool_down_seconds, "Pause between two runs (default: none)");
+  add_time(
+      verb, "--startup-timeout", options.startup_seconds,
+      "Time limit for the first steps, and for shutdown after the last one (default: 15m on GPUs, 1h on cpu); 0: none");
+  add_time(verb, "--cool-down", options.cool_down_seconds, "Pause between runs (default: none)");
   verb.add_option("--retries", options.retries, "Retry a failed run up to this many times (default: never)")
       ->check(number_from(0, 100));
-  verb.add_flag("--force", options.force, "Also start runs that the planner expects not to fit into memory");
+  verb.add_flag("--force", options.force, "Also start runs that the planner expects to run out of memory");
   verb.add_flag("--dry-run", options.dry_run, "Print commands, environment and files, ready to paste; start nothing");
 }
 
@@ -294,7 +295,7 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
 
 void add_run_verb(CommandLine& program, Session& session) {
   CommandLine* verb =
-      add_verb(program, session, "run", "Train the configured models on this machine, and measure", k_run_examples);
+      add_verb(program, session, "run", "Train the configured models on this machine and measure them", k_run_examples);
   auto options = std::make_shared<RunOptions>();
   add_run_options(*verb, session, *options);
   verb->add_option("--runs", options->runs, "Repeat every run this many times (default: as configured)")

@@ -18,10 +18,10 @@ namespace {
 
 class HelpLayout : public CLI::Formatter {
  public:
-  // CLI11 appends each check's description behind a colon.
+  // The checks have no descriptions, which CLI11 would append to the kind of value.
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string kind = option->get_type_name();
-    return option->get_type_size() == 0 || kind.empty() ? "" : " " + kind.substr(0, kind.find(':'));
+    return option->get_type_size() == 0 || kind.empty() ? "" : " " + kind;
   }
 
   std::string make_option_desc(const CLI::Option* option) const override {

@@ -77,7 +77,7 @@ void add_make(CommandLine& verb, Session& session) {
 }
 
 void add_info(CommandLine& verb, Session& session) {
-  CommandLine* info = verb.add_subcommand("info", "Check a pair from end to end and summarize it");
+  CommandLine* info = verb.add_subcommand("info", "Check a whole pair and summarise it");
   auto options = std::make_shared<InfoOptions>();
   info->add_option("PREFIX", options->prefix, "Path of the pair, without .bin and .idx")->required();
   Option* split =

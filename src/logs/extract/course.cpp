@@ -122,8 +122,8 @@ std::optional<BatchWitness> counted_batch(const Course& course, int64_t batch) {
 void record_contradiction(RunResult& result, const BatchWitness& stated, const BatchWitness& effective) {
   result.config_audit.push_back(
       {"global_batch_size", fmt::format("{:.6g}", stated.batch), fmt::format("{:.6g}", effective.batch)});
-  add_warning(result, fmt::format("the log contradicts itself: the global batch is {:.6g} by its {}, and {:.6g} by its "
-                                  "{}, so its rate is not reliable",
+  add_warning(result, fmt::format("the log contradicts itself: the global batch is {:.6g} according to its {}, but "
+                                  "{:.6g} according to its {}, so its rate is not reliable",
                                   stated.batch, stated.name, effective.batch, effective.name));
 }
 
@@ -256,8 +256,8 @@ void settle_batch(RunResult& result, StatedFacts& stated, const Course& course) 
   const auto told = facts.global_batch_size;
   if (usual) facts.global_batch_size = usual;
   if (counts.size() > 1)
-    add_warning(result, fmt::format("the global batch size changes from {} to {}: the rate is that of the {} steps at "
-                                    "{}, and the others count as warm-up",
+    add_warning(result, fmt::format("the global batch size changes from {} to {}: the rate covers the {} steps at {}; "
+                                    "the others count as warm-up",
                                     first_batch(course), first_batch({course.rbegin(), course.rend()}),
                                     counts.at(*usual), *usual));
   else if (usual && told && *told != *usual && !names_ramp_up(stated.settings))

@@ -130,7 +130,7 @@ std::string find_mixture(const ExtractedLog& log) {
   const int64_t restarts = log.steps.back().attempt - log.steps.front().attempt;
   const int64_t not_real = count_false_restarts(log.steps);
   if (not_real < k_enough || 2 * not_real <= restarts) return "";
-  return fmt::format("after {} of {} returns to an earlier step the next record is beyond the step before the return",
+  return fmt::format("after {} of {} returns to an earlier step, the next record jumps past the step reached before",
                      not_real, restarts);
 }
 

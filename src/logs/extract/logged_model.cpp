@@ -223,10 +223,9 @@ void settle_model(RunResult& result, const StatedFacts& stated, const std::strin
   const auto named = find_named_model(facts);
   if (const auto sizes = named ? contradictions(result, *named, stated) : std::vector<std::string>(); !sizes.empty()) {
     if (is_given)
-      throw Error(Problem{fmt::format("the log contradicts {}: it states {}", named->full_name, join(sizes, "; ")),
-                          "--model",
-                          "name the model that ran, or omit --model: the shape is read from the log where the "
-                          "log states it"});
+      throw Error(
+          Problem{fmt::format("the log contradicts {}: it states {}", named->full_name, join(sizes, "; ")), "--model",
+                  "name the model that ran, or omit --model: the shape is then read from the log if it states one"});
     add_warning(
         result,
         fmt::format("the log names {} but states {}: it is another model, so the shape is not taken from the name",
@@ -238,9 +237,10 @@ void settle_model(RunResult& result, const StatedFacts& stated, const std::strin
     adapters = fmt::format("{} frozen parameters", format_count(static_cast<double>(*facts.frozen_parameters)));
   model.trainable_parameters = trainable_of(stated, model.shape, !adapters.empty());
   if (!adapters.empty() && !model.trainable_parameters)
-    add_warning(result, fmt::format("only part of the model is trained ({}); the log does not state how many of the "
-                                    "model's parameters are",
-                                    adapters));
+    add_warning(
+        result,
+        fmt::format("only part of the model is trained ({}); the log does not state the number of trainable parameters",
+                    adapters));
 }
 
 }  // namespace tprimat::logs

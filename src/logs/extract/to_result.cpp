@@ -201,8 +201,8 @@ void warn_about_attempts(RunResult& result, const ReadLog& read, const Course& c
   } else if (!read.earlier.empty()) {
     const std::string which =
         first == last ? fmt::format("attempt {}", last) : fmt::format("attempts {} to {}", first, last);
-    add_warning(result, fmt::format("the log holds {} attempts with different settings ({}): steps and settings here "
-                                    "are of {} only; --attempt N selects another, --attempt all extracts each",
+    add_warning(result, fmt::format("the log holds {} attempts with different settings ({}): this result has the steps "
+                                    "and settings of {} only; --attempt N selects another, --attempt all extracts each",
                                     read.attempts, join(read.differs, ", "), which));
   }
   if (!read.selected && first != last)

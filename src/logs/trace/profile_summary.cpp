@@ -30,8 +30,7 @@ void summarise_trace_file(std::string_view bytes, std::string_view where, Profil
         fmt::format("{} GPU events without a start or a duration are ignored", trace.unusable_events));
   if (has_host_marks(summary.devices))
     summary.notes.push_back(
-        "steps are marked on the host only: work that runs after the end of its step's mark is not counted in that "
-        "step");
+        "steps are marked on the host only: work that runs after its step's mark ends is not counted in that step");
 }
 
 void summarise_workbook(std::string_view bytes, std::string_view where, ProfileSummary& summary) {

@@ -170,8 +170,8 @@ std::vector<DeviceSummary> summarise_trace(const ChromeTrace& trace, std::string
   for (const GpuEvent& event : trace.events)
     views.try_emplace(event.device, DeviceView{trace, classes, {}}).first->second.events.push_back(event);
   if (views.size() > k_max_devices)
-    throw Error(
-        Problem{fmt::format("holds work of {} GPUs; no process has so many", views.size()), std::string(where), ""});
+    throw Error(Problem{fmt::format("holds work of {} GPUs, more than one process can use", views.size()),
+                        std::string(where), ""});
   std::vector<DeviceSummary> summaries;
   for (auto& [device, view] : views) summaries.push_back(summarise_device(view, device));
   return summaries;

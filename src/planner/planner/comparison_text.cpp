@@ -176,8 +176,8 @@ std::string render_notes(const PlanComparison& comparison, const ComparisonColum
   std::string text;
   if (!comparison.frontier.empty()) {
     text = fmt::format(
-        "* this layout is on the Pareto frontier: no layout here beats it in {} at once; slower layouts of a row may "
-        "be on it too: --json lists all {}\n",
+        "* on the Pareto frontier: no other layout beats it in {} at once; slower layouts of the same row can be on it "
+        "too: --json lists all {}\n",
         list_frontier_figures(comparison), comparison.frontier.size());
   }
   if (const Goodput* goodput = first_goodput(comparison)) text += "goodput: " + describe_failures(*goodput) + "\n";

@@ -130,7 +130,7 @@ class Explanation {
   std::string would_need(const RankedLayout& plan) const {
     const std::string need = "would need " + format_gb(plan.memory.total());
     const std::string all = format_gb(request_.machine.memory_bytes);
-    if (plan.memory.total() > request_.machine.memory_bytes) return fmt::format("{} of {}", need, all);
+    if (plan.memory.total() > request_.machine.memory_bytes) return fmt::format("{}; the device has {}", need, all);
     return fmt::format("{}, more than the usable {} of {}", need, format_percent(request_.usable_memory, 0), all);
   }
 
@@ -157,8 +157,8 @@ class Explanation {
     }
     if (nearest != nullptr)
       reasons_.push_back({true, slower(*nearest),
-                          fmt::format("{}: all else equal, the latter {}",
-                                      name_choice(dimension, nearest->workload.layout), would_need(*nearest))});
+                          fmt::format("{}: all else equal, {} {}", name_choice(dimension, nearest->workload.layout),
+                                      dimension.name(nearest->workload.layout), would_need(*nearest))});
   }
 
   void collect_rival(const Dimension& dimension) {

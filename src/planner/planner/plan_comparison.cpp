@@ -159,10 +159,9 @@ PlanAnswer answer_target(const std::string& gpu, const PlanRefs& asked, double t
   const PlanRefs in_time = select(plans, [&](const PlanReport* plan) { return days_of(*plan) <= target_days; });
   if (const PlanReport* fewest = least_plan(in_time, [](const PlanReport& plan) { return plan.gpus; })) {
     fill_answer(answer, *fewest);
-    answer.sentence = name_plan(*fewest) + " are the fewest of these";
+    answer.sentence = name_plan(*fewest) + " is the smallest that finishes in time";
   } else if (const PlanReport* quickest = least_plan(plans, days_of)) {
-    answer.sentence =
-        fmt::format("none of these numbers of {} suffices; the quickest is {}", gpu, name_plan(*quickest));
+    answer.sentence = fmt::format("no number of {} finishes in time; the fastest is {}", gpu, name_plan(*quickest));
   } else {
     answer.sentence = fmt::format("{}: {}", gpu, name_obstacle(asked));
   }
@@ -177,9 +176,9 @@ PlanAnswer answer_budget(const PlanRefs& asked, double budget) {
   const PlanRefs within = select(priced, [&](const PlanReport* plan) { return usd_of(*plan) <= budget; });
   if (const PlanReport* quickest = least_plan(within, days_of)) {
     fill_answer(answer, *quickest);
-    answer.sentence = name_plan(*quickest) + " is the quickest of these";
+    answer.sentence = name_plan(*quickest) + " is the fastest within the budget";
   } else if (const PlanReport* cheapest = least_plan(priced, usd_of)) {
-    answer.sentence = fmt::format("none of these; the cheapest is {}", name_plan(*cheapest));
+    answer.sentence = fmt::format("none is within the budget; the cheapest is {}", name_plan(*cheapest));
   } else {
     answer.sentence = plans.empty() ? name_obstacle(asked) : "no layout with a known price fits into memory";
   }

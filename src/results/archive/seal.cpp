@@ -154,7 +154,7 @@ void check_output_name(const fs::path& output) {
   const std::string name = output.filename().string();
   for (const char* ending : {".tar.zst", ".tar.gz", ".tgz"})
     if (name.ends_with(ending)) return;
-  throw Error(Problem{"lacks an archive extension", output.string(), "use *.tar.zst or *.tar.gz"});
+  throw Error(Problem{"lacks an archive extension", output.string(), "use *.tar.zst, *.tar.gz or *.tgz"});
 }
 
 // Writes one archive, within the limits of its reader.

@@ -166,7 +166,7 @@ void check_signature(ProcessRunner& runner, const fs::path& trusted, Verificatio
   const auto refute = [&](const std::string& stated, const std::string& derived) {
     found.broken.push_back({k_manifest_name, "signature", stated, derived, trusted.string()});
   };
-  if (!found.signature) return refute("nothing", "a signature is required by the keys");
+  if (!found.signature) return refute("nothing", "a signature by one of the trusted keys");
   if (!is_one_signature(*found.signature)) return;  // reported by verify_files()
   const SignatureCheck check(runner, found);
   const std::vector<PublicKey> keys = read_public_keys(text);
@@ -181,8 +181,8 @@ void check_signature(ProcessRunner& runner, const fs::path& trusted, Verificatio
   const Captured run = check.verify(signers, *principal);
   if (!run.exit.success()) {
     found.broken.push_back({k_signature_name,
-                            fmt::format("the signature by {} is invalid: it covers another text or a "
-                                        "namespace other than {}, or the key may not sign in it",
+                            fmt::format("the signature by {} is invalid: it covers another text or a namespace other "
+                                        "than {}, or the key is not allowed to sign in it",
                                         name, k_signature_namespace),
                             "", ""});
     return;

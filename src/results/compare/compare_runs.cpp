@@ -135,8 +135,7 @@ bool move_baseline_first(ModelGroup& group, const std::string& wanted) {
   const auto is_wanted_one = [&](const Contender& contender) { return is_baseline(contender, wanted); };
   if (is_baseline_folder(wanted) && std::ranges::count_if(group.contenders, is_wanted_one) > 1)
     throw Error(Problem{fmt::format("\"{}\" holds several participants of {}", wanted, group.model), "--baseline",
-                        "name a file of the one that is the baseline, or filter with --platform, --framework or "
-                        "--strategy"});
+                        "name a file of the intended baseline, or filter with --platform, --framework or --strategy"});
   const auto found = std::ranges::find_if(group.contenders,
                                           [&](const Contender& contender) { return is_baseline(contender, wanted); });
   if (found == group.contenders.end()) return false;

@@ -61,7 +61,7 @@ class PlatformResolver {
   void resolve_count() {
     const std::string path = path_ + ".num_gpus";
     if (!from_.num_gpus && platform_ != Platform::cpu && draft_.is_sound(path))
-      draft_.fail(path, path + " is missing", "state how many devices one training uses");
+      draft_.fail(path, path + " is missing", "state how many devices each run uses");
     to_.num_devices = take_or<int64_t>(draft_, from_.num_gpus, path, 1);
   }
 
@@ -136,7 +136,7 @@ class PlatformResolver {
     if (list.empty() || named < to_.num_devices)
       draft_.warn(
           "platform_optimizations." + key_ + ".visible_devices",
-          fmt::format("visible_devices is '{}', but one training on {} uses {} devices", list, key_, to_.num_devices));
+          fmt::format("visible_devices is '{}', but each run on {} uses {} devices", list, key_, to_.num_devices));
   }
 
   // Two names for `recompute: full`; the first one counts if both are stated.

@@ -97,12 +97,12 @@ void judge_setup(const GpuCondition& gpu, AreaFindings& findings) {
   if (state.persistence == false)
     findings.note("persistence mode is off: the driver may reload for every run", "sudo nvidia-smi -pm 1");
   if (state.mig == true)
-    findings.warn("MIG is on: a training gets a part of the GPU, but peaks are for the whole GPU",
+    findings.warn("MIG is on: a run gets part of the GPU, but peaks are for the whole GPU",
                   fmt::format("sudo nvidia-smi -i {} -mig 0", gpu.facts.index));
   if (state.partition && *state.partition != "SPX")
-    findings.warn(fmt::format("partitioned ({}): a training gets a part of the GPU, but peaks are for the whole GPU",
-                              *state.partition),
-                  fmt::format("sudo amd-smi set -g {} --compute-partition SPX", gpu.facts.index));
+    findings.warn(
+        fmt::format("partitioned ({}): a run gets part of the GPU, but peaks are for the whole GPU", *state.partition),
+        fmt::format("sudo amd-smi set -g {} --compute-partition SPX", gpu.facts.index));
   if (state.pcie_lanes && state.max_pcie_lanes && *state.pcie_lanes < *state.max_pcie_lanes)
     findings.warn(fmt::format("the PCIe link uses {} of {} lanes", *state.pcie_lanes, *state.max_pcie_lanes),
                   "check the slot and riser");
@@ -115,7 +115,7 @@ void judge_neighbours(const GpuCondition& gpu, AreaFindings& findings) {
   const Reading& now = gpu.state.now;
   if (now.utilisation.value_or(0.0) > k_busy_gpu_share)
     findings.warn(fmt::format("{} busy with processes not visible from here", format_percent(*now.utilisation, 0)),
-                  "find out who uses it");
+                  "find the user or job that holds it");
   const bool used = now.memory_used_bytes && gpu.facts.memory_bytes &&
                     *now.memory_used_bytes > k_used_memory_share * *gpu.facts.memory_bytes;
   if (used)

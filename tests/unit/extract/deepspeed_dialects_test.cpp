@@ -99,7 +99,7 @@ TEST(Deepspeed, TimerOfAResumedRunGoesWithTheStepBeforeIt) {
   ASSERT_EQ(log.steps.size(), 1u);
   EXPECT_EQ(log.steps[0].step, 1010);
   EXPECT_DOUBLE_EQ(*log.steps[0].samples_per_second, 64.0);
-  EXPECT_TRUE(has_note(log, "different starts"));
+  EXPECT_TRUE(has_note(log, "start at different steps"));
 }
 
 TEST(Deepspeed, CommandLineGivesFacts) {

@@ -17,7 +17,7 @@ TEST(Torchtitan, DerivesTheTimeFromTheRateOfAllDevices) {
   EXPECT_EQ(step(reading, 20).mean_of, 10);
   EXPECT_DOUBLE_EQ(*tenth.tflops_per_gpu, 1145.39);
   EXPECT_NEAR(*tenth.memory_reserved_gb, 44 * k_gib / 1e9, 1e-9);
-  EXPECT_TRUE(has_note(reading, "covers start-up"));
+  EXPECT_TRUE(has_note(reading, "includes start-up"));
 }
 
 TEST(Torchtitan, KeepsNanAndLeavesOutWhatIsNotKnown) {

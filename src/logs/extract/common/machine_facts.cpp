@@ -193,8 +193,8 @@ class ModelPieces {
     log.facts().parameters = static_cast<int64_t>(sum);
     if (pieces_.size() > 1)
       log.note(
-          fmt::format("the parameter count is the sum of {} pieces: weights that several tensor-parallel ranks hold, "
-                      "and an embedding that the first and the last pipeline stage share, are counted more than once",
+          fmt::format("the parameter count is the sum over {} shards: weights replicated across tensor-parallel ranks, "
+                      "and an embedding shared by the first and last pipeline stages, count more than once",
                       pieces_.size()));
   }
 
@@ -220,7 +220,8 @@ class MachineFactsReader : public LogReader {
     if (!facts.gpu_count && listed_ > 0) {
       facts.gpu_count = listed_;
       log.note(
-          "the number of GPUs is from a listing of the machine's GPUs; the run may have used fewer, or more machines");
+          "the number of GPUs is from a listing of the machine's GPUs; the run may have used fewer GPUs, or several "
+          "machines");
     }
     if (facts.gpu_name) keep_first(facts.platform, platform_of_gpu(*facts.gpu_name));
     counts_.finish(log);

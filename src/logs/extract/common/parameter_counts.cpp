@@ -72,7 +72,7 @@ void ParameterCounts::finish(LogBuilder& log) const {
   if (frozen_) facts.frozen_parameters = frozen_->value;
   if (!frozen_ && all_ && all_->value >= trainable_->value) facts.frozen_parameters = all_->value - trainable_->value;
   if (trainable_->rounded && facts.frozen_parameters.value_or(0) > 0)
-    log.note("the count of trainable parameters is rounded, as the log prints it");
+    log.note("the count of trainable parameters is rounded in the log");
 }
 
 }  // namespace tprimat::logs

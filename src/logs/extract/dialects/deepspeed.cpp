@@ -52,8 +52,10 @@ class DeepspeedReader : public LogReader {
     if (from_mean_ > 0)
       log.note("DeepSpeed prints no step time: it was derived from the mean rate since the start of the run");
     if (timer_is_apart_)
-      log.note("the timer and the steps count from different starts: its figures belong to the step printed before");
-    if (micro_batch_loss_) log.note("the loss is that of one micro-batch of rank 0");
+      log.note(
+          "the timer and the step counter start at different steps: the timer's figures belong to the step printed "
+          "before");
+    if (micro_batch_loss_) log.note("the loss covers one micro-batch of rank 0");
   }
 
   double confidence(const ExtractedLog& log) const override {

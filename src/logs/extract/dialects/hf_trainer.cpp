@@ -182,15 +182,15 @@ class HfTrainerReader : public LogReader {
       log.facts().max_steps = bar_.reading()->total;
     if (!summary_.empty()) log.note(summary_);
     if (records_ == 0 && bar_steps_ > 0)
-      log.note("the log has no losses: steps and their derived times are those of the progress bar");
+      log.note("the log has no losses: steps and their derived times come from the progress bar");
     if (records_ == 0) return;
     if (numbering_ == Numbering::by_order && settings_.logging_steps())
-      log.note("the records have no step number: it is their position times logging_steps");
+      log.note("the records have no step numbers: each is the record's position times logging_steps");
     if (numbering_ == Numbering::by_order && !settings_.logging_steps())
       log.note("the log has no step numbers: the records were counted from 1");
     if (numbering_ == Numbering::by_bar)
-      log.note("the records have no step number: it is that of the progress bar beside them");
-    if (timed_) log.note("step times are derived: means from one record to the next by the bar's clock or pace");
+      log.note("the records have no step numbers: they come from the progress bar beside them");
+    if (timed_) log.note("step times are derived: each is the mean between two records, by the bar's clock or pace");
   }
 
   int64_t steps_waiting() const override { return waiting_ ? 1 : 0; }
@@ -290,7 +290,7 @@ class HfTrainerReader : public LogReader {
     number_waiting(false, log);
     const Figure seconds = dict_number(dict, k_runtime);
     if (!seconds.finite() || *seconds <= 0 || !summary_.empty()) return;
-    summary_ = fmt::format("the Trainer's own sum: {} s", *seconds);
+    summary_ = fmt::format("the Trainer's own total: {} s", *seconds);
     if (const Figure rate = dict_number(dict, "'train_samples_per_second':"))
       summary_ += fmt::format(", {} samples/s", *rate);
     if (const auto steps = log.facts().max_steps; steps && *steps > 0)

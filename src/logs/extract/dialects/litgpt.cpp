@@ -49,7 +49,7 @@ class LitgptReader : public LogReader {
     if (log.log().records == 0) return;
     log.note("LitGPT prints one line per micro-batch: the time of a step is the sum of its lines");
     if (unknown_ > 0)
-      log.note("if lines of a step are missing, its time is not known: \"iter time\" is that of the last micro-batch");
+      log.note("if lines of a step are missing, its time is not known: \"iter time\" covers only the last micro-batch");
     if (left_over_ > 0)
       log.note("the log ends inside a step: " + std::to_string(left_over_) + " micro-batches have no update");
   }

@@ -33,8 +33,7 @@ class LlmcReader : public LogReader {
 
   void finish(LogBuilder& log) override {
     if (smoothed_) log.note("llm.c's tok/s is a moving average from the second step on; the milliseconds are not");
-    if (unknown_peak_)
-      log.note("llm.c prints -100 % MFU for a device that is not in its table: the utilisation is not known");
+    if (unknown_peak_) log.note("llm.c prints -100 % MFU for a device missing from its table: the MFU is unknown");
   }
 
   double confidence(const ExtractedLog& log) const override { return log.records > 0 ? 0.95 : marks_ > 1 ? 0.5 : 0; }

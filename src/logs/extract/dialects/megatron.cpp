@@ -156,7 +156,7 @@ class MegatronReader : public LogReader {
     if (!record.has_loss && record.other_loss) {
       step.loss = record.other_loss;
       record.has_loss = true;
-      log.note(fmt::format("the loss is what the log calls \"{}\"", record.other_loss_name));
+      log.note(fmt::format("the loss is the figure that the log calls \"{}\"", record.other_loss_name));
     }
     if (record.nans > record.skipped)  // Megatron-LM counts NaNs among the updates that it skips
       step.skipped_updates = static_cast<double>(record.nans);

@@ -155,11 +155,11 @@ class MlperfReader : public LogReader {
     if (log.log().records == 0)
       for (ExtractedStep& block : blocks_) log.add(block);
     else if (!blocks_.empty())
-      log.note(fmt::format("means over all steps between two evaluations are not used as steps ({})", blocks_.size()));
+      log.note(fmt::format("means over all steps between two evaluations do not count as steps ({})", blocks_.size()));
     if (stamps_ > 0) log.note("the log has no step times: they are differences of time stamps");
     if (ranks_ > 1 && !log.facts().gpu_count) {
       log.facts().gpu_count = ranks_;
-      log.note("the device count is that of init_start, which every rank logs once");
+      log.note("the device count is the number of init_start lines: every rank logs one");
     }
     note_unit(log);
   }
@@ -293,7 +293,7 @@ class MlperfReader : public LogReader {
     if (unit_ == CountedAs::tokens)
       log.note("the log counts tokens: steps are tokens / (global_batch_size x max_sequence_length)");
     if (unit_ == CountedAs::samples) log.note("the log counts samples: steps are samples / global_batch_size");
-    if (unit_ == CountedAs::records) log.note("the log has no step numbers: its records are counted");
+    if (unit_ == CountedAs::records) log.note("the log has no step numbers: its records were counted");
   }
 
   // A run that resumes from a checkpoint has steps before its start.

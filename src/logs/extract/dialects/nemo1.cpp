@@ -91,7 +91,7 @@ class Nemo1Reader : public LogReader {
     log.note("the figures were read from a progress bar, which shows three digits and may omit steps");
     if (without_timing_)
       log.note("the bar has no train_step_timing: step times are derived from its clock or its mean pace");
-    if (counter_.rounded()) log.note("some step numbers are rounded in the log, as \"2e+3\"");
+    if (counter_.rounded()) log.note("some step numbers are rounded in the log, such as \"2e+3\"");
     if (!nemo_keys_) log.note("these are plain PyTorch Lightning bars without NeMo's figures");
   }
 

@@ -46,7 +46,7 @@ class EventSteps {
     if (log_.log().records == 0 && !unknown_.empty()) {
       std::string names;
       for (const std::string& tag : unknown_) names += (names.empty() ? "" : ", ") + tag;
-      log_.note("the file has scalars, but none with a known name of a training figure: " + names);
+      log_.note("the file has scalars, but none has the name of a known training figure: " + names);
     }
   }
 
@@ -104,7 +104,7 @@ class EventSteps {
     widen(interval, interval - 1);
     log_.note(fmt::format(
         "torchtitan divides the time since the last record by the log interval of {0}, but the record of step 1 covers "
-        "one step and that of step {0} covers {1}: their times are too low, by up to {0} times",
+        "one step and that of step {0} covers {1}: their times are too low by a factor of up to {0}",
         interval, interval - 1));
   }
 

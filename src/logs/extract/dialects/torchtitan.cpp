@@ -43,8 +43,8 @@ class TitanReader : public LogReader {
   void finish(LogBuilder& log) override {
     if (rates_ > 0)
       log.note(
-          "torchtitan prints no step time: it is global batch size x sequence length / (tps x devices), and that "
-          "of the first step covers start-up");
+          "torchtitan prints no step time: it is global batch size x sequence length / (tps x devices), and the first "
+          "step's includes start-up");
     if (stamps_ > 0)
       log.note("the log states no batch, sequence length or device count: step times are differences of time stamps");
   }
@@ -112,7 +112,9 @@ class TitanReader : public LogReader {
     record.mean_of = mean_of_gap({steps, {}});
     record.time_seconds = *milliseconds / 1e3 / static_cast<double>(steps);
     if (steps > 1)
-      log.note("the time that Primus prints per iteration is that of the log interval: it was divided by its steps");
+      log.note(
+          "Primus prints the time of the whole log interval as the time per iteration: it was divided by the "
+          "interval's steps");
   }
 
   void add_step(ExtractedStep& record, double half_of_rate, LogBuilder& log) {

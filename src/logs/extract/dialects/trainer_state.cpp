@@ -90,7 +90,7 @@ class HistoryReader {
   void note_sum(const Json& record, int64_t steps) {
     const Figure seconds = figure_of(record, "train_runtime");
     if (!seconds.finite() || *seconds <= 0 || steps < 1) return;
-    std::string text = fmt::format("the Trainer's own sum: {} s for {} steps, {:.4g} s per step", *seconds, steps,
+    std::string text = fmt::format("the Trainer's own total: {} s for {} steps, {:.4g} s per step", *seconds, steps,
                                    *seconds / static_cast<double>(steps));
     if (const Figure rate = figure_of(record, "train_samples_per_second"); rate.finite())
       text += fmt::format(", {} samples/s", *rate);

@@ -123,7 +123,7 @@ std::string render_formulas(const Comparison& comparison) {
     out += fmt::format(
         "<details class=\"formula\" id=\"formula-{0}\" data-metric=\"{0}\"><summary>{1}{2}</summary>\n"
         "<p><code>{0}</code> = {3}</p>\n</details>\n",
-        metric.key, escape_html(metric.title), known ? "" : " <span class=\"faint\">not known of any run</span>",
+        metric.key, escape_html(metric.title), known ? "" : " <span class=\"faint\">unknown for all runs</span>",
         escape_html(metric.formula));
   }
   return out;
