@@ -47,8 +47,9 @@ void take_configuration(const Session& session, suite::DoctorRequest& request) {
     request.paths = loaded.experiment.paths;
   } catch (const Error& error) {
     if (sources.path || !sources.overrides.empty()) throw;
-    log_warning(fmt::format("cannot use the configuration ({}); run tprimat config validate",
-                            to_string(error.problems().front())));
+    Problem problem = error.problems().front();
+    problem.what = "the configuration is not used: " + problem.what;
+    log_warning(to_string(problem));
   }
 }
 

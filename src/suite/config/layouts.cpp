@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "config/draft.h"
 #include "config/layout_rules.h"
@@ -178,6 +179,19 @@ void resolve_strategy(Draft& draft, const std::string& strategy, raw::LayoutsByM
   }
 }
 
+// One warning for each platform that has layouts and no machine.
+void warn_unused_layouts(Draft& draft) {
+  std::set<std::string> unused;
+  for (const auto& [strategy, by_model] : draft.raw.parallelism.entries)
+    for (const auto& [model, by_platform] : by_model.entries)
+      for (const auto& [platform, layout] : by_platform.entries)
+        if (draft.raw.hardware.platforms.find(platform) == nullptr &&
+            is_stated(draft.tree, fmt::format("parallelism.{}.{}.{}", strategy, model, platform)))
+          unused.insert(platform);
+  for (const std::string& platform : unused)
+    draft.warn("parallelism", fmt::format("the layouts for {0} are not used: hardware.platforms has no {0}", platform));
+}
+
 // SL against the model itself, whatever the layout.
 void check_sequence(Draft& draft, const ModelSpec& model) {
   const std::string path = "training.data.seq_length";
@@ -231,6 +245,7 @@ void resolve_layouts(Draft& draft) {
   for (auto& [strategy, by_model] : draft.raw.parallelism.entries) resolve_strategy(draft, strategy, by_model);
   check_methodology_name(draft);
   check_chosen_strategy(draft);
+  warn_unused_layouts(draft);
 }
 
 }  // namespace tprimat::suite
