@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, trains the configured models with the native engine on this machine and shows the comparison.
+# Installs what is missing, builds, trains the configured models with the native trainer on this machine and prints their figures.
 #   ./benchmark.sh [options of `tprimat run`]      e.g. ./benchmark.sh --steps 100 --model llama
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"

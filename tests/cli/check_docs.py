@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Holds docs/cli.md and docs/formats.md to what the program says of itself.
+"""Holds docs/cli.md, docs/formats.md and docs/compare.md to what the program says of itself.
 
 Every command and every option that --help prints stands in that command's section, no option stands in its table that
 does not exist, and every exit status of src/core/base/error.h is in the list. Likewise docs/formats.md: its table of
-dialects is the list of `extract --list-formats`, and every figure that a dialect reads is explained.
+dialects is the list of `extract --list-formats`, and every figure that a dialect reads is explained. The table of audit rules in
+docs/compare.md has a row for every rule of src/results/compare, with its severity.
 
 usage: check_docs.py PROGRAM SOURCE_DIR
 """
@@ -93,6 +94,22 @@ def check_formats(program, source):
     return failures
 
 
+def check_rules(source):
+    rules = {}
+    for name, file in (("Run", "run_rules.cpp"), ("Pair", "pair_rules.cpp")):
+        text = (source / "src/results/compare" / file).read_text(encoding="utf-8")
+        rules.update(re.findall(rf'{name}Rule\{{\s*"(\w+)", (\w+),', text))
+    if len(rules) < 80:
+        return ["the audit rules could not be read"]
+    section = sections_of((source / "docs/compare.md").read_text(encoding="utf-8"))["Audit rules"]
+    told = {cells[1].strip(" `"): cells[3].strip() for cells in
+            (row.split("|") for row in section.splitlines() if row.startswith("| `"))}
+    of_no_list = {"clock", "runs_differ"}  # made in verdict.cpp and audit.cpp
+    failures = [f"compare.md: the rule {code} ({severity}) has no such row" for code, severity in rules.items()
+                if told.get(code) != severity]
+    return failures + [f"compare.md: there is no rule {code}" for code in told if code not in rules and code not in of_no_list]
+
+
 def main():
     program, source = sys.argv[1], pathlib.Path(sys.argv[2])
     page = (source / "docs/cli.md").read_text(encoding="utf-8")
@@ -101,8 +118,9 @@ def main():
         raise SystemExit("tprimat --help lists no commands")
     sections = sections_of(page)
     failures = [failure for command in commands for failure in check_command(program, command, sections)]
-    failures += check_statuses(source, page) + check_formats(program, source)
-    print("\n".join(failures) or f"docs/cli.md explains {len(commands)} commands, docs/formats.md every dialect")
+    failures += check_statuses(source, page) + check_formats(program, source) + check_rules(source)
+    print("\n".join(failures) or f"docs/cli.md explains {len(commands)} commands, docs/formats.md every dialect, "
+          "docs/compare.md every audit rule")
     sys.exit(1 if failures else 0)
 
 

@@ -98,7 +98,7 @@ def prepare(folder, program, source):
     trace = (source / "tests/fuzz/corpus/trace/small.json").read_bytes()
     (folder / "trace.json.gz").write_bytes(gzip.compress(trace))
     run([program, "data", "make", "--prefix", "corpus/text", "--tokens", "100000", "--vocab", "64"], folder)
-    for inside in ("tests/golden/compare/clear_winner", "tests/unit/extract/fixtures", "tests/cli/extract", "configs", "bench/compare"):
+    for inside in ("tests/golden/compare", "tests/unit/extract/fixtures", "tests/cli/extract", "configs", "bench/compare"):
         shutil.copytree(source / inside, folder / inside)
     (folder / ".ssh").mkdir()
     for key in (folder / ".ssh/id_ed25519", folder / "alice"):

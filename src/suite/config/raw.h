@@ -157,7 +157,7 @@ struct HardwareFigures {
   static constexpr auto fields() {
     using H = HardwareFigures;
     return field_list(
-        field("peak_tflops_fp8", &H::peak_fp8, "dense FP8 peak of one device in FLOP/s (989e12)"),
+        field("peak_tflops_fp8", &H::peak_fp8, "dense FP8 peak of one device in FLOP/s (1979e12)"),
         field("peak_tflops_fp16", &H::peak_fp16, "dense FP16 peak in FLOP/s; also the BF16 peak unless stated"),
         field("peak_tflops_bf16", &H::peak_bf16, "dense BF16 peak in FLOP/s"),
         field("peak_tflops_tf32", &H::peak_tf32, "dense TF32 peak in FLOP/s"),
