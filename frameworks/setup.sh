@@ -2,7 +2,8 @@
 # Makes the virtual environment of a framework that one of our Python adapters drives.
 #   frameworks/setup.sh ID...       ids: the files of frameworks/requirements
 # Environments lie in $TPRIMAT_FRAMEWORKS, else $XDG_DATA_HOME/tprimat/frameworks, else ~/.local/share/tprimat/frameworks,
-# where `tprimat run` looks for them. PyTorch comes as the package index has it; for ROCm, or another CUDA, set PIP_INDEX_URL.
+# where `tprimat run` looks for them. PyTorch comes as the package index has it; for ROCm, or another CUDA, set
+# TORCH_INDEX_URL to PyTorch's index for it: the other packages still come from the usual one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -23,6 +24,10 @@ for id in "$@"; do
   echo "$id: installing into $folder/$id"
   rm -rf "${folder:?}/$id"
   python3 -m venv "$folder/$id" || fail "python3 -m venv failed; Debian has it in the package python3-venv"
+  if [ -n "${TORCH_INDEX_URL:-}" ]; then
+    "$folder/$id/bin/pip" install -q --disable-pip-version-check --index-url "$TORCH_INDEX_URL" \
+      "$(grep -oE '^torch==[^ ]+' "$wanted")" || fail "pip could not install PyTorch from TORCH_INDEX_URL"
+  fi
   "$folder/$id/bin/pip" install -q --disable-pip-version-check -r "$wanted" || fail "pip could not install $wanted"
   cp "$wanted" "$folder/$id/installed.txt"
 done

@@ -14,6 +14,7 @@
 #include "launch/argument_list.h"
 #include "launch/container.h"
 #include "launch/installed.h"
+#include "process/process.h"
 #include "text/format.h"
 
 namespace tprimat::cli {
@@ -25,7 +26,8 @@ using suite::Arguments;
 constexpr const char* k_docker_examples =
     "  tprimat docker build nvd                          builds tprimat:nvd from ./docker/nvd.Dockerfile\n"
     "  tprimat docker run nvd -- tprimat run --steps 20  in the foreground, in this folder\n"
-    "  tprimat docker run amd --detach -- tprimat run    in the background; docker logs -f tprimat_amd follows it\n"
+    "  tprimat docker run amd --detach -- tprimat run    in the background; docker logs -f tprimat_amd follows it,\n"
+    "                                                    docker rm tprimat_amd removes it\n"
     "  tprimat docker run amd --tmux -- tprimat run      in a tmux session; tmux attach -t tprimat_amd shows it\n"
     "  tprimat docker shell nvd                          a shell with the GPUs\n";
 
@@ -108,14 +110,26 @@ suite::ContainerRun container_of(const DockerOptions& options) {
   return run;
 }
 
+// tmux returns at once, so nobody would see that a container could not start.
+void require_daemon(const std::string& program) {
+  LocalRunner runner;
+  const auto answer = run_captured(runner, {program, "info"});
+  if (answer && answer->exit.succeeded()) return;
+  const std::string said = answer ? answer->output.substr(0, answer->output.find('\n')) : "";
+  throw Error(Problem{fmt::format("{} cannot start containers{}{}", program, said.empty() ? "" : ": ", printable(said)),
+                      "--tmux", fmt::format("{} info shows why", program)},
+              ExitStatus::missing_component);
+}
+
 ExitStatus run_in_container(const DockerOptions& options) {
   suite::ContainerRun run = container_of(options);
   const bool terminal =
       options.tmux || (!options.detach && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0);
-  if (options.detach) run.options = {"--detach"};
+  if (options.detach) run.options = {"--detach"}, run.is_kept = true;  // else its log would go with it
   if (terminal) run.options = {"--interactive", "--tty"};
   const Arguments arguments = suite::container_arguments(run);
   if (!options.tmux) return become(arguments, options.dry_run);
+  if (!options.dry_run) require_daemon(arguments.front());
   return become({"tmux", "new-session", "-d", "-s", run.name, quote_command(arguments)}, options.dry_run);
 }
 

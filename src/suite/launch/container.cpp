@@ -74,7 +74,9 @@ std::optional<ContainerProgram> find_container_program() {
 }
 
 Arguments container_arguments(const ContainerRun& run) {
-  Arguments arguments = {std::string(enum_name(run.program)), "run", "--rm", "--init", "--name", run.name};
+  Arguments arguments = {std::string(enum_name(run.program)), "run"};
+  if (!run.is_kept) arguments.emplace_back("--rm");
+  append(arguments, {"--init", "--name", run.name});
   append(arguments, run.options);
   append(arguments, gpu_arguments(run.program, run.platform));
   append(arguments, memory_arguments(run.shm_size));

@@ -18,6 +18,7 @@ struct ContainerRun {
   Platform platform = Platform::cpu;
   std::string name, image, shm_size;   // shm_size empty: the host's shared memory
   std::vector<std::string> options;    // "--detach"
+  bool is_kept = false;                // with its output, when it has ended; else it is removed
   std::vector<std::string> volumes;    // FROM:TO
   std::vector<std::string> variables;  // by name; their values come from the caller's environment
   std::string working_directory;
