@@ -74,6 +74,10 @@ ExitStatus seal_archive(const Session& session, const ArchiveRequest& request) {
   if (seal.paths.empty()) seal.paths.emplace_back("./output");
   seal.output = request.output;
   seal.redaction = results::local_redaction(request.hide_hosts);
+  for (const std::string& text : request.hide)
+    if (const std::string why = results::why_not_hidden(text); !why.empty())
+      throw Error(Problem{fmt::format("'{}' cannot be hidden: it {}", printable(text), why), "--hide",
+                          "leave the files out that hold it, or edit them before"});
   seal.redaction.secrets.insert(seal.redaction.secrets.end(), request.hide.begin(), request.hide.end());
   seal.program = "tprimat " + std::string(build_info().version);
   seal.created = utc_timestamp();

@@ -171,6 +171,7 @@ void check_request(const CompareRequest& request) {
   for (const char* option : {"--history", "--metric", "--baseline", "--junit", "--html", "--output"})
     if (request.is_given(option) && request.verb->text(option).empty())
       throw Error(Problem{"is empty", option, "give it a value, or omit it"});
+  require_no_input(request.ci.junit_path, request.paths, "--junit");
   if (request.is_given("--history")) return check_history_request(request);
   if (request.is_given("--metric")) throw Error(Problem{"applies only to a history", "--metric", "add --history DIR"});
   if (request.is_given("--last")) throw Error(Problem{"applies only to a history", "--last", "add --history DIR"});

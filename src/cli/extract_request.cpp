@@ -82,7 +82,11 @@ std::filesystem::path result_path(const RunResult& result, const std::string& lo
 std::filesystem::path free_result_path(const RunResult& result, const std::string& log, const ExtractRequest& request,
                                        std::set<std::filesystem::path>& taken) {
   const std::filesystem::path wanted = result_path(result, log, request);
-  return wanted == std::filesystem::path(request.output) ? wanted : free_path(wanted, result, taken);
+  if (wanted != std::filesystem::path(request.output)) return free_path(wanted, result, taken);
+  std::error_code unreadable;
+  if (std::filesystem::equivalent(wanted, log, unreadable))
+    throw Error(Problem{fmt::format("{} is the log itself", wanted.string()), "--output", "name another file"});
+  return wanted;
 }
 
 ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request, const Session& session) {

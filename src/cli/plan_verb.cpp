@@ -123,6 +123,7 @@ void tell_use(const PlanOptions& options) {
 }
 
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
+  require_no_input(options.output, options.calibration, "--output");
   const results::PlanInputs inputs = results::sort_plan_inputs(options.calibration);
   const std::vector<planner::PublishedTable> tables = load_tables(inputs.tables);
   const planner::ParameterSet before = load_settings(options, load_session_config(session).experiment).parameters;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <utility>
 
+#include "base/error.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -38,6 +40,14 @@ Check one_of(std::vector<std::string> words) {
     return fmt::format("'{}' is not one of {}{}", printable(text), join(words, ", "),
                        near.empty() ? "" : "\n  " + near);
   };
+}
+
+void require_no_input(const std::string& output, const std::vector<std::string>& inputs, const char* option) {
+  std::error_code missing;
+  for (const std::string& input : inputs)
+    if (!output.empty() && std::filesystem::equivalent(output, input, missing))
+      throw Error(Problem{fmt::format("{} is read, so it cannot be written", printable(output)), option,
+                          "name another file"});
 }
 
 }  // namespace tprimat

@@ -35,4 +35,7 @@ inline Check positive_count() { return number_from<int64_t>(1, k_max_count); }
 // One of some plain words; for Option::check.
 Check one_of(std::vector<std::string> words);
 
+// Refuses to write over what is read: throws Error where `output`, the value of `option`, is one of the inputs.
+void require_no_input(const std::string& output, const std::vector<std::string>& inputs, const char* option);
+
 }  // namespace tprimat

@@ -21,17 +21,17 @@ bool is_same_file(const std::string& one, const std::string& other) {
          std::filesystem::weakly_canonical(one, unreadable) == std::filesystem::weakly_canonical(other, unreadable);
 }
 
-// The log or the measured run behind the result at `path`. Empty if `result` may replace it.
-std::string owner_of_result(const std::filesystem::path& path, const RunResult& result) {
+// What the file at `path` holds. Empty if `result` may replace it.
+std::string content_to_keep(const std::filesystem::path& path, const RunResult& result) {
   std::error_code unreadable;
   if (!std::filesystem::is_regular_file(path, unreadable)) return "";
   try {
     const RunResult there = load_run_result(path);
-    if (there.config_hash && !result.config_hash) return "a measured run";
+    if (there.config_hash && !result.config_hash) return "the result of a measured run";
     const std::string log = there.source.log.value_or("another run");
-    return is_same_file(log, result.source.log.value_or("")) ? "" : log;
-  } catch (const Error&) {  // not a result, or a truncated one
-    return "";
+    return is_same_file(log, result.source.log.value_or("")) ? "" : "the result of " + printable(log);
+  } catch (const Error&) {
+    return is_same_file(path, result.source.log.value_or("")) ? "the log itself" : "something other than a result";
   }
 }
 
@@ -47,18 +47,18 @@ std::filesystem::path result_path(const RunResult& result, const std::string& lo
 std::filesystem::path free_path(const std::filesystem::path& wanted, const RunResult& result,
                                 std::set<std::filesystem::path>& taken) {
   std::filesystem::path path = wanted;
-  std::string owner;
+  std::string kept;
   for (int k = 2;; ++k) {
-    const std::string other = taken.contains(path) ? "" : owner_of_result(path, result);
-    if (owner.empty()) owner = other;
+    const std::string other = taken.contains(path) ? "" : content_to_keep(path, result);
+    if (kept.empty()) kept = other;
     if (!taken.contains(path) && other.empty()) break;
     path = wanted.parent_path() / fmt::format("{}_{}.json", wanted.stem().string(), k);
   }
   taken.insert(path);
-  if (!owner.empty())
+  if (!kept.empty())
     log_warning(fmt::format(
-        "{} holds the result of {} and is kept; the result of {} goes to {}; --output NAME.json chooses another name",
-        wanted.string(), printable(owner), printable(result.source.log.value_or("")), path.string()));
+        "{} holds {} and is kept; the result of {} goes to {}; --output NAME.json chooses another name",
+        wanted.string(), kept, printable(result.source.log.value_or("")), path.string()));
   return path;
 }
 

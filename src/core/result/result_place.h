@@ -12,8 +12,8 @@ namespace tprimat {
 std::filesystem::path result_path(const RunResult& result, const std::string& log, const std::filesystem::path& output,
                                   bool names_attempt);
 
-// `wanted`, or the first of `wanted`_2, `wanted`_3 ... that is not taken and does not hold the result of another log or
-// of a measured run, which a warning names. Adds it to `taken`.
+// `wanted`, or the first of `wanted`_2, `wanted`_3 ... that is not taken and holds nothing but a result of the same
+// log; what else it holds, a warning names. Adds it to `taken`.
 std::filesystem::path free_path(const std::filesystem::path& wanted, const RunResult& result,
                                 std::set<std::filesystem::path>& taken);
 

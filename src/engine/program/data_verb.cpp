@@ -105,6 +105,7 @@ struct SamplesOptions {
 };
 
 ExitStatus write_samples(const SamplesOptions& options) {
+  require_no_input(options.output, {options.spec_path}, "--output");
   const Json json = parse_json(read_file(options.spec_path), options.spec_path);
   const TrainSpec spec = train_spec_from_json(json, options.spec_path);
   throw_if_any(find_unknown_train_spec_keys(json, options.spec_path));

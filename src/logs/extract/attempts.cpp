@@ -77,11 +77,19 @@ std::optional<int64_t> whole_count(Figure figure) {
   return figure.finite() && *figure >= 1 && *figure < 1e15 ? std::optional(std::llround(*figure)) : std::nullopt;
 }
 
+// What the records up to that line stated last.
+std::optional<int64_t> total_at(const std::vector<LoggedFacts::StatedTotal>& totals, int64_t line) {
+  std::optional<int64_t> steps;
+  for (const LoggedFacts::StatedTotal& each : totals)
+    if (each.line <= line) steps = each.steps;
+  return steps;
+}
+
 // Facts that the log states once may belong to another run. The records of this run take precedence.
 void correct_facts(ExtractedLog& log) {
   if (log.steps.empty()) return;
   LoggedFacts& facts = log.facts;
-  facts.max_steps.reset();
+  facts.max_steps = total_at(facts.totals, log.steps.back().line);
   const auto batch = whole_count(common_figure(log.steps, &ExtractedStep::global_batch_size));
   const auto tokens = whole_count(common_figure(log.steps, &ExtractedStep::tokens));
   if (batch) facts.global_batch_size = batch;

@@ -81,6 +81,17 @@ struct LoggedFacts : TrainingSettings {
       virtual_pipeline, zero_stage;
   std::optional<bool> sequence_parallel;
   std::optional<double> peak_flops;  // per device, as the framework assumes it, FLOP/s
+
+  // Number of steps of the training, as records state it: an entry for each line where it changes.
+  struct StatedTotal {
+    int64_t line = 0, steps = 0;
+  };
+  std::vector<StatedTotal> totals;
+  void state_total(std::optional<int64_t> steps, int64_t line) {
+    constexpr size_t k_max_totals = 1000;
+    if (steps && (totals.empty() || totals.back().steps != *steps) && totals.size() < k_max_totals)
+      totals.push_back({line, *steps});
+  }
   static constexpr auto fields() {
     using F = LoggedFacts;
     return field_list(

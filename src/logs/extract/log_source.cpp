@@ -84,22 +84,34 @@ class LogSource::GzipStream : public LogSource::Stream {
     state_.avail_out = static_cast<uInt>(size);
     while (state_.avail_out == size && !ended_) {
       if (state_.avail_in == 0 && !refill(complaint)) break;
+      if (!in_member_ && !begin_member(complaint)) continue;
       const int status = inflate(&state_, Z_NO_FLUSH);
       if (status == Z_STREAM_END) {
         in_member_ = false;
         inflateReset(&state_);  // another member may follow
       } else if (status != Z_OK && status != Z_BUF_ERROR) {
-        // Zeros or other padding behind the last member are not a fault.
-        if (in_member_) complaint = "the gzip data are damaged: the rest was not read";
+        complaint = state_.msg != nullptr && std::string_view(state_.msg).ends_with("check")
+                        ? "the gzip data do not match their checksum: what was read may be damaged"
+                        : "the gzip data are damaged: the rest was not read";
         ended_ = true;
-      } else {
-        in_member_ = true;
       }
     }
     return size - state_.avail_out;
   }
 
  private:
+  // Zeros behind a member are padding.
+  bool begin_member(std::string& complaint) {
+    while (state_.avail_in > 0 && *state_.next_in == 0) ++state_.next_in, --state_.avail_in;
+    if (state_.avail_in == 0) return false;
+    constexpr Bytef k_first_of_gzip = 0x1F;
+    in_member_ = *state_.next_in == k_first_of_gzip;
+    if (in_member_) return true;
+    complaint = "what follows the gzip data is no gzip data: it was not read";
+    ended_ = true;
+    return false;
+  }
+
   bool refill(std::string& complaint) {
     input_.resize(k_block);
     const size_t count = raw_->read(input_.data(), input_.size(), complaint);

@@ -68,25 +68,48 @@ bool is_secret_value(std::string_view name, std::string_view value) {
   return value.size() >= k_shortest_token && value.find_first_of("0123456789") != std::string_view::npos;
 }
 
-// "NAME=value", "NAME='value'", "\"name\": \"value\"", and "name: value" at the start of a line.
+bool is_quote(char c) { return c == '"' || c == '\''; }
+
+// DB_PASSWORD, as programs print variables; other words may be prose.
+bool is_variable_like(std::string_view name) {
+  return name.find('_') != std::string_view::npos && name.find_first_of("abcdefghijklmnopqrstuvwxyz") == name.npos;
+}
+
+// A value in quotes ends at the same quote, which a backslash inside does not make; \"...\" at the next \".
+TextSpan value_at(std::string_view text, size_t begin) {
+  const bool is_escaped = begin < text.size() && text[begin] == '\\';
+  if (is_escaped) ++begin;
+  if (begin >= text.size() || !is_quote(text[begin])) {
+    constexpr std::string_view k_ends = "\"'\\,;&|)}]> \t\r\n";
+    return {begin, run_of(text, begin, [&](char c) { return k_ends.find(c) == std::string_view::npos; })};
+  }
+  const char quote = text[begin++];
+  size_t end = begin;
+  for (; end < text.size() && text[end] != '\n'; ++end) {
+    if (text[end] == quote) break;
+    if (text[end] != '\\') continue;
+    if (is_escaped) break;
+    ++end;
+  }
+  return {begin, std::min(end, text.size()) - begin};
+}
+
+// "NAME=value", "NAME = 'a value'", "\"name\": \"value\"", and "name: value" at the start of a line or where the name is a
+// variable's.
 void find_named(std::string_view text, size_t separator, Spans& spans) {
   size_t name_end = separator;
-  const bool is_quoted = name_end > 0 && (text[name_end - 1] == '"' || text[name_end - 1] == '\'');
+  while (name_end > 0 && is_blank(text[name_end - 1])) --name_end;
+  const bool is_quoted = name_end > 0 && is_quote(text[name_end - 1]);
   if (is_quoted) --name_end;
   const std::string_view name = name_before(text, name_end);
   if (name.empty()) return;
-  if (text[separator] == ':' && !is_quoted) {
+  if (text[separator] == ':' && !is_quoted && !is_variable_like(name)) {
     auto start = static_cast<size_t>(name.data() - text.data());
     while (start > 0 && (is_blank(text[start - 1]) || text[start - 1] == '-')) --start;
     if (start > 0 && text[start - 1] != '\n') return;
   }
-  size_t begin = separator + 1;
-  if (text[separator] == ':') begin += run_of(text, begin, is_blank);
-  if (begin < text.size() && text[begin] == '\\') ++begin;
-  if (begin < text.size() && (text[begin] == '"' || text[begin] == '\'')) ++begin;
-  constexpr std::string_view k_ends = "\"'\\,;&|)}]> \t\r\n";
-  const size_t size = run_of(text, begin, [&](char c) { return k_ends.find(c) == std::string_view::npos; });
-  if (is_secret_value(name, text.substr(begin, size))) spans.push_back({begin, size});
+  const TextSpan value = value_at(text, separator + 1 + run_of(text, separator + 1, is_blank));
+  if (is_secret_value(name, text.substr(value.begin, value.size))) spans.push_back(value);
 }
 
 // "https://user:password@host"
@@ -195,9 +218,15 @@ std::string escape_in_json(const std::string& text) {
 
 }  // namespace
 
+std::string why_not_hidden(const std::string& text) {
+  if (text.size() < k_shortest_secret)
+    return fmt::format("is shorter than {} characters, so that other words may hold it", k_shortest_secret);
+  return is_number(text) ? "is a number, which may be a figure of a result" : "";
+}
+
 Redactor::Redactor(const RedactionOptions& options) {
   for (const std::string& secret : options.secrets) {
-    if (secret.size() < k_shortest_secret || is_number(secret)) continue;
+    if (!why_not_hidden(secret).empty()) continue;
     words_.push_back({secret, std::string(k_hidden_secret), "secret", false});
     if (const std::string in_json = escape_in_json(secret); in_json != secret)
       words_.push_back({in_json, std::string(k_hidden_secret), "secret", false});

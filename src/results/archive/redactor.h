@@ -19,6 +19,9 @@ struct RedactionOptions {
   std::vector<std::string> hosts;    // each becomes host-1, host-2, ...; empty: host names stay
 };
 
+// Why a text cannot be a secret word; empty where it can.
+std::string why_not_hidden(const std::string& text);
+
 // The same word always becomes the same stand-in, so that a log stays readable. Recognised by shape: tokens of Hugging
 // Face (hf_...), GitHub (ghp_..., github_pat_...), GitLab, OpenAI and others (sk-...), NVIDIA, Slack, Google
 // (AIza...) and AWS (AKIA...); home folders of anybody (/home/NAME, /Users/NAME); values behind names such as

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "config/draft.h"
 #include "config/values.h"
@@ -65,7 +66,15 @@ std::optional<PriceKey> parse_price_key(std::string key) {
   return device ? std::optional(PriceKey{*device, count}) : std::nullopt;
 }
 
-void resolve_price(Draft& draft, const std::string& key, double price) {
+// A price of one device of the configuration.
+struct StatedPrice {
+  std::string path;
+  int64_t count = 1;  // devices that it is for
+  double usd = 0;
+};
+using PricesByPlatform = std::map<Platform, std::vector<StatedPrice>>;
+
+void collect_price(Draft& draft, const std::string& key, double price, PricesByPlatform& prices) {
   const std::string path = "benchmarking.enhanced_metrics.cloud_costs." + key;
   const auto parsed = parse_price_key(key);
   if (!parsed || !(price > 0) || price > 1e7) {
@@ -75,14 +84,27 @@ void resolve_price(Draft& draft, const std::string& key, double price) {
                "write <platform>_<device>_<n>gpu_per_hour: USD, as in nvidia_h100_8gpu_per_hour: 32.0");
     return;
   }
-  const auto& [device, count] = *parsed;
-  PlatformSetup* setup = find_setup(draft, device);
-  if (setup == nullptr)
+  if (find_setup(draft, parsed->device) == nullptr)
     return draft.warn(path, fmt::format("{} is not used: no configured platform has that device", path));
-  setup->usd_per_hour = price * static_cast<double>(setup->num_devices) / static_cast<double>(count);
-  if (count != setup->num_devices)
-    draft.warn(path, fmt::format("the price is for {} devices, but the training uses {}: scaled to {:.4g} USD per hour",
-                                 count, setup->num_devices, *setup->usd_per_hour));
+  std::vector<StatedPrice>& stated = prices[parsed->device.platform];
+  for (const StatedPrice& other : stated)
+    if (other.count == parsed->count && other.usd != price)
+      return draft.fail(path, fmt::format("{} and {} are two prices of the same devices", other.path, path),
+                        "keep one of them");
+  stated.push_back({path, parsed->count, price});
+}
+
+// The price for as many devices as the training uses, else that for the nearest number.
+void resolve_price(Draft& draft, PlatformSetup& setup, const std::vector<StatedPrice>& prices) {
+  const auto distance = [&](const StatedPrice& each) {
+    return std::fabs(std::log(static_cast<double>(each.count) / static_cast<double>(setup.num_devices)));
+  };
+  const StatedPrice& nearest = *std::ranges::min_element(prices, {}, distance);
+  setup.usd_per_hour = nearest.usd * static_cast<double>(setup.num_devices) / static_cast<double>(nearest.count);
+  if (nearest.count != setup.num_devices)
+    draft.warn(nearest.path,
+               fmt::format("the price is for {} devices, but the training uses {}: scaled to {:.4g} USD per hour",
+                           nearest.count, setup.num_devices, *setup.usd_per_hour));
 }
 
 void take_peak(PlatformSetup& setup, Precision precision, const raw::Number& peak) {
@@ -148,8 +170,11 @@ void resolve_hardware_figures(Draft& draft, const std::string& key, const raw::H
 }  // namespace
 
 void resolve_figures(Draft& draft) {
+  PricesByPlatform prices;
   for (const auto& [key, price] : draft.raw.benchmarking.enhanced_metrics.cloud_costs.entries)
-    if (price) resolve_price(draft, key, *price);
+    if (price) collect_price(draft, key, *price, prices);
+  for (const auto& [platform, stated] : prices)
+    if (!stated.empty()) resolve_price(draft, draft.experiment.platforms.at(platform), stated);
   for (const auto& [key, figures] : draft.raw.benchmarking.enhanced_metrics.hardware_specs.entries)
     resolve_hardware_figures(draft, key, figures);
 }

@@ -10,6 +10,7 @@
 #include "config/draft.h"
 #include "config/values.h"
 #include "text/choice.h"
+#include "text/format.h"
 
 namespace tprimat::suite {
 namespace {
@@ -175,6 +176,10 @@ void resolve_output(Draft& draft) {
         {"benchmarking.output.directory is empty", origin_of(draft.tree, path + "directory"), ""});
   check_placeholders(draft, to.result_filename, path + "filename_format");
   check_placeholders(draft, to.log_filename, path + "log_format");
+  if (!to.result_filename.ends_with(".json") && draft.is_sound(path + "filename_format"))
+    draft.fail(path + "filename_format",
+               fmt::format("{}filename_format must end in .json, got '{}'", path, printable(to.result_filename)),
+               "compare, export and archive read results from files of that name");
   warn_shared_name(draft, path + "filename_format", to.result_filename, "results",
                    {"{platform}", "{framework}", "{model}"});
   warn_shared_name(draft, path + "log_format", to.log_filename, "logs", {"{framework}", "{model}"});

@@ -52,7 +52,8 @@ void place_in_container(const Placement& placement, LaunchPlan& plan) {
   run.volumes.insert(run.volumes.end(), settings.volumes.begin(), settings.volumes.end());
   for (const auto& [name, value] : plan.environment) run.variables.push_back(name);
   run.variables.insert(run.variables.end(), settings.environment.begin(), settings.environment.end());
-  run.working_directory = plan.working_directory;
+  run.working_directory = plan.working_directory;  // in the image, where the framework's checkout may be
+  plan.working_directory = request.paths.working_directory;
   run.arguments = settings.arguments;
   run.command = start_ranks_there(placement.program, placement.ranks);
   plan.command = container_arguments(run);

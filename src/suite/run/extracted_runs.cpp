@@ -12,6 +12,21 @@
 namespace tprimat::suite {
 namespace {
 
+// Energy of other devices than those that trained is not the training's.
+void check_measured_devices(RunResult& result, int64_t measured) {
+  const auto trained = device_count(result);
+  if (!trained || measured == 0 || measured == *trained) return;
+  const std::string why = fmt::format("{} devices were measured, but {} trained", measured, *trained);
+  bool has_energy = false;
+  for (TelemetrySummary& each : result.telemetry) {
+    if (!each.energy_joules) continue;
+    has_energy = true;
+    each.energy_valid = false;
+    each.energy_note = why;
+  }
+  if (has_energy) add_warning(result, why + ": there is no energy per token");
+}
+
 // Joins steps and telemetry by time: the sensors' readings during the steady steps.
 void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
   const Platform platform = result.platform.value_or(Platform::nvd);
@@ -29,6 +44,7 @@ void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
       result.telemetry.push_back(std::move(each));
     traces.insert(traces.end(), file.traces.begin(), file.traces.end());
   }
+  check_measured_devices(result, std::ssize(traces));
   result.step_telemetry = measure_steps(traces, step_windows(result), platform, std::nullopt);
   if (!files.empty()) summarise_run(result, stored_options(result));
 }

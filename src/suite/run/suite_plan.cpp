@@ -32,6 +32,9 @@ class SuitePlanner {
       : experiment_(experiment), request_(request), machine_(machine) {}
 
   SuitePlan plan() {
+    refuse_repeated(request_.models, "--model");
+    refuse_repeated(request_.strategies, "--strategy");
+    refuse_repeated(names_of_frameworks(), "--framework");
     platform_ = choose_platform();
     if (request_.presence == Presence::installed) require_launcher(experiment_.launch);
     choose_models();
@@ -46,6 +49,18 @@ class SuitePlanner {
   }
 
  private:
+  std::vector<std::string> names_of_frameworks() const {
+    std::vector<std::string> names;
+    for (const Framework each : request_.frameworks) names.emplace_back(enum_name(each));
+    return names;
+  }
+
+  static void refuse_repeated(const std::vector<std::string>& names, const std::string& option) {
+    for (auto name = names.begin(); name != names.end(); ++name)
+      if (std::find(names.begin(), name, *name) != name)
+        throw Error(Problem{fmt::format("'{}' is named twice", *name), option, "name it once; --runs N repeats it"});
+  }
+
   std::vector<Framework> frameworks_asked(Platform platform) const {
     if (!request_.frameworks.empty()) return request_.frameworks;
     if (request_.all_frameworks || experiment_.all_frameworks) return enabled(all_on(platform));

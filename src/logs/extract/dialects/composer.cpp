@@ -77,7 +77,11 @@ class ComposerReader : public LogReader {
     const auto step = parse_whole(batch.substr(0, batch.find_first_of("/]")));
     if (!step || *step < 0) return;
     if (pending_.count(line.rank) > 0) add_record(line.rank, log);
-    if (!contains(text, "epoch=")) keep_first(log.facts().max_steps, count_after(batch, "/"));
+    if (!contains(text, "epoch=")) {
+      const auto total = count_after(batch, "/");
+      keep_first(log.facts().max_steps, total);
+      log.facts().state_total(total, line.number);
+    }
     constexpr size_t k_max_ranks = 1 << 16;
     if (pending_.size() < k_max_ranks) pending_[line.rank].record = LogBuilder::start_step(line, *step);
   }

@@ -88,7 +88,9 @@ class LlmcReader : public LogReader {
     if (!step.finite() || text.empty() || text.front() != '/' || *step < 0 || *step > 1e15) return;
     const Figure loss = number_after(text, "loss "), milliseconds = number_before(text, " ms");
     if (!loss || !milliseconds) return;
-    keep_first(log.facts().max_steps, count_after(text, "/"));
+    const auto total = count_after(text, "/");
+    keep_first(log.facts().max_steps, total);
+    log.facts().state_total(total, line.number);
     ExtractedStep record = LogBuilder::start_step(line, static_cast<int64_t>(*step));
     record.loss = loss;
     record.grad_norm = number_after(text, "norm ");

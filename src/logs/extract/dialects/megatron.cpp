@@ -169,6 +169,7 @@ class MegatronReader : public LogReader {
     if (record.sequence_length && step.global_batch_size.finite())
       step.tokens = static_cast<double>(*record.sequence_length) * *step.global_batch_size;
     if (record.total_steps) log.facts().max_steps = record.total_steps;
+    log.facts().state_total(record.total_steps, step.line);
     if (record.sequence_length && *record.sequence_length > 0) log.facts().sequence_length = record.sequence_length;
     for (size_t i = 0; i < record.memory_count; ++i) {
       const auto& memory = record.memory[i];

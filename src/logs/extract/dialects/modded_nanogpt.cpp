@@ -40,7 +40,9 @@ class ModdedNanogptReader : public LogReader {
     const auto step = parse_whole(text.substr(0, text.find('/')));
     const Figure clock = read_clock(text);
     if (!step || *step < 0 || !clock.finite()) return;
-    keep_first(log.facts().max_steps, count_after(text, "/"));
+    const auto total = count_after(text, "/");
+    keep_first(log.facts().max_steps, total);
+    log.facts().state_total(total, line.number);
     if (contains(text, "val_")) {  // val_loss:, val_bpb:
       ++evaluations_;
       log.add_evaluation(line, *step, number_after(text, "val_loss:"), std::string(line.text));

@@ -37,7 +37,9 @@ class NanotronReader : public LogReader {
     const auto after = text_after(line.text, "iteration: ");
     const auto step = after ? parse_whole(*after) : std::nullopt;
     if (!step || *step < 0 || !contains(*after, "time_per_iteration_ms:")) return false;
-    keep_first(log.facts().max_steps, count_after(*after, " / "));
+    const auto total = count_after(*after, " / ");
+    keep_first(log.facts().max_steps, total);
+    log.facts().state_total(total, line.number);
     add_step(line, *step, *after, log);
     return false;
   }

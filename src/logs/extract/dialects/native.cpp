@@ -34,7 +34,9 @@ class NativeReader : public LogReader {
     skip_past(text, "iteration ");
     const auto step = parse_whole(text.substr(0, text.find('/')));
     if (!step || *step < 0) return;
-    keep_first(log.facts().max_steps, count_after(text, "/"));
+    const auto total = count_after(text, "/");
+    keep_first(log.facts().max_steps, total);
+    log.facts().state_total(total, line.number);
     ExtractedStep record = LogBuilder::start_step(line, *step);
     set_printed_time(record, *number_after(text, "elapsed time per iteration (ms):") / 1e3);
     record.samples_seen = number_after(text, "consumed samples:");

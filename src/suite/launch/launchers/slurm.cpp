@@ -162,11 +162,17 @@ std::string output_pattern(const std::string& path) {
   return pattern;
 }
 
+// A container has folders of its own, such as a framework's checkout.
+std::string directory_here(const Placement& placement, const LaunchPlan& plan) {
+  const bool in_container = !placement.request.launch.slurm.container_image.empty();
+  return in_container ? placement.request.paths.working_directory : plan.working_directory;
+}
+
 std::string render_job_script(const Placement& placement, LaunchPlan& plan) {
   Arguments options = slurm_shape(placement);
   require_no_backslash(place_of(placement, "job.out"));
   append(options, {"--output=" + output_pattern(place_of(placement, "job.out")), "--open-mode=append",
-                   "--chdir=" + plan.working_directory});
+                   "--chdir=" + directory_here(placement, plan)});
   append(options, slurm_wishes(placement));
   std::string text = "#!/bin/sh\n";
   for (const std::string& option : options) {
@@ -237,6 +243,7 @@ void place_under_slurm(const Placement& placement, LaunchPlan& plan) {
   plan.files.push_back({place_of(placement, "cancel.sh"), render_cancel_script(placement)});
   plan.cleanup_command = {"sh", place_of(placement, "cancel.sh")};
   plan.place = is_on_this_machine(placement) ? Whereabouts::this_machine : Whereabouts::elsewhere;
+  plan.working_directory = directory_here(placement, plan);
 }
 
 bool is_slurm_here(const LauncherSettings& settings) {
