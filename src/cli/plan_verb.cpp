@@ -21,14 +21,14 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_plan_examples =
-    "  tprimat plan llama3_8b --gpu H100 --gpus 64                 the fastest layouts of a model on 64 GPUs\n"
+    "  tprimat plan llama3.1_8b --gpu H100 --gpus 64               the fastest layouts of a model on 64 GPUs\n"
     "  tprimat plan llama3.1_405b --gpu GB200,B200 --gpus 512 --gbs 1536 --precision fp8 --json\n"
-    "  tprimat plan llama3_8b --gpu H100,B200 --gpus 8..512 --scaling strong\n"
-    "  tprimat plan llama3_8b --gpu H100 --gpus 8..512 --tokens 15T --price 2.5 --target-days 60\n"
-    "  tprimat plan llama3_8b --gpu H100 --gpus 64 --gbs 512 --seq 8192 --yaml\n"
+    "  tprimat plan llama3.1_8b --gpu H100,B200 --gpus 8..512 --scaling strong\n"
+    "  tprimat plan llama3.1_8b --gpu H100 --gpus 8..512 --tokens 15T --price 2.5 --target-days 60\n"
+    "  tprimat plan llama3.1_8b --gpu H100 --gpus 64 --gbs 512 --seq 8192 --yaml\n"
     "  tprimat plan --validate results.tsv --rows                  planner errors on published measurements\n"
     "  tprimat plan --calibrate results.tsv --output parameters.tsv\n"
-    "  tprimat plan llama3_8b --gpu H100 --gpus 64 --parameters parameters.tsv\n";
+    "  tprimat plan llama3.1_8b --gpu H100 --gpus 64 --parameters parameters.tsv\n";
 
 struct PlanOptions {
   PlanModelRequest model;

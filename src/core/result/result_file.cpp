@@ -246,8 +246,7 @@ RunResult read_run_result(const std::string& text, const std::filesystem::path& 
     return run_result_from_json(json, path.filename().string());
   } catch (const Error& error) {
     Problem problem = error.problems().front();
-    problem.where = path.parent_path().empty() || problem.where.empty() ? path.string()
-                                                                        : (path.parent_path() / problem.where).string();
+    problem.where = problem.where.empty() ? path.string() : (path.parent_path() / problem.where).string();
     throw Error(std::move(problem), error.status());
   }
 }

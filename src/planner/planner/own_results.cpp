@@ -90,8 +90,9 @@ std::string lacking(const RunResult& result) {
   if (result.status != RunStatus::complete) return fmt::format("a run with status {}", enum_name(result.status));
   if (!result.framework || !result.platform) return "no framework";
   if (!result.model_info.shape || !is_whole(*result.model_info.shape)) return "no model shape";
-  if (!is_known(t.global_batch_size) || !is_known(t.micro_batch_size) || !is_known(t.sequence_length))
-    return "no batch";
+  if (!is_known(t.global_batch_size)) return "no global batch size";
+  if (!is_known(t.micro_batch_size)) return "no micro-batch size";
+  if (!is_known(t.sequence_length)) return "no sequence length";
   if (!is_known(ranks_of(result))) return "no number of devices";
   if (!result.precision) return "no precision";
   if (!has_sound_layout(result)) return "an inconsistent layout";

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "config/experiment.h"
 #include "config/values.h"
+#include "launch/frameworks.h"
 #include "launch/trainer_program.h"
 #include "planner/machine.h"
 #include "planner/planned_config.h"
@@ -113,6 +114,18 @@ void require_trainer_of(const planner::Machine& machine, const planner::Family& 
                   : Problem{"the planner models the native trainer on CPUs only", "--gpu", "plan it with --gpu cpu"});
 }
 
+// A plan for a framework that `run` knows is one that it can start.
+void require_launchable(const planner::Machine& machine, const std::string& name) {
+  const auto framework = parse_enum<Framework>(name);
+  const auto part = find_hardware(machine.id);
+  if (!framework || !part) return;
+  for (const FrameworkModule& module : framework_modules())
+    if (module.id == *framework && !runs_on(module, part->platform))
+      throw Error(Problem{fmt::format("{} does not run on GPUs of {}, such as {}", display_name(*framework),
+                                      display_name(part->platform), machine.id),
+                          "--framework", "name another framework, or another GPU"});
+}
+
 // Combines the options and the configuration.
 class QuestionReader {
  public:
@@ -121,7 +134,7 @@ class QuestionReader {
       : options_(options), experiment_(configured.experiment) {
     if (options.gpu.empty() || options.gpus.empty())
       throw Error(
-          Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama3_8b --gpu H100 --gpus 64"});
+          Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama3.1_8b --gpu H100 --gpus 64"});
     for (const std::string& name : planner::split_lists(options.gpu, "--gpu"))
       add_machine(name == "cpu" ? measure_processor() : require_machine(name, "--gpu"));
     counts_ = planner::parse_counts(planner::split_lists(options.gpus, "--gpus"), "--gpus", left_out_);
@@ -170,7 +183,10 @@ class QuestionReader {
     planner::keep_to_launcher(common_, options_.framework);
     common_.zero_bubble = options_.zero_bubble;
     common_.precision = planner::parse_plan_precision(options_.precision, "--precision", has_processor());
-    for (const planner::Machine& machine : machines_) require_trainer_of(machine, *common_.family);
+    for (const planner::Machine& machine : machines_) {
+      require_trainer_of(machine, *common_.family);
+      require_launchable(machine, options_.framework);
+    }
     for (const planner::Machine& machine : machines_)
       if (machine.peak(common_.precision) <= 0)
         throw Error(

@@ -249,7 +249,7 @@ TEST(OwnResults, WhatAResultDoesNotSayIsNotInvented) {
   };
   EXPECT_EQ(missing([](RunResult& r) { r.status = RunStatus::failed; }), "a run with status failed");
   EXPECT_EQ(missing([](RunResult& r) { r.model_info.shape.reset(); }), "no model shape");
-  EXPECT_EQ(missing([](RunResult& r) { r.training_config.global_batch_size.reset(); }), "no batch");
+  EXPECT_EQ(missing([](RunResult& r) { r.training_config.global_batch_size.reset(); }), "no global batch size");
   EXPECT_EQ(missing([](RunResult& r) { r.precision.reset(); }), "no precision");
   EXPECT_EQ(missing([](RunResult& r) { r.parallelism_config.data_parallel_size = 7; }), "an inconsistent layout");
   EXPECT_EQ(missing([](RunResult& r) { r.statistics.reset(); }), "no step time");
