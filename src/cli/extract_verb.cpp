@@ -11,6 +11,8 @@
 #include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/value_checks.h"
+#include "compare/audit.h"
+#include "compare/contender.h"
 #include "extract/dialects.h"
 #include "report/log_report.h"
 #include "result/result_file.h"
@@ -79,6 +81,18 @@ struct Output {
   std::set<std::filesystem::path> taken;
 };
 
+// What a comparison would refuse the result for. What is merely missing, the summary shows.
+void tell_contradictions(const RunResult& result, const fs::path& target) {
+  results::LoadedRun run;
+  run.path = target.string();
+  run.result = result;
+  for (const results::Contender& contender : results::gather_contenders({run}))
+    for (const results::Finding& finding : results::audit_contender(contender))
+      if (finding.severity == results::Severity::error && finding.code != "status" &&
+          !finding.code.ends_with("_missing"))
+        log_warning(fmt::format("{} [{}]: {}", finding.sentence, finding.code, finding.remedy));
+}
+
 ExitStatus tell_outcome(const RunResult& result, const std::string& path) {
   for (const std::string& warning : result.warnings) log_warning(printable(warning));
   if (result.status == RunStatus::complete) return ExitStatus::done;
@@ -97,6 +111,7 @@ ExitStatus write_result(const RunResult& result, const std::string& path, const 
     const fs::path target = free_result_path(result, path, request, output.taken);
     write_run_result(target, result, Survives::kill);
     log_note(fmt::format("wrote {}", target.string()));
+    tell_contradictions(result, target);
   }
   return tell_outcome(result, path);
 }
