@@ -56,6 +56,12 @@ if(TPRIMAT_GPU STREQUAL nvd)
 else()
   find_program(TPRIMAT_GPU_COMPILER NAMES amdclang++ clang++-16 HINTS $ENV{ROCM_PATH}/bin /opt/rocm/bin
     DOC "HIP compiler: ROCm's, or clang" REQUIRED)
+  # Where /bin is a link, clang names headers as /bin/../..., which ninja takes for another file than /usr/bin/../...:
+  # every build would compile all kernels once more.
+  get_filename_component(folder ${TPRIMAT_GPU_COMPILER} DIRECTORY)
+  get_filename_component(folder ${folder} REALPATH)
+  get_filename_component(name ${TPRIMAT_GPU_COMPILER} NAME)
+  set(TPRIMAT_GPU_COMPILER ${folder}/${name})
   find_library(TPRIMAT_HIP_RUNTIME amdhip64 HINTS $ENV{ROCM_PATH}/lib /opt/rocm/lib REQUIRED)
   find_path(TPRIMAT_HIP_HEADERS hip/hip_runtime.h HINTS $ENV{ROCM_PATH}/include /opt/rocm/include REQUIRED)
   find_path(TPRIMAT_HIP_DEVICE_LIBRARIES ockl.bc HINTS $ENV{ROCM_PATH}/amdgcn/bitcode /opt/rocm/amdgcn/bitcode

@@ -114,7 +114,7 @@ suite::ContainerRun container_of(const DockerOptions& options) {
 void require_daemon(const std::string& program) {
   LocalRunner runner;
   const auto answer = run_captured(runner, {program, "info"});
-  if (answer && answer->exit.succeeded()) return;
+  if (answer && answer->exit.success()) return;
   const std::string said = answer ? answer->output.substr(0, answer->output.find('\n')) : "";
   throw Error(Problem{fmt::format("{} cannot start containers{}{}", program, said.empty() ? "" : ": ", printable(said)),
                       "--tmux", fmt::format("{} info shows why", program)},

@@ -89,8 +89,9 @@ Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
     files.push_back({{"path", file.path}, {"content", file.content}});
   Json deviations = Json::array();
   for (const suite::Deviation& each : run.plan.deviations) {
-    deviations.push_back({{"key", each.key}, {"asked", each.asked}, {"effective", each.effective}});
-    if (!each.reason.empty()) deviations.back()["reason"] = each.reason;
+    Json deviation{{"key", each.key}, {"asked", each.asked}, {"effective", each.effective}};
+    if (!each.reason.empty()) deviation["reason"] = each.reason;
+    deviations.push_back(std::move(deviation));
   }
   return Json{{"run", describe(run)},
               {"command", run.plan.command},

@@ -46,8 +46,8 @@ void require_no_input(const std::string& output, const std::vector<std::string>&
   std::error_code missing;
   for (const std::string& input : inputs)
     if (!output.empty() && std::filesystem::equivalent(output, input, missing))
-      throw Error(Problem{fmt::format("{} is read, so it cannot be written", printable(output)), option,
-                          "name another file"});
+      throw Error(
+          Problem{fmt::format("{} is read, so it cannot be written", printable(output)), option, "name another file"});
 }
 
 }  // namespace tprimat

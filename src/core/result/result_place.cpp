@@ -56,9 +56,9 @@ std::filesystem::path free_path(const std::filesystem::path& wanted, const RunRe
   }
   taken.insert(path);
   if (!kept.empty())
-    log_warning(fmt::format(
-        "{} holds {} and is kept; the result of {} goes to {}; --output NAME.json chooses another name",
-        wanted.string(), kept, printable(result.source.log.value_or("")), path.string()));
+    log_warning(
+        fmt::format("{} holds {} and is kept; the result of {} goes to {}; --output NAME.json chooses another name",
+                    wanted.string(), kept, printable(result.source.log.value_or("")), path.string()));
   return path;
 }
 

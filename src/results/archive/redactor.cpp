@@ -94,8 +94,8 @@ TextSpan value_at(std::string_view text, size_t begin) {
   return {begin, std::min(end, text.size()) - begin};
 }
 
-// "NAME=value", "NAME = 'a value'", "\"name\": \"value\"", and "name: value" at the start of a line or where the name is a
-// variable's.
+// "NAME=value", "NAME = 'a value'", "\"name\": \"value\"", and "name: value" at the start of a line or where the name
+// is a variable's.
 void find_named(std::string_view text, size_t separator, Spans& spans) {
   size_t name_end = separator;
   while (name_end > 0 && is_blank(text[name_end - 1])) --name_end;

@@ -96,26 +96,35 @@ class NearestRequest {
       : run_(run), machine_(machine), planner_(planner) {}
 
   std::optional<LaunchRequest> find() {
-    if (const auto fitting = find_among(usual_formats(run_.request), true)) return fitting;
-    if (const auto fitting = find_among(saving_formats(run_.request), true)) return fitting;
-    return find_among(usual_formats(run_.request), false);
+    std::vector<StateFormats> all = usual_formats(run_.request);
+    for (const StateFormats& each : saving_formats(run_.request)) all.push_back(each);
+    for (const Room room : {Room::to_spare, Room::just_enough})
+      if (const auto fitting = find_among(all, room)) return fitting;
+    return find_among(usual_formats(run_.request), Room::unlimited);
   }
 
  private:
-  std::optional<LaunchRequest> find_among(const std::vector<StateFormats>& formats, bool must_fit) const {
+  // How much of a device's memory a layout may fill.
+  enum class Room { to_spare, just_enough, unlimited };
+
+  std::optional<LaunchRequest> find_among(const std::vector<StateFormats>& formats, Room room) const {
     for (const Precision precision : precisions_near(run_.request.spec.precision))
       for (const StateFormats& each : formats)
-        if (const auto found = find_layout(with_formats(run_.request, precision, each), must_fit)) return found;
+        if (const auto found = find_layout(with_formats(run_.request, precision, each), room)) return found;
     return std::nullopt;
   }
 
-  std::optional<LaunchRequest> find_layout(const LaunchRequest& request, bool must_fit) const {
-    if (!is_refused(request) && (!must_fit || fits(request))) return request;
+  // A format whose memory is not known is none that fits, where that of the request is.
+  std::optional<LaunchRequest> find_layout(const LaunchRequest& request, Room room) const {
+    const Forecast known = forecast(with_request(run_, request), machine_, planner_);
+    if (room != Room::unlimited && known.missing.empty() != is_predicted_) return std::nullopt;
+    const bool limited = room != Room::unlimited && known.device && known.missing.empty();
+    if (!is_refused(request) && (!limited || known.fits())) return request;
     if (!takes_some_layout(request)) return std::nullopt;
-    const PlannedRun other = with_request(run_, request);
-    const Forecast known = forecast(other, machine_, planner_);
-    const bool limited = must_fit && known.device && known.missing.empty();
-    const FitTask task{limited ? usable_bytes(known) : std::numeric_limits<double>::max(),
+    const double bytes = !limited                 ? std::numeric_limits<double>::max()
+                         : room == Room::to_spare ? usable_bytes(known)
+                                                  : known.device->bytes;
+    const FitTask task{bytes,
                        [&](const planner::Workload& each) {
                          return limited ? bytes_needed(*known.device, each, planner_.parameters) : 0.0;
                        },
@@ -142,13 +151,11 @@ class NearestRequest {
   }
 
   bool is_refused(const LaunchRequest& request) const { return !why_refused(run_, request).empty(); }
-  bool fits(const LaunchRequest& request) const {
-    return forecast(with_request(run_, request), machine_, planner_).fits();
-  }
 
   const PlannedRun& run_;
   const MachineFacts& machine_;
   const planner::PlannerSettings& planner_;
+  const bool is_predicted_ = forecast(run_, machine_, planner_).missing.empty();
 };
 
 // One setting of a request, or several that only make sense together.

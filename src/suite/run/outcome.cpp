@@ -152,6 +152,7 @@ std::string render_report(const SuiteReport& report) {
   }
   sentences += render_warnings(report.outcomes);
   for (const Problem& problem : report.unavailable) sentences += "not run: " + to_string(problem) + "\n";
+  for (const Problem& problem : report.skipped) sentences += "skipped: " + to_string(problem) + "\n";
   const std::string profiles = render_profiles(report.profiles);
   if (report.outcomes.empty()) return profiles + sentences;
   return render_text(table) + (sentences.empty() ? "" : "\n" + sentences) + (profiles.empty() ? "" : "\n" + profiles);
@@ -161,6 +162,7 @@ Json report_to_json(const SuiteReport& report) {
   Json unavailable = Json::array();
   for (const Problem& problem : report.unavailable) unavailable.push_back(to_string(problem));
   Json json{{"interrupted", report.interrupted}, {"runs", to_json(report.outcomes)}, {"unavailable", unavailable}};
+  for (const Problem& problem : report.skipped) json["skipped"].push_back(to_string(problem));
   if (!report.profiles.empty()) json["profiles"] = to_json(report.profiles);
   return json;
 }

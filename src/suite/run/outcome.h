@@ -81,7 +81,7 @@ RunOutcome make_outcome(const PlannedRun& run, RunStatus status, std::string rea
 struct SuiteReport {
   std::vector<RunOutcome> outcomes;
   std::vector<ProfileOutcome> profiles;
-  std::vector<Problem> unavailable;
+  std::vector<Problem> unavailable, skipped;  // as SuitePlan has them
   bool interrupted = false;
 };
 

@@ -50,6 +50,7 @@ class Suite {
   SuiteReport run(const SuitePlan& plan) {
     SuiteReport report;
     report.unavailable = plan.unavailable;
+    report.skipped = plan.skipped;
     for (const PlannedRun& each : plan.runs) {
       reporter_.run_started(each, report.outcomes.size() + report.profiles.size() + 1, plan.runs.size());
       if (each.profile) {

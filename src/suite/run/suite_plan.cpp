@@ -41,7 +41,7 @@ class SuitePlanner {
     strategies_ = request_.strategies.empty() ? std::vector{experiment_.methodology} : request_.strategies;
     claimed_ = {{(output_folder() / "runs").string(), "the folder of step records"}};
     SuitePlan suite;
-    const std::vector<const FrameworkModule*> modules = choose_frameworks(suite.unavailable);
+    const std::vector<const FrameworkModule*> modules = choose_frameworks(suite);
     for (const std::string& model : models_)
       for (const std::string& strategy : strategies_) add_in_turn(suite, modules, model, strategy);
     if (suite.runs.empty()) throw Error(suite.unavailable, refused_with_);
@@ -63,9 +63,13 @@ class SuitePlanner {
 
   std::vector<Framework> frameworks_asked(Platform platform) const {
     if (!request_.frameworks.empty()) return request_.frameworks;
-    if (request_.all_frameworks || experiment_.all_frameworks) return enabled(all_on(platform));
+    if (asks_for_all()) return enabled(all_on(platform));
     if (!experiment_.frameworks.empty()) return enabled(experiment_.frameworks);
     return {experiment_.platforms.at(platform).framework};
+  }
+
+  bool asks_for_all() const {
+    return request_.all_frameworks || (request_.frameworks.empty() && experiment_.all_frameworks);
   }
 
   static std::vector<Framework> all_on(Platform platform) {
@@ -121,7 +125,7 @@ class SuitePlanner {
                         "--model", suggest_word(model, names)});
   }
 
-  std::vector<const FrameworkModule*> choose_frameworks(std::vector<Problem>& unavailable) const {
+  std::vector<const FrameworkModule*> choose_frameworks(SuitePlan& suite) const {
     std::vector<const FrameworkModule*> modules;
     ExitStatus refused = ExitStatus::missing_component;
     for (const Framework framework : frameworks_asked(platform_)) {
@@ -131,13 +135,17 @@ class SuitePlanner {
         if (request_.profile) require_profiler_of(module);
         modules.push_back(&module);
       } catch (const Error& error) {
-        unavailable.insert(unavailable.end(), error.problems().begin(), error.problems().end());
+        const bool skips = asks_for_all() && error.status() == ExitStatus::missing_component;
+        std::vector<Problem>& list = skips ? suite.skipped : suite.unavailable;
+        list.insert(list.end(), error.problems().begin(), error.problems().end());
         if (error.status() == ExitStatus::usage) refused = ExitStatus::usage;  // an unsuitable profiler
       }
     }
-    if (modules.empty() && unavailable.empty())
+    std::vector<Problem> reasons = suite.unavailable;
+    reasons.insert(reasons.end(), suite.skipped.begin(), suite.skipped.end());
+    if (modules.empty() && reasons.empty())
       throw Error(Problem{"every framework is switched off", "frameworks", "set enabled: true for one of them"});
-    if (modules.empty()) throw Error(unavailable, refused);
+    if (modules.empty()) throw Error(reasons, refused);
     return modules;
   }
 

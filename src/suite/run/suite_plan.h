@@ -52,6 +52,7 @@ std::string describe(const PlannedRun& run);
 struct SuitePlan {
   std::vector<PlannedRun> runs;      // in the order in which they start
   std::vector<Problem> unavailable;  // frameworks that cannot run this or are missing, if others can run
+  std::vector<Problem> skipped;      // where all frameworks were asked for: those that are not installed
 };
 
 // Pure: depends on its arguments alone and writes nothing. Throws Error when the request contradicts the configuration
