@@ -99,6 +99,7 @@ inline TrainSpec sealed_spec() {
   spec.checkpoint.directory = "/data/checkpoints";
   spec.checkpoint.initial_weights = "/data/weights";
   spec.deterministic = true;
+  spec.offload = Offload::none;
   return spec;
 }
 
@@ -118,6 +119,7 @@ inline LaunchFacts sealed_launch() {
   launch.launcher = Launcher::mpi;
   launch.nodes = 2;
   launch.checkpoint_directory = "checkpoints";
+  launch.arguments = {"--threads", "2"};
   launch.fixed_warmup_steps = 5;
   launch.usd_per_hour = 12.0;
   return launch;
