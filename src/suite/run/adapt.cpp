@@ -98,32 +98,32 @@ class NearestRequest {
   std::optional<LaunchRequest> find() {
     std::vector<StateFormats> all = usual_formats(run_.request);
     for (const StateFormats& each : saving_formats(run_.request)) all.push_back(each);
-    for (const Room room : {Room::to_spare, Room::just_enough})
-      if (const auto fitting = find_among(all, room)) return fitting;
-    return find_among(usual_formats(run_.request), Room::unlimited);
+    for (const MemoryLimit limit : {MemoryLimit::to_spare, MemoryLimit::just_enough})
+      if (const auto fitting = find_among(all, limit)) return fitting;
+    return find_among(usual_formats(run_.request), MemoryLimit::unlimited);
   }
 
  private:
   // How much of a device's memory a layout may fill.
-  enum class Room { to_spare, just_enough, unlimited };
+  enum class MemoryLimit { to_spare, just_enough, unlimited };
 
-  std::optional<LaunchRequest> find_among(const std::vector<StateFormats>& formats, Room room) const {
+  std::optional<LaunchRequest> find_among(const std::vector<StateFormats>& formats, MemoryLimit limit) const {
     for (const Precision precision : precisions_near(run_.request.spec.precision))
       for (const StateFormats& each : formats)
-        if (const auto found = find_layout(with_formats(run_.request, precision, each), room)) return found;
+        if (const auto found = find_layout(with_formats(run_.request, precision, each), limit)) return found;
     return std::nullopt;
   }
 
   // A format whose memory is not known is none that fits, where that of the request is.
-  std::optional<LaunchRequest> find_layout(const LaunchRequest& request, Room room) const {
+  std::optional<LaunchRequest> find_layout(const LaunchRequest& request, MemoryLimit limit) const {
     const Forecast known = forecast(with_request(run_, request), machine_, planner_);
-    if (room != Room::unlimited && known.missing.empty() != is_predicted_) return std::nullopt;
-    const bool limited = room != Room::unlimited && known.device && known.missing.empty();
+    if (limit != MemoryLimit::unlimited && known.missing.empty() != is_predicted_) return std::nullopt;
+    const bool limited = limit != MemoryLimit::unlimited && known.device && known.missing.empty();
     if (!is_refused(request) && (!limited || known.fits())) return request;
     if (!takes_some_layout(request)) return std::nullopt;
-    const double bytes = !limited                 ? std::numeric_limits<double>::max()
-                         : room == Room::to_spare ? usable_bytes(known)
-                                                  : known.device->bytes;
+    const double bytes = !limited                         ? std::numeric_limits<double>::max()
+                         : limit == MemoryLimit::to_spare ? usable_bytes(known)
+                                                          : known.device->bytes;
     const FitTask task{bytes,
                        [&](const planner::Workload& each) {
                          return limited ? bytes_needed(*known.device, each, planner_.parameters) : 0.0;

@@ -54,9 +54,9 @@ std::string what_runs(const FrameworkModule& module, const Adaptation& adapted) 
 
 // Another model, other data or another machine would be another training, so it is refused and not adapted.
 bool is_refused_for_good(const std::string& key) {
-  for (const char* each : {"experts", "synthetic", "initial_weights", "qk_norm", "sliding_window", "split", "seed",
-                           "rope_scaling", "rope factor", "linear_bias", "gpt", "visible_devices",
-                           "cuda_device_max_connections"})
+  for (const char* each :
+       {"experts", "synthetic", "initial_weights", "qk_norm", "sliding_window", "split", "seed", "rope_scaling",
+        "rope factor", "linear_bias", "gpt", "visible_devices", "cuda_device_max_connections"})
     if (key == each) return true;
   return false;
 }
@@ -132,7 +132,8 @@ TEST(Adapt, ChangesOfOneSettingAreFoundInEveryPlan) {
         change.apply(changed);
         const auto after = adapt(module, changed);
         if (!after && is_refused_for_good(change.key)) continue;
-        if (std::string_view(change.key).starts_with("fp8_") && base->request.spec.precision != Precision::fp8) continue;
+        if (std::string_view(change.key).starts_with("fp8_") && base->request.spec.precision != Precision::fp8)
+          continue;
         ASSERT_TRUE(after) << change.key << " on " << enum_name(module.id);
         if (changed.spec == demanding_request(platform).spec &&
             changed.settings == demanding_request(platform).settings)
