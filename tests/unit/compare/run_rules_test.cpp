@@ -48,6 +48,10 @@ INSTANTIATE_TEST_SUITE_P(
                               [](RunResult& r) {
                                 r.config_audit.push_back({"attention", "flash", "eager"});
                               }},
+                      RunCase{"adapted_settings", warning,
+                              [](RunResult& r) {
+                                r.config_audit.push_back({"precision", "fp8", "bf16", "it does not train in fp8"});
+                              }},
                       RunCase{"device_counts", error, [](RunResult& r) { r.training_config.num_gpus = 1; }},
                       RunCase{"model_missing", error, [](RunResult& r) { r.model_info.name.clear(); }},
                       RunCase{"rate_missing", error, [](RunResult& r) { r.derived.tokens_per_second_per_gpu.reset(); }},
