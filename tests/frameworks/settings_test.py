@@ -217,7 +217,8 @@ class InitialWeights(unittest.TestCase):
         from tprimat_adapter.model import make_model
         shape = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 8, "hidden_size": 128,
                  "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 256}
-        experiment = types.SimpleNamespace(seed=1, recompute="none", checkpoint=types.SimpleNamespace(initial_weights=""))
+        experiment = types.SimpleNamespace(seed=1, recompute="none", checkpoint=types.SimpleNamespace(initial_weights=""),
+                                           optimizer=types.SimpleNamespace(master_weights=True))
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "config.json").write_text(json.dumps(shape), encoding="utf-8")
             model = make_model(experiment, pathlib.Path(folder) / "train_spec.json")
