@@ -52,7 +52,12 @@ std::optional<MeasuredPeak> PeakSource::measure(Precision precision, int64_t thr
   if (!around_.measure_peak) return std::nullopt;
   reporter_.noted(fmt::format("measuring the {} matmul peak of this processor", enum_name(precision)));
   try {
-    const std::optional<MeasuredPeak> peak = around_.measure_peak(precision, threads);
+    std::optional<MeasuredPeak> peak = around_.measure_peak(precision, threads);
+    constexpr int k_more_attempts = 2;  // other processes may be gone by then
+    for (int attempt = 0; attempt < k_more_attempts && peak && peak->warning; ++attempt) {
+      const std::optional<MeasuredPeak> again = around_.measure_peak(precision, threads);
+      if (again && again->peak.flops_per_second > peak->peak.flops_per_second) peak = again;
+    }
     if (!peak) reporter_.noted(fmt::format("no MFU: this processor has no {} matrix products", enum_name(precision)));
     return peak;
   } catch (const Error& error) {

@@ -143,12 +143,24 @@ class Suite {
     }
   }
 
+  // A peak that other processes disturbed says nothing against a run.
+  static bool is_below_rate(RunResult result, const SummaryOptions& options) {
+    summarise_run(result, options);
+    return result.derived.mfu && result.derived.mfu->value > 1;
+  }
+
   // The steady state defines the window of the sensors, whose figures are inputs of the derived ones.
   void measure(RunResult& result, const PlannedRun& run, const TrainingTrace& trace,
                const std::optional<MeasuredPeak>& peak) const {
     SummaryOptions options{options_.fixed_warmup_steps, std::nullopt, run.setup.usd_per_hour};
     if (peak) options.peak = peak->peak;
-    if (peak && peak->warning) add_warning(result, *peak->warning);
+    if (peak && peak->warning) {
+      add_warning(result, *peak->warning);
+      if (is_below_rate(result, options)) {
+        options.peak.reset();
+        add_warning(result, "no MFU: the run was faster than the disturbed measurement of the peak");
+      }
+    }
     summarise_run(result, options);
     const ThreadCounts threads{around_.machine.cpu.logical_processors, run.spec.threads * run.spec.parallel.ranks()};
     result.step_telemetry = measure_steps(trace.sensors, step_windows(trace, result), run.platform, threads);

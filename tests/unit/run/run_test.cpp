@@ -321,6 +321,20 @@ TEST_F(SuiteTest, ADoubtfulPeakIsWarnedAbout) {
   EXPECT_EQ(std::count(warnings.begin(), warnings.end(), "doubtful"), 1);
 }
 
+TEST_F(SuiteTest, ADisturbedPeakBelowTheRateOfARunIsNoPeak) {
+  SuiteContext context = around();
+  int measured = 0;
+  context.measure_peak = [&](Precision, int64_t) {
+    ++measured;
+    return MeasuredPeak{{"measured:cpu:bf16", 1.0, "test"}, "doubtful"};
+  };
+  SilentReporter reporter;
+  const SuiteReport report = run_suite(plan({}), options_, context, reporter);
+  EXPECT_EQ(exit_status_of(report), ExitStatus::done) << render_report(report);
+  EXPECT_FALSE(only_result(report).derived.mfu.has_value());
+  EXPECT_EQ(measured, 3);
+}
+
 TEST_F(SuiteTest, TheSummarySaysWhatTheMachineCanDo) {
   SuiteContext context = around();
   context.measure_peak = [](Precision, int64_t) {
