@@ -47,7 +47,7 @@ std::vector<GpuCase> cases_of_set_up() {
          g.holders = {{"nvml", Platform::nvd, 0, 4711, "python3", 3e9}};
        },
        "in use by process 4711 (python3) on GPU 0, 3.00 GB", MachineSeverity::warning, "another GPU"},
-      {[](GpuCondition& g) { g.state.now.utilisation = 0.5; }, "50 % busy", MachineSeverity::warning, "who"},
+      {[](GpuCondition& g) { g.state.now.utilisation = 0.5; }, "50 % busy", MachineSeverity::warning, "user or job"},
       {[](GpuCondition& g) { g.state.now.memory_used_bytes = 9e9; }, "9.00 GB of its memory", MachineSeverity::note,
        ""},
       {[](GpuCondition& g) { g.state.notes = {"energy counter: no permission"}; },
