@@ -33,7 +33,11 @@ constexpr const char* k_run_examples =
     "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
     "  tprimat run --resume --timeout 30m                continues an earlier suite\n";
 
-void add_launch_overrides(std::vector<std::string>& overrides, const RunOptions& options) {
+void add_overrides(std::vector<std::string>& overrides, const RunOptions& options) {
+  if (options.steps > 0) overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
+  if (!options.adapt.empty())
+    overrides.push_back(
+        fmt::format("experiment.adapt={}", enum_name(parse_choice<suite::Adapt>(options.adapt, "--adapt"))));
   if (!options.launcher.empty())
     overrides.push_back(
         fmt::format("launch.launcher={}", enum_name(parse_choice<Launcher>(options.launcher, "--launcher"))));
@@ -42,8 +46,7 @@ void add_launch_overrides(std::vector<std::string>& overrides, const RunOptions&
 
 suite::LoadedExperiment load(const Session& session, const RunOptions& options) {
   suite::ConfigSources sources = config_sources(session);
-  if (options.steps > 0) sources.overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
-  add_launch_overrides(sources.overrides, options);
+  add_overrides(sources.overrides, options);
   // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
   if (options.strategies.size() == 1) sources.strategy = options.strategies.front();
   suite::LoadedExperiment loaded = suite::load_experiment(sources);
@@ -63,7 +66,6 @@ suite::SuiteRequest request_of(const RunOptions& options) {
     else
       request.frameworks.push_back(parse_choice<Framework>(name, "--framework"));
   if (request.all_frameworks) request.frameworks.clear();
-  if (!options.adapt.empty()) request.adapt = parse_choice<suite::Adapt>(options.adapt, "--adapt");
   request.models = options.models;
   request.strategies = options.strategies;
   if (!options.dataset.empty()) request.dataset = options.dataset;

@@ -26,10 +26,10 @@ std::string replace_all(std::string text, const std::string& from, const std::st
 std::string plan_everything(Platform platform) {
   suite::ConfigSources sources;
   sources.path = (k_folder / "all_frameworks.yaml").string();
+  sources.overrides = {"experiment.adapt=nearest"};
   suite::SuiteRequest request;
   request.platform = platform;
   request.all_frameworks = true;
-  request.adapt = suite::Adapt::nearest;
   request.presence = suite::Presence::any;
   request.own_program = "/usr/bin/tprimat";
   const suite::SuitePlan suite = plan_suite(suite::load_experiment(sources).experiment, request, {});

@@ -77,11 +77,14 @@ Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, 
   return {stated("installation"), stated("config_dir"), stated("run_script")};
 }
 
+const FrameworkModule* find_framework(Framework id) {
+  const auto found = std::ranges::find(framework_modules(), id, &FrameworkModule::id);
+  return found == framework_modules().end() ? nullptr : &*found;
+}
+
 const FrameworkModule& require_framework(Framework id, Platform platform) {
-  const auto& modules = framework_modules();
-  const auto found =
-      std::find_if(modules.begin(), modules.end(), [&](const FrameworkModule& each) { return each.id == id; });
-  if (found == modules.end()) refuse(fmt::format("this version cannot launch the framework '{}'", enum_name(id)));
+  const FrameworkModule* found = find_framework(id);
+  if (found == nullptr) refuse(fmt::format("this version cannot launch the framework '{}'", enum_name(id)));
   if (!runs_on(*found, platform))
     refuse(fmt::format("the framework '{}' does not run on the platform {}", enum_name(id), enum_name(platform)));
   return *found;

@@ -52,6 +52,8 @@ const std::vector<FrameworkModule>& framework_modules();
 // Whether a plan will be executed here, or only shown.
 enum class Presence { installed, any };
 
+const FrameworkModule* find_framework(Framework id);  // nullptr where this version cannot launch it
+
 // Throws Error (ExitStatus::missing_component) with the available ones if the framework is not available on that
 // platform.
 const FrameworkModule& require_framework(Framework id, Platform platform);

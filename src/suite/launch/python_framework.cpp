@@ -68,7 +68,6 @@ struct PythonFramework {
   std::vector<Precision> precisions;          // on every platform
   std::vector<Precision> precisions_of_gpus;  // additional ones on GPUs
   std::vector<int64_t> zero_stages;           // supported stages
-  bool offloads = false;                      // keeps state in the host's memory on request
 };
 
 template <class Value>
@@ -138,8 +137,7 @@ const PythonFramework k_fsdp = {.id = Framework::fsdp,
                                 .always_torchrun = true,
                                 .precisions = {Precision::fp32, Precision::bf16, Precision::fp16},
                                 .precisions_of_gpus = {},
-                                .zero_stages = {0, 2, 3},
-                                .offloads = true};
+                                .zero_stages = {0, 2, 3}};
 
 const PythonFramework k_deep = {.id = Framework::deep,
                                 .package = "deepspeed",
@@ -147,8 +145,7 @@ const PythonFramework k_deep = {.id = Framework::deep,
                                 .always_torchrun = true,
                                 .precisions = {Precision::fp32, Precision::bf16},
                                 .precisions_of_gpus = {Precision::fp16},
-                                .zero_stages = {0, 1, 2, 3},
-                                .offloads = true};
+                                .zero_stages = {0, 1, 2, 3}};
 
 // torch.optim.AdamW keeps its moments in the format of the weights, and rounds to nearest.
 TrainProgram plan_tran(const LaunchRequest& request) {
@@ -213,10 +210,8 @@ TrainProgram plan_deep(const LaunchRequest& request) {
 FrameworkModule module_of(const PythonFramework& framework, std::string_view long_name,
                           decltype(FrameworkModule::find) find, decltype(FrameworkModule::plan) plan,
                           std::string_view installing) {
-  FrameworkModule module = {framework.id, long_name, {Platform::nvd, Platform::amd, Platform::cpu},         find, plan,
-                            installing,   "",        {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
-  module.offloads = framework.offloads;
-  return module;
+  return {framework.id, long_name, {Platform::nvd, Platform::amd, Platform::cpu},         find, plan,
+          installing,   "",        {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
 }
 
 }  // namespace
@@ -247,16 +242,20 @@ FrameworkModule tran_module() {
 
 // PyTorch FSDP2 (fully_shard). Without a zero_stage it shards everything, as ZeRO-3.
 FrameworkModule fsdp_module() {
-  return module_of(
+  FrameworkModule module = module_of(
       k_fsdp, "PyTorch FSDP2", [](const Checkout&) { return find_python_framework(k_fsdp); }, plan_fsdp,
       "run frameworks/setup.sh fsdp");
+  module.offloads = true;
+  return module;
 }
 
 // DeepSpeed's engine with ZeRO-0 to 3.
 FrameworkModule deep_module() {
-  return module_of(
+  FrameworkModule module = module_of(
       k_deep, "DeepSpeed", [](const Checkout&) { return find_python_framework(k_deep); }, plan_deep,
       "run frameworks/setup.sh deep");
+  module.offloads = true;
+  return module;
 }
 
 }  // namespace tprimat::suite

@@ -56,7 +56,7 @@ std::optional<MeasuredPeak> PeakSource::measure(Precision precision, int64_t thr
     constexpr int k_more_attempts = 2;  // other processes may be gone by then
     for (int attempt = 0; attempt < k_more_attempts && peak && peak->warning; ++attempt) {
       const std::optional<MeasuredPeak> again = around_.measure_peak(precision, threads);
-      if (again && again->peak.flops_per_second > peak->peak.flops_per_second) peak = again;
+      if (again && (!again->warning || again->peak.flops_per_second > peak->peak.flops_per_second)) peak = again;
     }
     if (!peak) reporter_.noted(fmt::format("no MFU: this processor has no {} matrix products", enum_name(precision)));
     return peak;

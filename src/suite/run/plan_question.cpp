@@ -118,12 +118,11 @@ void require_trainer_of(const planner::Machine& machine, const planner::Family& 
 void require_launchable(const planner::Machine& machine, const std::string& name) {
   const auto framework = parse_enum<Framework>(name);
   const auto part = find_hardware(machine.id);
-  if (!framework || !part) return;
-  for (const FrameworkModule& module : framework_modules())
-    if (module.id == *framework && !runs_on(module, part->platform))
-      throw Error(Problem{fmt::format("{} does not run on GPUs of {}, such as {}", display_name(*framework),
-                                      display_name(part->platform), machine.id),
-                          "--framework", "name another framework, or another GPU"});
+  const FrameworkModule* module = framework ? find_framework(*framework) : nullptr;
+  if (module == nullptr || !part || runs_on(*module, part->platform)) return;
+  throw Error(Problem{fmt::format("{} does not run on GPUs of {}, such as {}", display_name(*framework),
+                                  display_name(part->platform), machine.id),
+                      "--framework", "name another framework, or another GPU"});
 }
 
 // Combines the options and the configuration.

@@ -86,10 +86,10 @@ class SuitePlanner {
 
   bool can_run_something(Platform platform) const {
     if (!experiment_.platforms.contains(platform)) return false;
-    for (const Framework framework : frameworks_asked(platform))
-      for (const FrameworkModule& module : framework_modules())
-        if (module.id == framework && runs_on(module, platform)) return true;
-    return false;
+    return std::ranges::any_of(frameworks_asked(platform), [&](Framework framework) {
+      const FrameworkModule* module = find_framework(framework);
+      return module != nullptr && runs_on(*module, platform);
+    });
   }
 
   // On a machine with GPUs, trainers for processors can be requested, too.
@@ -214,7 +214,7 @@ class SuitePlanner {
 
   // Replaces a request that the framework refuses or that does not fit by the nearest one, where that is asked for.
   std::vector<Deviation> adapt(PlannedRun& planned) const {
-    if (std::max(request_.adapt, experiment_.adapt) == Adapt::strict) return {};
+    if (experiment_.adapt == Adapt::strict) return {};
     auto nearest = find_nearest_request(planned, machine_, request_.planner);
     if (!nearest) return {};
     planned.request = std::move(nearest->request);

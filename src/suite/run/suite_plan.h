@@ -25,8 +25,7 @@ struct SuiteRequest {
   std::string own_program;                  // path of this program
   Presence presence = Presence::installed;  // any: the plan is only shown
   std::optional<ProfileRequest> profile;    // profiled runs, one of each training, instead of measured ones
-  Adapt adapt = Adapt::strict;
-  planner::PlannerSettings planner = {};  // for memory, where requests are adapted
+  planner::PlannerSettings planner = {};    // for memory, where experiment.adapt is nearest
 };
 
 // One training process group, from launch to exit.

@@ -15,7 +15,7 @@ class SignatureTest : public ArchiveTest {
   // A name with a dash at its beginning and a space in it must reach ssh-keygen as it is.
   void SetUp() override {
     fs::create_directories(folder_ / "-my keys");
-    if (!make_key("alice")) GTEST_SKIP() << "ssh-keygen is not installed (Debian: openssh-client)";
+    if (!make_key("alice")) GTEST_SKIP() << "ssh-keygen is missing: apt-get install openssh-client";
     make_key("bob");
     write_run();
   }
