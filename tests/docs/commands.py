@@ -49,6 +49,7 @@ ENDS = [
     (r"^tprimat run --(config|framework mega|framework nemo|launcher slurm)|^MOMENTS", {0, 2, 4}),
     (r"steps\.jsonl|oom\.log|doubled\.log|extract logs/|train\.log|job\.log", {0, 1}),
 ]
+# A stated peak, so that no command waits for its measurement.
 CONFIG = """\
 models:
   llama: {num_layers: 2, hidden_size: 32, ffn_hidden_size: 64, num_attention_heads: 2, num_key_value_heads: 1, head_dim: 16, vocab_size: 64, max_position_embeddings: 64}
@@ -57,6 +58,7 @@ training:
   data: {seq_length: 16, micro_batch_size: 1, global_batch_size: 2}
   duration: {max_steps: 25}
   optimizer: {warmup_steps: 1}
+benchmarking: {enhanced_metrics: {hardware_specs: {cpu_auto: {peak_tflops_fp32: 1.0e+15, peak_tflops_bf16: 1.0e+15}}}}
 """
 
 

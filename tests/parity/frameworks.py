@@ -38,6 +38,8 @@ parallelism:
   dp: {{llama: {{cpu: {{DP: 2}}}}, qwen: {{cpu: {{DP: 2}}}}}}
   zero1: {{llama: {{cpu: {{DP: 2, ZeRO: 1}}}}, qwen: {{cpu: {{DP: 2, ZeRO: 1}}}}}}
 platform_optimizations: {{cpu: {{precision: fp32}}}}
+benchmarking: {{enhanced_metrics: {{hardware_specs: {{cpu_auto: {{peak_tflops_fp32: 1.0e+15,
+  peak_tflops_bf16: 1.0e+15}}}}}}}}
 """
 SAVERS = """
 frameworks:

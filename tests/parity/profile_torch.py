@@ -31,6 +31,7 @@ training:
   optimizer: {warmup_steps: 4}
 parallelism: {one: {llama: {cpu: {DP: 2}}}}
 platform_optimizations: {cpu: {precision: fp32}}
+benchmarking: {enhanced_metrics: {hardware_specs: {cpu_auto: {peak_tflops_fp32: 1.0e+15, peak_tflops_bf16: 1.0e+15}}}}
 """
 
 

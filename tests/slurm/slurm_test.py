@@ -22,6 +22,7 @@ from slurm_cluster import Cluster, missing_programs, processes_of, tidy_after_de
 SKIPPED = 77
 FOREVER = 10**8  # steps
 PATIENCE = 180  # seconds for what takes one or two on a quiet machine
+# A stated peak, so that no run waits for its measurement.
 CONFIGURATION = """
 experiment: {methodology: two}
 hardware: {platforms: {cpu: {num_gpus: 2}}}
@@ -33,6 +34,7 @@ training:
   data: {seq_length: 16, micro_batch_size: 1, global_batch_size: 2}
   duration: {max_steps: 5}
   optimizer: {warmup_steps: 1}
+benchmarking: {enhanced_metrics: {hardware_specs: {cpu_auto: {peak_tflops_fp32: 1.0e+15, peak_tflops_bf16: 1.0e+15}}}}
 """
 # name: words after `tprimat run`, and what comes before it
 WAYS = {
