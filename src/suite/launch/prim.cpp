@@ -112,13 +112,17 @@ TrainProgram plan_prim(const LaunchRequest& asked) {
 // AMD Primus, its Megatron back end: a checkout (`paths.primus.installation`, PRIMUS_PATH) whose start script runs the
 // experiment file that we write. Its steps are read from its log.
 FrameworkModule prim_module() {
-  return {Framework::prim,
-          "AMD Primus (Megatron)",
-          {Platform::amd},
-          find_prim,
-          plan_prim,
-          "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder",
-          "primus"};
+  FrameworkModule module = {
+      Framework::prim,
+      "AMD Primus (Megatron)",
+      {Platform::amd},
+      find_prim,
+      plan_prim,
+      "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder",
+      "primus",
+      {Profiler::torch, Profiler::rocprofv3}};
+  module.unmarked = {Profiler::rocprofv3};
+  return module;
 }
 
 }  // namespace tprimat::suite
