@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "launch/frameworks.h"
 #include "launch/primus_experiment.h"
 #include "text/json.h"
@@ -49,6 +50,15 @@ TEST_F(PrimScriptTest, WhatItsScriptSetsItselfCannotBeAskedFor) {
   EXPECT_NE(complaint().find("CUDA_DEVICE_MAX_CONNECTIONS=1"), std::string::npos);
   request_.settings.hsa_enable_sdma = false;
   EXPECT_NE(complaint().find("HSA_ENABLE_SDMA=1"), std::string::npos);
+}
+
+TEST_F(PrimScriptTest, ANewerScriptKeepsTheSdmaThatItIsCalledWith) {
+  request_.settings.hsa_enable_sdma = false;
+  const fs::path script = folder_ / "examples/run_pretrain.sh";
+  write_file_atomically(script, "export HSA_ENABLE_SDMA=1\n");
+  EXPECT_NE(complaint().find("update Primus"), std::string::npos);
+  write_file_atomically(script, "export HSA_ENABLE_SDMA=${HSA_ENABLE_SDMA:-1}\n");
+  EXPECT_EQ(complaint(), "");
 }
 
 TEST_F(PrimScriptTest, RecordsTheStepsOfAWindowByItsOwnKeys) {
