@@ -27,6 +27,7 @@ from megatron.core.transformer.enums import AttnBackend
 
 from tprimat.steps import StepRecorder
 from tprimat_adapter.experiment import load_experiment, rank
+from tprimat_adapter.profiling import open_window
 from tprimat_adapter.samples import Samples, prepare_samples
 
 
@@ -249,7 +250,8 @@ def own_device():
 
 class Steps(Callback):
     """One step record after each step, by rank 0; and every step at its own rate. Megatron's loop moves the schedule on
-    after the update, so that step s would be taken at the rate of s - 1 and the first at 0: here it is one step on."""
+    after the update, so that step s would be taken at the rate of s - 1 and the first at 0: here it is one step on.
+    A profile's window opens and closes here, as in the other adapters, and not by the recipe's section `profiling`."""
 
     def __init__(self, experiment):
         self.batch = experiment.global_batch_size
@@ -261,13 +263,16 @@ class Steps(Callback):
             print_settings(context.state.cfg)
         context.scheduler.step(increment=self.batch)
         self.recorder = StepRecorder(own_device(), self.tokens)
+        self.window = open_window()
 
     def on_train_step_start(self, context):
+        self.window.begin(context.state.train_state.step + 1)
         self.rate = next((group["lr"] for group in context.optimizer.param_groups), None)
 
     def on_train_step_end(self, context):
-        self.recorder.end_step(context.state.train_state.step + 1, loss=self.loss_of(context),
-                               grad_norm=context.grad_norm, learning_rate=self.rate)
+        step = context.state.train_state.step + 1
+        self.recorder.end_step(step, loss=self.loss_of(context), grad_norm=context.grad_norm, learning_rate=self.rate)
+        self.window.end(step)
 
     @staticmethod
     def loss_of(context):

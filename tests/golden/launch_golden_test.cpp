@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "config/load.h"
 #include "launch/frameworks.h"
+#include "launch/profilers.h"
 #include "render_plan.h"
 
 // What every framework is started with: launch/<framework>_<model>_<platform>.txt, one part per strategy. Regenerate:
@@ -166,7 +167,12 @@ TEST(MegatronFlags, AreThoseOfTheRealPrograms) {
     for (const Platform platform : {Platform::nvd, Platform::amd})
       for (const auto& [strategy, by_model] : eight_gpus().strategies)
         for (const char* model : {"llama", "qwen", "mistral"}) try {
-            expect_accepted(suite::plan_launch(module, request_for(module, model, platform, strategy)).command, flags);
+            suite::LaunchRequest request = request_for(module, model, platform, strategy);
+            expect_accepted(suite::plan_launch(module, request).command, flags);
+            for (const suite::Profiler profiler : module.profilers) {
+              request.profile = suite::ProfileWindow{profiler, 11, 15, "/out/p", !suite::marks_steps(module, profiler)};
+              expect_accepted(suite::plan_launch(module, request).command, flags);
+            }
             ++plans;
           } catch (const Error&) {  // refused: the golden files say why
           }

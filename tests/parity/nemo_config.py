@@ -10,6 +10,7 @@ stood for. TPRIMAT_PYTHON names the Python to use. Exit status: 0 all arrived,
 """
 
 import copy
+import gzip
 import importlib.metadata
 import json
 import os
@@ -221,14 +222,16 @@ def check_order(module, adapter):
 
 
 def check_steps(module, adapter):
-    """The callback, fired as Megatron-Bridge's loop fires it, with its scheduler: records, and every step at its own rate."""
+    """The callback, fired as Megatron-Bridge's loop fires it, with its scheduler: records, every step at its own rate, and a profile of
+    the steps asked for."""
     from types import SimpleNamespace
     import torch
     from megatron.bridge.training.callbacks import CallbackContext, normalize_callbacks
     from megatron.bridge.training.optim import _get_scheduler
     from tprimat_adapter.experiment import learning_rate_at
     records = adapter.folder / "steps.jsonl"
-    os.environ.update(TPRIMAT_STEPS=str(records), RANK="0")
+    trace = adapter.folder / "trace.json.gz"
+    os.environ.update(TPRIMAT_STEPS=str(records), RANK="0", TPRIMAT_PROFILE=f"torch:11:15:{trace}")
     cfg = adapter.make(module, adapter.spec, {})
     experiment = module.load_experiment(adapter.folder / "train_spec.json")
     manager = normalize_callbacks([module.Steps(experiment)])
@@ -248,6 +251,12 @@ def check_steps(module, adapter):
     worst = max(abs(a - b) for a, b in zip(applied, wanted, strict=True))
     lines = [json.loads(line) for line in records.read_text().splitlines()]
     print(f"rates within {worst:.1e} of the native trainer's")
+    del os.environ["TPRIMAT_PROFILE"]
+    events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    recorded = sorted({int(each["name"].split("#")[1]) for each in events if each.get("name", "").startswith("ProfilerStep#")})
+    if recorded != [11, 12, 13, 14, 15]:
+        print(f"the profile holds the steps {recorded}")
+        return False
     return worst < 1e-12 and [line["learning_rate"] for line in lines] == applied and lines[1]["step"] == 2 and (
         lines[0]["loss"], lines[0]["grad_norm"], lines[0]["tokens"]) == (11.0, 1.5, 128 * 2048)
 

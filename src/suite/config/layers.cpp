@@ -164,6 +164,26 @@ class EnvironmentLayer {
   Diagnosis& diagnosis_;
 };
 
+// Variables that keys of AMD's platform become. What the caller exports stands where the configuration says nothing,
+// and then decides over what is recommended for AMD.
+constexpr std::pair<const char*, const char*> k_runtime_variables[] = {
+    {"HSA_NO_SCRATCH_RECLAIM", "platform_optimizations.amd.hsa_no_scratch_reclaim"},
+    {"HSA_ENABLE_SDMA", "platform_optimizations.amd.hsa_enable_sdma"},
+    {"PYTORCH_ALLOC_CONF", "platform_optimizations.amd.cuda_alloc_conf"},  // in the order in which PyTorch reads them
+    {"PYTORCH_CUDA_ALLOC_CONF", "platform_optimizations.amd.cuda_alloc_conf"},
+    {"PYTORCH_HIP_ALLOC_CONF", "platform_optimizations.amd.cuda_alloc_conf"}};
+
+void keep_runtime_variables(YamlNode& tree, const Environment& environment) {
+  if (find_path(tree, "hardware.platforms.amd") == nullptr) return;
+  for (const auto& [name, path] : k_runtime_variables) {
+    const std::string* value = find_variable(environment, name);
+    const bool is_flag = schema_at(path).type == ValueType::boolean;
+    if (value == nullptr || find_path(tree, path) != nullptr || (is_flag && *value != "0" && *value != "1")) continue;
+    const std::string text = is_flag ? (*value == "1" ? "true" : "false") : *value;
+    assign(tree, path, yaml_scalar(text, {Provenance::environment, name}));
+  }
+}
+
 // An unknown name that resembles an existing one is a typo, not a new entry.
 void refuse_near_names(const YamlNode& tree, const std::string& path, const std::string& where) {
   const KeySchema* schema = &config_schema();
@@ -235,6 +255,7 @@ YamlNode merge_layers(const ConfigLayers& layers, Diagnosis& diagnosis) {
   for (const std::string& text : layers.overrides) apply_set(tree, text, diagnosis);
   if (layers.strategy)
     apply_value(tree, "experiment.methodology", *layers.strategy, {Provenance::option, "--strategy"}, diagnosis);
+  keep_runtime_variables(tree, layers.environment);
   expand_variables(tree, layers.environment, diagnosis);
   return tree;
 }

@@ -96,7 +96,29 @@ class PlatformResolver {
       check_precision(draft_, platform_, to_.device_model, to_.precision, path);
   }
 
+  raw::Optimizations& own_optimizations() {
+    auto& sections = draft_.raw.platform_optimizations;
+    if (sections.find(key_) == nullptr) sections.entries.emplace_back(key_, raw::Optimizations{});
+    return *sections.find(key_);
+  }
+
+  // docs/frameworks.md has their sources, and why each was chosen where AMD's own guides disagree. A variable that the
+  // configuration states under `environment` is decided there.
+  void recommend_variables() {
+    raw::Optimizations& own = own_optimizations();
+    const std::string path = "platform_optimizations." + key_ + ".";
+    if (!take_or(draft_, own.recommended_variables, path + "recommended_variables", true)) return;
+    const Origin origin = derived_by("recommended for AMD");
+    const auto decided = [&](const char* variable) { return own.environment.find(variable) != nullptr; };
+    if (!decided("HSA_NO_SCRATCH_RECLAIM"))
+      take_or(draft_, own.hsa_no_scratch_reclaim, path + "hsa_no_scratch_reclaim", true, origin);
+    if (!decided("HSA_ENABLE_SDMA")) take_or(draft_, own.hsa_enable_sdma, path + "hsa_enable_sdma", true, origin);
+    if (!decided("PYTORCH_ALLOC_CONF") && !decided("PYTORCH_CUDA_ALLOC_CONF") && !decided("PYTORCH_HIP_ALLOC_CONF"))
+      take_or<std::string>(draft_, own.cuda_alloc_conf, path + "cuda_alloc_conf", "expandable_segments:True", origin);
+  }
+
   void resolve_options() {
+    if (platform_ == Platform::amd) recommend_variables();
     raw::Optimizations* own = draft_.raw.platform_optimizations.find(key_);
     const raw::PrecisionSection& common = draft_.raw.training.precision;
     const raw::Optimizations none;

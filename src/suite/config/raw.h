@@ -106,7 +106,7 @@ struct Optimizations {
   Flag flash_attention;
   Text visible_devices, cuda_alloc_conf, nccl_debug;
   Whole cuda_device_max_connections;
-  Flag hsa_no_scratch_reclaim, hsa_enable_sdma;
+  Flag hsa_no_scratch_reclaim, hsa_enable_sdma, recommended_variables;
   Named<Text> environment;
   static constexpr auto fields() {
     using O = Optimizations;
@@ -122,12 +122,15 @@ struct Optimizations {
         field("flash_attention", &O::flash_attention, "fused attention; the framework's own choice when absent"),
         field("visible_devices", &O::visible_devices, "CUDA_VISIBLE_DEVICES, on AMD HIP_VISIBLE_DEVICES: \"0,1,2,3\""),
         field("cuda_alloc_conf", &O::cuda_alloc_conf,
-              "PyTorch's PYTORCH_CUDA_ALLOC_CONF, on AMD PYTORCH_HIP_ALLOC_CONF"),
+              "PyTorch's PYTORCH_CUDA_ALLOC_CONF; on AMD PYTORCH_HIP_ALLOC_CONF, expandable_segments:True when absent"),
         field("nccl_debug", &O::nccl_debug, "NCCL_DEBUG, also read by RCCL: VERSION, WARN, INFO or TRACE"),
         field("cuda_device_max_connections", &O::cuda_device_max_connections,
               "CUDA_DEVICE_MAX_CONNECTIONS; 1 for Megatron's trainers when absent"),
-        field("hsa_no_scratch_reclaim", &O::hsa_no_scratch_reclaim, "HSA_NO_SCRATCH_RECLAIM, on AMD"),
-        field("hsa_enable_sdma", &O::hsa_enable_sdma, "HSA_ENABLE_SDMA, on AMD"),
+        field("hsa_no_scratch_reclaim", &O::hsa_no_scratch_reclaim, "HSA_NO_SCRATCH_RECLAIM, on AMD; true when absent"),
+        field("hsa_enable_sdma", &O::hsa_enable_sdma, "HSA_ENABLE_SDMA, on AMD; true when absent"),
+        field(
+            "recommended_variables", &O::recommended_variables,
+            "on AMD, false sets no variable for an absent cuda_alloc_conf, hsa_no_scratch_reclaim or hsa_enable_sdma"),
         field("environment", &O::environment, "additional environment variables for every rank, by name"));
   }
   static constexpr KeyRange ranges[] = {{"cuda_device_max_connections", 1, 32}};

@@ -29,9 +29,10 @@ struct FrameworkModule {
   std::string_view checkout;                   // its name under `paths:`; empty for a package
   std::vector<Profiler> profilers = {};        // supported by its plan, the preferred one of each platform first
   std::optional<Problem> (*lacking_on)(Platform) = nullptr;  // a further requirement that this machine lacks
-  bool sets_formats = false;     // takes other formats of the optimizer's state than its own
-  bool offloads = false;         // keeps state in the host's memory on request
-  bool takes_arguments = false;  // its program has a command line of its own
+  bool sets_formats = false;            // takes other formats of the optimizer's state than its own
+  bool offloads = false;                // keeps state in the host's memory on request
+  bool takes_arguments = false;         // its program has a command line of its own
+  std::vector<Profiler> unmarked = {};  // of `profilers`, those for which its program marks no steps
 };
 
 // Collects the parts of a training that a framework does not support.

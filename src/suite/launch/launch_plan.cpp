@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -21,14 +22,22 @@ void put_stated(Variables& variables, const std::string& name, const std::option
   if (value) variables[name] = *value ? "1" : "0";
 }
 
+// Newer versions of PyTorch read PYTORCH_ALLOC_CONF first, and on ROCm all read PYTORCH_CUDA_ALLOC_CONF before
+// PYTORCH_HIP_ALLOC_CONF: where the caller exports one of these, it gets the configuration's value, too.
+void put_allocator(Variables& variables, const char* own, const std::optional<std::string>& value) {
+  put_stated(variables, own, value);
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+    if (value && std::getenv(name) != nullptr) variables[name] = *value;
+}
+
 void add_nvidia(Variables& variables, const PlatformSettings& settings) {
   put_stated(variables, "CUDA_VISIBLE_DEVICES", settings.visible_devices);
-  put_stated(variables, "PYTORCH_CUDA_ALLOC_CONF", settings.cuda_alloc_conf);
+  put_allocator(variables, "PYTORCH_CUDA_ALLOC_CONF", settings.cuda_alloc_conf);
 }
 
 void add_amd(Variables& variables, const PlatformSettings& settings) {
   put_stated(variables, "HIP_VISIBLE_DEVICES", settings.visible_devices);
-  put_stated(variables, "PYTORCH_HIP_ALLOC_CONF", settings.cuda_alloc_conf);
+  put_allocator(variables, "PYTORCH_HIP_ALLOC_CONF", settings.cuda_alloc_conf);
   put_stated(variables, "HSA_NO_SCRATCH_RECLAIM", settings.hsa_no_scratch_reclaim);
   put_stated(variables, "HSA_ENABLE_SDMA", settings.hsa_enable_sdma);
 }

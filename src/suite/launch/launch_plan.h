@@ -76,6 +76,7 @@ struct ProfileWindow {
   Profiler profiler = Profiler::torch;
   int64_t first_step = 1, last_step = 1;
   std::string trace;
+  bool whole_run = false;  // all steps and the start: the program marks none for this profiler
 };
 
 struct LaunchRequest {

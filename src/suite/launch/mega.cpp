@@ -3,6 +3,7 @@
 
 #include "launch/installed.h"
 #include "launch/megatron.h"
+#include "launch/profilers.h"
 
 namespace tprimat::suite {
 namespace {
@@ -128,6 +129,21 @@ void add_platform(ArgumentList& list, const LaunchRequest& request) {
   if (settings.flash_attention) list.add("--attention-backend", *settings.flash_attention ? "flash" : "unfused");
 }
 
+// nsys: cudaProfilerStart after --profile-step-start updates, cudaProfilerStop after --profile-step-end. The PyTorch
+// profiler records from the step --profile-step-start on, and writes its trace as the step --profile-step-end begins.
+void add_profile(ArgumentList& list, const LaunchRequest& request) {
+  if (!request.profile || request.profile->whole_run) return;
+  const ProfileWindow& window = *request.profile;
+  const bool torch = window.profiler == Profiler::torch;
+  list.flag("--profile");
+  list.add("--profile-step-start", torch ? window.first_step : window.first_step - 1);
+  list.add("--profile-step-end", torch ? window.last_step + 1 : window.last_step);
+  list.add("--profile-ranks", 0);
+  if (!torch) return;
+  list.flag("--use-pytorch-profiler");
+  list.add("--tensorboard-dir", torch_trace_folder(request.paths));
+}
+
 std::vector<std::string> make_arguments(const LaunchRequest& request, const std::string& checkpoints) {
   const TrainSpec& spec = request.spec;
   ArgumentList list;
@@ -145,7 +161,7 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   list.flag("--log-throughput");
   list.flag_if(spec.anomalies.not_finite != OnAnomaly::stop, "--no-check-for-nan-in-loss-and-grad");
   list.add("--distributed-timeout-minutes", 10);
-  add_profile_arguments(list, request.profile);
+  add_profile(list, request);
   return std::move(list).take();
 }
 
@@ -183,7 +199,7 @@ TrainProgram plan_mega(const LaunchRequest& asked) {
   require_mega_can(request);
   TrainProgram program = run_pretrain_script(Framework::mega, mega_place(request.checkout), request);
   append(program.arguments, make_arguments(request, program.checkpoints_path));
-  if (request.spec.parallel.zero_stage < 2) program.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
+  if (request.spec.parallel.zero_stage < 2) program.environment.emplace("CUDA_DEVICE_MAX_CONNECTIONS", "1");
   program.deviations = list_deviations(request.spec);
   return program;
 }
@@ -193,11 +209,16 @@ TrainProgram plan_mega(const LaunchRequest& asked) {
 // Megatron-LM: pretrain_gpt.py of a checkout (`paths.megatron`, MEGATRON_PATH), under torchrun. The steps are read from
 // its log.
 FrameworkModule mega_module() {
-  FrameworkModule module = {
-      Framework::mega, "Megatron-LM",   {Platform::nvd, Platform::amd},
-      find_mega,       plan_mega,       "set paths.megatron.installation or MEGATRON_PATH to its checkout",
-      "megatron",      {Profiler::nsys}};
+  FrameworkModule module = {Framework::mega,
+                            "Megatron-LM",
+                            {Platform::nvd, Platform::amd},
+                            find_mega,
+                            plan_mega,
+                            "set paths.megatron.installation or MEGATRON_PATH to its checkout",
+                            "megatron",
+                            {Profiler::nsys, Profiler::torch, Profiler::rocprofv3}};
   module.takes_arguments = true;
+  module.unmarked = {Profiler::rocprofv3};  // on ROCm, PyTorch's cudaProfilerStart does nothing
   return module;
 }
 

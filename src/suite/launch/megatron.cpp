@@ -98,16 +98,6 @@ void add_checkpoint_arguments(ArgumentList& list, const TrainSpec& spec, const s
   list.add("--save-interval", spec.checkpoint.save_interval > 0 ? spec.checkpoint.save_interval : spec.steps);
 }
 
-// Both count completed updates: cudaProfilerStart at --profile-step-start of them, cudaProfilerStop at
-// --profile-step-end.
-void add_profile_arguments(ArgumentList& list, const std::optional<ProfileWindow>& window) {
-  if (!window) return;
-  list.flag("--profile");
-  list.add("--profile-step-start", window->first_step - 1);
-  list.add("--profile-step-end", window->last_step);
-  list.add("--profile-ranks", 0);
-}
-
 std::optional<Installation> find_pretrain_script(const fs::path& folder) {
   std::error_code unreadable;
   if (!fs::exists(folder / k_pretrain_script, unreadable)) return std::nullopt;

@@ -17,7 +17,6 @@ void add_optimizer_arguments(ArgumentList& list, const TrainSpec& spec);  // wit
 void add_precision_arguments(ArgumentList& list, const TrainSpec& spec);  // bf16, fp16 with its loss scale
 void add_evaluation_arguments(ArgumentList& list, const TrainSpec& spec);
 void add_checkpoint_arguments(ArgumentList& list, const TrainSpec& spec, const std::string& folder);
-void add_profile_arguments(ArgumentList& list, const std::optional<ProfileWindow>& window);  // for nsys
 
 // The checkout of one of the two, if the folder has its script.
 std::optional<Installation> find_pretrain_script(const std::filesystem::path& folder);

@@ -4,6 +4,7 @@
 
 #include "launch/installed.h"
 #include "launch/megatron.h"
+#include "launch/profilers.h"
 #include "text/json.h"
 
 namespace tprimat::suite {
@@ -143,6 +144,14 @@ std::vector<Deviation> mgds_deviations(const LaunchRequest& request) {
   return list;
 }
 
+// The PyTorch profiler alone, of every rank.
+void add_mgds_profile(ArgumentList& list, const LaunchRequest& request) {
+  if (!request.profile || request.profile->whole_run) return;
+  list.add("--profile", "pt");
+  list.add("--profile_steps", fmt::format("{},{}", request.profile->first_step, request.profile->last_step));
+  list.add("--tensorboard-dir", torch_trace_folder(request.paths));
+}
+
 std::vector<std::string> mgds_arguments(const LaunchRequest& request, const std::string& ds_config,
                                         const std::string& checkpoints) {
   const TrainSpec& spec = request.spec;
@@ -159,7 +168,7 @@ std::vector<std::string> mgds_arguments(const LaunchRequest& request, const std:
   add_mgds_platform(list, request);
   add_evaluation_arguments(list, spec);
   add_checkpoint_arguments(list, spec, checkpoints);
-  add_profile_arguments(list, request.profile);
+  add_mgds_profile(list, request);
   list.add("--log-interval", 1);
   return std::move(list).take();
 }
@@ -173,7 +182,7 @@ TrainProgram plan_mgds(const LaunchRequest& asked) {
   TrainProgram program = run_pretrain_script(Framework::mgds, mgds_place(request.checkout), request);
   append(program.arguments, mgds_arguments(request, ds_config, program.checkpoints_path));
   program.files = {{ds_config, print_json(make_ds_config(request.spec))}};
-  program.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
+  program.environment.emplace("CUDA_DEVICE_MAX_CONNECTIONS", "1");
   program.deviations = mgds_deviations(request);
   return program;
 }
@@ -190,8 +199,9 @@ FrameworkModule mgds_module() {
                             plan_mgds,
                             "set paths.megatron_deepspeed.installation or MEGATRON_DEEPSPEED_PATH to its checkout",
                             "megatron_deepspeed",
-                            {Profiler::nsys}};
+                            {Profiler::torch, Profiler::nsys, Profiler::rocprofv3}};
   module.takes_arguments = true;
+  module.unmarked = {Profiler::nsys, Profiler::rocprofv3};
   return module;
 }
 

@@ -81,7 +81,7 @@ FrameworkModule nemo_module() {
   return {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)",
           {Platform::nvd}, find_nemo,
           plan_nemo,       "run in NVIDIA's NeMo container, or run frameworks/setup.sh nemo",
-          "nemo"};
+          "nemo",          {Profiler::nsys, Profiler::torch}};
 }
 
 }  // namespace tprimat::suite

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <map>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "launch/installed.h"
 #include "launch/megatron.h"
 #include "launch/primus_experiment.h"
@@ -39,6 +41,16 @@ void add_attention_variables(std::map<std::string, std::string>& variables, cons
 
 int64_t devices_per_node(const LaunchRequest& request) { return request.spec.parallel.ranks() / request.launch.nodes; }
 
+// Since July 2026 its script keeps the HSA_ENABLE_SDMA that it is called with.
+bool keeps_sdma(const Checkout& checkout) {
+  try {
+    const fs::path script = fs::path(place_of_primus(checkout)) / primus_script(checkout);
+    return read_file(script).find("HSA_ENABLE_SDMA:-") != std::string::npos;
+  } catch (const Error&) {  // not here
+    return false;
+  }
+}
+
 void add_script_limits(Refusals& refusals, const LaunchRequest& request) {
   const PlatformSettings& settings = request.settings;
   const std::string devices = list_first_devices(devices_per_node(request));
@@ -48,8 +60,10 @@ void add_script_limits(Refusals& refusals, const LaunchRequest& request) {
   refusals.add_if(settings.cuda_device_max_connections.value_or(1) != 1,
                   "always trains with CUDA_DEVICE_MAX_CONNECTIONS=1: its trainer sets it",
                   "leave cuda_device_max_connections out", "platform_optimizations.amd.cuda_device_max_connections");
-  refusals.add_if(!settings.hsa_enable_sdma.value_or(true), "always trains with HSA_ENABLE_SDMA=1: its script sets it",
-                  "leave hsa_enable_sdma out", "platform_optimizations.amd.hsa_enable_sdma");
+  refusals.add_if(!settings.hsa_enable_sdma.value_or(true) && !keeps_sdma(request.checkout),
+                  "always trains with HSA_ENABLE_SDMA=1: its script sets it",
+                  "leave hsa_enable_sdma out and HSA_ENABLE_SDMA unset, or update Primus",
+                  "platform_optimizations.amd.hsa_enable_sdma");
 }
 
 void require_primus_can(const LaunchRequest& request) {
@@ -112,13 +126,17 @@ TrainProgram plan_prim(const LaunchRequest& asked) {
 // AMD Primus, its Megatron back end: a checkout (`paths.primus.installation`, PRIMUS_PATH) whose start script runs the
 // experiment file that we write. Its steps are read from its log.
 FrameworkModule prim_module() {
-  return {Framework::prim,
-          "AMD Primus (Megatron)",
-          {Platform::amd},
-          find_prim,
-          plan_prim,
-          "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder",
-          "primus"};
+  FrameworkModule module = {
+      Framework::prim,
+      "AMD Primus (Megatron)",
+      {Platform::amd},
+      find_prim,
+      plan_prim,
+      "git clone --recurse-submodules https://github.com/AMD-AGI/Primus, and set PRIMUS_PATH to its folder",
+      "primus",
+      {Profiler::torch, Profiler::rocprofv3}};
+  module.unmarked = {Profiler::rocprofv3};
+  return module;
 }
 
 }  // namespace tprimat::suite

@@ -173,6 +173,21 @@ void add_log_and_checkpoints(const TrainSpec& spec, Json& to) {
   to["auto_continue_train"] = false;
 }
 
+// As Megatron-LM's: the PyTorch profiler records from the step `start` on, and writes its trace as the step `end`
+// begins. A base that records would slow a measured run down.
+void add_profile(const std::optional<ProfileWindow>& window, Json& to) {
+  const bool records = window && window->profiler == Profiler::torch;
+  to["profile"] = records;
+  if (!records) return;
+  to["use_pytorch_profiler"] = true;
+  to["profile_ranks"] = Json::array({0});
+  to["profile_step_start"] = window->first_step;
+  to["profile_step_end"] = window->last_step + 1;
+  to["torch_profiler_record_shapes"] = false;
+  to["torch_profiler_with_stack"] = false;
+  to["torch_profiler_use_gzip"] = true;
+}
+
 // In YAML 1.1 a float needs a point: PyYAML reads "1e-05" as a string.
 std::string write_yaml_number(double value) {
   std::string text = fmt::format("{}", value);
@@ -213,6 +228,7 @@ Json list_primus_overrides(const LaunchRequest& request) {
   add_memory_and_attention(request, overrides);
   add_data(request, overrides);
   add_log_and_checkpoints(request.spec, overrides);
+  add_profile(request.profile, overrides);
   return overrides;
 }
 

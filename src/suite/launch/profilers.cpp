@@ -20,32 +20,24 @@ bool lists(const std::vector<Value>& values, Value value) {
 // cudaProfilerStop the training goes on to its end, where `stop-shutdown` would kill it. The processor is not sampled,
 // which slows it down.
 Arguments nsys_arguments(const ProfileWindow& window) {
-  return {"nsys",
-          "profile",
-          "--output=" + window.trace,
-          "--force-overwrite=true",
-          "--trace=cuda,nvtx,osrt,cudnn,cublas",
-          "--sample=none",
-          "--cpuctxsw=none",
-          "--capture-range=cudaProfilerApi",
-          "--capture-range-end=stop"};
+  Arguments arguments = {"nsys",
+                         "profile",
+                         "--output=" + window.trace,
+                         "--force-overwrite=true",
+                         "--trace=cuda,nvtx,osrt,cudnn,cublas",
+                         "--sample=none",
+                         "--cpuctxsw=none"};
+  if (!window.whole_run) append(arguments, {"--capture-range=cudaProfilerApi", "--capture-range-end=stop"});
+  return arguments;
 }
 
 // https://rocm.docs.amd.com/projects/rocprofiler-sdk: --selected-regions records between roctxProfilerResume(0) and
 // roctxProfilerPause(0) alone; every process writes files of its own, so the name holds torchrun's rank.
-Arguments rocprof_arguments(const std::string& folder) {
-  return {"rocprofv3",
-          "--runtime-trace",
-          "--stats",
-          "--selected-regions",
-          "--output-format",
-          "pftrace",
-          "csv",
-          "-d",
-          folder,
-          "-o",
-          "rank%env{RANK}%",
-          "--"};
+Arguments rocprof_arguments(const ProfileWindow& window) {
+  Arguments arguments = {"rocprofv3", "--runtime-trace", "--stats"};
+  if (!window.whole_run) arguments.emplace_back("--selected-regions");
+  append(arguments, {"--output-format", "pftrace", "csv", "-d", rocprof_folder(window), "-o", "rank%env{RANK}%", "--"});
+  return arguments;
 }
 
 std::string print_window(const ProfileWindow& window) {
@@ -109,6 +101,8 @@ Profiler choose_profiler(const FrameworkModule& framework, Platform platform, st
                       "--profiler", "choose auto, or one of " + names_of(fitting)});
 }
 
+bool marks_steps(const FrameworkModule& framework, Profiler profiler) { return !lists(framework.unmarked, profiler); }
+
 void require_profiler(const ProfilerModule& profiler) {
   if (profiler.program.empty() || find_in_path(std::string(profiler.program))) return;
   throw Error(Problem{fmt::format("cannot find {} ({})", profiler.program, profiler.long_name), "PATH",
@@ -122,6 +116,8 @@ std::string trace_file(const ProfileWindow& window) {
 
 std::string rocprof_folder(const ProfileWindow& window) { return window.trace + "_rocprofv3"; }
 
+std::string torch_trace_folder(const RunPaths& paths) { return paths.folder + "/torch_profile/tensorboard"; }
+
 void add_profiler(LaunchPlan& plan, const LaunchRequest& request) {
   const ProfileWindow& window = *request.profile;
   if (request.launch.launcher != Launcher::local)
@@ -130,9 +126,9 @@ void add_profiler(LaunchPlan& plan, const LaunchRequest& request) {
         "launch.launcher", "choose --launcher local"});
   Arguments arguments;
   if (window.profiler == Profiler::nsys) arguments = nsys_arguments(window);
-  if (window.profiler == Profiler::rocprofv3) arguments = rocprof_arguments(rocprof_folder(window));
+  if (window.profiler == Profiler::rocprofv3) arguments = rocprof_arguments(window);
   plan.command.insert(plan.command.begin(), arguments.begin(), arguments.end());
-  plan.environment["TPRIMAT_PROFILE"] = print_window(window);
+  if (!window.whole_run) plan.environment["TPRIMAT_PROFILE"] = print_window(window);
   plan.trace_path = trace_file(window);
 }
 

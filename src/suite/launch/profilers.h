@@ -27,6 +27,9 @@ const ProfilerModule& profiler_module(Profiler id);
 // unsuitable one.
 Profiler choose_profiler(const FrameworkModule& framework, Platform platform, std::optional<Profiler> asked);
 
+// Whether the profiler is told which steps to record; else it records the whole run.
+bool marks_steps(const FrameworkModule& framework, Profiler profiler);
+
 // Throws Error (ExitStatus::missing_component) with the command that installs it.
 void require_profiler(const ProfilerModule& profiler);
 
@@ -35,6 +38,10 @@ std::string trace_file(const ProfileWindow& window);
 
 // Where rocprofv3 writes, one set of files per rank.
 std::string rocprof_folder(const ProfileWindow& window);
+
+// --tensorboard-dir of a program that has the PyTorch profiler itself: it names its trace as it likes, in this folder
+// or in `torch_profile` beside it.
+std::string torch_trace_folder(const RunPaths& paths);
 
 // Puts a launch under the profiler: it precedes the launcher, so that it sees all ranks of this machine, and
 // TPRIMAT_PROFILE tells the ranks which steps to record.

@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <cstdlib>
-
 #include "base/build_info.h"
 #include "text/format.h"
 
@@ -33,12 +31,20 @@ constexpr const char* k_variables[] = {"TPRIMAT_FLASH_ATTENTION",
                                        "CUDA_VISIBLE_DEVICES",
                                        "CUDA_DEVICE_MAX_CONNECTIONS",
                                        "CUDA_LAUNCH_BLOCKING",
+                                       "PYTORCH_ALLOC_CONF",
                                        "PYTORCH_CUDA_ALLOC_CONF",
                                        "PYTORCH_HIP_ALLOC_CONF",
                                        "HIP_VISIBLE_DEVICES",
                                        "ROCR_VISIBLE_DEVICES",
+                                       "HSA_ENABLE_SDMA",
+                                       "HSA_FORCE_FINE_GRAIN_PCIE",
+                                       "HSA_KERNARG_POOL_SIZE",
+                                       "HSA_NO_SCRATCH_RECLAIM",
                                        "HSA_OVERRIDE_GFX_VERSION",
+                                       "GPU_MAX_HW_QUEUES",
+                                       "HIP_FORCE_DEV_KERNARG",
                                        "NCCL_ALGO",
+                                       "NCCL_DEBUG",
                                        "NCCL_PROTO",
                                        "NCCL_IB_DISABLE",
                                        "NCCL_P2P_DISABLE",
@@ -46,9 +52,11 @@ constexpr const char* k_variables[] = {"TPRIMAT_FLASH_ATTENTION",
                                        "NCCL_NVLS_ENABLE",
                                        "NVTE_FLASH_ATTN",
                                        "NVTE_FUSED_ATTN",
+                                       "NVTE_UNFUSED_ATTN",
                                        "SLURM_JOB_ID",
                                        "SLURM_NNODES",
-                                       "TORCH_NCCL_AVOID_RECORD_STREAMS"};
+                                       "TORCH_NCCL_AVOID_RECORD_STREAMS",
+                                       "TORCH_NCCL_HIGH_PRIORITY"};
 
 using Environment = std::map<std::string, std::string>;
 
@@ -90,14 +98,15 @@ void describe_build(Environment& environment, const BuildInfo& build) {
 
 }  // namespace
 
-Environment describe_environment(const MachineFacts& machine, const Environment& libraries) {
+Environment describe_environment(const MachineFacts& machine, const Environment& libraries,
+                                 const EnvironmentReader& variable) {
   Environment environment;
   describe_cpu(environment, machine.cpu);
   describe_system(environment, machine);
   describe_build(environment, build_info());
   for (const auto& [library, version] : libraries) environment[library] = version;
-  for (const char* variable : k_variables)
-    if (const char* value = std::getenv(variable)) environment["env." + std::string(variable)] = value;
+  for (const std::string name : k_variables)
+    if (const auto value = variable(name)) environment["env." + name] = *value;
   return environment;
 }
 

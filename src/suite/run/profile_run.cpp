@@ -9,6 +9,7 @@
 #include "launch/profilers.h"
 #include "run/follow.h"
 #include "run/run_facts.h"
+#include "run/torch_traces.h"
 #include "text/json_fields.h"
 #include "trace/profile_summary.h"
 
@@ -79,6 +80,7 @@ class ProfileRun {
   void remove_earlier() const {
     for (const std::string& path : {run_.plan.trace_path, run_.plan.result_path, kernel_table()}) fs::remove(path);
     fs::remove_all(rocprof_folder(*run_.profile));
+    for (const fs::path& trace : find_torch_traces(run_.request.paths.folder)) fs::remove(trace);
     fs::create_directories(fs::path(run_.plan.trace_path).parent_path());
   }
 
@@ -92,15 +94,20 @@ class ProfileRun {
   std::string kernel_table() const { return run_.profile->trace + "_kernels.csv"; }
 
   // rocprofv3 names its files after the process; rank 0's become this run's.
+  void bring_rocprof_files() const {
+    const fs::path folder = rocprof_folder(*run_.profile);
+    const std::string rank = fs::exists(folder / "rank0_results.pftrace") ? "rank0" : "rank";  // alone: no RANK
+    if (fs::exists(folder / (rank + "_results.pftrace")))
+      fs::rename(folder / (rank + "_results.pftrace"), run_.plan.trace_path);
+    if (fs::exists(folder / (rank + "_kernel_stats.csv")))
+      fs::rename(folder / (rank + "_kernel_stats.csv"), kernel_table());
+  }
+
   void bring_trace() const {
-    if (run_.profile->profiler == Profiler::rocprofv3) {
-      const fs::path folder = rocprof_folder(*run_.profile);
-      const std::string rank = fs::exists(folder / "rank0_results.pftrace") ? "rank0" : "rank";  // alone: no RANK
-      if (fs::exists(folder / (rank + "_results.pftrace")))
-        fs::rename(folder / (rank + "_results.pftrace"), run_.plan.trace_path);
-      if (fs::exists(folder / (rank + "_kernel_stats.csv")))
-        fs::rename(folder / (rank + "_kernel_stats.csv"), kernel_table());
-    }
+    if (run_.profile->profiler == Profiler::rocprofv3) bring_rocprof_files();
+    if (run_.profile->profiler == Profiler::torch && !fs::exists(run_.plan.trace_path))
+      if (const auto traces = find_torch_traces(run_.request.paths.folder); !traces.empty())
+        move_torch_trace(traces.front(), run_.plan.trace_path);
     if (!fs::exists(run_.plan.trace_path))
       throw Error(Problem{"the profiler wrote no trace", run_.plan.trace_path, "see the log for the reason"});
   }
@@ -108,6 +115,9 @@ class ProfileRun {
   ProfileOutcome store(const RunResult& result) const {
     ProfileOutcome outcome = ended(RunStatus::complete, "");
     ProfileRecord record = record_of(result);
+    if (run_.profile->whole_run)
+      record.warnings.push_back(fmt::format("{} recorded the whole run with its start: {} marks no steps for it",
+                                            enum_name(run_.profile->profiler), enum_name(run_.framework)));
     try {
       record.summary = summarise();
     } catch (const Error& error) {

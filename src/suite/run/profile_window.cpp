@@ -49,7 +49,7 @@ StepRange choose_window(const ProfileRequest& request, int64_t steps, std::optio
 }
 
 TrainSpec shorten_to(const StepRange& window, TrainSpec spec) {
-  spec.steps = std::min(spec.steps, window.last + 1);
+  spec.steps = window.last + 1;  // also beyond the run: some profilers write their trace as the next step begins
   spec.optimizer.warmup_steps = std::min(spec.optimizer.warmup_steps, spec.steps - 1);
   spec.checkpoint.directory.clear();
   spec.evaluation.interval = 0;

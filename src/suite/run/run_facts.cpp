@@ -12,6 +12,7 @@
 #include "run/environment.h"
 #include "run/failure.h"
 #include "run/forecast.h"
+#include "run/rank_environment.h"
 
 namespace tprimat::suite {
 namespace {
@@ -224,7 +225,7 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   const MachineFacts machine = elsewhere ? MachineFacts{} : around.machine;
   if (elsewhere) result.warnings.push_back(std::string(k_elsewhere));
   result.gpu_info = describe_device(run, machine);
-  result.environment = describe_environment(machine, around.libraries);
+  result.environment = describe_environment(machine, around.libraries, environment_of_ranks(run));
   if (run.platform == Platform::cpu && !elsewhere)
     result.environment["cpu_threads_used"] = std::to_string(used_threads(run, machine.cpu));
   result.config_hash = run.config_hash;

@@ -257,8 +257,10 @@ class SuitePlanner {
     planned.spec = shorten_to(window, std::move(planned.spec));
     const bool several = frameworks_asked(platform_).size() > 1;
     const std::string name = profile_name(platform_, planned.spec, several ? std::optional(module.id) : std::nullopt);
-    planned.profile = ProfileWindow{choose_profiler(module, platform_, request_.profile->profiler), window.first,
-                                    window.last, (output_folder() / name).string()};
+    const Profiler profiler = choose_profiler(module, platform_, request_.profile->profiler);
+    const bool whole = !marks_steps(module, profiler);
+    const StepRange recorded = whole ? StepRange{1, planned.spec.steps} : window;
+    planned.profile = ProfileWindow{profiler, recorded.first, recorded.last, (output_folder() / name).string(), whole};
   }
 
   fs::path output_folder() const { return fs::absolute(experiment_.output_directory).lexically_normal(); }

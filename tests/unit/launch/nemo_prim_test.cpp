@@ -249,19 +249,6 @@ TEST_F(PrimTest, AModelsOwnFileIsWhatItExtends) {
   EXPECT_TRUE(text.starts_with("extends: [\"" + request_.checkout.installation + "/configs/own.yaml\"]\n")) << text;
 }
 
-TEST_F(PrimTest, WhatItsScriptSetsItselfCannotBeAskedFor) {
-  request_.settings.visible_devices = "0,1,2,3,4,5,6,7";
-  request_.settings.hsa_enable_sdma = true;
-  EXPECT_EQ(complaint(plan_prim, request_), "");
-  request_.settings.visible_devices = "4,5";
-  EXPECT_NE(complaint(plan_prim, request_).find("always trains on devices 0,1,2,3,4,5,6,7"), std::string::npos);
-  request_.settings.visible_devices.reset();
-  request_.settings.cuda_device_max_connections = 8;
-  EXPECT_NE(complaint(plan_prim, request_).find("CUDA_DEVICE_MAX_CONNECTIONS=1"), std::string::npos);
-  request_.settings.hsa_enable_sdma = false;
-  EXPECT_NE(complaint(plan_prim, request_).find("HSA_ENABLE_SDMA=1"), std::string::npos);
-}
-
 TEST_F(PrimTest, AttentionIsChosenByTheEnvironmentToo) {
   EXPECT_EQ(plan_prim(request_).environment.count("NVTE_FUSED_ATTN"), 0u);
   request_.settings.flash_attention = true;
@@ -353,6 +340,10 @@ const KeyChange k_changes[] = {
     {"loss scale", [](LaunchRequest& r) { r.spec.loss_scale.initial = 1024; }},
     {"window of the scale", [](LaunchRequest& r) { r.spec.loss_scale.window = 10; }},
     {"least scale", [](LaunchRequest& r) { r.spec.loss_scale.minimum = 2; }},
+    {"profile",
+     [](LaunchRequest& r) {
+       r.profile = ProfileWindow{Profiler::torch, 11, 15, "/out/p", false};
+     }},
 };
 
 std::string all_that_primus_sees(const LaunchRequest& request) {

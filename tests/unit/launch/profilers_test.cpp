@@ -30,7 +30,7 @@ LaunchRequest profiled_request(Platform platform, Profiler profiler) {
   request.spec.steps = 16;
   request.paths = {"/out/runs/p", "/out/runs/p/training.log", "/out/p_summary.json", "/"};
   request.own_program = "/opt/tprimat";
-  request.profile = ProfileWindow{profiler, 11, 15, "/out/profile_x"};
+  request.profile = ProfileWindow{profiler, 11, 15, "/out/profile_x", false};
   return request;
 }
 
@@ -75,8 +75,70 @@ TEST(Profilers, MegatronIsToldByItsOwnWords) {
                                          "15",        "--profile-ranks",      "0"};
   EXPECT_NE(std::search(arguments.begin(), arguments.end(), told.begin(), told.end()), arguments.end());
   EXPECT_EQ(arguments[0], "nsys");
-  const FrameworkModule& mega = require_framework(Framework::mega, Platform::amd);
-  EXPECT_THROW(choose_profiler(mega, Platform::amd, {}), Error);
+  EXPECT_EQ(choose_profiler(require_framework(Framework::mega, Platform::nvd), Platform::nvd, {}), Profiler::nsys);
+}
+
+bool holds_in_turn(const std::vector<std::string>& words, const std::vector<std::string>& wanted) {
+  return std::search(words.begin(), words.end(), wanted.begin(), wanted.end()) != words.end();
+}
+
+// Its PyTorch profiler records from the first number on, and writes its trace as the step of the second one begins.
+TEST(Profilers, MegatronRecordsByThePyTorchProfilerToo) {
+  LaunchRequest request = profiled_request(Platform::amd, Profiler::torch);
+  request.spec.seed = 7;
+  EXPECT_EQ(choose_profiler(require_framework(Framework::mega, Platform::amd), Platform::amd, {}), Profiler::torch);
+  const LaunchPlan plan = plan_of(Framework::mega, request);
+  EXPECT_TRUE(holds_in_turn(
+      plan.command, {"--profile", "--profile-step-start", "11", "--profile-step-end", "16", "--profile-ranks", "0",
+                     "--use-pytorch-profiler", "--tensorboard-dir", "/out/runs/p/torch_profile/tensorboard"}));
+  EXPECT_EQ(plan.trace_path, "/out/profile_x.json.gz");
+}
+
+TEST(Profilers, MegatronDeepSpeedHasThePyTorchProfilerAlone) {
+  LaunchRequest request = profiled_request(Platform::nvd, Profiler::torch);
+  request.spec.data.dataset = "/data/corpus";
+  const FrameworkModule& mgds = require_framework(Framework::mgds, Platform::nvd);
+  EXPECT_EQ(choose_profiler(mgds, Platform::nvd, {}), Profiler::torch);
+  EXPECT_TRUE(holds_in_turn(plan_of(Framework::mgds, request).command,
+                            {"--profile", "pt", "--profile_steps", "11,15", "--tensorboard-dir"}));
+  EXPECT_FALSE(marks_steps(mgds, Profiler::nsys));
+  request.profile = ProfileWindow{Profiler::nsys, 1, 16, "/out/profile_x", true};
+  const LaunchPlan whole = plan_of(Framework::mgds, request);
+  EXPECT_EQ(whole.command[0], "nsys");
+  EXPECT_EQ(whole.trace_path, "/out/profile_x.nsys-rep");
+  for (const std::string& word : whole.command) {
+    EXPECT_EQ(word.find("--capture-range"), std::string::npos) << word;
+    EXPECT_FALSE(word.starts_with("--profile")) << word;
+  }
+  EXPECT_EQ(whole.environment.count("TPRIMAT_PROFILE"), 0u);
+}
+
+TEST(Profilers, NemoOpensItsWindowInTheAdapter) {
+  const FrameworkModule& nemo = require_framework(Framework::nemo, Platform::nvd);
+  EXPECT_EQ(choose_profiler(nemo, Platform::nvd, {}), Profiler::nsys);
+  EXPECT_TRUE(marks_steps(nemo, Profiler::nsys));
+  const LaunchPlan plan = plan_of(Framework::nemo, profiled_request(Platform::nvd, Profiler::nsys));
+  EXPECT_EQ(plan.command[0], "nsys");
+  EXPECT_EQ(plan.environment.at("TPRIMAT_PROFILE"), "cuda:11:15");
+  EXPECT_EQ(plan.trace_path, "/out/profile_x.nsys-rep");
+}
+
+TEST(Profilers, PrimusRecordsItselfOrIsRecordedWhole) {
+  const FrameworkModule& prim = require_framework(Framework::prim, Platform::amd);
+  EXPECT_EQ(choose_profiler(prim, Platform::amd, {}), Profiler::torch);
+  EXPECT_FALSE(marks_steps(prim, Profiler::rocprofv3));
+  LaunchRequest request = profiled_request(Platform::amd, Profiler::rocprofv3);
+  request.profile->whole_run = true;
+  const LaunchPlan plan = plan_of(Framework::prim, request);
+  EXPECT_TRUE(holds_in_turn(plan.command, {"rocprofv3", "--runtime-trace", "--stats", "--output-format"}));
+  EXPECT_TRUE(holds_in_turn(plan.command, {"--", "bash", "examples/run_pretrain.sh"}));
+  EXPECT_EQ(plan.trace_path, "/out/profile_x.pftrace");
+}
+
+TEST(Profilers, EveryFrameworkHasOneOnEachOfItsPlatforms) {
+  for (const FrameworkModule& module : framework_modules())
+    for (const Platform platform : module.platforms)
+      EXPECT_NO_THROW(choose_profiler(module, platform, {})) << enum_name(module.id) << enum_name(platform);
 }
 
 TEST(Profilers, RocprofWritesOneSetOfFilesPerRank) {

@@ -46,7 +46,7 @@ TEST(ProfileWindowChoice, TheRunEndsSoonAfterIt) {
   EXPECT_EQ(shorter.optimizer.warmup_steps, 15);
   EXPECT_TRUE(shorter.checkpoint.directory.empty());
   EXPECT_EQ(shorter.evaluation.interval, 0);
-  EXPECT_EQ(shorten_to({98, 100}, spec).steps, 100);
+  EXPECT_EQ(shorten_to({98, 100}, spec).steps, 101);  // a trace may be written as the next step begins
 }
 
 // The fake trainer leaves what its shell around it writes as a trace.
@@ -90,6 +90,63 @@ TEST_F(ProfileTest, HasNamesOfItsOwnAndIsShort) {
   const SuitePlan both = profile_plan(k_trace);
   ASSERT_EQ(both.runs.size(), 2u);
   EXPECT_EQ(both.runs[1].plan.trace_path, (output_ / "profile_cpu_gpt_single_tran.json.gz").string());
+}
+
+TEST_F(ProfileTest, ItsNameIsTheOneOfStackModelAndStrategy) {
+  put_gpu();
+  experiment_.steps = 100;
+  request_.profile = ProfileRequest();
+  for (const auto& [framework, ending] :
+       {std::pair{Framework::nemo, "nsys-rep"}, {Framework::mega, "nsys-rep"}, {Framework::fsdp, "nsys-rep"}}) {
+    request_.frameworks = {framework};
+    const SuitePlan suite = plan_suite(experiment_, request_, machine_);
+    EXPECT_EQ(suite.runs.at(0).plan.trace_path, (output_ / "profile_cuda_gpt_single.").string() + ending);
+  }
+  experiment_.platforms = {{Platform::amd, PlatformSetup{}}};
+  machine_.platform = Platform::amd;
+  request_.frameworks = {Framework::prim};
+  EXPECT_EQ(plan_suite(experiment_, request_, machine_).runs.at(0).plan.trace_path,
+            (output_ / "profile_rocm_gpt_single.json.gz").string());
+}
+
+// Primus marks no steps for rocprofv3, which then records all that there are.
+TEST_F(ProfileTest, WithoutMarksTheWholeRunIsTheWindow) {
+  experiment_.platforms = {{Platform::amd, PlatformSetup{}}};
+  machine_.platform = Platform::amd;
+  request_.presence = Presence::any;
+  request_.frameworks = {Framework::prim};
+  request_.profile = ProfileRequest();
+  request_.profile->profiler = Profiler::rocprofv3;
+  const PlannedRun run = plan_suite(experiment_, request_, machine_).runs.at(0);
+  EXPECT_TRUE(run.profile->whole_run);
+  EXPECT_EQ(run.spec.steps, 16);
+  EXPECT_EQ(run.profile->first_step, 1);
+  EXPECT_EQ(run.profile->last_step, 16);
+  EXPECT_EQ(run.plan.trace_path, (output_ / "profile_rocm_gpt_single.pftrace").string());
+}
+
+TEST_F(ProfileTest, ATraceUnderTheFrameworksOwnNameIsBroughtIn) {
+  request_.frameworks = {Framework::tran};
+  request_.presence = Presence::any;
+  SuitePlan suite = profile_plan(k_trace);
+  PlannedRun& run_of_tran = suite.runs.at(0);
+  const fs::path folder = fs::path(run_of_tran.request.paths.folder) / "torch_profile/tensorboard";
+  write_file_atomically(folder / "host_9.1.pt.trace.json", "of an earlier run");
+  run_of_tran.plan.environment["TRACE_FILE"] = (folder / "host_4711.2.pt.trace.json").string();
+  const ProfileOutcome outcome = only_profile(run(suite));
+  EXPECT_EQ(outcome.status, RunStatus::complete) << outcome.reason.value_or("");
+  EXPECT_EQ(outcome.trace, (output_ / "profile_cpu_gpt_single.json.gz").string());
+  EXPECT_TRUE(file_text(*outcome.trace).starts_with("\x1f\x8b"));
+  EXPECT_EQ(parse_json(read_file(outcome.summary.value()), "summary")["summary"]["host"]["calls"], 1);
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_F(ProfileTest, ARecordOfTheWholeRunSaysSo) {
+  SuitePlan suite = profile_plan(k_trace);
+  suite.runs.at(0).profile->whole_run = true;
+  const ProfileOutcome outcome = only_profile(run(suite));
+  ASSERT_EQ(outcome.warnings.size(), 1u);
+  EXPECT_NE(outcome.warnings[0].find("the whole run with its start"), std::string::npos) << outcome.warnings[0];
 }
 
 TEST_F(ProfileTest, LeavesATraceAndItsSummaryAndNoRate) {
