@@ -41,6 +41,7 @@ DOCKER_TEXTS = ["docker.image", "docker.shm_size", "docker.volumes[]", "docker.e
 SCENARIOS = {
     "local native": ("cpu", "native", 1, {}, []),
     "local tran": ("cpu", "tran", 1, {}, []),
+    "local tita": ("cpu", "tita", 1, {}, []),
     "local mega": ("nvd", "mega", 1, {}, []),
     "local mgds": ("nvd", "mgds", 1, {}, []),
     "local nemo": ("nvd", "nemo", 1, {}, []),
@@ -93,7 +94,7 @@ class Case:
         platform, framework, _, _, launch = SCENARIOS[scenario]
         fields = [f"launch:{field}" for field in launch] + ["output", "log name", "result name", "variable", "variable name", "dataset"]
         fields += ["here"] if framework not in ("mega", "mgds", "prim") else []  # these work in their checkout
-        fields += ["environments"] if framework in ("tran", "fsdp", "deep") and "docker" not in scenario and "pyxis" not in scenario else []
+        fields += ["environments"] if framework in ("tran", "fsdp", "deep", "tita") and "docker" not in scenario and "pyxis" not in scenario else []
         fields += ["alloc"] if platform == "nvd" else []
         fields += ["checkout"] if framework in CHECKOUTS else []
         return fields + (["recipe"] if framework == "nemo" else ["base", "script"] if framework == "prim" else [])
@@ -157,7 +158,7 @@ class Case:
 
     def environment(self):
         environments = self.place("environments", "environments")
-        for framework in ("tran", "fsdp", "deep"):
+        for framework in ("tran", "fsdp", "deep", "tita"):
             write_program(environments / framework / "bin/python", RECORD)
         kept = {"PATH": f"{self.stand_ins}:/usr/bin:/bin", "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
         return {**kept, "RECORD": str(self.record), "MARK": str(self.mark), "TPRIMAT_FRAMEWORKS": str(environments),

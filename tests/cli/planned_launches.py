@@ -11,7 +11,7 @@ import tempfile
 
 CASES = [(model, gpus, length, batch) for model, length in (("llama3_8b", 8192), ("llama3.1_70b", 4096), ("llama3.1_405b", 8192), ("qwen2.5_7b", 32768))
          for gpus, batch in ((8, 128), (48, 96), (64, 512), (1024, 1024))]
-PLATFORMS = {"nemo": ("H100", "nvd"), "mega": ("H100", "nvd"), "tran": ("H100", "nvd"), "fsdp": ("H100", "nvd"), "prim": ("MI300X", "amd")}
+PLATFORMS = {"nemo": ("H100", "nvd"), "mega": ("H100", "nvd"), "tran": ("H100", "nvd"), "fsdp": ("H100", "nvd"), "tita": ("H100", "nvd"), "prim": ("MI300X", "amd")}
 
 
 def main():

@@ -28,7 +28,7 @@ ELSEWHERE = [
     (r"^mpirun ", "ranks"),
     (r"--device nvd|--platform nvd(?!.*(--dry-run|doctor))", "a GPU"),
     (r"--install", "the network"),
-    (r"--framework (native,)?(tran|fsdp|mega)(?!.*--dry-run)", "a framework: frameworks/setup.sh NAME"),
+    (r"--framework (native,)?(tran|fsdp|tita|mega)(?!.*--dry-run)", "a framework: frameworks/setup.sh NAME"),
     (r"--profiler torch", "a framework: frameworks/setup.sh NAME"),
     (r"perf_report\.xlsx", "a workbook of AMD's TraceLens"),
     (r"tensorboard --logdir|duckdb |mlflow |wandb ", "a program of others"),

@@ -21,7 +21,7 @@ constexpr std::string_view display_name(Platform platform) {
   return platform == Platform::nvd ? "NVIDIA" : platform == Platform::amd ? "AMD" : "CPU";
 }
 
-enum class Framework { nemo, mega, deep, tran, fsdp, prim, mgds, native };
+enum class Framework { nemo, mega, deep, tran, fsdp, tita, prim, mgds, native };
 constexpr auto enum_table(Framework) {
   return std::to_array<std::pair<Framework, std::string_view>>({{Framework::nemo, "nemo"},
                                                                 {Framework::mega, "mega"},
@@ -32,6 +32,8 @@ constexpr auto enum_table(Framework) {
                                                                 {Framework::tran, "tran"},
                                                                 {Framework::tran, "transformers"},
                                                                 {Framework::fsdp, "fsdp"},
+                                                                {Framework::tita, "tita"},
+                                                                {Framework::tita, "torchtitan"},
                                                                 {Framework::prim, "prim"},
                                                                 {Framework::prim, "primus"},
                                                                 {Framework::mgds, "mgds"},
@@ -48,6 +50,7 @@ constexpr std::string_view display_name(Framework framework) {
     case Framework::deep: return "DeepSpeed";
     case Framework::tran: return "Transformers";
     case Framework::fsdp: return "FSDP2";
+    case Framework::tita: return "torchtitan";
     case Framework::prim: return "Primus";
     case Framework::mgds: return "Megatron-DeepSpeed";
     case Framework::native: return "native";

@@ -162,7 +162,7 @@ class Search {
     layout.tensor = tensor, layout.context = context, layout.pipeline = cut.pipeline;
     layout.ends_as_layers = cut.ends_as_layers;
     layout.data = request_.gpus / model;
-    if (base_.global_batch % layout.data != 0) return;
+    if (base_.global_batch % layout.data != 0 || (request_.torchtitan_rules && !suits_torchtitan(layout))) return;
     constexpr int64_t k_max_micro_batch = 16;
     for (const int64_t micro : divisors(base_.global_batch / layout.data, k_max_micro_batch)) {
       layout.micro_batch = micro;
@@ -170,8 +170,17 @@ class Search {
     }
   }
 
+  // src/suite/launch/tita.cpp: FSDP2 is what mixes precisions, and TP and CP cut a sequence into even parts.
+  bool suits_torchtitan(const Layout& layout) const {
+    const int64_t parts = 2 * layout.tensor * layout.context;
+    const bool tied = request_.shape.model.tied_embeddings && layout.pipeline > 1;
+    return base_.sequence_length % parts == 0 && !tied &&
+           (layout.data * layout.context > 1 || layout.tensor * layout.pipeline == 1);
+  }
+
   void try_pipeline(Layout layout, const Cut& cut) {
     const int64_t rounds = base_.global_batch / (layout.data * layout.micro_batch);
+    if (request_.torchtitan_rules && rounds < layout.pipeline) return;
     const bool whole = layout.pipeline > 1 && rounds % layout.pipeline == 0;
     const bool interleaves = whole && request_.family->interleaves;
     for (const int64_t chunks : divisors(cut.units / cut.pipeline, interleaves ? 16 : 1)) {
@@ -261,6 +270,7 @@ void keep_to_launcher(PlanRequest& request, const std::string& framework) {
     case Framework::tran: request.most_sharding = Sharding::none; [[fallthrough]];
     case Framework::fsdp:
     case Framework::deep: request.data_parallel_only = true; break;
+    case Framework::tita: request.torchtitan_rules = true; break;
     case Framework::prim: request.equal_stages = true; [[fallthrough]];
     case Framework::nemo: request.most_sharding = Sharding::optimizer; break;
     case Framework::mega:

@@ -21,8 +21,9 @@ struct PlanRequest {
   // Less than the program can do, for a launcher that uses less of it.
   bool data_parallel_only = false;
   Sharding most_sharding = Sharding::weights;
-  bool equal_stages = false;  // embedding and loss cannot count as layers
-  bool zero_bubble = false;   // gradients of weights fill the pipeline's waiting, where it is not interleaved
+  bool equal_stages = false;      // embedding and loss cannot count as layers
+  bool torchtitan_rules = false;  // DP x CP above 1 beside TP and PP, and a micro-batch for each stage
+  bool zero_bubble = false;       // gradients of weights fill the pipeline's waiting, where it is not interleaved
 };
 
 struct RankedLayout {

@@ -64,7 +64,7 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform pl
   workload.on_gpu = platform != Platform::cpu;
   workload.family = find_family(enum_name(framework));
   if (workload.family == nullptr) workload.family = find_family("megatron_core");  // where nothing is predicted
-  workload.repeats_core = true;                                                    // train_fsdp.py, unlike torchtitan
+  workload.repeats_core = framework != Framework::tita;                            // train_fsdp.py, unlike torchtitan
   // FSDP shares the weights unless it is told otherwise.
   if (workload.family->fully_sharded && spec.parallel.zero_stage == 0) workload.layout.sharding = Sharding::weights;
   read.missing = missing_of(workload, framework, spec.precision);

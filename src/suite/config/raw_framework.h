@@ -36,7 +36,7 @@ struct FrameworkSection {
         field("recompute", &F::recompute, "activations it recomputes; as on the platform when absent"),
         field("optimizer", &F::optimizer, "its formats of the optimizer's state; training.optimizer's when absent"),
         field("offload", &F::offload,
-              "state that the host's memory keeps: none, optimizer, or parameters too; for deep and fsdp"),
+              "state that the host's memory keeps: none, optimizer, or parameters too; for deep, fsdp and tita"),
         field("arguments", &F::arguments, "additional arguments, passed to its program as they are"));
   }
 };

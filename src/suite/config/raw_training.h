@@ -73,9 +73,9 @@ struct Optimizer {
         field("beta1", &O::beta1, "decay of the first moment"), field("beta2", &O::beta2, "decay of the second moment"),
         field("epsilon", &O::epsilon, "added to the square root of the second moment"),
         field("clip_grad_norm", &O::clip_grad_norm, "maximum global gradient norm; 0 disables clipping"),
-        field("moments", &O::moments, "number format of Adam's moments; bf16: for native and tran"),
+        field("moments", &O::moments, "number format of Adam's moments; bf16: for native, tran and tita"),
         field("master_weights", &O::master_weights,
-              "fp32 copy of 16-bit weights; false: none, for native (rounds stochastically) and tran"));
+              "fp32 copy of 16-bit weights; false: none, for native (rounds stochastically), tran and tita"));
   }
   static constexpr KeyAlias aliases[] = {{"lr", "learning_rate"}, {"min_lr", "min_learning_rate"}, {"eps", "epsilon"}};
   static constexpr KeyRange ranges[] = {

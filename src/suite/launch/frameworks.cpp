@@ -32,14 +32,14 @@ void refuse_compact_optimizer(const FrameworkModule& module, const OptimizerSpec
   throw Error(
       Problem{fmt::format("{} uses its own formats for weights and moments; tprimat cannot set them", module.long_name),
               optimizer.master_weights ? "training.optimizer.moments" : "training.optimizer.master_weights",
-              "leave out moments and master_weights, or choose the framework native or tran"});
+              "leave out moments and master_weights, or choose the framework native, tran or tita"});
 }
 
 void refuse_offload(const FrameworkModule& module, const LaunchRequest& request) {
   if (!request.spec.offload || module.offloads) return;
   throw Error(Problem{fmt::format("{} keeps its whole state in the devices' memory", module.long_name),
                       fmt::format("frameworks.{}.offload", enum_name(module.id)),
-                      "leave offload out, or choose the framework deep or fsdp"});
+                      "leave offload out, or choose the framework deep, fsdp or tita"});
 }
 
 void refuse_arguments(const FrameworkModule& module, const LaunchRequest& request) {
@@ -52,12 +52,13 @@ void refuse_arguments(const FrameworkModule& module, const LaunchRequest& reques
 }  // namespace
 
 // Each is defined in the file of its name; tran, fsdp and deep in python_framework.cpp.
-FrameworkModule native_module(), tran_module(), fsdp_module(), deep_module(), mega_module(), mgds_module(),
-    nemo_module(), prim_module();
+FrameworkModule native_module(), tran_module(), fsdp_module(), deep_module(), tita_module(), mega_module(),
+    mgds_module(), nemo_module(), prim_module();
 
 const std::vector<FrameworkModule>& framework_modules() {
-  static const std::vector<FrameworkModule> modules = {native_module(), tran_module(), fsdp_module(), deep_module(),
-                                                       mega_module(),   mgds_module(), nemo_module(), prim_module()};
+  static const std::vector<FrameworkModule> modules = {native_module(), tran_module(), fsdp_module(),
+                                                       deep_module(),   tita_module(), mega_module(),
+                                                       mgds_module(),   nemo_module(), prim_module()};
   return modules;
 }
 

@@ -17,7 +17,7 @@ namespace embedded {
 extern const std::string_view package_init_py, package_config_py, package_steps_py, adapter_init_py,
     adapter_attention_py, adapter_experiment_py, adapter_loop_py, adapter_loss_scale_py, adapter_model_py,
     adapter_profiling_py, adapter_samples_py, adapter_settings_py, train_tran_py, train_fsdp_py, train_deep_py,
-    train_nemo_py;
+    train_tita_py, titan_models_py, train_nemo_py;
 }  // namespace embedded
 
 namespace {
@@ -41,10 +41,19 @@ const AdapterFile k_shared_files[] = {{"tprimat/__init__.py", embedded::package_
                                       {"tprimat_adapter/profiling.py", embedded::adapter_profiling_py},
                                       {"tprimat_adapter/samples.py", embedded::adapter_samples_py},
                                       {"tprimat_adapter/settings.py", embedded::adapter_settings_py}};
-const AdapterFile k_scripts[] = {{"train_tran.py", embedded::train_tran_py},
-                                 {"train_fsdp.py", embedded::train_fsdp_py},
-                                 {"train_deep.py", embedded::train_deep_py},
-                                 {"train_nemo.py", embedded::train_nemo_py}};
+
+// The main file of an adapter, and what it has beside that.
+struct ScriptFile {
+  std::string_view script, name;
+  const std::string_view& content;
+};
+
+const ScriptFile k_scripts[] = {{"train_tran.py", "train_tran.py", embedded::train_tran_py},
+                                {"train_fsdp.py", "train_fsdp.py", embedded::train_fsdp_py},
+                                {"train_deep.py", "train_deep.py", embedded::train_deep_py},
+                                {"train_tita.py", "train_tita.py", embedded::train_tita_py},
+                                {"train_tita.py", "titan_models.py", embedded::titan_models_py},
+                                {"train_nemo.py", "train_nemo.py", embedded::train_nemo_py}};
 
 // train_spec.json, and in adapter/ the script of frameworks/ with the modules that it shares with others.
 std::vector<GeneratedFile> list_adapter_files(std::string_view script, const LaunchRequest& request) {
@@ -53,8 +62,8 @@ std::vector<GeneratedFile> list_adapter_files(std::string_view script, const Lau
       {(folder / "train_spec.json").string(), print_json(train_spec_to_json(request.spec))}};
   for (const AdapterFile& file : k_shared_files)
     files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
-  for (const AdapterFile& file : k_scripts)
-    if (file.name == script) files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
+  for (const ScriptFile& file : k_scripts)
+    if (file.script == script) files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
   return files;
 }
 
@@ -93,30 +102,16 @@ void require_possible(const PythonFramework& framework, const TrainSpec& spec, P
   refusals.throw_if_any();
 }
 
-// The virtual environment <python_environments()>/<id> with the package in it; nothing where one of the two is missing.
-std::optional<Installation> find_python_framework(const PythonFramework& framework) {
-  const fs::path environment = python_environments() / enum_name(framework.id);
-  std::error_code failure;
-  if (!fs::exists(environment / "bin" / "python", failure)) return std::nullopt;
-  const auto version = find_package_version(environment, framework.package);
-  if (!version) return std::nullopt;
-  return Installation{*version, environment.string()};
-}
-
 // Command, environment and files of one training.
 TrainProgram plan_python_framework(const PythonFramework& framework, const LaunchRequest& request) {
   require_possible(framework, request.spec, request.platform);
   const fs::path folder = request.paths.folder;
   TrainProgram program = run_adapter(framework.script, request);
-  program.python = (python_environments() / enum_name(framework.id) / "bin" / "python").string();
+  use_adapter_environment(framework.id, request, program);
   if (!framework.always_torchrun && request.spec.parallel.ranks() == 1) {
     program.start = RankStart::alone;
     program.arguments.insert(program.arguments.begin(), program.python);
   }
-  if (request.platform == Platform::cpu && request.spec.threads > 0)
-    program.environment["OMP_NUM_THREADS"] = std::to_string(request.spec.threads);
-  if (const auto& flash = request.settings.flash_attention)
-    program.environment["TPRIMAT_FLASH_ATTENTION"] = *flash ? "on" : "off";
   program.files.insert(
       program.files.begin() + 1,
       {(folder / "config.json").string(), print_json(make_hugging_face_config(request.spec.model, NumberFormat::f32))});
@@ -231,11 +226,28 @@ TrainProgram run_adapter(std::string_view script, const LaunchRequest& request) 
   return program;
 }
 
+std::optional<Installation> find_adapter_environment(Framework id, std::string_view package) {
+  const fs::path environment = python_environments() / enum_name(id);
+  std::error_code failure;
+  if (!fs::exists(environment / "bin" / "python", failure)) return std::nullopt;
+  const auto version = find_package_version(environment, package);
+  if (!version) return std::nullopt;
+  return Installation{*version, environment.string()};
+}
+
+void use_adapter_environment(Framework id, const LaunchRequest& request, TrainProgram& program) {
+  program.python = (python_environments() / enum_name(id) / "bin" / "python").string();
+  if (request.platform == Platform::cpu && request.spec.threads > 0)
+    program.environment["OMP_NUM_THREADS"] = std::to_string(request.spec.threads);
+  if (const auto& flash = request.settings.flash_attention)
+    program.environment["TPRIMAT_FLASH_ATTENTION"] = *flash ? "on" : "off";
+}
+
 // Hugging Face Transformers: its Trainer; several ranks under torchrun.
 FrameworkModule tran_module() {
   FrameworkModule module = module_of(
-      k_tran, "HF Transformers", [](const Checkout&) { return find_python_framework(k_tran); }, plan_tran,
-      "run frameworks/setup.sh tran");
+      k_tran, "HF Transformers", [](const Checkout&) { return find_adapter_environment(k_tran.id, k_tran.package); },
+      plan_tran, "run frameworks/setup.sh tran");
   module.sets_formats = true;
   return module;
 }
@@ -243,8 +255,8 @@ FrameworkModule tran_module() {
 // PyTorch FSDP2 (fully_shard). Without a zero_stage it shards everything, as ZeRO-3.
 FrameworkModule fsdp_module() {
   FrameworkModule module = module_of(
-      k_fsdp, "PyTorch FSDP2", [](const Checkout&) { return find_python_framework(k_fsdp); }, plan_fsdp,
-      "run frameworks/setup.sh fsdp");
+      k_fsdp, "PyTorch FSDP2", [](const Checkout&) { return find_adapter_environment(k_fsdp.id, k_fsdp.package); },
+      plan_fsdp, "run frameworks/setup.sh fsdp");
   module.offloads = true;
   return module;
 }
@@ -252,8 +264,8 @@ FrameworkModule fsdp_module() {
 // DeepSpeed's engine with ZeRO-0 to 3.
 FrameworkModule deep_module() {
   FrameworkModule module = module_of(
-      k_deep, "DeepSpeed", [](const Checkout&) { return find_python_framework(k_deep); }, plan_deep,
-      "run frameworks/setup.sh deep");
+      k_deep, "DeepSpeed", [](const Checkout&) { return find_adapter_environment(k_deep.id, k_deep.package); },
+      plan_deep, "run frameworks/setup.sh deep");
   module.offloads = true;
   return module;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "launch/frameworks.h"
@@ -9,5 +10,11 @@ namespace tprimat::suite {
 // A Python adapter of frameworks/ under torchrun, for any framework: arguments, environment and files, which are
 // train_spec.json and in adapter/ the script with the modules that it shares with others.
 TrainProgram run_adapter(std::string_view script, const LaunchRequest& request);
+
+// The virtual environment <python_environments()>/<id> with the package in it; nothing where one of the two is missing.
+std::optional<Installation> find_adapter_environment(Framework id, std::string_view package);
+
+// Its Python; and the experiment's threads and attention, as the adapters read them.
+void use_adapter_environment(Framework id, const LaunchRequest& request, TrainProgram& program);
 
 }  // namespace tprimat::suite

@@ -200,6 +200,7 @@ Dialect torchtitan_dialect() {
   return {.id = "torchtitan",
           .title = "torchtitan",
           .versions = "2024 (wps) to May 2026",
+          .framework = Framework::tita,
           .fields = titan_fields(),
           .evaluation_in_times = false,
           .anchors = titan_anchors(),
