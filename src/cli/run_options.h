@@ -20,9 +20,10 @@ struct RunOptions {
   double hang_factor = suite::HangLimits{}.factor, startup_seconds = -1.0;  // negative: as limits_of says
   double cool_down_seconds = 0.0;
   int64_t retries = 0;
-  std::string launcher;  // empty: as the configuration says
-  std::string adapt;     // the same
-  int64_t nodes = 0;     // the same
+  std::string launcher;   // empty: as the configuration says
+  std::string adapt;      // the same
+  int64_t nodes = 0;      // the same
+  std::string from_plan;  // "top=3": the planner's best layouts; empty: those of strategies
   bool dry_run = false, resume = false;
   bool force = false;                            // start what does not fit into memory too
   std::optional<suite::ProfileRequest> profile;  // profiled runs, and no others

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "cli/from_plan.h"
 #include "cli/run_options.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
@@ -19,6 +20,7 @@
 #include "process/process.h"
 #include "run/adapt.h"
 #include "run/forecast.h"
+#include "run/plan_layouts.h"
 #include "run/reporters.h"
 #include "run/run.h"
 #include "telemetry/gpu_libraries.h"
@@ -30,6 +32,7 @@ namespace {
 constexpr const char* k_run_examples =
     "  tprimat run                                       everything in the configuration, on this machine\n"
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
+    "  tprimat run --from-plan top=3 --runs 3            the planner's three best layouts, predicted and measured\n"
     "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
     "  tprimat run --resume --timeout 30m                continues an earlier suite\n";
 
@@ -49,11 +52,13 @@ suite::LoadedExperiment load(const Session& session, const RunOptions& options) 
   add_overrides(sources.overrides, options);
   // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
   if (options.strategies.size() == 1) sources.strategy = options.strategies.front();
+  sources.plans_layouts = !options.from_plan.empty();
   suite::LoadedExperiment loaded = suite::load_experiment(sources);
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
   log_detail("configuration: " + loaded.origin.text());
   if (options.runs > 0) loaded.experiment.runs = options.runs;
   if (!options.output.empty()) loaded.experiment.output_directory = options.output;
+  if (sources.plans_layouts) refuse_adapting(loaded.experiment);
   return loaded;
 }
 
@@ -119,20 +124,22 @@ std::string comment_lines(const std::string& text) {
   return comments.empty() ? "" : comments + "\n";
 }
 
-ExitStatus print_plan(const suite::SuitePlan& suite, const MachineFacts& machine,
+ExitStatus print_plan(const suite::SuitePlan& suite, const LayoutPlans& layouts, const MachineFacts& machine,
                       const planner::PlannerSettings& planner, bool as_json) {
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
   for (const Problem& problem : suite::find_misfits(suite, machine, planner)) log_warning(to_string(problem));
   Json list = Json::array();
-  if (!as_json) print_result(comment_lines(suite::render_adaptations(suite)));
+  if (!as_json)
+    print_result(comment_lines(suite::render_adaptations(suite)) + comment_lines(suite::render_layout_plans(layouts)));
   for (const suite::PlannedRun& run : suite.runs) {
     const suite::Forecast known = suite::forecast(run, machine, planner);
-    if (as_json)
-      list.push_back(plan_to_json(run, known));
-    else
-      print_result(suite::render_comment(fmt::format("{}; result: {}", describe(run), run.plan.result_path)) +
-                   suite::render_comment("memory: " + suite::describe_memory(known)) + suite::render_shell(run.plan) +
-                   "\n");
+    if (as_json) {
+      list.push_back(with_plan(plan_to_json(run, known), run, layouts));
+      continue;
+    }
+    print_result(suite::render_comment(fmt::format("{}; result: {}", describe(run), run.plan.result_path)) +
+                 suite::render_comment("memory: " + suite::describe_memory(known)) + suite::render_shell(run.plan) +
+                 "\n");
   }
   if (as_json) print_result(print_json(list));
   return ExitStatus::done;
@@ -173,9 +180,15 @@ bool has_problem(const suite::SuitePlan& suite, const Problem& problem) {
 
 // With `experiment.profiling`, every training once more after the measured runs. That a profiler is missing does not
 // keep these from being measured.
-suite::SuitePlan plan_all(const suite::Experiment& experiment, const RunOptions& options, const MachineFacts& machine) {
+suite::SuitePlan plan_all(const suite::Experiment& experiment, const RunOptions& options, const MachineFacts& machine,
+                          suite::LayoutPlanner& layouts) {
   suite::SuiteRequest request = request_of(options);
   request.planner = planner::load_planner_settings(experiment.planner_parameters);
+  if (!options.from_plan.empty())
+    request.choose_layouts = [&](const suite::PlannedRun& training) {
+      if (training.framework == Framework::native) suite::require_trainer_program();  // which measures the processor
+      return layouts.choose(training);
+    };
   suite::SuitePlan suite = suite::plan_suite(experiment, request, machine);
   if (!experiment.profiling || options.profile) return suite;
   request.profile = suite::ProfileRequest();
@@ -280,19 +293,23 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
   LocalRunner processes;
   const InterruptGuard interrupts;
   suite::SuiteContext around = suite_context(processes, interrupts);
-  const suite::SuitePlan suite = plan_all(experiment, options, around.machine);
   const suite::SuiteOptions how = suite_options_of(options, experiment);
+  const std::unique_ptr<suite::Reporter> reporter = make_reporter(session);
+  suite::LayoutPlanner layouts(suite::parse_top(options.from_plan).value_or(0), around, how.planner, *reporter);
+  const suite::SuitePlan suite = plan_all(experiment, options, around.machine, layouts);
+  note_missing_layouts(layouts.plans());
   const bool trains_itself = std::any_of(suite.runs.begin(), suite.runs.end(), [&](const suite::PlannedRun& run) {
     return run.framework == Framework::native && !(options.resume && !run.profile && find_complete_result(run));
   });
-  if (options.dry_run) return print_plan(suite, around.machine, how.planner, session.json);
-  if (!session.quiet) write_stderr(suite::render_adaptations(suite));
+  if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session.json);
+  if (!session.quiet) write_stderr(suite::render_adaptations(suite) + suite::render_layout_plans(layouts.plans()));
   if (trains_itself) suite::require_trainer_program();
   refuse_misfits(suite, around.machine, how.planner, options);
   around.libraries = built_in_libraries(processes, interrupts);
+  around.measured_peaks = layouts.measured_peaks();
 
-  const suite::SuiteReport report = suite::run_suite(suite, how, around, *make_reporter(session));
-  print_result(session.json ? print_json(suite::report_to_json(report)) : suite::render_report(report));
+  const suite::SuiteReport report = suite::run_suite(suite, how, around, *reporter);
+  print_report(report, layouts.plans(), session.json);
   return suite::exit_status_of(report);
 }
 
@@ -303,6 +320,7 @@ void add_run_verb(CommandLine& program, Session& session) {
   add_run_options(*verb, session, *options);
   verb->add_option("--runs", options->runs, "Repeat every run this many times (default: as configured)")
       ->check(number_from(1, 1000));
+  add_from_plan_option(*verb, options->from_plan);
   verb->add_flag("--resume", options->resume,
                  "Skip runs that already have a complete result for the same configuration");
   verb->callback(

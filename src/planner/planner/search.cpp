@@ -143,6 +143,8 @@ class Search {
     base_.global_batch = request.global_batch;
     base_.precision = request.precision;
     base_.family = request.family;
+    base_.keeps_masters = request.keeps_masters, base_.repeats_core = request.repeats_core;
+    base_.moment_bytes = request.moment_bytes, base_.offload = request.offload;
     rates_ = resolve_rates(parameters, request.machine, base_);
   }
 

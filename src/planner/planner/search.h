@@ -24,6 +24,10 @@ struct PlanRequest {
   bool equal_stages = false;      // embedding and loss cannot count as layers
   bool torchtitan_rules = false;  // DP x CP above 1 beside TP and PP, and a micro-batch for each stage
   bool zero_bubble = false;       // gradients of weights fill the pipeline's waiting, where it is not interleaved
+  // As in Workload.
+  bool keeps_masters = true, repeats_core = false;
+  double moment_bytes = 4;
+  Offload offload = Offload::none;
 };
 
 struct RankedLayout {

@@ -23,6 +23,7 @@ struct Draft {
   raw::Config raw;
   Experiment experiment;
   std::map<std::string, Origin> derived;  // path -> origin of a value that is not stated
+  bool plans_layouts = false;             // as in ConfigSources
 
   // Report an error or a warning about the value at `path`.
   void fail(const std::string& path, std::string what, std::string hint = "");

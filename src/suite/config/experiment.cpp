@@ -104,6 +104,24 @@ void take_framework(const FrameworkSetup& setup, TrainSpec& spec) {
   if (setup.offload != Offload::none) spec.offload = setup.offload;
 }
 
+// All but the layout.
+TrainSpec make_work(const Experiment& experiment, Platform platform, const std::string& model,
+                    std::optional<Framework> framework) {
+  const ModelEntry& entry = choose_model(experiment, model);
+  const PlatformSetup& setup = choose_platform(experiment, platform);
+  TrainSpec spec;
+  spec.model = entry.spec;
+  spec.data.dataset = entry.dataset;
+  spec.precision = setup.precision;
+  spec.recompute = setup.recompute;
+  spec.checkpoint = make_checkpoint_spec(experiment.checkpoints, entry.initial_weights);
+  take_training(experiment, spec);
+  if (framework) take_framework(experiment.setup_of(*framework), spec);
+  spec.deterministic = experiment.deterministic;
+  spec.deterministic = spec.is_deterministic(platform != Platform::cpu);
+  return spec;
+}
+
 }  // namespace
 
 const FrameworkSetup& Experiment::setup_of(Framework framework) const {
@@ -120,20 +138,19 @@ const ModelEntry* Experiment::find_model_entry(const std::string& model) const {
 
 TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
                           const std::string& strategy, std::optional<Framework> framework) {
-  const ModelEntry& entry = choose_model(experiment, model);
-  const PlatformSetup& setup = choose_platform(experiment, platform);
-  TrainSpec spec;
-  spec.model = entry.spec;
-  spec.data.dataset = entry.dataset;
+  TrainSpec spec = make_work(experiment, platform, model, framework);
   spec.parallel = choose_layout(experiment, platform, model, strategy);
-  spec.precision = setup.precision;
-  spec.recompute = setup.recompute;
-  spec.checkpoint = make_checkpoint_spec(experiment.checkpoints, entry.initial_weights);
-  take_training(experiment, spec);
-  if (framework) take_framework(experiment.setup_of(*framework), spec);
-  spec.deterministic = experiment.deterministic;
-  spec.deterministic = spec.is_deterministic(platform != Platform::cpu);
-  require_sound(spec, setup.num_devices, fmt::format("strategy {} of {} on {}", strategy, model, enum_name(platform)));
+  require_sound(spec, experiment.platforms.at(platform).num_devices,
+                fmt::format("strategy {} of {} on {}", strategy, model, enum_name(platform)));
+  return spec;
+}
+
+TrainSpec make_spec_without_layout(const Experiment& experiment, Platform platform, const std::string& model,
+                                   Framework framework) {
+  TrainSpec spec = make_work(experiment, platform, model, framework);
+  spec.micro_batch_size = 1;
+  spec.recompute = Recompute::none;
+  spec.parallel.data = experiment.platforms.at(platform).num_devices;
   return spec;
 }
 

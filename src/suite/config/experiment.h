@@ -107,6 +107,11 @@ struct Experiment {
 TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const std::string& model,
                           const std::string& strategy, std::optional<Framework> framework = {});
 
+// The same where the layout is still to be found: every device is data-parallel and takes one sequence at a time,
+// whether or not the batch can be split that way.
+TrainSpec make_spec_without_layout(const Experiment& experiment, Platform platform, const std::string& model,
+                                   Framework framework);
+
 // A model of the configuration, else of the catalogues. Throws Error at `place` for others.
 CountedModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place);
 

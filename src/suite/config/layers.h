@@ -19,6 +19,7 @@ struct ConfigLayers {
   const Environment& environment;
   const std::vector<std::string>& overrides;   // "a.b=c"
   const std::optional<std::string>& strategy;  // experiment.methodology
+  bool plans_layouts = false;                  // as in ConfigSources
 };
 
 // One tree with canonical keys, ${...} expanded, every value with its own origin. The file's named entries (models,

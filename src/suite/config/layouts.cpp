@@ -110,15 +110,15 @@ class LayoutResolver {
     const Problem problem{fmt::format("{} cannot run: {}", path_, print_rules(broken)), origin_of(draft_.tree, path_),
                           suggest_layout(task_, spec)};
     const std::string count = fmt::format("hardware.platforms.{}.num_gpus", enum_name(platform_));
-    const bool chosen = strategy == draft_.experiment.methodology;
+    const bool chosen = strategy == draft_.experiment.methodology && !draft_.plans_layouts;
     const bool narrowed = is_overridden(draft_.tree, count) ||
                           is_overridden(draft_.tree, "training.data.global_batch_size") ||
                           is_overridden(draft_.tree, "training.data.micro_batch_size") ||
                           is_overridden(draft_.tree, "training.data.seq_length");
-    if (!chosen && narrowed)
-      draft_.diagnosis.add_warning(problem);
-    else
+    if (chosen || !narrowed)
       draft_.diagnosis.add_error(problem, path_);
+    else if (!draft_.plans_layouts)
+      draft_.diagnosis.add_warning(problem);
   }
 
   void warn_memory(const ParallelSpec& spec) {
@@ -223,7 +223,7 @@ void check_methodology_name(Draft& draft) {
 
 // Every model on every platform needs a layout of the chosen strategy, unless the platform has one device.
 void check_chosen_strategy(Draft& draft) {
-  if (!draft.diagnosis.are_sound({"experiment.methodology", "parallelism"})) return;
+  if (draft.plans_layouts || !draft.diagnosis.are_sound({"experiment.methodology", "parallelism"})) return;
   const std::string strategy = draft.experiment.methodology;
   const raw::LayoutsByModel* layouts = draft.raw.parallelism.find(strategy);
   const bool exists = layouts != nullptr && !layouts->entries.empty();

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* k_usual_file = "config.yaml";
 
-LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin origin) {
+LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin origin, bool plans_layouts) {
   check_values(config_schema(), tree, diagnosis);
-  Draft draft{tree, diagnosis, read_raw(tree), {}, {}};
+  Draft draft{tree, diagnosis, read_raw(tree), {}, {}, plans_layouts};
   resolve_training(draft);
   resolve_models(draft);
   resolve_loop(draft);
@@ -41,7 +41,8 @@ LoadedExperiment load_layers(const ConfigLayers& layers) {
   const YamlNode tree = merge_layers(layers, diagnosis);
   return resolve(
       tree, diagnosis,
-      layers.has_file ? Origin{Provenance::file, std::string(layers.file_name)} : Origin{Provenance::built_in});
+      layers.has_file ? Origin{Provenance::file, std::string(layers.file_name)} : Origin{Provenance::built_in},
+      layers.plans_layouts);
 }
 
 // A file larger than any configuration is not read whole first.
@@ -92,13 +93,15 @@ std::map<std::string, std::string> current_environment() {
 LoadedExperiment load_experiment(const ConfigSources& sources) {
   std::error_code error;
   if (!sources.path && !fs::exists(k_usual_file, error))
-    return load_layers({"", "", false, sources.environment, sources.overrides, sources.strategy});
+    return load_layers(
+        {"", "", false, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts});
   const std::string path = sources.path.value_or(k_usual_file);
   return load_experiment_text(read_config_file(path), path, sources);
 }
 
 LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources) {
-  return load_layers({text, name, true, sources.environment, sources.overrides, sources.strategy});
+  return load_layers(
+      {text, name, true, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts});
 }
 
 std::string canonical_key_path(const std::string& path) { return canonical_path(path, "key " + path); }

@@ -17,6 +17,7 @@ struct ConfigSources {
   std::vector<std::string> overrides;                  // "training.data.seq_length=4096"
   std::map<std::string, std::string> environment;      // normally current_environment()
   std::optional<std::string> strategy = std::nullopt;  // --strategy: the methodology, stronger than all else
+  bool plans_layouts = false;                          // the planner chooses the layouts, so that no strategy needs one
 };
 std::map<std::string, std::string> current_environment();
 

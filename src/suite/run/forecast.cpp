@@ -58,20 +58,6 @@ std::optional<DeviceMemory> memory_of_catalogue(const PlannedRun& run) {
   return DeviceMemory{stated, part->display_name + " in the hardware catalogue"};
 }
 
-// A stated figure counts first, then the GPU's own: parts have more memory than advertised.
-std::optional<DeviceMemory> device_memory_of(const PlannedRun& run, const MachineFacts& machine) {
-  const auto catalogued = memory_of_catalogue(run);
-  if (run.setup.memory_per_device_gb && !catalogued)
-    return DeviceMemory{*run.setup.memory_per_device_gb * 1e9,
-                        fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(run.platform))};
-  if (run.platform == Platform::cpu) return memory_of_host(run, machine);
-  if (const GpuFacts* const gpu = find_gpu(run, machine); gpu != nullptr && gpu->memory_bytes)
-    return DeviceMemory{*gpu->memory_bytes, gpu->name};
-  if (catalogued) return catalogued;
-  const auto known = machine_of(run, machine);
-  return known ? std::optional(DeviceMemory{known->memory_bytes, known->id}) : std::nullopt;
-}
-
 // For other programs the planner has measurements on GPUs only.
 std::string missing_on(Platform platform, const planner::Workload& workload) {
   if (platform != Platform::cpu || workload.family->own_trainer) return "";
@@ -187,6 +173,20 @@ std::string render_device_memory(const Forecast& known, const PlannedRun& run,
 
 }  // namespace
 
+// A stated figure counts first, then the GPU's own: parts have more memory than advertised.
+std::optional<DeviceMemory> device_memory_of(const PlannedRun& run, const MachineFacts& machine) {
+  const auto catalogued = memory_of_catalogue(run);
+  if (run.setup.memory_per_device_gb && !catalogued)
+    return DeviceMemory{*run.setup.memory_per_device_gb * 1e9,
+                        fmt::format("hardware.platforms.{}.memory_per_gpu_gb", enum_name(run.platform))};
+  if (run.platform == Platform::cpu) return memory_of_host(run, machine);
+  if (const GpuFacts* const gpu = find_gpu(run, machine); gpu != nullptr && gpu->memory_bytes)
+    return DeviceMemory{*gpu->memory_bytes, gpu->name};
+  if (catalogued) return catalogued;
+  const auto known = machine_of(run, machine);
+  return known ? std::optional(DeviceMemory{known->memory_bytes, known->id}) : std::nullopt;
+}
+
 double bytes_needed(const DeviceMemory& device, const planner::Workload& workload,
                     const planner::ParameterSet& parameters) {
   return device.ranks > 1 && workload.family->own_trainer ? planner::plan_native_ranks(workload)
@@ -266,6 +266,17 @@ Json forecast_to_json(const Forecast& forecast) {
   return json;
 }
 
+TimedMachine find_timed_machine(const PlannedRun& run, const MachineFacts& machine,
+                                const std::optional<PeakInfo>& peak) {
+  const planner::SpecWorkload read = planner::workload_of(run.spec, run.framework, run.platform);
+  if (!read.missing.empty()) return {{}, read.missing};
+  if (std::string missing = missing_on(run.platform, read.workload); !missing.empty()) return {{}, std::move(missing)};
+  auto part = run.platform == Platform::cpu ? processor_of(run, machine, peak) : machine_of(run, machine);
+  const planner::PlanPrecision precision = read.workload.precision;
+  if (is_own_on_gpu(run) || !part || part->peak(precision) <= 0) return {{}, no_time(run, part, precision)};
+  return {std::move(part), ""};
+}
+
 std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& machine,
                                   const planner::PlannerSettings& planner, const std::optional<PeakInfo>& peak) {
   const Forecast known = forecast(run, machine, planner);
@@ -273,14 +284,9 @@ std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& mac
   prediction.family = known.workload.family->id;
   prediction.parameters = planner.source();
   if (known.memory) prediction.memory_gb = known.memory->total() * 1e-9;
-  if (!known.missing.empty()) prediction.not_predicted = known.missing;
-  if (!known.missing.empty()) return prediction;
-  const std::optional<planner::Machine> part =
-      run.platform == Platform::cpu ? processor_of(run, machine, peak) : machine_of(run, machine);
-  if (is_own_on_gpu(run) || !part || part->peak(known.workload.precision) <= 0) {
-    prediction.not_predicted = no_time(run, part, known.workload.precision);
-    return prediction;
-  }
+  const auto [part, missing] = find_timed_machine(run, machine, peak);
+  if (!missing.empty()) prediction.not_predicted = missing;
+  if (!missing.empty()) return prediction;
   prediction.machine = part->id;
   prediction.calibrated = planner::rests_on_measurements(planner.parameters, *part, *known.workload.family);
   prediction.step_time_seconds = planner::predict_seconds(planner.parameters, *part, known.workload);

@@ -28,6 +28,9 @@ struct Forecast {
   double needed = 0;                              // of the ranks that share that memory, together
   bool fits() const { return !memory || !device || needed <= device->bytes; }
 };
+// Where a run's device is known.
+std::optional<DeviceMemory> device_memory_of(const PlannedRun& run, const MachineFacts& machine);
+
 // What a workload needs of that memory, and how much of it a training may plan with.
 double bytes_needed(const DeviceMemory& device, const planner::Workload& workload,
                     const planner::ParameterSet& parameters);
@@ -51,6 +54,15 @@ std::string print_planned_layout(const PlannedRun& run);
 // "the heaviest rank needs 0.61 GB of 16.40 GB (this machine's memory): moments 0.21 GB, weights 0.14 GB"
 std::string describe_memory(const Forecast& forecast);
 Json forecast_to_json(const Forecast& forecast);
+
+// The machine whose step times the planner predicts for a run: a processor of that peak, or the GPU of the run. Its
+// layout does not matter.
+struct TimedMachine {
+  std::optional<planner::Machine> machine;
+  std::string missing;  // why no time is predicted; else empty
+};
+TimedMachine find_timed_machine(const PlannedRun& run, const MachineFacts& machine,
+                                const std::optional<PeakInfo>& peak);
 
 // The part stored in the result, with the time of a step on a processor of that peak or on the GPU of the run.
 std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& machine,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "result/metrics.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -122,6 +123,7 @@ RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
   outcome.log_path = run.plan.log_path;
   outcome.failure_kind = result.failure_kind;
   if (result.derived.tokens_per_second) outcome.tokens_per_second = result.derived.tokens_per_second->value;
+  outcome.step_seconds = comparable_step_seconds(result);
   if (result.derived.mfu) outcome.mfu = result.derived.mfu->value;
   outcome.peak = result.derived.peak;
   outcome.steps = static_cast<int64_t>(result.step_times.size());

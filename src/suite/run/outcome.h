@@ -55,7 +55,8 @@ struct RunOutcome : TrainingOutcome {
   std::optional<FailureKind> failure_kind;
   std::string result_path;  // empty where no result could be written
   std::optional<double> tokens_per_second, mfu;
-  std::optional<PeakInfo> peak;  // peak of the device: the denominator of mfu
+  std::optional<double> step_seconds;  // median of the steady steps
+  std::optional<PeakInfo> peak;        // peak of the device: the denominator of mfu
   std::optional<int64_t> steps;
 
   static constexpr auto fields() {
@@ -69,6 +70,7 @@ struct RunOutcome : TrainingOutcome {
         field("failure_kind", &O::failure_kind, "what made it fail, as a word"),
         field("result", &O::result_path, "result file"), field("log", &O::log_path, "log of the run"),
         field("tokens_per_second", &O::tokens_per_second, "steady-state throughput"),
+        field("step_time_seconds", &O::step_seconds, "median of the steady steps"),
         field("mfu", &O::mfu, "model FLOPs utilisation, a fraction"),
         field("peak", &O::peak, "what one device can do: the denominator of mfu"),
         field("steps", &O::steps, "steps recorded"),

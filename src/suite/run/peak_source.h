@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <optional>
 
 #include "run/reporters.h"
@@ -9,11 +8,13 @@
 namespace tprimat::suite {
 
 // Finds the denominator of MFU for a run: from the configuration, else the catalogue, else for a processor a
-// measurement, made once per precision. An unknown device has no peak.
+// measurement, made once per precision and number of threads. An unknown device has no peak.
 class PeakSource {
  public:
-  PeakSource(const SuiteContext& around, Reporter& reporter) : around_(around), reporter_(reporter) {}
+  PeakSource(const SuiteContext& around, Reporter& reporter)
+      : around_(around), reporter_(reporter), measured_(around.measured_peaks) {}
   std::optional<MeasuredPeak> find(const PlannedRun& run);
+  const MeasuredPeaks& measured() const { return measured_; }
 
  private:
   // Ranks on one processor are its devices: each gets an equal share of the rate of all threads.
@@ -23,7 +24,7 @@ class PeakSource {
 
   const SuiteContext& around_;
   Reporter& reporter_;
-  std::map<std::pair<Precision, int64_t>, std::optional<MeasuredPeak>> measured_;  // by precision and threads
+  MeasuredPeaks measured_;
 };
 
 }  // namespace tprimat::suite

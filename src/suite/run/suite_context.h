@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/trainer_program.h"
@@ -16,6 +17,9 @@
 
 namespace tprimat::suite {
 
+// Of this processor, by precision and threads; nothing where it has no such products.
+using MeasuredPeaks = std::map<std::pair<Precision, int64_t>, std::optional<MeasuredPeak>>;
+
 // The environment of a suite. Tests replace it with fakes.
 struct SuiteContext {
   ProcessRunner& processes;
@@ -25,6 +29,7 @@ struct SuiteContext {
   std::function<std::optional<MeasuredPeak>(Precision precision, int64_t threads)> measure_peak;
   std::function<int()> interrupts;               // requests to stop so far
   std::map<std::string, std::string> libraries;  // "onednn" -> "2.7.2": versions built in, for the record
+  MeasuredPeaks measured_peaks = {};             // before the first run
 };
 
 // `docker stop` gives 10 s before it kills, and Slurm's KillWait is 30 s: leftover processes must have ended and the

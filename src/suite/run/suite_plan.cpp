@@ -185,27 +185,46 @@ class SuitePlanner {
   void add_in_turn(SuitePlan& suite, const std::vector<const FrameworkModule*>& modules, const std::string& model,
                    const std::string& strategy) {
     SuitePlan all;
-    for (const FrameworkModule* module : modules) add_runs(all, *module, model, strategy);
+    for (const FrameworkModule* module : modules)
+      for (const TrainSpec& spec : list_specs(all, *module, model, strategy)) add_runs(all, *module, spec);
     suite.unavailable.insert(suite.unavailable.end(), all.unavailable.begin(), all.unavailable.end());
     std::stable_sort(all.runs.begin(), all.runs.end(),
                      [](const PlannedRun& a, const PlannedRun& b) { return a.run < b.run; });
     std::move(all.runs.begin(), all.runs.end(), std::back_inserter(suite.runs));
   }
 
-  void add_runs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,
-                const std::string& strategy) {
+  std::vector<TrainSpec> list_specs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,
+                                    const std::string& strategy) {
+    if (!request_.choose_layouts) return {make_spec(module.id, model, strategy)};
+    const TrainSpec spec = make_spec_without_layout(experiment_, platform_, model, module.id);
+    PlannedRun training = without_launch(module, complete(spec), 1);
+    training.request = request_of(module, training);
+    try {
+      return request_.choose_layouts(training);
+    } catch (const Error& error) {
+      refuse(suite, error);
+      return {};
+    }
+  }
+
+  // The others still run.
+  void refuse(SuitePlan& suite, const Error& error) {
+    suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
+    refused_with_ = error.status();
+  }
+
+  void add_runs(SuitePlan& suite, const FrameworkModule& module, const TrainSpec& spec) {
     for (int64_t run = 1; run <= runs_of_each(); ++run) {
-      PlannedRun planned = without_launch(module, make_spec(module.id, model, strategy), run);
+      PlannedRun planned = without_launch(module, spec, run);
+      if (request_.profile) make_profiled(planned, module);
       try {
         planned.request = request_of(module, planned);
         const std::vector<Deviation> adapted = adapt(planned);
         planned.plan = plan_launch(module, planned.request);
         planned.plan.deviations.insert(planned.plan.deviations.begin(), adapted.begin(), adapted.end());
         state_launch(planned);
-      } catch (const Error& error) {  // the others still run
-        suite.unavailable.insert(suite.unavailable.end(), error.problems().begin(), error.problems().end());
-        refused_with_ = error.status();
-        return;
+      } catch (const Error& error) {
+        return refuse(suite, error);
       }
       claim_outputs(planned);
       suite.runs.push_back(std::move(planned));
@@ -232,7 +251,6 @@ class SuitePlanner {
     planned.spec = spec;
     planned.run = run;
     planned.runs = runs_of_each();
-    if (request_.profile) make_profiled(planned, module);
     return planned;
   }
 
@@ -290,10 +308,13 @@ class SuitePlanner {
   TrainSpec make_spec(Framework framework, const std::string& model, const std::string& strategy) const {
     const auto& own = experiment_.setup_of(framework).strategy;
     const std::string& chosen = own && request_.strategies.empty() ? *own : strategy;
-    TrainSpec spec = make_train_spec(experiment_, platform_, model, chosen, framework);
-    require_initial_weights(spec.checkpoint.initial_weights, model);
+    return complete(make_train_spec(experiment_, platform_, model, chosen, framework));
+  }
+
+  TrainSpec complete(TrainSpec spec) const {
+    require_initial_weights(spec.checkpoint.initial_weights, spec.model.name);
     if (request_.dataset) spec.data.dataset = *request_.dataset;
-    if (request_.presence == Presence::installed) require_dataset(spec.data, model);
+    if (request_.presence == Presence::installed) require_dataset(spec.data, spec.model.name);
     if (platform_ == Platform::cpu && spec.threads == 0) {
       const int64_t ranks_here = std::max<int64_t>(1, spec.parallel.ranks() / experiment_.launch.nodes);
       spec.threads = std::max<int64_t>(1, machine_.cpu.usable_threads / ranks_here);  // of each rank
@@ -309,7 +330,7 @@ class SuitePlanner {
     for (char& c : name)
       if (c == '/') c = '_';
     std::string suffix;
-    if (strategies_.size() > 1) suffix += "_" + run.spec.parallel.strategy;
+    if (strategies_.size() > 1 || request_.choose_layouts) suffix += "_" + run.spec.parallel.strategy;
     if (run.runs > 1) suffix += fmt::format("_r{}", run.run);
     const fs::path path(name);
     return path.stem().string() + suffix + path.extension().string();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 
 namespace tprimat::suite {
 
+struct PlannedRun;
+
 // The request beyond the configuration. Empty lists: as configured.
 struct SuiteRequest {
   std::optional<Platform> platform;  // nothing: this machine's own
@@ -26,6 +29,9 @@ struct SuiteRequest {
   Presence presence = Presence::installed;  // any: the plan is only shown
   std::optional<ProfileRequest> profile;    // profiled runs, one of each training, instead of measured ones
   planner::PlannerSettings planner = {};    // for memory, where experiment.adapt is nearest
+  // Set: what each framework trains of a model instead of the layouts of strategies. Takes the training on all devices,
+  // without a layout and a launch; returns it in layouts, each with a strategy's name of its own. Throws Error.
+  std::function<std::vector<TrainSpec>(const PlannedRun& training)> choose_layouts = {};
 };
 
 // One training process group, from launch to exit.
