@@ -82,8 +82,8 @@ ExitStatus examine(const DoctorOptions& options, const Session& session) {
   const suite::MachineDiagnosis diagnosis = suite::diagnose(facts);
   print_result(session.json ? print_json(suite::diagnosis_to_json(diagnosis, facts))
                             : suite::render_diagnosis(diagnosis, options.brief));
-  for (const suite::MachineFinding& finding : diagnosis.findings)
-    if (finding.severity >= suite::MachineSeverity::missing)
+  for (const MachineFinding& finding : diagnosis.findings)
+    if (finding.severity >= MachineSeverity::missing)
       log_error(to_string(Problem{finding.what, finding.area, finding.remedy}));
   return suite::exit_status_of(diagnosis);
 }

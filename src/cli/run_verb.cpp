@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "cli/verbs.h"
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
+#include "doctor/machine_before_run.h"
 #include "launch/launch_plan.h"
 #include "launch/trainer_program.h"
 #include "process/interrupt.h"
@@ -21,6 +23,7 @@
 #include "run/adapt.h"
 #include "run/forecast.h"
 #include "run/plan_layouts.h"
+#include "run/gpus_of_run.h"
 #include "run/reporters.h"
 #include "run/run.h"
 #include "telemetry/gpu_libraries.h"
@@ -34,7 +37,8 @@ constexpr const char* k_run_examples =
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
     "  tprimat run --from-plan top=3 --runs 3            the planner's three best layouts, predicted and measured\n"
     "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
-    "  tprimat run --resume --timeout 30m                continues an earlier suite\n";
+    "  tprimat run --resume --timeout 30m                continues an earlier suite\n"
+    "  tprimat run --load checkpoints --steps 2000       continues a training from its checkpoint\n";
 
 void add_overrides(std::vector<std::string>& overrides, const RunOptions& options) {
   if (options.steps > 0) overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
@@ -74,6 +78,7 @@ suite::SuiteRequest request_of(const RunOptions& options) {
   request.models = options.models;
   request.strategies = options.strategies;
   if (!options.dataset.empty()) request.dataset = options.dataset;
+  if (!options.load.empty()) request.load = options.load;
   request.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
   if (options.dry_run) request.presence = suite::Presence::any;
   request.profile = options.profile;
@@ -169,7 +174,17 @@ suite::SuiteContext suite_context(ProcessRunner& processes, const InterruptGuard
             return suite::measure_cpu_peak(processes, precision, threads, [&] { return interrupts.count() > 0; });
           },
           [&interrupts] { return interrupts.count(); },
+          {},
           {}};
+}
+
+// What the doctor finds on this machine when a run is about to start.
+std::function<DoctorReport(const suite::PlannedRun&)> examine_before_run(const suite::SuiteContext& around) {
+  return [machine = around.machine, libraries = around.gpu_libraries](const suite::PlannedRun& run) {
+    const suite::RunNeeds needs{run.platform, suite::gpus_of(run),
+                                std::filesystem::path(run.plan.result_path).parent_path()};
+    return suite::examine_machine(suite::read_machine_before_run(needs, machine, libraries));
+  };
 }
 
 bool has_problem(const suite::SuitePlan& suite, const Problem& problem) {
@@ -307,6 +322,7 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
   refuse_misfits(suite, around.machine, how.planner, options);
   around.libraries = built_in_libraries(processes, interrupts);
   around.measured_peaks = layouts.measured_peaks();
+  around.examine = examine_before_run(around);
 
   const suite::SuiteReport report = suite::run_suite(suite, how, around, *reporter);
   print_report(report, layouts.plans(), session.json);
@@ -321,6 +337,9 @@ void add_run_verb(CommandLine& program, Session& session) {
   verb->add_option("--runs", options->runs, "Repeat every run this many times (default: as configured)")
       ->check(number_from(1, 1000));
   add_from_plan_option(*verb, options->from_plan);
+  verb->add_option("--load", options->load,
+                   "Continue from this checkpoint, or from the newest of this directory: native, mega, mgds")
+      ->type_name("DIR");
   verb->add_flag("--resume", options->resume,
                  "Skip runs that already have a complete result for the same configuration");
   verb->callback(

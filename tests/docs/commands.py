@@ -93,7 +93,7 @@ def prepare(folder, program, source):
         runs / "train_nvd_nemo_llama.json")
     log = source / "tests/cli/extract/megatron.log"
     put(folder, ["train.log", "logs/one.log", "logs/two.log"], log)
-    put(folder, ["gpu.csv"], source / "tests/cli/extract/gpu.csv")
+    put(folder, ["gpu.csv", "node1.csv", "node2.csv"], source / "tests/cli/extract/gpu.csv")
     (folder / "job.log.gz").write_bytes(gzip.compress(log.read_bytes()))
     put(folder, ["steps.jsonl"], next((folder / "output").rglob("*steps.jsonl")))
     put(folder, ["train_spec.json"], next((folder / "output").rglob("train_spec.json")))

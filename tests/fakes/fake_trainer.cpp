@@ -17,6 +17,7 @@
 //     torchrun@3=R torchrun's report of a rank R that got SIGKILL
 //     mpirun@3=R   Open MPI's message of such a rank  crash@3      ends with SIGSEGV
 //     slow@3=500   steps from here on take so many milliseconds
+//     resume@0=7   goes on after this step: step s is called s + 7
 //
 //   $TPRIMAT_STEPS stands for its value in P.
 #include <unistd.h>
@@ -133,6 +134,7 @@ class Trainer {
 
   void do_step(int step, int milliseconds) {
     if (slow_ > 0) milliseconds = slow_;
+    step += resumed_after_;
     sleep_ms(milliseconds);
     const std::string loss = nan_ ? "null" : std::to_string(10.0 / (1.0 + step));
     std::fprintf(steps_,
@@ -147,6 +149,7 @@ class Trainer {
  private:
   void change_steps(const Event& event, int number) {
     if (event.what == "slow") slow_ = number;
+    if (event.what == "resume") resumed_after_ = number;
     if (event.what == "rate") rate_ = event.value;
     if (event.what == "setting") std::printf("setting %s\n", event.value.c_str());
     if (event.what == "deaf") std::signal(SIGTERM, SIG_IGN);
@@ -173,7 +176,7 @@ class Trainer {
 
   std::FILE* steps_;
   bool nan_ = false;
-  int slow_ = 0;
+  int slow_ = 0, resumed_after_ = 0;
   std::string rate_ = "0.001";
   std::string tokens_;  // member of each record, with its comma
 };

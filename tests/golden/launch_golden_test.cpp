@@ -173,6 +173,9 @@ TEST(MegatronFlags, AreThoseOfTheRealPrograms) {
               request.profile = suite::ProfileWindow{profiler, 11, 15, "/out/p", !suite::marks_steps(module, profiler)};
               expect_accepted(suite::plan_launch(module, request).command, flags);
             }
+            request.spec.checkpoint.load = "/checkpoints";
+            request.spec.checkpoint.load_step = 10;
+            expect_accepted(suite::plan_launch(module, request).command, flags);
             ++plans;
           } catch (const Error&) {  // refused: the golden files say why
           }

@@ -114,6 +114,7 @@ Option* Option::transform(const Check& change) { return inner_->transform(CLI::V
 Option* Option::delimiter(char between) { return inner_->delimiter(between), this; }
 Option* Option::expected(int fewest, int most) { return inner_->expected(fewest, most), this; }
 Option* Option::allow_extra_args(bool allow) { return inner_->allow_extra_args(allow), this; }
+Option* Option::take_last() { return inner_->take_last(), this; }
 Option* Option::needs(Option* other) { return inner_->needs(other->inner_), this; }
 Option* Option::excludes(Option* other) { return inner_->excludes(other->inner_), this; }
 Option* Option::capture_default_str() { return inner_->capture_default_str(), this; }

@@ -30,6 +30,7 @@ class Option {
   Option* delimiter(char between);  // of the values of a list
   Option* expected(int fewest, int most);
   Option* allow_extra_args(bool allow);
+  Option* take_last();  // of several values given one after the other; else they are an error
   Option* needs(Option* other);
   Option* excludes(Option* other);
   Option* capture_default_str();  // --help shows the target's current value

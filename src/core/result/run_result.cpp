@@ -22,6 +22,8 @@ TrainingConfig describe_training(const TrainSpec& spec) {
   config.optimizer = describe_optimizer(spec.optimizer);
   config.schedule = std::string(enum_name(spec.optimizer.schedule));
   config.recompute = std::string(enum_name(spec.recompute));
+  config.loaded_checkpoint = spec.checkpoint.load;
+  config.loaded_step = spec.checkpoint.load_step;
   return config;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "result/kinds.h"
+#include "result/machine_finding.h"
 #include "result/run_figures.h"
 #include "result/run_records.h"
 #include "result/training_settings.h"
@@ -40,7 +41,8 @@ struct DeviceInfo {
 
 struct TrainingConfig : TrainingSettings {
   std::optional<int64_t> num_gpus, tokens_per_step;
-  std::optional<std::string> parallel_strategy;
+  std::optional<std::string> parallel_strategy, loaded_checkpoint;
+  std::optional<int64_t> loaded_step;
   static constexpr auto fields() {
     using T = TrainingConfig;
     return field_list(field("max_steps", &T::max_steps, "requested steps"),
@@ -59,7 +61,10 @@ struct TrainingConfig : TrainingSettings {
                       field("seed", &T::seed, "seed of weights and data"),
                       field("optimizer", &T::optimizer, "optimizer"),
                       field("schedule", &T::schedule, "learning-rate schedule"),
-                      field("recompute", &T::recompute, "activations computed again: none, selective, full"));
+                      field("recompute", &T::recompute, "activations computed again: none, selective, full"),
+                      field("loaded_checkpoint", &T::loaded_checkpoint,
+                            "folder of the checkpoint that the training continued; absent: it began anew"),
+                      field("loaded_step", &T::loaded_step, "step of that checkpoint"));
   }
 };
 
@@ -140,6 +145,7 @@ struct RunResult {
   std::optional<Prediction> prediction;
   std::vector<TelemetrySummary> telemetry;
   std::optional<StepTelemetry> step_telemetry;
+  std::optional<DoctorReport> doctor;  // absent: the machine was not examined
   std::map<std::string, std::string> environment;
   std::optional<std::string> config_hash;
   std::vector<AuditEntry> config_audit;
@@ -185,6 +191,7 @@ struct RunResult {
         field("prediction", &R::prediction, "the planner's prediction for the run; absent: none was made"),
         field("telemetry", &R::telemetry, "readings of the machine's sensors"),
         field("step_telemetry", &R::step_telemetry, "readings of these sensors during each step"),
+        field("doctor", &R::doctor, "what tprimat doctor found just before the run; absent: nothing was examined"),
         field("environment", &R::environment, "fingerprint of machine and software"),
         field("config_hash", &R::config_hash, "hash of the requested training"),
         field("config_audit", &R::config_audit,

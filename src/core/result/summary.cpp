@@ -8,6 +8,7 @@
 #include <set>
 
 #include "result/printed_settings.h"
+#include "result/sampled_devices.h"
 #include "stats/change_points.h"
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
@@ -236,7 +237,7 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
 
 const TelemetrySummary* find_energy(const RunResult& result) {
   for (const TelemetrySummary& each : result.telemetry)
-    if (each.energy_joules && each.energy_valid.value_or(false)) return &each;
+    if (each.energy_joules && each.energy_valid.value_or(false) && covers_all_devices(result, each)) return &each;
   return nullptr;
 }
 

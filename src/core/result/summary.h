@@ -47,7 +47,8 @@ int64_t steps_reached(const RunResult& result);
 // Step times of the steady state, s: those after the warm-up that have a valid time and no label.
 std::vector<double> steady_step_times(const RunResult& result);
 
-// The first sensor entry whose energy counter is valid, from which joules per token follow; nullptr for none.
+// The first sensor entry whose energy is valid and that covers all devices of the run, from which joules per token
+// follow; nullptr for none.
 const TelemetrySummary* find_energy(const RunResult& result);
 
 // Adds a warning once.

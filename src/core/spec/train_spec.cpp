@@ -55,6 +55,7 @@ void check_counts(Findings& findings, const TrainSpec& spec) {
   require_count(findings, "evaluation.batches", spec.evaluation.batches);
   require_count(findings, "checkpoint.save_interval", spec.checkpoint.save_interval, 0);
   require_count(findings, "checkpoint.keep_last_n", spec.checkpoint.keep_last_n);
+  if (spec.checkpoint.load_step) require_count(findings, "checkpoint.load_step", *spec.checkpoint.load_step, 0);
   check_loss_scale(findings, spec.loss_scale);
   check_anomalies(findings, spec.anomalies);
   findings.require(spec.parallel.zero_stage >= 0 && spec.parallel.zero_stage <= 3,

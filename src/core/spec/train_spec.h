@@ -149,14 +149,20 @@ struct CheckpointSpec {
   int64_t keep_last_n = 2;      // older ones are removed
   bool resume = true;           // go on from the newest sound checkpoint in the directory, if there is one
   std::string initial_weights;  // folder of Hugging Face config.json + safetensors to start from; empty: random
+  std::optional<std::string> load = {};   // folder of the checkpoints of an earlier training, which this one continues
+  std::optional<int64_t> load_step = {};  // the step of the one to load; unstated: the newest sound one
+  int64_t first_step() const { return load_step.value_or(0) + 1; }
   static constexpr auto fields() {
     using C = CheckpointSpec;
-    return field_list(field("directory", &C::directory, "folder of the checkpoints; empty: nothing is saved"),
-                      field("save_interval", &C::save_interval, "steps between two checkpoints; 0: at the end only"),
-                      field("keep_last_n", &C::keep_last_n, "checkpoints to keep"),
-                      field("resume", &C::resume, "go on from the newest sound checkpoint"),
-                      field("initial_weights", &C::initial_weights,
-                            "Hugging Face folder (config.json, safetensors) to start from; empty: random weights"));
+    return field_list(
+        field("directory", &C::directory, "folder of the checkpoints; empty: nothing is saved"),
+        field("save_interval", &C::save_interval, "steps between two checkpoints; 0: at the end only"),
+        field("keep_last_n", &C::keep_last_n, "checkpoints to keep"),
+        field("resume", &C::resume, "go on from the newest sound checkpoint"),
+        field("initial_weights", &C::initial_weights,
+              "Hugging Face folder (config.json, safetensors) to start from; empty: random weights"),
+        field("load", &C::load, "folder of checkpoints of an earlier training, which this one continues"),
+        field("load_step", &C::load_step, "step of the checkpoint to load; unstated: the newest sound one"));
   }
   bool operator==(const CheckpointSpec&) const = default;
 };

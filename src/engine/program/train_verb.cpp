@@ -35,7 +35,7 @@ constexpr const char* k_train_examples =
     "  tprimat run --framework native --dry-run                                  shows how `run` calls it\n";
 
 struct TrainOptions {
-  std::string spec_path, save, initial_weights, export_folder, tensorboard;
+  std::string spec_path, save, load, initial_weights, export_folder, tensorboard;
   std::string device = "cpu";
   int64_t steps = 0, save_interval = 0, keep = 0;
   bool no_resume = false, profile = false;
@@ -50,6 +50,7 @@ TrainSpec read_spec(const TrainOptions& options) {
   if (options.save_interval > 0) spec.checkpoint.save_interval = options.save_interval;
   if (options.keep > 0) spec.checkpoint.keep_last_n = options.keep;
   if (options.no_resume) spec.checkpoint.resume = false;
+  if (!options.load.empty()) spec.checkpoint.load = options.load, spec.checkpoint.load_step.reset();
   if (!options.initial_weights.empty()) spec.checkpoint.initial_weights = options.initial_weights;
   if (!options.export_folder.empty() && spec.checkpoint.directory.empty())
     throw Error(Problem{"--export needs a checkpoint to take the weights from", "--export", "add --save DIR"});
@@ -157,6 +158,10 @@ void add_checkpoint_options(CommandLine& verb, TrainOptions& options) {
   verb.add_option("--keep", options.keep, "Checkpoints to keep (default: 2)")->check(positive_count());
   verb.add_flag("--no-resume", options.no_resume,
                 "Start from the beginning; refused if the directory holds checkpoints");
+  verb.add_option(
+          "--load", options.load,
+          "Continue from the newest intact checkpoint of this directory, which may be another than that of --save")
+      ->type_name("DIR");
   verb.add_option("--initial-weights", options.initial_weights,
                   "Hugging Face folder (config.json, safetensors) to start from instead of random weights")
       ->type_name("DIR");
@@ -176,7 +181,8 @@ void add_train_verb(CommandLine& program, Session& session) {
   verb->add_option("--steps", options->steps, "Stop after this many steps instead of those in the specification")
       ->check(positive_count());
   verb->add_option("--device", options->device, "Device: cpu, or one GPU per rank: nvd, amd (default: cpu)")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->take_last();  // `tprimat run` states it before the arguments of the configuration
   add_checkpoint_options(*verb, *options);
   verb->add_option("--tensorboard", options->tensorboard, "Write TensorBoard event files here")->type_name("DIR");
   verb->add_flag("--profile", options->profile, "Show the time per operation at the end");

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <random>
 #include <set>
+#include <system_error>
 #include <type_traits>
 
 #include "base/error.h"
@@ -89,29 +91,60 @@ Checkpoints::Checkpoints(const TrainSpec& spec, Engine& engine, Note note)
 // A training that begins anew would leave its checkpoints among later ones of another.
 void Checkpoints::refuse_used_directory() const {
   const std::string& directory = spec_.checkpoint.directory;
-  if (!directory.empty() && !spec_.checkpoint.resume && !list_step_folders(directory).empty())
-    throw Error(Problem{"the directory holds checkpoints, but this training does not resume", directory,
-                        "resume from them, remove them, or save into another directory"});
+  if (directory.empty() || spec_.checkpoint.resume || list_step_folders(directory).empty()) return;
+  std::error_code other;
+  if (std::filesystem::equivalent(spec_.checkpoint.load.value_or(""), directory, other)) return;
+  throw Error(Problem{"the directory holds checkpoints, but this training does not resume", directory,
+                      "resume from them, remove them, or save into another directory"});
+}
+
+Checkpoints::Source Checkpoints::find_loaded() const {
+  const CheckpointSpec& wanted = spec_.checkpoint;
+  Source source{true, wanted.load_step.value_or(-1)};
+  if (!wanted.load_step) {
+    const FoundCheckpoint found = find_newest_checkpoint(*wanted.load);
+    for (const std::string& each : found.notes) note_(each);
+    if (!found.folder)
+      throw Error(Problem{"holds no sound checkpoint", *wanted.load,
+                          "give the folder that a training saved into: it has folders such as step_00001000"});
+    source.step = found.step;
+  }
+  if (source.step < spec_.steps) return source;
+  throw Error(
+      Problem{fmt::format("the checkpoint is of step {}, and the training ends at step {}", source.step, spec_.steps),
+              *wanted.load, fmt::format("train more than {} steps", source.step)});
+}
+
+// Its own directory comes first: there it was interrupted.
+Checkpoints::Source Checkpoints::find_source() const {
+  const CheckpointSpec& wanted = spec_.checkpoint;
+  if (!wanted.directory.empty() && wanted.resume) {
+    const FoundCheckpoint found = find_newest_checkpoint(wanted.directory);
+    for (const std::string& each : found.notes) note_(each);
+    if (found.folder) return {false, found.step};
+  }
+  return wanted.load ? find_loaded() : Source();
 }
 
 int64_t Checkpoints::restore() {
-  const CheckpointSpec& wanted = spec_.checkpoint;
   refuse_used_directory();
-  int64_t step = -1;
+  const CheckpointSpec& wanted = spec_.checkpoint;
   Communicator& world = *engine_.ranks().world;
-  if (!wanted.directory.empty() && wanted.resume && world.rank() == 0) {
-    const FoundCheckpoint found = find_newest_checkpoint(wanted.directory);
-    for (const std::string& each : found.notes) note_(each);
-    if (found.folder) step = found.step;
+  int64_t found[] = {0, -1};
+  if (world.rank() == 0) {
+    const Source source = find_source();
+    found[0] = source.is_other ? 1 : 0, found[1] = source.step;
   }
-  world.broadcast(comm_buffer(&step, 1), 0);
+  world.broadcast(comm_buffer(found, 2), 0);
+  const int64_t step = found[1];
   if (step < 0) {
     if (!wanted.initial_weights.empty()) load_initial_weights();
     return 1;
   }
-  load(step_folder(wanted.directory, step).string());
-  last_step_ = step;
-  if (world.rank() == 0) note_(fmt::format("resumed after step {} from {}", step, wanted.directory));
+  const std::string& directory = found[0] == 1 ? *wanted.load : wanted.directory;
+  load(step_folder(directory, step).string());
+  last_step_ = found[0] == 1 ? 0 : step;  // what is exported lies in its own directory
+  if (world.rank() == 0) note_(fmt::format("resumed after step {} from {}", step, directory));
   return step + 1;
 }
 

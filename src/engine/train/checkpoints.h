@@ -17,8 +17,8 @@ class Checkpoints {
   Checkpoints(const TrainSpec& spec, Engine& engine, Note note);
 
   // Brings the engine to the newest sound checkpoint, of any layout, where spec.checkpoint.resume says so and there is
-  // one; else to spec.checkpoint.initial_weights, if given. Returns the first step to run. Throws Error for a
-  // checkpoint of another model or batch size.
+  // one; else to the checkpoint of spec.checkpoint.load, else to spec.checkpoint.initial_weights, if given. Returns the
+  // first step to run. Throws Error for a checkpoint of another model or batch size.
   int64_t restore();
 
   // After each step: begins to write a checkpoint when one is due. Writing continues during training.
@@ -29,7 +29,13 @@ class Checkpoints {
   int64_t last_step() const { return last_step_; }
 
  private:
+  struct Source {
+    bool is_other = false;  // in spec.checkpoint.load, else in the training's own directory
+    int64_t step = -1;      // none
+  };
   void refuse_used_directory() const;
+  Source find_source() const;
+  Source find_loaded() const;
   void require_same_model(const std::string& folder) const;
   void load(const std::string& folder);
   void load_initial_weights();

@@ -122,8 +122,9 @@ void check_figure(const ResultCheck& check, const OwnStep& step, const StepFigur
 // Compares a line with the output of render_log_line().
 void check_step(const ResultCheck& check, const OwnStep& step) {
   const RunResult& run = check.result.read;
-  const auto entry = static_cast<size_t>(step.step - 1);
-  if (step.step < 1 || entry >= run.step_times.size()) {
+  const int64_t first = step_number(run, 0);  // of a training that continued a checkpoint: above 1
+  const auto entry = static_cast<size_t>(step.step - first);
+  if (step.step < first || entry >= run.step_times.size()) {
     const bool was_cut = run.status != RunStatus::complete && entry == run.step_times.size();
     if (!was_cut) check.refute(fmt::format("step {}", step.step), "nothing", "a line");
     return;
@@ -168,7 +169,7 @@ void check_steps(const ResultCheck& check, const std::vector<OwnStep>& lines) {
   }
   if (has_warning(stated, "the log was ")) return;  // damaged while it was written
   for (size_t entry = 0; entry < stated.step_times.size(); ++entry) {
-    const auto step = static_cast<int64_t>(entry) + 1;
+    const int64_t step = step_number(stated, entry);
     if (is_valid_step_time(stated.step_times[entry]) && !seen.contains(step))
       check.refute(fmt::format("step {}", step), "a step", "no line");
   }

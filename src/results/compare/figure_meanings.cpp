@@ -7,6 +7,7 @@
 
 #include "result/metrics.h"
 #include "result/peak.h"
+#include "result/sampled_devices.h"
 #include "result/summary.h"
 
 namespace tprimat::results {
@@ -126,19 +127,10 @@ std::optional<double> device_price(const RunResult& run) {
   return *run.derived.usd_per_hour / static_cast<double>(*devices);
 }
 
-bool is_device_counter(const std::string& source) {
-  constexpr std::string_view k_tools[] = {"nvml", "amd_smi", "rocm_smi", "nvidia-smi", "rocm-smi", "amd-smi"};
-  const std::string_view tool = std::string_view(source).substr(0, source.find(':'));
-  return std::ranges::find(k_tools, tool) != std::end(k_tools);
-}
-
 int64_t devices_of(const RunResult& run, const TelemetrySummary& entry) {
   if (entry.source.find(':') != std::string::npos) return 1;
-  const std::string prefix = entry.source + ":";
-  const auto parts = std::ranges::count_if(run.telemetry, [&](const TelemetrySummary& each) {
-    return each.source.starts_with(prefix) && is_device_counter(each.source);
-  });
-  return parts > 0 ? parts : device_count(run).value_or(1);
+  const int64_t sampled = sampled_devices(run, entry).value_or(0);
+  return sampled > 0 ? sampled : device_count(run).value_or(1);
 }
 
 }  // namespace tprimat::results

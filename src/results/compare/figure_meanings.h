@@ -31,10 +31,7 @@ std::string state_meanings(const RunResult& run);
 // USD per hour of one device.
 std::optional<double> device_price(const RunResult& run);
 
-// By the name of a sensor: "nvml:0" and "amd-smi" read counters of devices, "ipmi" does not.
-bool is_device_counter(const std::string& source);
-
-// How many devices one entry of RunResult::telemetry covers.
+// How many devices one entry of RunResult::telemetry covers: all, where it does not tell.
 int64_t devices_of(const RunResult& run, const TelemetrySummary& entry);
 
 }  // namespace tprimat::results

@@ -7,6 +7,7 @@
 #include "compare/plausibility.h"
 #include "result/consistency.h"
 #include "result/peak.h"
+#include "result/sampled_devices.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
 #include "stats/descriptive.h"

@@ -10,6 +10,7 @@
 #include "compare/copies.h"
 #include "compare/differences.h"
 #include "compare/figure_meanings.h"
+#include "compare/machine_differences.h"
 #include "compare/series.h"
 #include "result/printed_settings.h"
 #include "result/summary.h"
@@ -217,6 +218,9 @@ Shown check_software(const RunResult& a, const RunResult& b) {
   return show(differing_software(a, b));
 }
 
+// A log does not tell what was loaded.
+std::optional<int64_t> first_step(const RunResult& run) { return run.training_config.loaded_step.value_or(0) + 1; }
+
 constexpr const char* k_other_work = "a ratio of rates over different work says nothing about speed";
 constexpr const char* k_other_training = "different training is different work, whatever its speed";
 constexpr const char* k_cost = "cost would compare price lists, not machines";
@@ -272,6 +276,9 @@ constexpr std::array k_pair_rules = {
              "run the same number of steps", differ_in_training<&TrainingConfig::max_steps>},
     PairRule{"device_count", warning, "the device counts differ, so rates per device include the cost of scaling",
              "more devices communicate more, so each is slower", "compare equal device counts", differ<device_count>},
+    PairRule{"machine_findings", warning, "tprimat doctor found more before the runs of one side",
+             "a busy, hot or throttled machine is slower, whatever it runs",
+             "mend what tprimat doctor finds there, and run again", check_machine_findings},
     PairRule{"memory_meaning", warning, "the memory figures mean different things and are not compared",
              "allocated, reserved and device-used memory differ by gigabytes within one run",
              "record the same kind of memory on both sides", check_memory},
@@ -289,6 +296,8 @@ constexpr std::array k_pair_rules = {
              check_software<false>},
     PairRule{"software", note, "the software differs", "the ratio includes the effect of the software", "",
              check_software<true>, warning},
+    PairRule{"start", note, "the trainings start at different steps",
+             "a later step has another learning rate and another loss", "", differ<first_step>, warning},
     PairRule{"batch", note, "the batch differs: rates per token stay comparable, times per step do not",
              "larger batches use a device better", "", check_batch, error},
     PairRule{"layout", note, "the parallel layouts differ, as expected when each side runs at its best",

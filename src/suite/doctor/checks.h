@@ -6,45 +6,24 @@
 #include <vector>
 
 #include "doctor/doctor_facts.h"
-#include "text/enum_names.h"
-#include "text/fields.h"
+#include "result/machine_finding.h"
 
 namespace tprimat::suite {
-
-// Severity of a finding, in ascending order.
-enum class MachineSeverity {
-  ok,
-  note,     // worth knowing; figures are valid
-  warning,  // figures are valid, but slower or noisier than this machine allows
-  missing,  // a requested component is missing
-  broken,   // measurements on this machine cannot be trusted
-};
-
-struct MachineFinding {
-  MachineSeverity severity = MachineSeverity::ok;
-  std::string area;    // "GPU 0", "processor", "frameworks"
-  std::string what;    // a sentence with the figures
-  std::string remedy;  // what to do; may be empty
-  static constexpr auto fields() {
-    using F = MachineFinding;
-    return field_list(field("severity", &F::severity, "ok, note, warning, missing or broken"),
-                      field("area", &F::area, "what it is about"), field("what", &F::what, "what was found"),
-                      field("remedy", &F::remedy, "what to do about it"));
-  }
-};
 
 // Collects the findings of one area.
 class AreaFindings {
  public:
   explicit AreaFindings(std::string area) : area_(std::move(area)) {}
-  void add(MachineSeverity severity, std::string what, std::string remedy = "") {
-    findings_.push_back({severity, area_, std::move(what), std::move(remedy)});
+  void add(MachineSeverity severity, std::string code, std::string what, std::string remedy) {
+    findings_.push_back({severity, area_, std::move(what), std::move(remedy), std::move(code)});
   }
-  void ok(std::string what) { add(MachineSeverity::ok, std::move(what)); }
+  void ok(std::string what) { findings_.push_back({MachineSeverity::ok, area_, std::move(what), "", {}}); }
   void note(std::string what, std::string remedy = "") {
-    add(MachineSeverity::note, std::move(what), std::move(remedy));
+    findings_.push_back({MachineSeverity::note, area_, std::move(what), std::move(remedy), {}});
   }
-  void warn(std::string what, std::string remedy) { add(MachineSeverity::warning, std::move(what), std::move(remedy)); }
+  void warn(std::string code, std::string what, std::string remedy) {
+    add(MachineSeverity::warning, std::move(code), std::move(what), std::move(remedy));
+  }
   std::vector<MachineFinding> take() { return std::move(findings_); }
 
  private:
@@ -70,5 +49,8 @@ std::vector<MachineFinding> check_gpu_libraries(
 
 // All of them, in the order of the report.
 std::span<const Check> doctor_checks();
+
+// Those of the machine itself, which a result keeps: what is installed says nothing about a run that starts.
+std::span<const Check> machine_checks();
 
 }  // namespace tprimat::suite

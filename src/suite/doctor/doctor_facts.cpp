@@ -140,23 +140,6 @@ std::vector<FrameworkCondition> find_frameworks(const DoctorRequest& request, Pl
   return frameworks;
 }
 
-std::vector<GpuCondition> read_gpus(const std::vector<std::shared_ptr<const GpuLibrary>>& libraries) {
-  const std::vector<GpuProcess> processes = gpu_processes(libraries);
-  std::vector<GpuCondition> gpus;
-  for (const auto& library : libraries)
-    for (GpuFacts& facts : library->devices()) {
-      GpuCondition gpu{fmt::format("GPU {}", facts.index), facts, library->state(facts.index), {}};
-      FaultLog impossible;
-      impossible.count_reading();
-      drop_implausible(gpu.state.now, facts, impossible);
-      for (std::string& note : impossible.notes()) gpu.state.notes.push_back(std::move(note));
-      for (const GpuProcess& process : processes)
-        if (process.library == library->name() && process.device == facts.index) gpu.holders.push_back(process);
-      gpus.push_back(std::move(gpu));
-    }
-  return gpus;
-}
-
 }  // namespace
 
 HostFacts read_host_facts(const fs::path& root, double watch_seconds) {
@@ -186,6 +169,24 @@ FolderFacts read_folder_facts(const fs::path& folder) {
   if (const fs::space_info space = fs::space(path, error); !error)
     facts.free_bytes = static_cast<double>(space.available);
   return facts;
+}
+
+std::vector<GpuCondition> read_gpus(const std::vector<std::shared_ptr<const GpuLibrary>>& libraries,
+                                    const std::optional<GpuUse>& use) {
+  const std::vector<GpuProcess> processes = gpu_processes(libraries);
+  std::vector<GpuCondition> gpus;
+  for (const auto& library : libraries)
+    for (GpuFacts& facts : use ? used_gpus(library->devices(), *use) : library->devices()) {
+      GpuCondition gpu{fmt::format("GPU {}", facts.index), facts, library->state(facts.index), {}};
+      FaultLog impossible;
+      impossible.count_reading();
+      drop_implausible(gpu.state.now, facts, impossible);
+      for (std::string& note : impossible.notes()) gpu.state.notes.push_back(std::move(note));
+      for (const GpuProcess& process : processes)
+        if (process.library == library->name() && process.device == facts.index) gpu.holders.push_back(process);
+      gpus.push_back(std::move(gpu));
+    }
+  return gpus;
 }
 
 DoctorFacts read_doctor_facts(const DoctorRequest& request, const GpuLibraries& libraries) {

@@ -96,6 +96,10 @@ struct DoctorFacts {
   Platform platform() const { return request.platform.value_or(machine.platform); }
 };
 
+// All GPUs that the libraries see, or those that a program works on.
+std::vector<GpuCondition> read_gpus(const std::vector<std::shared_ptr<const GpuLibrary>>& libraries,
+                                    const std::optional<GpuUse>& use = {});
+
 DoctorFacts read_doctor_facts(const DoctorRequest& request, const GpuLibraries& libraries);
 
 }  // namespace tprimat::suite

@@ -50,7 +50,7 @@ void judge_errors(const GpuCondition& gpu, AreaFindings& findings) {
   const bool nvidia = gpu.facts.platform == Platform::nvd;
   if (gpu.state.uncorrected_errors.value_or(0) > 0)
     findings.add(
-        MachineSeverity::broken,
+        MachineSeverity::broken, "gpu_errors",
         fmt::format("{} uncorrected memory errors since the driver was loaded", *gpu.state.uncorrected_errors),
         nvidia ? fmt::format("reset it (sudo nvidia-smi --gpu-reset -i {}); replace it if they return", gpu.facts.index)
                : fmt::format("reset it (sudo amd-smi reset --gpureset -g {}); replace it if they return",
@@ -70,7 +70,7 @@ void judge_clock(const GpuCondition& gpu, AreaFindings& findings) {
     if ((throttle & each.reason) != 0) reasons.push_back(each.name);
   const std::string what = fmt::format("the clock is throttled now: {}", join(reasons, ", "));
   if ((throttle & (k_throttle_thermal | k_throttle_hardware | k_throttle_current)) != 0)
-    findings.warn(what, "check cooling and power supply before you measure");
+    findings.warn("gpu_throttled", what, "check cooling and power supply before you measure");
   else if ((throttle & k_throttle_set) != 0)
     findings.note(what, fmt::format("reset a locked clock: sudo nvidia-smi -i {0} -rgc && sudo nvidia-smi -i {0} -rac",
                                     gpu.facts.index));
@@ -87,7 +87,7 @@ void judge_temperature(const GpuCondition& gpu, AreaFindings& findings) {
   std::string what = fmt::format("{:.0f} C", *now);
   if (gpu.state.slowdown_celsius) what += fmt::format(", slowdown at {:.0f} C", *gpu.state.slowdown_celsius);
   if (*now >= hot)
-    findings.warn(what, "let it cool down, and check the cooling");
+    findings.warn("gpu_hot", what, "let it cool down, and check the cooling");
   else
     findings.ok(what);
 }
@@ -97,24 +97,27 @@ void judge_setup(const GpuCondition& gpu, AreaFindings& findings) {
   if (state.persistence == false)
     findings.note("persistence mode is off: the driver may reload for every run", "sudo nvidia-smi -pm 1");
   if (state.mig == true)
-    findings.warn("MIG is on: a run gets part of the GPU, but peaks are for the whole GPU",
+    findings.warn("gpu_partitioned", "MIG is on: a run gets part of the GPU, but peaks are for the whole GPU",
                   fmt::format("sudo nvidia-smi -i {} -mig 0", gpu.facts.index));
   if (state.partition && *state.partition != "SPX")
     findings.warn(
+        "gpu_partitioned",
         fmt::format("partitioned ({}): a run gets part of the GPU, but peaks are for the whole GPU", *state.partition),
         fmt::format("sudo amd-smi set -g {} --compute-partition SPX", gpu.facts.index));
   if (state.pcie_lanes && state.max_pcie_lanes && *state.pcie_lanes < *state.max_pcie_lanes)
-    findings.warn(fmt::format("the PCIe link uses {} of {} lanes", *state.pcie_lanes, *state.max_pcie_lanes),
+    findings.warn("pcie_lanes",
+                  fmt::format("the PCIe link uses {} of {} lanes", *state.pcie_lanes, *state.max_pcie_lanes),
                   "check the slot and riser");
 }
 
 void judge_neighbours(const GpuCondition& gpu, AreaFindings& findings) {
   for (const GpuProcess& holder : gpu.holders)
-    findings.warn("in use by " + describe(holder), "stop it, or choose another GPU");
+    findings.warn("gpu_shared", "in use by " + describe(holder), "stop it, or choose another GPU");
   if (!gpu.holders.empty()) return;
   const Reading& now = gpu.state.now;
   if (now.utilisation.value_or(0.0) > k_busy_gpu_share)
-    findings.warn(fmt::format("{} busy with processes not visible from here", format_percent(*now.utilisation, 0)),
+    findings.warn("gpu_busy",
+                  fmt::format("{} busy with processes not visible from here", format_percent(*now.utilisation, 0)),
                   "find the user or job that holds it");
   const bool used = now.memory_used_bytes && gpu.facts.memory_bytes &&
                     *now.memory_used_bytes > k_used_memory_share * *gpu.facts.memory_bytes;
@@ -132,7 +135,7 @@ static void add_platform(AreaFindings& findings, const DoctorFacts& facts) {
   if (there)
     findings.ok(fmt::format("{}{}", display_name(platform), facts.gpus.empty() ? ", no GPU found" : ""));
   else
-    findings.add(MachineSeverity::missing,
+    findings.add(MachineSeverity::missing, "no_gpu",
                  fmt::format("the management library finds no {} GPU", display_name(platform)),
                  how_to_bring_platform(platform));
 }
@@ -142,7 +145,8 @@ std::vector<MachineFinding> check_drivers(const DoctorFacts& facts) {
   add_platform(findings, facts);
   for (const bool nvidia : {true, false})
     if (const auto addresses = addresses_without_driver(facts, nvidia); !addresses.empty())
-      findings.warn(fmt::format("{} GPU on the PCI bus without a working driver: {}", nvidia ? "NVIDIA" : "AMD",
+      findings.warn("no_driver",
+                    fmt::format("{} GPU on the PCI bus without a working driver: {}", nvidia ? "NVIDIA" : "AMD",
                                 join(addresses, ", ")),
                     how_to_bring_platform(nvidia ? Platform::nvd : Platform::amd));
   for (const std::string& refusal : facts.refused_libraries)
@@ -159,7 +163,8 @@ std::vector<MachineFinding> check_gpus(const DoctorFacts& facts) {
   for (const GpuCondition& gpu : facts.gpus) {
     AreaFindings findings(gpu.name);
     if (is_silent(gpu.state.now)) {
-      findings.add(MachineSeverity::broken, fmt::format("does not answer: {}", join(gpu.state.notes, "; ")),
+      findings.add(MachineSeverity::broken, "gpu_silent",
+                   fmt::format("does not answer: {}", join(gpu.state.notes, "; ")),
                    "check dmesg for the cause; reset it or reboot the machine");
     } else {
       findings.ok(describe_gpu(gpu));

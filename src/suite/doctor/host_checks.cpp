@@ -24,7 +24,7 @@ void judge_governor(const DoctorFacts& facts, AreaFindings& findings) {
   if (fast)
     findings.ok(what);
   else
-    findings.add(facts.platform() == Platform::cpu ? MachineSeverity::warning : MachineSeverity::note, what,
+    findings.add(facts.platform() == Platform::cpu ? MachineSeverity::warning : MachineSeverity::note, "governor", what,
                  "sudo cpupower frequency-set -g performance");
 }
 
@@ -45,12 +45,13 @@ void judge_others(const DoctorFacts& facts, AreaFindings& findings) {
     const std::string what = fmt::format("other processes keep {:.1f} of {:.0f} hardware threads busy",
                                          *facts.host.busy_share * threads, threads);
     if (*facts.host.busy_share > k_others_share)
-      findings.warn(what, "wait, or stop them; `top` lists them");
+      findings.warn("busy_processor", what, "wait, or stop them; `top` lists them");
     else
       findings.ok(what);
   }
   if (facts.host.stolen_share.value_or(0.0) > k_stolen_share)
     findings.warn(
+        "stolen_time",
         fmt::format("the hypervisor steals {} of the CPU time (steal time)", format_percent(*facts.host.stolen_share)),
         "repeat runs, or use a dedicated machine");
   if (facts.host.load.value_or(0.0) > threads + 1.0)
@@ -71,7 +72,7 @@ std::vector<MachineFinding> check_processor(const DoctorFacts& facts) {
   judge_governor(facts, findings);
   judge_threads(facts, findings);
   if (facts.machine.numa_nodes.value_or(1) > 1 && facts.host.numa_balancing == true)
-    findings.add(facts.platform() == Platform::cpu ? MachineSeverity::warning : MachineSeverity::note,
+    findings.add(facts.platform() == Platform::cpu ? MachineSeverity::warning : MachineSeverity::note, "numa_balancing",
                  fmt::format("{} NUMA nodes, and the kernel migrates pages between them (NUMA balancing)",
                              *facts.machine.numa_nodes),
                  "sudo sysctl kernel.numa_balancing=0");
@@ -83,7 +84,7 @@ static void add_available_memory(AreaFindings& findings, double bytes, const Mac
   if (machine.memory_bytes) what += " of " + format_gb(*machine.memory_bytes);
   if (machine.memory_limit_bytes) what += ", limited to " + format_gb(*machine.memory_limit_bytes);
   if (bytes < k_little_memory)
-    findings.warn(what, "free memory: models above 100 million parameters need more");
+    findings.warn("little_memory", what, "free memory: models above 100 million parameters need more");
   else
     findings.ok(what);
 }
@@ -93,7 +94,8 @@ std::vector<MachineFinding> check_memory(const DoctorFacts& facts) {
   const HostFacts& host = facts.host;
   if (host.available_memory_bytes) add_available_memory(findings, *host.available_memory_bytes, facts.machine);
   if (host.swap_used_bytes.value_or(0.0) > k_little_swap)
-    findings.warn(format_gb(*host.swap_used_bytes) + " swapped out: steps stall while pages return from disk",
+    findings.warn("swapped_out",
+                  format_gb(*host.swap_used_bytes) + " swapped out: steps stall while pages return from disk",
                   "sudo swapoff -a && sudo swapon -a, once enough memory is free");
   if (facts.machine.transparent_huge_pages == "never")
     findings.note("transparent huge pages are off: large tensors are slower to access",
@@ -106,9 +108,10 @@ std::vector<MachineFinding> check_memory(const DoctorFacts& facts) {
 static void add_free_space(AreaFindings& findings, double bytes, const std::string& folder) {
   const std::string what = fmt::format("{} free for results in {}", format_gb(bytes), folder);
   if (bytes < k_no_disk)
-    findings.add(MachineSeverity::broken, what, "free some space, or choose another folder with --output");
+    findings.add(MachineSeverity::broken, "little_disk", what,
+                 "free some space, or choose another folder with --output");
   else if (bytes < k_little_disk)
-    findings.warn(what, "free some space: a checkpoint takes 14 bytes per parameter");
+    findings.warn("little_disk", what, "free some space: a checkpoint takes 14 bytes per parameter");
   else
     findings.ok(what);
 }
@@ -116,7 +119,8 @@ static void add_free_space(AreaFindings& findings, double bytes, const std::stri
 static void add_shared_memory(AreaFindings& findings, double bytes, double free_bytes) {
   const std::string what = fmt::format("/dev/shm has {}, {} free", format_gb(bytes), format_gb(free_bytes));
   if (free_bytes < k_little_shared_memory)
-    findings.warn(what + ": PyTorch's data loaders and the ranks of one node share memory there",
+    findings.warn("little_shared_memory",
+                  what + ": PyTorch's data loaders and the ranks of one node share memory there",
                   "start the container with --shm-size=16g or --ipc=host");
   else
     findings.ok(what);
@@ -126,7 +130,8 @@ std::vector<MachineFinding> check_storage(const DoctorFacts& facts) {
   AreaFindings findings("storage");
   const FolderFacts& output = facts.output;
   if (!output.writable)
-    findings.add(MachineSeverity::broken, fmt::format("the results folder {} is not writable", output.path),
+    findings.add(MachineSeverity::broken, "output_not_writable",
+                 fmt::format("the results folder {} is not writable", output.path),
                  "choose another folder with --output");
   if (output.free_bytes) add_free_space(findings, *output.free_bytes, output.path);
   if (facts.host.shared_memory_bytes)
@@ -137,7 +142,7 @@ std::vector<MachineFinding> check_storage(const DoctorFacts& facts) {
 static void add_locked_memory(AreaFindings& findings, const ResourceLimit& limit, bool is_gpu_run) {
   const std::string what = "locked memory: " + describe_limit(limit);
   if (is_gpu_run && limit.value.value_or(k_locked_memory_wanted) < k_locked_memory_wanted)
-    findings.warn(what + ": InfiniBand and pinned buffers need more",
+    findings.warn("locked_memory", what + ": InfiniBand and pinned buffers need more",
                   "ulimit -l unlimited; docker: --ulimit memlock=-1");
   else
     findings.ok(what);
@@ -168,6 +173,7 @@ static void add_clock_source(AreaFindings& findings, const std::string& source) 
   constexpr const char* k_slow_clocks[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies"};
   if (std::find(std::begin(k_slow_clocks), std::end(k_slow_clocks), source) != std::end(k_slow_clocks))
     findings.warn(
+        "slow_clock_source",
         fmt::format("clock source {}: reading the time is slow and distorts traces of short operations", source),
         "boot with clocksource=tsc, if the processor allows it");
   else

@@ -19,6 +19,15 @@ std::string how_to_install(const FrameworkCondition& framework) {
   return fmt::format("{}, or tprimat doctor --install {}", framework.installing, enum_name(framework.id));
 }
 
+constexpr const char* k_code = "framework_unavailable";
+
+void add_missing(bool asked, const std::string& what, const std::string& remedy, AreaFindings& findings) {
+  if (asked)
+    findings.add(MachineSeverity::missing, k_code, what, remedy);
+  else
+    findings.note(what, remedy);
+}
+
 void judge_framework(const FrameworkCondition& framework, const DoctorFacts& facts, AreaFindings& findings) {
   const Platform platform = facts.platform();
   const bool asked = holds_framework(facts.request.frameworks, framework.id);
@@ -28,15 +37,15 @@ void judge_framework(const FrameworkCondition& framework, const DoctorFacts& fac
   if (!runs) {
     std::vector<std::string_view> platforms;
     for (const Platform each : framework.platforms) platforms.push_back(display_name(each));
-    findings.add(asked ? MachineSeverity::missing : MachineSeverity::ok,
-                 fmt::format("{} does not run on {}", name, display_name(platform)),
-                 asked ? fmt::format("it runs on {}", join(platforms, ", ")) : "");
+    const std::string what = fmt::format("{} does not run on {}", name, display_name(platform));
+    if (asked)
+      findings.add(MachineSeverity::missing, k_code, what, fmt::format("it runs on {}", join(platforms, ", ")));
+    else
+      findings.ok(what);
   } else if (!framework.installation) {
-    findings.add(asked ? MachineSeverity::missing : MachineSeverity::note, name + " is not installed",
-                 how_to_install(framework));
+    add_missing(asked, name + " is not installed", how_to_install(framework), findings);
   } else if (framework.lacking) {
-    findings.add(asked ? MachineSeverity::missing : MachineSeverity::note, framework.lacking->what,
-                 framework.lacking->hint);
+    add_missing(asked, framework.lacking->what, framework.lacking->hint, findings);
   } else {
     findings.ok(fmt::format("{} {}, {}", name, framework.installation->version, framework.installation->place));
   }
@@ -53,7 +62,7 @@ std::vector<MachineFinding> check_frameworks(const DoctorFacts& facts) {
   }
   for (const Framework asked : facts.request.frameworks)
     if (!holds_framework(known, asked))
-      findings.add(MachineSeverity::missing, fmt::format("this version cannot launch {}", display_name(asked)),
+      findings.add(MachineSeverity::missing, k_code, fmt::format("this version cannot launch {}", display_name(asked)),
                    "use tprimat extract to read its logs");
   return findings.take();
 }
@@ -66,7 +75,7 @@ std::vector<MachineFinding> check_gpu_libraries(const DoctorFacts& facts) {
     if (library.refusal.empty())
       findings.ok(fmt::format("{}: {}{}{}", what, library.version, library.version.empty() ? "" : ", ", library.file));
     else
-      findings.add(asked && !library.optional ? MachineSeverity::missing : MachineSeverity::warning,
+      findings.add(asked && !library.optional ? MachineSeverity::missing : MachineSeverity::warning, "gpu_library",
                    fmt::format("{}: {}", what, library.refusal), library.remedy);
   }
   return findings.take();

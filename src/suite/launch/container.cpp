@@ -112,8 +112,12 @@ Arguments mounts_of_folders(const LaunchRequest& request, std::string_view separ
 
 Arguments folders_needed(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
-  std::set<std::string> wanted = {request.paths.folder, request.paths.working_directory, request.checkout.installation,
-                                  spec.checkpoint.initial_weights, request.model_notes.tokenizer_path};
+  std::set<std::string> wanted = {request.paths.folder,
+                                  request.paths.working_directory,
+                                  request.checkout.installation,
+                                  spec.checkpoint.initial_weights,
+                                  spec.checkpoint.load.value_or(""),
+                                  request.model_notes.tokenizer_path};
   if (!spec.data.is_synthetic()) wanted.insert(fs::path(spec.data.dataset).parent_path());
   Arguments folders;  // a folder precedes its subfolders
   for (const std::string& path : wanted) {

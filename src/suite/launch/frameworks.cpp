@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
+#include "launch/argument_list.h"
 #include "launch/launch_plan.h"
 #include "launch/launchers.h"
+#include "launch/loaded_checkpoint.h"
 #include "launch/profilers.h"
+#include "launch/replaced_arguments.h"
 
 namespace tprimat::suite {
 namespace {
@@ -47,6 +51,16 @@ void refuse_arguments(const FrameworkModule& module, const LaunchRequest& reques
   throw Error(Problem{fmt::format("the adapter of {} takes no additional arguments", module.long_name),
                       fmt::format("frameworks.{}.arguments", enum_name(module.id)),
                       "leave arguments out, or set what the configuration has a key for"});
+}
+
+// They follow the program's own, so that they hold.
+void add_arguments(TrainProgram& program, const FrameworkModule& module, const LaunchRequest& request) {
+  std::vector<std::string> planned = program.arguments;
+  if (module.stated_in_files != nullptr) append(planned, module.stated_in_files(request));
+  for (Deviation& each : list_replaced_arguments(planned, request.arguments,
+                                                 fmt::format("frameworks.{}.arguments", enum_name(module.id))))
+    program.deviations.push_back(std::move(each));
+  append(program.arguments, request.arguments);
 }
 
 }  // namespace
@@ -113,8 +127,10 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   refuse_compact_optimizer(module, request.spec.optimizer);
   refuse_offload(module, request);
   refuse_arguments(module, request);
+  if (request.spec.checkpoint.load) require_loading(module);
   TrainProgram program = module.plan(request);
-  program.arguments.insert(program.arguments.end(), request.arguments.begin(), request.arguments.end());
+  require_kept_checkpoint(request.spec, program.checkpoints_path);
+  add_arguments(program, module, request);
   LaunchPlan plan;
   plan.environment = platform_environment(request);
   plan.environment.merge(program.environment);  // the configuration wins

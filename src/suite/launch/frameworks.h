@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +20,12 @@ struct Installation {
   std::string place;  // "built in", a folder
 };
 
+// A checkpoint from which a training goes on.
+struct LoadedCheckpoint {
+  std::string folder;  // of checkpoints
+  int64_t step = 0;
+};
+
 // Everything the suite knows about one framework.
 struct FrameworkModule {
   Framework id;
@@ -33,6 +41,9 @@ struct FrameworkModule {
   bool offloads = false;                // keeps state in the host's memory on request
   bool takes_arguments = false;         // its program has a command line of its own
   std::vector<Profiler> unmarked = {};  // of `profilers`, those for which its program marks no steps
+  // What a request states in a file, as the program's own arguments: for a message about arguments that replace it.
+  std::vector<std::string> (*stated_in_files)(const LaunchRequest&) = nullptr;
+  LoadedCheckpoint (*find_checkpoint)(const std::filesystem::path&) = nullptr;  // loaded_checkpoint.h; it loads none
 };
 
 // Collects the parts of a training that a framework does not support.

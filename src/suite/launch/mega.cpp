@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "launch/installed.h"
+#include "launch/loaded_checkpoint.h"
 #include "launch/megatron.h"
 #include "launch/profilers.h"
 
@@ -144,6 +145,16 @@ void add_profile(ArgumentList& list, const LaunchRequest& request) {
   list.add("--tensorboard-dir", torch_trace_folder(request.paths));
 }
 
+// Without the second flag it would load the newest, without the third it would start anew where there is none, and
+// without the last it would refuse a schedule other than the checkpoint's.
+void add_load_arguments(ArgumentList& list, const CheckpointSpec& checkpoint) {
+  if (!checkpoint.load) return;
+  list.add("--load", *checkpoint.load);
+  if (checkpoint.load_step.value_or(0) > 0) list.add("--ckpt-step", *checkpoint.load_step);
+  list.flag("--exit-on-missing-checkpoint");
+  list.flag("--override-opt-param-scheduler");
+}
+
 std::vector<std::string> make_arguments(const LaunchRequest& request, const std::string& checkpoints) {
   const TrainSpec& spec = request.spec;
   ArgumentList list;
@@ -157,6 +168,7 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   add_platform(list, request);
   add_evaluation_arguments(list, spec);
   add_checkpoint_arguments(list, spec, checkpoints);
+  add_load_arguments(list, spec.checkpoint);
   list.add("--log-interval", 1);
   list.flag("--log-throughput");
   list.flag_if(spec.anomalies.not_finite != OnAnomaly::stop, "--no-check-for-nan-in-loss-and-grad");
@@ -219,6 +231,7 @@ FrameworkModule mega_module() {
                             {Profiler::nsys, Profiler::torch, Profiler::rocprofv3}};
   module.takes_arguments = true;
   module.unmarked = {Profiler::rocprofv3};  // on ROCm, PyTorch's cudaProfilerStart does nothing
+  module.find_checkpoint = find_megatron_checkpoint;
   return module;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "launch/installed.h"
+#include "launch/loaded_checkpoint.h"
 #include "launch/megatron.h"
 #include "launch/profilers.h"
 #include "text/json.h"
@@ -152,6 +153,13 @@ void add_mgds_profile(ArgumentList& list, const LaunchRequest& request) {
   list.add("--tensorboard-dir", torch_trace_folder(request.paths));
 }
 
+// DeepSpeed loads what the folder's file `latest` names; without the second flag it would refuse another schedule.
+void add_mgds_load(ArgumentList& list, const CheckpointSpec& checkpoint) {
+  if (!checkpoint.load) return;
+  list.add("--load", *checkpoint.load);
+  list.flag("--override-opt_param-scheduler");
+}
+
 std::vector<std::string> mgds_arguments(const LaunchRequest& request, const std::string& ds_config,
                                         const std::string& checkpoints) {
   const TrainSpec& spec = request.spec;
@@ -169,6 +177,7 @@ std::vector<std::string> mgds_arguments(const LaunchRequest& request, const std:
   add_evaluation_arguments(list, spec);
   add_checkpoint_arguments(list, spec, checkpoints);
   add_mgds_profile(list, request);
+  add_mgds_load(list, spec.checkpoint);
   list.add("--log-interval", 1);
   return std::move(list).take();
 }
@@ -202,6 +211,7 @@ FrameworkModule mgds_module() {
                             {Profiler::torch, Profiler::nsys, Profiler::rocprofv3}};
   module.takes_arguments = true;
   module.unmarked = {Profiler::nsys, Profiler::rocprofv3};
+  module.find_checkpoint = find_megatron_deepspeed_checkpoint;
   return module;
 }
 

@@ -4,7 +4,9 @@
 
 #include "base/build_info.h"
 #include "base/program_module.h"
+#include "launch/argument_list.h"
 #include "launch/frameworks.h"
+#include "launch/loaded_checkpoint.h"
 #include "text/json.h"
 
 namespace tprimat::suite {
@@ -24,6 +26,23 @@ std::vector<Deviation> fp8_deviations(const LaunchRequest& request) {
   if (!request.settings.fp8_hybrid.value_or(true)) deviations.push_back({"fp8_hybrid", "false", "true"});
   if (request.settings.fp8_param.value_or(false)) deviations.push_back({"fp8_param", "true", "false"});
   return deviations;
+}
+
+// Options of `tprimat train` that say otherwise than its specification hold.
+std::vector<std::string> stated_in_specification(const LaunchRequest& request) {
+  const TrainSpec spec = place_checkpoints(request.spec, request.paths.folder);
+  const CheckpointSpec& checkpoint = spec.checkpoint;
+  ArgumentList list;
+  list.add("--steps", spec.steps);
+  list.add("--device", enum_name(request.platform));
+  if (!checkpoint.directory.empty()) {
+    list.add("--save", checkpoint.directory);
+    list.add("--save-interval", checkpoint.save_interval);
+    list.add("--keep", checkpoint.keep_last_n);
+  }
+  if (checkpoint.load) list.add("--load", *checkpoint.load);
+  if (!checkpoint.initial_weights.empty()) list.add("--initial-weights", checkpoint.initial_weights);
+  return std::move(list).take();
 }
 
 std::optional<Installation> find_native(const Checkout&) {
@@ -72,6 +91,8 @@ FrameworkModule native_module() {
                             {Profiler::own, Profiler::nsys, Profiler::rocprofv3},
                             lacking_of_native};
   module.sets_formats = module.takes_arguments = true;
+  module.stated_in_files = stated_in_specification;
+  module.find_checkpoint = find_native_checkpoint;
   return module;
 }
 

@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "extract/read_log.h"
 #include "extract/to_result.h"
+#include "result/sampled_devices.h"
 #include "result/summary.h"
 #include "run/step_telemetry.h"
 #include "run/telemetry_report.h"
@@ -12,41 +17,62 @@
 namespace tprimat::suite {
 namespace {
 
-// Energy of other devices than those that trained is not the training's.
-void check_measured_devices(RunResult& result, int64_t measured) {
-  const auto trained = device_count(result);
-  if (!trained || measured == 0 || measured == *trained) return;
-  const std::string why = fmt::format("{} devices were measured, but {} trained", measured, *trained);
-  bool has_energy = false;
-  for (TelemetrySummary& each : result.telemetry) {
-    if (!each.energy_joules) continue;
-    has_energy = true;
-    each.energy_valid = false;
-    each.energy_note = why;
-  }
-  if (has_energy) add_warning(result, why + ": there is no energy per token");
+bool has_same_readings(const SensorTrace& a, const SensorTrace& b) {
+  return std::equal(a.readings.begin(), a.readings.end(), b.readings.begin(), b.readings.end(),
+                    [](const Reading& x, const Reading& y) {
+                      return !(x.unix_time < y.unix_time) && !(y.unix_time < x.unix_time) &&
+                             x.power_watts == y.power_watts && x.energy_joules == y.energy_joules;
+                    });
 }
+
+// The recordings of several nodes, each of which numbers its own devices from 0: the second file's "nvidia-smi:0"
+// becomes "nvidia-smi:2:0".
+class TelemetryTraces {
+ public:
+  // False where the file is a copy of an earlier one.
+  bool add(std::vector<SensorTrace> traces) {
+    const auto is_known = [this](const SensorTrace& trace) {
+      return std::ranges::any_of(traces_, [&](const SensorTrace& known) { return has_same_readings(known, trace); });
+    };
+    if (std::ranges::all_of(traces, is_known)) return false;
+    const std::string file = fmt::format(":{}:", ++files_);
+    for (SensorTrace& trace : traces) {
+      const auto has_name = [&](const SensorTrace& known) { return known.source == trace.source; };
+      if (std::ranges::any_of(traces_, has_name)) trace.source.replace(trace.source.find(':'), 1, file);
+      traces_.push_back(std::move(trace));
+    }
+    return true;
+  }
+
+  const std::vector<SensorTrace>& all() const { return traces_; }
+
+ private:
+  std::vector<SensorTrace> traces_;
+  int files_ = 0;
+};
 
 // Joins steps and telemetry by time: the sensors' readings during the steady steps.
 void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
+  if (files.empty()) return;
   const Platform platform = result.platform.value_or(Platform::nvd);
-  std::vector<SensorTrace> traces;
+  const auto window = steady_window(result);
+  TelemetryTraces traces;
   for (const std::string& path : files) {
-    const TelemetryFile file = load_telemetry_file(path);
+    TelemetryFile file = load_telemetry_file(path);
     for (const std::string& note : file.notes) add_warning(result, fmt::format("{}: {}", path, note));
-    const auto window = steady_window(result);
-    if (!file.timed || !window) {
+    if (!file.timed || !window)
       add_warning(result, fmt::format("{} cannot be joined to the steps: {} no time stamps", path,
                                       file.timed ? "the log has" : "it has"));
-      continue;
-    }
-    for (TelemetrySummary& each : report_telemetry(file.traces, *window, platform))
-      result.telemetry.push_back(std::move(each));
-    traces.insert(traces.end(), file.traces.begin(), file.traces.end());
+    else if (!traces.add(std::move(file.traces)))
+      add_warning(result, fmt::format("{} has the readings of another file and counts once", path));
   }
-  check_measured_devices(result, std::ssize(traces));
-  result.step_telemetry = measure_steps(traces, step_windows(result), platform, std::nullopt);
-  if (!files.empty()) summarise_run(result, stored_options(result));
+  if (!traces.all().empty()) {
+    for (TelemetrySummary& each : report_telemetry(traces.all(), *window, platform))
+      result.telemetry.push_back(std::move(each));
+    refuse_partial_energy(result, std::ssize(traces.all()));
+  }
+  result.step_telemetry = measure_steps(traces.all(), step_windows(result), platform, std::nullopt);
+  summarise_run(result, stored_options(result));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "extract/common/failure_signs.h"
+#include "launch/loaded_checkpoint.h"
 #include "run/failure.h"
 #include "run/gpus_of_run.h"
 #include "run/hang_watch.h"
@@ -102,7 +103,7 @@ class Follower {
     const std::string& steps = run_.plan.steps_path.empty() ? run_.plan.log_path : run_.plan.steps_path;
     require_replaceable(steps);
     std::filesystem::remove(steps, ignored);  // from an earlier run
-    move_aside(run_.plan.checkpoints_path);
+    if (!continues_in_place(run_.spec, run_.plan.checkpoints_path)) move_aside(run_.plan.checkpoints_path);
   }
 
   // The requested settings, to verify the result later. A trainer that reads a specification overwrites it with its

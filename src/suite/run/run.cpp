@@ -4,12 +4,17 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "result/result_file.h"
+#include "result/sampled_devices.h"
 #include "result/summary.h"
 #include "run/follow.h"
 #include "run/forecast.h"
@@ -104,13 +109,25 @@ class Suite {
 
   RunResult train_once(const PlannedRun& run, const std::optional<MeasuredPeak>& peak) {
     has_trained_ = true;
+    std::optional<DoctorReport> doctor = examine(run);
     const TrainingTrace trace = follow_training(run, options_, around_, reporter_);
     RunResult result = describe_run(run, trace, around_);
+    result.doctor = std::move(doctor);
     result.prediction =
         predict(run, around_.machine, options_.planner, peak ? std::optional(peak->peak) : std::nullopt);
     measure(result, run, trace, peak);
     note_circumstances(result, trace);
     return result;
+  }
+
+  // Before each training, since a machine changes between two. A finding that an earlier one had is not shown again.
+  std::optional<DoctorReport> examine(const PlannedRun& run) {
+    if (!around_.examine || run.plan.place == Whereabouts::elsewhere) return std::nullopt;
+    DoctorReport report = around_.examine(run);
+    for (const MachineFinding& finding : report.findings)
+      if (shown_.insert(finding.area + finding.code.value_or(finding.what)).second)
+        reporter_.noted(fmt::format("{}: {}", enum_name(finding.severity), describe(finding)));
+    return report;
   }
 
   // "training_native_gpt.log" -> "training_native_gpt.attempt1.log"
@@ -164,8 +181,9 @@ class Suite {
     summarise_run(result, options);
     const ThreadCounts threads{around_.machine.cpu.logical_processors, run.spec.threads * run.spec.parallel.ranks()};
     result.step_telemetry = measure_steps(trace.sensors, step_windows(trace, result), run.platform, threads);
-    if (const auto window = steady_window(trace, result.warmup.steps_excluded)) {
+    if (const auto window = steady_window(trace, step_number(result, 0) - 1 + result.warmup.steps_excluded)) {
       result.telemetry = report_telemetry(trace.sensors, *window, run.platform);
+      if (const int64_t sampled = count_sampled_devices(result); sampled > 0) refuse_partial_energy(result, sampled);
       result.memory_metrics.measurement_method = describe_memory_sources(result);
       note_throttling(result);
       note_disturbance(result, threads);
@@ -200,7 +218,8 @@ class Suite {
   const SuiteContext& around_;
   Reporter& reporter_;
   PeakSource peaks_;
-  bool has_trained_ = false;  // else there is no need to cool down
+  bool has_trained_ = false;     // else there is no need to cool down
+  std::set<std::string> shown_;  // findings about this machine
 };
 
 }  // namespace

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "extract/extracted_log.h"
 #include "result/run_result.h"
+#include "result/sampled_devices.h"
 #include "result/summary.h"
 #include "run/config_audit.h"
 #include "run/environment.h"
@@ -18,7 +21,8 @@ namespace tprimat::suite {
 namespace {
 
 constexpr std::string_view k_elsewhere =
-    "the ranks ran on other machines: their hardware, power, memory and load are unknown here";
+    "the ranks ran on other machines: their hardware, power, memory and load are unknown here; run tprimat doctor "
+    "there";
 constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
 
 DeviceInfo describe_device(const PlannedRun& run, const MachineFacts& machine) {
@@ -86,17 +90,19 @@ std::vector<double> series(const std::vector<StepRecord>& steps, std::optional<d
   return values;
 }
 
-// Step k at place k-1. Of a step that was written twice (a trainer that resumed) the last record counts; a missing step
-// has no time, which makes the result invalid.
-std::vector<StepRecord> in_order(const TrainingTrace& trace, int64_t steps_asked, std::vector<std::string>& warnings) {
+// Step k at place k - first. Of a step that was written twice (a trainer that resumed) the last record counts; a
+// missing step has no time, which makes the result invalid.
+std::vector<StepRecord> in_order(const TrainingTrace& trace, const TrainSpec& spec,
+                                 std::vector<std::string>& warnings) {
+  const int64_t first = spec.checkpoint.first_step();
   std::vector<StepRecord> ordered;
   int64_t repeated = 0, beyond = 0;
   for (const StepRecord& step : trace.steps) {
-    if (step.step > 2 * steps_asked + 1000) {
+    if (step.step < first || step.step > 2 * spec.steps + 1000) {
       ++beyond;
       continue;
     }
-    const auto place = static_cast<size_t>(step.step - 1);
+    const auto place = static_cast<size_t>(step.step - first);
     while (ordered.size() <= place) {
       ordered.emplace_back();
       ordered.back().time_seconds = k_nan;
@@ -112,17 +118,43 @@ std::vector<StepRecord> in_order(const TrainingTrace& trace, int64_t steps_asked
   return ordered;
 }
 
+void invalidate(RunResult& result, std::string reason) {
+  if (result.status != RunStatus::complete) return;
+  result.status = RunStatus::invalid;
+  result.failure_kind = FailureKind::wrong_work;
+  result.status_reason = std::move(reason);
+}
+
+// A framework that finds no checkpoint may begin anew, at step 1.
+void check_loaded(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
+  if (!spec.checkpoint.load) return;
+  const int64_t first = spec.checkpoint.first_step();
+  const auto earliest = std::ranges::min_element(trace.steps, {}, &StepRecord::step);
+  if (earliest == trace.steps.end() || earliest->step == first) return;
+  invalidate(result, fmt::format("the training began at step {}, but continues a checkpoint of step {}", earliest->step,
+                                 first - 1));
+}
+
+// Entries of a training that began with a later step than the first have its numbers.
+void number_steps(RunResult& result, const std::vector<StepRecord>& steps, const TrainSpec& spec) {
+  if (!spec.checkpoint.load) return;
+  result.steps.emplace();
+  std::vector<int64_t>& numbers = result.steps->numbers.emplace();
+  for (size_t i = 0; i < steps.size(); ++i) numbers.push_back(spec.checkpoint.first_step() + static_cast<int64_t>(i));
+  const auto untimed =
+      std::ranges::find_if(steps, [](const StepRecord& step) { return std::isnan(step.time_seconds); });
+  if (untimed != steps.end())
+    invalidate(result, fmt::format("step {} has no valid time", numbers[static_cast<size_t>(untimed - steps.begin())]));
+}
+
 // Rates use the requested tokens; they are wrong if the trainer counted others.
 void check_tokens(RunResult& result, const std::vector<StepRecord>& steps, int64_t tokens_asked) {
   const auto other = std::find_if(steps.begin(), steps.end(),
                                   [&](const StepRecord& step) { return step.tokens && *step.tokens != tokens_asked; });
   if (other == steps.end()) return;
   result.config_audit.push_back({"tokens_per_step", std::to_string(tokens_asked), std::to_string(*other->tokens)});
-  if (result.status != RunStatus::complete) return;
-  result.status = RunStatus::invalid;
-  result.failure_kind = FailureKind::wrong_work;
-  result.status_reason =
-      fmt::format("step {} trained on {} tokens instead of {}", other->step, *other->tokens, tokens_asked);
+  invalidate(result,
+             fmt::format("step {} trained on {} tokens instead of {}", other->step, *other->tokens, tokens_asked));
 }
 
 // Whether step k has the rate of update k, or of the update before or after it: frameworks differ in whether they print
@@ -179,10 +211,12 @@ void describe_skipped_updates(RunResult& result, const std::vector<StepRecord>& 
 }
 
 void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
-  const std::vector<StepRecord> steps = in_order(trace, spec.steps, result.warnings);
+  const std::vector<StepRecord> steps = in_order(trace, spec, result.warnings);
+  check_loaded(result, trace, spec);
   check_tokens(result, steps, spec.tokens_per_step());
   check_learning_rates(result, steps, spec);
   for (const StepRecord& step : steps) result.step_times.push_back(step.time_seconds);
+  number_steps(result, steps, spec);
   result.loss_values = series(steps, &StepRecord::loss);
   result.learning_rates = series(steps, &StepRecord::learning_rate);
   result.grad_norms = series(steps, &StepRecord::grad_norm);
@@ -224,6 +258,7 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   const bool elsewhere = run.plan.place == Whereabouts::elsewhere;
   const MachineFacts machine = elsewhere ? MachineFacts{} : around.machine;
   if (elsewhere) result.warnings.push_back(std::string(k_elsewhere));
+  if (elsewhere && run.platform != Platform::cpu) refuse_partial_energy(result, 0);
   result.gpu_info = describe_device(run, machine);
   result.environment = describe_environment(machine, around.libraries, environment_of_ranks(run));
   if (run.platform == Platform::cpu && !elsewhere)
@@ -248,9 +283,11 @@ StepWindows step_windows(const TrainingTrace& trace, const RunResult& result) {
   // Steps from a log get the time of reading; it is read twice a second, a large one less often.
   constexpr double k_latest_look = 1.5;
   StepWindows windows(result.step_times.size());
+  const int64_t first = step_number(result, 0);
   for (const StepRecord& step : trace.steps) {
-    if (step.step < 1 || static_cast<size_t>(step.step) > windows.size() || !step.unix_time) continue;
-    auto& window = windows[static_cast<size_t>(step.step - 1)];
+    const int64_t place = step.step - first;
+    if (place < 0 || static_cast<size_t>(place) >= windows.size() || !step.unix_time) continue;
+    auto& window = windows[static_cast<size_t>(place)];
     window.reset();
     if (is_valid_step_time(step.time_seconds))
       window =
@@ -260,10 +297,10 @@ StepWindows step_windows(const TrainingTrace& trace, const RunResult& result) {
   return windows;
 }
 
-std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t steps_excluded) {
+std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t last_excluded) {
   std::optional<TimeWindow> window;
   for (const StepRecord& step : trace.steps) {
-    if (step.step <= steps_excluded || !step.unix_time || !(step.time_seconds > 0.0)) continue;
+    if (step.step <= last_excluded || !step.unix_time || !(step.time_seconds > 0.0)) continue;
     if (!window) window = TimeWindow{*step.unix_time - step.time_seconds, *step.unix_time};
     window->end = *step.unix_time;
   }

@@ -17,7 +17,7 @@ void note_circumstances(RunResult& result, const TrainingTrace& trace);
 // When each step ran, by the dates of its records.
 StepWindows step_windows(const TrainingTrace& trace, const RunResult& result);
 
-// From the start of the first steady step to the end of the last, or nothing when there is no steady step.
-std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t steps_excluded);
+// From the start of the first step after number `last_excluded` to the end of the last, or nothing when there is none.
+std::optional<TimeWindow> steady_window(const TrainingTrace& trace, int64_t last_excluded);
 
 }  // namespace tprimat::suite

@@ -19,6 +19,7 @@ namespace tprimat::suite {
 
 // Of this processor, by precision and threads; nothing where it has no such products.
 using MeasuredPeaks = std::map<std::pair<Precision, int64_t>, std::optional<MeasuredPeak>>;
+struct PlannedRun;
 
 // The environment of a suite. Tests replace it with fakes.
 struct SuiteContext {
@@ -30,6 +31,8 @@ struct SuiteContext {
   std::function<int()> interrupts;               // requests to stop so far
   std::map<std::string, std::string> libraries;  // "onednn" -> "2.7.2": versions built in, for the record
   MeasuredPeaks measured_peaks = {};             // before the first run
+  // What `tprimat doctor` finds on this machine just before a run starts here; absent: nothing is examined.
+  std::function<DoctorReport(const PlannedRun& run)> examine = {};
 };
 
 // `docker stop` gives 10 s before it kills, and Slurm's KillWait is 30 s: leftover processes must have ended and the

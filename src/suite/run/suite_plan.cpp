@@ -8,6 +8,7 @@
 #include <map>
 
 #include "launch/launchers.h"
+#include "launch/loaded_checkpoint.h"
 #include "launch/profilers.h"
 #include "run/adapt.h"
 #include "run/forecast.h"
@@ -218,6 +219,7 @@ class SuitePlanner {
       PlannedRun planned = without_launch(module, spec, run);
       if (request_.profile) make_profiled(planned, module);
       try {
+        if (request_.load && !request_.profile) choose_checkpoint(module, *request_.load, planned.spec);
         planned.request = request_of(module, planned);
         const std::vector<Deviation> adapted = adapt(planned);
         planned.plan = plan_launch(module, planned.request);

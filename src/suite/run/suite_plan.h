@@ -25,6 +25,7 @@ struct SuiteRequest {
   bool all_frameworks = false;  // every one that runs on the platform
   std::vector<std::string> models, strategies;
   std::optional<std::string> dataset;
+  std::optional<std::string> load;          // checkpoints that the measured runs go on from
   std::string own_program;                  // path of this program
   Presence presence = Presence::installed;  // any: the plan is only shown
   std::optional<ProfileRequest> profile;    // profiled runs, one of each training, instead of measured ones

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "result/sampled_devices.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -88,10 +89,7 @@ TelemetrySummary combine(const std::vector<TelemetrySummary>& devices) {
 }  // namespace
 
 bool is_gpu_source(const std::string& source) {
-  constexpr std::string_view k_gpu_sources[] = {
-      "nvml:", "amd_smi:", "rocm_smi:", "nvidia-smi:", "rocm-smi:", "amd-smi:"};
-  return std::any_of(std::begin(k_gpu_sources), std::end(k_gpu_sources),
-                     [&](std::string_view start) { return source.starts_with(start); });
+  return source.find(':') != std::string::npos && is_device_counter(source);
 }
 
 std::optional<TimeWindow> steady_window(const RunResult& result) {

@@ -68,6 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
                  [](RunResult& r) {
                    r.warmup = {20, WarmupMethod::fixed, "", true};
                  }},
+        PairCase{"start", note, [](RunResult& r) { r.training_config.loaded_step = 100; }},
         PairCase{"tuning", note, [](RunResult& r) { r.parallelism_config.zero_stage = 3; }},
         PairCase{"memory_meaning", warning,
                  [](RunResult& r) {
@@ -119,6 +120,38 @@ TEST(Audit, LossesThatCannotBeComparedAreSaid) {
   EXPECT_EQ(finding->severity, warning);
   subject.result.loss_values.clear();
   EXPECT_EQ(find_code(audit_pair(participant(reference), participant(subject)), "loss_not_compared"), nullptr);
+}
+
+LoadedRun examined(LoadedRun run, const std::vector<std::string>& codes) {
+  std::vector<MachineFinding> findings;
+  for (const std::string& code : codes)
+    findings.push_back({MachineSeverity::warning, "processor", "what " + code, "mend it", code});
+  run.result.doctor = make_doctor_report(findings);
+  return run;
+}
+
+TEST(Audit, FindingsAboutTheMachineOfOneSideAreAWarning) {
+  const auto finding_of = [](const LoadedRun& reference, const LoadedRun& subject) {
+    const auto findings = audit_pair(participant(reference), participant(subject));
+    EXPECT_FALSE(has_error(findings));
+    const Finding* found = find_code(findings, "machine_findings");
+    return found == nullptr ? std::nullopt : std::optional(*found);
+  };
+  EXPECT_FALSE(finding_of(examined(plain(), {"governor"}), examined(other(), {"governor"})));
+  EXPECT_FALSE(finding_of(examined(plain(), {}), examined(other(), {})));
+  EXPECT_FALSE(finding_of(plain(), examined(other(), {"governor"}))) << "what is not known is no difference";
+  const auto finding = finding_of(examined(plain(), {"governor"}), examined(other(), {"governor", "busy_processor"}));
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->severity, warning);
+  EXPECT_EQ(finding->sentence,
+            "tprimat doctor found more before the runs of one side: no such finding against processor: what "
+            "busy_processor");
+}
+
+TEST(Audit, RepetitionsMayDifferInWhatWasFound) {
+  Contender contender = participant(examined(plain(), {}));
+  contender.runs.push_back(examined(other(), {"busy_processor"}));
+  EXPECT_EQ(find_code(audit_contender(contender), k_runs_differ), nullptr);
 }
 
 }  // namespace

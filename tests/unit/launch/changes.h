@@ -90,6 +90,7 @@ inline std::vector<Change> training_changes() {
                     s.evaluation = {5, 3};
                   }),
           on_spec("initial_weights", [](TrainSpec& s) { s.checkpoint.initial_weights = "/weights"; }),
+          on_spec("load", [](TrainSpec& s) { s.checkpoint.load = "/checkpoints", s.checkpoint.load_step = 10; }),
           on_spec("checkpoints", [](TrainSpec& s) { s.checkpoint.directory = "checkpoints"; })};
 }
 

@@ -104,7 +104,7 @@ TEST(Summary, FixedWarmUpIsObeyed) {
 
 TEST(Summary, EnergyCountsOnlyWhenItIsValid) {
   RunResult result = sample_result();
-  result.telemetry.push_back({.source = "rapl",
+  result.telemetry.push_back({.source = "nvml",
                               .samples = 30,
                               .interval_seconds = {},
                               .mean_utilisation = {},

@@ -83,6 +83,37 @@ TEST_F(CheckpointsTest, BeginningAnewAmongOldCheckpointsIsRefused) {
   EXPECT_NE(refusal(spec).find("does not resume"), std::string::npos);
 }
 
+TEST_F(CheckpointsTest, LoadsWhatAnotherFolderHolds) {
+  TrainSpec spec = short_training(folder_);
+  train(spec);
+  const std::string first = spec.checkpoint.directory;
+  spec.steps = 6;
+  spec.checkpoint.load = first;
+  spec.checkpoint.resume = false;
+  spec.checkpoint.directory = (folder_ / "second").string();
+  EXPECT_EQ(train(spec), 5);
+  EXPECT_FALSE(fs::exists(fs::path(first) / "step_00000006"));
+  spec.checkpoint.load_step = 2;
+  spec.checkpoint.directory.clear();
+  EXPECT_EQ(train(spec), 3);
+  spec.checkpoint.directory = first;
+  EXPECT_EQ(train(spec), 3) << "it may save into the folder that it loads from";
+  spec.checkpoint.resume = true;
+  spec.steps = 8;
+  EXPECT_EQ(train(spec), 7) << "after an interrupt its own folder comes first";
+}
+
+TEST_F(CheckpointsTest, WithNothingToLoadItDoesNotBeginAnew) {
+  TrainSpec spec = short_training(folder_);
+  spec.checkpoint.load = (folder_ / "nowhere").string();
+  EXPECT_NE(refusal(spec).find("holds no sound checkpoint"), std::string::npos);
+  spec.checkpoint.load.reset();
+  train(spec);
+  spec.checkpoint.load = spec.checkpoint.directory;
+  spec.checkpoint.directory.clear();
+  EXPECT_NE(refusal(spec).find("the training ends at step 4"), std::string::npos);
+}
+
 TEST_F(CheckpointsTest, InitialWeightsOfAnotherModelAreRefused) {
   TrainSpec spec = short_training(folder_);
   write_hugging_face({folder_ / "model"}, spec.model, [&](const std::string& name) {

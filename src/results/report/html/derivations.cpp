@@ -64,11 +64,10 @@ std::string derive_power(const RunResult& run) {
 }
 
 std::string derive_energy(const RunResult& run) {
-  for (const TelemetrySummary& each : run.telemetry)
-    if (each.energy_joules && each.energy_valid.value_or(false))
-      return fmt::format("{} J ({}) / {} tokens", digits(*each.energy_joules), each.source,
-                         digits(*each.energy_joules / run.derived.joules_per_token->value));
-  return "as stated in the file";
+  const TelemetrySummary* const sensor = find_energy(run);
+  if (sensor == nullptr) return "as stated in the file";
+  return fmt::format("{} J ({}) / {} tokens", digits(*sensor->energy_joules), sensor->source,
+                     digits(*sensor->energy_joules / run.derived.joules_per_token->value));
 }
 
 std::string derive_cost(const RunResult& run) {
