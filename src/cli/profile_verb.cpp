@@ -13,7 +13,7 @@ namespace {
 constexpr const char* k_profile_examples =
     "  tprimat profile --model llama                      trains and records steady steps; not a measurement\n"
     "  tprimat profile --framework fsdp --profiler torch --steps 40 --window 21:23\n"
-    "  tprimat profile --dry-run                          shows commands and files, starts nothing\n"
+    "  tprimat profile --dry-run                          shows a short plan and the command of each run\n"
     "  tprimat profile --summarise trace.json.gz          where the time of a trace goes\n"
     "  tprimat profile --summarise perf_report.xlsx --json\n";
 

@@ -17,13 +17,15 @@
 #include "command_line/value_checks.h"
 #include "doctor/machine_before_run.h"
 #include "launch/launch_plan.h"
+#include "launch/mounted_program.h"
 #include "launch/trainer_program.h"
 #include "process/interrupt.h"
 #include "process/process.h"
 #include "run/adapt.h"
 #include "run/forecast.h"
-#include "run/plan_layouts.h"
 #include "run/gpus_of_run.h"
+#include "run/plan_layouts.h"
+#include "run/plan_summary.h"
 #include "run/reporters.h"
 #include "run/run.h"
 #include "telemetry/gpu_libraries.h"
@@ -36,7 +38,8 @@ constexpr const char* k_run_examples =
     "  tprimat run                                       everything in the configuration, on this machine\n"
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
     "  tprimat run --from-plan top=3 --runs 3            the planner's three best layouts, predicted and measured\n"
-    "  tprimat run --dry-run                             shows commands and files, starts nothing\n"
+    "  tprimat run --dry-run                             shows a short plan and the command of each run\n"
+    "  tprimat run --dry-run --verbose > plan.sh         the same as a whole script, with the files\n"
     "  tprimat run --resume --timeout 30m                continues an earlier suite\n"
     "  tprimat run --load checkpoints --steps 2000       continues a training from its checkpoint\n";
 
@@ -80,6 +83,7 @@ suite::SuiteRequest request_of(const RunOptions& options) {
   if (!options.dataset.empty()) request.dataset = options.dataset;
   if (!options.load.empty()) request.load = options.load;
   request.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
+  request.program_files = suite::find_program_files();
   if (options.dry_run) request.presence = suite::Presence::any;
   request.profile = options.profile;
   return request;
@@ -95,10 +99,15 @@ std::unique_ptr<suite::Reporter> make_reporter(const Session& session) {
   return std::make_unique<suite::PlainReporter>(write_progress);
 }
 
+Json file_to_json(const suite::GeneratedFile& file) {
+  Json json{{"path", file.path}, {"content", file.content}};
+  if (file.executable) json["executable"] = true;
+  return json;
+}
+
 Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
   Json files = Json::array();
-  for (const suite::GeneratedFile& file : run.plan.files)
-    files.push_back({{"path", file.path}, {"content", file.content}});
+  for (const suite::GeneratedFile& file : run.plan.files) files.push_back(file_to_json(file));
   Json deviations = Json::array();
   for (const suite::Deviation& each : run.plan.deviations) {
     Json deviation{{"key", each.key}, {"asked", each.asked}, {"effective", each.effective}};
@@ -130,23 +139,21 @@ std::string comment_lines(const std::string& text) {
 }
 
 ExitStatus print_plan(const suite::SuitePlan& suite, const LayoutPlans& layouts, const MachineFacts& machine,
-                      const planner::PlannerSettings& planner, bool as_json) {
+                      const planner::PlannerSettings& planner, const Session& session) {
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
   for (const Problem& problem : suite::find_misfits(suite, machine, planner)) log_warning(to_string(problem));
   Json list = Json::array();
-  if (!as_json)
+  if (!session.json)
     print_result(comment_lines(suite::render_adaptations(suite)) + comment_lines(suite::render_layout_plans(layouts)));
   for (const suite::PlannedRun& run : suite.runs) {
     const suite::Forecast known = suite::forecast(run, machine, planner);
-    if (as_json) {
+    if (session.json) {
       list.push_back(with_plan(plan_to_json(run, known), run, layouts));
       continue;
     }
-    print_result(suite::render_comment(fmt::format("{}; result: {}", describe(run), run.plan.result_path)) +
-                 suite::render_comment("memory: " + suite::describe_memory(known)) + suite::render_shell(run.plan) +
-                 "\n");
+    print_result(suite::render_dry_run(run, known, session.verbose) + "\n");
   }
-  if (as_json) print_result(print_json(list));
+  if (session.json) print_result(print_json(list));
   return ExitStatus::done;
 }
 
@@ -291,7 +298,10 @@ void add_limits(CommandLine& verb, RunOptions& options) {
   verb.add_option("--retries", options.retries, "Retry a failed run up to this many times (default: never)")
       ->check(number_from(0, 100));
   verb.add_flag("--force", options.force, "Also start runs that the planner expects to run out of memory");
-  verb.add_flag("--dry-run", options.dry_run, "Print commands, environment and files, ready to paste; start nothing");
+  verb.add_flag(
+      "--dry-run", options.dry_run,
+      "Print a short plan and the command of each run, with --verbose also its files, as a script to paste; start "
+      "nothing");
 }
 
 }  // namespace
@@ -313,12 +323,13 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
   suite::LayoutPlanner layouts(suite::parse_top(options.from_plan).value_or(0), around, how.planner, *reporter);
   const suite::SuitePlan suite = plan_all(experiment, options, around.machine, layouts);
   note_missing_layouts(layouts.plans());
-  const bool trains_itself = std::any_of(suite.runs.begin(), suite.runs.end(), [&](const suite::PlannedRun& run) {
-    return run.framework == Framework::native && !(options.resume && !run.profile && find_complete_result(run));
+  const bool needs_trainer = std::any_of(suite.runs.begin(), suite.runs.end(), [&](const suite::PlannedRun& run) {
+    const bool uses_trainer = run.framework == Framework::native || suite::has_start_script(run.plan);
+    return uses_trainer && !(options.resume && !run.profile && find_complete_result(run));
   });
-  if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session.json);
+  if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session);
   if (!session.quiet) write_stderr(suite::render_adaptations(suite) + suite::render_layout_plans(layouts.plans()));
-  if (trains_itself) suite::require_trainer_program();
+  if (needs_trainer) suite::require_trainer_program();
   refuse_misfits(suite, around.machine, how.planner, options);
   around.libraries = built_in_libraries(processes, interrupts);
   around.measured_peaks = layouts.measured_peaks();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scripts of `tprimat run --dry-run` run nothing but what the plan says, whatever the strings of a configuration hold.
+"""Scripts of `tprimat run --dry-run --verbose` run nothing but what the plan says, whatever the strings of a configuration hold.
 
 usage: hostile_scripts.py PROGRAM [ROUNDS]
 
@@ -236,11 +236,17 @@ def execute(case, script, shell):
                           check=False)
 
 
-def faults_of(case, plan, script):
+def faults_of_syntax(script):
     for shell in SHELLS:
         parsed = subprocess.run([shell, "-n", "-c", script], capture_output=True, check=False)
         if parsed.returncode != 0:
             return [f"{shell} -n: {parsed.stderr.decode(errors='replace')}"]
+    return []
+
+
+def faults_of(case, plan, script):
+    if faults := faults_of_syntax(script):
+        return faults
     shell = SHELLS[len(script) % 2]
     done = execute(case, script, shell)
     faults = faults_of_execution(case, plan)
@@ -329,7 +335,7 @@ class Fuzzer:
         texts = {field: text for field, text in chosen.items() if not (may_refuse(scenario, field, text) and self.is_refused(scenario, field, text))}
         self.link_program()
         case = Case(self.root, scenario, texts)
-        planned, shown = case.plan(self.copy, ["--json"]), case.plan(self.copy, [])
+        planned, short, shown = case.plan(self.copy, ["--json"]), case.plan(self.copy, []), case.plan(self.copy, ["--verbose"])
         if planned.returncode != 0 or shown.returncode != 0:
             if not any([self.is_refused(scenario, field, text) for field, text in texts.items()]):
                 self.report(scenario, texts, ["refused together", planned.stderr.decode(errors="replace")[:400]])
@@ -337,7 +343,7 @@ class Fuzzer:
         plan = json.loads(planned.stdout)[0]
         self.copy.unlink()
         write_program(self.copy, RECORD)  # the native trainer is started by its own path
-        faults = faults_of(case, plan, shown.stdout.decode("utf-8"))
+        faults = faults_of_syntax(short.stdout.decode("utf-8")) or faults_of(case, plan, shown.stdout.decode("utf-8"))
         self.executed += 1
         if faults:
             self.report(scenario, texts, faults)

@@ -219,9 +219,9 @@ def check_configuration(cases):
         cases.fail("config export", f"the shell gets {name}")
     cases.check("config", "show", "--set", f"experiment.name={EVIL}")
     cases.check("config", "get", EVIL, exits=(2,))
-    for form in ((), ("--json",)):
+    for form in ((), ("--verbose",), ("--json",)):
         cases.check("run", "--dry-run", "--config", str(path), "--output", f"out{IN_NAME}", "--dataset", "synthetic", *form,
-                    read=json.loads if form else None, is_script=not form)
+                    read=json.loads if form == ("--json",) else None, is_script=form != ("--json",))
     cases.check("doctor", "--platform", "cpu", "--output", f"out{IN_NAME}")
     cases.check("plan", "llama3_8b", "--gpu", "H100", "--gpus", "8", "--yaml")
 

@@ -120,9 +120,22 @@ void measure_memory(RunResult& result) {
     memory.peak_memory_allocated_gb =
         std::max(memory.peak_memory_allocated_gb.value_or(0), *std::max_element(values.begin(), values.end()));
   }
+  raise_peaks_of_ranks(result);
   for (const TelemetrySummary& each : result.telemetry)
     if (each.peak_memory_used_gb)
       memory.peak_device_used_gb = std::max(memory.peak_device_used_gb.value_or(0), *each.peak_memory_used_gb);
+}
+
+// The peak that a kind of memory is part of; nullptr for none.
+std::optional<double>* peak_of(MemoryMetrics& memory, MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::allocated:
+    case MemoryKind::peak_allocated: return &memory.peak_memory_allocated_gb;
+    case MemoryKind::reserved:
+    case MemoryKind::peak_reserved: return &memory.peak_memory_reserved_gb;
+    case MemoryKind::device_used: return &memory.peak_device_used_gb;
+    default: return nullptr;
+  }
 }
 
 Estimate scaled(const Estimate& estimate, double factor) {
@@ -234,6 +247,12 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
 }
 
 }  // namespace
+
+void raise_peaks_of_ranks(RunResult& result) {
+  for (const RankMemoryEntry& each : result.memory_by_rank.value_or(std::vector<RankMemoryEntry>()))
+    if (std::optional<double>* peak = peak_of(result.memory_metrics, each.kind); peak != nullptr)
+      *peak = std::max(peak->value_or(0), each.gb);
+}
 
 const TelemetrySummary* find_energy(const RunResult& result) {
   for (const TelemetrySummary& each : result.telemetry)

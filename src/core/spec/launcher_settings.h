@@ -95,7 +95,8 @@ struct LauncherSettings {
   int64_t nodes = 1;
   std::string master_address;  // empty: detected
   int64_t master_port = 29500;
-  std::string program_inside = "tprimat", python_inside = "python3";  // of a container's image
+  std::string program_inside;             // of a container's image; empty: mounted, but our own images have one
+  std::string python_inside = "python3";  // of a container's image
   MpiSettings mpi;
   SlurmSettings slurm;
   DockerSettings docker;

@@ -17,6 +17,13 @@ inline std::string suggest_word(const std::string& text, const std::vector<std::
   return near.empty() ? "" : fmt::format("did you mean '{}'?", near);
 }
 
+// The same, or `otherwise` where no word is near.
+inline std::string suggest_word_or(const std::string& text, const std::vector<std::string>& words,
+                                   const std::string& otherwise) {
+  const std::string suggestion = suggest_word(text, words);
+  return suggestion.empty() ? otherwise : suggestion;
+}
+
 template <NamedEnum E>
 std::vector<std::string> names_of() {
   std::vector<std::string> names;

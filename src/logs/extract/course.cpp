@@ -210,13 +210,7 @@ std::vector<double> series(const Course& course, Figure ExtractedStep::*member) 
   return values;
 }
 
-void fill_series(RunResult& result, const Course& course) {
-  result.step_times = series(course, &ExtractedStep::time_seconds);
-  if (result.step_times.empty()) result.step_times.assign(course.size(), k_nan);
-  result.loss_values = series(course, &ExtractedStep::loss);
-  result.learning_rates = series(course, &ExtractedStep::learning_rate);
-  result.grad_norms = series(course, &ExtractedStep::grad_norm);
-  result.memory_values = series(course, &ExtractedStep::memory_allocated_gb);
+ReportedFigures reported_figures(const Course& course) {
   ReportedFigures reported;
   reported.tflops_per_gpu = optional_series(course, &ExtractedStep::tflops_per_gpu);
   reported.mfu = optional_series(course, &ExtractedStep::mfu);
@@ -227,7 +221,17 @@ void fill_series(RunResult& result, const Course& course) {
   reported.power_watts_per_gpu = optional_series(course, &ExtractedStep::power_watts_per_gpu);
   reported.energy_joules_per_gpu = optional_series(course, &ExtractedStep::energy_joules_per_gpu);
   reported.unix_time = optional_series(course, &ExtractedStep::unix_time);
-  result.reported = std::move(reported);
+  return reported;
+}
+
+void fill_series(RunResult& result, const Course& course) {
+  result.step_times = series(course, &ExtractedStep::time_seconds);
+  if (result.step_times.empty()) result.step_times.assign(course.size(), k_nan);
+  result.loss_values = series(course, &ExtractedStep::loss);
+  result.learning_rates = series(course, &ExtractedStep::learning_rate);
+  result.grad_norms = series(course, &ExtractedStep::grad_norm);
+  result.memory_values = series(course, &ExtractedStep::memory_allocated_gb);
+  result.reported = reported_figures(course);
 }
 
 void number_steps(RunResult& result, const Course& course, int64_t counts_from) {

@@ -25,6 +25,9 @@ std::optional<int64_t> count_skipped_updates(const Course& course, const Extract
 // A figure of each step, NaN where it is absent; empty where no step has it.
 std::vector<double> series(const Course& course, Figure ExtractedStep::*member);
 
+// What the framework itself computed of each step, by its own formulas.
+ReportedFigures reported_figures(const Course& course);
+
 // The figures of each step, and which steps they are.
 void fill_series(RunResult& result, const Course& course);
 void number_steps(RunResult& result, const Course& course, int64_t counts_from);

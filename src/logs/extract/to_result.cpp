@@ -11,6 +11,7 @@
 #include "extract/common/failure_cause.h"
 #include "extract/common/setting_names.h"
 #include "extract/course.h"
+#include "extract/logged_figures.h"
 #include "extract/logged_model.h"
 #include "extract/scan_text.h"
 #include "result/peak.h"
@@ -30,10 +31,10 @@ std::optional<Platform> platform_of(const LoggedFacts& facts, const std::optiona
   return std::nullopt;
 }
 
-std::optional<double> highest(const ExtractedLog& log, std::initializer_list<MemoryKind> kinds) {
+std::optional<double> memory_of_device(const ExtractedLog& log) {
   std::optional<double> gb;
   for (const auto& [key, value] : log.memory_gb)
-    if (std::find(kinds.begin(), kinds.end(), key.kind) != kinds.end()) gb = std::max(gb.value_or(0), value);
+    if (key.kind == MemoryKind::device_total) gb = std::max(gb.value_or(0), value);
   return gb;
 }
 
@@ -59,7 +60,7 @@ void hint_at_device(RunResult& result) {
 void fill_device(RunResult& result, const LoggedFacts& facts, const ExtractedLog& log) {
   DeviceInfo& device = result.gpu_info;
   device.device_name = facts.gpu_name.value_or("");
-  device.total_memory_gb = facts.gpu_memory_gb ? facts.gpu_memory_gb : highest(log, {MemoryKind::device_total});
+  device.total_memory_gb = facts.gpu_memory_gb ? facts.gpu_memory_gb : memory_of_device(log);
   const auto part = facts.gpu_name ? find_hardware(*facts.gpu_name) : std::nullopt;
   result.platform = platform_of(facts, part);
   if (result.platform)
@@ -107,28 +108,6 @@ void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& res
   use_known(facts.precision, known.precision, names("--precision"), result);
 }
 
-void raise(std::optional<double>& kept, const std::vector<double>& values) {
-  for (const double value : values)
-    if (std::isfinite(value)) kept = std::max(kept.value_or(0), value);
-}
-
-void fill_memory(RunResult& result, const ExtractedLog& log, const Course& course) {
-  MemoryMetrics& memory = result.memory_metrics;
-  memory.peak_memory_allocated_gb = highest(log, {MemoryKind::allocated, MemoryKind::peak_allocated});
-  memory.peak_memory_reserved_gb = highest(log, {MemoryKind::reserved, MemoryKind::peak_reserved});
-  memory.peak_device_used_gb = highest(log, {MemoryKind::device_used});
-  raise(memory.peak_memory_reserved_gb, series(course, &ExtractedStep::memory_reserved_gb));
-  raise(memory.peak_device_used_gb, series(course, &ExtractedStep::memory_used_gb));
-  if (!log.memory_gb.empty()) result.memory_by_rank.emplace();
-  for (const auto& [key, gb] : log.memory_gb) {
-    const auto rank = key.rank >= 0 ? std::optional<int64_t>(key.rank) : std::nullopt;
-    result.memory_by_rank->push_back({rank, key.kind, gb});
-  }
-  const bool any = memory.peak_memory_allocated_gb || memory.peak_memory_reserved_gb || memory.peak_device_used_gb ||
-                   !result.memory_values.empty();
-  if (any) memory.measurement_method = "as the log reports it";
-}
-
 // The setting that shows a planned end; empty: none.
 std::string planned_end(const std::map<std::string, std::string>& settings) {
   const auto value_of = [&](const char* key) {
@@ -152,19 +131,6 @@ void settle_planned_end(RunResult& result, StatedFacts& stated) {
   if (reason.empty() || steps <= 0 || asked.value_or(0) <= steps) return;
   add_warning(result, fmt::format("the run ended as planned after step {} of {} ({})", steps, *asked, reason));
   asked = result.training_config.max_steps = steps;
-}
-
-std::optional<int64_t> known_number(int64_t number) {
-  return number >= 0 ? std::optional<int64_t>(number) : std::nullopt;
-}
-
-void fill_events(RunResult& result, const ExtractedLog& log) {
-  if (log.events.empty()) return;
-  result.events.emplace();
-  for (const LogEvent& event : log.events)
-    result.events->push_back({event.kind, event.line, known_number(event.step), known_number(event.rank),
-                              event.seconds.to_optional(), event.value.to_optional(), event.text});
-  result.event_counts = log.event_counts;
 }
 
 TimeSource time_source_of(const Course& course) {

@@ -11,6 +11,7 @@
 #include "extract/common/setting_names.h"
 #include "extract/course.h"
 #include "extract/dialects.h"
+#include "extract/logged_figures.h"
 #include "extract/to_result.h"
 #include "result/result_file.h"
 #include "result/summary.h"
@@ -153,9 +154,29 @@ void check_settings(const ResultCheck& check, const logs::ExtractedLog& log) {
   }
 }
 
+// The records' own figures are compared step by step.
+RunResult follow_again(const RunResult& stated, const logs::ReadLog& read) {
+  RunResult again = stated;
+  again.memory_by_rank.reset(), again.memory_metrics = {};
+  again.events.reset(), again.event_counts.reset(), again.skipped_updates.reset(), again.steps.reset();
+  logs::add_logged_figures(again, read);
+  return again;
+}
+
+// What a run of the suite without step records has from its log besides the series.
+void check_followed(const ResultCheck& check, const logs::ReadLog& read) {
+  check_series(check, index_records(logs::make_step_records(read)));
+  const Json derived = run_result_to_json(follow_again(check.result.read, read)), &stored = check.result.stored;
+  for (const char* section : {"memory_by_rank", "reported", "steps", "event_counts", "skipped_updates"}) {
+    if (!stored.contains(section)) continue;
+    check_numbers(check, section, stored[section], derived.value(section, {}));
+    check_words(check, section, stored[section], derived.value(section, {}), Silence::denies);
+  }
+}
+
 void check_reading(const ResultCheck& check, const LogText& log, const logs::ReadLog& read) {
   const RunResult& stated = check.result.read;
-  if (was_followed(stated)) check_series(check, index_records(logs::make_step_records(read)));
+  if (was_followed(stated)) check_followed(check, read);
   if (is_of_run(stated)) {
     check_end_of_log(check, log.text, read);
     check_settings(check, read.log);

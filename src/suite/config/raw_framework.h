@@ -37,7 +37,8 @@ struct FrameworkSection {
         field("optimizer", &F::optimizer, "its formats of the optimizer's state; training.optimizer's when absent"),
         field("offload", &F::offload,
               "state that the host's memory keeps: none, optimizer, or parameters too; for deep, fsdp and tita"),
-        field("arguments", &F::arguments, "additional arguments, passed to its program as they are"));
+        field("arguments", &F::arguments,
+              "additional arguments, passed to its program as they are; for prim, settings of its experiment file"));
   }
 };
 

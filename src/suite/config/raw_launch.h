@@ -84,7 +84,8 @@ struct Launch {
         field("nodes", &L::nodes, "nodes per training, with the same number of ranks on each"),
         field("master_address", &L::master_address, "host of rank 0; detected when absent"),
         field("master_port", &L::master_port, "port of PyTorch's rendezvous"),
-        field("program_inside", &L::program_inside, "path of tprimat in the container image"),
+        field("program_inside", &L::program_inside,
+              "path of tprimat in the container image; when absent, an image that you name gets this machine's"),
         field("python_inside", &L::python_inside, "path of the frameworks' Python in the container image"),
         field("mpi", &L::mpi, "of the launcher mpi"), field("slurm", &L::slurm, "of the launcher slurm"),
         field("docker", &L::docker, "of the launcher docker"));

@@ -48,8 +48,7 @@ void place_in_container(const Placement& placement, LaunchPlan& plan) {
   run.name = placement.name;
   run.image = settings.image.empty() ? default_image(request.platform) : settings.image;
   run.shm_size = settings.shm_size;
-  run.volumes = mounts_of_folders(request, ":");
-  run.volumes.insert(run.volumes.end(), settings.volumes.begin(), settings.volumes.end());
+  run.volumes = plan.mounts;
   for (const auto& [name, value] : plan.environment) run.variables.push_back(name);
   run.variables.insert(run.variables.end(), settings.environment.begin(), settings.environment.end());
   run.working_directory = plan.working_directory;  // in the image, where the framework's checkout may be
@@ -92,21 +91,29 @@ Arguments container_arguments(const ContainerRun& run) {
 
 std::string default_image(Platform platform) { return "tprimat:" + std::string(enum_name(platform)); }
 
+void require_mountable(const std::string& path, std::string_view separators, const std::string& where,
+                       const std::string& remedy) {
+  if (path.find_first_of(separators) == std::string::npos) return;
+  throw Error(Problem{
+      fmt::format("'{}' cannot be mounted into a container: its path must not contain any of '{}'", path, separators),
+      where, remedy});
+}
+
 std::string mount_of_folder(const std::string& folder, std::string_view separators, const std::string& where,
                             const std::string& remedy) {
-  if (folder.find_first_of(separators) != std::string::npos)
-    throw Error(
-        Problem{fmt::format("the folder '{}' cannot be mounted into a container: its path must not contain any of '{}'",
-                            folder, separators),
-                where, remedy});
+  require_mountable(folder, separators, where, remedy);
   return folder + ":" + folder;
 }
 
-Arguments mounts_of_folders(const LaunchRequest& request, std::string_view separators) {
+Arguments list_mounts(const LaunchRequest& request, bool with_program) {
+  const bool is_docker = request.launch.launcher == Launcher::docker;
+  const std::string_view separators = is_docker ? ":" : ":,";
   Arguments mounts;
   for (const std::string& folder : folders_needed(request))
     mounts.push_back(mount_of_folder(folder, separators, "launch.launcher",
                                      "choose other folders for --output, data set and working directory"));
+  if (with_program) append(mounts, mounts_of_program(request, separators));
+  append(mounts, is_docker ? request.launch.docker.volumes : request.launch.slurm.container_mounts);
   return mounts;
 }
 

@@ -33,12 +33,17 @@ std::vector<std::string> container_arguments(const ContainerRun& run);
 // The image of a platform as `tprimat docker build` names it: "tprimat:nvd".
 std::string default_image(Platform platform);
 
-// FROM:TO of a folder under its own name. Throws Error where the name holds a separator of a mount list.
+// Throws Error where the path holds a separator of a mount list.
+void require_mountable(const std::string& path, std::string_view separators, const std::string& where,
+                       const std::string& remedy);
+
+// FROM:TO of a folder under its own name. Throws Error as require_mountable does.
 std::string mount_of_folder(const std::string& folder, std::string_view separators, const std::string& where,
                             const std::string& remedy);
 
-// The same for the folders that a run needs.
-std::vector<std::string> mounts_of_folders(const LaunchRequest& request, std::string_view separators);
+// The same for the folders that a run needs; then, where the image lacks this program, `with_program`, its files; then
+// those that the configuration adds.
+std::vector<std::string> list_mounts(const LaunchRequest& request, bool with_program);
 
 // Folders that a run reads or writes, absolute, none inside another.
 std::vector<std::string> folders_needed(const LaunchRequest& request);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -50,11 +51,14 @@ void refuse_arguments(const FrameworkModule& module, const LaunchRequest& reques
   if (request.arguments.empty() || module.takes_arguments) return;
   throw Error(Problem{fmt::format("the adapter of {} takes no additional arguments", module.long_name),
                       fmt::format("frameworks.{}.arguments", enum_name(module.id)),
-                      "leave arguments out, or set what the configuration has a key for"});
+                      fmt::format("leave arguments out: its layout, formats and recomputation have keys under "
+                                  "frameworks.{}, environment variables under platform_optimizations.<platform>",
+                                  enum_name(module.id))});
 }
 
 // They follow the program's own, so that they hold.
 void add_arguments(TrainProgram& program, const FrameworkModule& module, const LaunchRequest& request) {
+  if (program.has_further_arguments) return;
   std::vector<std::string> planned = program.arguments;
   if (module.stated_in_files != nullptr) append(planned, module.stated_in_files(request));
   for (Deviation& each : list_replaced_arguments(planned, request.arguments,
@@ -79,6 +83,8 @@ const std::vector<FrameworkModule>& framework_modules() {
 void Refusals::add_if(bool refused, const std::string& what, const std::string& hint, const std::string& where) {
   if (refused) problems_.push_back({fmt::format("the framework '{}' {}", enum_name(framework_), what), where, hint});
 }
+
+double nearest_power_of_two(double scale) { return std::max(2.0, std::exp2(std::round(std::log2(scale)))); }
 
 bool runs_on(const FrameworkModule& module, Platform platform) {
   return std::find(module.platforms.begin(), module.platforms.end(), platform) != module.platforms.end();

@@ -58,6 +58,9 @@ class Refusals {
   std::vector<Problem> problems_;
 };
 
+// For hints: the power of two nearest to a loss scale, at least 2.
+double nearest_power_of_two(double scale);
+
 // All of them, in the order of menus and tables.
 const std::vector<FrameworkModule>& framework_modules();
 

@@ -97,13 +97,22 @@ Variables platform_environment(const LaunchRequest& request) {
 
 std::string render_comment(const std::string& text) { return "# " + printable(text) + "\n"; }
 
+std::string describe_deviation(const Deviation& deviation) {
+  return deviation.key + ": " + deviation.asked + " becomes " + deviation.effective +
+         (deviation.reason.empty() ? "" : ", because " + deviation.reason);
+}
+
 std::string render_shell(const LaunchPlan& plan) {
   std::string text = render_folders(plan);
-  for (const GeneratedFile& file : plan.files) text += render_file(file);
-  for (const Deviation& each : plan.deviations)
-    text += render_comment("deviates: " + each.key + ": " + each.asked + " becomes " + each.effective +
-                           (each.reason.empty() ? "" : ", because " + each.reason));
-  text += "cd " + quote_shell(plan.working_directory) + " &&\n";
+  for (const GeneratedFile& file : plan.files) {
+    text += render_file(file);
+    if (file.executable) text += "chmod +x " + quote_shell(file.path) + "\n";
+  }
+  return text + render_command(plan);
+}
+
+std::string render_command(const LaunchPlan& plan) {
+  std::string text = "cd " + quote_shell(plan.working_directory) + " &&\n";
   for (const auto& [name, value] : plan.environment) text += name + "=" + quote_shell(value) + " ";
   for (const std::string& word : plan.command)
     text += (&word == &plan.command.front() ? quote_first(word) : quote_shell(word)) + " ";

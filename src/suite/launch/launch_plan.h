@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/mounted_program.h"
 #include "spec/launcher_settings.h"
 #include "spec/train_spec.h"
 #include "text/enum_names.h"
@@ -15,6 +16,7 @@ namespace tprimat::suite {
 
 struct GeneratedFile {
   std::string path, content;
+  bool executable = false;
 };
 
 // A setting that the framework does not support and replaces, without refusing the run.
@@ -23,6 +25,9 @@ struct Deviation {
   std::string asked, effective;
   std::string reason = {};  // why the suite chose another setting; empty: the framework has its own
 };
+
+// "zero_stage: 0 becomes 3, because ..."
+std::string describe_deviation(const Deviation& deviation);
 
 // Where the ranks run, seen from this program.
 enum class Whereabouts {
@@ -44,6 +49,7 @@ struct LaunchPlan {
   std::string result_path;
   std::string trace_path;  // of the profiler's trace; empty: not profiled
   std::vector<Deviation> deviations;
+  std::vector<std::string> mounts;  // into a container: FROM:TO
   Whereabouts place = Whereabouts::children;
   bool waits_in_queue = false;               // it may start later: a job, or an image that is fetched first
   std::vector<std::string> cleanup_command;  // ends a job or container that may outlive the command; empty: not needed
@@ -90,6 +96,7 @@ struct LaunchRequest {
   LauncherSettings launch;
   std::optional<ProfileWindow> profile;
   std::vector<std::string> arguments = {};  // additional ones of the framework's program
+  ProgramFiles program_files = {};          // of this program, where an image lacks it
 };
 
 // How the ranks of a training are created.
@@ -103,6 +110,7 @@ enum class RankStart {
 // A framework's program for one training, before a launcher decides how to start its ranks.
 struct TrainProgram {
   std::vector<std::string> arguments;  // of one process
+  bool has_further_arguments = false;  // the additional ones of the request are in one of the files
   RankStart start = RankStart::alone;
   std::string python;  // torchrun: the Python whose torch.distributed.run starts the arguments
   std::map<std::string, std::string> environment;
@@ -123,6 +131,9 @@ std::map<std::string, std::string> platform_environment(const LaunchRequest& req
 // The plan as a shell script: writes the generated files, then runs the command in its working directory with its
 // environment.
 std::string render_shell(const LaunchPlan& plan);
+
+// The last part of that script, which needs the files of the plan.
+std::string render_command(const LaunchPlan& plan);
 
 // A comment line of a shell script, safe for any text.
 std::string render_comment(const std::string& text);

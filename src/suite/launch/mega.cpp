@@ -26,11 +26,11 @@ void require_mega_can(const LaunchRequest& request) {
   refusals.add_if(layout.zero_stage >= 2 && (layout.tensor > 1 || layout.context > 1),
                   fmt::format("does not support ZeRO-{} together with TP {} and CP {}", layout.zero_stage,
                               layout.tensor, layout.context),
-                  "set zero_stage to 0 or 1");
+                  "set zero_stage to 0 or 1, or choose a strategy with TP 1 and CP 1");
   refusals.add_if(
       request.settings.fp8_param.value_or(false) && spec.precision == Precision::fp8 && layout.zero_stage == 0,
-      "keeps fp8 weights only with its distributed optimizer", "set zero_stage to 1");
-  refusals.add_if(spec.seed <= 0, "needs a seed above 0", "choose another training.general.seed");
+      "keeps fp8 weights only with its distributed optimizer", "set zero_stage to 1, or leave fp8_param out");
+  refusals.add_if(spec.seed <= 0, "needs a seed above 0", "set training.general.seed to 1 or more");
   refusals.throw_if_any();
 }
 

@@ -9,6 +9,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* k_other_weights =
+    "leave initial_weights out for random weights, or choose the framework native, tran, fsdp or deep";
+
 // Megatron Core's RotaryEmbedding holds these three of Llama 3.1 as constants.
 bool is_llama31_scaling(const RopeScaling& scaling) {
   return scaling.low_freq_factor == 1.0 && scaling.high_freq_factor == 4.0 &&
@@ -18,19 +21,20 @@ bool is_llama31_scaling(const RopeScaling& scaling) {
 void check_model_limits(const TrainSpec& spec, Refusals& refusals) {
   const ModelSpec& model = spec.model;
   refusals.add_if(model.num_experts.has_value(), "trains dense models only, but this model has experts",
-                  "choose a model without num_experts");
+                  "choose a dense model with --model, one without num_experts");
   if (const auto& scaling = model.rope_scaling) {
     refusals.add_if(scaling->type == RopeScalingKind::yarn, "supports rope_scaling llama3 and linear, not yarn",
-                    "choose another rope_scaling");
+                    "choose the framework native, tran, fsdp or deep, or another rope_scaling of the model");
     refusals.add_if(scaling->type == RopeScalingKind::llama3 && !is_llama31_scaling(*scaling),
                     "supports llama3 rope_scaling only with the values of Llama 3.1: low_freq_factor 1, "
                     "high_freq_factor 4, original_max_position_embeddings 8192",
-                    "use these values");
+                    "set these values, or choose the framework native, tran, fsdp or deep");
   }
   refusals.add_if(model.position == PositionKind::learned && model.max_position_embeddings != spec.sequence_length,
                   fmt::format("learns one position per token of a sequence, here {}, but the model has {}",
                               spec.sequence_length, model.max_position_embeddings),
-                  "set sequence_length to max_position_embeddings");
+                  fmt::format("set training.data.seq_length to {}, or the model's max_position_embeddings to {}",
+                              model.max_position_embeddings, spec.sequence_length));
 }
 
 void check_layout_limits(Framework framework, const TrainSpec& spec, Refusals& refusals) {
@@ -39,15 +43,15 @@ void check_layout_limits(Framework framework, const TrainSpec& spec, Refusals& r
                   "set zero_stage to 0 or 1");
   refusals.add_if(layout.ends_as_layers && framework == Framework::prim,
                   "cannot count the embedding and the loss as layers",
-                  "choose a strategy without embedding_and_loss_as_layers");
+                  "choose a strategy without embedding_and_loss_as_layers, or the framework mega");
   refusals.add_if(layout.context > 1 && spec.sequence_length % (2 * layout.context) != 0,
                   fmt::format("splits a sequence into 2·CP parts, but {} tokens do not divide into {} equal ones",
                               spec.sequence_length, 2 * layout.context),
-                  "choose another sequence_length or CP");
+                  fmt::format("set training.data.seq_length to a multiple of {}, or choose a strategy with another CP",
+                              2 * layout.context));
   refusals.add_if(has_short_window(spec) && layout.context > 1,
                   "does not support a sliding window with context parallelism", "choose a strategy with CP 1");
-  refusals.add_if(!spec.checkpoint.initial_weights.empty(), "starts from random weights only",
-                  "leave initial_weights out");
+  refusals.add_if(!spec.checkpoint.initial_weights.empty(), "starts from random weights only", k_other_weights);
 }
 
 }  // namespace
@@ -126,9 +130,9 @@ LaunchRequest with_absolute_dataset(LaunchRequest request) {
 void add_megatron_limits(Refusals& refusals, const TrainSpec& spec) {
   refusals.add_if(spec.precision == Precision::tf32, "has no option for tf32", "choose bf16, fp16, fp8 or fp32");
   refusals.add_if(!spec.checkpoint.initial_weights.empty(),
-                  "cannot start from Hugging Face weights: it reads only its own checkpoints",
-                  "leave initial_weights out for random weights");
-  refusals.add_if(spec.model.num_experts.has_value(), "trains dense models only", "choose a model without experts");
+                  "cannot start from Hugging Face weights: it reads only its own checkpoints", k_other_weights);
+  refusals.add_if(spec.model.num_experts.has_value(), "trains dense models only",
+                  "choose a dense model with --model, one without num_experts");
 }
 
 std::string describe_rope_scaling(const std::optional<RopeScaling>& scaling) {

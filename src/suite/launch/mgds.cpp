@@ -18,14 +18,15 @@ fs::path mgds_place(const Checkout& checkout) {
 }
 
 void add_layout_limits(Refusals& refusals, const ParallelSpec& layout) {
-  refusals.add_if(layout.context > 1, "does not support context parallelism", "choose a strategy with CP 1");
+  refusals.add_if(layout.context > 1, "does not support context parallelism",
+                  "choose a strategy with CP 1, or the framework mega");
   refusals.add_if(layout.virtual_pipeline > 1, "does not support virtual pipeline stages under DeepSpeed",
-                  "choose a strategy with VP 1");
+                  "choose a strategy with VP 1, or the framework mega");
   refusals.add_if(layout.ends_as_layers, "splits the layers by its own rule",
-                  "choose a strategy without embedding_and_loss_as_layers");
+                  "choose a strategy without embedding_and_loss_as_layers, or the framework mega");
   refusals.add_if(layout.pipeline > 1 && layout.zero_stage >= 2,
                   fmt::format("does not support ZeRO-{} with pipeline parallelism", layout.zero_stage),
-                  "set zero_stage to 0 or 1, or PP to 1");
+                  "set zero_stage to 0 or 1, or choose a strategy with PP 1");
 }
 
 void require_mgds_can(const TrainSpec& spec) {
@@ -33,16 +34,19 @@ void require_mgds_can(const TrainSpec& spec) {
   add_megatron_limits(refusals, spec);
   refusals.throw_if_any();
   add_layout_limits(refusals, spec.parallel);
-  refusals.add_if(spec.model.qk_norm, "does not support qk_norm", "choose a model without qk_norm");
+  refusals.add_if(spec.model.qk_norm, "does not support qk_norm",
+                  "choose the framework mega, or a model without qk_norm");
   refusals.add_if(has_short_window(spec), "does not support a sliding window",
-                  "choose a model without one, or a shorter sequence_length");
+                  fmt::format("choose the framework mega, or set training.data.seq_length to {} or less",
+                              spec.model.sliding_window.value_or(0)));
   refusals.add_if(spec.data.is_synthetic(), "reads .bin/.idx files only",
                   "make some: tprimat data make --prefix P --tokens N --vocab V; then --dataset P, or "
                   "models.X.dataset_path: P");
-  refusals.add_if(spec.precision == Precision::fp16 &&
-                      std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)),
-                  "needs a power of two as the initial loss scale",
-                  "choose another training.precision.loss_scale.initial");
+  refusals.add_if(
+      spec.precision == Precision::fp16 &&
+          std::log2(spec.loss_scale.initial) != std::floor(std::log2(spec.loss_scale.initial)),
+      "needs a power of two as the initial loss scale",
+      fmt::format("set training.precision.loss_scale.initial to {}", nearest_power_of_two(spec.loss_scale.initial)));
   refusals.throw_if_any();
 }
 

@@ -76,16 +76,18 @@ void require_primus_can(const LaunchRequest& request) {
                   fmt::format("does not support a sliding window, and the model's window of {} is shorter than the "
                               "sequence of {}",
                               spec.model.sliding_window.value_or(0), spec.sequence_length),
-                  "choose a sequence_length of at most the window");
-  refusals.add_if(spec.model.rope_scaling.value_or(RopeScaling{}) != RopeScaling{},
-                  "supports only the rope_scaling of Llama 3.1 with factor 8: Megatron-LM passes no other to its model",
-                  "use that one, or none");
+                  fmt::format("set training.data.seq_length to {} or less, or choose the framework mega",
+                              spec.model.sliding_window.value_or(0)));
+  refusals.add_if(
+      spec.model.rope_scaling.value_or(RopeScaling{}) != RopeScaling{},
+      "supports only the rope_scaling of Llama 3.1 with factor 8: Megatron-LM passes no other to its model",
+      "set type: llama3 and factor: 8, leave rope_scaling out, or choose the framework native, tran, fsdp or deep");
   refusals.add_if(!data.is_synthetic() && !has_all_for_training(data.split),
                   fmt::format("trains on the whole data set, but the split is {}", data.split),
-                  "set the split to 100,0,0");
+                  "set the data set's split to 100,0,0, or choose the framework mega");
   refusals.add_if(!data.is_synthetic() && data.dataset.find(' ') != std::string::npos,
                   fmt::format("splits the data set path '{}' at its spaces", data.dataset),
-                  "use a path without spaces");
+                  "move it, or make a symbolic link to it, under a path without spaces");
   add_script_limits(refusals, request);
   refusals.throw_if_any();
 }
@@ -115,6 +117,7 @@ TrainProgram plan_prim(const LaunchRequest& asked) {
                          {"PYTHONUNBUFFERED", "1"}};
   add_attention_variables(program.environment, request.settings.flash_attention);
   program.files = {{experiment, write_primus_experiment(request)}};
+  program.has_further_arguments = true;
   add_schedule_deviation(program.deviations, request.spec.optimizer);
   if (request.spec.data.is_synthetic()) add_mock_data_deviation(program.deviations);
   add_training_only_deviations(program, request.spec);
@@ -136,6 +139,7 @@ FrameworkModule prim_module() {
       "primus",
       {Profiler::torch, Profiler::rocprofv3}};
   module.unmarked = {Profiler::rocprofv3};
+  module.takes_arguments = true;
   return module;
 }
 

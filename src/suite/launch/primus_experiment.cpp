@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "launch/megatron.h"
+#include "launch/primus_arguments.h"
 
 namespace tprimat::suite {
 namespace {
@@ -229,6 +230,7 @@ Json list_primus_overrides(const LaunchRequest& request) {
   add_data(request, overrides);
   add_log_and_checkpoints(request.spec, overrides);
   add_profile(request.profile, overrides);
+  add_primus_arguments(request.arguments, overrides);
   return overrides;
 }
 

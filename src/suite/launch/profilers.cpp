@@ -57,6 +57,22 @@ std::string names_of(const std::vector<Profiler>& profilers) {
   return text;
 }
 
+std::vector<Profiler> fitting_profilers(const FrameworkModule& framework, Platform platform) {
+  std::vector<Profiler> fitting;
+  for (const Profiler each : framework.profilers)
+    if (lists(profiler_module(each).platforms, platform)) fitting.push_back(each);
+  return fitting;
+}
+
+// The frameworks that can be profiled on the platform: "native, tran".
+std::string list_profiled(Platform platform) {
+  std::string text;
+  for (const FrameworkModule& each : framework_modules())
+    if (runs_on(each, platform) && !fitting_profilers(each, platform).empty())
+      text += (text.empty() ? "" : ", ") + std::string(enum_name(each.id));
+  return text;
+}
+
 }  // namespace
 
 const std::vector<ProfilerModule>& profiler_modules() {
@@ -87,13 +103,11 @@ const ProfilerModule& profiler_module(Profiler id) {
 }
 
 Profiler choose_profiler(const FrameworkModule& framework, Platform platform, std::optional<Profiler> asked) {
-  std::vector<Profiler> fitting;
-  for (const Profiler each : framework.profilers)
-    if (lists(profiler_module(each).platforms, platform)) fitting.push_back(each);
+  const std::vector<Profiler> fitting = fitting_profilers(framework, platform);
   if (fitting.empty())
     throw Error(Problem{fmt::format("no profiler supports the framework '{}' on the platform {}",
                                     enum_name(framework.id), enum_name(platform)),
-                        "--framework", "choose another framework"});
+                        "--framework", "choose one of " + list_profiled(platform)});
   if (!asked) return fitting.front();
   if (lists(fitting, *asked)) return *asked;
   throw Error(Problem{fmt::format("{} does not support the framework '{}' on the platform {}", enum_name(*asked),

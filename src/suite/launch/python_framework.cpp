@@ -84,6 +84,28 @@ bool holds(const std::vector<Value>& values, const Value& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
+// "0, 2 or 3"
+std::string list_stages(const PythonFramework& framework) {
+  std::string text;
+  for (const int64_t& stage : framework.zero_stages)
+    text += fmt::format("{}{}",
+                        &stage == &framework.zero_stages.front()  ? ""
+                        : &stage == &framework.zero_stages.back() ? " or "
+                                                                  : ", ",
+                        stage);
+  return text;
+}
+
+std::string list_precisions(const PythonFramework& framework, Platform platform) {
+  std::vector<Precision> all = framework.precisions;
+  if (platform != Platform::cpu)
+    all.insert(all.end(), framework.precisions_of_gpus.begin(), framework.precisions_of_gpus.end());
+  std::string text;
+  for (const Precision& each : all)
+    text += fmt::format("{}{}", &each == &all.front() ? "" : &each == &all.back() ? " or " : ", ", enum_name(each));
+  return fmt::format("set its precision to {}, or choose --adapt nearest", text);
+}
+
 // Throws Error that names the unsupported settings.
 void require_possible(const PythonFramework& framework, const TrainSpec& spec, Platform platform) {
   Refusals refusals(framework.id);
@@ -91,14 +113,16 @@ void require_possible(const PythonFramework& framework, const TrainSpec& spec, P
   refusals.add_if(layout.tensor > 1 || layout.pipeline > 1 || layout.context > 1,
                   fmt::format("trains data-parallel only, but the layout is TP {} PP {} CP {}", layout.tensor,
                               layout.pipeline, layout.context),
-                  "choose a strategy with TP, PP and CP 1");
+                  "choose a strategy with TP, PP and CP 1, or --adapt nearest");
   refusals.add_if(layout.data > 1 && !holds(framework.zero_stages, layout.zero_stage),
-                  fmt::format("does not support ZeRO-{}", layout.zero_stage), "choose another zero_stage");
+                  fmt::format("does not support ZeRO-{}", layout.zero_stage),
+                  fmt::format("set zero_stage to {}, or choose --adapt nearest", list_stages(framework)));
   const bool on_gpus = holds(framework.precisions_of_gpus, spec.precision);
   refusals.add_if(on_gpus && platform == Platform::cpu,
-                  fmt::format("trains in {} on GPUs only", enum_name(spec.precision)), "choose bf16 or fp32");
+                  fmt::format("trains in {} on GPUs only", enum_name(spec.precision)),
+                  list_precisions(framework, platform));
   refusals.add_if(!on_gpus && !holds(framework.precisions, spec.precision),
-                  fmt::format("does not train in {}", enum_name(spec.precision)), "choose bf16 or fp32");
+                  fmt::format("does not train in {}", enum_name(spec.precision)), list_precisions(framework, platform));
   refusals.throw_if_any();
 }
 
@@ -153,7 +177,7 @@ TrainProgram plan_tran(const LaunchRequest& request) {
   refusals.add_if(
       pure && request.spec.precision != Precision::bf16,
       fmt::format("has weights without a master copy in bf16 only, not in {}", enum_name(request.spec.precision)),
-      "choose bf16");
+      "set the precision to bf16, or master_weights to true");
   refusals.throw_if_any();
   TrainProgram program = plan_python_framework(k_tran, request);
   if (pure) program.deviations.push_back({"weight_rounding", "stochastic", "to nearest"});
@@ -184,7 +208,7 @@ TrainProgram plan_deep(const LaunchRequest& request) {
   Refusals refusals(Framework::deep);
   const int64_t stage = zero_stage_of_deep(spec);
   refusals.add_if(spec.offload == Offload::optimizer && stage == 0, "offloads the optimizer with ZeRO only",
-                  "set zero_stage to 1, 2 or 3");
+                  "set zero_stage to 1, 2 or 3, or leave offload out");
   refusals.add_if(spec.offload == Offload::parameters && stage < 3, "offloads parameters with ZeRO-3 only",
                   "set zero_stage to 3, or offload to optimizer");
   refusals.add_if(
@@ -193,7 +217,8 @@ TrainProgram plan_deep(const LaunchRequest& request) {
       fmt::format("needs an initial loss scale of 2, 4, 8 ... and a whole minimum, but loss_scale has {} "
                   "and {}",
                   scale.initial, scale.minimum),
-      "change loss_scale.initial or loss_scale.minimum");
+      fmt::format("set training.precision.loss_scale.initial to {} and its minimum to {}",
+                  nearest_power_of_two(scale.initial), std::max(1.0, std::round(scale.minimum))));
   refusals.throw_if_any();
   TrainProgram program = plan_python_framework(k_deep, request);
   if (request.platform == Platform::cpu) program.environment["DS_ACCELERATOR"] = "cpu";  // also where a GPU is

@@ -90,6 +90,7 @@ class Follower {
     if (!steps_->damage().empty()) trace_.damage.push_back(steps_->damage());
     trace_.neighbours = neighbours.report(k_gpu_patience_seconds);
     trace_.steps = steps_->steps();
+    trace_.log = steps_->take_log();
     trace_.unreadable_lines = steps_->unreadable_lines();
     trace_.memory_kill = !elsewhere && count_memory_kills() > memory_kills;
     return std::move(trace_);
@@ -98,12 +99,19 @@ class Follower {
  private:
   void prepare() {
     write_request();
-    for (const GeneratedFile& file : run_.plan.files) write_file_atomically(file.path, file.content);
+    for (const GeneratedFile& file : run_.plan.files) write_generated(file);
     std::error_code ignored;
     const std::string& steps = run_.plan.steps_path.empty() ? run_.plan.log_path : run_.plan.steps_path;
     require_replaceable(steps);
     std::filesystem::remove(steps, ignored);  // from an earlier run
     if (!continues_in_place(run_.spec, run_.plan.checkpoints_path)) move_aside(run_.plan.checkpoints_path);
+  }
+
+  static void write_generated(const GeneratedFile& file) {
+    write_file_atomically(file.path, file.content);
+    using std::filesystem::perms;
+    const perms all = perms::owner_exec | perms::group_exec | perms::others_exec;
+    if (file.executable) std::filesystem::permissions(file.path, all, std::filesystem::perm_options::add);
   }
 
   // The requested settings, to verify the result later. A trainer that reads a specification overwrites it with its

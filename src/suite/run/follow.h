@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "extract/read_log.h"
 #include "launch/launch_plan.h"
 #include "result/kinds.h"
 #include "run/reporters.h"
@@ -20,8 +21,9 @@ struct TrainingTrace {
   ExitReason exit;
   std::optional<std::string> problem;  // why it could not start or its log could not be written, as a sentence
   FailureKind problem_kind = FailureKind::error;
-  std::vector<StepRecord> steps;  // as they came
-  int64_t unreadable_lines = 0;   // in the file of step records
+  std::vector<StepRecord> steps;     // as they came
+  int64_t unreadable_lines = 0;      // in the file of step records
+  std::optional<logs::ReadLog> log;  // where the steps are from the log: all that it states
   std::vector<SensorTrace> sensors;
   std::optional<std::string> hung;      // why we stopped it as hung, as a sentence
   std::optional<int64_t> log_bytes;     // of its log, when we decided so

@@ -48,7 +48,8 @@ planner::Machine measure_processor() {
   auto measured =
       planner::processor_facts(probe_processor(runner, {Precision::bf16, Precision::fp32}, machine.cpu.usable_threads));
   if (!measured)
-    throw Error(Problem{"the measurement does not yield the processor's peaks and bandwidth", k_trainer_name, ""},
+    throw Error(Problem{"the measurement does not yield the processor's peaks and bandwidth", k_trainer_name,
+                        "see the output of tprimat probe, or name a GPU with --gpu"},
                 ExitStatus::missing_component);
   planner::ProcessorFacts& facts = *measured;
   const double whole = machine.memory_bytes.value_or(0);

@@ -88,7 +88,8 @@ class ProfileRun {
     if (static_cast<int64_t>(result.step_times.size()) >= run_.profile->last_step) return;
     throw Error(Problem{fmt::format("the training ended after step {}, before the last one to record, {}",
                                     result.step_times.size(), run_.profile->last_step),
-                        "", ""});
+                        run_.plan.log_path,
+                        "record earlier steps: --window A:B; the log shows why the training ended"});
   }
 
   std::string kernel_table() const { return run_.profile->trace + "_kernels.csv"; }

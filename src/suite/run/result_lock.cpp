@@ -164,7 +164,9 @@ void ResultLock::open_file() {
   struct stat facts {};
   if (file_.is_open() && ::fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode)) return;
   const std::string reason = file_.is_open() ? "is not a file" : std::strerror(errno);
-  throw Error(Problem{"cannot lock the result's name: " + reason, path_.string(), ""}, ExitStatus::work_failed);
+  throw Error(
+      Problem{"cannot lock the result's name: " + reason, path_.string(), "choose another folder with --output"},
+      ExitStatus::work_failed);
 }
 
 bool ResultLock::has_its_name() const {
@@ -180,7 +182,8 @@ void ResultLock::write_holder() const {
                           ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (!is_written)
     throw Error(Problem{std::string("cannot lock the result's name: ") + std::strerror(errno), path_.string(),
-                        errno == ENOSPC ? "free some space, or choose another folder with --output" : ""},
+                        errno == ENOSPC ? "free some space, or choose another folder with --output"
+                                        : "choose another folder with --output"},
                 ExitStatus::work_failed);
   ::fsync(file_.get());
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "extract/extracted_log.h"
+#include "extract/logged_figures.h"
 #include "result/run_result.h"
 #include "result/sampled_devices.h"
 #include "result/summary.h"
@@ -147,6 +148,18 @@ void number_steps(RunResult& result, const std::vector<StepRecord>& steps, const
     invalidate(result, fmt::format("step {} has no valid time", numbers[static_cast<size_t>(untimed - steps.begin())]));
 }
 
+// The tokens of each step, of a log that states its sequences.
+void count_tokens(std::vector<StepRecord>& steps, const logs::ReadLog& read, int64_t sequence_length) {
+  const int64_t first = read.dialect != nullptr ? read.dialect->counts_from : 1;
+  for (const logs::ExtractedStep& each : read.log.steps) {
+    const int64_t place = each.step - first;
+    const double sequences = each.global_batch_size.value_or(k_nan);
+    if (place < 0 || place >= std::ssize(steps) || !(sequences >= 1 && sequences < 1e9)) continue;
+    std::optional<int64_t>& tokens = steps[static_cast<size_t>(place)].tokens;
+    if (!tokens) tokens = std::llround(sequences) * sequence_length;
+  }
+}
+
 // Rates use the requested tokens; they are wrong if the trainer counted others.
 void check_tokens(RunResult& result, const std::vector<StepRecord>& steps, int64_t tokens_asked) {
   const auto other = std::find_if(steps.begin(), steps.end(),
@@ -210,9 +223,15 @@ void describe_skipped_updates(RunResult& result, const std::vector<StepRecord>& 
   result.events = std::move(events);
 }
 
+void raise_peak(std::optional<double>& peak, const StepRecord& step) {
+  const double gb = step.memory_reserved_gb.value_or(k_nan);
+  if (std::isfinite(gb)) peak = std::max(peak.value_or(0.0), gb);
+}
+
 void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
-  const std::vector<StepRecord> steps = in_order(trace, spec, result.warnings);
+  std::vector<StepRecord> steps = in_order(trace, spec, result.warnings);
   check_loaded(result, trace, spec);
+  if (trace.log) count_tokens(steps, *trace.log, spec.sequence_length);
   check_tokens(result, steps, spec.tokens_per_step());
   check_learning_rates(result, steps, spec);
   for (const StepRecord& step : steps) result.step_times.push_back(step.time_seconds);
@@ -223,6 +242,8 @@ void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSp
   result.memory_values = series(steps, &StepRecord::memory_allocated_gb);
   describe_beside(result, steps);
   describe_skipped_updates(result, steps);
+  for (const StepRecord& step : steps) raise_peak(result.memory_metrics.peak_memory_reserved_gb, step);
+  if (trace.log) logs::add_logged_figures(result, *trace.log);
 }
 
 void describe_source(RunResult& result, const LaunchPlan& plan) {

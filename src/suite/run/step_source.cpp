@@ -50,7 +50,8 @@ bool LogSteps::read_all(double now) {
   const auto start = SteadyClock::now();
   std::vector<StepRecord> steps;
   try {
-    steps = logs::make_step_records(logs::read_log(path_, {}));
+    log_ = logs::read_log(path_, {});
+    steps = logs::make_step_records(*log_);
   } catch (const Error&) {  // it cannot be read now: earlier steps are kept
     last_read_ = SteadyClock::now();
     return false;

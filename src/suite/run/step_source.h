@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "extract/read_log.h"
 #include "result/step_record.h"
 
 namespace tprimat::suite {
@@ -21,7 +24,8 @@ class StepSource {
   virtual void read_rest(double now) { read_new(now); }  // once the training has ended
   virtual const std::vector<StepRecord>& steps() const = 0;
   virtual int64_t unreadable_lines() const { return 0; }
-  virtual std::string damage() const { return {}; }  // damage to the file, as a sentence; empty: none
+  virtual std::string damage() const { return {}; }               // damage to the file, as a sentence; empty: none
+  virtual std::optional<logs::ReadLog> take_log() { return {}; }  // where the steps are from a log: all that it states
 };
 
 // The steps of a trainer that writes no records, from its log. The whole log is read again whenever it has grown, since
@@ -32,6 +36,7 @@ class LogSteps : public StepSource {
   bool read_new(double now) override;
   void read_rest(double now) override;
   const std::vector<StepRecord>& steps() const override { return steps_; }
+  std::optional<logs::ReadLog> take_log() override { return std::move(log_); }
 
  private:
   bool read_all(double now);
@@ -41,6 +46,7 @@ class LogSteps : public StepSource {
   double pause_seconds_ = 0.5;
   SteadyClock::time_point last_read_ = SteadyClock::now();
   std::vector<StepRecord> steps_;
+  std::optional<logs::ReadLog> log_;  // that they are from
 };
 
 // Reads a file of step records while a trainer still writes it. An incomplete last line waits for its end. Steps are

@@ -123,7 +123,7 @@ class SuitePlanner {
     std::vector<std::string> names;
     for (const ModelEntry& entry : experiment_.models) names.push_back(entry.spec.name);
     throw Error(Problem{fmt::format("the configuration has no model '{}'; it has {}", model, join(names, ", ")),
-                        "--model", suggest_word(model, names)});
+                        "--model", suggest_word_or(model, names, "choose one of these, or add it under models:")});
   }
 
   std::vector<const FrameworkModule*> choose_frameworks(SuitePlan& suite) const {
@@ -179,7 +179,8 @@ class SuitePlanner {
             request_.own_program,
             experiment_.launch,
             run.profile,
-            experiment_.setup_of(module.id).arguments};
+            experiment_.setup_of(module.id).arguments,
+            request_.program_files};
   }
 
   // Frameworks alternate (A B C A B C), so that a machine that gets warm or busy slows all of them alike.

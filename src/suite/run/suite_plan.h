@@ -27,6 +27,7 @@ struct SuiteRequest {
   std::optional<std::string> dataset;
   std::optional<std::string> load;          // checkpoints that the measured runs go on from
   std::string own_program;                  // path of this program
+  ProgramFiles program_files = {};          // what it needs in a container
   Presence presence = Presence::installed;  // any: the plan is only shown
   std::optional<ProfileRequest> profile;    // profiled runs, one of each training, instead of measured ones
   planner::PlannerSettings planner = {};    // for memory, where experiment.adapt is nearest

@@ -121,8 +121,11 @@ std::vector<TelemetrySummary> report_telemetry(const std::vector<SensorTrace>& t
 }
 
 std::optional<std::string> describe_memory_sources(const RunResult& result) {
+  const MemoryMetrics& memory = result.memory_metrics;
+  const bool stated = memory.peak_memory_allocated_gb || memory.peak_memory_reserved_gb || memory.peak_device_used_gb;
   std::string text;
   if (!result.memory_values.empty()) text = "allocated: the trainer's own count";
+  if (!result.source.steps_file && stated) text = "as the log reports it";
   for (const TelemetrySummary& each : result.telemetry) {
     if (!each.peak_memory_used_gb) continue;
     if (!text.empty()) text += "; ";

@@ -65,7 +65,6 @@ done
 echo "still there: $left" >&2
 exit 1
 END_OF_FILE
-# deviates: zero_stage: 0 becomes 3
 cd '/work dir' &&
 HF_HUB_OFFLINE=1 NCCL_DEBUG=WARN PYTHONUNBUFFERED=1 TPRIMAT_PROGRAM=/opt/tprimat TPRIMAT_STEPS=/out/runs/train_tiny/steps.jsonl sh /out/runs/train_tiny/submit.sh > /out/training_tiny.log 2>&1
 # to end it early: sh /out/runs/train_tiny/cancel.sh

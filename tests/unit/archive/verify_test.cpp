@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "extract/course.h"
+#include "extract/logged_figures.h"
 #include "extract/to_result.h"
 #include "stats/mean_estimate.h"
 #include "unit/archive/archive_folder.h"
@@ -314,6 +315,16 @@ TEST_F(LogTest, ALogThatASuiteFollowedIsReadAgain) {
   write_run_result(output_ / "x.json", result, Survives::kill);
   found = verify_sealed();
   EXPECT_TRUE(found.broken.empty()) << list_broken(found);
+  logs::add_logged_figures(result, logs::read_log_text(text, {}));
+  summarise_run(result, {});
+  write_run_result(output_ / "x.json", result, Survives::kill);
+  found = verify_sealed();
+  EXPECT_TRUE(found.broken.empty()) << list_broken(found);
+  RunResult forged = result;
+  forged.reported->tflops_per_gpu->at(7) *= 1.5;
+  write_run_result(output_ / "x.json", forged, Survives::kill);
+  EXPECT_NE(find_broken(verify_sealed().broken, "reported.tflops_per_gpu[7]"), nullptr);
+  write_run_result(output_ / "x.json", result, Survives::kill);
   write_file_atomically(output_ / "runs/x/x.log", megatron_log("0.5"));
   EXPECT_NE(find_broken(verify_sealed().broken, "step 12, loss"), nullptr);
 }

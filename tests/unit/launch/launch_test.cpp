@@ -269,10 +269,10 @@ TEST_F(PythonFrameworkTest, DeepSpeedsLossScaleIsAPowerOfTwo) {
 TEST(DryRun, NoTextEndsACommentOrBecomesAnAssignment) {
   LaunchPlan plan;
   plan.command = {"X=1/bin/program"};
-  plan.deviations = {{"key", "a\ntouch mark", "b\rc\u202e"}};
   plan.cleanup_command = {"kill", "x\ny"};
   const std::string script = render_shell(plan);
-  EXPECT_NE(script.find("# deviates: key: a touch mark becomes b c\\u202e\n"), std::string::npos) << script;
+  EXPECT_EQ(render_comment(describe_deviation({"key", "a\ntouch mark", "b\rc\u202e"})),
+            "# key: a touch mark becomes b c\\u202e\n");
   EXPECT_NE(script.find("# to end it early: kill 'x y'\n"), std::string::npos) << script;
   EXPECT_NE(script.find("'X=1/bin/program' >"), std::string::npos) << script;
 }
@@ -281,12 +281,13 @@ TEST(DryRun, TheScriptRunsAsItStands) {
   const fs::path folder = fs::temp_directory_path() / ("launch test " + std::to_string(::getpid()));
   LaunchPlan plan = launch(Framework::native, example_request(folder));
   plan.command = {"sh", "-c", "pwd; echo \"$TPRIMAT_STEPS\"; cat \"$0\"", plan.files[0].path};
-  plan.files.push_back({(folder / "other").string(), "a\nEND_OF_FILE\n$HOME `x`"});
+  plan.files.push_back({(folder / "other").string(), "a\nEND_OF_FILE\n$HOME `x`", true});
   fs::create_directories(folder);
   write_file_atomically(folder / "script.sh", render_shell(plan));
   ASSERT_EQ(std::system(("sh '" + (folder / "script.sh").string() + "'").c_str()), 0);
   EXPECT_EQ(read_file(plan.log_path), "/\n" + plan.steps_path + "\n" + plan.files[0].content);
   EXPECT_EQ(read_file(folder / "other"), plan.files[1].content + "\n");
+  EXPECT_NE(fs::status(folder / "other").permissions() & fs::perms::owner_exec, fs::perms::none);
   fs::remove_all(folder);
 }
 

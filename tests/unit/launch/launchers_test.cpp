@@ -263,6 +263,7 @@ TEST_F(LauncherTest, SlurmSaysEverySetting) {
   slurm.cpus_per_task = 96;
   slurm.exclusive = true;
   slurm.container_image = "image.sqsh";
+  request_.launch.program_inside = "/usr/bin/tprimat";
   slurm.container_mounts = {"/data:/data:ro"};
   slurm.container_env = {"HF_TOKEN"};
   slurm.arguments = {"--constraint=h100"};
@@ -312,6 +313,85 @@ TEST_F(LauncherTest, AContainerHasNamesAndFoldersOfItsOwn) {
   EXPECT_EQ(fsdp.place, Whereabouts::this_machine);
   request_.platform = Platform::cpu;
   EXPECT_TRUE(holds(plan(Framework::native).command, "tprimat"));
+}
+
+// An image that the configuration names has no tprimat, unless launch.program_inside says so.
+TEST_F(LauncherTest, AnImageWithoutTheProgramGetsIt) {
+  request_.launch.launcher = Launcher::docker;
+  request_.launch.docker.image = "vendor/pytorch:25.06";
+  request_.launch.docker.volumes = {"/models:/models:ro"};
+  request_.program_files = {
+      "/opt/tprimat-train", "/lib/ld-linux.so.2", {"/opt/libtprimat_nvd.so"}, {"/lib", "/usr/lib"}};
+  const std::string script = "/out/runs/train_tiny/program/tprimat";
+  const LaunchPlan fsdp = plan(Framework::fsdp);
+  EXPECT_EQ(fsdp.environment.at("TPRIMAT_PROGRAM"), script);
+  EXPECT_EQ(fsdp.mounts,
+            (Arguments{"/out/runs/train_tiny:/out/runs/train_tiny", "/work dir:/work dir",
+                       "/opt/tprimat:/opt/tprimat-mounted/bin/tprimat:ro",
+                       "/opt/tprimat-train:/opt/tprimat-mounted/bin/tprimat-train:ro",
+                       "/opt/libtprimat_nvd.so:/opt/tprimat-mounted/bin/libtprimat_nvd.so:ro",
+                       "/lib/ld-linux.so.2:/opt/tprimat-mounted/bin/ld.so:ro", "/lib:/opt/tprimat-mounted/lib:ro",
+                       "/usr/lib:/opt/tprimat-mounted/lib2:ro", "/models:/models:ro"}));
+  for (const std::string& mount : fsdp.mounts) EXPECT_TRUE(holds(fsdp.command, mount)) << mount;
+  EXPECT_TRUE(has_start_script(fsdp));
+  EXPECT_EQ(fsdp.files.back().path, script);
+  EXPECT_TRUE(fsdp.files.back().executable);
+  EXPECT_NE(fsdp.files.back().content.find("libraries=/opt/tprimat-mounted/lib:/opt/tprimat-mounted/lib2$"),
+            std::string::npos)
+      << fsdp.files.back().content;
+  request_.launch.program_inside = "/usr/local/bin/tprimat";  // the image has one
+  EXPECT_EQ(plan(Framework::fsdp).environment.at("TPRIMAT_PROGRAM"), "/usr/local/bin/tprimat");
+  EXPECT_EQ(plan(Framework::fsdp).mounts.size(), 3u);
+  EXPECT_FALSE(has_start_script(plan(Framework::fsdp)));
+}
+
+// Its libraries are not those of the image's MPI, so its ranks meet over TCP.
+TEST_F(LauncherTest, RanksOfTheMountedTrainerStartByTorchrun) {
+  request_.launch.launcher = Launcher::docker;
+  request_.launch.docker.image = "vendor/pytorch:25.06";
+  request_.platform = Platform::cpu;
+  request_.spec.threads = 3;
+  const LaunchPlan native = plan(Framework::native);
+  const auto python = std::find(native.command.begin(), native.command.end(), "python3");
+  EXPECT_EQ(
+      Arguments(python, native.command.end()),
+      (Arguments{"python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "8", "--no-python",
+                 "/out/runs/train_tiny/program/tprimat", "train", "--spec", "/out/runs/train_tiny/train_spec.json"}));
+  EXPECT_EQ(native.environment.at("OMP_NUM_THREADS"), "3");
+  EXPECT_TRUE(holds(native.command, "OMP_NUM_THREADS"));
+  request_.spec.parallel.data = 1;
+  EXPECT_FALSE(holds(plan(Framework::native).command, "torch.distributed.run"));
+}
+
+// Megatron-LM never calls it.
+TEST_F(LauncherTest, NothingIsMountedForAProgramThatNeedsNothing) {
+  request_.launch.launcher = Launcher::docker;
+  request_.launch.docker.image = "vendor/pytorch:25.06";
+  request_.program_files.trainer = "/opt/tprimat-train";
+  EXPECT_FALSE(has_start_script(plan(Framework::mega)));
+  EXPECT_EQ(plan(Framework::mega).mounts.size(), 2u);
+}
+
+TEST_F(LauncherTest, ContainersOfSlurmGetTheProgramToo) {
+  request_.launch.launcher = Launcher::slurm;
+  request_.launch.slurm.container_image = "image.sqsh";
+  request_.launch.slurm.start = SlurmStart::srun;
+  request_.program_files.trainer = "/opt/tprimat-train";
+  const LaunchPlan step = plan(Framework::fsdp);
+  EXPECT_TRUE(holds(step.command,
+                    "--container-mounts=/out/runs/train_tiny:/out/runs/train_tiny,/work dir:/work dir,"
+                    "/opt/tprimat:/opt/tprimat-mounted/bin/tprimat:ro,"
+                    "/opt/tprimat-train:/opt/tprimat-mounted/bin/tprimat-train:ro"));
+  request_.own_program = "/a,b/tprimat";
+  EXPECT_NE(refusal(Framework::fsdp).find("launch.program_inside"), std::string::npos);
+}
+
+// Of this process: a loader and the folder of its C library at least.
+TEST(ProgramFiles, AreThoseOfThisProcess) {
+  const ProgramFiles files = find_program_files();
+  EXPECT_TRUE(fs::is_regular_file(files.loader)) << files.loader;
+  const auto has_libc = [](const std::string& folder) { return fs::exists(fs::path(folder) / "libc.so.6"); };
+  EXPECT_TRUE(std::any_of(files.library_folders.begin(), files.library_folders.end(), has_libc));
 }
 
 TEST_F(LauncherTest, GpusReachAContainerByTheOptionsOfEach) {

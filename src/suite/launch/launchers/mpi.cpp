@@ -34,7 +34,7 @@ std::string first_host_of_file(const std::string& path) {
   std::string line, host;
   while (std::getline(lines, line))
     if (std::istringstream(line.substr(0, line.find('#'))) >> host) return without_slots(host);
-  throw Error(Problem{"contains no host", path, "one host per line, such as: node1 slots=8"});
+  throw Error(Problem{"contains no host", path, "write one host per line, such as: node1 slots=8"});
 }
 
 NodeNumbers node_numbers(const MpiSettings& settings) {

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "launch/container.h"
 #include "launch/installed.h"
 #include "launch/launchers/start_ranks.h"
 #include "text/format.h"
@@ -33,19 +32,13 @@ void add_gpus(Arguments& arguments, const Placement& placement) {
     arguments.push_back(fmt::format("--gpus-per-node={}", placement.ranks_per_node()));
 }
 
-std::string list_mounts(const Placement& placement) {
-  Arguments mounts = mounts_of_folders(placement.request, ":,");
-  for (const std::string& mount : placement.request.launch.slurm.container_mounts) mounts.push_back(mount);
-  return join(mounts, ",");
-}
-
 void add_container(Arguments& arguments, const Placement& placement, const LaunchPlan& plan) {
   const SlurmSettings& slurm = placement.request.launch.slurm;
   if (slurm.container_image.empty()) return;
   Arguments variables = slurm.container_env;
   for (const auto& [name, value] : plan.environment) variables.push_back(name);
   arguments.push_back("--container-image=" + slurm.container_image);
-  arguments.push_back("--container-mounts=" + list_mounts(placement));
+  arguments.push_back("--container-mounts=" + join(plan.mounts, ","));
   arguments.push_back("--container-workdir=" + plan.working_directory);
   if (!variables.empty()) arguments.push_back(fmt::format("--container-env={}", join(variables, ",")));
   if (!slurm.container_mount_home) arguments.push_back("--no-container-mount-home");
